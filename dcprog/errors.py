@@ -1,0 +1,48 @@
+"""Exceptions and warnings of the library, each with the type a caller would expect to catch."""
+
+from __future__ import annotations
+
+__all__ = ["NotMajorizable", "SubproblemError"]
+
+
+class NotMajorizable(ValueError):
+    """No rule derives a convex majorant for a sub-expression.
+
+    Parameters
+    ----------
+    expression : str
+        The offending sub-expression, as cvxpy prints it.
+    reason : str
+        Why no rule applies.
+    rewrite : str
+        A formulation to try instead.
+    """
+
+    def __init__(self, expression: str, reason: str, rewrite: str) -> None:
+        self.expression = expression
+        self.reason = reason
+        self.rewrite = rewrite
+        super().__init__(expression, reason, rewrite)
+
+    def __str__(self) -> str:
+        return f"no convex majorant for `{self.expression}`: {self.reason}. Try: {self.rewrite}"
+
+
+class SubproblemError(RuntimeError):
+    """A convex subproblem was not solved.
+
+    Parameters
+    ----------
+    status : str
+        ``"infeasible"``, ``"unbounded"`` or ``"failed"``.
+    message : str
+        What the solver said.
+    """
+
+    def __init__(self, status: str, message: str) -> None:
+        self.status = status
+        self.message = message
+        super().__init__(status, message)
+
+    def __str__(self) -> str:
+        return f"{self.status}: {self.message}"

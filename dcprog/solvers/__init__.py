@@ -1,0 +1,1 @@
+"""Subproblem solvers, one a file, each behind a small protocol."""

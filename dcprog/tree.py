@@ -1,0 +1,115 @@
+"""Numbers at the nodes of a cvxpy expression tree, each node evaluated once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from cvxpy.atoms.affine.add_expr import AddExpression
+from cvxpy.atoms.atom import Atom
+from cvxpy.expressions.leaf import Leaf
+
+__all__ = ["Array", "Values", "atom_jacobian", "jacobian", "short", "unvec", "vec"]
+
+Array = npt.NDArray[np.float64]
+
+
+class Values:
+    """Memo of node values at the variables' current values.
+
+    Parameters
+    ----------
+    definitions : mapping of variable id to expression, optional
+        Auxiliary variables that stand for an expression: their value is the expression's, not
+        what a solver left in them.
+    relaxed : bool, default False
+        Asks the linearisations for the slopes of the convex start (see ``Majorant.relax``).
+    """
+
+    def __init__(
+        self, definitions: dict[int, cp.Expression] | None = None, relaxed: bool = False
+    ) -> None:
+        self.definitions = definitions or {}
+        self.relaxed = relaxed
+        self._memo: dict[int, Any] = {}
+
+    def __call__(self, node: cp.Expression) -> Any:
+        """Value of `node`: an array of its shape (sparse constants stay sparse)."""
+        key = id(node)
+        if key not in self._memo:
+            self._memo[key] = self._evaluate(node)
+        return self._memo[key]
+
+    def array(self, node: cp.Expression) -> Array:
+        """Value of `node` as a dense float array of its shape."""
+        value = self(node)
+        if sp.issparse(value):
+            value = value.toarray()
+        return np.asarray(value, dtype=float).reshape(node.shape, order="F")
+
+    def _evaluate(self, node: cp.Expression) -> Any:
+        if isinstance(node, cp.Variable) and node.id in self.definitions:
+            return self.array(self.definitions[node.id])
+        if isinstance(node, Leaf) or not isinstance(node, Atom):
+            value = node.value
+            if value is None:
+                raise ValueError(
+                    f"{type(node).__name__} '{node.name()}' has no value: "
+                    "set its .value before centring a majorant there"
+                )
+            return value
+        with np.errstate(all="ignore"):  # outside the domain a value is nan or inf, said by value
+            return node.numeric([self(arg) for arg in node.args])
+
+
+def vec(value: Array) -> Array:
+    """Column-major vector of an array, cvxpy's order."""
+    return np.asarray(value, dtype=float).ravel(order="F")
+
+
+def unvec(value: Any, shape: tuple[int, ...]) -> Array:
+    """Array of `shape` from a column-major vector."""
+    return np.asarray(value, dtype=float).reshape(shape, order="F")
+
+
+def _sparse(matrix: Any, shape: tuple[int, int]) -> sp.csr_array:
+    if sp.issparse(matrix):
+        return sp.csr_array(matrix)
+    return sp.csr_array(np.broadcast_to(np.asarray(matrix, dtype=float), shape))
+
+
+def atom_jacobian(atom: cp.Expression, values: Values) -> list[sp.csr_array]:
+    """Jacobians of an affine atom, one (arg.size, atom.size) matrix an argument."""
+    if isinstance(atom, AddExpression):  # the commonest node of all, and its Jacobian is known
+        return [
+            sp.csr_array(sp.eye_array(atom.size))
+            if arg.size == atom.size
+            else sp.csr_array(np.ones((1, atom.size)))
+            for arg in atom.args
+        ]
+    raw = atom._grad([values(arg) if arg.is_constant() else None for arg in atom.args])
+    return [_sparse(m, (a.size, atom.size)) for m, a in zip(raw, atom.args, strict=True)]
+
+
+def jacobian(affine: cp.Expression) -> dict[int, sp.csr_array]:
+    """Jacobian of an affine expression: variable id to a (variable.size, size) matrix."""
+    if isinstance(affine, cp.Variable):
+        return {affine.id: sp.csr_array(sp.eye_array(affine.size))}
+    shapes = {v.id: (v.size, affine.size) for v in affine.variables()}
+    missing = [v for v in affine.variables() if v.value is None]
+    for variable in missing:  # an affine map's slope is the same everywhere
+        variable.save_value(np.zeros(variable.shape))
+    try:
+        return {v.id: _sparse(m, shapes[v.id]) for v, m in affine.grad.items()}
+    finally:
+        for variable in missing:
+            variable.save_value(None)
+
+
+def short(expression: cp.Expression, width: int = 90) -> str:
+    """One-line text of an expression for messages."""
+    text = " ".join(str(expression).split())
+    return text if len(text) <= width else text[: width - 1] + "…"
