@@ -193,7 +193,7 @@ def is_majorizable(problem: cp.Problem | cp.Expression) -> bool:
     >>> dc.is_majorizable(x[0] / x[1])
     False
     """
-    from dcprog.surrogate import ProblemSurrogate
+    from dcprog.problem import ProblemSurrogate
 
     try:
         if isinstance(problem, cp.Problem):
