@@ -136,10 +136,15 @@ def _extreme(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> 
     for i in ranked:
         wins = free & (np.broadcast_to(args[i], atom.shape) == value)
         free = free & ~wins
-        slope = np.where(wins, adjoint, 0.0)
-        same = atom.args[i].shape == atom.shape
-        slopes[i] = slope if same else np.asarray(slope.sum()).reshape(atom.args[i].shape)
+        slopes[i] = _unbroadcast(np.where(wins, adjoint, 0.0), atom.args[i].shape)
     return slopes
+
+
+def _unbroadcast(array: Array, shape: tuple[int, ...]) -> Array:
+    """The adjoint of broadcasting from `shape`: sums over what was repeated."""
+    extra = array.ndim - len(shape)
+    repeated = tuple(extra + i for i, length in enumerate(shape) if length == 1)
+    return array.sum(axis=(*range(extra), *repeated)).reshape(shape)
 
 
 def _spread(atom: Any, array: Array, ndim: int) -> Array:

@@ -36,11 +36,18 @@ class Surrogate(Protocol):
     settled: bool
     solve_time: float
 
-    def value(self, x: Array) -> float:
-        """F(x), infinite where x violates a convex constraint."""
+    def begin(self, x: Array) -> None:
+        """Forget earlier runs: the next ``tighten`` is the first of a run that starts at x."""
 
-    def tighten(self, x: Array) -> None:
-        """Centre the majorant at x."""
+    def tighten(self, x: Array) -> bool:
+        """Centre the majorant at x.
+
+        Returns
+        -------
+        bool
+            False if that left the majorant as it was (up to a constant): its last minimiser is
+            then still one.
+        """
 
     def minimise(
         self, start: Array, tolerance: float, solver: str, time_limit: float | None = None
@@ -52,6 +59,9 @@ class Surrogate(Protocol):
         SubproblemError
             ``infeasible``, ``unbounded`` or ``failed``.
         """
+
+    def value(self, x: Array) -> float:
+        """F(x), infinite where x violates a convex constraint."""
 
     def majorant_value(self, x: Array) -> float:
         """M(x; centre)."""
@@ -65,8 +75,8 @@ class Surrogate(Protocol):
     def start(self, kind: str, rng: np.random.Generator) -> Array:
         """A point to start from.
 
-        ``"convex"`` (the convex problem behind F), ``"half"`` (the same on half of the terms) or
-        ``"random"``.
+        ``"convex"`` (the convex problem behind F), ``"half"`` (the same on a random half of its
+        terms) or ``"random"``.
 
         Raises
         ------

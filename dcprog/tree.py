@@ -27,13 +27,19 @@ class Values:
         what a solver left in them.
     relaxed : bool, default False
         Asks the linearisations for the slopes of the convex start (see ``Majorant.relax``).
+    thin : numpy Generator, optional
+        With `relaxed`: keep a random half of the entries of every composition, twice.
     """
 
     def __init__(
-        self, definitions: dict[int, cp.Expression] | None = None, relaxed: bool = False
+        self,
+        definitions: dict[int, cp.Expression] | None = None,
+        relaxed: bool = False,
+        thin: np.random.Generator | None = None,
     ) -> None:
         self.definitions = definitions or {}
         self.relaxed = relaxed
+        self.thin = thin
         self._memo: dict[int, Any] = {}
 
     def __call__(self, node: cp.Expression) -> Any:

@@ -1,0 +1,288 @@
+"""The outer loop: tighten the majorant at x, minimise it, check, repeat."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dcprog.acceleration import Acceleration, acceleration_named
+from dcprog.errors import SubproblemError
+from dcprog.result import Attempt, History
+from dcprog.surrogate import Surrogate
+from dcprog.tree import Array
+
+__all__ = ["Progress", "Run", "Settings", "descend"]
+
+logger = logging.getLogger("dcprog")
+
+# Subproblems are solved to tol·SUBPROBLEM, then to that·TIGHTER; a point may miss descent by
+# ACCEPT times the subproblem's tolerance before it is refused.
+SUBPROBLEM = 1e-2
+TIGHTER = 1e-2
+ACCEPT = 10.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees after every accepted step (and at the start, with ``n_iter`` 0)."""
+
+    n_iter: int
+    x: Array
+    value: float
+    gap: float
+    step: float
+    violation: float
+    time: float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options of the loop, as in :func:`dcprog.solve`."""
+
+    tol: float = 1e-6
+    max_iter: int = 100
+    time_limit: float | None = None
+    acceleration: str | None = None
+    callback: Callable[[Progress], object] | None = None
+    verbose: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """One descent from one start: the best point and how it was reached (None: there is none)."""
+
+    x: Array | None
+    value: float
+    gap: float
+    violation: float
+    status: str
+    message: str
+    history: History
+
+    @property
+    def n_iter(self) -> int:
+        """Steps taken after the start."""
+        return max(len(self.history) - 1, 0)
+
+
+@dataclass
+class _Track:
+    """The history while it grows."""
+
+    value: list[float] = field(default_factory=list)
+    gap: list[float] = field(default_factory=list)
+    step: list[float] = field(default_factory=list)
+    time: list[float] = field(default_factory=list)
+    violation: list[float] = field(default_factory=list)
+    rise: list[float] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+
+    def freeze(self) -> History:
+        names = ("value", "gap", "step", "time", "violation", "rise")
+        arrays = {name: np.array(getattr(self, name), dtype=float) for name in names}
+        return History(**arrays, attempts=tuple(self.attempts))
+
+
+class _Stop(Exception):
+    """Ends the loop with a status and the reason in words."""
+
+    def __init__(self, status: str, message: str) -> None:
+        super().__init__(status, message)
+        self.status = status
+        self.message = message
+
+
+def descend(surrogate: Surrogate, start: Array, settings: Settings | None = None) -> Run:
+    """Run the loop from one start.
+
+    Every step tightens the majorant M at x, minimises it, recomputes F in NumPy and accepts the
+    minimiser x⁺ if F does not rise by more than ten times the subproblem's tolerance; if it does,
+    or the solver fails, the subproblem is solved again, tighter, then by the next solver. The
+    criticality gap of x is M(x) − M(x⁺) ≥ 0. The loop stops as converged at x when both the gap
+    and the decrease F(x) − F(x⁺) are at most tol·(1 + |F(x)|).
+
+    Parameters
+    ----------
+    surrogate : Surrogate
+    start : array
+        The first point.
+    settings : Settings, optional
+
+    Returns
+    -------
+    Run
+        Never raises for what a solver does, nor for Ctrl-C: the best point so far is kept.
+    """
+    return _Descent(surrogate, start, settings or Settings()).run()
+
+
+class _Descent:
+    def __init__(self, surrogate: Surrogate, start: Array, settings: Settings) -> None:
+        self.surrogate = surrogate
+        self.settings = settings
+        self.x = np.array(start, dtype=float)
+        self.value = np.inf
+        self.track = _Track()
+        self.accelerate: Acceleration | None = acceleration_named(settings.acceleration)
+        self.begun = time.perf_counter()
+
+    def run(self) -> Run:
+        try:
+            self._begin()
+            while True:
+                self._step()
+        except _Stop as stop:
+            status, message = stop.status, stop.message
+        except KeyboardInterrupt:
+            status, message = "interrupted", "stopped by Ctrl-C; this is the best point so far"
+        if self.settings.verbose:
+            logger.info("%s: %s", status, message)
+        track = self.track
+        return Run(self.x, track.value[-1], track.gap[-1], track.violation[-1],
+                   status, message, track.freeze())
+
+    # ------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self.surrogate.begin(self.x)
+        self._tighten()
+        self._record(self.x, rise=0.0, step=0.0)
+        self._report()
+
+    def _tighten(self) -> bool:
+        moved = self.surrogate.tighten(self.x)
+        self.value = self.surrogate.value(self.x)
+        return moved
+
+    def _step(self) -> None:
+        try:
+            new, new_value = self._minimise()
+        except _Stop as stop:
+            if stop.status == "unbounded" and not self.surrogate.settled:
+                self._tighten()  # a larger penalty may bound it
+                return
+            raise
+        self._stop_if_critical(new_value)
+        if len(self.track.value) > self.settings.max_iter:
+            raise _Stop("max_iter", f"no criticality after {self.settings.max_iter} steps")
+        if self.accelerate is not None:
+            new = self.accelerate(self.surrogate.value, self.x, new, new_value)
+            new_value = self.surrogate.value(new)
+        self._move(new, new_value)
+        if self._remaining() == 0:
+            raise _Stop("time_limit", f"the time limit of {self.settings.time_limit} s is reached")
+
+    def _stop_if_critical(self, new_value: float) -> None:
+        """Both the majorant's minimum and the next value must be no better than x."""
+        slack = self.settings.tol * (1 + abs(self.value))
+        flat = self.track.gap[-1] <= slack and self.value - new_value <= slack
+        if flat and self.surrogate.settled:
+            raise _Stop("converged", "the criticality gap is within tolerance")
+
+    def _move(self, new: Array, new_value: float) -> None:
+        step = float(np.linalg.norm(new - self.x))
+        rise = new_value - self.value if np.isfinite(self.value) else 0.0
+        self.x = new
+        moved = self._tighten()
+        self._record(new, rise=rise, step=step)
+        if not moved and self.accelerate is None and self.surrogate.settled:
+            # the majorant is the one x minimises already
+            self.track.gap[-1] = 0.0
+            self._report()
+            raise _Stop("converged", "the majorant did not change at its own minimiser")
+        self._report()
+
+    # ------------------------------------------------------------------------------------------
+
+    def _minimise(self) -> tuple[Array, float]:
+        """An acceptable minimiser of the majorant and its value; measures the gap of x."""
+        failures: list[SubproblemError] = []
+        for solver, tolerance in self._attempts():
+            try:
+                new = self.surrogate.minimise(self.x, tolerance, solver, self._remaining())
+                new_value = self._check(new, tolerance)
+            except SubproblemError as error:
+                failures.append(error)
+                self._note(solver, tolerance, str(error))
+                if self._remaining() == 0:
+                    raise _Stop("time_limit", "the time limit was reached in a subproblem") from None
+                continue
+            return new, new_value
+        raise self._verdict(failures)
+
+    def _attempts(self) -> list[tuple[str, float]]:
+        tolerance = self.settings.tol * SUBPROBLEM
+        first, *others = self.surrogate.solvers
+        return [
+            (first, tolerance),
+            (first, tolerance * TIGHTER),
+            *((solver, tolerance) for solver in others),
+        ]
+
+    def _check(self, new: Array, tolerance: float) -> float:
+        """Value at a candidate, which must minimise the majorant and not raise F."""
+        if not np.all(np.isfinite(new)):
+            raise SubproblemError("failed", "the solution is not finite")
+        allowed = ACCEPT * tolerance * (1 + abs(self.value)) if np.isfinite(self.value) else np.inf
+        below = self.value - self.surrogate.majorant_value(new)
+        new_value = self.surrogate.value(new)
+        if np.isfinite(self.value):
+            if not below >= -allowed:
+                raise SubproblemError("failed", f"the majorant rose by {-below:.3g}")
+            if not new_value - self.value <= allowed:
+                raise SubproblemError("failed", f"the objective rose by {new_value - self.value:.3g}")
+            self.track.gap[-1] = max(below, 0.0)
+        elif not np.isfinite(new_value):
+            raise SubproblemError("failed", "the solution violates a constraint")
+        return new_value
+
+    def _verdict(self, failures: list[SubproblemError]) -> _Stop:
+        statuses = [error.status for error in failures]
+        for status in ("unbounded", "infeasible"):
+            if status in statuses:
+                return _Stop(status, str(failures[statuses.index(status)]))
+        return _Stop("solver_failed", f"every solver failed; the first: {failures[0]}")
+
+    # ------------------------------------------------------------------------------------------
+
+    def _remaining(self) -> float | None:
+        if self.settings.time_limit is None:
+            return None
+        return max(0.0, self.settings.time_limit - (time.perf_counter() - self.begun))
+
+    def _record(self, x: Array, *, rise: float, step: float) -> None:
+        track = self.track
+        track.value.append(self.surrogate.objective(x))
+        track.violation.append(self.surrogate.violation(x))
+        track.gap.append(np.inf)
+        track.step.append(step)
+        track.rise.append(rise)
+        track.time.append(time.perf_counter() - self.begun)
+
+    def _note(self, solver: str, tolerance: float, outcome: str) -> None:
+        iteration = len(self.track.value) - 1
+        self.track.attempts.append(Attempt(iteration, solver, tolerance, outcome))
+        logger.debug("step %d, %s at %.1e: %s", iteration, solver, tolerance, outcome)
+
+    def _report(self) -> None:
+        track = self.track
+        progress = Progress(
+            n_iter=len(track.value) - 1,
+            x=self.x.copy(),
+            value=track.value[-1],
+            gap=track.gap[-2] if len(track.gap) > 1 else np.inf,
+            step=track.step[-1],
+            violation=track.violation[-1],
+            time=track.time[-1],
+        )
+        if self.settings.verbose:
+            logger.info(
+                "%4d  value %-16.10g gap before %-9.3g step %-9.3g violation %.2g",
+                progress.n_iter, progress.value, progress.gap, progress.step, progress.violation,
+            )
+        if self.settings.callback is not None and self.settings.callback(progress):
+            raise _Stop("interrupted", "the callback asked to stop")

@@ -1,0 +1,68 @@
+"""A user's problem as the solve sees it: Parameters at their values, bad data refused."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+
+from dcprog.tree import short
+
+__all__ = ["check_data", "freeze"]
+
+
+def freeze(problem: cp.Problem) -> cp.Problem:
+    """The problem with every Parameter replaced by its value; the variables stay the user's.
+
+    Slopes multiply a user's Parameters, and parameter × parameter is not DPP; during one solve
+    they are constants anyway.
+
+    Raises
+    ------
+    ValueError
+        A Parameter has no value.
+    """
+    if not problem.parameters():
+        return problem
+    objective = problem.objective
+    constraints = [c.copy([_frozen(a) for a in c.args]) for c in problem.constraints]
+    return cp.Problem(type(objective)(_frozen(objective.args[0])), constraints)
+
+
+def _frozen(node: cp.Expression) -> cp.Expression:
+    if isinstance(node, cp.Parameter):
+        if node.value is None:
+            raise ValueError(f"Parameter {node.name()!r} has no value: set its .value first")
+        return cp.Constant(node.value)
+    if not node.args or not node.parameters():
+        return node
+    return node.copy([_frozen(arg) for arg in node.args])
+
+
+def check_data(problem: cp.Problem) -> None:
+    """Refuse what no step could handle.
+
+    Raises
+    ------
+    ValueError
+        A variable is integer, boolean or complex, or a constant holds NaN or infinity.
+    """
+    for variable in problem.variables():
+        if variable.attributes["integer"] or variable.attributes["boolean"]:
+            raise ValueError(
+                f"variable {variable.name()!r} is integer or boolean: dcprog solves continuous "
+                "problems; relax it to bounds, or use a mixed-integer solver"
+            )
+        if variable.is_complex():
+            raise ValueError(
+                f"variable {variable.name()!r} is complex: write the real and the imaginary part "
+                "as two variables"
+            )
+    for constant in [*problem.constants(), *problem.parameters()]:
+        value = constant.value
+        entries = value.data if sp.issparse(value) else value
+        if entries is not None and not np.all(np.isfinite(np.asarray(entries))):
+            raise ValueError(
+                f"the data {short(constant, 40)} of shape {constant.shape} contains NaN or "
+                "infinity: clean it before it enters the problem"
+            )
