@@ -9,7 +9,7 @@ import numpy as np
 from cvxpy.constraints.zero import Equality, Zero
 
 from dcprog.errors import NotMajorizable
-from dcprog.tree import Values, short
+from dcprog.tree import Values, dense, short
 
 __all__ = ["distance_to_attributes", "split", "violation"]
 
@@ -76,7 +76,7 @@ def violation(constraint: cp.Constraint, values: Values) -> float:
 
 def distance_to_attributes(variable: cp.Variable) -> float:
     """How far a variable's value is from what it was declared to be (nonneg, PSD, bounds …)."""
-    value = variable.value
     if not any(variable.attributes.values()):
         return 0.0
-    return float(np.max(np.abs(variable.project(value) - value), initial=0.0))
+    value = dense(variable.value)
+    return float(np.max(np.abs(dense(variable.project(value)) - value), initial=0.0))

@@ -77,13 +77,14 @@ class _Track:
     gap: list[float] = field(default_factory=list)
     step: list[float] = field(default_factory=list)
     time: list[float] = field(default_factory=list)
+    solve_time: list[float] = field(default_factory=list)
     violation: list[float] = field(default_factory=list)
     rise: list[float] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
 
     def freeze(self) -> History:
-        names = ("value", "gap", "step", "time", "violation", "rise")
-        arrays = {name: np.array(getattr(self, name), dtype=float) for name in names}
+        lists = {name: column for name, column in vars(self).items() if name != "attempts"}
+        arrays = {name: np.array(column, dtype=float) for name, column in lists.items()}
         return History(**arrays, attempts=tuple(self.attempts))
 
 
@@ -127,6 +128,7 @@ class _Descent:
         self.x = np.array(start, dtype=float)
         self.value = np.inf
         self.track = _Track()
+        self.solvers: list[str] = []
         self.accelerate: Acceleration | None = acceleration_named(settings.acceleration)
         self.begun = time.perf_counter()
 
@@ -149,6 +151,7 @@ class _Descent:
 
     def _begin(self) -> None:
         self.surrogate.begin(self.x)
+        self.solvers = list(self.surrogate.solvers)
         self._tighten()
         self._record(self.x, rise=0.0, step=0.0)
         self._report()
@@ -178,6 +181,8 @@ class _Descent:
 
     def _stop_if_critical(self, new_value: float) -> None:
         """Both the majorant's minimum and the next value must be no better than x."""
+        if not np.isfinite(self.value):
+            return
         slack = self.settings.tol * (1 + abs(self.value))
         flat = self.track.gap[-1] <= slack and self.value - new_value <= slack
         if flat and self.surrogate.settled:
@@ -211,12 +216,13 @@ class _Descent:
                 if self._remaining() == 0:
                     raise _Stop("time_limit", "the time limit was reached in a subproblem") from None
                 continue
+            self.solvers.sort(key=lambda name: name != solver)  # what worked goes first next time
             return new, new_value
         raise self._verdict(failures)
 
     def _attempts(self) -> list[tuple[str, float]]:
         tolerance = self.settings.tol * SUBPROBLEM
-        first, *others = self.surrogate.solvers
+        first, *others = self.solvers
         return [
             (first, tolerance),
             (first, tolerance * TIGHTER),
@@ -262,6 +268,7 @@ class _Descent:
         track.step.append(step)
         track.rise.append(rise)
         track.time.append(time.perf_counter() - self.begun)
+        track.solve_time.append(self.surrogate.solve_time)
 
     def _note(self, solver: str, tolerance: float, outcome: str) -> None:
         iteration = len(self.track.value) - 1

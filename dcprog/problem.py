@@ -230,14 +230,17 @@ class ProblemSurrogate:
 
     def majorant_value(self, x: Array) -> float:
         """The majorant, its slacks at their best, in NumPy."""
-        self.load(x)
-        values = Values(self._context.definitions)
-        value = float(np.sum(values.array(self._objective.expression)))
+        value = self._objective_majorant(x)
         if self._penalised:
+            values = Values(self._context.definitions)
             value += self._penalty * sum(
                 float(np.sum(np.maximum(values.array(f.expression), 0))) for f in self._constraints
             )
         return value
+
+    def _objective_majorant(self, x: Array) -> float:
+        self.load(x)
+        return float(np.sum(Values(self._context.definitions).array(self._objective.expression)))
 
     def objective(self, x: Array) -> float:
         """The user's objective, in the user's sign."""
@@ -297,9 +300,11 @@ class ProblemSurrogate:
             if error.status == "infeasible":
                 raise
             return self._random(rng)  # the convex part alone is unbounded, F need not be
+        # ‖x‖ at 0 has no slope to leave by: a point that misses a constraint may as well move, and
+        # so may one that the convex problem says nothing about
+        flat = self._is_flat(x, rng)
         missed = bool(self._constraints) and self._missed(self._at(x)) > self.feasibility
-        # ‖x‖ at 0 has no slope to leave by: a point that misses a constraint may as well move
-        return self._shaken(x, rng) if missed else x
+        return self._shaken(x, rng) if missed or flat else x
 
     def _convex_start(self, thin: np.random.Generator | None) -> Array:
         for variable in self.variables:
@@ -316,6 +321,11 @@ class ProblemSurrogate:
                 failures.append(error)
         decided = [e for e in failures if e.status != "failed"]
         raise (decided or failures)[0]
+
+    def _is_flat(self, x: Array, rng: np.random.Generator) -> bool:
+        """Is the convex start's objective a constant?"""
+        there = self._objective_majorant(self._shaken(x, rng))
+        return bool(np.isclose(there, self._objective_majorant(x), rtol=1e-12, atol=0))
 
     def _random(self, rng: np.random.Generator) -> Array:
         return self._projected(rng.standard_normal(sum(v.size for v in self.variables)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -51,6 +51,8 @@ class History:
         Euclidean distance from the point before.
     time : array of shape (n_iter + 1,)
         Seconds since the start.
+    solve_time : array of shape (n_iter + 1,)
+        Seconds of them inside the solvers' own calls (and those before the start).
     violation : array of shape (n_iter + 1,)
         Largest constraint violation.
     rise : array of shape (n_iter + 1,)
@@ -64,6 +66,7 @@ class History:
     gap: Array
     step: Array
     time: Array
+    solve_time: Array
     violation: Array
     rise: Array
     attempts: tuple[Attempt, ...] = ()
@@ -74,12 +77,12 @@ class History:
     @classmethod
     def empty(cls) -> History:
         """The history of a run that found no point."""
-        return cls(*(np.zeros(0) for _ in range(6)))
+        return cls(*(np.zeros(0) for _ in range(7)))
 
     @classmethod
     def single(cls, value: float, violation: float) -> History:
         """The history of a problem that its start solves."""
-        return cls(*(np.array([number]) for number in (value, 0.0, 0.0, 0.0, violation, 0.0)))
+        return cls(*(np.array([float(number)]) for number in (value, 0, 0, 0, 0, violation, 0)))
 
     def to_frame(self) -> Any:
         """The arrays as a pandas DataFrame.
@@ -91,8 +94,8 @@ class History:
         """
         import pandas as pd
 
-        names = ("value", "gap", "step", "time", "violation", "rise")
-        return pd.DataFrame({name: getattr(self, name) for name in names})
+        arrays = (f.name for f in fields(self) if f.name != "attempts")
+        return pd.DataFrame({name: getattr(self, name) for name in arrays})
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import cvxpy as cp
@@ -12,7 +14,7 @@ from cvxpy.atoms.affine.add_expr import AddExpression
 from cvxpy.atoms.atom import Atom
 from cvxpy.expressions.leaf import Leaf
 
-__all__ = ["Array", "Values", "atom_jacobian", "jacobian", "short", "unvec", "vec"]
+__all__ = ["Array", "Values", "atom_jacobian", "constant_part", "evaluate", "one_sided", "jacobian", "short", "unvec", "vec"]
 
 Array = npt.NDArray[np.float64]
 
@@ -51,10 +53,7 @@ class Values:
 
     def array(self, node: cp.Expression) -> Array:
         """Value of `node` as a dense float array of its shape."""
-        value = self(node)
-        if sp.issparse(value):
-            value = value.toarray()
-        return np.asarray(value, dtype=float).reshape(node.shape, order="F")
+        return dense(self(node)).reshape(node.shape, order="F")
 
     def _evaluate(self, node: cp.Expression) -> Any:
         if isinstance(node, cp.Variable) and node.id in self.definitions:
@@ -67,13 +66,54 @@ class Values:
                     "set its .value before centring a majorant there"
                 )
             return value
-        with np.errstate(all="ignore"):  # outside the domain a value is nan or inf, said by value
-            return node.numeric([self(arg) for arg in node.args])
+        return evaluate(node, [self(arg) for arg in node.args])
 
 
-def vec(value: Array) -> Array:
+SLACK = 1e-6
+NONNEGATIVE = {"entr", "GeoMean", "GeoMeanApprox", "xexp"}
+
+
+def evaluate(atom: Any, args: Sequence[Any]) -> Any:
+    """The atom's value, NaN or infinite outside its domain.
+
+    cvxpy's own ``numeric`` extends some atoms beyond their domain (x³ and 1/x to negative x), and
+    solvers leave a constraint such as x ≥ 0 by a little: up to ``SLACK`` counts as the edge.
+    """
+    name = type(atom).__name__
+    with np.errstate(all="ignore"):
+        if name in NONNEGATIVE or (name in {"Power", "PowerApprox"} and one_sided(atom)):
+            args = [_nonnegative(np.asarray(args[0], dtype=float)), *args[1:]]
+        value = atom.numeric(args)
+        if name == "quad_over_lin":
+            value = np.where(args[1] >= 0, value, np.nan)
+        if name in {"sum_largest", "dotsort"} and np.any(np.isnan(args[0])):
+            value = np.full(atom.shape, np.nan)  # their sort would drop it
+        if name in {"log_det", "matrix_frac", "MatrixFrac"}:
+            smallest = np.linalg.eigvalsh((args[-1] + args[-1].T) / 2)[0]
+            value = value if smallest >= 0 else np.nan
+    if sp.issparse(value) or np.shape(value) == atom.shape:
+        return value
+    return np.asarray(value).reshape(atom.shape, order="F")  # upper_tri is (n, 1) but says (n,)
+
+
+def one_sided(power: Any) -> bool:
+    """Is the power defined for one sign of its argument only?"""
+    p = float(power.p.value)
+    return p < 1 or np.log2(p) % 1 != 0  # 1, 2, 4, 8, … are defined everywhere
+
+
+def _nonnegative(array: Array) -> Array:
+    return np.where(array >= 0, array, np.where(array >= -SLACK, 0.0, np.nan))
+
+
+def dense(value: Any) -> Array:
+    """A float array of what may be sparse."""
+    return np.asarray(value.toarray() if sp.issparse(value) else value, dtype=float)
+
+
+def vec(value: Any) -> Array:
     """Column-major vector of an array, cvxpy's order."""
-    return np.asarray(value, dtype=float).ravel(order="F")
+    return dense(value).ravel(order="F")
 
 
 def unvec(value: Any, shape: tuple[int, ...]) -> Array:
@@ -96,7 +136,9 @@ def atom_jacobian(atom: cp.Expression, values: Values) -> list[sp.csr_array]:
             else sp.csr_array(np.ones((1, atom.size)))
             for arg in atom.args
         ]
-    raw = atom._grad([values(arg) if arg.is_constant() else None for arg in atom.args])
+    # an affine map's slope is the same everywhere: 1 will do, and is inside every domain
+    args = [values(arg) if arg.is_constant() else np.ones(arg.shape) for arg in atom.args]
+    raw = atom._grad(args)
     return [_sparse(m, (a.size, atom.size)) for m, a in zip(raw, atom.args, strict=True)]
 
 
@@ -115,7 +157,18 @@ def jacobian(affine: cp.Expression) -> dict[int, sp.csr_array]:
             variable.save_value(None)
 
 
+def constant_part(atom: Any, values: Values) -> Array:
+    """What an affine atom adds of its own: its value where every live argument is 0."""
+    args = [values(arg) if arg.is_constant() else np.zeros(arg.shape) for arg in atom.args]
+    value = evaluate(atom, args)
+    return np.asarray(value.toarray() if sp.issparse(value) else value, dtype=float)
+
+
+_WRITTEN = re.compile(r"\b(Power|GeoMean|Pnorm)(Approx)?\(")
+_FUNCTIONS = {"Power": "power(", "GeoMean": "geo_mean(", "Pnorm": "pnorm("}
+
+
 def short(expression: cp.Expression, width: int = 90) -> str:
-    """One-line text of an expression for messages."""
-    text = " ".join(str(expression).split())
+    """One-line text of an expression for messages, with atoms as users write them."""
+    text = _WRITTEN.sub(lambda found: _FUNCTIONS[found[1]], " ".join(str(expression).split()))
     return text if len(text) <= width else text[: width - 1] + "…"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from functools import cache
 from typing import Any
 
 import cvxpy as cp
@@ -26,6 +27,12 @@ PREFERENCE = {
 }
 
 
+@cache
+def installed_solvers() -> tuple[str, ...]:
+    """Names of the solvers cvxpy can call here; looked up once, it imports every one of them."""
+    return tuple(cp.installed_solvers())
+
+
 def problem_class(problem: cp.Problem) -> str:
     """``"LP"``, ``"QP"`` (linear constraints, convex quadratic objective) or ``"conic"``."""
     form = ProblemForm(problem)
@@ -44,7 +51,7 @@ def check_solver(solver: str | None) -> str | None:
     """
     if solver is None:
         return None
-    installed = cp.installed_solvers()
+    installed = installed_solvers()
     if not isinstance(solver, str) or solver.upper() not in installed:
         raise ValueError(
             f"solver {solver!r} is not installed or not known to cvxpy; choose one of "
@@ -55,7 +62,7 @@ def check_solver(solver: str | None) -> str | None:
 
 def solver_order(kind: str, solver: str | None) -> tuple[str, ...]:
     """The solvers to try, best first: the user's, then the installed ones for the class."""
-    installed = cp.installed_solvers()
+    installed = installed_solvers()
     order = [name for name in PREFERENCE[kind] if name in installed]
     if solver is not None:
         order = [solver, *(name for name in order if name != solver)]
@@ -140,7 +147,8 @@ class CompiledProblem:
                 f"solver {solver} cannot handle this {problem_class(problem)} subproblem: {error} "
                 "Leave solver=None to have one chosen."
             ) from error
-        self._chain.solver_context.solver_supports_bounds = False
+        if self._chain.solver_context is not None:  # None: there is no variable to bound
+            self._chain.solver_context.solver_supports_bounds = False
         self._program: Any = None
         self._inverse: Any = None
         self._cache: dict[str, Any] = {}
@@ -187,8 +195,9 @@ class CompiledProblem:
         if self._program is None:
             begin = time.perf_counter()
             data, inverse = self._chain.apply(self.problem)
-            self._program = data[s.PARAM_PROB]
-            self._inverse = inverse[:-1]
+            if isinstance(data, dict):  # otherwise nothing is variable, and nothing is compiled
+                self._program = data[s.PARAM_PROB]
+                self._inverse = inverse[:-1]
             self.compile_time += time.perf_counter() - begin
             return data, inverse
         data, last = solver.apply(self._program)
