@@ -129,6 +129,7 @@ class _Descent:
         self.value = np.inf
         self.track = _Track()
         self.solvers: list[str] = []
+        self.shortfall = np.inf  # how far above x the subproblem's best refused solution is
         self.accelerate: Acceleration | None = acceleration_named(settings.acceleration)
         self.begun = time.perf_counter()
 
@@ -206,6 +207,7 @@ class _Descent:
     def _minimise(self) -> tuple[Array, float]:
         """An acceptable minimiser of the majorant and its value; measures the gap of x."""
         failures: list[SubproblemError] = []
+        self.shortfall = np.inf
         for solver, tolerance in self._attempts():
             try:
                 new = self.surrogate.minimise(self.x, tolerance, solver, self._remaining())
@@ -218,6 +220,10 @@ class _Descent:
                 continue
             self.solvers.sort(key=lambda name: name != solver)  # what worked goes first next time
             return new, new_value
+        slack = self.settings.tol * (1 + abs(self.value))
+        if self.surrogate.settled and self.shortfall <= slack:
+            self.track.gap[-1] = self.shortfall
+            raise _Stop("converged", "no solver finds a lower point; the gap is their accuracy")
         raise self._verdict(failures)
 
     def _attempts(self) -> list[tuple[str, float]]:
@@ -238,6 +244,7 @@ class _Descent:
         new_value = self.surrogate.value(new)
         if np.isfinite(self.value):
             if not below >= -allowed:
+                self.shortfall = min(self.shortfall, -below)
                 raise SubproblemError("failed", f"the majorant rose by {-below:.3g}")
             if not new_value - self.value <= allowed:
                 raise SubproblemError("failed", f"the objective rose by {new_value - self.value:.3g}")

@@ -152,10 +152,11 @@ class ProblemSurrogate:
 
     def _at(self, x: Array) -> Values:
         """Values of the problem's nodes at x, kept while x stays the same."""
-        if self._point is None or not np.array_equal(self._point, x):
-            self._values = Values(self._context.definitions)
-            self._point = x.copy()
         self.load(x)
+        if self._point is None or not np.array_equal(self._point, x):
+            context = self._context
+            self._values = Values(context.definitions, extensions=context.extensions)
+            self._point = x.copy()
         return self._values
 
     # ------------------------------------------------------------------------------------------
@@ -243,8 +244,16 @@ class ProblemSurrogate:
         return float(np.sum(Values(self._context.definitions).array(self._objective.expression)))
 
     def objective(self, x: Array) -> float:
-        """The user's objective, in the user's sign."""
-        return self.sign * float(np.sum(self._at(x).array(self._objective.node)))
+        """The user's objective, in the user's sign.
+
+        Where F is its extension beyond an infinite slope (√u at u = 0), this is not.
+        """
+        values = self._at(x)
+        if self._context.extensions:
+            exact = float(np.sum(Values().array(self._objective.node)))
+            if np.isfinite(exact):  # rounding may have left the domain
+                return self.sign * exact
+        return self.sign * float(np.sum(values.array(self._objective.node)))
 
     def violation(self, x: Array) -> float:
         """Largest violation of any constraint or declared attribute."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import cvxpy as cp
@@ -31,8 +32,18 @@ from cvxpy.atoms.elementwise.elementwise import Elementwise
 from cvxpy.atoms.quad_form import QuadForm
 
 from dcprog.errors import NotMajorizable
-from dcprog.slopes import interior, pull_back
-from dcprog.tree import Array, Values, atom_jacobian, jacobian, short, unvec, vec
+from dcprog.slopes import WITHOUT_SLOPE, extended, has_edge, interior, pull_back, spread
+from dcprog.tree import (
+    Array,
+    Values,
+    atom_jacobian,
+    constant_part,
+    evaluate,
+    jacobian,
+    short,
+    unvec,
+    vec,
+)
 
 __all__ = ["Context", "Frame", "Piece", "Weight"]
 
@@ -81,6 +92,7 @@ class Context:
     constraints: list[cp.Constraint] = field(default_factory=list)
     domain: list[cp.Constraint] = field(default_factory=list)
     domain_frames: list[Frame] = field(default_factory=list)
+    extensions: dict[int, Callable[[list[Array]], Array]] = field(default_factory=dict)
 
     def stand_in(self, expression: cp.Expression, exact: bool = False) -> cp.Variable:
         """A variable t ≥ expression (or equal to it) that a weight can multiply under DPP."""
@@ -152,6 +164,10 @@ class Frame:
         """Set every Parameter of the frame at the point that `values` holds."""
         self._sums = {key: np.zeros(v.size) for key, (v, _) in self._gradients.items()}
         offset = self.piece.update(self._one if weight is None else weight, values)
+        if not np.all(np.isfinite(offset)):
+            raise ValueError(
+                f"{short(self.node)} is not finite at the current point: start inside its domain"
+            )
         for key, (variable, parameter) in self._gradients.items():
             parameter.value = unvec(self._sums[key], variable.shape)
         if self._offset is not None:
@@ -210,6 +226,8 @@ def affine(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     """An affine term is its own tangent: a constant weight, a gradient or one Parameter."""
     if not node.is_affine():
         return None
+    if not _is_dpp(node):  # such as x / parameter
+        return None if frame.entrywise else _gradient_leaf(node, frame)
     if weight.fixed is not None:
         return _fixed_leaf(node, weight.fixed, frame, "affine: kept")
     if frame.entrywise:
@@ -221,6 +239,10 @@ def affine(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     if small and not frame.gather and not node.parameters():
         return _weighted_leaf(node, node, 0, frame, "affine: one Parameter an entry")
     return _gradient_leaf(node, frame)
+
+
+def _is_dpp(node: cp.Expression) -> bool:
+    return not node.parameters() or bool(node.is_dpp())
 
 
 def _gradient_leaf(node: cp.Expression, frame: Frame) -> Piece:
@@ -244,7 +266,7 @@ def _gradient_leaf(node: cp.Expression, frame: Frame) -> Piece:
 def curved(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     """A term whose curvature suits its weight is kept, times one nonnegative Parameter."""
     suits = (weight.sign > 0 and node.is_convex()) or (weight.sign < 0 and node.is_concave())
-    if not suits:
+    if not suits or not _is_dpp(node):
         return None
     rule = CONVEX if weight.sign > 0 else "concave under a minus: kept"
     if weight.fixed is not None:
@@ -289,8 +311,11 @@ def _weighted_leaf(
 
 def both_signs(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     """A weight of either sign is split into its positive and its negative part."""
-    if weight.sign != 0:
-        return None
+    curved_somewhere = node.is_convex() or node.is_concave()
+    if weight.sign != 0 or (
+        _is_affine_atom(node) and not frame.entrywise and not curved_somewhere
+    ):
+        return None  # an affine atom passes any weight on; splitting it too would double the tree
     if weight.fixed is None:
         parts = [Weight(1), Weight(-1)]
     else:
@@ -325,7 +350,9 @@ def affine_atom(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | No
         arg.shape == node.shape for arg in node.args
     ):
         return _entrywise_sum(node, weight, frame)
-    if isinstance(node, multiply) and all(arg.shape == node.shape for arg in node.args):
+    if isinstance(node, multiply | DivExpression) and all(
+        arg.shape == node.shape for arg in node.args
+    ):
         return _entrywise_scaling(node, weight, frame)
     return _entrywise_affine_atom(node, weight, frame)
 
@@ -339,28 +366,36 @@ def _slope_sign(node: Any, index: int) -> int:
     return 1 if node.is_incr(index) else -1 if node.is_decr(index) else 0
 
 
+def _jacobians(node: cp.Expression, values: Values) -> list[sp.csr_array]:
+    try:
+        return atom_jacobian(node, values)
+    except NotImplementedError:
+        raise NotMajorizable(
+            short(node),
+            f"cvxpy gives no derivative of the affine atom {type(node).__name__}",
+            "the same map by indexing, sums and matrix products",
+        ) from None
+
+
 def _adjoint_atom(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
     live = [i for i, arg in enumerate(node.args) if not arg.is_constant()]
-    moving = _moving(node)
-    cache = None if moving else atom_jacobian(node, Values())
+    fixed = None if _moving(node) else (_jacobians(node, Values()), constant_part(node, Values()))
     children = []
     for i in live:
         arg = node.args[i]
-        if cache is None:
+        if fixed is None:
             child = weight.times(_slope_sign(node, i))
         elif weight.fixed is not None:
-            child = Weight.constant(unvec(cache[i] @ vec(weight.fixed), arg.shape))
+            child = Weight.constant(unvec(fixed[0][i] @ vec(weight.fixed), arg.shape))
         else:
-            child = weight.times(_matrix_sign(cache[i]))
+            child = weight.times(_matrix_sign(fixed[0][i]))
         children.append(majorise(arg, child, frame))
 
     def update(w: Array, values: Values) -> float:
-        jacobians = atom_jacobian(node, values) if cache is None else cache
-        offset = float(np.sum(w * values.array(node)))
+        jacobians, constants = fixed or (_jacobians(node, values), constant_part(node, values))
+        offset = float(np.sum(w * constants))
         for i, child in zip(live, children, strict=True):
-            adjoint = unvec(jacobians[i] @ vec(w), node.args[i].shape)
-            offset -= float(np.sum(adjoint * values.array(node.args[i])))
-            offset += child.update(adjoint, values)
+            offset += child.update(unvec(jacobians[i] @ vec(w), node.args[i].shape), values)
         return 0.0 if values.relaxed else offset
 
     return Piece(node, "affine atom: argument by argument", _plus(*children), update, children)
@@ -389,17 +424,22 @@ def _entrywise_sum(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
 
 
 def _entrywise_scaling(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
-    """c∘a, entry by entry: the coefficient joins the weight."""
+    """c∘a and a/c, entry by entry: the coefficient joins the weight."""
     index = 1 if node.args[0].is_constant() else 0
     arg, coefficient = node.args[index], node.args[1 - index]
+
+    def scaled(w: Array, values: Values) -> Array:
+        c = values.array(coefficient)
+        return w / c if isinstance(node, DivExpression) else w * c
+
     if coefficient.parameters() or weight.fixed is None:
         child_weight = weight.times(_slope_sign(node, index))
     else:
-        child_weight = Weight.constant(weight.fixed * Values().array(coefficient))
+        child_weight = Weight.constant(scaled(weight.fixed, Values()))
     child = majorise(arg, child_weight, frame)
 
     def update(w: Array, values: Values) -> Any:
-        return child.update(w * values.array(coefficient), values)
+        return child.update(scaled(w, values), values)
 
     return Piece(node, "affine atom: argument by argument", child.expression, update, [child])
 
@@ -417,9 +457,9 @@ def _entrywise_affine_atom(node: cp.Expression, weight: Weight, frame: Frame) ->
             "a Parameter multiplies a nonconvex expression inside a vector or a convex atom",
             "give the Parameter a fixed value (a constant), or pull it out of the convex atom",
         )
-    matrices = atom_jacobian(node, Values())
+    matrices, constants = _jacobians(node, Values()), constant_part(node, Values())
     children: list[Piece] = []
-    frames: list[tuple[sp.csr_array, Frame]] = []
+    frames: list[Frame] = []
     terms: list[cp.Expression] = []
     scale = vec(weight.fixed)
     for matrix, arg in zip(matrices, node.args, strict=True):
@@ -431,16 +471,14 @@ def _entrywise_affine_atom(node: cp.Expression, weight: Weight, frame: Frame) ->
                 continue
             inner = Frame(signed, frame.context, entrywise=True)
             children.append(inner.piece)
-            frames.append((sp.csr_array(part), inner))
+            frames.append(inner)
             terms.append(sp.csr_array(part) @ cp.vec(inner.expression, order="F"))
     expression = cp.reshape(sum(terms[1:], terms[0]), node.shape, order="F")
 
     def update(w: Array, values: Values) -> Array:
-        offset = vec(w * values.array(node))
-        for part, inner in frames:
+        for inner in frames:
             inner.update(values)
-            offset = offset - part @ vec(values.array(inner.node))
-        return unvec(offset, node.shape)
+        return w * constants
 
     return Piece(node, "affine atom: argument by argument", expression, update, children)
 
@@ -476,7 +514,15 @@ def tangent(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     )
     if not against:
         return None
+    if type(node).__name__ in WITHOUT_SLOPE:
+        raise NotMajorizable(
+            short(node),
+            f"no slope of {type(node).__name__} is known",
+            "the same function from atoms such as cp.max, cp.quad_over_lin or cp.rel_entr",
+        )
     _keep_domain(node, frame.context)
+    if has_edge(node):
+        frame.context.extensions[id(node)] = partial(extended, node)
     args = _aligned(node) if frame.entrywise else node.args
     live = [i for i, arg in enumerate(args) if not arg.is_constant()]
     sums = _axis_sums(node) if frame.entrywise else None
@@ -488,10 +534,10 @@ def tangent(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     def update(w: Array, values: Values) -> Any:
         raw = [values.array(arg) for arg in args]
         if values.relaxed:
-            point, slopes = raw, _convex_start(node, args, raw, w)
+            point, slopes = raw, _convex_start(node, args, raw, w, values.thin)
         else:
             point = interior(node, raw)
-        here = np.asarray(node.numeric(point), dtype=float).reshape(node.shape)
+        here = np.asarray(evaluate(node, point), dtype=float)
         if not values.relaxed:
             slopes = pull_back(node, point, here, w)
         offset = frame.constant(w * here)
@@ -513,25 +559,28 @@ def _aligned(node: cp.Expression) -> list[cp.Expression]:
     ]
 
 
-def _axis_sums(node: cp.Expression) -> sp.csr_array | None:
+def _axis_sums(node: Any) -> sp.csr_array | None:
     """For an atom along an axis, the 0/1 matrix that adds the entries behind each output."""
     if isinstance(node, Elementwise):
         return None
-    if not isinstance(node, AxisAtom) or node.axis is None or len(node.args[0].shape) > 2:
+    along = isinstance(node, AxisAtom) and node.shape == AxisAtom.shape_from_args(node)
+    if not along or not all(arg.is_constant() for arg in node.args[1:]):
         raise NotMajorizable(
             short(node),
             f"the vector-valued atom {type(node).__name__} has no entrywise tangent",
             "write its entries as separate constraints, or sum them in the objective",
         )
-    rows, columns = node.args[0].shape
-    axis = node.axis[0] if isinstance(node.axis, tuple) else node.axis
-    if axis % 2 == 0:
-        return sp.csr_array(sp.kron(sp.eye_array(columns), np.ones((1, rows))))
-    return sp.csr_array(sp.kron(np.ones((1, columns)), sp.eye_array(rows)))
+    outputs = np.arange(node.size).reshape(node.shape, order="F")
+    rows = vec(spread(node, outputs, node.args[0].ndim, node.args[0].shape)).astype(int)
+    return sp.csr_array((np.ones(rows.size), (rows, np.arange(rows.size))))
 
 
 def _convex_start(
-    node: cp.Expression, args: Sequence[cp.Expression], values: Sequence[Array], w: Array
+    node: cp.Expression,
+    args: Sequence[cp.Expression],
+    values: Sequence[Array],
+    w: Array,
+    thin: np.random.Generator | None,
 ) -> list[Array]:
     """Slopes of the convex start: none for affine arguments, the slope at 0 for convex ones.
 
@@ -546,15 +595,22 @@ def _convex_start(
     if any(np.any(m != b) for m, b in zip(moved, base, strict=True)):
         moved = [b if a.is_constant() else np.ones(a.shape) for b, a in zip(base, args, strict=True)]
     with np.errstate(all="ignore"):
-        here = np.asarray(node.numeric(moved), dtype=float).reshape(node.shape)
+        here = np.asarray(evaluate(node, moved), dtype=float)
     try:
         slopes = pull_back(node, moved, here, w)
-    except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+    except ValueError:  # no slope at 0 (LinAlgError is a ValueError)
         slopes = [np.zeros(a.shape) for a in args]
     return [
-        np.zeros(arg.shape) if arg.is_affine() else slope
+        np.zeros(arg.shape) if arg.is_affine() else _thinned(slope, thin)
         for slope, arg in zip(slopes, args, strict=True)
     ]
+
+
+def _thinned(slope: Array, thin: np.random.Generator | None) -> Array:
+    """A random half of the entries, twice; a single number stays."""
+    if thin is None or slope.size == 1:
+        return slope
+    return 2.0 * slope * (thin.random(slope.shape) < 0.5)
 
 
 def _keep_domain(node: Any, context: Context) -> None:
@@ -563,7 +619,10 @@ def _keep_domain(node: Any, context: Context) -> None:
         if not isinstance(constraint, cp.constraints.Inequality):
             if not constraint.is_dcp():
                 raise NotMajorizable(
-                    short(node), f"its domain {constraint} is not convex", "an affine argument"
+                    short(node),
+                    f"{type(node).__name__} asks for a symmetric or semidefinite argument, which "
+                    "is not affine here",
+                    "a matrix variable in its place and an equality constraint",
                 )
             context.domain.append(constraint)
         elif not constraint.expr.is_nonpos():
@@ -588,26 +647,62 @@ def composition(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | No
     if not suits:
         return None
     inner: list[Frame] = []
-    args: list[cp.Expression] = []
-    for i, arg in enumerate(node.args):
-        direction = weight.sign * _slope_sign(node, i)
-        if arg.is_affine():
-            args.append(arg)
-        elif direction == 0:
-            if not _is_even_in(node, i):
-                raise _not_monotone(node, i)
-            args.append(_magnitude(arg, frame.context, inner))
-        else:
-            args.append(_one_sided(arg, direction, frame.context, inner))
+    sides = [_side(node, i, weight.sign) for i in range(len(node.args))]
+    args = [
+        _bound(arg, side, frame.context, inner)
+        for arg, side in zip(node.args, sides, strict=True)
+    ]
     replaced = node.copy(args)
-    suits_now = replaced.is_convex() if weight.sign > 0 else replaced.is_concave()
-    if not suits_now:
+    if not replaced.is_dcp(dpp=True):  # such as quad_over_lin with Parameters below the line
+        args = [_stand_in(a, side, frame.context) for a, side in zip(args, sides, strict=True)]
+        replaced = node.copy(args)
+    if not (replaced.is_convex() if weight.sign > 0 else replaced.is_concave()):
         raise NotMajorizable(
             short(node),
             "cvxpy cannot see the curvature of the atom once its arguments are majorised",
             "an equivalent form whose outer atom is monotone",
         )
+    if not replaced.is_dcp(dpp=True):
+        raise NotMajorizable(
+            short(node),
+            "its Parameters multiply one another (not DPP)",
+            "one Parameter that holds their product, or constants",
+        )
     return _replaced_leaf(node, replaced, weight, frame, inner)
+
+
+AFFINE, BELOW, ABOVE, MAGNITUDE = 0, -1, 1, 2
+
+
+def _side(node: cp.Expression, index: int, sign: int) -> int:
+    """What a kept atom needs of an argument: a majorant, a minorant, or one of its magnitude."""
+    if node.args[index].is_affine():
+        return AFFINE
+    direction = sign * _slope_sign(node, index)
+    if direction != 0:
+        return direction
+    if _is_even_in(node, index):
+        return MAGNITUDE
+    raise _not_monotone(node, index)
+
+
+def _bound(
+    arg: cp.Expression, side: int, context: Context, inner: list[Frame]
+) -> cp.Expression:
+    if side == AFFINE and _is_dpp(arg):
+        return arg
+    if side == MAGNITUDE:
+        return _magnitude(arg, context, inner)
+    return _one_sided(arg, side or ABOVE, context, inner)  # an affine one is its own majorant
+
+
+def _stand_in(arg: cp.Expression, side: int, context: Context) -> cp.Expression:
+    """A bound without Parameters: a variable on the same side of it."""
+    if not arg.parameters():
+        return arg
+    if side == BELOW:
+        return -context.stand_in(-arg)
+    return context.stand_in(arg, exact=side == AFFINE)
 
 
 def _replaced_leaf(
@@ -639,7 +734,8 @@ def _one_sided(
     arg: cp.Expression, direction: int, context: Context, inner: list[Frame]
 ) -> cp.Expression:
     """up(arg) or down(arg), keeping the sign that the atom's monotonicity may rest on."""
-    if (direction > 0 and arg.is_convex()) or (direction < 0 and arg.is_concave()):
+    suits = arg.is_convex() if direction > 0 else arg.is_concave()
+    if suits and _is_dpp(arg):
         return arg
     frame = Frame(arg if direction > 0 else -arg, context, entrywise=True)
     inner.append(frame)
@@ -675,7 +771,7 @@ def _not_monotone(node: cp.Expression, index: int) -> NotMajorizable:
         short(node),
         f"{type(node).__name__} is convex but neither even nor monotone in its nonconvex "
         f"argument {index}, `{short(node.args[index], 50)}`",
-        "an outer atom that is monotone there, such as cp.pos, or a convex or affine argument",
+        "a variable in its place and an equality constraint, or an outer atom that is monotone",
     )
 
 
@@ -686,11 +782,19 @@ def product(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     if any(arg.is_constant() for arg in node.args):
         return None
     a, b = node.args
-    return _rewritten(node, _polarised(a, b, isinstance(node, multiply)), weight, frame, "product: polarised")
+    elementwise = isinstance(node, multiply) or a.is_scalar() or b.is_scalar()
+    if not elementwise and max(a.ndim, b.ndim) > 2:
+        raise NotMajorizable(
+            short(node),
+            "it multiplies stacks of matrices",
+            "one product a matrix, by indexing the first axis",
+        )
+    rule = "product: polarised"
+    return _rewritten(node, _polarised(a, b, elementwise), weight, frame, rule)
 
 
 def _polarised(a: cp.Expression, b: cp.Expression, elementwise: bool) -> cp.Expression:
-    if elementwise or a.is_scalar() or b.is_scalar():
+    if elementwise:
         return 0.25 * cp.square(a + b) - 0.25 * cp.square(a - b)
     if a.ndim == 1 and b.ndim == 1:
         return cp.sum(_polarised(a, b, True))
@@ -707,10 +811,12 @@ def _polarised(a: cp.Expression, b: cp.Expression, elementwise: bool) -> cp.Expr
 
 
 def quad_form(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
-    """An indefinite xᵀPx is split by the eigenvalues of P: ‖L₊ᵀx‖² − ‖L₋ᵀx‖²."""
-    if not isinstance(node, QuadForm) or not node.args[1].is_constant():
+    """xᵀPx is split by the eigenvalues of P: ‖L₊ᵀx‖² − ‖L₋ᵀx‖²."""
+    if not isinstance(node, QuadForm) or node.args[1].parameters():
         return None
     x, matrix = node.args
+    if not matrix.is_constant():
+        return None
     value = Values().array(matrix)
     eigenvalues, vectors = np.linalg.eigh((value + value.T) / 2)
     parts = []
@@ -719,7 +825,8 @@ def quad_form(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None
         root = vectors[:, keep] * np.sqrt(sign * eigenvalues[keep])
         if np.any(keep):
             parts.append(sign * cp.sum_squares(root.T @ x))
-    return _rewritten(node, sum(parts[1:], parts[0]), weight, frame, "quadratic form: split by eigenvalues")
+    split = sum(parts[1:], parts[0]) if parts else cp.Constant(0)
+    return _rewritten(node, split, weight, frame, "quadratic form: split by eigenvalues")
 
 
 def _rewritten(
@@ -737,10 +844,35 @@ def refusal(node: cp.Expression) -> NotMajorizable:
             "a quotient with a variable denominator is neither convex nor concave",
             "x * cp.inv_pos(y) for a positive y, cp.quad_over_lin, or multiply the constraint out",
         )
-    return NotMajorizable(
-        short(node),
-        f"the atom {type(node).__name__} is neither convex, concave, affine nor a product",
-        "compose it from convex and concave atoms (cp.minimum, cp.exp, cp.log, differences of convex)",
+    if isinstance(node, Atom) and node.is_affine():
+        return NotMajorizable(
+            short(node),
+            "a Parameter divides, or multiplies another one, inside a vector or a convex atom",
+            "one Parameter that holds the coefficient's value, or constants",
+        )
+    if getattr(getattr(node, "p", None), "parameters", list)():
+        return NotMajorizable(
+            short(node), "its exponent is a Parameter", "a number for the exponent"
+        )
+    if isinstance(node, QuadForm):
+        return NotMajorizable(
+            short(node),
+            "its matrix is a variable or an indefinite Parameter, whose eigenvalues may change sign",
+            "a constant matrix, cp.Parameter(PSD=True), or cp.sum(cp.multiply(P, cp.outer(x, x)))",
+        )
+    return NotMajorizable(short(node), *_hint(type(node).__name__, node))
+
+
+def _hint(name: str, node: cp.Expression) -> tuple[str, str]:
+    reason = f"the atom {name} is neither convex, concave, affine nor a product"
+    if name in {"Prod", "cumprod"}:
+        return reason, "products of two at a time, which are polarised"
+    if isinstance(node, Atom) and (node.is_atom_quasiconvex() or node.is_atom_quasiconcave()):
+        return f"the atom {name} is only quasiconvex or quasiconcave", (
+            "a level set of it as a convex constraint, or problem.solve(qcp=True)"
+        )
+    return reason, (
+        "compose it from convex and concave atoms (cp.minimum, cp.exp, cp.log, differences of convex)"
     )
 
 
@@ -752,7 +884,7 @@ RULES: tuple[Callable[[cp.Expression, Weight, Frame], Piece | None], ...] = (
     scalar,
     affine_atom,
     tangent,
+    quad_form,
     composition,
     product,
-    quad_form,
 )

@@ -23,18 +23,16 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from dcprog.tree import Array, unvec, vec
+from dcprog.tree import Array, one_sided, short, unvec, vec
 
-__all__ = ["EDGE", "interior", "pull_back"]
+__all__ = ["EDGE", "extended", "has_edge", "interior", "pull_back"]
 
 EDGE = 1e-10
 
+# cvxpy has none for these (cummax: a wrong one in one dimension).
+WITHOUT_SLOPE = {"cummax", "indicator", "perspective", "quantum_rel_entr", "von_neumann_entr"}
+
 PullBack = Callable[[Any, Sequence[Array], Array, Array], list[Array]]
-
-
-def _power_exponent(atom: Any) -> float:
-    used = getattr(atom, "p_used", None)
-    return float(atom.p.value if used is None else used)
 
 
 def interior(atom: cp.Expression, args: Sequence[Array]) -> list[Array]:
@@ -43,8 +41,8 @@ def interior(atom: cp.Expression, args: Sequence[Array]) -> list[Array]:
     args = [np.asarray(a, dtype=float) for a in args]
     if name in {"log", "entr", "GeoMean", "GeoMeanApprox"}:
         return [np.maximum(args[0], EDGE), *args[1:]]
-    if name in {"Power", "PowerApprox"} and _power_exponent(atom) < 1:
-        return [np.maximum(args[0], EDGE), *args[1:]]
+    if name in {"Power", "PowerApprox"} and 0 < float(atom.p.value) < 1:
+        return [np.maximum(args[0], EDGE)]
     if name in {"Pnorm", "PnormApprox"} and atom.p < 1:
         return [np.maximum(args[0], EDGE), *args[1:]]
     if name == "log1p":
@@ -55,6 +53,31 @@ def interior(atom: cp.Expression, args: Sequence[Array]) -> list[Array]:
         low = np.linalg.eigvalsh((args[0] + args[0].T) / 2)[0]
         return [args[0] + max(0.0, EDGE - low) * np.eye(args[0].shape[0])]
     return args
+
+
+def has_edge(atom: cp.Expression) -> bool:
+    """Has the atom an infinite slope at the edge of its domain, and an ``extended`` form?"""
+    name = type(atom).__name__
+    if name in {"Power", "PowerApprox"}:
+        return 0 < float(atom.p.value) < 1
+    if name in {"Pnorm", "PnormApprox"}:
+        return bool(atom.p < 1) and atom.size == 1
+    return name in {"log", "entr", "GeoMean", "GeoMeanApprox", "log1p", "log_det"}
+
+
+def extended(atom: cp.Expression, args: Sequence[Array]) -> Array:
+    """φ, carried on along its tangent at ``EDGE`` where its slope would be infinite.
+
+    A concave function above φ, equal to it from ``EDGE`` on, that every tangent of this module
+    touches. An outer loop that compares its values descends exactly.
+    """
+    point = interior(atom, args)
+    here = np.asarray(atom.numeric(point), dtype=float).reshape(atom.shape)
+    if all(np.array_equal(p, a) for p, a in zip(point, args, strict=True)):
+        return here
+    slopes = pull_back(atom, point, here, np.ones(atom.shape))
+    beyond = sum(s * (a - p) for s, a, p in zip(slopes, args, point, strict=True))
+    return here + (np.sum(beyond) if atom.size == 1 else beyond)
 
 
 def pull_back(
@@ -82,11 +105,11 @@ def pull_back(
     """
     rule = _RULES.get(type(atom).__name__, _generic)
     with np.errstate(all="ignore"):
-        slopes = rule(atom, args, value, adjoint)
+        slopes = rule(atom, args, np.asarray(value), np.asarray(adjoint))
     for slope in slopes:
         if not np.all(np.isfinite(slope)):
             raise ValueError(
-                f"{atom.name()[:90]} has no finite slope at the current point: start inside its domain"
+                f"{short(atom)} has no finite slope at the current point: start inside its domain"
             )
     return slopes
 
@@ -95,25 +118,27 @@ def _generic(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> 
     """cvxpy's own (sub)gradients, for the atoms without a rule below."""
     raw = atom._grad(list(args))
     slopes = []
-    for matrix, arg in zip(raw, atom.args, strict=True):
+    for matrix, arg in zip(raw, args, strict=False):
         if matrix is None:
             slopes.append(np.full(arg.shape, np.nan))
         elif np.isscalar(matrix):
             slopes.append(unvec(float(matrix) * vec(adjoint), arg.shape))
         else:
             slopes.append(unvec(matrix @ vec(adjoint), arg.shape))
-    return slopes
+    constants = args[len(slopes) :]  # some atoms leave out the arguments that must be constant
+    return [*slopes, *(np.zeros(a.shape) for a in constants)]
 
 
 def _elementwise(slope: Callable[[Any, Array], Array]) -> PullBack:
     def rule(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-        return [adjoint * slope(atom, args[0]), *(np.zeros(a.shape) for a in atom.args[1:])]
+        return [adjoint * slope(atom, args[0]), *(np.zeros(a.shape) for a in args[1:])]
 
     return rule
 
 
 def _power(atom: Any, a: Array) -> Array:
-    p = _power_exponent(atom)
+    p = float(atom.p.value)
+    a = np.where(a >= 0, a, np.nan) if one_sided(atom) else a
     return np.asarray(p * np.power(a, p - 1))
 
 
@@ -136,7 +161,7 @@ def _extreme(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> 
     for i in ranked:
         wins = free & (np.broadcast_to(args[i], atom.shape) == value)
         free = free & ~wins
-        slopes[i] = _unbroadcast(np.where(wins, adjoint, 0.0), atom.args[i].shape)
+        slopes[i] = _unbroadcast(np.where(wins, adjoint, 0.0), args[i].shape)
     return slopes
 
 
@@ -147,79 +172,100 @@ def _unbroadcast(array: Array, shape: tuple[int, ...]) -> Array:
     return array.sum(axis=(*range(extra), *repeated)).reshape(shape)
 
 
-def _spread(atom: Any, array: Array, ndim: int) -> Array:
-    """An axis atom's output broadcast against its argument."""
-    axis = atom.axis
-    if axis is None:
-        return array.reshape((1,) * ndim)
-    return array if atom.keepdims else np.expand_dims(array, axis)
+def spread(
+    atom: Any, array: Array, ndim: int, shape: tuple[int, ...] | None = None
+) -> Array:
+    """An axis atom's output broadcast against its argument (to its very shape if given)."""
+    if atom.axis is None:
+        array = array.reshape((1,) * ndim)
+    elif not atom.keepdims:
+        array = np.expand_dims(array, atom.axis)
+    return array if shape is None else np.broadcast_to(array, shape)
+
+
+def _first(hits: Array, atom: Any) -> Array:
+    """1 at the first hit behind each output of an axis atom, 0 elsewhere."""
+    outputs = np.arange(atom.size).reshape(atom.shape, order="F")
+    groups = vec(spread(atom, outputs, hits.ndim, hits.shape))
+    winners = np.flatnonzero(vec(hits))
+    _, first = np.unique(groups[winners], return_index=True)
+    chosen = np.zeros(hits.size)
+    chosen[winners[first]] = 1.0
+    return unvec(chosen, hits.shape)
 
 
 def _max_axis(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
     a = args[0]
-    if atom.axis is None:
-        slope = np.zeros(a.size)
-        pick = np.argmax(vec(a)) if type(atom).__name__ == "max" else np.argmin(vec(a))
-        slope[pick] = float(np.asarray(adjoint).reshape(()))
-        return [unvec(slope, a.shape)]
-    arg = np.argmax if type(atom).__name__ == "max" else np.argmin
-    slope = np.zeros(a.shape)
-    index = np.expand_dims(arg(a, axis=atom.axis), atom.axis)
-    np.put_along_axis(slope, index, _spread(atom, np.asarray(adjoint), a.ndim), atom.axis)
-    return [slope]
+    hits = a == spread(atom, value, a.ndim)
+    return [spread(atom, adjoint, a.ndim) * _first(hits, atom)]
 
 
 def _norm1(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    return [_spread(atom, np.asarray(adjoint), args[0].ndim) * np.sign(args[0])]
+    return [spread(atom, adjoint, args[0].ndim) * np.sign(args[0])]
 
 
 def _norm_inf(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
     a = args[0]
-    slope = np.zeros(a.shape)
-    if atom.axis is None:
-        index = np.unravel_index(np.argmax(np.abs(a)), a.shape)
-        slope[index] = float(np.asarray(adjoint).reshape(())) * np.sign(a[index])
-        return [slope]
-    index = np.expand_dims(np.argmax(np.abs(a), axis=atom.axis), atom.axis)
-    signed = _spread(atom, np.asarray(adjoint), a.ndim) * np.sign(
-        np.take_along_axis(a, index, atom.axis)
-    )
-    np.put_along_axis(slope, index, signed, atom.axis)
-    return [slope]
+    hits = np.abs(a) == spread(atom, value, a.ndim)
+    return [spread(atom, adjoint, a.ndim) * _first(hits, atom) * np.sign(a)]
 
 
 def _pnorm(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
     a, p = args[0], float(atom.p)
-    norm = _spread(atom, np.asarray(value), a.ndim)
+    norm = spread(atom, value, a.ndim)
     scaled = np.divide(np.abs(a), norm, out=np.zeros(a.shape), where=norm > 0)
     power = np.power(scaled, p - 1, out=np.zeros(a.shape), where=scaled > 0)
-    return [_spread(atom, np.asarray(adjoint), a.ndim) * np.sign(a) * power]
+    return [spread(atom, adjoint, a.ndim) * np.sign(a) * power]
 
 
 def _quad_over_lin(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
     x, y = args[0], float(args[1].reshape(()))
-    w = _spread(atom, np.asarray(adjoint), x.ndim)
+    y = y if y > 0 else np.nan
+    w = spread(atom, adjoint, x.ndim)
     return [w * 2 * x / y, np.asarray(-np.sum(adjoint * value) / y).reshape(args[1].shape)]
 
 
 def _sum_largest(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    a, k = args[0], atom.k
-    if getattr(atom, "axis", None) is not None or k != int(k):
-        return _generic(atom, args, value, adjoint)
-    slope = np.zeros(a.size)
-    slope[np.argsort(-vec(a), kind="stable")[: int(k)]] = float(np.asarray(adjoint).reshape(()))
-    return [unvec(slope, a.shape)]
+    """1 for the ⌊k⌋ largest entries, the rest of k for the next one."""
+    a = args[0]
+    axes = range(a.ndim) if atom.axis is None else np.atleast_1d(atom.axis)
+    last = tuple(range(-len(axes), 0))
+    moved = np.moveaxis(a, tuple(axes), last)
+    rows = moved.reshape(*moved.shape[: moved.ndim - len(axes)], -1)
+    share = np.clip(atom.k - np.arange(rows.shape[-1]), 0.0, 1.0)
+    chosen = np.zeros(rows.shape)
+    order = np.argsort(-rows, axis=-1, kind="stable")
+    np.put_along_axis(chosen, order, np.broadcast_to(share, rows.shape), axis=-1)
+    chosen = np.moveaxis(chosen.reshape(moved.shape), last, tuple(axes))
+    return [spread(atom, adjoint, a.ndim) * chosen]
 
 
 def _log_sum_exp(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
     a = args[0]
-    share = np.exp(a - _spread(atom, np.asarray(value), a.ndim))
-    return [_spread(atom, np.asarray(adjoint), a.ndim) * share]
+    share = np.exp(a - spread(atom, value, a.ndim))
+    return [spread(atom, adjoint, a.ndim) * share]
+
+
+def _rel_entr(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
+    x, y = args
+    slopes = (np.log(x / y) + 1, -x / y)
+    return [_unbroadcast(adjoint * d, a.shape) for d, a in zip(slopes, args, strict=True)]
+
+
+def _kl_div(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
+    x, y = args
+    slopes = (np.log(x / y), 1 - x / y)
+    return [_unbroadcast(adjoint * d, a.shape) for d, a in zip(slopes, args, strict=True)]
+
+
+def _quad_form(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
+    x, matrix = args
+    return [adjoint.item() * (matrix + matrix.T) @ x, np.zeros(matrix.shape)]
 
 
 def _log_det(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
     symmetric = (args[0] + args[0].T) / 2
-    return [float(np.asarray(adjoint).reshape(())) * np.linalg.inv(symmetric)]
+    return [adjoint.item() * np.linalg.inv(symmetric)]
 
 
 _RULES: dict[str, PullBack] = {
@@ -244,4 +290,7 @@ _RULES: dict[str, PullBack] = {
     "sum_largest": _sum_largest,
     "log_sum_exp": _log_sum_exp,
     "log_det": _log_det,
+    "rel_entr": _rel_entr,
+    "kl_div": _kl_div,
+    "QuadForm": _quad_form,
 }

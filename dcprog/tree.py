@@ -29,6 +29,9 @@ class Values:
         what a solver left in them.
     relaxed : bool, default False
         Asks the linearisations for the slopes of the convex start (see ``Majorant.relax``).
+    extensions : mapping of node id to function, optional
+        How to evaluate nodes whose tangent is taken inside their domain's edge, from the values
+        of their arguments (see ``slopes.extended``).
     thin : numpy Generator, optional
         With `relaxed`: keep a random half of the entries of every composition, twice.
     """
@@ -37,10 +40,12 @@ class Values:
         self,
         definitions: dict[int, cp.Expression] | None = None,
         relaxed: bool = False,
+        extensions: Mapping[int, Callable[[list[Array]], Array]] | None = None,
         thin: np.random.Generator | None = None,
     ) -> None:
         self.definitions = definitions or {}
         self.relaxed = relaxed
+        self.extensions = extensions or {}
         self.thin = thin
         self._memo: dict[int, Any] = {}
 
@@ -66,6 +71,8 @@ class Values:
                     "set its .value before centring a majorant there"
                 )
             return value
+        if id(node) in self.extensions:
+            return self.extensions[id(node)]([self.array(arg) for arg in node.args])
         return evaluate(node, [self(arg) for arg in node.args])
 
 
