@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -70,21 +70,41 @@ class Run:
 
 
 @dataclass
+class _Entry:
+    """A point and its line of the history; one object, so that Ctrl-C cannot tear them apart."""
+
+    x: Array
+    value: float
+    step: float
+    time: float
+    solve_time: float
+    violation: float
+    rise: float
+    gap: float = np.inf
+
+
+@dataclass
 class _Track:
     """The history while it grows."""
 
-    value: list[float] = field(default_factory=list)
-    gap: list[float] = field(default_factory=list)
-    step: list[float] = field(default_factory=list)
-    time: list[float] = field(default_factory=list)
-    solve_time: list[float] = field(default_factory=list)
-    violation: list[float] = field(default_factory=list)
-    rise: list[float] = field(default_factory=list)
+    entries: list[_Entry] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
 
+    @property
+    def last(self) -> _Entry:
+        """Where the run is."""
+        return self.entries[-1]
+
+    @property
+    def n_iter(self) -> int:
+        """Steps taken so far."""
+        return len(self.entries) - 1
+
     def freeze(self) -> History:
-        lists = {name: column for name, column in vars(self).items() if name != "attempts"}
-        arrays = {name: np.array(column, dtype=float) for name, column in lists.items()}
+        names = [column.name for column in fields(History) if column.name != "attempts"]
+        arrays = {
+            name: np.array([getattr(entry, name) for entry in self.entries]) for name in names
+        }
         return History(**arrays, attempts=tuple(self.attempts))
 
 
@@ -141,12 +161,15 @@ class _Descent:
         except _Stop as stop:
             status, message = stop.status, stop.message
         except KeyboardInterrupt:
+            if not self.track.entries:
+                raise
             status, message = "interrupted", "stopped by Ctrl-C; this is the best point so far"
         if self.settings.verbose:
             logger.info("%s: %s", status, message)
-        track = self.track
-        return Run(self.x, track.value[-1], track.gap[-1], track.violation[-1],
-                   status, message, track.freeze())
+        last = self.track.last
+        return Run(
+            last.x, last.value, last.gap, last.violation, status, message, self.track.freeze()
+        )
 
     # ------------------------------------------------------------------------------------------
 
@@ -171,21 +194,21 @@ class _Descent:
                 return
             raise
         self._stop_if_critical(new_value)
-        if len(self.track.value) > self.settings.max_iter:
+        if self.track.n_iter >= self.settings.max_iter:
             raise _Stop("max_iter", f"no criticality after {self.settings.max_iter} steps")
         if self.accelerate is not None:
             new = self.accelerate(self.surrogate.value, self.x, new, new_value)
             new_value = self.surrogate.value(new)
         self._move(new, new_value)
         if self._remaining() == 0:
-            raise _Stop("time_limit", f"the time limit of {self.settings.time_limit} s is reached")
+            raise _Stop("time_limit", "the time limit is reached")
 
     def _stop_if_critical(self, new_value: float) -> None:
         """Both the majorant's minimum and the next value must be no better than x."""
         if not np.isfinite(self.value):
             return
         slack = self.settings.tol * (1 + abs(self.value))
-        flat = self.track.gap[-1] <= slack and self.value - new_value <= slack
+        flat = self.track.last.gap <= slack and self.value - new_value <= slack
         if flat and self.surrogate.settled:
             raise _Stop("converged", "the criticality gap is within tolerance")
 
@@ -197,7 +220,7 @@ class _Descent:
         self._record(new, rise=rise, step=step)
         if not moved and self.accelerate is None and self.surrogate.settled:
             # the majorant is the one x minimises already
-            self.track.gap[-1] = 0.0
+            self.track.last.gap = 0.0
             self._report()
             raise _Stop("converged", "the majorant did not change at its own minimiser")
         self._report()
@@ -222,7 +245,7 @@ class _Descent:
             return new, new_value
         slack = self.settings.tol * (1 + abs(self.value))
         if self.surrogate.settled and self.shortfall <= slack:
-            self.track.gap[-1] = self.shortfall
+            self.track.last.gap = self.shortfall
             raise _Stop("converged", "no solver finds a lower point; the gap is their accuracy")
         raise self._verdict(failures)
 
@@ -248,14 +271,17 @@ class _Descent:
                 raise SubproblemError("failed", f"the majorant rose by {-below:.3g}")
             if not new_value - self.value <= allowed:
                 raise SubproblemError("failed", f"the objective rose by {new_value - self.value:.3g}")
-            self.track.gap[-1] = max(below, 0.0)
+            self.track.last.gap = max(below, 0.0)
         elif not np.isfinite(new_value):
             raise SubproblemError("failed", "the solution violates a constraint")
         return new_value
 
     def _verdict(self, failures: list[SubproblemError]) -> _Stop:
         statuses = [error.status for error in failures]
-        for status in ("unbounded", "infeasible"):
+        decisive = ["unbounded"]
+        if not np.isfinite(self.value):  # otherwise x itself is feasible, whatever a solver says
+            decisive.append("infeasible")
+        for status in decisive:
             if status in statuses:
                 return _Stop(status, str(failures[statuses.index(status)]))
         return _Stop("solver_failed", f"every solver failed; the first: {failures[0]}")
@@ -268,30 +294,32 @@ class _Descent:
         return max(0.0, self.settings.time_limit - (time.perf_counter() - self.begun))
 
     def _record(self, x: Array, *, rise: float, step: float) -> None:
-        track = self.track
-        track.value.append(self.surrogate.objective(x))
-        track.violation.append(self.surrogate.violation(x))
-        track.gap.append(np.inf)
-        track.step.append(step)
-        track.rise.append(rise)
-        track.time.append(time.perf_counter() - self.begun)
-        track.solve_time.append(self.surrogate.solve_time)
+        entry = _Entry(
+            x=x,
+            value=self.surrogate.objective(x),
+            step=step,
+            time=time.perf_counter() - self.begun,
+            solve_time=self.surrogate.solve_time,
+            violation=self.surrogate.violation(x),
+            rise=rise,
+        )
+        self.track.entries.append(entry)
 
     def _note(self, solver: str, tolerance: float, outcome: str) -> None:
-        iteration = len(self.track.value) - 1
+        iteration = self.track.n_iter
         self.track.attempts.append(Attempt(iteration, solver, tolerance, outcome))
         logger.debug("step %d, %s at %.1e: %s", iteration, solver, tolerance, outcome)
 
     def _report(self) -> None:
-        track = self.track
+        last = self.track.last
         progress = Progress(
-            n_iter=len(track.value) - 1,
-            x=self.x.copy(),
-            value=track.value[-1],
-            gap=track.gap[-2] if len(track.gap) > 1 else np.inf,
-            step=track.step[-1],
-            violation=track.violation[-1],
-            time=track.time[-1],
+            n_iter=self.track.n_iter,
+            x=last.x.copy(),
+            value=last.value,
+            gap=self.track.entries[-2].gap if self.track.n_iter > 0 else np.inf,
+            step=last.step,
+            violation=last.violation,
+            time=last.time,
         )
         if self.settings.verbose:
             logger.info(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 
 import cvxpy as cp
 import numpy as np
@@ -14,7 +14,7 @@ from dcprog.tree import Array
 __all__ = ["ConvexLoss", "hinge", "squared_hinge"]
 
 
-class ConvexLoss(BaseEstimator):
+class ConvexLoss(BaseEstimator, ABC):
     """A convex function of one number, given by its value, its slope and its cvxpy expression.
 
     At a kink the slope is the one of smallest size: a sample that just meets its margin asks for

@@ -37,9 +37,7 @@ class Majorant:
         _refuse_unsupported(expression)
         self.original = expression
         self._context = Context()
-        self._frame = Frame(
-            expression, self._context, entrywise=expression.size > 1, gather=True
-        )
+        self._frame = Frame(expression, self._context, entrywise=expression.size > 1, gather=True)
         self._inner = self._frame.expression
         if self._inner.shape != expression.shape:
             self._inner = cp.reshape(self._inner, expression.shape, order="F")
@@ -164,7 +162,9 @@ def _refuse_unsupported(expression: cp.Expression) -> None:
             short(expression), "it is complex", "the real and imaginary parts as two variables"
         )
     discrete = [
-        v.name() for v in expression.variables() if v.attributes["integer"] or v.attributes["boolean"]
+        v.name()
+        for v in expression.variables()
+        if v.attributes["integer"] or v.attributes["boolean"]
     ]
     if discrete:
         raise ValueError(
@@ -222,7 +222,7 @@ def explain(problem: cp.Problem | cp.Expression) -> str:
     >>> import cvxpy as cp, dcprog as dc
     >>> x = cp.Variable(name="x")
     >>> print(dc.explain(cp.minimum(cp.square(x), 1)))
-    minimum(power(x, 2.0), 1.0)  [unknown]  concave atom: tangent
+    minimum(power(x, 2.0), 1.0)  [quasiconvex]  concave atom: tangent
       power(x, 2.0)  [convex]  convex: kept, times a slope
     """
     if not isinstance(problem, cp.Problem):
@@ -274,5 +274,3 @@ def _describe_failure(node: cp.Expression, error: NotMajorizable, depth: int) ->
         if not arg.is_constant():
             lines += _describe(arg, Weight(0), depth + 1)
     return lines
-
-

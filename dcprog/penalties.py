@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 
 import cvxpy as cp
 import numpy as np
@@ -13,7 +13,7 @@ from dcprog.tree import Array
 __all__ = ["Penalty", "l2"]
 
 
-class Penalty(BaseEstimator):
+class Penalty(BaseEstimator, ABC):
     """A function of the penalised coefficients, given by value, gradient and expression."""
 
     @abstractmethod

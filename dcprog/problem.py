@@ -13,7 +13,7 @@ from dcprog.errors import SubproblemError
 from dcprog.freeze import check_data, freeze
 from dcprog.rules import Context, Frame
 from dcprog.solvers.compiled import CompiledProblem, check_solver, problem_class, solver_order
-from dcprog.tree import Array, Values, short, unvec, vec
+from dcprog.tree import EDGE, Array, Values, short, unvec, vec
 
 __all__ = ["ProblemSurrogate"]
 
@@ -23,6 +23,14 @@ __all__ = ["ProblemSurrogate"]
 FIRST_PENALTY = 0.1
 PENALTY_GROWTH = 1.5
 PENALTY_RANGE = 1e8
+
+# Where a slope is infinite (√u at 0), the tangent is taken that far inside the domain, first a
+# fraction of the arguments' size and then less each step: with 1e-10 from the start, what is 0 in
+# the convex start could never leave.
+FIRST_EDGE = 0.1
+EDGE_DECAY = 0.1
+NEAR_EDGE = 1e-6
+EDGE_AT_ZERO = {"Power", "PowerApprox", "GeoMean", "GeoMeanApprox", "Pnorm", "PnormApprox", "entr"}
 
 
 class ProblemSurrogate:
@@ -74,6 +82,7 @@ class ProblemSurrogate:
         self._constraints = [Frame(e, self._context, entrywise=True) for e in nonconvex]
         self._penalised = False
         self._penalty = 0.0
+        self._edge = EDGE
         self._largest_penalty = 0.0
         self._compiled: dict[tuple[str, str], CompiledProblem] = {}
         self._problems: dict[str, cp.Problem] = {}
@@ -154,8 +163,7 @@ class ProblemSurrogate:
         """Values of the problem's nodes at x, kept while x stays the same."""
         self.load(x)
         if self._point is None or not np.array_equal(self._point, x):
-            context = self._context
-            self._values = Values(context.definitions, extensions=context.extensions)
+            self._values = self._context.values(self._edge)
             self._point = x.copy()
         return self._values
 
@@ -167,7 +175,7 @@ class ProblemSurrogate:
         missed = bool(self._constraints) and self._missed(self._at(x)) > self.feasibility
         self._penalised = missed or (self._equalities and bool(self._constraints))
         self._slopes = []
-        self.settled = True
+        self._edge = self._first_edge(x) / EDGE_DECAY
         if self._penalised:
             scale = self._exchange_rate(x)
             self._penalty = FIRST_PENALTY * scale / PENALTY_GROWTH
@@ -175,13 +183,30 @@ class ProblemSurrogate:
 
     def tighten(self, x: Array) -> bool:
         """Centre the majorant at x; raise τ where x misses a constraint."""
+        self._move_edge()
         values = self._at(x)
+        self.settled = self._edge == EDGE
         if self._penalised:
             missed = self._missed(values) > self.feasibility
             if missed and self._penalty < self._largest_penalty:
                 self._penalty *= PENALTY_GROWTH
-            self.settled = not missed or self._penalty >= self._largest_penalty
+            self.settled &= not missed or self._penalty >= self._largest_penalty
         return self._update(values)
+
+    def _first_edge(self, x: Array) -> float:
+        """A tenth of the size of the arguments that start at an infinite slope."""
+        values, widest = self._context.values(), EDGE
+        for node in self._context.edges.values():
+            size = np.abs(values.array(node.args[0]))
+            largest = float(np.max(size, initial=0.0))
+            if type(node).__name__ in EDGE_AT_ZERO and np.min(size) <= NEAR_EDGE * largest:
+                widest = max(widest, FIRST_EDGE * (largest or 1.0))
+        return widest
+
+    def _move_edge(self) -> None:
+        edge = max(EDGE, self._edge * EDGE_DECAY)
+        if edge != self._edge:
+            self._edge, self._point = edge, None
 
     def _update(self, values: Values) -> bool:
         frames = [self._objective, *self._constraints, *self._context.domain_frames]
@@ -249,7 +274,7 @@ class ProblemSurrogate:
         Where F is its extension beyond an infinite slope (√u at u = 0), this is not.
         """
         values = self._at(x)
-        if self._context.extensions:
+        if self._context.edges:
             exact = float(np.sum(Values().array(self._objective.node)))
             if np.isfinite(exact):  # rounding may have left the domain
                 return self.sign * exact
@@ -319,7 +344,7 @@ class ProblemSurrogate:
         for variable in self.variables:
             if variable.value is None:  # tangents in the convex start do not depend on the point
                 variable.save_value(np.zeros(variable.shape))
-        self._update(Values(self._context.definitions, relaxed=True, thin=thin))
+        self._update(self._context.values(relaxed=True, thin=thin))
         mode = "free" if self._constraints else "feasible"
         order = solver_order(problem_class(self._problem(mode)), self._solver)
         failures: list[SubproblemError] = []

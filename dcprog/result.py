@@ -36,7 +36,7 @@ class Attempt:
     outcome: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class History:
     """The run, step by step; entry 0 is the start.
 
@@ -140,7 +140,7 @@ class VariableValues(Mapping[cp.Variable, Array]):
         return f"{{{inside}}}"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Result:
     """Outcome of :func:`dcprog.solve`.
 

@@ -23,11 +23,9 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from dcprog.tree import Array, one_sided, short, unvec, vec
+from dcprog.tree import EDGE, Array, one_sided, short, unvec, vec
 
 __all__ = ["EDGE", "extended", "has_edge", "interior", "pull_back"]
-
-EDGE = 1e-10
 
 # cvxpy has none for these (cummax: a wrong one in one dimension).
 WITHOUT_SLOPE = {"cummax", "indicator", "perspective", "quantum_rel_entr", "von_neumann_entr"}
@@ -35,23 +33,25 @@ WITHOUT_SLOPE = {"cummax", "indicator", "perspective", "quantum_rel_entr", "von_
 PullBack = Callable[[Any, Sequence[Array], Array, Array], list[Array]]
 
 
-def interior(atom: cp.Expression, args: Sequence[Array]) -> list[Array]:
-    """Arguments moved to ``EDGE`` inside the atom's domain where its slope would be infinite."""
+def interior(
+    atom: cp.Expression, args: Sequence[Array], edge: float = EDGE
+) -> list[Array]:
+    """Arguments moved to `edge` inside the atom's domain where its slope would be infinite."""
     name = type(atom).__name__
     args = [np.asarray(a, dtype=float) for a in args]
     if name in {"log", "entr", "GeoMean", "GeoMeanApprox"}:
-        return [np.maximum(args[0], EDGE), *args[1:]]
+        return [np.maximum(args[0], edge), *args[1:]]
     if name in {"Power", "PowerApprox"} and 0 < float(atom.p.value) < 1:
-        return [np.maximum(args[0], EDGE)]
+        return [np.maximum(args[0], edge)]
     if name in {"Pnorm", "PnormApprox"} and atom.p < 1:
-        return [np.maximum(args[0], EDGE), *args[1:]]
+        return [np.maximum(args[0], edge), *args[1:]]
     if name == "log1p":
-        return [np.maximum(args[0], EDGE - 1), *args[1:]]
+        return [np.maximum(args[0], edge - 1), *args[1:]]
     if name in {"rel_entr", "kl_div"}:
-        return [np.maximum(a, EDGE) for a in args]
+        return [np.maximum(a, edge) for a in args]
     if name == "log_det":
         low = np.linalg.eigvalsh((args[0] + args[0].T) / 2)[0]
-        return [args[0] + max(0.0, EDGE - low) * np.eye(args[0].shape[0])]
+        return [args[0] + max(0.0, edge - low) * np.eye(args[0].shape[0])]
     return args
 
 
@@ -65,13 +65,13 @@ def has_edge(atom: cp.Expression) -> bool:
     return name in {"log", "entr", "GeoMean", "GeoMeanApprox", "log1p", "log_det"}
 
 
-def extended(atom: cp.Expression, args: Sequence[Array]) -> Array:
-    """φ, carried on along its tangent at ``EDGE`` where its slope would be infinite.
+def extended(atom: cp.Expression, args: Sequence[Array], edge: float = EDGE) -> Array:
+    """φ, carried on along its tangent at `edge` where its slope would be infinite.
 
-    A concave function above φ, equal to it from ``EDGE`` on, that every tangent of this module
+    A concave function above φ, equal to it from `edge` on, that every tangent of this module
     touches. An outer loop that compares its values descends exactly.
     """
-    point = interior(atom, args)
+    point = interior(atom, args, edge)
     here = np.asarray(atom.numeric(point), dtype=float).reshape(atom.shape)
     if all(np.array_equal(p, a) for p, a in zip(point, args, strict=True)):
         return here
@@ -115,14 +115,14 @@ def pull_back(
 
 
 def _generic(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """cvxpy's own (sub)gradients, for the atoms without a rule below."""
+    """The (sub)gradients of cvxpy itself, for the atoms without a rule below."""
     raw = atom._grad(list(args))
     slopes = []
     for matrix, arg in zip(raw, args, strict=False):
         if matrix is None:
             slopes.append(np.full(arg.shape, np.nan))
-        elif np.isscalar(matrix):
-            slopes.append(unvec(float(matrix) * vec(adjoint), arg.shape))
+        elif np.ndim(matrix) == 0:
+            slopes.append(unvec(matrix * vec(adjoint), arg.shape))
         else:
             slopes.append(unvec(matrix @ vec(adjoint), arg.shape))
     constants = args[len(slopes) :]  # some atoms leave out the arguments that must be constant
@@ -152,7 +152,7 @@ def _sigmoid(atom: Any, a: Array) -> Array:
 
 
 def _extreme(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """maximum and minimum: all the slope to the winner, ties as the module says."""
+    """Maximum and minimum: all the slope to the winner, ties as the module says."""
     order = range(len(args))
     constants_first = type(atom).__name__ == "maximum"
     ranked = sorted(order, key=lambda i: (atom.args[i].is_constant() != constants_first, i))
@@ -172,9 +172,7 @@ def _unbroadcast(array: Array, shape: tuple[int, ...]) -> Array:
     return array.sum(axis=(*range(extra), *repeated)).reshape(shape)
 
 
-def spread(
-    atom: Any, array: Array, ndim: int, shape: tuple[int, ...] | None = None
-) -> Array:
+def spread(atom: Any, array: Array, ndim: int, shape: tuple[int, ...] | None = None) -> Array:
     """An axis atom's output broadcast against its argument (to its very shape if given)."""
     if atom.axis is None:
         array = array.reshape((1,) * ndim)
@@ -264,8 +262,8 @@ def _quad_form(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -
 
 
 def _log_det(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    symmetric = (args[0] + args[0].T) / 2
-    return [adjoint.item() * np.linalg.inv(symmetric)]
+    inverse = np.linalg.inv((args[0] + args[0].T) / 2)
+    return [np.asarray(adjoint.item() * inverse, dtype=float)]
 
 
 _RULES: dict[str, PullBack] = {

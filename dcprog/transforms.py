@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 
 import cvxpy as cp
 import numpy as np
@@ -14,7 +14,7 @@ from dcprog.tree import Array
 __all__ = ["Transform", "cap_at", "cap_largest", "identity", "power_of"]
 
 
-class Transform(BaseEstimator):
+class Transform(BaseEstimator, ABC):
     """φ, concave and nondecreasing on t ≥ 0.
 
     By concavity φ(t) ≤ φ(t₀) + φ'(t₀)(t − t₀), so the slope at t₀ is the weight of a convex
@@ -97,7 +97,7 @@ class power_of(Transform):
         return (np.asarray(t, dtype=float) + self.delta) ** self.p
 
     def slope(self, t: npt.ArrayLike) -> Array:
-        """p (t + δ)^{p−1}."""
+        """Slope p (t + δ)^{p−1}, infinite at t = 0 if δ = 0 and p < 1."""
         with np.errstate(divide="ignore"):
             return self.p * (np.asarray(t, dtype=float) + self.delta) ** (self.p - 1)
 
@@ -115,14 +115,14 @@ class cap_at(Transform):
     Parameters
     ----------
     c : float or array
-        c > 0, possibly infinite; an array has one cap a loss.
+        c ≥ 0, possibly infinite; an array has one cap a loss.
     inner : Transform, optional
         Applied first; nothing by default.
 
     Raises
     ------
     ValueError
-        c is not positive.
+        c is negative.
 
     Examples
     --------
@@ -134,8 +134,8 @@ class cap_at(Transform):
     """
 
     def __init__(self, c: npt.ArrayLike, inner: Transform | None = None) -> None:
-        if not np.all(np.asarray(c) > 0):
-            raise ValueError(f"c={c!r}: a cap must be positive")
+        if not np.all(np.asarray(c) >= 0):
+            raise ValueError(f"c={c!r}: a cap must not be negative")
         self.c = c
         self.inner = inner
 
@@ -150,7 +150,7 @@ class cap_at(Transform):
     def slope(self, t: npt.ArrayLike) -> Array:
         """The inner slope up to the cap, 0 beyond."""
         # not strict: a loss at the cap keeps its weight, otherwise w = 0 can trap the loop
-        return np.where(self._inner(t) <= self.c, self._inner.slope(t), 0.0)
+        return np.where(self._inner(t) <= np.asarray(self.c), self._inner.slope(t), 0.0)
 
     def expression(self, t: cp.Expression) -> cp.Expression:
         """``minimum(inner, c)``."""
@@ -161,8 +161,10 @@ class cap_at(Transform):
 class cap_largest(Transform):
     """φ(t) = min(inner(t), c), with c set so that the largest share of the losses is capped.
 
-    For n losses c is the (⌊fraction·n⌋ + 1)-th largest of inner(t). A run moves c during its first
-    tightenings and then freezes it; until then the minimised function moves too.
+    For n losses c is the (⌊fraction·n⌋ + 1)-th largest of inner(t). Where that sample has no loss
+    at all, c = inner(otherwise): a cap at inner(0) would make every sample's loss the same
+    constant, and w = 0 the minimiser. A run moves c during its first tightenings and then freezes
+    it; until then the minimised function moves too.
 
     Parameters
     ----------
@@ -172,6 +174,9 @@ class cap_largest(Transform):
         Applied first; nothing by default.
     rounds : int, default 5
         Tightenings that set c.
+    otherwise : float, default 1.0
+        The loss to cap at where fewer than the share have any: 1 is the loss of a (squared) hinge
+        on the decision boundary.
 
     Raises
     ------
@@ -189,18 +194,27 @@ class cap_largest(Transform):
     array([3., 1., 3., 2.])
     """
 
-    def __init__(self, fraction: float, inner: Transform | None = None, rounds: int = 5) -> None:
+    def __init__(
+        self,
+        fraction: float,
+        inner: Transform | None = None,
+        rounds: int = 5,
+        otherwise: float = 1.0,
+    ) -> None:
         if not 0 <= fraction < 1:
             raise ValueError(f"fraction={fraction!r}: a number of at least 0 and below 1 is needed")
         self.fraction = fraction
         self.inner = inner
         self.rounds = rounds
+        self.otherwise = otherwise
 
     def fixed(self, t: Array) -> cap_at:
         """The cap these losses set."""
-        values = (identity() if self.inner is None else self.inner)(t)
-        place = values.size - 1 - int(self.fraction * values.size)
-        return cap_at(float(np.partition(values, place)[place]), self.inner)
+        inner = identity() if self.inner is None else self.inner
+        place = t.size - 1 - int(self.fraction * t.size)
+        loss = np.partition(t, place)[place]
+        c = inner(loss if loss > 0 else self.otherwise)
+        return cap_at(float(c), self.inner)
 
     def __call__(self, t: npt.ArrayLike) -> Array:
         """Values under the cap that `t` itself sets."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import cvxpy as cp
@@ -14,9 +14,23 @@ from cvxpy.atoms.affine.add_expr import AddExpression
 from cvxpy.atoms.atom import Atom
 from cvxpy.expressions.leaf import Leaf
 
-__all__ = ["Array", "Values", "atom_jacobian", "constant_part", "evaluate", "one_sided", "jacobian", "short", "unvec", "vec"]
+__all__ = [
+    "EDGE",
+    "Array",
+    "Values",
+    "atom_jacobian",
+    "constant_part",
+    "evaluate",
+    "jacobian",
+    "one_sided",
+    "short",
+    "unvec",
+    "vec",
+]
 
 Array = npt.NDArray[np.float64]
+
+EDGE = 1e-10
 
 
 class Values:
@@ -32,6 +46,8 @@ class Values:
     extensions : mapping of node id to function, optional
         How to evaluate nodes whose tangent is taken inside their domain's edge, from the values
         of their arguments (see ``slopes.extended``).
+    edge : float
+        How far inside their domain those tangents are taken.
     thin : numpy Generator, optional
         With `relaxed`: keep a random half of the entries of every composition, twice.
     """
@@ -41,11 +57,13 @@ class Values:
         definitions: dict[int, cp.Expression] | None = None,
         relaxed: bool = False,
         extensions: Mapping[int, Callable[[list[Array]], Array]] | None = None,
+        edge: float = EDGE,
         thin: np.random.Generator | None = None,
     ) -> None:
         self.definitions = definitions or {}
         self.relaxed = relaxed
         self.extensions = extensions or {}
+        self.edge = edge
         self.thin = thin
         self._memo: dict[int, Any] = {}
 
@@ -115,7 +133,8 @@ def _nonnegative(array: Array) -> Array:
 
 def dense(value: Any) -> Array:
     """A float array of what may be sparse."""
-    return np.asarray(value.toarray() if sp.issparse(value) else value, dtype=float)
+    sparse = isinstance(value, sp.sparray | sp.spmatrix)
+    return np.asarray(value.toarray() if sparse else value, dtype=np.float64)
 
 
 def vec(value: Any) -> Array:
@@ -129,9 +148,8 @@ def unvec(value: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _sparse(matrix: Any, shape: tuple[int, int]) -> sp.csr_array:
-    if sp.issparse(matrix):
-        return sp.csr_array(matrix)
-    return sp.csr_array(np.broadcast_to(np.asarray(matrix, dtype=float), shape))
+    full: Any = matrix if sp.issparse(matrix) else np.broadcast_to(dense(matrix), shape)
+    return sp.csr_array(full)
 
 
 def atom_jacobian(atom: cp.Expression, values: Values) -> list[sp.csr_array]:
@@ -167,8 +185,7 @@ def jacobian(affine: cp.Expression) -> dict[int, sp.csr_array]:
 def constant_part(atom: Any, values: Values) -> Array:
     """What an affine atom adds of its own: its value where every live argument is 0."""
     args = [values(arg) if arg.is_constant() else np.zeros(arg.shape) for arg in atom.args]
-    value = evaluate(atom, args)
-    return np.asarray(value.toarray() if sp.issparse(value) else value, dtype=float)
+    return dense(evaluate(atom, args))
 
 
 _WRITTEN = re.compile(r"\b(Power|GeoMean|Pnorm)(Approx)?\(")

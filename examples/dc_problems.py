@@ -37,11 +37,11 @@ def circle_packing(n: int = 10, seed: int = 0) -> tuple[Answer, np.ndarray, np.n
 
 
 def sparse_recovery(seed: int = 0) -> Answer:
-    """Six nonzeros of 50 from 18 equations, where ℓ1 fails and ℓ½ does not."""
+    """Twelve nonzeros of 50 from 25 equations, where ℓ1 fails and ℓ½ does not."""
     rng = np.random.default_rng(seed)
     truth = np.zeros(50)
-    truth[rng.choice(50, 6, replace=False)] = rng.normal(size=6)
-    A = rng.normal(size=(18, 50))
+    truth[rng.choice(50, 12, replace=False)] = rng.normal(size=12)
+    A = rng.normal(size=(25, 50))
     x = cp.Variable(50, name="x")
     exact = [A @ x == A @ truth]
     cp.Problem(cp.Minimize(cp.norm1(x)), exact).solve(solver=cp.CLARABEL)

@@ -180,9 +180,7 @@ class CompiledProblem:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # inaccuracy is reported by status below
-                raw = self._chain.solver.solve_via_data(
-                    data, True, False, options, self._cache
-                )
+                raw = self._chain.solver.solve_via_data(data, True, False, options, self._cache)
         except (SolverError, ValueError, ArithmeticError, RuntimeError) as error:
             self._cache.clear()
             raise SubproblemError("failed", f"{self.solver}: {error}") from error

@@ -1,0 +1,82 @@
+"""The small protocol behind which every solver of a risk's convex subproblem sits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from dcprog.tree import Array
+
+if TYPE_CHECKING:
+    from dcprog.risk import Risk
+
+__all__ = ["Solution", "SubproblemSolver"]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A minimiser θ of the weighted and tilted risk.
+
+    Attributes
+    ----------
+    coefficients : array of shape (p,)
+        θ.
+    dual : array of shape (n_rows,) or None
+        Multipliers of the rows, minus the slope of each weighted base loss; None where the solver
+        does not have them.
+    value : float
+        Of the minimised function at θ, recomputed in NumPy.
+    """
+
+    coefficients: Array
+    dual: Array | None
+    value: float
+
+
+class SubproblemSolver(Protocol):
+    """Minimises  Σ_g d_g agg_{r∈g}(v_r base(a_r·θ)) + Σ_r t_r a_r·θ + penalty(θ).
+
+    A solver is made once for a risk, whose transform it ignores, and called with the weights d
+    (one a group) and the tilts t (one a row, None for none) of every tightening. What does not
+    depend on them (a Gram matrix, a compiled program) it keeps.
+    """
+
+    @staticmethod
+    def refusal(risk: Risk) -> str | None:
+        """Why the solver cannot take the risk, None if it can."""
+
+    def minimise(
+        self,
+        weights: Array,
+        tilts: Array | None,
+        start: Array,
+        tolerance: float,
+        time_limit: float | None = None,
+    ) -> Solution:
+        """The minimiser, to a relative accuracy of the value.
+
+        Parameters
+        ----------
+        weights : array of shape (n_groups,)
+            d ≥ 0.
+        tilts : array of shape (n_rows,) or None
+            t.
+        start : array of shape (p,)
+            Where the majorant is centred.
+        tolerance : float
+            Relative to 1 + |value|.
+        time_limit : float, optional
+            Seconds, for the solvers that heed it.
+
+        Raises
+        ------
+        SubproblemError
+            ``unbounded``, ``infeasible`` or ``failed``.
+        """
+
+    def value(self, theta: Array, weights: Array, tilts: Array | None, centre: Array) -> float:
+        """The function :meth:`minimise` minimises when it starts from `centre`.
+
+        Equal to the weighted risk for an exact solver. A solver of one pass minimises a function
+        that lies above it and touches it at `centre`.
+        """

@@ -1,0 +1,301 @@
+"""The declaration and its majorant: pieces, structure, and the surrogate's promises."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
+from sklearn.base import clone
+
+import dcprog as dc
+from dcprog.losses import ConvexLoss, hinge, squared_hinge
+from dcprog.penalties import l2
+from dcprog.risk import Risk
+from dcprog.rows import binary_margins, class_margins
+from dcprog.transforms import Transform, cap_at, cap_largest, identity, power_of
+
+LOSSES: list[ConvexLoss] = [hinge(), hinge(at=-0.5), squared_hinge(), squared_hinge(at=2.0)]
+TRANSFORMS: list[Transform] = [
+    identity(),
+    power_of(0.5, 1e-3),
+    power_of(0.25, 0.1),
+    power_of(1.0),
+    cap_at(1.0),
+    cap_at(np.inf, power_of(0.5, 1e-2)),
+    cap_at(1.2, power_of(0.75, 1e-8)),
+]
+
+
+def _names(pieces: list[Any]) -> list[str]:
+    return [repr(piece) for piece in pieces]
+
+
+def _data(n: int = 30, d: int = 3, c: int = 3) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % c
+    return rng.standard_normal((n, d)) + 1.5 * np.eye(c, d)[y], y
+
+
+def _risk(**change: Any) -> Risk:
+    options: dict[str, Any] = {
+        "rows": class_margins(*_data()),
+        "base": squared_hinge(),
+        "aggregate": "sum",
+        "transform": cap_at(1.5, power_of(0.5, 1e-4)),
+        "penalty": l2(0.6),
+    }
+    return Risk(**options | change)
+
+
+# ---- losses, transforms, penalties ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=_names(LOSSES))
+def test_loss_is_convex_with_that_slope_and_expression(loss: ConvexLoss) -> None:
+    u, v = np.random.default_rng(1).uniform(-3, 3, (2, 500))
+    assert np.all(loss(v) >= loss(u) + loss.slope(u) * (v - u) - 1e-12)
+    np.testing.assert_allclose(loss.expression(cp.Constant(u)).value, loss(u), atol=1e-12)
+    weight, tilt = loss.surrogate(u)
+    np.testing.assert_array_equal(weight * loss(v) + tilt * v, loss.base(v))
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=_names(TRANSFORMS))
+def test_transform_is_concave_nondecreasing_with_that_expression(transform: Transform) -> None:
+    s, t = np.random.default_rng(2).uniform(0, 4, (2, 500))
+    slope = transform.slope(s)
+    assert np.all(slope >= 0)
+    assert np.all(transform(t) <= transform(s) + slope * (t - s) + 1e-12)
+    np.testing.assert_allclose(transform.expression(cp.Constant(t)).value, transform(t), atol=1e-9)
+
+
+def test_a_loss_at_the_cap_keeps_its_slope() -> None:
+    assert cap_at(2.0, power_of(0.5)).slope(4.0) == 0.25
+    assert cap_at(1.0).slope(1.0) == 1.0
+
+
+def test_share_of_largest_losses_sets_the_cap() -> None:
+    losses = np.arange(1.0, 11.0)
+    assert cap_largest(0.0).fixed(losses).c == 10
+    assert cap_largest(0.1).fixed(losses).c == 9
+    assert cap_largest(0.25, power_of(0.5)).fixed(losses).c == np.sqrt(8)
+
+
+def test_share_with_too_few_losses_does_not_cap_everything() -> None:
+    losses = np.r_[np.zeros(9), 5.0]
+    assert cap_largest(0.1, power_of(0.5, 1e-8)).fixed(losses).c == np.sqrt(1 + 1e-8)
+
+
+@pytest.mark.parametrize("piece", [*LOSSES, *TRANSFORMS, cap_largest(0.2), l2(3.0)], ids=repr)
+def test_pieces_are_estimators(piece: Any) -> None:
+    assert repr(clone(piece)) == repr(piece)
+    assert repr(pickle.loads(pickle.dumps(piece))) == repr(piece)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: power_of(0.0),
+        lambda: power_of(1.5),
+        lambda: power_of(0.5, -1.0),
+        lambda: power_of(np.nan),
+        lambda: cap_at(-1.0),
+        lambda: cap_at(np.nan),
+        lambda: cap_largest(1.0),
+        lambda: cap_largest(-0.1),
+        lambda: l2(-1.0),
+        lambda: l2(np.nan),
+    ],
+)
+def test_pieces_refuse_bad_numbers(make: Any) -> None:
+    with pytest.raises(ValueError, match="="):
+        make()
+
+
+# ---- rows ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_margins_are_the_kronecker_rows(sparse: bool, intercept: bool) -> None:
+    X, y = _data()
+    rows = class_margins(sp.csr_array(X) if sparse else X, y, intercept)
+    rng = np.random.default_rng(3)
+    theta, u = rng.standard_normal(rows.shape[1]), rng.standard_normal(rows.shape[0])
+    coef, b = rows.unpack(theta)
+    slow = [rows.signs[i, k] * (coef[k] @ X[i] + b[k]) for i in range(30) for k in range(3)]
+    np.testing.assert_allclose(rows @ theta, slow)
+    np.testing.assert_allclose(rows.matrix() @ theta, slow)
+    np.testing.assert_allclose(rows.T @ u, rows.matrix().T @ u)
+    np.testing.assert_array_equal(rows.pack(coef, b), theta)
+    assert rows.penalized.sum() == 9
+
+
+def test_rows_name_a_strange_label() -> None:
+    with pytest.raises(ValueError, match="'z'"):
+        class_margins(np.eye(2), ["a", "z"], classes=["a", "b"])
+    with pytest.raises(ValueError, match="exactly two"):
+        binary_margins(np.eye(3), [0, 1, 2])
+    with pytest.raises(ValueError, match="two classes"):
+        class_margins(np.eye(3), [1, 1, 1])
+
+
+# ---- the declaration -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("aggregate", [None, "sum", "max"])
+@pytest.mark.parametrize("weights", [None, np.linspace(0, 2, 90)])
+def test_value_equals_a_plain_loop_and_the_cvxpy_problem(aggregate: Any, weights: Any) -> None:
+    risk = _risk(aggregate=aggregate, weights=weights)
+    theta = np.random.default_rng(4).standard_normal(12)
+    dense = risk.rows.matrix().toarray()
+    groups = [[r] for r in range(90)] if aggregate is None else np.arange(90).reshape(30, 3)
+    total = 0.3 * sum(theta[:9] ** 2)
+    for group in groups:
+        losses = [
+            (1 if weights is None else weights[r]) * max(0, 1 - dense[r] @ theta) ** 2
+            for r in group
+        ]
+        joined = max(losses) if aggregate == "max" else sum(losses)
+        total += min((joined + 1e-4) ** 0.5, 1.5)
+    assert risk(theta) == pytest.approx(total, rel=1e-12)
+    problem = risk.problem()
+    problem.variables()[0].value = theta
+    assert problem.objective.value == pytest.approx(total, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["array", "sparse", "operator"])
+def test_rows_may_be_anything_linear(kind: str) -> None:
+    dense = np.random.default_rng(5).standard_normal((20, 4))
+    rows = {"array": dense, "sparse": sp.csr_array(dense), "operator": aslinearoperator(dense)}
+    risk = Risk(rows[kind], hinge(), transform=cap_at(1.0))
+    theta = np.ones(4)
+    assert risk(theta) == pytest.approx(Risk(dense, hinge(), transform=cap_at(1.0))(theta))
+    if kind == "operator":
+        with pytest.raises(ValueError, match="pass an array"):
+            risk.problem()
+    else:
+        assert dc.solve(risk).status == "converged"
+
+
+def test_uneven_groups() -> None:
+    rows, groups = np.eye(4), np.array([1, 0, 1, 1])
+    theta = np.array([0.0, -1.0, 0.5, -2.0])
+    for aggregate, expected in (("sum", 2.0 + 4.5), ("max", 2.0 + 3.0)):
+        risk = Risk(rows, hinge(), groups=groups, aggregate=aggregate, penalty=l2(0.0))
+        assert risk(theta) == pytest.approx(expected)
+        problem = risk.problem()
+        problem.variables()[0].value = theta
+        assert problem.objective.value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rows": np.ones(3)}, "shape"),
+        ({"rows": np.full((2, 2), np.nan)}, "NaN"),
+        ({"weights": np.ones(3)}, "weights has shape"),
+        ({"weights": -np.ones(90)}, "not negative"),
+        ({"groups": np.ones(3)}, "groups has shape"),
+        ({"groups": np.full(90, 2)}, "without gaps"),
+        ({"aggregate": "mean"}, "aggregate='mean'"),
+        ({"penalized": np.ones(3)}, "penalized has shape"),
+    ],
+)
+def test_declaration_refuses_what_does_not_fit(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        _risk(**change)
+
+
+# ---- the surrogate -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["newton", "alternating", "cvxpy"])
+def test_majorant_lies_above_and_touches(solver: str) -> None:
+    risk = _risk()
+    surrogate = risk.surrogate(solver)
+    rng = np.random.default_rng(6)
+    for size in (0.1, 1.0, 10.0):
+        centre = size * rng.standard_normal(12)
+        surrogate.tighten(centre)
+        assert surrogate.majorant_value(centre) == pytest.approx(risk(centre), rel=1e-12)
+        for other in centre + size * rng.standard_normal((50, 12)):
+            assert surrogate.majorant_value(other) >= risk(other) - 1e-9 * risk(other)
+
+
+@pytest.mark.parametrize("solver", ["newton", "alternating", "cvxpy"])
+def test_minimiser_is_the_majorants(solver: str) -> None:
+    surrogate = _risk().surrogate(solver)
+    rng = np.random.default_rng(7)
+    centre = rng.standard_normal(12)
+    surrogate.tighten(centre)
+    best = surrogate.minimise(centre, 1e-9, surrogate.solvers[0])
+    lowest = surrogate.majorant_value(best)
+    for size in (1e-4, 1e-2, 1.0):
+        for other in best + size * rng.standard_normal((50, 12)):
+            assert surrogate.majorant_value(other) >= lowest - 1e-8 * abs(lowest)
+
+
+def test_unchanged_weights_are_reported() -> None:
+    surrogate = _risk(transform=cap_at(1e6)).surrogate()
+    assert surrogate.tighten(np.zeros(12)) is True
+    assert surrogate.tighten(np.ones(12)) is False
+
+
+def test_infinite_weight_is_an_error_with_advice() -> None:
+    surrogate = _risk(transform=power_of(0.5), rows=np.eye(3), aggregate=None).surrogate()
+    with pytest.raises(ValueError, match="positive delta"):
+        surrogate.tighten(np.full(3, 2.0))
+
+
+def test_unknown_solver_names_the_choices() -> None:
+    with pytest.raises(ValueError, match="'newton'"):
+        _risk().surrogate("simplex")
+
+
+def test_adapting_cap_settles_after_its_rounds() -> None:
+    surrogate = _risk(transform=cap_largest(0.2, rounds=2)).surrogate()
+    theta = np.zeros(12)
+    seen = []
+    for _ in range(3):
+        seen.append(surrogate.settled)
+        surrogate.tighten(theta)
+        theta = surrogate.minimise(theta, 1e-8, "newton")
+    assert seen == [False, False, True]
+    assert isinstance(surrogate.risk.transform, cap_at)
+    surrogate.begin(theta)
+    assert not surrogate.settled
+
+
+# ---- both front doors ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("aggregate", ["sum", "max"])
+def test_both_front_doors_reach_the_same_value(aggregate: str) -> None:
+    risk = _risk(aggregate=aggregate)
+    fast = dc.solve(risk, tol=1e-8, max_iter=500)
+    assert fast.x is not None
+    assert fast.value == pytest.approx(risk(fast.x), rel=1e-12)
+    problem = risk.problem()
+    slow = dc.solve(problem, start={problem.variables()[0]: fast.x}, tol=1e-7)
+    assert slow.value == pytest.approx(fast.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["newton", "cvxpy", "CLARABEL"])
+def test_solvers_follow_the_same_path(solver: str) -> None:
+    risk = _risk()
+    reference = dc.solve(risk, tol=1e-6, max_iter=100)
+    other = dc.solve(risk, solver=solver, tol=1e-6, max_iter=100)
+    assert other.value == pytest.approx(reference.value, rel=1e-6)
+    assert np.max(other.history.rise) <= 1e-7 * reference.value
+
+
+def test_restarts_never_make_it_worse() -> None:
+    risk = _risk()
+    one, many = dc.solve(risk), dc.solve(risk, n_starts=4, random_state=0)
+    assert many.value <= one.value + 1e-9
+    assert len(many.starts) == 4
