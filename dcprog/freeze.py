@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
@@ -36,7 +38,16 @@ def _frozen(node: cp.Expression) -> cp.Expression:
         return cp.Constant(node.value)
     if not node.args or not node.parameters():
         return node
-    return node.copy([_frozen(arg) for arg in node.args])
+    args = [_frozen(arg) for arg in node.args]
+    data = node.get_data() or []
+    if not any(_moves(datum) for datum in data):
+        return node.copy(args)
+    # a power's exponent and huber's M are no arguments
+    return type(node)(*args, *(_frozen(d).value if _moves(d) else d for d in data))
+
+
+def _moves(datum: Any) -> bool:
+    return isinstance(datum, cp.Expression) and bool(datum.parameters())
 
 
 def check_data(problem: cp.Problem) -> None:
@@ -45,8 +56,15 @@ def check_data(problem: cp.Problem) -> None:
     Raises
     ------
     ValueError
-        A variable is integer, boolean or complex, or a constant holds NaN or infinity.
+        A variable is integer, boolean or complex or restricted to a finite set, or a constant
+        holds NaN or infinity.
     """
+    for constraint in problem.constraints:
+        if isinstance(constraint, cp.FiniteSet):
+            raise ValueError(
+                f"{short(constraint, 40)} restricts a variable to finitely many values: dcprog "
+                "solves continuous problems; use bounds, or a mixed-integer solver"
+            )
     for variable in problem.variables():
         if variable.attributes["integer"] or variable.attributes["boolean"]:
             raise ValueError(

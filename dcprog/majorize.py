@@ -42,7 +42,7 @@ class Majorant:
         if self._inner.shape != expression.shape:
             self._inner = cp.reshape(self._inner, expression.shape, order="F")
         self.expression = self._closed()
-        self.domain: list[cp.Constraint] = list(self._context.domain)
+        self.domain: list[cp.Constraint] = self._domain()
 
     def _closed(self) -> cp.Expression:
         """The majorant with its auxiliary variables minimised out."""
@@ -61,6 +61,13 @@ class Majorant:
         entries = cp.vec(self._inner, order="F")
         closed_entries = cp.hstack([closed(entries[i]) for i in range(entries.size)])
         return cp.reshape(closed_entries, self._inner.shape, order="F")
+
+    def _domain(self) -> list[cp.Constraint]:
+        """The domain, with what defines the auxiliary variables in it."""
+        context = self._context
+        used = {v.id for constraint in context.domain for v in constraint.variables()}
+        auxiliary = any(v.id in used for v in context.auxiliaries)
+        return [*context.domain, *(context.constraints if auxiliary else [])]
 
     def tighten(self) -> Majorant:
         """Centre the majorant at the variables' current values.

@@ -97,8 +97,7 @@ class ProblemSurrogate:
     @property
     def is_convex(self) -> bool:
         """No rule had to change anything: the problem is its own majorant."""
-        frames = [self._objective, *self._constraints, *self._context.domain_frames]
-        return not self._constraints and not any(f.expression.parameters() for f in frames)
+        return bool(self.problem.is_dcp())
 
     @property
     def solvers(self) -> tuple[str, ...]:
@@ -151,7 +150,7 @@ class ProblemSurrogate:
     def unpack(self, x: Array) -> list[tuple[cp.Variable, Array]]:
         """Variables and their arrays at a flat point."""
         ends = np.cumsum([v.size for v in self.variables])
-        pieces = np.split(x, ends[:-1])
+        pieces = np.split(x, ends)[:-1]
         return [(v, unvec(p, v.shape)) for v, p in zip(self.variables, pieces, strict=True)]
 
     def load(self, x: Array) -> None:
@@ -172,8 +171,8 @@ class ProblemSurrogate:
 
     def begin(self, x: Array) -> None:
         """Feasible iterates if x allows them, penalty CCP otherwise."""
-        missed = bool(self._constraints) and self._missed(self._at(x)) > self.feasibility
-        self._penalised = missed or (self._equalities and bool(self._constraints))
+        missed = self.violation(x) > self.feasibility
+        self._penalised = bool(self._constraints) and (missed or self._equalities)
         self._slopes = []
         self._edge = self._first_edge(x) / EDGE_DECAY
         if self._penalised:
@@ -195,6 +194,7 @@ class ProblemSurrogate:
 
     def _first_edge(self, x: Array) -> float:
         """A tenth of the size of the arguments that start at an infinite slope."""
+        self.load(x)
         values, widest = self._context.values(), EDGE
         for node in self._context.edges.values():
             size = np.abs(values.array(node.args[0]))
@@ -331,9 +331,11 @@ class ProblemSurrogate:
         try:
             x = self._convex_start(rng if kind == "half" else None)
         except SubproblemError as error:
-            if error.status == "infeasible":
+            if error.status == "infeasible" or self.is_convex:
                 raise
             return self._random(rng)  # the convex part alone is unbounded, F need not be
+        if self.is_convex:
+            return x
         # ‖x‖ at 0 has no slope to leave by: a point that misses a constraint may as well move, and
         # so may one that the convex problem says nothing about
         flat = self._is_flat(x, rng)

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral, Real
 from typing import Any, Protocol
 
 import cvxpy as cp
 import numpy as np
+from cvxpy.lin_ops import lin_utils
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
@@ -21,7 +23,7 @@ from dcprog.errors import SubproblemError
 from dcprog.problem import ProblemSurrogate
 from dcprog.result import History, Result, StartSummary, VariableValues
 from dcprog.surrogate import Surrogate
-from dcprog.tree import Array
+from dcprog.tree import Array, dense
 
 __all__ = ["Spec", "solve"]
 
@@ -105,6 +107,8 @@ def solve(
         No rule applies to a sub-expression.
     ValueError
         Bad data or options: NaN, integer variables, an unknown solver, a start of wrong shape.
+    TypeError
+        `problem` is not a problem.
 
     References
     ----------
@@ -125,7 +129,9 @@ def solve(
     ('converged', 1.05)
     """
     begun = time.perf_counter()
-    settings = _checked(tol, max_iter, time_limit, n_starts, acceleration, callback, verbose)
+    settings = _checked(
+        tol, max_iter, time_limit, n_starts, n_jobs, acceleration, callback, verbose
+    )
     kinds = _kinds(start, n_starts)
     task = _Task(problem, solver, settings)
     task.surrogate  # noqa: B018  bad problems are refused here, before any process starts
@@ -143,30 +149,37 @@ def _checked(
     max_iter: int,
     time_limit: float | None,
     n_starts: int,
+    n_jobs: int | None,
     acceleration: str | None,
     callback: Callable[[Progress], object] | None,
     verbose: bool,
 ) -> Settings:
-    for name, number in (("tol", tol), ("time_limit", time_limit)):
-        if number is not None and not (np.isscalar(number) and 0 < number < np.inf):
+    for name, number in (("tol", tol), ("time_limit", 1.0 if time_limit is None else time_limit)):
+        if not _is_a(Real, number) or not 0 < number < np.inf:
             raise ValueError(f"{name}={number!r}: a positive finite number is needed")
     for name, count, least in (("max_iter", max_iter, 0), ("n_starts", n_starts, 1)):
-        if not isinstance(count, int | np.integer) or count < least:
+        if not _is_a(Integral, count) or count < least:
             raise ValueError(f"{name}={count!r}: an integer of at least {least} is needed")
+    if n_jobs is not None and (not _is_a(Integral, n_jobs) or n_jobs == 0):
+        raise ValueError(f"n_jobs={n_jobs!r}: an integer other than 0 is needed, or None")
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={callback!r} is not callable")
     acceleration_named(acceleration)
     return Settings(tol, max_iter, time_limit, acceleration, callback, verbose)
 
 
+def _is_a(kind: type, value: object) -> bool:
+    """Is it a number of that kind? True and False are not numbers here."""
+    return isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+
+
 def _kinds(start: Any, n_starts: int) -> list[Any]:
     """What each run starts from: the user's start, then halves and random points in turn."""
     if isinstance(start, str) and start not in STARTS:
         raise ValueError(f"start={start!r}: choose one of {STARTS}, a mapping or a Result")
-    others = ["random"] * (n_starts - 1) if start == "random" else [
-        "half" if i % 2 == 0 else "random" for i in range(n_starts - 1)
-    ]
-    return [start, *others]
+    if isinstance(start, str) and start == "random":
+        return ["random"] * n_starts
+    return [start, *("half" if i % 2 == 0 else "random" for i in range(n_starts - 1))]
 
 
 def _seeds(random_state: Any, n_starts: int) -> list[np.random.SeedSequence]:
@@ -215,15 +228,20 @@ class _Outcome:
     values: list[tuple[cp.Variable, Array]]
     sign: float
     mode: str
+    feasible: bool
     solver: str
     solve_time: float
 
     @property
-    def rank(self) -> tuple[bool, bool, float]:
-        """Sorts a run with a point first, then a feasible one, then the lower value."""
-        missed = self.run.status == "infeasible"
-        value = -np.inf if self.run.status == "unbounded" else self.sign * self.run.value
-        return (self.run.x is None and missed, missed, value)
+    def rank(self) -> tuple[bool, float, float]:
+        """Sorts a run that found something first, then a feasible one, then the lower value."""
+        unbounded = self.run.status == "unbounded"
+        value = -np.inf if unbounded else self.sign * self.run.value
+        return (
+            self.run.x is None and not unbounded,
+            0.0 if self.feasible else self.run.violation,
+            np.inf if np.isnan(value) else value,
+        )
 
 
 class _Task:
@@ -237,14 +255,35 @@ class _Task:
         self.deadline = None if limit is None else time.time() + limit
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "surrogate"}
+        state = {k: v for k, v in self.__dict__.items() if k != "surrogate"}
+        return state | {"next_id": lin_utils.get_id()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # cvxpy numbers variables by a counter a process: those that the majorant adds here must
+        # not take the numbers of the user's, which were made elsewhere
+        counter = lin_utils.ID_COUNTER
+        counter.count = max(counter.count, state.pop("next_id"))
+        self.__dict__.update(state)
 
     @cached_property
     def surrogate(self) -> Any:
         """The problem's surrogate."""
         if isinstance(self.problem, cp.Problem):
             return ProblemSurrogate(self.problem, self.solver)
+        if not hasattr(self.problem, "surrogate"):
+            raise TypeError(
+                f"a {type(self.problem).__name__} is not a problem: pass a cvxpy Problem, such as "
+                "cp.Problem(cp.Minimize(expression), constraints), or a dcprog Risk"
+            )
         return self.problem.surrogate(self.solver)
+
+    @property
+    def _has_variables(self) -> bool:
+        return isinstance(self.problem, cp.Problem)
+
+    @property
+    def _feasibility(self) -> float:
+        return float(getattr(self.surrogate, "feasibility", np.inf))
 
     def left(self) -> float | None:
         """Seconds until the deadline."""
@@ -252,30 +291,31 @@ class _Task:
 
     def __call__(self, kind: Any, seed: np.random.SeedSequence) -> _Outcome:
         surrogate = self.surrogate
+        before = surrogate.solve_time  # a surrogate may serve several starts
         try:
             start = self._start(kind, np.random.default_rng(seed))
         except SubproblemError as error:
             run = _no_point(error, surrogate)
         else:
             run = self._descend(start, kind)
-        point = isinstance(surrogate, ProblemSurrogate) and run.x is not None
+        pairs = surrogate.unpack(run.x) if self._has_variables and run.x is not None else []
         return _Outcome(
             kind=kind if isinstance(kind, str) else "given",
             run=run,
-            values=surrogate.unpack(run.x) if point else [],
+            values=[(variable, array.copy()) for variable, array in pairs],
             sign=getattr(surrogate, "sign", 1.0),
             mode=getattr(surrogate, "mode", "none"),
+            feasible=run.violation <= self._feasibility,
             solver=surrogate.solvers[0],
-            solve_time=surrogate.solve_time,
+            solve_time=surrogate.solve_time - before,
         )
 
     def _descend(self, start: Array, kind: Any) -> Run:
         surrogate = self.surrogate
-        if kind == "convex" and getattr(surrogate, "is_convex", False):
+        if isinstance(kind, str) and kind == "convex" and getattr(surrogate, "is_convex", False):
             return _solved_once(surrogate, start)
         run = descend(surrogate, start, replace(self.settings, time_limit=self.left()))
-        feasibility = getattr(surrogate, "feasibility", np.inf)
-        if run.status == "converged" and run.violation > feasibility:
+        if run.status == "converged" and run.violation > self._feasibility:
             message = (
                 f"a critical point that misses a constraint by {run.violation:.3g}: the problem "
                 "may be infeasible; try n_starts > 1 or another start"
@@ -288,13 +328,13 @@ class _Task:
             kind = kind.variables if kind.variables else kind.x
             if kind is None:
                 raise ValueError("the result to resume from has no point")
+        named = isinstance(kind, Mapping) or (isinstance(kind, str) and kind == "current")
+        if named and not self._has_variables:
+            raise ValueError("a Risk has no variables: start it from an array, θ, or from a Result")
         if isinstance(kind, Mapping):
             return self.surrogate.pack(_given(self.surrogate.variables, kind))
         if not isinstance(kind, str):
-            x = np.asarray(kind, dtype=float).ravel()
-            if not np.all(np.isfinite(x)):
-                raise ValueError("the start contains NaN or infinity")
-            return x
+            return _numbers(kind, (self.surrogate.start("random", rng).size,), "the start")
         if kind == "current":
             return self.surrogate.pack(_current(self.surrogate.variables))
         return self.surrogate.start(kind, rng)
@@ -302,19 +342,30 @@ class _Task:
 
 def _given(variables: list[cp.Variable], start: Mapping[cp.Variable, Any]) -> dict[int, Array]:
     """The arrays of a mapping, checked."""
-    arrays = {v.id: np.asarray(a, dtype=float) for v, a in start.items()}
+    for key in start:
+        if not isinstance(key, cp.Variable):
+            raise ValueError(f"the start's key {key!r} is not a cvxpy Variable")
+    values = {v.id: a for v, a in start.items()}
     for variable in variables:
-        if variable.id not in arrays:
+        if variable.id not in values:
             raise ValueError(f"the start has no value for variable {variable.name()!r}")
-        array = arrays[variable.id]
-        if array.shape != variable.shape:
-            raise ValueError(
-                f"the start of variable {variable.name()!r} has shape {array.shape}, "
-                f"not {variable.shape}"
-            )
-        if not np.all(np.isfinite(array)):
-            raise ValueError(f"the start of variable {variable.name()!r} has NaN or infinity")
-    return arrays
+    return {
+        v.id: _numbers(values[v.id], v.shape, f"the start of variable {v.name()!r}")
+        for v in variables
+    }
+
+
+def _numbers(value: Any, shape: tuple[int, ...], what: str) -> Array:
+    """A finite array of the shape."""
+    try:
+        array = dense(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} is not made of real numbers: {value!r}") from None
+    if array.shape != shape:
+        raise ValueError(f"{what} has shape {array.shape}, not {shape}")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{what} contains NaN or infinity")
+    return array
 
 
 def _current(variables: list[cp.Variable]) -> dict[int, Array]:
@@ -383,7 +434,7 @@ def _result(problem: Any, outcomes: list[_Outcome], seconds: float) -> Result:
         ),
         mode=best.mode,
         solver=best.solver,
-        solve_time=sum({id(o): o.solve_time for o in outcomes}.values()),
+        solve_time=sum(o.solve_time for o in outcomes),
         total_time=seconds,
         message=run.message,
     )
@@ -393,7 +444,8 @@ def _publish(problem: cp.Problem, result: Result) -> None:
     """Leave the result in the problem and its variables, as cvxpy's own solve does."""
     values = {v.id: array for v, array in result.variables.items()}
     for variable in problem.variables():
-        variable.save_value(values.get(variable.id))
+        array = values.get(variable.id)
+        variable.save_value(None if array is None else array.copy())
     problem._value = result.value
     problem._status = result.status
 

@@ -551,6 +551,24 @@ def test_domain_of_a_tangent() -> None:
     assert constraint.violation() == pytest.approx(1)
 
 
+def test_domain_that_needs_an_epigraph_variable() -> None:
+    """Outside of its majorised domain the problem of the two is infeasible, inside solvable."""
+    inner = cp.log(1 + cp.pos(cp.minimum(cp.square(y), 9) - 0.5))
+    y.value = 1.0
+    majorant = dc.majorize(cp.log(1 - inner))
+    for at, status in ((1.0, "optimal"), (2.5, "infeasible")):
+        problem = cp.Problem(cp.Minimize(majorant.expression), [*majorant.domain, y == at])
+        problem.solve(solver=cp.CLARABEL)
+        assert problem.status == status
+
+
+def test_upper_triangle() -> None:
+    """Its value in cvxpy lacks the second axis of its shape; here it has it."""
+    square = cp.Variable((3, 3), value=np.arange(9.0).reshape(3, 3))
+    majorant = dc.majorize(cp.upper_tri(cp.minimum(cp.square(square), 20)))
+    np.testing.assert_allclose(majorant.value, [[1], [4], [20]])
+
+
 def test_variable_without_a_value() -> None:
     nameless = cp.Variable(name="never_set")
     majorant = dc.majorize(-cp.square(nameless))

@@ -277,12 +277,13 @@ def test_adapting_cap_settles_after_its_rounds() -> None:
 @pytest.mark.parametrize("aggregate", ["sum", "max"])
 def test_both_front_doors_reach_the_same_value(aggregate: str) -> None:
     risk = _risk(aggregate=aggregate)
-    fast = dc.solve(risk, tol=1e-8, max_iter=500)
+    fast = dc.solve(risk, tol=1e-6, max_iter=500)
+    assert fast.status == "converged"
     assert fast.x is not None
     assert fast.value == pytest.approx(risk(fast.x), rel=1e-12)
     problem = risk.problem()
-    slow = dc.solve(problem, start={problem.variables()[0]: fast.x}, tol=1e-7)
-    assert slow.value == pytest.approx(fast.value, rel=1e-6)
+    slow = dc.solve(problem, start={problem.variables()[0]: fast.x}, tol=1e-6)
+    assert slow.value == pytest.approx(fast.value, rel=1e-5)
 
 
 @pytest.mark.parametrize("solver", ["newton", "cvxpy", "CLARABEL"])

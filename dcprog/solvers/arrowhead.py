@@ -51,9 +51,11 @@ class Matrix:
         p = self.shape[1]
         result = np.zeros((p, p))
         roots = np.sqrt(weights[self._at])[:, None]
+        rows = np.flatnonzero(roots)
         step = max(p, CHUNK // max(p, 1))
-        for begin in range(0, len(self._at), step):
-            chunk = self._dense[begin : begin + step] * roots[begin : begin + step]
+        for begin in range(0, len(rows), step):
+            some = rows[begin : begin + step]
+            chunk = self._dense[some] * roots[some]
             result += chunk.T @ chunk
         if self._sparse.nnz:
             scaled = self._sparse.copy()
@@ -113,22 +115,23 @@ class Arrowhead:
         f = np.zeros(self.n_rows)
         held = np.diff(L.indptr) > 0
         group[held], f[held] = L.indices, L.data
-        vector, c, vectors, self._n_single = _vectors(X, group)
+        vector, c, vectors, self._n_single = _vectors(X, group, self.n_local)
         self._K = Matrix(X[vectors])
-        self._single = Matrix(X[vectors[: self._n_single]])
-        self._block = X[vectors[self._n_single :]]
         self._owner = group[vectors]
-        self._rows, self._columns = _entries(group, vector, self._owner, self._n_single)
+        self._rows, self._columns = _entries(group, vector, self._owner, self.n_local)
         mine = vector[self._rows] == self._columns
         self._c, self._f = np.where(mine, c[self._rows], 0.0), f[self._rows]
         own = np.flatnonzero(vector >= 0)
-        shape = (self.n_rows, len(vectors))
-        C = sp.csr_array((c[own], (own, vector[own])), shape=shape)
-        self._C, self._Ct = C, sp.csr_array(C.T)
-        self._L, self._Lt = L, sp.csr_array(L.T)
-        self._L2t = sp.csr_array(self._Lt.power(2))
-        self._LCt = sp.csr_array(sp.csr_array((f[own] * c[own], (own, vector[own])), shape=shape).T)
-        self._E = sp.csr_array((self._c, (self._rows, self._columns)), shape=shape)
+        C, LC = (
+            sp.csr_array((data, (own, vector[own])), shape=(self.n_rows, len(vectors)))
+            for data in (c[own], f[own] * c[own])
+        )
+        self._C, self._Ct, self._LCt = C, sp.csr_array(C.T), sp.csr_array(LC.T)
+        self._L, self._Lt, self._L2t = L, sp.csr_array(L.T), sp.csr_array(L.T.power(2))
+        self._indptr = np.searchsorted(self._rows, np.arange(self.n_rows + 1))
+        self._in_block = np.flatnonzero(np.isin(group, self._owner[self._n_single :]) & (group < self.n_local))
+        block = sp.csr_array(X[vectors[self._n_single :]])
+        self._block = block.toarray() if np.mean(dense_rows(block)) > 0.5 else block
 
     def forward(self, t: Array, x: Array) -> Array:
         """R (t, x)."""
@@ -142,9 +145,9 @@ class Arrowhead:
         """Factorise H."""
         D = np.maximum(self._L2t @ w, 1e-300)
         mean = (self._LCt @ w) / np.append(D, 1.0)[self._owner]
-        E = self._E
         deviations = self._c - self._f * mean[self._columns]
-        E = sp.csr_array((deviations, E.indices, E.indptr), shape=E.shape)
+        shape = (self.n_rows, len(mean))
+        E = sp.csr_array((deviations, self._columns, self._indptr), shape=shape)
         S = Q + self._gram(E, w)
         diagonal = np.diagonal(S)
         scale = 1 / np.sqrt(np.maximum(diagonal, 1e-30 * max(float(diagonal.max()), 1e-200)))
@@ -152,10 +155,102 @@ class Arrowhead:
 
     def _gram(self, E: sp.csr_array, w: Array) -> Array:
         """K'(E'WE)K."""
-        ...
+        weights = np.bincount(self._columns, w[self._rows] * E.data**2, minlength=E.shape[1])
+        weights[self._n_single :] = 0
+        result = self._K.gram(weights)
+        if len(self._in_block):
+            rows = E[self._in_block][:, self._n_single :]
+            T = sp.diags_array(np.sqrt(w[self._in_block])) @ rows @ self._block
+            product = T.T @ T
+            result += product.toarray() if sp.issparse(product) else product
+        return result
 
-    def solve(
-        self, factor: Factor, rt: Array, rx: Array, u: Array
-    ) -> tuple[Array, Array, Array]:
+    def solve(self, factor: Factor, rt: Array, rx: Array, u: Array) -> tuple[Array, Array, Array]:
         """Solution d of  H d = −r − R'u,  as d_t, d_x and R d."""
-        ...
+        E, mean = factor.E, factor.mean
+        moved = np.append(rt, 0.0)[self._owner] * mean
+        moved -= np.bincount(self._columns, E.data * u[self._rows], minlength=len(mean))
+        right = self._K.adjoint(moved) - rx
+        dx = factor.scale * dpotrs(factor.cholesky, factor.scale * right, lower=1)[0]
+        along = self._K @ dx
+        alone = -(rt + self._Lt @ u) / factor.D
+        shared = np.bincount(self._owner, mean * along, minlength=self.n_local + 1)
+        return alone - shared[: self.n_local], dx, self._L @ alone + E @ along
+
+
+def _cholesky(S: Array) -> Array:
+    """Lower factor of S, whose diagonal is 1, with as little added to it as it takes."""
+    jitter = JITTER
+    while jitter < 1:
+        lower, failed = dpotrf(S + jitter * np.eye(len(S)), lower=1)
+        if not failed:
+            return lower
+        jitter *= 100
+    raise ArithmeticError("the normal equations are not positive definite")
+
+
+def _vectors(X: sp.csr_array, group: Index, n_groups: int) -> tuple[Index, Array, Index, int]:
+    """Which row of K each row is a multiple of (−1: it is zero), and by which factor.
+
+    Returns
+    -------
+    vector, c : arrays
+        Row r of X is c[r]·K[vector[r]].
+    vectors : array
+        Rows of X that make K, those of the groups with one vector first.
+    n_single : int
+        How many these are.
+    """
+    live = np.diff(X.indptr) > 0
+    reference = _references(live, group, n_groups)
+    ratio, multiple = _ratios(X, reference, live)
+    bad = np.zeros(n_groups + 1, dtype=bool)
+    bad[group[live & ~multiple]] = True
+    in_block = live & bad[group]
+    rows = np.arange(len(group))
+    single = np.flatnonzero(live & ~in_block & (reference == rows))
+    vectors = np.concatenate([single, np.flatnonzero(in_block)])
+    place = np.full(len(group), -1)
+    place[vectors] = np.arange(len(vectors))
+    reference[in_block] = rows[in_block]
+    c = np.where(live, np.where(in_block, 1.0, ratio), 0.0)
+    return np.where(live, place[reference], -1), c, vectors, len(single)
+
+
+def _references(live: Mask, group: Index, n_groups: int) -> Index:
+    """The first nonzero row of each row's group; rows of no group stand for themselves."""
+    reference = np.arange(len(group))
+    candidates = np.flatnonzero(live & (group < n_groups))
+    groups, first = np.unique(group[candidates], return_index=True)
+    of_group = np.zeros(n_groups, dtype=np.intp)
+    of_group[groups] = candidates[first]
+    reference[candidates] = of_group[group[candidates]]
+    return reference
+
+
+def _ratios(X: sp.csr_array, reference: Index, live: Mask) -> tuple[Array, Mask]:
+    """Row r of X as a multiple of its reference row, and whether it is one."""
+    counts = np.diff(X.indptr)
+    same = live & (counts == counts[reference])
+    ratio = np.ones(len(reference))
+    ratio[same] = X.data[X.indptr[:-1][same]] / X.data[X.indptr[reference[same]]]
+    rows = np.repeat(np.flatnonzero(same), counts[same])
+    offset = np.arange(len(rows)) - np.repeat(np.cumsum(counts[same]) - counts[same], counts[same])
+    here, there = X.indptr[rows] + offset, X.indptr[reference[rows]] + offset
+    wrong = X.indices[here] != X.indices[there]
+    error = np.abs(X.data[here] - ratio[rows] * X.data[there])
+    wrong |= error > PROPORTIONAL * np.abs(X.data[here])
+    return ratio, same & (np.bincount(rows, wrong, minlength=len(reference)) == 0)
+
+
+def _entries(group: Index, vector: Index, owner: Index, n_groups: int) -> tuple[Index, Index]:
+    """Rows and columns of E: every row with every vector of its group, in the rows' order."""
+    by_owner = np.argsort(owner, kind="stable")
+    n_vectors = np.bincount(owner, minlength=n_groups + 1)
+    starts = np.cumsum(n_vectors) - n_vectors
+    grouped = group < n_groups
+    counts = np.where(grouped, n_vectors[group], vector >= 0)
+    rows = np.repeat(np.arange(len(group)), counts)
+    offset = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    at = np.where(grouped[rows], starts[group[rows]] + offset, 0)
+    return rows, np.where(grouped[rows], by_owner[at], vector[rows])
