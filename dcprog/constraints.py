@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 from cvxpy.constraints.zero import Equality, Zero
 
 from dcprog.errors import NotMajorizable
-from dcprog.tree import Values, dense, short
+from dcprog.tree import Array, Values, dense, short
 
 __all__ = ["distance_to_attributes", "split", "violation"]
 
@@ -75,8 +76,41 @@ def violation(constraint: cp.Constraint, values: Values) -> float:
 
 
 def distance_to_attributes(variable: cp.Variable) -> float:
-    """How far a variable's value is from what it was declared to be (nonneg, PSD, bounds …)."""
-    if not any(variable.attributes.values()):
+    """How far a variable's value is from what it was declared to be (nonneg, PSD, bounds …).
+
+    cvxpy's own ``project`` leaves a value as it is where a variable has two attributes, or bounds
+    that hold Parameters.
+    """
+    attributes = variable.attributes
+    if not any(attributes.values()):
         return 0.0
     value = dense(variable.value)
-    return float(np.max(np.abs(dense(variable.project(value)) - value), initial=0.0))
+    away = [0.0]
+    if attributes["nonneg"] or attributes["pos"]:
+        away.append(_largest(-value))
+    if attributes["nonpos"] or attributes["neg"]:
+        away.append(_largest(value))
+    if attributes["bounds"] is not None:
+        lower, upper = (b.value if isinstance(b, cp.Expression) else b for b in variable.bounds)
+        away += [_largest(lower - value), _largest(value - upper)]
+    if attributes["diag"]:
+        away.append(_largest(np.abs(value - np.diag(np.diag(value)))))
+    if attributes["symmetric"] or attributes["PSD"] or attributes["NSD"]:
+        away.append(_largest(np.abs(value - value.T)))
+        away += _wrong_eigenvalues(value, attributes)
+    if attributes["sparsity"]:
+        outside = np.ones(variable.shape, dtype=bool)
+        outside[variable.sparse_idx] = False
+        away.append(_largest(np.abs(value[outside])))
+    return max(away)
+
+
+def _wrong_eigenvalues(value: Array, attributes: Mapping[str, Any]) -> list[float]:
+    if not (attributes["PSD"] or attributes["NSD"]):
+        return []
+    eigenvalues = np.linalg.eigvalsh((value + value.T) / 2)
+    return [_largest(-eigenvalues if attributes["PSD"] else eigenvalues)]
+
+
+def _largest(array: Array) -> float:
+    return float(np.max(array, initial=0.0))

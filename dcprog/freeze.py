@@ -26,6 +26,9 @@ def freeze(problem: cp.Problem) -> cp.Problem:
     """
     if not problem.parameters():
         return problem
+    for parameter in problem.parameters():
+        if parameter.value is None:
+            raise ValueError(f"Parameter {parameter.name()!r} has no value: set its .value first")
     objective = problem.objective
     constraints = [c.copy([_frozen(a) for a in c.args]) for c in problem.constraints]
     return cp.Problem(type(objective)(_frozen(objective.args[0])), constraints)
@@ -33,8 +36,6 @@ def freeze(problem: cp.Problem) -> cp.Problem:
 
 def _frozen(node: cp.Expression) -> cp.Expression:
     if isinstance(node, cp.Parameter):
-        if node.value is None:
-            raise ValueError(f"Parameter {node.name()!r} has no value: set its .value first")
         return cp.Constant(node.value)
     if not node.args or not node.parameters():
         return node

@@ -121,7 +121,7 @@ def solve(
     A ramp loss, as written:
 
     >>> import cvxpy as cp, numpy as np, dcprog as dc
-    >>> X = np.array([[1.0], [2.0], [3.0], [-30.0]])   # the last sample is an outlier
+    >>> X = np.array([[1.0], [2.0], [3.0], [-2.0]])   # the last sample is an outlier
     >>> w = cp.Variable(1)
     >>> loss = cp.sum(cp.minimum(cp.pos(1 - X @ w), 1))
     >>> result = dc.solve(cp.Problem(cp.Minimize(loss + 0.05 * cp.sum_squares(w))))
