@@ -7,6 +7,7 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
+import numpy.typing as npt
 from cvxpy.constraints.zero import Equality, Zero
 
 from dcprog.errors import NotMajorizable
@@ -98,10 +99,6 @@ def distance_to_attributes(variable: cp.Variable) -> float:
     if attributes["symmetric"] or attributes["PSD"] or attributes["NSD"]:
         away.append(_largest(np.abs(value - value.T)))
         away += _wrong_eigenvalues(value, attributes)
-    if attributes["sparsity"]:
-        outside = np.ones(variable.shape, dtype=bool)
-        outside[variable.sparse_idx] = False
-        away.append(_largest(np.abs(value[outside])))
     return max(away)
 
 
@@ -112,5 +109,5 @@ def _wrong_eigenvalues(value: Array, attributes: Mapping[str, Any]) -> list[floa
     return [_largest(-eigenvalues if attributes["PSD"] else eigenvalues)]
 
 
-def _largest(array: Array) -> float:
+def _largest(array: npt.NDArray[Any]) -> float:
     return float(np.max(array, initial=0.0))

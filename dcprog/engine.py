@@ -19,8 +19,9 @@ __all__ = ["Progress", "Run", "Settings", "descend"]
 
 logger = logging.getLogger("dcprog")
 
-# Subproblems are solved to tol·SUBPROBLEM, then to that·TIGHTER; a point may miss descent by
-# ACCEPT times the subproblem's tolerance before it is refused.
+# Subproblems are solved to tol·SUBPROBLEM, then to that·TIGHTER, and where every solver stalls
+# before, to tol. A point may miss descent by ACCEPT·tol·SUBPROBLEM before it is refused, whatever
+# it was solved to.
 SUBPROBLEM = 1e-2
 TIGHTER = 1e-2
 ACCEPT = 10.0
@@ -234,17 +235,17 @@ class _Descent:
         for solver, tolerance in self._attempts():
             try:
                 new = self.surrogate.minimise(self.x, tolerance, solver, self._remaining())
-                new_value = self._check(new, tolerance)
+                new_value = self._check(new)
             except SubproblemError as error:
                 failures.append(error)
                 self._note(solver, tolerance, str(error))
                 if self._remaining() == 0:
-                    raise _Stop("time_limit", "the time limit was reached in a subproblem") from None
+                    raise _Stop("time_limit", "the time limit ended a subproblem") from None
                 continue
             self.solvers.sort(key=lambda name: name != solver)  # what worked goes first next time
             return new, new_value
         slack = self.settings.tol * (1 + abs(self.value))
-        if self.surrogate.settled and self.shortfall <= slack:
+        if self.surrogate.settled and np.isfinite(self.value) and self.shortfall <= slack:
             self.track.last.gap = self.shortfall
             raise _Stop("converged", "no solver finds a lower point; the gap is their accuracy")
         raise self._verdict(failures)
@@ -256,21 +257,23 @@ class _Descent:
             (first, tolerance),
             (first, tolerance * TIGHTER),
             *((solver, tolerance) for solver in others),
+            *((solver, self.settings.tol) for solver in self.solvers),
         ]
 
-    def _check(self, new: Array, tolerance: float) -> float:
+    def _check(self, new: Array) -> float:
         """Value at a candidate, which must minimise the majorant and not raise F."""
         if not np.all(np.isfinite(new)):
             raise SubproblemError("failed", "the solution is not finite")
-        allowed = ACCEPT * tolerance * (1 + abs(self.value)) if np.isfinite(self.value) else np.inf
+        allowed = ACCEPT * SUBPROBLEM * self.settings.tol * (1 + abs(self.value))
         below = self.value - self.surrogate.majorant_value(new)
         new_value = self.surrogate.value(new)
         if np.isfinite(self.value):
             if not below >= -allowed:
                 self.shortfall = min(self.shortfall, -below)
                 raise SubproblemError("failed", f"the majorant rose by {-below:.3g}")
-            if not new_value - self.value <= allowed:
-                raise SubproblemError("failed", f"the objective rose by {new_value - self.value:.3g}")
+            rise = new_value - self.value
+            if not rise <= allowed:
+                raise SubproblemError("failed", f"the objective rose by {rise:.3g}")
             self.track.last.gap = max(below, 0.0)
         elif not np.isfinite(new_value):
             raise SubproblemError("failed", "the solution violates a constraint")
@@ -324,7 +327,11 @@ class _Descent:
         if self.settings.verbose:
             logger.info(
                 "%4d  value %-16.10g gap before %-9.3g step %-9.3g violation %.2g",
-                progress.n_iter, progress.value, progress.gap, progress.step, progress.violation,
+                progress.n_iter,
+                progress.value,
+                progress.gap,
+                progress.step,
+                progress.violation,
             )
         if self.settings.callback is not None and self.settings.callback(progress):
             raise _Stop("interrupted", "the callback asked to stop")

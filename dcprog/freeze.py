@@ -6,7 +6,6 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-import scipy.sparse as sp
 
 from dcprog.tree import short
 
@@ -78,8 +77,8 @@ def check_data(problem: cp.Problem) -> None:
                 "as two variables"
             )
     for constant in [*problem.constants(), *problem.parameters()]:
-        value = constant.value
-        entries = value.data if sp.issparse(value) else value
+        value: Any = constant.value
+        entries = value.tocoo().data if hasattr(value, "tocoo") else value
         if entries is not None and not np.all(np.isfinite(np.asarray(entries))):
             raise ValueError(
                 f"the data {short(constant, 40)} of shape {constant.shape} contains NaN or "

@@ -12,7 +12,8 @@ from dcprog.constraints import distance_to_attributes, split, violation
 from dcprog.errors import SubproblemError
 from dcprog.freeze import check_data, freeze
 from dcprog.rules import Context, Frame
-from dcprog.solvers.compiled import CompiledProblem, check_solver, problem_class, solver_order
+from dcprog.solvers.compiled import check_solver
+from dcprog.solvers.portfolio import Portfolio
 from dcprog.tree import EDGE, Array, Values, short, unvec, vec
 
 __all__ = ["ProblemSurrogate"]
@@ -84,7 +85,7 @@ class ProblemSurrogate:
         self._penalty = 0.0
         self._edge = EDGE
         self._largest_penalty = 0.0
-        self._compiled: dict[tuple[str, str], CompiledProblem] = {}
+        self._portfolios: dict[str, Portfolio] = {}
         self._problems: dict[str, cp.Problem] = {}
         self._point: Array | None = None
         self._values = Values()
@@ -102,7 +103,7 @@ class ProblemSurrogate:
     @property
     def solvers(self) -> tuple[str, ...]:
         """Solvers for the majorised problem, best first."""
-        return solver_order(problem_class(self._problem(self._mode)), self._solver)
+        return self._portfolio(self._mode).order
 
     @property
     def mode(self) -> str:
@@ -116,12 +117,12 @@ class ProblemSurrogate:
     @property
     def solve_time(self) -> float:
         """Seconds inside the solvers' own calls."""
-        return sum(c.solve_time for c in self._compiled.values())
+        return sum(p.solve_time for p in self._portfolios.values())
 
     @property
     def compile_time(self) -> float:
         """Seconds spent compiling."""
-        return sum(c.compile_time for c in self._compiled.values())
+        return sum(p.compile_time for p in self._portfolios.values())
 
     def _problem(self, mode: str) -> cp.Problem:
         """The convex problem of a mode: ``free`` drops the nonconvex constraints."""
@@ -232,15 +233,18 @@ class ProblemSurrogate:
     def _minimise(
         self, mode: str, tolerance: float, solver: str, time_limit: float | None = None
     ) -> Array:
-        key = (mode, solver)
-        if key not in self._compiled:
-            self._compiled[key] = CompiledProblem(self._problem(mode), solver)
-        self._compiled[key].minimise(tolerance, time_limit)
+        self._portfolio(mode).minimise(solver, tolerance, time_limit)
         free = [v for v in self.variables if v.value is None]  # in no term and no constraint left
         for variable in free:
             variable.save_value(np.zeros(variable.shape))
         self._point = None
         return self.pack({v.id: v.value for v in self.variables})
+
+    def _portfolio(self, mode: str) -> Portfolio:
+        """The solvers of the problem of a mode."""
+        if mode not in self._portfolios:
+            self._portfolios[mode] = Portfolio(self._problem(mode), self._solver)
+        return self._portfolios[mode]
 
     def value(self, x: Array) -> float:
         """f(x), plus τ·Σ max(e, 0) in penalty mode; infinite outside the convex constraints."""
@@ -348,7 +352,7 @@ class ProblemSurrogate:
                 variable.save_value(np.zeros(variable.shape))
         self._update(self._context.values(relaxed=True, thin=thin))
         mode = "free" if self._constraints else "feasible"
-        order = solver_order(problem_class(self._problem(mode)), self._solver)
+        order = self._portfolio(mode).order
         failures: list[SubproblemError] = []
         for solver in order:
             try:

@@ -77,12 +77,17 @@ class History:
     @classmethod
     def empty(cls) -> History:
         """The history of a run that found no point."""
-        return cls(*(np.zeros(0) for _ in range(7)))
+        return cls._of([])
 
     @classmethod
     def single(cls, value: float, violation: float) -> History:
         """The history of a problem that its start solves."""
-        return cls(*(np.array([float(number)]) for number in (value, 0, 0, 0, 0, violation, 0)))
+        return cls._of([(value, 0.0, 0.0, 0.0, 0.0, violation, 0.0)])
+
+    @classmethod
+    def _of(cls, rows: list[tuple[float, ...]]) -> History:
+        value, gap, step, time, solve_time, violation, rise = np.array(rows).reshape(-1, 7).T
+        return cls(value, gap, step, time, solve_time, violation, rise)
 
     def to_frame(self) -> Any:
         """The arrays as a pandas DataFrame.
@@ -237,7 +242,8 @@ class Result:
             lines.append(f"  nonconvex constraints by {self.mode} iterates")
         if len(self.starts) > 1:
             values = [s.value for s in self.starts]
-            lines.append(f"  starts     {len(values)}, values {min(values):.6g} … {max(values):.6g}")
+            between = f"{min(values):.6g} … {max(values):.6g}"
+            lines.append(f"  starts     {len(values)}, values {between}")
         if self.message:
             lines.append(f"  {self.message}")
         return "\n".join(lines)

@@ -240,7 +240,7 @@ class _Outcome:
         return (
             self.run.x is None and not unbounded,
             0.0 if self.feasible else self.run.violation,
-            np.inf if np.isnan(value) else value,
+            value,
         )
 
 
@@ -382,8 +382,10 @@ def _run_all(
     outcomes: list[_Outcome] = []
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     sequential = n_jobs in (None, 1) or len(jobs) == 1
-    stream = (task(*job) for job in jobs) if sequential else parallel(
-        delayed(task)(*job) for job in jobs
+    stream = (
+        (task(*job) for job in jobs)
+        if sequential
+        else parallel(delayed(task)(*job) for job in jobs)
     )
     try:
         for outcome in stream:
@@ -428,16 +430,17 @@ def _result(problem: Any, outcomes: list[_Outcome], seconds: float) -> Result:
         variables=VariableValues(best.values),
         x=run.x,
         history=run.history,
-        starts=tuple(
-            StartSummary(o.kind, o.run.value, o.run.status, o.run.n_iter, o.run.gap, o.run.violation)
-            for o in outcomes
-        ),
+        starts=tuple(_summary(o.kind, o.run) for o in outcomes),
         mode=best.mode,
         solver=best.solver,
         solve_time=sum(o.solve_time for o in outcomes),
         total_time=seconds,
         message=run.message,
     )
+
+
+def _summary(kind: str, run: Run) -> StartSummary:
+    return StartSummary(kind, run.value, run.status, run.n_iter, run.gap, run.violation)
 
 
 def _publish(problem: cp.Problem, result: Result) -> None:

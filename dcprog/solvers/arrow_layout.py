@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-__all__ = ["Index", "Layout", "layout"]
+__all__ = ["Index", "Layout", "Mask", "layout"]
 
 Index = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
+
+LARGEST_GROUP = 64  # rows around one local variable; their products are formed
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ def _independent(rows: sp.csr_array, may: Mask) -> Index:
     """Variables that have fewer rows than every other one in any of their rows."""
     n = rows.shape[1]
     counts = _counts(rows)
-    rank = np.full(n, n)
+    may = may & (counts > 0) & (counts <= LARGEST_GROUP)
+    rank = np.empty(n, dtype=np.intp)
     order = np.argsort(counts, kind="stable")
     rank[order] = np.arange(n)
     rank[~may] = n
@@ -85,4 +88,4 @@ def _independent(rows: sp.csr_array, may: Mask) -> Index:
     lowest = np.full(rows.shape[0], n)
     np.minimum.at(lowest, of_row, rank[of_column])
     beaten = np.bincount(of_column, lowest[of_row] < rank[of_column], minlength=n)
-    return np.flatnonzero(may & (counts > 0) & (beaten == 0))
+    return np.flatnonzero(may & (beaten == 0))

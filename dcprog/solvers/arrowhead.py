@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,12 +12,13 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from dcprog.solvers.arrow_layout import Index, Mask
 from dcprog.tree import Array
 
-__all__ = ["Arrowhead", "Factor", "Matrix"]
+__all__ = ["Arrowhead", "Factor", "Matrix", "dense_rows"]
 
 DENSE = 0.15  # share of nonzeros from which a row is stored dense
 CHUNK = 2**16  # numbers a product works on at a time: what the second-level cache holds
 PROPORTIONAL = 1e-13
-JITTER = 1e-14
+JITTER = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5)
+REFINEMENTS = 2
 
 
 class Matrix:
@@ -51,11 +53,9 @@ class Matrix:
         p = self.shape[1]
         result = np.zeros((p, p))
         roots = np.sqrt(weights[self._at])[:, None]
-        rows = np.flatnonzero(roots)
         step = max(p, CHUNK // max(p, 1))
-        for begin in range(0, len(rows), step):
-            some = rows[begin : begin + step]
-            chunk = self._dense[some] * roots[some]
+        for begin in range(0, len(roots), step):
+            chunk = self._dense[begin : begin + step] * roots[begin : begin + step]
             result += chunk.T @ chunk
         if self._sparse.nnz:
             scaled = self._sparse.copy()
@@ -75,7 +75,8 @@ class Factor:
 
     D: Array
     mean: Array
-    E: sp.csr_array
+    E: Array
+    S: Array
     cholesky: Array
     scale: Array
 
@@ -116,81 +117,101 @@ class Arrowhead:
         held = np.diff(L.indptr) > 0
         group[held], f[held] = L.indices, L.data
         vector, c, vectors, self._n_single = _vectors(X, group, self.n_local)
+        self._group, self._f, self._vector, self._c = group, f, vector, c
         self._K = Matrix(X[vectors])
         self._owner = group[vectors]
-        self._rows, self._columns = _entries(group, vector, self._owner, self.n_local)
+        self._rows, self._columns, self._starts = _entries(group, vector, self._owner, self.n_local)
         mine = vector[self._rows] == self._columns
-        self._c, self._f = np.where(mine, c[self._rows], 0.0), f[self._rows]
-        own = np.flatnonzero(vector >= 0)
-        C, LC = (
-            sp.csr_array((data, (own, vector[own])), shape=(self.n_rows, len(vectors)))
-            for data in (c[own], f[own] * c[own])
+        self._entry_c = np.where(mine, c[self._rows], 0.0)
+        self._entry_f = f[self._rows] * (self._owner[self._columns] == group[self._rows])
+        self._in_block = np.flatnonzero(
+            np.isin(group, self._owner[self._n_single :]) & (group < self.n_local)
         )
-        self._C, self._Ct, self._LCt = C, sp.csr_array(C.T), sp.csr_array(LC.T)
-        self._L, self._Lt, self._L2t = L, sp.csr_array(L.T), sp.csr_array(L.T.power(2))
-        self._indptr = np.searchsorted(self._rows, np.arange(self.n_rows + 1))
-        self._in_block = np.flatnonzero(np.isin(group, self._owner[self._n_single :]) & (group < self.n_local))
         block = sp.csr_array(X[vectors[self._n_single :]])
         self._block = block.toarray() if np.mean(dense_rows(block)) > 0.5 else block
 
     def forward(self, t: Array, x: Array) -> Array:
         """R (t, x)."""
-        return self._L @ t + self._C @ (self._K @ x)
+        return self._f * np.append(t, 0.0)[self._group] + self._c * (self._K @ x)[self._vector]
 
     def adjoint(self, y: Array) -> tuple[Array, Array]:
         """R'y, its local and its dense part."""
-        return self._Lt @ y, self._K.adjoint(self._Ct @ y)
+        return self._local_adjoint(self._f * y), self._K.adjoint(self._gather(self._c * y))
+
+    def _local_adjoint(self, y: Array) -> Array:
+        """Sums over the groups."""
+        return _sums(self._group, y, self.n_local + 1)[: self.n_local]
+
+    def _gather(self, y: Array) -> Array:
+        """Sums over the rows with the same row of K."""
+        return _sums(self._vector, y, len(self._owner))
 
     def factor(self, w: Array, Q: Array) -> Factor:
         """Factorise H."""
-        D = np.maximum(self._L2t @ w, 1e-300)
-        mean = (self._LCt @ w) / np.append(D, 1.0)[self._owner]
-        deviations = self._c - self._f * mean[self._columns]
-        shape = (self.n_rows, len(mean))
-        E = sp.csr_array((deviations, self._columns, self._indptr), shape=shape)
+        wf = w * self._f
+        D = np.maximum(self._local_adjoint(wf * self._f), 1e-300)
+        mean = self._gather(wf * self._c) / np.append(D, 1.0)[self._owner]
+        E = self._entry_c - self._entry_f * mean[self._columns]
         S = Q + self._gram(E, w)
         diagonal = np.diagonal(S)
         scale = 1 / np.sqrt(np.maximum(diagonal, 1e-30 * max(float(diagonal.max()), 1e-200)))
-        return Factor(D, mean, E, _cholesky(S * scale * scale[:, None]), scale)
+        S *= scale * scale[:, None]
+        return Factor(D, mean, E, S, _cholesky(S), scale)
 
-    def _gram(self, E: sp.csr_array, w: Array) -> Array:
+    def _gram(self, E: Array, w: Array) -> Array:
         """K'(E'WE)K."""
-        weights = np.bincount(self._columns, w[self._rows] * E.data**2, minlength=E.shape[1])
+        weights = _sums(self._columns, w[self._rows] * E**2, len(self._owner))
         weights[self._n_single :] = 0
         result = self._K.gram(weights)
         if len(self._in_block):
-            rows = E[self._in_block][:, self._n_single :]
-            T = sp.diags_array(np.sqrt(w[self._in_block])) @ rows @ self._block
-            product = T.T @ T
-            result += product.toarray() if sp.issparse(product) else product
+            weighted = (np.sqrt(w)[self._rows] * E, self._columns, np.append(self._starts, len(E)))
+            rows = sp.csr_array(weighted, shape=(self.n_rows, len(self._owner)))
+            T = rows[self._in_block][:, self._n_single :] @ self._block
+            product: Any = T.T @ T
+            result += np.asarray(product.todense()) if sp.issparse(product) else product
         return result
 
     def solve(self, factor: Factor, rt: Array, rx: Array, u: Array) -> tuple[Array, Array, Array]:
         """Solution d of  H d = −r − R'u,  as d_t, d_x and R d."""
         E, mean = factor.E, factor.mean
         moved = np.append(rt, 0.0)[self._owner] * mean
-        moved -= np.bincount(self._columns, E.data * u[self._rows], minlength=len(mean))
+        moved -= _sums(self._columns, E * u[self._rows], len(mean))
         right = self._K.adjoint(moved) - rx
-        dx = factor.scale * dpotrs(factor.cholesky, factor.scale * right, lower=1)[0]
+        dx = factor.scale * _refined(factor, factor.scale * right)
         along = self._K @ dx
-        alone = -(rt + self._Lt @ u) / factor.D
-        shared = np.bincount(self._owner, mean * along, minlength=self.n_local + 1)
-        return alone - shared[: self.n_local], dx, self._L @ alone + E @ along
+        alone = -(rt + self._local_adjoint(self._f * u)) / factor.D
+        shared = _sums(self._owner, mean * along, self.n_local + 1)
+        moved = E * along[self._columns]
+        if len(E) > self.n_rows:
+            moved = np.add.reduceat(moved, self._starts)
+        moved += self._f * np.append(alone, 0.0)[self._group]
+        return alone - shared[: self.n_local], dx, moved
+
+
+def _sums(index: Index, values: Array, size: int) -> Array:
+    """Sums of the values with the same index."""
+    return np.asarray(np.bincount(index, values, minlength=size), dtype=float)
 
 
 def _cholesky(S: Array) -> Array:
     """Lower factor of S, whose diagonal is 1, with as little added to it as it takes."""
-    jitter = JITTER
-    while jitter < 1:
+    for jitter in JITTER:
         lower, failed = dpotrf(S + jitter * np.eye(len(S)), lower=1)
         if not failed:
             return lower
-        jitter *= 100
     raise ArithmeticError("the normal equations are not positive definite")
 
 
+def _refined(factor: Factor, right: Array) -> Array:
+    """S⁻¹ right, corrected for the jitter and for what the factorisation lost."""
+    x = dpotrs(factor.cholesky, right, lower=1)[0]
+    for _ in range(REFINEMENTS):
+        x += dpotrs(factor.cholesky, right - factor.S @ x, lower=1)[0]
+    return x
+
+
 def _vectors(X: sp.csr_array, group: Index, n_groups: int) -> tuple[Index, Array, Index, int]:
-    """Which row of K each row is a multiple of (−1: it is zero), and by which factor.
+    """Which row of K each row is a multiple of, and by which factor (0 where it is zero).
 
     Returns
     -------
@@ -210,11 +231,11 @@ def _vectors(X: sp.csr_array, group: Index, n_groups: int) -> tuple[Index, Array
     rows = np.arange(len(group))
     single = np.flatnonzero(live & ~in_block & (reference == rows))
     vectors = np.concatenate([single, np.flatnonzero(in_block)])
-    place = np.full(len(group), -1)
+    place = np.zeros(len(group), dtype=np.intp)
     place[vectors] = np.arange(len(vectors))
     reference[in_block] = rows[in_block]
     c = np.where(live, np.where(in_block, 1.0, ratio), 0.0)
-    return np.where(live, place[reference], -1), c, vectors, len(single)
+    return np.where(live, place[reference], 0), c, vectors, len(single)
 
 
 def _references(live: Mask, group: Index, n_groups: int) -> Index:
@@ -243,14 +264,21 @@ def _ratios(X: sp.csr_array, reference: Index, live: Mask) -> tuple[Array, Mask]
     return ratio, same & (np.bincount(rows, wrong, minlength=len(reference)) == 0)
 
 
-def _entries(group: Index, vector: Index, owner: Index, n_groups: int) -> tuple[Index, Index]:
-    """Rows and columns of E: every row with every vector of its group, in the rows' order."""
+def _entries(
+    group: Index, vector: Index, owner: Index, n_groups: int
+) -> tuple[Index, Index, Index]:
+    """Rows and columns of E: every row with every vector of its group, in the rows' order.
+
+    A row without any has one entry, of value 0, so that the third array, the position of each
+    row's first entry, is increasing.
+    """
     by_owner = np.argsort(owner, kind="stable")
     n_vectors = np.bincount(owner, minlength=n_groups + 1)
-    starts = np.cumsum(n_vectors) - n_vectors
-    grouped = group < n_groups
-    counts = np.where(grouped, n_vectors[group], vector >= 0)
+    n_vectors[n_groups] = 0  # rows of no group have their own vector only
+    first = np.cumsum(n_vectors) - n_vectors
+    counts = np.maximum(n_vectors[group], 1)
     rows = np.repeat(np.arange(len(group)), counts)
-    offset = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    at = np.where(grouped[rows], starts[group[rows]] + offset, 0)
-    return rows, np.where(grouped[rows], by_owner[at], vector[rows])
+    starts = np.cumsum(counts) - counts
+    at = first[group[rows]] + np.arange(len(rows)) - starts[rows]
+    shared = n_vectors[group[rows]] > 0
+    return rows, np.where(shared, by_owner[np.where(shared, at, 0)], vector[rows]), starts

@@ -11,6 +11,7 @@ import cvxpy as cp
 import numpy as np
 from cvxpy import settings as s
 from cvxpy.constraints import NonNeg, NonPos, Zero
+from cvxpy.cvxcore.python.canonInterface import get_parameter_vector
 from cvxpy.error import SolverError
 from cvxpy.problems.problem_form import ProblemForm
 from cvxpy.reductions.solvers.solving_chain import resolve_and_build_chain
@@ -29,8 +30,8 @@ PREFERENCE = {
 
 @cache
 def installed_solvers() -> tuple[str, ...]:
-    """Names of the solvers cvxpy can call here; looked up once, it imports every one of them."""
-    return tuple(cp.installed_solvers())
+    """Our own solver and those cvxpy can call here; looked up once, it imports every one."""
+    return ("ARROW", *cp.installed_solvers())
 
 
 def problem_class(problem: cp.Problem) -> str:
@@ -42,7 +43,7 @@ def problem_class(problem: cp.Problem) -> str:
 
 
 def check_solver(solver: str | None) -> str | None:
-    """Upper-case name of an installed cvxpy solver, or None.
+    """Upper-case name of an installed solver, or None.
 
     Raises
     ------
@@ -109,6 +110,29 @@ def _options(solver: str, tolerance: float, time_limit: float | None) -> dict[st
             return {}
 
 
+def _only_cost_moves(program: Any) -> bool:
+    """Do Parameters appear in the linear cost alone?
+
+    cvxpy keeps each block of a program as a sparse matrix with one column a Parameter entry and a
+    last one for the constants.
+    """
+    if program.lb_tensor is not None or program.ub_tensor is not None:
+        return False
+    blocks = [t.reduced_mat for t in (program.reduced_A, program.reduced_P) if t is not None]
+    return all(b is None or b.shape[1] == 1 or b.tocsc()[:, :-1].nnz == 0 for b in blocks)
+
+
+def _cost(program: Any) -> Any:
+    """The linear cost at the Parameters' values."""
+    values = get_parameter_vector(
+        program.total_param_size,
+        program.param_id_to_col,
+        program.param_id_to_size,
+        lambda index: np.asarray(program.id_to_param[index].value),
+    )
+    return np.asarray(program.q @ values).ravel()[:-1]
+
+
 class CompiledProblem:
     """A DPP problem compiled for one solver.
 
@@ -151,6 +175,7 @@ class CompiledProblem:
             self._chain.solver_context.solver_supports_bounds = False
         self._program: Any = None
         self._inverse: Any = None
+        self._constant: tuple[dict[str, Any], list[Any]] | None = None
         self._cache: dict[str, Any] = {}
         self._last_tolerance: float | None = None
         self.compile_time = time.perf_counter() - begin
@@ -198,8 +223,14 @@ class CompiledProblem:
                 self._inverse = inverse[:-1]
             self.compile_time += time.perf_counter() - begin
             return data, inverse
-        data, last = solver.apply(self._program)
-        return data, [*self._inverse, last]
+        if self._constant is None:
+            data, last = solver.apply(self._program)
+            inverse = [*self._inverse, last]
+            if _only_cost_moves(self._program):
+                self._constant = (data, inverse)
+            return data, inverse
+        data, inverse = self._constant
+        return {**data, s.Q if s.Q in data else s.C: _cost(self._program)}, inverse
 
     def _accept(self, raw: Any, inverse: list[Any]) -> None:
         solution = self._chain.invert(raw, inverse)

@@ -16,6 +16,7 @@ __all__ = ["Program", "interior_point"]
 MAX_ITER = 100
 TO_BOUNDARY = 0.995
 SHORT = 1e-9
+ENOUGH = 0.1
 HUGE = 1e13
 
 
@@ -74,7 +75,7 @@ def interior_point(
         for _ in range(MAX_ITER):
             if iterate.is_optimal(tolerance):
                 return iterate.t, iterate.x
-            iterate.step()
+            iterate.step(tolerance)
             if time.perf_counter() > end:
                 raise SubproblemError("failed", "ARROW: the time limit is reached")
     raise SubproblemError("failed", f"ARROW: no convergence in {MAX_ITER} iterations")
@@ -86,8 +87,8 @@ class _Iterate:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.m = len(program.g)
-        largest = max(np.max(np.abs(program.a), initial=0), np.max(np.abs(program.b), initial=0))
-        self.unit = float(largest) or 1.0  # of the objective: the multipliers are around 1
+        # of the objective: the multipliers are around 1
+        self.unit = max(_norm(program.a), _norm(program.b)) or 1.0
         self.p, self.Q = program.p / self.unit, program.Q / self.unit
         self.a, self.b = program.a / self.unit, program.b / self.unit
         self.equal_steps = not program.is_linear
@@ -95,7 +96,7 @@ class _Iterate:
         self._measure()
 
     def _start(self) -> None:
-        """min f + ½‖s‖² on R(t, x) + s = g, then s and λ = −s moved inside (Mehrotra)."""
+        """Minimise f + ½‖s‖² on R(t, x) + s = g, then s and λ = −s moved inside (Mehrotra)."""
         rows, g = self.program.rows, self.program.g
         factor = rows.factor(np.concatenate([np.ones(self.m), self.p]), self.Q)
         u = np.concatenate([-g, self.p * self.program.h])
@@ -109,19 +110,19 @@ class _Iterate:
         values = program.rows.forward(self.t, self.x)
         squares = values[self.m :] + program.h
         Qx = self.Q @ self.x
-        curve_t, curve_x = program.rows.adjoint(np.concatenate([self.dual, self.p * squares]))
+        pulls = self.p * squares
+        curve_t, curve_x = program.rows.adjoint(np.concatenate([self.dual, pulls]))
         self.rt = self.a + curve_t
         self.rx = self.b + Qx + curve_x
         self.rp = values[: self.m] + self.s - program.g
-        quadratic = self.x @ Qx + squares @ (self.p * squares)
-        linear = self.a @ self.t + self.b @ self.x
-        self.primal = linear + 0.5 * quadratic
-        # dual value: f(v) − v'∇f(v) − g'λ
-        inner = self.x @ Qx + values[self.m :] @ (self.p * squares)
-        self.dual_value = self.primal - linear - inner - program.g @ self.dual
+        linear = float(self.a @ self.t + self.b @ self.x)
+        self.primal = linear + 0.5 * float(self.x @ Qx + squares @ pulls)
+        # f(v) − v'∇f(v) − g'λ
+        along = float(self.x @ Qx + values[self.m :] @ pulls + program.g @ self.dual)
+        self.dual_value = self.primal - linear - along
         self.mu = float(self.s @ self.dual) / max(self.m, 1)
         self.scale_p = 1 + max(_norm(program.g), _norm(values[: self.m]))
-        self.scale_d = 1 + _norm(Qx)
+        self.scale_d = 1 + max(_norm(Qx), _norm(pulls))
 
     def is_optimal(self, tolerance: float) -> bool:
         """Residuals and gap within the tolerance.
@@ -131,7 +132,7 @@ class _Iterate:
         SubproblemError
             The iterates diverge.
         """
-        allowed = tolerance * (min(1.0, 1 / self.unit) + abs(self.primal))
+        allowed = self._allowed(tolerance)
         gap = max(abs(self.primal - self.dual_value), self.mu * self.m)
         if not np.isfinite(gap) or max(_norm(self.x), _norm(self.dual), _norm(self.s)) > HUGE:
             raise SubproblemError("failed", "ARROW: the iterates diverge")
@@ -141,8 +142,12 @@ class _Iterate:
             and max(_norm(self.rt), _norm(self.rx)) <= tolerance * self.scale_d
         )
 
-    def step(self) -> None:
-        """Predictor and corrector."""
+    def _allowed(self, tolerance: float) -> float:
+        """Largest duality gap: relative to the objective, of at least 1 in its own unit."""
+        return tolerance * (min(1.0, 1 / self.unit) + abs(self.primal))
+
+    def step(self, tolerance: float) -> None:
+        """Predictor and corrector; a gap far below the tolerance would only cost digits."""
         rows, m, s, dual = self.program.rows, self.m, self.s, self.dual
         w = dual / s
         factor = rows.factor(np.concatenate([w, self.p]), self.Q)
@@ -159,9 +164,10 @@ class _Iterate:
         along, along_dual = self._lengths(ds, dl)
         after = float((s + along * ds) @ (dual + along_dual * dl)) / m
         centring = min(1.0, max(after / self.mu, 0.0)) ** 3
-        dt, dx, ds, dl = direction(product + ds * dl - centring * self.mu)
+        target = max(centring * self.mu, min(self.mu, ENOUGH * self._allowed(tolerance) / m))
+        dt, dx, ds, dl = direction(product + ds * dl - target)
         along, along_dual = self._lengths(ds, dl)
-        keep = max(TO_BOUNDARY, 1 - self.mu)
+        keep = min(max(TO_BOUNDARY, 1 - self.mu), 1 - 1e-6)
         along, along_dual = min(1.0, keep * along), min(1.0, keep * along_dual)
         if max(along, along_dual) < SHORT:
             raise SubproblemError("failed", "ARROW: the steps became too short")
@@ -191,6 +197,8 @@ def _longest(point: Array, direction: Array) -> float:
 
 def _inside(vector: Array) -> Array:
     """The vector moved to positive values of its own size."""
+    if not len(vector):
+        return vector
     low = -np.min(vector, initial=np.inf)
     size = float(np.mean(np.abs(vector))) or 1.0
     return vector + low + size if low >= -1e-3 * size else vector

@@ -1,0 +1,149 @@
+"""Results, histories and certificates: what they show, keep and survive."""
+
+import pickle
+import subprocess
+import sys
+
+import cvxpy as cp
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import dcprog as dc
+from dcprog.display import plot_history
+
+mpl.use("Agg")
+
+RNG = np.random.default_rng(1)
+A, B = RNG.normal(size=(20, 3)), RNG.normal(size=20)
+x = cp.Variable(3, name="x")
+y = cp.Variable((2, 2), name="y")
+GOAL = cp.sum(cp.minimum(cp.square(A @ x - B), 1)) + cp.sum_squares(y - 1)
+PROBLEM = cp.Problem(cp.Minimize(GOAL), [cp.norm(x) >= 1])
+INFEASIBLE = cp.Problem(cp.Minimize(GOAL), [x >= 1, x <= 0])
+
+
+@pytest.fixture
+def result() -> dc.Result:
+    return dc.solve(PROBLEM, start={x: np.full(3, 2.0), y: np.zeros((2, 2))})
+
+
+def test_a_result_survives_pickling(result: dc.Result) -> None:
+    again = pickle.loads(pickle.dumps(result))
+    assert repr(again) == repr(result)
+    np.testing.assert_array_equal(again.history.value, result.history.value)
+    np.testing.assert_array_equal(again.variables[x], result.variables[x])
+    assert again.starts == result.starts
+
+
+def test_a_result_is_read_in_another_process(result: dc.Result) -> None:
+    code = "import pickle, sys; r = pickle.load(sys.stdin.buffer); print(r.value, len(r.variables))"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], input=pickle.dumps(result), capture_output=True, check=True
+    )
+    value, count = answer.stdout.split()
+    assert (float(value), int(count)) == (result.value, 2)
+
+
+def test_the_flat_point_and_the_variables_agree(result: dc.Result) -> None:
+    arrays = [result.variables[v].ravel(order="F") for v in result.variables]
+    np.testing.assert_array_equal(np.concatenate(arrays), result.x)
+
+
+def test_variables_are_a_mapping(result: dc.Result) -> None:
+    variables = result.variables
+    assert len(variables) == 2
+    assert x in variables
+    assert y in variables
+    assert {id(v) for v in variables} == {id(x), id(y)}
+    assert variables.get(cp.Variable()) is None
+    assert "x" not in variables
+    assert dict(variables.items()).keys() == {x, y}
+    assert "x: array" in repr(variables)
+    for missing in (cp.Variable(name="other"), "x", None):
+        with pytest.raises(KeyError, match="not a variable of the problem"):
+            variables[missing]
+
+
+def test_results_compare_by_identity(result: dc.Result) -> None:
+    again = pickle.loads(pickle.dumps(result))
+    assert result == result
+    assert result != again
+    assert len({result, again}) == 2
+
+
+def test_repr_says_what_matters(result: dc.Result) -> None:
+    text = repr(result)
+    for part in ("converged", f"{result.n_iter} steps", f"{result.value:.10g}", result.solver):
+        assert part in text
+    assert "starts" not in text
+    several = repr(dc.solve(PROBLEM, n_starts=3))
+    assert "starts     3, values" in several
+    assert "infeasible after 0 steps" in repr(dc.solve(INFEASIBLE))
+
+
+def test_history_arrays_have_one_entry_a_point(result: dc.Result) -> None:
+    history = result.history
+    frame = history.to_frame()
+    assert len(history) == len(frame) == result.n_iter + 1 >= 2
+    assert list(frame.columns) == [
+        "value",
+        "gap",
+        "step",
+        "time",
+        "solve_time",
+        "violation",
+        "rise",
+    ]
+    np.testing.assert_array_equal(frame["value"], history.value)
+    assert (history.step[0], history.rise[0]) == (0, 0)
+    assert np.all(np.diff(history.solve_time) >= 0)
+    assert dc.solve(INFEASIBLE).history.to_frame().empty
+
+
+def test_certificate(result: dc.Result) -> None:
+    certificate = result.certificate()
+    assert certificate.holds
+    assert certificate.gap.measured == result.gap
+    assert certificate.gap.tolerance == pytest.approx(1e-6 * (1 + abs(result.value)))
+    assert certificate.descent.measured == np.max(result.history.rise)
+    assert certificate.violation.measured == result.violation
+    lines = str(certificate).splitlines()
+    assert len(lines) == 1 + len(certificate.claims)
+    assert all(line.endswith("yes") for line in lines[1:])
+
+
+def test_a_certificate_fails_what_is_not_so(result: dc.Result) -> None:
+    early = dc.solve(PROBLEM, start={x: np.full(3, 2.0), y: np.zeros((2, 2))}, max_iter=0)
+    assert not early.certificate().gap.holds
+    assert early.certificate().descent.holds
+    assert early.certificate(tol=1e3).gap.holds
+    lost = dc.solve(INFEASIBLE).certificate()
+    assert not lost.holds
+    assert "no" in str(lost)
+
+
+def test_plot_shows_both_curves(result: dc.Result) -> None:
+    ax = result.plot()
+    (line,) = ax.get_lines()
+    np.testing.assert_array_equal(line.get_ydata(), result.history.value)
+    gaps = ax.figure.axes[1].get_lines()[0].get_ydata()
+    measured = result.history.gap[np.isfinite(result.history.gap)]
+    np.testing.assert_array_equal(gaps, np.maximum(measured, 1e-16))
+    assert ax.get_xlabel()
+    own = mpl.pyplot.figure().add_subplot()
+    assert result.plot(own) is own
+    mpl.pyplot.close("all")
+
+
+def test_plot_of_a_run_without_a_point() -> None:
+    assert len(plot_history(dc.solve(INFEASIBLE).history).get_lines()[0].get_ydata()) == 0
+    mpl.pyplot.close("all")
+
+
+def test_missing_plotting_library_is_named(
+    result: dc.Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"dcprog\[plots\]"):
+        result.plot()
