@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import cvxpy as cp
@@ -13,7 +14,7 @@ from cvxpy.constraints.zero import Equality, Zero
 from dcprog.errors import NotMajorizable
 from dcprog.tree import Array, Values, dense, short
 
-__all__ = ["distance_to_attributes", "split", "violation"]
+__all__ = ["Miss", "distance_to_attributes", "excess", "miss", "split"]
 
 
 def split(
@@ -64,19 +65,42 @@ def split(
     return convex, nonconvex, equalities
 
 
-def violation(constraint: cp.Constraint, values: Values) -> float:
-    """Largest entry by which a constraint is missed."""
+@dataclass(frozen=True)
+class Miss:
+    """By how much a constraint is missed: its worst entry, and that against the terms in it."""
+
+    absolute: float = 0.0
+    relative: float = 0.0
+
+    def __or__(self, other: Miss) -> Miss:
+        """The worse of two."""
+        return Miss(max(self.absolute, other.absolute), max(self.relative, other.relative))
+
+
+def miss(constraint: cp.Constraint, values: Values) -> Miss:
+    """How far a convex constraint is missed."""
     if isinstance(constraint, cp.constraints.Inequality):
-        residual = np.maximum(values.array(constraint.expr), 0.0)
-    elif isinstance(constraint, Equality | Zero):
-        residual = np.abs(values.array(constraint.expr))
-    else:
-        residual = np.asarray(constraint.violation(), dtype=float)
-    worst = float(np.max(residual, initial=0.0))
-    return np.inf if np.isnan(worst) else worst
+        return excess(constraint.expr, values)
+    if isinstance(constraint, Equality | Zero):
+        return _miss(np.abs(values.array(constraint.expr)), constraint.expr.args, values)
+    residual = np.asarray(constraint.violation(), dtype=float)
+    return _miss(residual, constraint.args, values)
 
 
-def distance_to_attributes(variable: cp.Variable) -> float:
+def excess(expression: cp.Expression, values: Values) -> Miss:
+    """How far e ≤ 0 is missed."""
+    return _miss(np.maximum(values.array(expression), 0.0), expression.args, values)
+
+
+def _miss(residual: Array, terms: Sequence[cp.Expression], values: Values) -> Miss:
+    worst = _largest(residual)
+    if not np.isfinite(worst):  # outside a domain
+        return Miss(np.inf, np.inf)
+    size = max((_largest(np.abs(values.array(term))) for term in terms), default=0.0)
+    return Miss(worst, worst / max(1.0, size))
+
+
+def distance_to_attributes(variable: cp.Variable) -> Miss:
     """How far a variable's value is from what it was declared to be (nonneg, PSD, bounds …).
 
     cvxpy's own ``project`` leaves a value as it is where a variable has two attributes, or bounds
@@ -84,7 +108,7 @@ def distance_to_attributes(variable: cp.Variable) -> float:
     """
     attributes = variable.attributes
     if not any(attributes.values()):
-        return 0.0
+        return Miss()
     value = dense(variable.value)
     away = [0.0]
     if attributes["nonneg"] or attributes["pos"]:
@@ -99,7 +123,8 @@ def distance_to_attributes(variable: cp.Variable) -> float:
     if attributes["symmetric"] or attributes["PSD"] or attributes["NSD"]:
         away.append(_largest(np.abs(value - value.T)))
         away += _wrong_eigenvalues(value, attributes)
-    return max(away)
+    worst = max(away)
+    return Miss(worst, worst / max(1.0, _largest(np.abs(value))))
 
 
 def _wrong_eigenvalues(value: Array, attributes: Mapping[str, Any]) -> list[float]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
-from dcprog.constraints import distance_to_attributes, split, violation
+from dcprog.constraints import Miss, distance_to_attributes, excess, miss, split
 from dcprog.errors import SubproblemError
 from dcprog.freeze import check_data, freeze
 from dcprog.rules import Context, Frame
@@ -49,7 +51,8 @@ class ProblemSurrogate:
     solver : str, optional
         Installed cvxpy solver to try first; by default the class of the subproblem decides.
     feasibility : float, default 1e-6
-        Violation up to which a point counts as feasible.
+        Violation up to which a point counts as feasible, relative to the constraint's terms
+        where these are larger than 1.
 
     Raises
     ------
@@ -172,8 +175,8 @@ class ProblemSurrogate:
 
     def begin(self, x: Array) -> None:
         """Feasible iterates if x allows them, penalty CCP otherwise."""
-        missed = self.violation(x) > self.feasibility
-        self._penalised = bool(self._constraints) and (missed or self._equalities)
+        feasible = self.is_feasible(x)
+        self._penalised = bool(self._constraints) and (self._equalities or not feasible)
         self._slopes = []
         self._edge = self._first_edge(x) / EDGE_DECAY
         if self._penalised:
@@ -187,7 +190,7 @@ class ProblemSurrogate:
         values = self._at(x)
         self.settled = self._edge == EDGE
         if self._penalised:
-            missed = self._missed(values) > self.feasibility
+            missed = self._missed(values).relative > self.feasibility
             if missed and self._penalty < self._largest_penalty:
                 self._penalty *= PENALTY_GROWTH
             self.settled &= not missed or self._penalty >= self._largest_penalty
@@ -250,7 +253,10 @@ class ProblemSurrogate:
         """f(x), plus τ·Σ max(e, 0) in penalty mode; infinite outside the convex constraints."""
         values = self._at(x)
         value = float(np.sum(values.array(self._objective.node)))
-        if np.isnan(value) or self._strict_violation(values) > self.feasibility:
+        strict = self._convex_miss(values)
+        if not self._penalised:
+            strict |= self._missed(values)
+        if np.isnan(value) or strict.relative > self.feasibility:
             return np.inf
         if self._penalised:
             value += self._penalty * sum(
@@ -280,31 +286,27 @@ class ProblemSurrogate:
         values = self._at(x)
         if self._context.edges:
             exact = float(np.sum(Values().array(self._objective.node)))
-            if np.isfinite(exact):  # rounding may have left the domain
+            if not np.isnan(exact):  # rounding may have left the domain
                 return self.sign * exact
         return self.sign * float(np.sum(values.array(self._objective.node)))
 
     def violation(self, x: Array) -> float:
         """Largest violation of any constraint or declared attribute."""
         values = self._at(x)
-        return max(self._convex_violation(values), self._missed(values))
+        return (self._convex_miss(values) | self._missed(values)).absolute
 
-    def _missed(self, values: Values) -> float:
-        worst = [
-            float(np.max(np.maximum(values.array(f.node), 0), initial=0.0))
-            for f in self._constraints
-        ]
-        return max(worst, default=0.0)
+    def is_feasible(self, x: Array) -> bool:
+        """Is every constraint met, up to `feasibility` relative to the terms in it?"""
+        values = self._at(x)
+        return (self._convex_miss(values) | self._missed(values)).relative <= self.feasibility
 
-    def _convex_violation(self, values: Values) -> float:
-        worst = [violation(c, values) for c in self._convex]
-        worst += [distance_to_attributes(v) for v in self.variables]
-        return max(worst, default=0.0)
+    def _missed(self, values: Values) -> Miss:
+        """How far the nonconvex constraints are missed."""
+        return reduce(or_, (excess(f.node, values) for f in self._constraints), Miss())
 
-    def _strict_violation(self, values: Values) -> float:
-        """Violation of what every accepted point must satisfy."""
-        convex = self._convex_violation(values)
-        return convex if self._penalised else max(convex, self._missed(values))
+    def _convex_miss(self, values: Values) -> Miss:
+        convex = reduce(or_, (miss(c, values) for c in self._convex), Miss())
+        return reduce(or_, map(distance_to_attributes, self.variables), convex)
 
     def _exchange_rate(self, x: Array) -> float:
         """How fast the objective varies against the violation around x: the scale of τ."""
@@ -343,7 +345,7 @@ class ProblemSurrogate:
         # ‖x‖ at 0 has no slope to leave by: a point that misses a constraint may as well move, and
         # so may one that the convex problem says nothing about
         flat = self._is_flat(x, rng)
-        missed = bool(self._constraints) and self._missed(self._at(x)) > self.feasibility
+        missed = self._missed(self._at(x)).relative > self.feasibility
         return self._shaken(x, rng) if missed or flat else x
 
     def _convex_start(self, thin: np.random.Generator | None) -> Array:

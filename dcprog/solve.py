@@ -281,9 +281,8 @@ class _Task:
     def _has_variables(self) -> bool:
         return isinstance(self.problem, cp.Problem)
 
-    @property
-    def _feasibility(self) -> float:
-        return float(getattr(self.surrogate, "feasibility", np.inf))
+    def _feasible(self, run: Run) -> bool:
+        return run.x is None or not self._has_variables or self.surrogate.is_feasible(run.x)
 
     def left(self) -> float | None:
         """Seconds until the deadline."""
@@ -305,7 +304,7 @@ class _Task:
             values=[(variable, array.copy()) for variable, array in pairs],
             sign=getattr(surrogate, "sign", 1.0),
             mode=getattr(surrogate, "mode", "none"),
-            feasible=run.violation <= self._feasibility,
+            feasible=self._feasible(run),
             solver=surrogate.solvers[0],
             solve_time=surrogate.solve_time - before,
         )
@@ -315,7 +314,9 @@ class _Task:
         if isinstance(kind, str) and kind == "convex" and getattr(surrogate, "is_convex", False):
             return _solved_once(surrogate, start)
         run = descend(surrogate, start, replace(self.settings, time_limit=self.left()))
-        if run.status == "converged" and run.violation > self._feasibility:
+        if run.status == "converged" and getattr(surrogate, "sign", 1.0) * run.value == -np.inf:
+            return replace(run, status="unbounded", message="the objective is -inf at the point")
+        if run.status == "converged" and not self._feasible(run):
             message = (
                 f"a critical point that misses a constraint by {run.violation:.3g}: the problem "
                 "may be infeasible; try n_starts > 1 or another start"

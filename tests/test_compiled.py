@@ -191,3 +191,33 @@ def test_not_dpp_is_refused() -> None:
     a, b, w = cp.Parameter(value=1.0), cp.Parameter(value=1.0), cp.Variable()
     with pytest.raises((ValueError, cp.error.DPPError)):
         CompiledProblem(cp.Problem(cp.Minimize(cp.square(w) + a * b * w)), "CLARABEL")
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "PIQP", "HIGHS", "OSQP", "ECOS", "SCS"])
+def test_a_moved_cost_is_what_cvxpy_would_pass_on(solver: str) -> None:
+    if solver not in cp.installed_solvers():
+        pytest.skip(f"{solver} is not installed")
+    rng = np.random.default_rng(0)
+    x, weight, tilt = cp.Variable(3), cp.Parameter(6, nonneg=True), cp.Parameter(3)
+    loss = cp.sum(cp.multiply(weight, cp.abs(rng.normal(size=(6, 3)) @ x - 1)))
+    problem = cp.Problem(cp.Minimize(loss + tilt @ x), [cp.abs(x) <= 2])
+    compiled = CompiledProblem(problem, solver)
+    for _ in range(3):
+        weight.value, tilt.value = rng.random(6), rng.normal(size=3)
+        data, _ = compiled._data()
+    expected, _ = compiled._chain.solver.apply(compiled._program)
+    assert compiled._constant is not None
+    for key in ("q", "c", "b", "h", "G"):
+        if isinstance(expected.get(key), np.ndarray):
+            assert np.array_equal(data[key], expected[key]), key
+    assert ("q" in data) or ("c" in data)
+
+
+def test_a_parameter_in_a_constraint_is_passed_on_in_full() -> None:
+    x, bound = cp.Variable(2), cp.Parameter(2)
+    compiled = CompiledProblem(cp.Problem(cp.Minimize(cp.sum(x)), [x >= bound]), "CLARABEL")
+    for value in ([1.0, 2.0], [3.0, 4.0], [-5.0, 6.0]):
+        bound.value = np.array(value)
+        compiled.minimise(1e-9)
+        assert np.allclose(x.value, value)
+    assert compiled._constant is None

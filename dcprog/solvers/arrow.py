@@ -172,7 +172,7 @@ def _sizes(X: sp.csr_array) -> Array:
 
 
 def _same(one: sp.csc_array, other: sp.csc_array) -> bool:
-    return (
+    return one is other or (
         one.shape == other.shape
         and np.array_equal(one.data, other.data)
         and np.array_equal(one.indices, other.indices)

@@ -166,9 +166,8 @@ class Arrowhead:
         if len(self._in_block):
             weighted = (np.sqrt(w)[self._rows] * E, self._columns, np.append(self._starts, len(E)))
             rows = sp.csr_array(weighted, shape=(self.n_rows, len(self._owner)))
-            T = rows[self._in_block][:, self._n_single :] @ self._block
-            product: Any = T.T @ T
-            result += np.asarray(product.todense()) if sp.issparse(product) else product
+            T: Any = rows[self._in_block][:, self._n_single :] @ self._block
+            result += (T.T @ T).toarray() if sp.issparse(self._block) else T.T @ T
         return result
 
     def solve(self, factor: Factor, rt: Array, rx: Array, u: Array) -> tuple[Array, Array, Array]:

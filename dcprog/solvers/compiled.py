@@ -230,7 +230,9 @@ class CompiledProblem:
                 self._constant = (data, inverse)
             return data, inverse
         data, inverse = self._constant
-        return {**data, s.Q if s.Q in data else s.C: _cost(self._program)}, inverse
+        if self._program.total_param_size:
+            data = {**data, s.Q if s.Q in data else s.C: _cost(self._program)}
+        return data, inverse
 
     def _accept(self, raw: Any, inverse: list[Any]) -> None:
         solution = self._chain.invert(raw, inverse)

@@ -1,110 +1,16 @@
-"""Concave nondecreasing functions of a loss t ≥ 0: what makes a convex loss robust."""
+"""Transforms that stop at a cap, fixed or set by the losses, and the one that drops the largest."""
 
 from __future__ import annotations
-
-from abc import ABC, abstractmethod
 
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
+from dcprog.declared import check_number
+from dcprog.transforms.transform import Transform, identity
 from dcprog.tree import Array
 
-__all__ = ["Transform", "cap_at", "cap_largest", "identity", "power_of"]
-
-
-class Transform(BaseEstimator, ABC):
-    """φ, concave and nondecreasing on t ≥ 0.
-
-    By concavity φ(t) ≤ φ(t₀) + φ'(t₀)(t − t₀), so the slope at t₀ is the weight of a convex
-    majorant. A tie is decided for the larger slope: a weight of 0 is a trap.
-
-    Attributes
-    ----------
-    rounds : int
-        For how many tightenings the transform still adapts to the losses it meets.
-    """
-
-    rounds = 0
-
-    @abstractmethod
-    def __call__(self, t: npt.ArrayLike) -> Array:
-        """Values, entry by entry."""
-
-    @abstractmethod
-    def slope(self, t: npt.ArrayLike) -> Array:
-        """A supergradient, entry by entry."""
-
-    @abstractmethod
-    def expression(self, t: cp.Expression) -> cp.Expression:
-        """The transform of a cvxpy expression, entry by entry."""
-
-    def fixed(self, t: Array) -> Transform:
-        """The transform as the losses `t` set it; itself where nothing adapts."""
-        return self
-
-
-class identity(Transform):
-    """φ(t) = t."""
-
-    def __call__(self, t: npt.ArrayLike) -> Array:
-        """The losses themselves."""
-        return np.asarray(t, dtype=float)
-
-    def slope(self, t: npt.ArrayLike) -> Array:
-        """Ones."""
-        return np.ones_like(np.asarray(t, dtype=float))
-
-    def expression(self, t: cp.Expression) -> cp.Expression:
-        """The expression itself."""
-        return t
-
-
-class power_of(Transform):
-    """φ(t) = (t + δ)^p.
-
-    Parameters
-    ----------
-    p : float
-        0 < p ≤ 1.
-    delta : float, default 0.0
-        δ ≥ 0. With δ = 0 and p < 1 the slope at t = 0 is infinite and no affine majorant exists
-        there; a positive δ smooths it.
-
-    Raises
-    ------
-    ValueError
-        p outside (0, 1] or δ negative.
-
-    Examples
-    --------
-    >>> from dcprog.transforms import power_of
-    >>> power_of(0.5).slope([0.25, 1.0])
-    array([1. , 0.5])
-    """
-
-    def __init__(self, p: float, delta: float = 0.0) -> None:
-        if not 0 < p <= 1:
-            raise ValueError(f"p={p!r}: power_of is concave and nondecreasing for 0 < p <= 1 only")
-        if not 0 <= delta < np.inf:
-            raise ValueError(f"delta={delta!r}: a finite number of at least 0 is needed")
-        self.p = p
-        self.delta = delta
-
-    def __call__(self, t: npt.ArrayLike) -> Array:
-        """(t + δ)^p."""
-        return (np.asarray(t, dtype=float) + self.delta) ** self.p
-
-    def slope(self, t: npt.ArrayLike) -> Array:
-        """Slope p (t + δ)^{p−1}, infinite at t = 0 if δ = 0 and p < 1."""
-        with np.errstate(divide="ignore"):
-            return self.p * (np.asarray(t, dtype=float) + self.delta) ** (self.p - 1)
-
-    def expression(self, t: cp.Expression) -> cp.Expression:
-        """``power(t + delta, p)``."""
-        shifted = t + self.delta
-        return shifted if self.p == 1 else cp.power(shifted, self.p)
+__all__ = ["cap_at", "cap_largest", "trim_of"]
 
 
 class cap_at(Transform):
@@ -121,8 +27,10 @@ class cap_at(Transform):
 
     Raises
     ------
+    TypeError
+        c is not made of numbers.
     ValueError
-        c is negative.
+        c is negative or NaN.
 
     Examples
     --------
@@ -134,6 +42,8 @@ class cap_at(Transform):
     """
 
     def __init__(self, c: npt.ArrayLike, inner: Transform | None = None) -> None:
+        if np.asarray(c).dtype.kind not in "fiu":
+            raise TypeError(f"c={c!r}: a number of at least 0 is needed")
         if not np.all(np.asarray(c) >= 0):
             raise ValueError(f"c={c!r}: a cap must not be negative")
         self.c = c
@@ -143,6 +53,11 @@ class cap_at(Transform):
     def _inner(self) -> Transform:
         return identity() if self.inner is None else self.inner
 
+    @property
+    def lowest(self) -> float:  # type: ignore[override]
+        """Where the inner transform is defined."""
+        return self._inner.lowest
+
     def __call__(self, t: npt.ArrayLike) -> Array:
         """min(inner(t), c)."""
         return np.minimum(self._inner(t), self.c)
@@ -151,6 +66,11 @@ class cap_at(Transform):
         """The inner slope up to the cap, 0 beyond."""
         # not strict: a loss at the cap keeps its weight, otherwise w = 0 can trap the loop
         return np.where(self._inner(t) <= np.asarray(self.c), self._inner.slope(t), 0.0)
+
+    @property
+    def steepest(self) -> float:
+        """The inner slope at 0: with one cap a loss, φ'(0) is an array."""
+        return self._inner.steepest
 
     def expression(self, t: cp.Expression) -> cp.Expression:
         """``minimum(inner, c)``."""
@@ -180,8 +100,10 @@ class cap_largest(Transform):
 
     Raises
     ------
+    TypeError
+        A parameter is not a number.
     ValueError
-        The fraction is outside [0, 1).
+        The fraction is outside [0, 1), `rounds` below 1 or `otherwise` not positive.
 
     References
     ----------
@@ -194,6 +116,8 @@ class cap_largest(Transform):
     array([3., 1., 3., 2.])
     """
 
+    has_expression = False
+
     def __init__(
         self,
         fraction: float,
@@ -201,12 +125,18 @@ class cap_largest(Transform):
         rounds: int = 5,
         otherwise: float = 1.0,
     ) -> None:
-        if not 0 <= fraction < 1:
-            raise ValueError(f"fraction={fraction!r}: a number of at least 0 and below 1 is needed")
+        check_number("fraction", fraction, 0, 1, closed=True)
+        check_number("rounds", rounds, 1, closed=True)
+        check_number("otherwise", otherwise, 0)
         self.fraction = fraction
         self.inner = inner
         self.rounds = rounds
         self.otherwise = otherwise
+
+    @property
+    def is_joint(self) -> bool:  # type: ignore[override]
+        """The cap is read off all losses."""
+        return True
 
     def fixed(self, t: Array) -> cap_at:
         """The cap these losses set."""
@@ -224,9 +154,70 @@ class cap_largest(Transform):
         """Slopes under the cap that `t` itself sets."""
         return self.fixed(np.asarray(t, dtype=float)).slope(t)
 
+    @property
+    def steepest(self) -> float:
+        """The inner slope at 0."""
+        return 1.0 if self.inner is None else self.inner.steepest
+
     def expression(self, t: cp.Expression) -> cp.Expression:
         """Not available: the cap moves with the losses."""
         raise ValueError(
             "cap_largest has no fixed cvxpy expression, its cap moves with the losses; "
             "use cap_at with the cap that a run ended with"
         )
+
+
+class trim_of(Transform):
+    """φ(t)_i = t_i, or 0 for the largest ⌊fraction·n⌋ of the n losses.
+
+    The sum of the n − ⌊fraction·n⌋ smallest losses is concave and nondecreasing in all of them
+    together; φ itself is not, entry by entry. Between equal losses the first ones are dropped.
+
+    Parameters
+    ----------
+    fraction : float
+        0 ≤ fraction < 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        The fraction is no number in [0, 1).
+
+    References
+    ----------
+    Rousseeuw (1984), Least median of squares regression, JASA 79.
+
+    Examples
+    --------
+    >>> from dcprog.transforms import trim_of
+    >>> trim_of(0.25)([4.0, 1.0, 3.0, 2.0])
+    array([0., 1., 3., 2.])
+    """
+
+    lowest = -np.inf
+    is_joint = True
+
+    def __init__(self, fraction: float) -> None:
+        check_number("fraction", fraction, 0, 1, closed=True)
+        self.fraction = fraction
+
+    def dropped(self, n: int) -> int:
+        """How many of n losses are dropped: ⌊fraction·n⌋."""
+        return int(self.fraction * n + 1e-9)  # 0.29 of 100 is 29, whatever rounding says
+
+    def __call__(self, t: npt.ArrayLike) -> Array:
+        """The losses, with 0 for the dropped ones."""
+        t = np.asarray(t, dtype=float)
+        return np.where(self.slope(t) > 0, t, 0.0)
+
+    def slope(self, t: npt.ArrayLike) -> Array:
+        """1, and 0 for the dropped ones."""
+        t = np.asarray(t, dtype=float)
+        kept = np.ones(t.size)
+        kept[np.argsort(-t, axis=None, kind="stable")[: self.dropped(t.size)]] = 0.0
+        return kept.reshape(t.shape)
+
+    def expression(self, t: cp.Expression) -> cp.Expression:
+        """``sum(t) - sum_largest(t, k)``, the sum of what is kept."""
+        k = self.dropped(t.size)
+        return cp.sum(t) - cp.sum_largest(t, k) if k else cp.sum(t)

@@ -1,0 +1,74 @@
+"""What losses, transforms and penalties share: parameters that are checked whenever they are set."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+__all__ = ["Declared", "check_number", "same"]
+
+
+class Declared(BaseEstimator):
+    """A scikit-learn estimator whose constructor checks its parameters; so does ``set_params``."""
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, nested ones by ``loss__c``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As from the constructor; the object then keeps its former parameters.
+        """
+        before = self.get_params(deep=False)
+        super().set_params(**params)
+        try:
+            type(self)(**self.get_params(deep=False))
+        except (TypeError, ValueError):
+            for name, value in before.items():
+                setattr(self, name, value)
+            raise
+        return self
+
+
+def check_number(
+    name: str,
+    value: Any,
+    low: float = -np.inf,
+    high: float = np.inf,
+    *,
+    closed: bool = False,
+) -> None:
+    """Refuse what is not a finite number in (low, high), or in [low, high) if `closed`.
+
+    Raises
+    ------
+    TypeError
+        Not a number.
+    ValueError
+        NaN, infinite or outside.
+    """
+    bracket = "[" if closed else "("
+    wanted = "a finite number"
+    if np.isfinite(low) or np.isfinite(high):
+        wanted += f" in {bracket}{low:g}, {high:g})"
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name}={value!r}: {wanted} is needed, not {type(value).__name__}")
+    number = float(value)
+    inside = number >= low if closed else number > low
+    if not (inside and number < high and np.isfinite(number)):
+        raise ValueError(f"{name}={value!r}: {wanted} is needed")
+
+
+def same(a: Any, b: Any) -> bool:
+    """Are two objects of one class with the same parameters?"""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, BaseEstimator):
+        ours, theirs = a.get_params(deep=False), b.get_params(deep=False)
+        return all(same(ours[name], theirs[name]) for name in ours)
+    return a is b or bool(np.array_equal(a, b))

@@ -1,0 +1,287 @@
+"""What a loss is: a concave function of a convex one, minus a convex one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.declared import Declared
+from dcprog.errors import NotMajorizable
+from dcprog.transforms import Transform, identity
+from dcprog.tree import EDGE, Array
+
+if TYPE_CHECKING:
+    from dcprog.losses.algebra import added, difference, scaled
+    from dcprog.losses.pieces import Pieces
+
+__all__ = ["ConvexLoss", "Loss", "check_is_loss"]
+
+
+class Loss(Declared, ABC):
+    """ℓ(u) = φ(base(u)) − subtracted(u), of the margin u = y·f(x) or the residual u = y − f(x).
+
+    A subclass states `base`, and `transform` and `subtracted` where it has them; the rest follows.
+    Its majorant at u is φ'(base(u))·base − subtracted'(u)·id, up to a constant.
+
+    Losses add, can be multiplied by positive numbers, and a convex one can be subtracted.
+
+    Examples
+    --------
+    >>> from dcprog.losses import Loss, hinge
+    >>> from dcprog.transforms import log_of
+    >>> class log_hinge(Loss):
+    ...     base = hinge()
+    ...     transform = log_of(2.0)
+    >>> log_hinge().surrogate([-1.0, 2.0])
+    (array([0.5, 1. ]), array([0., 0.]))
+    """
+
+    __array_ufunc__ = None  # a NumPy number times a loss is a loss, not an array of one
+
+    @property
+    @abstractmethod
+    def base(self) -> ConvexLoss:
+        """The convex loss that a subproblem weights."""
+
+    @property
+    def transform(self) -> Transform:
+        """φ, concave and nondecreasing."""
+        return identity()
+
+    @property
+    def subtracted(self) -> ConvexLoss | None:
+        """The convex loss that a subproblem replaces by its tangent, if any."""
+        return None
+
+    def __call__(self, u: npt.ArrayLike) -> Array:
+        """Values, entry by entry."""
+        value = self.transform(self.base(u))
+        return value if self.subtracted is None else value - self.subtracted(u)
+
+    def slope(self, u: npt.ArrayLike) -> Array:
+        """The slope of the majorant at u, entry by entry: the derivative where there is one."""
+        weight, tilt = self.surrogate(u)
+        return weight * self.base.slope(u) + tilt
+
+    def expression(self, u: cp.Expression) -> cp.Expression:
+        """The loss of a cvxpy expression, entry by entry; the sum for a trimmed one.
+
+        Raises
+        ------
+        ValueError
+            cvxpy has no atoms for it (see `has_expression`).
+        """
+        value = self.transform.expression(self.base.expression(u))
+        return value if self.subtracted is None else value - self.subtracted.expression(u)
+
+    @property
+    def has_expression(self) -> bool:
+        """Is there a cvxpy expression?"""
+        parts: list[Any] = [self.base, self.transform]
+        parts += [] if self.subtracted is None else [self.subtracted]
+        return all(part.has_expression for part in parts)
+
+    def surrogate(self, u: npt.ArrayLike, edge: float = EDGE) -> tuple[Array, Array]:
+        """Weight and tilt of the convex majorant that touches the loss at u.
+
+        Parameters
+        ----------
+        u : array
+        edge : float, default 1e-10
+            Where φ'(0) is infinite, losses below `edge` get the slope at `edge`; there the
+            majorant lies above the loss, but touches only up to φ(edge) − φ(0).
+
+        Returns
+        -------
+        weight, tilt : arrays
+            weight·base(v) + tilt·v + const ≥ ℓ(v) for all v, with equality at v = u. For a trimmed
+            loss this holds for the sums over all entries.
+        """
+        u = np.asarray(u, dtype=float)
+        weight = np.asarray(self.transform.extended(edge).slope(self.base(u)))
+        return weight, np.zeros_like(u) if self.subtracted is None else -self.subtracted.slope(u)
+
+    @property
+    def is_convex(self) -> bool:
+        """Is it a positive multiple of its base?"""
+        return self.subtracted is None and self.transform.is_linear
+
+    @property
+    def is_joint(self) -> bool:
+        """Does an entry depend on all the entries of u, as in a trimmed loss?"""
+        rest = self.subtracted
+        return self.transform.is_joint or (rest is not None and rest.is_joint)
+
+    @property
+    def bound(self) -> float:
+        """The supremum, or the best upper bound known; ∞ where there is none."""
+        return self._extremes()[1]
+
+    @property
+    def lower(self) -> float:
+        """The infimum, or the best lower bound known."""
+        return self._extremes()[0]
+
+    @property
+    def pieces(self) -> Pieces | None:
+        """The quadratics it consists of, if it is piecewise quadratic and linear."""
+        parts = self.base.pieces
+        if parts is None or not self.transform.is_linear:
+            return None
+        parts = parts.times(self.transform.steepest)
+        if self.subtracted is None:
+            return parts
+        other = self.subtracted.pieces
+        return None if other is None else parts.plus(other.times(-1.0))
+
+    def _extremes(self) -> tuple[float, float]:
+        low, high = (float(self.transform(t)) for t in (self.base.lower, self.base.bound))
+        if self.subtracted is None:
+            return low, high
+        if self.pieces is not None:
+            return self.pieces.extremes()
+        return low - self.subtracted.bound, high - self.subtracted.lower
+
+    def difference_form(self) -> tuple[float, ConvexLoss, ConvexLoss | None]:
+        """The loss as α·base − minus with α = φ'(0), for sums and for functions of differences.
+
+        α·base − φ(base) is convex: its slope α − φ' is nonnegative and rises with base ≥ 0.
+
+        Returns
+        -------
+        alpha : float
+        base, minus : ConvexLoss
+            `minus` is None where nothing is subtracted.
+
+        Raises
+        ------
+        NotMajorizable
+            α is infinite.
+        """
+        from dcprog.losses.algebra import combination, excess
+
+        alpha = self.transform.steepest
+        if not np.isfinite(alpha):
+            raise NotMajorizable(
+                repr(self),
+                "its slope at 0 is infinite, so it is no difference of convex functions",
+                "a smoothed one, such as power(loss, p, delta=1e-3)",
+            )
+        if self.transform.is_linear:
+            return alpha, self.base, self.subtracted
+        rest = excess(self.transform, 1.0, self.base)
+        return alpha, self.base, combination([(1.0, rest), (1.0, self.subtracted)])
+
+    def __add__(self, other: Any) -> Loss:
+        from dcprog.losses.algebra import added
+
+        return added(self, other) if isinstance(other, Loss) else NotImplemented
+
+    def __radd__(self, other: Any) -> Loss:
+        return self if other == 0 else NotImplemented  # the start of Python's sum()
+
+    def __sub__(self, other: Any) -> difference:
+        from dcprog.losses.algebra import difference
+
+        return difference(self, other) if isinstance(other, Loss) else NotImplemented
+
+    def __mul__(self, factor: Any) -> scaled:
+        from dcprog.losses.algebra import scaled
+
+        return NotImplemented if isinstance(factor, Loss) else scaled(factor, self)
+
+    __rmul__ = __mul__
+
+
+class ConvexLoss(Loss):
+    """A convex function of one number, given by its value, its slope and its cvxpy expression.
+
+    At a kink the slope is the one of smallest size: a sample that just meets its margin asks for
+    nothing.
+
+    Attributes
+    ----------
+    bound, lower : float
+        Supremum and infimum; ∞ and 0 unless a subclass says otherwise.
+    is_smooth : bool
+        Has it a continuous slope and a :meth:`curvature`?
+    has_expression : bool
+        Has it a cvxpy expression?
+    """
+
+    bound: float = np.inf  # type: ignore[assignment]
+    lower: float = 0.0  # type: ignore[assignment]
+    pieces: Pieces | None = None  # type: ignore[assignment]
+    has_expression: bool = True  # type: ignore[assignment]
+    is_joint: bool = False  # type: ignore[assignment]
+    is_smooth = False
+
+    @abstractmethod
+    def __call__(self, u: npt.ArrayLike) -> Array:
+        """Values, entry by entry."""
+
+    @abstractmethod
+    def slope(self, u: npt.ArrayLike) -> Array:
+        """A subgradient, entry by entry."""
+
+    @abstractmethod
+    def expression(self, u: cp.Expression) -> cp.Expression:
+        """The loss of a cvxpy expression, entry by entry."""
+
+    def curvature(self, u: npt.ArrayLike) -> Array:
+        """The second derivative, entry by entry; the smaller one where it jumps, 0 at kinks.
+
+        Raises
+        ------
+        NotImplementedError
+            The subclass does not define it.
+        """
+        raise NotImplementedError(
+            f"{self!r} defines no curvature(u), which Newton's method needs; add it, or take a "
+            "solver that does without"
+        )
+
+    def starting_at(self, s: float) -> ConvexLoss:
+        """The same loss, starting at s: what ``truncate`` subtracts.
+
+        Raises
+        ------
+        NotMajorizable
+            It has no place where it starts.
+        """
+        raise NotMajorizable(
+            f"truncate({self!r}, {s!r})",
+            "this base has no place where it starts, so it cannot be moved",
+            "cap(base, c), or base - another convex loss",
+        )
+
+    @property
+    def base(self) -> ConvexLoss:
+        """The convex loss itself."""
+        return self
+
+    def surrogate(self, u: npt.ArrayLike, edge: float = EDGE) -> tuple[Array, Array]:
+        """Weight 1 and tilt 0: a convex loss is its own majorant."""
+        u = np.asarray(u, dtype=float)
+        return np.ones_like(u), np.zeros_like(u)
+
+
+def check_is_loss(name: str, loss: Any, kind: type[Loss] = Loss) -> None:
+    """Refuse what is not a loss.
+
+    Raises
+    ------
+    TypeError
+        Something else, such as the class in place of an instance.
+    """
+    if isinstance(loss, kind):
+        return
+    wanted = "a convex loss" if kind is ConvexLoss else "a loss"
+    advice = "such as hinge()"
+    if isinstance(loss, type) and issubclass(loss, Loss):
+        advice = f"an instance: {loss.__name__}(…)"
+    raise TypeError(f"{name}={loss!r}: {wanted} is needed, {advice}")

@@ -1,0 +1,42 @@
+"""Concave nondecreasing functions of a loss t ≥ 0: what makes a convex loss robust.
+
+A new one is a short class with a value, a slope and, where cvxpy has the atoms, an expression.
+"""
+
+from dcprog.transforms.algebra import chain, chain_of, scale_by, sum_of
+from dcprog.transforms.caps import cap_at, cap_largest, trim_of
+from dcprog.transforms.composite import (
+    andrews_by,
+    erf_by,
+    huberize_by,
+    log_ratio_by,
+    rational_by,
+    tukey_by,
+    welsch_by,
+)
+from dcprog.transforms.smooth import concave, log_of, power_of, rescale_by
+from dcprog.transforms.transform import Transform, extended_from, identity
+
+__all__ = [
+    "Transform",
+    "andrews_by",
+    "cap_at",
+    "cap_largest",
+    "chain",
+    "chain_of",
+    "concave",
+    "erf_by",
+    "extended_from",
+    "huberize_by",
+    "identity",
+    "log_of",
+    "log_ratio_by",
+    "power_of",
+    "rational_by",
+    "rescale_by",
+    "scale_by",
+    "sum_of",
+    "trim_of",
+    "tukey_by",
+    "welsch_by",
+]

@@ -1,0 +1,197 @@
+"""Transforms of transforms: multiples, sums and compositions are concave and nondecreasing again."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.declared import check_number
+from dcprog.errors import NotMajorizable
+from dcprog.transforms.transform import Transform, identity
+from dcprog.tree import Array
+
+__all__ = ["chain", "chain_of", "scale_by", "sum_of"]
+
+
+class scale_by(Transform):
+    """φ(t) = factor·t.
+
+    Parameters
+    ----------
+    factor : float
+        Positive.
+
+    Examples
+    --------
+    >>> from dcprog.transforms import scale_by
+    >>> scale_by(3.0)([0.0, 2.0])
+    array([0., 6.])
+    """
+
+    lowest = -np.inf
+    is_linear = True
+
+    def __init__(self, factor: float) -> None:
+        check_number("factor", factor, 0)
+        self.factor = factor
+
+    def __call__(self, t: npt.ArrayLike) -> Array:
+        """factor·t."""
+        return self.factor * np.asarray(t, dtype=float)
+
+    def slope(self, t: npt.ArrayLike) -> Array:
+        """The factor."""
+        return np.full(np.shape(t), float(self.factor))
+
+    def expression(self, t: cp.Expression) -> cp.Expression:
+        """``factor * t``."""
+        return self.factor * t
+
+
+class sum_of(Transform):
+    """φ(t) = first(t) + second(t).
+
+    Parameters
+    ----------
+    first, second : Transform
+
+    Examples
+    --------
+    >>> from dcprog.transforms import cap_at, identity, sum_of
+    >>> sum_of(identity(), cap_at(1.0))([0.5, 2.0])
+    array([1., 3.])
+    """
+
+    def __init__(self, first: Transform, second: Transform) -> None:
+        self.first = first
+        self.second = second
+
+    @property
+    def lowest(self) -> float:  # type: ignore[override]
+        """Where both are defined."""
+        return max(self.first.lowest, self.second.lowest)
+
+    @property
+    def is_linear(self) -> bool:  # type: ignore[override]
+        """Are both?"""
+        return self.first.is_linear and self.second.is_linear
+
+    @property
+    def is_joint(self) -> bool:  # type: ignore[override]
+        """Is one?"""
+        return self.first.is_joint or self.second.is_joint
+
+    @property
+    def has_expression(self) -> bool:  # type: ignore[override]
+        """Have both?"""
+        return self.first.has_expression and self.second.has_expression
+
+    def __call__(self, t: npt.ArrayLike) -> Array:
+        """first(t) + second(t)."""
+        return self.first(t) + self.second(t)
+
+    def slope(self, t: npt.ArrayLike) -> Array:
+        """The sum of the slopes."""
+        return self.first.slope(t) + self.second.slope(t)
+
+    def expression(self, t: cp.Expression) -> cp.Expression:
+        """The sum of the expressions; of their totals if one is joint."""
+        terms = [self.first.expression(t), self.second.expression(t)]
+        if self.is_joint:
+            terms = [cp.sum(term) for term in terms]
+        return terms[0] + terms[1]
+
+
+class chain_of(Transform):
+    """φ(t) = outer(inner(t)).
+
+    Parameters
+    ----------
+    outer, inner : Transform
+
+    Raises
+    ------
+    NotMajorizable
+        The inner transform reaches below the domain of the outer one, or takes the losses
+        together while the outer one takes them one by one.
+
+    Examples
+    --------
+    >>> from dcprog.transforms import cap_at, chain_of, power_of
+    >>> chain_of(cap_at(2.0), power_of(0.5)).slope([1.0, 4.0, 9.0])
+    array([0.5 , 0.25, 0.  ])
+    """
+
+    def __init__(self, outer: Transform, inner: Transform) -> None:
+        name = f"{outer!r} of {inner!r}"
+        if inner.is_joint and not outer.is_linear:
+            raise NotMajorizable(
+                name,
+                "the inner one is a function of all losses at once",
+                "trim last: trim(cap(loss, c), fraction), not cap(trim(loss, fraction), c)",
+            )
+        lowest = float(inner(0.0))
+        if lowest < outer.lowest:
+            raise NotMajorizable(
+                name,
+                f"the inner one is {lowest:g} at 0, the outer one starts at {outer.lowest:g}",
+                "an outer cap, or an inner transform with φ(0) >= 0",
+            )
+        self.outer = outer
+        self.inner = inner
+
+    @property
+    def lowest(self) -> float:  # type: ignore[override]
+        """Where the inner one is defined, from 0 on if the outer one is."""
+        return max(self.inner.lowest, self.outer.lowest)
+
+    @property
+    def is_linear(self) -> bool:  # type: ignore[override]
+        """Are both?"""
+        return self.outer.is_linear and self.inner.is_linear
+
+    @property
+    def is_joint(self) -> bool:  # type: ignore[override]
+        """Is one?"""
+        return self.outer.is_joint or self.inner.is_joint
+
+    @property
+    def has_expression(self) -> bool:  # type: ignore[override]
+        """Have both?"""
+        return self.outer.has_expression and self.inner.has_expression
+
+    @property
+    def rounds(self) -> int:  # type: ignore[override]
+        """Until both are fixed."""
+        return max(self.outer.rounds, self.inner.rounds)
+
+    def fixed(self, t: Array) -> Transform:
+        """Both as the losses `t` set them."""
+        inner = self.inner.fixed(t)
+        return chain_of(self.outer.fixed(inner(t)), inner)
+
+    def __call__(self, t: npt.ArrayLike) -> Array:
+        """outer(inner(t))."""
+        return self.outer(self.inner(t))
+
+    def slope(self, t: npt.ArrayLike) -> Array:
+        """outer'(inner(t))·inner'(t)."""
+        outer, inner = self.outer.slope(self.inner(t)), self.inner.slope(t)
+        with np.errstate(invalid="ignore"):  # 0 times an infinite slope: the outer one is flat
+            return np.where((outer == 0) | (inner == 0), 0.0, outer * inner)
+
+    def expression(self, t: cp.Expression) -> cp.Expression:
+        """The outer expression of the inner one."""
+        return self.outer.expression(self.inner.expression(t))
+
+
+def chain(outer: Transform, inner: Transform) -> Transform:
+    """outer∘inner, written as simply as it can be."""
+    if isinstance(inner, identity):
+        return outer
+    if isinstance(outer, identity):
+        return inner
+    if isinstance(outer, scale_by) and isinstance(inner, scale_by):
+        return scale_by(outer.factor * inner.factor)
+    return chain_of(outer, inner)

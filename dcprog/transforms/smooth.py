@@ -1,0 +1,277 @@
+"""Smooth transforms: bounded (rescale) and unbounded ones (power, logarithm), and the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.declared import check_number
+from dcprog.transforms.transform import Transform
+from dcprog.tree import Array
+
+__all__ = ["concave", "log_of", "power_of", "rescale_by"]
+
+
+class rescale_by(Transform):
+    """φ(t) = (1 − e^{−ηt})/(1 − e^{−η}), which is 0 at 0, 1 at 1 and bounded.
+
+    Parameters
+    ----------
+    eta : float
+        η > 0. For η → 0 the loss stays as it is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        η is no positive number.
+
+    References
+    ----------
+    Xu, Cao, Hu, Príncipe (2017), Robust support vector machines based on the rescaled hinge loss
+    function, Pattern Recognition 63.
+
+    Examples
+    --------
+    >>> from dcprog.transforms import rescale_by
+    >>> rescale_by(2.0)([0.0, 1.0]).tolist()
+    [0.0, 1.0]
+    """
+
+    def __init__(self, eta: float) -> None:
+        check_number("eta", eta, 0)
+        self.eta = eta
+
+    def __call__(self, t: npt.ArrayLike) -> Array:
+        """(1 − e^{−ηt})/(1 − e^{−η})."""
+        return np.expm1(-self.eta * np.asarray(t, dtype=float)) / np.expm1(-self.eta)
+
+    def slope(self, t: npt.ArrayLike) -> Array:
+        """Slope ηe^{−ηt}/(1 − e^{−η})."""
+        return -self.eta * np.exp(-self.eta * np.asarray(t, dtype=float)) / np.expm1(-self.eta)
+
+    def expression(self, t: cp.Expression) -> cp.Expression:
+        """``(1 - exp(-eta * t)) / (1 - exp(-eta))``."""
+        return (1 - cp.exp(-self.eta * t)) / -np.expm1(-self.eta)
+
+
+class power_of(Transform):
+    """φ(t) = (t + δ)^p.
+
+    Parameters
+    ----------
+    p : float
+        0 < p ≤ 1.
+    delta : float, default 0.0
+        δ ≥ 0. With δ = 0 and p < 1 the slope at t = 0 is infinite and no affine majorant exists
+        there: a positive δ smooths it, :meth:`~dcprog.transforms.Transform.extended` cuts it off.
+
+    Raises
+    ------
+    TypeError
+        Not a number.
+    ValueError
+        p outside (0, 1] or δ negative.
+
+    Examples
+    --------
+    >>> from dcprog.transforms import power_of
+    >>> power_of(0.5).slope([0.25, 1.0])
+    array([1. , 0.5])
+    """
+
+    def __init__(self, p: float, delta: float = 0.0) -> None:
+        check_number("p", p, 0)
+        if not p <= 1:
+            raise ValueError(f"p={p!r}: power_of is concave and nondecreasing for 0 < p <= 1 only")
+        check_number("delta", delta, 0, closed=True)
+        self.p = p
+        self.delta = delta
+
+    def __call__(self, t: npt.ArrayLike) -> Array:
+        """(t + δ)^p."""
+        return (np.asarray(t, dtype=float) + self.delta) ** self.p
+
+    def slope(self, t: npt.ArrayLike) -> Array:
+        """Slope p (t + δ)^{p−1}, infinite at t = 0 if δ = 0 and p < 1."""
+        with np.errstate(divide="ignore"):
+            return self.p * (np.asarray(t, dtype=float) + self.delta) ** (self.p - 1)
+
+    def expression(self, t: cp.Expression) -> cp.Expression:
+        """``power(t + delta, p)``."""
+        shifted = t + self.delta
+        return shifted if self.p == 1 else cp.power(shifted, self.p)
+
+
+class log_of(Transform):
+    """φ(t) = scale·log(1 + t/scale).
+
+    Parameters
+    ----------
+    scale : float
+        Positive. For scale → ∞ the loss stays as it is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        The scale is no positive number.
+
+    References
+    ----------
+    Geman, McClure (1985) and Black, Anandan (1996) for the Lorentzian log(1 + u²/2σ²).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.transforms import log_of
+    >>> log_of(2.0)(2.0 * (np.e - 1)).item()
+    2.0
+    """
+
+    def __init__(self, scale: float) -> None:
+        check_number("scale", scale, 0)
+        self.scale = scale
+
+    def __call__(self, t: npt.ArrayLike) -> Array:
+        """scale·log(1 + t/scale)."""
+        return self.scale * np.log1p(np.asarray(t, dtype=float) / self.scale)
+
+    def slope(self, t: npt.ArrayLike) -> Array:
+        """scale/(scale + t)."""
+        return self.scale / (self.scale + np.asarray(t, dtype=float))
+
+    def expression(self, t: cp.Expression) -> cp.Expression:
+        """``scale * log1p(t / scale)``."""
+        return self.scale * cp.log1p(t / self.scale)
+
+
+Function = Callable[[Array], Any]
+
+
+class concave(Transform):
+    """A user's own φ, given by its value and its slope.
+
+    Concavity and monotonicity are checked on t = 0 … 10⁴ at construction: the slope must not be
+    negative, and every tangent must lie above the function.
+
+    Parameters
+    ----------
+    value : callable
+        Array of t ≥ 0 to the values φ(t), entry by entry.
+    slope : callable
+        Array of t ≥ 0 to a supergradient; it may be infinite at 0. At a kink prefer the larger
+        one: a sample there keeps its weight.
+    expression : callable, optional
+        cvxpy expression to cvxpy expression. Without it cvxpy's path is closed, and the weights
+        of the structured one do all that is needed.
+
+    Raises
+    ------
+    TypeError
+        Not callable.
+    ValueError
+        Not concave, not nondecreasing or not finite, with the points that show it.
+
+    Notes
+    -----
+    It can be pickled if the functions can: use named functions, not lambdas, across processes.
+
+    Examples
+    --------
+    >>> from dcprog.transforms import concave
+    >>> share = concave(value=lambda t: t / (1 + t), slope=lambda t: 1 / (1 + t) ** 2)
+    >>> share([0.0, 1.0]).tolist()
+    [0.0, 0.5]
+    >>> concave(value=lambda t: t**2, slope=lambda t: 2 * t)
+    Traceback (most recent call last):
+    ...
+    ValueError: value is not concave with this slope: its tangent at t=0 is 0 at t=10000, ...
+    """
+
+    def __init__(
+        self,
+        value: Function,
+        slope: Function,
+        expression: Callable[[cp.Expression], cp.Expression] | None = None,
+    ) -> None:
+        for name, function in (("value", value), ("slope", slope)):
+            if not callable(function):
+                raise TypeError(f"{name}={function!r}: a function of an array of t is needed")
+        if not (expression is None or callable(expression)):
+            raise TypeError(f"expression={expression!r}: a function or None is needed")
+        self._value, self._slope, self._expression = value, slope, expression
+        self._check()
+
+    # The parameters bear the names of the methods, hence these two.
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The three functions."""
+        return {"value": self._value, "slope": self._slope, "expression": self._expression}
+
+    def set_params(self, **params: Any) -> concave:
+        """Set some of the three functions."""
+        self.__init__(**self.get_params() | params)  # type: ignore[misc]
+        return self
+
+    @property
+    def has_expression(self) -> bool:  # type: ignore[override]
+        """Was an expression given?"""
+        return self._expression is not None
+
+    def __call__(self, t: npt.ArrayLike) -> Array:
+        """value(t)."""
+        t = np.asarray(t, dtype=float)
+        return _evaluated("value", self._value, t)
+
+    def slope(self, t: npt.ArrayLike) -> Array:
+        """slope(t)."""
+        t = np.asarray(t, dtype=float)
+        return _evaluated("slope", self._slope, t)
+
+    def expression(self, t: cp.Expression) -> cp.Expression:
+        """expression(t)."""
+        if self._expression is None:
+            raise ValueError(
+                f"{self!r} was given no cvxpy expression; pass expression=..., or take the "
+                "structured path (Risk, estimators), which needs the slope only"
+            )
+        return self._expression(t)
+
+    def _check(self) -> None:
+        t = np.concatenate([[0.0], np.geomspace(1e-6, 1e4, 201), np.linspace(0.05, 20, 200)])
+        t = np.unique(t)
+        value, slope = self(t), self.slope(t)
+        for name, numbers in (("value", value), ("slope", slope[1:])):
+            if not np.all(np.isfinite(numbers)):
+                at = t[t.size - numbers.size :][~np.isfinite(numbers)][0]
+                raise ValueError(f"{name} is not finite at t={at:.6g}: define it for all t >= 0")
+        lowest = int(np.argmin(slope))
+        if slope[lowest] < 0:
+            raise ValueError(
+                f"value is not nondecreasing: slope({t[lowest]:.6g}) = {slope[lowest]:.6g} < 0. "
+                "A larger loss must not cost less"
+            )
+        known = np.isfinite(slope)
+        tangent = value[known, None] + slope[known, None] * (t - t[known, None])
+        size = np.abs(value) + np.abs(value[known, None]) + np.abs(tangent)
+        above = value - tangent - 1e-9 * size
+        i, j = np.unravel_index(np.argmax(above), above.shape)
+        if above[i, j] > 1e-12:
+            raise ValueError(
+                "value is not concave with this slope: its tangent at "
+                f"t={t[known][i]:.6g} is {tangent[i, j]:.6g} at t={t[j]:.6g}, "
+                f"below the value {value[j]:.6g}. Check the slope, or take a concave function"
+            )
+
+
+def _evaluated(name: str, function: Function, t: Array) -> Array:
+    """A user's function of an array, which must keep the shape (a constant may be one number)."""
+    with np.errstate(divide="ignore"):
+        result = np.asarray(function(t), dtype=float)
+    if result.shape != t.shape:
+        if result.shape != ():
+            raise ValueError(f"{name} gives shape {result.shape} for t of shape {t.shape}")
+        result = np.full(t.shape, float(result))
+    return result

@@ -1,0 +1,127 @@
+"""What a concave transform of a loss is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.declared import Declared
+from dcprog.tree import EDGE, Array
+
+__all__ = ["Transform", "extended_from", "identity"]
+
+
+class Transform(Declared, ABC):
+    """φ, concave and nondecreasing on t ≥ 0.
+
+    By concavity φ(t) ≤ φ(t₀) + φ'(t₀)(t − t₀), so the slope at t₀ is the weight of a convex
+    majorant. A tie is decided for the larger slope: a weight of 0 is a trap.
+
+    Attributes
+    ----------
+    rounds : int
+        For how many tightenings the transform still adapts to the losses it meets.
+    lowest : float
+        φ is defined from here on: 0, or −∞.
+    is_linear : bool
+        Is φ(t) = c·t?
+    is_joint : bool
+        Does an entry of φ(t) depend on all the losses? Their sum is then the concave function.
+    has_expression : bool
+        Is there a cvxpy expression?
+    """
+
+    rounds = 0
+    lowest = 0.0
+    is_linear = False
+    is_joint = False
+    has_expression = True
+
+    @abstractmethod
+    def __call__(self, t: npt.ArrayLike) -> Array:
+        """Values, entry by entry."""
+
+    @abstractmethod
+    def slope(self, t: npt.ArrayLike) -> Array:
+        """A supergradient, entry by entry."""
+
+    @abstractmethod
+    def expression(self, t: cp.Expression) -> cp.Expression:
+        """The transform of a cvxpy expression, entry by entry; its sum where it is joint."""
+
+    def fixed(self, t: Array) -> Transform:
+        """The transform as the losses `t` set it; itself where nothing adapts."""
+        return self
+
+    @property
+    def steepest(self) -> float:
+        """The largest slope φ'(0), possibly infinite."""
+        return float(self.slope(0.0))
+
+    def extended(self, edge: float = EDGE) -> Transform:
+        """The transform with finite slopes: below `edge` its tangent there, if φ'(0) is infinite.
+
+        Concave, nondecreasing and nowhere below φ, so its tangents are majorants of φ. They
+        touch φ at every t₀ ≥ edge, and miss it by φ(edge) − edge·φ'(edge) − φ(0) at t₀ = 0.
+        """
+        return self if np.isfinite(self.steepest) else extended_from(self, edge)
+
+
+class identity(Transform):
+    """φ(t) = t."""
+
+    lowest = -np.inf
+    is_linear = True
+
+    def __call__(self, t: npt.ArrayLike) -> Array:
+        """The losses themselves."""
+        return np.asarray(t, dtype=float)
+
+    def slope(self, t: npt.ArrayLike) -> Array:
+        """Ones."""
+        return np.ones_like(np.asarray(t, dtype=float))
+
+    def expression(self, t: cp.Expression) -> cp.Expression:
+        """The expression itself."""
+        return t
+
+
+class extended_from(Transform):
+    """φ(t) from `edge` on, and its tangent φ(edge) + φ'(edge)(t − edge) below.
+
+    Parameters
+    ----------
+    transform : Transform
+        φ, whose slope at 0 may be infinite.
+    edge : float, default 1e-10
+        Positive.
+
+    Examples
+    --------
+    >>> from dcprog.transforms import extended_from, power_of
+    >>> extended_from(power_of(0.5), 0.25).slope([0.0, 0.25, 1.0])
+    array([1. , 1. , 0.5])
+    """
+
+    has_expression = False
+
+    def __init__(self, transform: Transform, edge: float = EDGE) -> None:
+        self.transform = transform
+        self.edge = edge
+
+    def __call__(self, t: npt.ArrayLike) -> Array:
+        """φ(max(t, edge)) − φ'(edge)·(edge − t)₊."""
+        t = np.asarray(t, dtype=float)
+        inside = np.maximum(t, self.edge)
+        return self.transform(inside) - self.transform.slope(inside) * (inside - t)
+
+    def slope(self, t: npt.ArrayLike) -> Array:
+        """φ'(max(t, edge))."""
+        return self.transform.slope(np.maximum(np.asarray(t, dtype=float), self.edge))
+
+    def expression(self, t: cp.Expression) -> cp.Expression:
+        """Not available: cvxpy takes the transform itself."""
+        raise ValueError(f"use {self.transform!r}.expression, whose edges cvxpy's path handles")
