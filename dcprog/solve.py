@@ -72,8 +72,9 @@ def solve(
         from Variable to array must name every variable. A ``Result`` resumes its run. For a
         ``Risk`` an array is θ.
     solver : str, optional
-        Subproblem solver to try first, a name cvxpy knows. By default PIQP for quadratic
-        programs, HiGHS for linear ones, Clarabel for the rest; the others are fallbacks.
+        Subproblem solver to try first, a name cvxpy knows or ``"ARROW"``, our own for quadratic
+        programs in few shared variables. By default ARROW or PIQP for quadratic programs, HiGHS
+        for linear ones, Clarabel for the rest; the others are fallbacks.
     tol : float, default 1e-6
         Stop when the criticality gap and the decrease are at most tol·(1 + |F|). Subproblems are
         solved to tol/100.

@@ -228,6 +228,8 @@ class CompiledProblem:
             inverse = [*self._inverse, last]
             if _only_cost_moves(self._program):
                 self._constant = (data, inverse)
+            elif self.solver == "PIQP":
+                self._cache.clear()  # its update of a moved quadratic form ends in user_limit
             return data, inverse
         data, inverse = self._constant
         if self._program.total_param_size:
