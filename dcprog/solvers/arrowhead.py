@@ -128,7 +128,8 @@ class Arrowhead:
             np.isin(group, self._owner[self._n_single :]) & (group < self.n_local)
         )
         block = sp.csr_array(X[vectors[self._n_single :]])
-        self._block = block.toarray() if np.mean(dense_rows(block)) > 0.5 else block
+        mostly_dense = 2 * np.count_nonzero(dense_rows(block)) > block.shape[0]
+        self._block = block.toarray() if mostly_dense else block
 
     def forward(self, t: Array, x: Array) -> Array:
         """R (t, x)."""
