@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcprog.result import Result
+from dcprog.surrogate import Surrogate
+from dcprog.tree import Array
 
-__all__ = ["Certificate", "Claim", "certify"]
+__all__ = ["Certificate", "Claim", "certify", "criticality_gap"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,32 @@ class Certificate:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def criticality_gap(surrogate: Surrogate, x: Array, tolerance: float = 1e-9) -> float:
+    """M(x; x) − min M(·; x), measured by one solve.
+
+    Parameters
+    ----------
+    surrogate : Surrogate
+    x : array
+    tolerance : float, default 1e-9
+        Of the solve.
+
+    Returns
+    -------
+    float
+        At least 0, and 0 exactly where x is critical.
+
+    Raises
+    ------
+    SubproblemError
+        The majorant was not minimised.
+    """
+    surrogate.begin(x)
+    surrogate.tighten(x)
+    best = surrogate.minimise(x, tolerance, surrogate.solvers[0])
+    return max(0.0, surrogate.value(x) - surrogate.majorant_value(best))
 
 
 def certify(result: Result, tol: float) -> Certificate:

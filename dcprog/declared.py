@@ -1,12 +1,29 @@
-"""What losses, transforms and penalties share: parameters that are checked whenever they are set."""
+"""What losses, transforms and penalties share: parameters checked whenever they are set."""
 
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+
+if TYPE_CHECKING:
+
+    class BaseEstimator:
+        """What is used of scikit-learn's; being untyped, that would make every subclass Any."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            """The parameters by name."""
+            ...
+
+        def set_params(self, **params: Any) -> Any:
+            """Set some of them."""
+
+        def __getattr__(self, name: str) -> Any:
+            """A parameter of some subclass."""
+
+else:
+    from sklearn.base import BaseEstimator
 
 __all__ = ["Declared", "check_number", "same"]
 
@@ -54,7 +71,7 @@ def check_number(
     wanted = "a finite number"
     if np.isfinite(low) or np.isfinite(high):
         wanted += f" in {bracket}{low:g}, {high:g})"
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}={value!r}: {wanted} is needed, not {type(value).__name__}")
     number = float(value)
     inside = number >= low if closed else number > low

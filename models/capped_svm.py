@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
+from dcprog.certificate import criticality_gap
 from dcprog.errors import SubproblemError
 from dcprog.losses import squared_hinge
 from dcprog.penalties import l2
@@ -26,6 +28,7 @@ from dcprog.tree import Array
 
 __all__ = ["CappedSVC"]
 
+STALLED = 1e-3
 CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
 
 
@@ -97,7 +100,8 @@ class CappedSVC(ClassifierMixin, BaseEstimator):
     objective_ : float
         J_δ at the solution.
     result_ : Result
-        The run, with history and certificate, since ε is frozen.
+        The run, with history and certificate, since ε is frozen. With ``"alternating"`` the
+        history's gaps are those of the pass, ``result_.gap`` that of the exact subproblem.
     spec_ : Risk
         The minimised function of θ = (w_1, …, w_c, b).
 
@@ -215,6 +219,8 @@ class CappedSVC(ClassifierMixin, BaseEstimator):
         self.coef_, self.intercept_ = self.spec_.rows.unpack(self.result_.x)
         self.eps_ = float(self.spec_.transform.c)
         self.objective_ = self.result_.value
+        if self.algorithm == "alternating":
+            self._look_behind_the_pass()
         if self.result_.status != "converged":
             warnings.warn(
                 f"{self.result_.message}; increase max_iter or tol, or scale the data",
@@ -222,6 +228,20 @@ class CappedSVC(ClassifierMixin, BaseEstimator):
                 stacklevel=2,
             )
         return self
+
+    def _look_behind_the_pass(self) -> None:
+        """Measure the gap against the exact subproblem: a stalled pass is critical for its own."""
+        result = self.result_
+        gap = criticality_gap(self.spec_.surrogate("newton"), result.x)
+        message = f"the single pass changes little; {gap=:.3g} is that of the exact subproblem"
+        if gap > STALLED * (1 + abs(result.value)):
+            message = f"the single pass stalled: its point is not critical, the gap is {gap:.3g}"
+            warnings.warn(
+                f"{message}; take algorithm='exact' or a larger delta",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        self.result_ = replace(result, gap=gap, message=message)
 
     def _minimise(self, spec: Risk) -> tuple[Risk, Result, int]:
         """The function with its cap frozen, the run that minimised it, and all steps taken."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
 
 from dcprog.errors import SubproblemError
 from dcprog.losses import hinge, squared_hinge
@@ -150,11 +151,11 @@ def test_ridge_step_solves_its_normal_equations(shape: tuple[int, int]) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"base": hinge()}, "base"),
+        ({"base": hinge()}, "slope jumps"),
         ({"aggregate": "max"}, "maximum"),
         ({"penalty": l2(0.0)}, "penalty"),
-        ({"rows": np.eye(3)}, "rows"),
-        ({"penalized": np.ones(18, bool)}, "intercepts"),
+        ({"rows": aslinearoperator(np.eye(3))}, "rows"),
+        ({"penalized": np.arange(18) > 0}, "only a part"),
     ],
 )
 def test_says_what_it_cannot_take(change: dict[str, Any], reason: str) -> None:

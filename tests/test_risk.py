@@ -246,10 +246,23 @@ def test_unchanged_weights_are_reported() -> None:
     assert surrogate.tighten(np.ones(12)) is False
 
 
-def test_infinite_weight_is_an_error_with_advice() -> None:
-    surrogate = _risk(transform=power_of(0.5), rows=np.eye(3), aggregate=None).surrogate()
-    with pytest.raises(ValueError, match="positive delta"):
-        surrogate.tighten(np.full(3, 2.0))
+def test_infinite_slope_comes_in_gradually_and_the_value_is_the_declared_one() -> None:
+    risk = _risk(transform=power_of(0.5))
+    surrogate = risk.surrogate()
+    theta = surrogate.start("convex", np.random.default_rng(0))
+    surrogate.begin(theta)
+    settled = []
+    for _ in range(12):
+        surrogate.tighten(theta)
+        settled.append(surrogate.settled)
+        value = surrogate.value(theta)
+        assert value >= surrogate.objective(theta)
+        assert surrogate.majorant_value(theta) == pytest.approx(value, rel=1e-12)
+        theta = surrogate.minimise(theta, 1e-8, surrogate.solvers[0])
+        assert surrogate.value(theta) <= value + 1e-9 * value
+    assert settled[0] is False
+    assert settled[-1] is True
+    assert surrogate.objective(theta) == risk(theta)
 
 
 def test_unknown_solver_names_the_choices() -> None:

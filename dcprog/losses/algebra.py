@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import cvxpy as cp
-import numpy as np
-import numpy.typing as npt
 
 from dcprog.declared import check_number, same
 from dcprog.errors import NotMajorizable
+from dcprog.losses.convex import combination, convex_sum
 from dcprog.losses.loss import ConvexLoss, Loss, check_is_loss
-from dcprog.losses.pieces import Pieces
 from dcprog.transforms import Transform, chain, identity, scale_by, sum_of
-from dcprog.tree import Array
 
-__all__ = ["added", "combination", "convex_sum", "difference", "excess", "scaled"]
+__all__ = ["added", "difference", "scaled"]
 
 
 class scaled(Loss):
@@ -210,167 +205,3 @@ class difference(Loss):
     def has_expression(self) -> bool:
         """Have both?"""
         return self.first.has_expression and self.second.has_expression
-
-
-class convex_sum(ConvexLoss):
-    """Σ_k factor_k·loss_k(u) with positive factors.
-
-    Parameters
-    ----------
-    losses : tuple of ConvexLoss
-    factors : tuple of float
-
-    Examples
-    --------
-    >>> from dcprog.losses import absolute, convex_sum, hinge
-    >>> convex_sum((hinge(), absolute()), (1.0, 2.0))([-1.0, 1.0])
-    array([4., 2.])
-    """
-
-    def __init__(self, losses: tuple[ConvexLoss, ...], factors: tuple[float, ...]) -> None:
-        for loss in losses:
-            check_is_loss("losses", loss, ConvexLoss)
-        for factor in factors:
-            check_number("factors", factor, 0)
-        if len(losses) != len(factors):
-            raise ValueError(f"{len(losses)} losses and {len(factors)} factors: one each is needed")
-        self.losses = losses
-        self.factors = factors
-
-    @property
-    def _terms(self) -> list[tuple[float, ConvexLoss]]:
-        return list(zip(self.factors, self.losses, strict=True))
-
-    def __call__(self, u: npt.ArrayLike) -> Array:
-        """Σ factor·loss."""
-        return np.sum([c * f(u) for c, f in self._terms], axis=0)
-
-    def slope(self, u: npt.ArrayLike) -> Array:
-        """Σ factor·slope."""
-        return np.sum([c * f.slope(u) for c, f in self._terms], axis=0)
-
-    def curvature(self, u: npt.ArrayLike) -> Array:
-        """Σ factor·curvature."""
-        return np.sum([c * f.curvature(u) for c, f in self._terms], axis=0)
-
-    def expression(self, u: cp.Expression) -> cp.Expression:
-        """Σ factor·expression."""
-        terms = [c * f.expression(u) for c, f in self._terms]
-        return sum(terms[1:], terms[0])
-
-    @property
-    def is_smooth(self) -> bool:  # type: ignore[override]
-        """Are all?"""
-        return all(f.is_smooth for f in self.losses)
-
-    @property
-    def has_expression(self) -> bool:  # type: ignore[override]
-        """Have all?"""
-        return all(f.has_expression for f in self.losses)
-
-    @property
-    def lower(self) -> float:  # type: ignore[override]
-        """Exact for piecewise quadratics, otherwise the sum of the infima."""
-        if self.pieces is not None:
-            return self.pieces.extremes()[0]
-        return float(sum(c * f.lower for c, f in self._terms))
-
-    @property
-    def is_joint(self) -> bool:  # type: ignore[override]
-        """Is one?"""
-        return any(f.is_joint for f in self.losses)
-
-    @property
-    def pieces(self) -> Pieces | None:  # type: ignore[override]
-        """Those of all, if all have them."""
-        total = None
-        for c, f in self._terms:
-            if f.pieces is None:
-                return None
-            total = f.pieces.times(c) if total is None else total.plus(f.pieces.times(c))
-        return total
-
-
-class excess(ConvexLoss):
-    """αF(u) − φ(F(u) − G(u)), with F = factor·plus, G = minus and α = φ'(0): convex.
-
-    It is sup_t [(α − φ'(t))·F(u) + φ'(t)·G(u) + const], with 0 ≤ φ' ≤ α.
-
-    Parameters
-    ----------
-    outer : Transform
-        φ, with a finite slope at 0.
-    factor : float
-    plus : ConvexLoss
-    minus : ConvexLoss, optional
-
-    Examples
-    --------
-    What the cap takes off a hinge:
-
-    >>> from dcprog.losses import excess, hinge
-    >>> from dcprog.transforms import cap_at
-    >>> excess(cap_at(1.0), 1.0, hinge())([-1.0, 0.5])
-    array([1., 0.])
-    """
-
-    lower = -np.inf
-
-    def __init__(
-        self,
-        outer: Transform,
-        factor: float,
-        plus: ConvexLoss,
-        minus: ConvexLoss | None = None,
-    ) -> None:
-        self.outer = outer
-        self.factor = factor
-        self.plus = plus
-        self.minus = minus
-
-    def _inside(self, u: npt.ArrayLike) -> Array:
-        plus = self.factor * self.plus(u)
-        return plus if self.minus is None else plus - self.minus(u)
-
-    def __call__(self, u: npt.ArrayLike) -> Array:
-        """αF − φ(F − G)."""
-        return self.outer.steepest * self.factor * self.plus(u) - self.outer(self._inside(u))
-
-    def slope(self, u: npt.ArrayLike) -> Array:
-        """(α − φ')F' + φ'G', with the slope φ' at F − G."""
-        rate = self.outer.slope(self._inside(u))
-        slope = (self.outer.steepest - rate) * self.factor * self.plus.slope(u)
-        return slope if self.minus is None else slope + rate * self.minus.slope(u)
-
-    def expression(self, u: cp.Expression) -> cp.Expression:
-        """``alpha * F - phi(F - G)``: of the right value, of a curvature cvxpy cannot see."""
-        plus = self.factor * self.plus.expression(u)
-        inside = plus if self.minus is None else plus - self.minus.expression(u)
-        outer = self.outer.expression(inside)
-        return self.outer.steepest * (cp.sum(plus) if self.is_joint else plus) - outer
-
-    @property
-    def has_expression(self) -> bool:  # type: ignore[override]
-        """Have all parts?"""
-        parts = [self.outer, self.plus] + ([] if self.minus is None else [self.minus])
-        return all(part.has_expression for part in parts)
-
-    @property
-    def is_joint(self) -> bool:  # type: ignore[override]
-        """Is φ?"""
-        return self.outer.is_joint
-
-
-def combination(terms: Sequence[tuple[float, ConvexLoss | None]]) -> ConvexLoss | None:
-    """Σ factor·loss, written as simply as it can be; None if no term is left."""
-    flat: list[tuple[float, ConvexLoss]] = []
-    for c, f in terms:
-        if isinstance(f, convex_sum):
-            flat += [(c * d, g) for d, g in f._terms]
-        elif f is not None:
-            flat.append((c, f))
-    if not flat:
-        return None
-    if len(flat) == 1 and flat[0][0] == 1:
-        return flat[0][1]
-    return convex_sum(tuple(f for _, f in flat), tuple(c for c, _ in flat))

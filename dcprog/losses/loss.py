@@ -15,7 +15,7 @@ from dcprog.transforms import Transform, identity
 from dcprog.tree import EDGE, Array
 
 if TYPE_CHECKING:
-    from dcprog.losses.algebra import added, difference, scaled
+    from dcprog.losses.algebra import difference, scaled
     from dcprog.losses.pieces import Pieces
 
 __all__ = ["ConvexLoss", "Loss", "check_is_loss"]
@@ -162,7 +162,7 @@ class Loss(Declared, ABC):
         NotMajorizable
             α is infinite.
         """
-        from dcprog.losses.algebra import combination, excess
+        from dcprog.losses.convex import combination, excess
 
         alpha = self.transform.steepest
         if not np.isfinite(alpha):
@@ -213,11 +213,11 @@ class ConvexLoss(Loss):
         Has it a cvxpy expression?
     """
 
-    bound: float = np.inf  # type: ignore[assignment]
-    lower: float = 0.0  # type: ignore[assignment]
-    pieces: Pieces | None = None  # type: ignore[assignment]
-    has_expression: bool = True  # type: ignore[assignment]
-    is_joint: bool = False  # type: ignore[assignment]
+    bound: float = np.inf
+    lower: float = 0.0
+    pieces: Pieces | None = None
+    has_expression: bool = True
+    is_joint: bool = False
     is_smooth = False
 
     @abstractmethod
@@ -270,7 +270,7 @@ class ConvexLoss(Loss):
         return np.ones_like(u), np.zeros_like(u)
 
 
-def check_is_loss(name: str, loss: Any, kind: type[Loss] = Loss) -> None:
+def check_is_loss(name: str, loss: Any, kind: Any = Loss) -> None:
     """Refuse what is not a loss.
 
     Raises

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dcprog.losses import squared_hinge
 from dcprog.rows import Margins
-from dcprog.solvers.newton import squared_hinge_refusal
 from dcprog.solvers.protocol import Solution
 from dcprog.solvers.ridge import Ridge
+from dcprog.solvers.separable import separable_refusal
 from dcprog.tree import Array
 
 if TYPE_CHECKING:
@@ -48,17 +49,28 @@ class AlternatingSolver:
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
         self.rows: Margins = risk.rows
-        self.ridge = Ridge(self.rows.X, risk.penalty.lam, self.rows.fit_intercept)
+        form = risk.penalty.as_l1_l2(1)
+        assert form is not None
+        self.ridge = Ridge(self.rows.X, float(form[1]), self.rows.fit_intercept)
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
         """Why the closed form does not hold for a risk, None if it does."""
-        reason = squared_hinge_refusal(risk)
-        if reason is None and (risk.weights is not None or risk.n_groups != len(risk.rows.signs)):
+        if not isinstance(risk.base, squared_hinge):
+            return f"its base is {risk.base!r}, not squared_hinge"
+        reason = separable_refusal(risk)
+        if reason is not None:
+            return reason
+        rows = risk.rows
+        if not isinstance(rows, Margins) or not np.array_equal(risk.penalized, rows.penalized):
+            return "it has not free intercepts of margins"
+        if risk.offset is not None or not np.all(np.abs(rows.signs) == 1):
+            return "its margins are scaled or shifted"
+        if risk.weights is not None or risk.n_groups != len(rows.signs):
             return (
                 "it has weights, or groups other than the samples: the closed form has one a sample"
             )
-        return reason
+        return None
 
     def minimise(
         self,
@@ -67,6 +79,8 @@ class AlternatingSolver:
         start: Array,
         tolerance: float,
         time_limit: float | None = None,
+        *,
+        shrinkage: Array | None = None,
     ) -> Solution:
         """The closed form, centred at `start`."""
         X, signs, lam = self.rows.X, self.rows.signs, self.ridge.lam
@@ -81,7 +95,15 @@ class AlternatingSolver:
         theta = self.rows.pack(coef, intercept)
         return Solution(theta, None, self.value(theta, weights, tilts, start))
 
-    def value(self, theta: Array, weights: Array, tilts: Array | None, centre: Array) -> float:
+    def value(
+        self,
+        theta: Array,
+        weights: Array,
+        tilts: Array | None,
+        centre: Array,
+        *,
+        shrinkage: Array | None = None,
+    ) -> float:
         """The weighted squares with the slacks of `centre`, plus tilt and penalty."""
         margins = self.rows @ theta
         squares = (self._targets(centre).ravel() - margins) ** 2

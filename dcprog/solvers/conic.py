@@ -8,8 +8,9 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.errors import SubproblemError
-from dcprog.solvers.compiled import CompiledProblem, problem_class, solver_order
-from dcprog.solvers.protocol import Solution
+from dcprog.risk_expressions import aggregate_expression, margin_expression, penalised_part
+from dcprog.solvers.portfolio import Portfolio
+from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.tree import Array
 
 if TYPE_CHECKING:
@@ -17,13 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ConicSolver"]
 
-
 # The objective is rescaled up to ROUNDS times, until it is above MATCH at its minimum.
 ROUNDS = 5
 MATCH = 0.1
 
 
-class ConicSolver:
+class ConicSolver(ExactSolver):
     """The weighted risk as a DPP problem whose weights are Parameters.
 
     Weights of a run span many decades, and a cone solver's tolerance is absolute around 1. So the
@@ -36,7 +36,8 @@ class ConicSolver:
     risk : Risk
         Any whose rows have a matrix and whose base has a cvxpy expression.
     solver : str, optional
-        Installed cvxpy solver to try first; by default the class of the problem decides.
+        Installed cvxpy solver (or our own, ``"ARROW"``) to try first; by default the class of the
+        problem decides.
 
     Raises
     ------
@@ -50,21 +51,22 @@ class ConicSolver:
         self.weights = cp.Parameter(risk.n_groups, nonneg=True)
         self.tilt = cp.Parameter(self.theta.size)
         self.scale = cp.Parameter(nonneg=True)
-        aggregates = risk.expression(self.theta)
-        penalty = risk.penalty.expression(self.theta[np.flatnonzero(risk.penalized)])
-        self.problem = cp.Problem(
-            cp.Minimize(
-                cp.sum(cp.multiply(self.weights, aggregates))
-                + self.tilt @ self.theta
-                + self.scale * penalty
-            )
-        )
-        self.order = solver_order(problem_class(self.problem), solver)
-        self._compiled: dict[str, CompiledProblem] = {}
+        self.shrinkage = cp.Parameter(int(risk.penalized.sum()), nonneg=True)
+        losses = aggregate_expression(risk, margin_expression(risk, self.theta), risk.base)
+        objective = cp.sum(cp.multiply(self.weights, losses)) + self.tilt @ self.theta
+        w = penalised_part(risk, self.theta)
+        part = risk.penalty.convex_part
+        if part is not None:
+            objective = objective + self.scale * part.expression(w)
+        if not risk.penalty.is_convex:
+            objective = objective + cp.sum(cp.multiply(self.shrinkage, cp.abs(w)))
+        self.portfolio = Portfolio(cp.Problem(cp.Minimize(objective)), solver)
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
         """Why cvxpy cannot take a risk, None if it can."""
+        if not risk.base.has_expression:
+            return f"its base {risk.base!r} has no cvxpy expression"
         try:
             risk.matrix()
         except ValueError as error:
@@ -78,57 +80,76 @@ class ConicSolver:
         start: Array,
         tolerance: float,
         time_limit: float | None = None,
+        *,
+        shrinkage: Array | None = None,
     ) -> Solution:
         """The lowest point the solvers found."""
-        centre = self.value(start, weights, tilts, start)
+        problem = _Scaled(self, weights, tilts, shrinkage)
+        centre = problem.value(start)
         found: list[Solution] = []
         failures: list[SubproblemError] = []
-        for solver in self.order:
+        for solver in self.portfolio.order:
             try:
-                theta, sure = self._scaled(solver, weights, tilts, start, tolerance, time_limit)
+                theta, sure = problem.minimise(solver, start, tolerance, time_limit)
             except SubproblemError as error:
                 failures.append(error)
                 continue
-            found.append(Solution(theta, None, self.value(theta, weights, tilts, start)))
+            found.append(Solution(theta, None, problem.value(theta)))
             if sure and found[-1].value <= centre + tolerance * (1 + abs(centre)):
                 break
         if not found:
             raise failures[0]
         return min(found, key=lambda solution: solution.value)
 
-    def _scaled(
-        self,
-        solver: str,
-        weights: Array,
-        tilts: Array | None,
-        start: Array,
-        tolerance: float,
-        time_limit: float | None,
+
+class _Scaled:
+    """One subproblem, its objective divided by about its own size."""
+
+    def __init__(
+        self, solver: ConicSolver, weights: Array, tilts: Array | None, shrinkage: Array | None
+    ) -> None:
+        self.solver = solver
+        self.risk = solver.risk
+        self.weights = weights
+        self.tilts = tilts
+        self.shrinkage = shrinkage
+        size = solver.theta.size
+        self.tilt = np.zeros(size) if tilts is None else self.risk.rows.T @ tilts
+
+    def value(self, theta: Array) -> float:
+        """The weighted risk."""
+        return self.risk.weighted(theta, self.weights, self.tilts, self.shrinkage)
+
+    def _size(self, theta: Array) -> float:
+        """The same without the tilts, which is never negative."""
+        return self.risk.weighted(theta, self.weights, None, self.shrinkage)
+
+    def minimise(
+        self, name: str, start: Array, tolerance: float, time_limit: float | None
     ) -> tuple[Array, bool]:
         """One solver's point, and whether the objective was divided by about its own size there."""
-        if solver not in self._compiled:
-            self._compiled[solver] = CompiledProblem(self.problem, solver)
-        tilt = np.zeros(self.theta.size) if tilts is None else self.risk.rows.T @ tilts
         theta: Array | None = None
-        size = self.risk.weighted(start, weights) or 1.0
+        size = self._size(start) or 1.0
         for _ in range(ROUNDS):
-            self.weights.value = weights / size
-            self.tilt.value = tilt / size
-            self.scale.value = 1 / size
+            self._load(size)
             try:
-                self._compiled[solver].minimise(tolerance, time_limit)
+                self.solver.portfolio.minimise(name, tolerance, time_limit)
             except SubproblemError:
                 if theta is None:
                     raise
                 return theta, False
-            theta = np.asarray(self.theta.value, dtype=float)
-            reached = self.risk.weighted(theta, weights)
+            theta = np.asarray(self.solver.theta.value, dtype=float)
+            reached = self._size(theta)
             if not 0 < reached < MATCH * size:
                 break
             size = reached
         assert theta is not None
         return theta, True
 
-    def value(self, theta: Array, weights: Array, tilts: Array | None, centre: Array) -> float:
-        """The weighted risk itself."""
-        return self.risk.weighted(theta, weights, tilts)
+    def _load(self, size: float) -> None:
+        solver = self.solver
+        solver.weights.value = self.weights / size
+        solver.tilt.value = self.tilt / size
+        solver.scale.value = 1 / size
+        if self.shrinkage is not None:
+            solver.shrinkage.value = self.shrinkage / size

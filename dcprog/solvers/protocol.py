@@ -10,7 +10,7 @@ from dcprog.tree import Array
 if TYPE_CHECKING:
     from dcprog.risk import Risk
 
-__all__ = ["Solution", "SubproblemSolver"]
+__all__ = ["ExactSolver", "Solution", "SubproblemSolver"]
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,13 @@ class Solution:
 
 
 class SubproblemSolver(Protocol):
-    """Minimises  Σ_g d_g agg_{r∈g}(v_r base(a_r·θ)) + Σ_r t_r a_r·θ + penalty(θ).
+    """Minimises  Σ_g d_g agg_{r∈g}(v_r base(u_r)) + Σ_r t_r u_r + penalty(θ) + Σ_j ν_j |θ_j|.
 
-    A solver is made once for a risk, whose transform it ignores, and called with the weights d
-    (one a group) and the tilts t (one a row, None for none) of every tightening. What does not
-    depend on them (a Gram matrix, a compiled program) it keeps.
+    A solver is made once for a risk, whose transform and subtracted part it ignores, and called
+    with the weights d (one a group), the tilts t (one a row, None for none) and the shrinkage ν
+    (one a penalised coefficient, None for none) of every tightening. Of a concave penalty it
+    takes the convex part only. What does not depend on d, t, ν (a Gram matrix, a compiled program)
+    it keeps.
     """
 
     @staticmethod
@@ -52,6 +54,8 @@ class SubproblemSolver(Protocol):
         start: Array,
         tolerance: float,
         time_limit: float | None = None,
+        *,
+        shrinkage: Array | None = None,
     ) -> Solution:
         """The minimiser, to a relative accuracy of the value.
 
@@ -67,6 +71,8 @@ class SubproblemSolver(Protocol):
             Relative to 1 + |value|.
         time_limit : float, optional
             Seconds, for the solvers that heed it.
+        shrinkage : array, optional
+            ν ≥ 0.
 
         Raises
         ------
@@ -74,9 +80,35 @@ class SubproblemSolver(Protocol):
             ``unbounded``, ``infeasible`` or ``failed``.
         """
 
-    def value(self, theta: Array, weights: Array, tilts: Array | None, centre: Array) -> float:
+    def value(
+        self,
+        theta: Array,
+        weights: Array,
+        tilts: Array | None,
+        centre: Array,
+        *,
+        shrinkage: Array | None = None,
+    ) -> float:
         """The function :meth:`minimise` minimises when it starts from `centre`.
 
         Equal to the weighted risk for an exact solver. A solver of one pass minimises a function
         that lies above it and touches it at `centre`.
         """
+
+
+class ExactSolver:
+    """A solver whose function is the weighted risk itself."""
+
+    risk: Risk
+
+    def value(
+        self,
+        theta: Array,
+        weights: Array,
+        tilts: Array | None,
+        centre: Array,
+        *,
+        shrinkage: Array | None = None,
+    ) -> float:
+        """The weighted risk."""
+        return self.risk.weighted(theta, weights, tilts, shrinkage)

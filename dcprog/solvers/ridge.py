@@ -25,8 +25,8 @@ class Ridge:
 
         (2 X_cᵀ C X_c + λI) δ = h x̄ − g,     β = −h / (2 Σc) − x̄·δ,
 
-    a d × d system; when d > n its n × n dual is solved instead, from the Gram matrix XXᵀ that is
-    formed once. If all c_i are zero there is nothing to hold β: δ = −g/λ and β = 0.
+    a d × d system; where fewer c_i than that are not zero, its dual is solved instead. When d > n
+    that takes the Gram matrix XXᵀ, which is formed once. If all c_i are zero there is nothing to hold β: δ = −g/λ and β = 0.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Ridge:
         total = float(np.sum(c))
         mean = np.asarray(X.T @ c) / total if self.fit_intercept else np.zeros(X.shape[1])
         right = np.multiply.outer(mean, h) - g
-        if self.dual:
+        if self.dual or 2 * c.size < X.shape[1]:
             delta = self._dual_step(X, mean, right, c, rows)
         else:
             delta = self._primal_step(X, mean, right, c, total)
@@ -94,7 +94,10 @@ class Ridge:
 
     def _dual_step(self, X: Any, mean: Array, right: Array, c: Array, rows: Index | None) -> Array:
         # Woodbury: (AᵀA + λI)⁻¹ r = (r − Aᵀ(AAᵀ + λI)⁻¹ A r) / λ with A = √(2C) X_c
-        gram = self.gram if rows is None else self.gram[np.ix_(rows, rows)]
+        if self.dual:
+            gram = self.gram if rows is None else self.gram[np.ix_(rows, rows)]
+        else:
+            gram = _dense(X @ X.T)
         if self.fit_intercept:
             share = c / np.sum(c)
             towards = gram @ share

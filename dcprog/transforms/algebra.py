@@ -1,4 +1,4 @@
-"""Transforms of transforms: multiples, sums and compositions are concave and nondecreasing again."""
+"""Transforms of transforms: multiples, sums, compositions."""
 
 from __future__ import annotations
 

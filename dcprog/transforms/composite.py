@@ -13,7 +13,6 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from dcprog.declared import check_number
 from dcprog.transforms.transform import Transform
@@ -21,15 +20,20 @@ from dcprog.tree import Array
 
 __all__ = [
     "andrews_by",
-    "erf_by",
     "huberize_by",
     "log_ratio_by",
-    "rational_by",
     "tukey_by",
     "welsch_by",
 ]
 
 NO_ATOM = "{} has no cvxpy expression: cvxpy has no {}. Take the structured path (Risk, estimators)"
+
+
+def share(t: npt.ArrayLike) -> Array:
+    """t/(1 + t), which is 1 at ∞."""
+    size = np.asarray(t, dtype=float)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isinf(size), 1.0, size / (1 + size))
 
 
 class _Scaled(Transform):
@@ -130,17 +134,17 @@ class tukey_by(_Scaled):
     array([1.  , 0.25, 0.  ])
     """
 
-    def _rest(self, t: npt.ArrayLike) -> Array:
-        return np.maximum(1 - 2 * np.asarray(t, dtype=float) / self.sigma**2, 0.0)
+    def _used(self, t: npt.ArrayLike) -> Array:
+        return np.minimum(2 * np.asarray(t, dtype=float) / self.sigma**2, 1.0)
 
     def __call__(self, t: npt.ArrayLike) -> Array:
         """(σ²/6)(1 − (1 − 2t/σ²)₊³)."""
-        r = self._rest(t)
-        return self.sigma**2 / 6 * (1 - r) * (1 + r + r**2)
+        x = self._used(t)
+        return self.sigma**2 / 6 * x * (3 - 3 * x + x**2)
 
     def slope(self, t: npt.ArrayLike) -> Array:
         """(1 − 2t/σ²)₊²."""
-        return self._rest(t) ** 2
+        return (1 - self._used(t)) ** 2
 
     def expression(self, t: cp.Expression) -> cp.Expression:
         """``sigma**2 / 6 * (1 - power(pos(1 - 2 * t / sigma**2), 3))``."""
@@ -199,7 +203,7 @@ class log_ratio_by(_Scaled):
     def __call__(self, t: npt.ArrayLike) -> Array:
         """−log(1 − k·t/(1 + t))/k with k = 1 − e^{−σ}."""
         k = -np.expm1(-self.sigma)
-        return -np.log1p(-k * _share(t)) / k
+        return -np.log1p(-k * share(t)) / k
 
     def slope(self, t: npt.ArrayLike) -> Array:
         """1/((1 + t)(1 + te^{−σ}))."""
@@ -207,125 +211,6 @@ class log_ratio_by(_Scaled):
         return 1 / ((1 + t) * (1 + t * np.exp(-self.sigma)))
 
     def expression(self, t: cp.Expression) -> cp.Expression:
-        """``-log(1 - k + k * inv_pos(1 + t)) / k``."""
-        k = -np.expm1(-self.sigma)
-        return -cp.log(1 - k + k * cp.inv_pos(1 + t)) / k
-
-
-class _Joined(Transform):
-    """A transform that is joined to its tangent at δ below δ."""
-
-    def __init__(self, s: float, delta: float) -> None:
-        check_number("s", s, 0)
-        check_number("delta", delta, 0, closed=True)
-        self.s = s
-        self.delta = delta
-
-    def _above(self, t: Array) -> Array:
-        raise NotImplementedError
-
-    def __call__(self, t: npt.ArrayLike) -> Array:
-        """The function from δ on, its tangent at δ below."""
-        t = np.asarray(t, dtype=float)
-        inside = np.maximum(t, self.delta)
-        return self._above(inside) - self.slope(inside) * (inside - t)
-
-
-class rational_by(_Joined):
-    """φ(t) = (t/(1 + t))^s/s from δ on, its tangent at δ below.
-
-    Parameters
-    ----------
-    s : float
-        s > 0.
-    delta : float
-        δ ≥ 0, positive if s < 1 (where the slope at 0 is infinite) and at least (s − 1)/2 if
-        s > 1 (below, the function is convex).
-
-    Raises
-    ------
-    TypeError
-        Not a number.
-    ValueError
-        Outside those ranges.
-
-    Examples
-    --------
-    >>> from dcprog.transforms import rational_by
-    >>> rational_by(1.0, 0.0)([0.0, 1.0])
-    array([0. , 0.5])
-    """
-
-    def __init__(self, s: float, delta: float) -> None:
-        super().__init__(s, delta)
-        if delta < (s - 1) / 2 or (s < 1 and delta == 0):
-            raise ValueError(
-                f"delta={delta!r} with s={s!r}: the function is concave with finite slopes if "
-                "delta > 0 and delta >= (s - 1) / 2"
-            )
-
-    def _above(self, t: Array) -> Array:
-        return _share(t) ** self.s / self.s
-
-    def slope(self, t: npt.ArrayLike) -> Array:
-        """(t/(1 + t))^{s−1}/(1 + t)² at max(t, δ)."""
-        t = np.maximum(np.asarray(t, dtype=float), self.delta)
-        return _share(t) ** (self.s - 1) / (1 + t) ** 2
-
-    def expression(self, t: cp.Expression) -> cp.Expression:
-        """``minimum(tangent, power(1 - inv_pos(1 + maximum(t, delta)), s) / s)``."""
-        above = 1 - cp.inv_pos(1 + cp.maximum(t, self.delta))
-        above = above if self.s == 1 else cp.power(above, self.s) / self.s
-        slope = float(self.slope(self.delta))
-        line = float(self._above(np.asarray(self.delta))) + slope * (t - self.delta)
-        return cp.minimum(line, above)
-
-
-class erf_by(_Joined):
-    """φ(t) = erf √(t/s) from δ on, its tangent at δ below.
-
-    Parameters
-    ----------
-    s : float
-        s > 0.
-    delta : float
-        δ > 0: the slope at 0 would be infinite.
-
-    Raises
-    ------
-    TypeError
-        Not a number.
-    ValueError
-        Not positive.
-
-    Examples
-    --------
-    >>> from dcprog.transforms import erf_by
-    >>> round(erf_by(1.0, 0.01)(1.0).item(), 4)
-    0.8427
-    """
-
-    has_expression = False
-
-    def __init__(self, s: float, delta: float) -> None:
-        super().__init__(s, delta)
-        check_number("delta", delta, 0)
-
-    def _above(self, t: Array) -> Array:
-        return special.erf(np.sqrt(t / self.s))
-
-    def slope(self, t: npt.ArrayLike) -> Array:
-        """e^{−t/s}/√(πst) at max(t, δ)."""
-        t = np.maximum(np.asarray(t, dtype=float), self.delta)
-        return np.exp(-t / self.s) / np.sqrt(np.pi * self.s * t)
-
-    def expression(self, t: cp.Expression) -> cp.Expression:
-        """Not available."""
-        raise ValueError(NO_ATOM.format(repr(self), "error function"))
-
-
-def _share(t: npt.ArrayLike) -> Array:
-    """t/(1 + t), which is 1 at ∞."""
-    t = np.asarray(t, dtype=float)
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isinf(t), 1.0, t / (1 + t))
+        """``log1p(pos(h)) / k``, h = (e^σ − 1)(1 − 1/(1 + te^{−σ})), which is never negative."""
+        h = np.expm1(self.sigma) * (1 - cp.inv_pos(1 + np.exp(-self.sigma) * t))
+        return cp.log1p(cp.pos(h)) / -np.expm1(-self.sigma)

@@ -1,4 +1,4 @@
-"""Smooth transforms: bounded (rescale) and unbounded ones (power, logarithm), and the user's own."""
+"""Smooth transforms: the rescaled, the power, the logarithm and the user's own."""
 
 from __future__ import annotations
 
@@ -212,8 +212,15 @@ class concave(Transform):
 
     def set_params(self, **params: Any) -> concave:
         """Set some of the three functions."""
-        self.__init__(**self.get_params() | params)  # type: ignore[misc]
+        changed = type(self)(**self.get_params() | params)
+        self._value, self._slope = changed._value, changed._slope
+        self._expression = changed._expression
         return self
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """The functions by name: where they lie in memory says nothing."""
+        parts = [f"{k}={getattr(f, '__name__', f)!s}" for k, f in self.get_params().items() if f]
+        return f"concave({', '.join(parts)})"[:N_CHAR_MAX]
 
     @property
     def has_expression(self) -> bool:  # type: ignore[override]
@@ -223,7 +230,8 @@ class concave(Transform):
     def __call__(self, t: npt.ArrayLike) -> Array:
         """value(t)."""
         t = np.asarray(t, dtype=float)
-        return _evaluated("value", self._value, t)
+        value = _evaluated("value", self._value, t)
+        return np.where(np.isinf(t) & np.isnan(value), np.inf, value)  # no bound is known
 
     def slope(self, t: npt.ArrayLike) -> Array:
         """slope(t)."""
@@ -268,7 +276,7 @@ class concave(Transform):
 
 def _evaluated(name: str, function: Function, t: Array) -> Array:
     """A user's function of an array, which must keep the shape (a constant may be one number)."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         result = np.asarray(function(t), dtype=float)
     if result.shape != t.shape:
         if result.shape != ():

@@ -112,11 +112,16 @@ class extended_from(Transform):
         self.transform = transform
         self.edge = edge
 
+    @property
+    def is_joint(self) -> bool:  # type: ignore[override]
+        """Is φ?"""
+        return self.transform.is_joint
+
     def __call__(self, t: npt.ArrayLike) -> Array:
         """φ(max(t, edge)) − φ'(edge)·(edge − t)₊."""
         t = np.asarray(t, dtype=float)
-        inside = np.maximum(t, self.edge)
-        return self.transform(inside) - self.transform.slope(inside) * (inside - t)
+        inside, short = np.maximum(t, self.edge), np.maximum(self.edge - t, 0.0)
+        return self.transform(inside) - self.transform.slope(inside) * short
 
     def slope(self, t: npt.ArrayLike) -> Array:
         """φ'(max(t, edge))."""

@@ -1,0 +1,237 @@
+"""The composite losses of robust statistics, as functions of any convex loss t = loss(u) ≥ 0.
+
+With ``0.5 * square()`` they are the classical functions of a residual. All but ``rational``,
+``erf`` (which need a tangent near 0) have slope 1 at t = 0.
+
+References
+----------
+Wang (2024), Unified robust estimation, Australian & New Zealand Journal of Statistics 66.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from dcprog.losses.composed import Composed
+from dcprog.losses.loss import Loss
+from dcprog.transforms import (
+    Transform,
+    andrews_by,
+    erf_by,
+    huberize_by,
+    log_ratio_by,
+    rational_by,
+    tukey_by,
+    welsch_by,
+)
+
+__all__ = ["andrews", "erf", "huberize", "log_ratio", "rational", "tukey", "welsch"]
+
+
+class _Scaled(Composed):
+    """A composite loss with one parameter σ > 0."""
+
+    transform_class: ClassVar[Callable[[float], Transform]]
+
+    def __init__(self, loss: Loss, sigma: float) -> None:
+        self.loss = loss
+        self.sigma = sigma
+        self._check()
+
+    @property
+    def outer(self) -> Transform:
+        """The concave function with this σ."""
+        return type(self).transform_class(self.sigma)
+
+
+class huberize(_Scaled):
+    """t up to σ²/2, then σ√(2t) − σ²/2.
+
+    Parameters
+    ----------
+    loss : Loss
+    sigma : float
+        σ > 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        σ is no positive number.
+
+    Examples
+    --------
+    >>> from dcprog.losses import huber, huberize, square
+    >>> huberize(0.5 * square(), 1.0)([0.5, 3.0]), huber(1.0)([0.5, 3.0])
+    (array([0.125, 2.5  ]), array([0.125, 2.5  ]))
+    """
+
+    transform_class = huberize_by  # type: ignore[assignment]
+
+
+class andrews(_Scaled):
+    """σ²(1 − cos(√(2t)/σ)) up to σ²π²/2, then 2σ².
+
+    Parameters
+    ----------
+    loss : Loss
+    sigma : float
+        σ > 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        σ is no positive number.
+
+    Examples
+    --------
+    >>> from dcprog.losses import andrews, square
+    >>> andrews(0.5 * square(), 1.0).bound
+    2.0
+    """
+
+    transform_class = andrews_by  # type: ignore[assignment]
+
+
+class tukey(_Scaled):
+    """(σ²/6)(1 − (1 − 2t/σ²)³) up to σ²/2, then σ²/6: the biweight.
+
+    Parameters
+    ----------
+    loss : Loss
+    sigma : float
+        σ > 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        σ is no positive number.
+
+    Examples
+    --------
+    >>> from dcprog.losses import absolute, tukey
+    >>> tukey(absolute(), 2.0).surrogate([0.0, 1.0, 3.0])[0]
+    array([1.  , 0.25, 0.  ])
+    """
+
+    transform_class = tukey_by  # type: ignore[assignment]
+
+
+class welsch(_Scaled):
+    """σ²(1 − e^{−t/σ²}), the correntropy loss.
+
+    Parameters
+    ----------
+    loss : Loss
+    sigma : float
+        σ > 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        σ is no positive number.
+
+    Examples
+    --------
+    >>> from dcprog.losses import square, welsch
+    >>> welsch(0.5 * square(), 3.0).bound
+    9.0
+    """
+
+    transform_class = welsch_by  # type: ignore[assignment]
+
+
+class log_ratio(_Scaled):
+    """log((1 + t)/(1 + te^{−σ}))/(1 − e^{−σ}).
+
+    Parameters
+    ----------
+    loss : Loss
+    sigma : float
+        σ > 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        σ is no positive number.
+
+    Examples
+    --------
+    >>> from dcprog.losses import hinge, log_ratio
+    >>> round(log_ratio(hinge(), 1.0).bound, 3)
+    1.582
+    """
+
+    transform_class = log_ratio_by  # type: ignore[assignment]
+
+
+class rational(Composed):
+    """(t/(1 + t))^s/s, and its tangent at δ for t below δ.
+
+    Parameters
+    ----------
+    loss : Loss
+    s : float
+        s > 0.
+    delta : float
+        δ ≥ 0, positive if s < 1 and at least (s − 1)/2 if s > 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        s or δ is no such number.
+
+    Examples
+    --------
+    The Geman-McClure loss:
+
+    >>> from dcprog.losses import rational, square
+    >>> rational(square(), 1.0, 0.0)([0.0, 1.0, 3.0])
+    array([0. , 0.5, 0.9])
+    """
+
+    def __init__(self, loss: Loss, s: float, delta: float) -> None:
+        self.loss = loss
+        self.s = s
+        self.delta = delta
+        self._check()
+
+    @property
+    def outer(self) -> Transform:
+        """(t/(1 + t))^s/s, joined to a tangent."""
+        return rational_by(self.s, self.delta)
+
+
+class erf(Composed):
+    """The error function of the root, erf √(t/s), and its tangent at δ for t below δ.
+
+    Parameters
+    ----------
+    loss : Loss
+    s : float
+        s > 0.
+    delta : float
+        δ > 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        s or δ is no positive number.
+
+    Examples
+    --------
+    >>> from dcprog.losses import erf, square
+    >>> erf(square(), 1.0, 1e-3).bound
+    1.0
+    """
+
+    def __init__(self, loss: Loss, s: float, delta: float) -> None:
+        self.loss = loss
+        self.s = s
+        self.delta = delta
+        self._check()
+
+    @property
+    def outer(self) -> Transform:
+        """The transform erf √(t/s), joined to a tangent."""
+        return erf_by(self.s, self.delta)

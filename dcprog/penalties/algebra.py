@@ -1,0 +1,78 @@
+"""Sums of penalties."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.penalties.penalty import Penalty
+from dcprog.tree import EDGE, Array
+
+__all__ = ["penalty_sum"]
+
+
+class penalty_sum(Penalty):
+    """first(w) + second(w), written ``first + second``.
+
+    Parameters
+    ----------
+    first, second : Penalty
+
+    Raises
+    ------
+    TypeError
+        Not a penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.penalties import l2, mcp
+    >>> (mcp(1.0, 3.0) + l2(0.5)).weights(np.array([0.0, 1.5, 9.0]))
+    array([1. , 0.5, 0. ])
+    """
+
+    def __init__(self, first: Penalty, second: Penalty) -> None:
+        for name, penalty in (("first", first), ("second", second)):
+            if not isinstance(penalty, Penalty):
+                raise TypeError(f"{name}={penalty!r}: a penalty is needed, such as l2(1.0)")
+        self.first = first
+        self.second = second
+
+    @property
+    def is_convex(self) -> bool:
+        """Are both?"""
+        return self.first.is_convex and self.second.is_convex
+
+    @property
+    def convex_part(self) -> Penalty | None:
+        """The sum of both."""
+        if self.is_convex:
+            return self
+        parts = [p for p in (self.first.convex_part, self.second.convex_part) if p is not None]
+        return penalty_sum(*parts) if len(parts) == 2 else next(iter(parts), None)
+
+    def __call__(self, w: Array) -> float:
+        """first(w) + second(w)."""
+        return self.first(w) + self.second(w)
+
+    def slope(self, w: Array) -> Array:
+        """The sum of the slopes."""
+        return self.first.slope(w) + self.second.slope(w)
+
+    def weights(self, w: npt.ArrayLike, edge: float = EDGE) -> Array:
+        """The sum of the weights."""
+        return self.first.weights(w, edge) + self.second.weights(w, edge)
+
+    def expression(self, w: cp.Expression) -> cp.Expression:
+        """``first + second``."""
+        return self.first.expression(w) + self.second.expression(w)
+
+    def extended(self, edge: float = EDGE) -> Penalty:
+        """The sum of both, extended."""
+        return penalty_sum(self.first.extended(edge), self.second.extended(edge))
+
+    def as_l1_l2(self, size: int) -> tuple[Array, float] | None:
+        """The sums, if both have the form."""
+        a, b = self.first.as_l1_l2(size), self.second.as_l1_l2(size)
+        return None if a is None or b is None else (np.add(a[0], b[0]), a[1] + b[1])

@@ -1,0 +1,260 @@
+"""Concave penalties Σ_j ψ(|w_j|): they shrink large coefficients less than the ℓ1 norm does."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+
+from dcprog.declared import check_number
+from dcprog.penalties.penalty import ConcavePenalty
+from dcprog.tree import Array
+
+__all__ = ["capped_l1", "log_sum", "lp", "mcp", "scad"]
+
+
+class capped_l1(ConcavePenalty):
+    """λ Σ_j min(|w_j|, θ).
+
+    Parameters
+    ----------
+    lam : float
+        λ ≥ 0.
+    theta : float
+        θ > 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        λ or θ is no such number.
+
+    References
+    ----------
+    Zhang (2010), Analysis of multi-stage convex relaxation for sparse regularization, JMLR 11.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.penalties import capped_l1
+    >>> capped_l1(2.0, 1.0)(np.array([0.5, -3.0]))
+    3.0
+    """
+
+    def __init__(self, lam: float, theta: float) -> None:
+        check_number("lam", lam, 0, closed=True)
+        check_number("theta", theta, 0)
+        self.lam = lam
+        self.theta = theta
+
+    def of_size(self, t: Array) -> Array:
+        """λ min(t, θ)."""
+        return self.lam * np.minimum(t, self.theta)
+
+    def rate(self, t: Array) -> Array:
+        """λ up to θ, 0 beyond."""
+        return np.where(t <= self.theta, float(self.lam), 0.0)
+
+    def expression_of_size(self, t: cp.Expression) -> cp.Expression:
+        """``lam * minimum(t, theta)``."""
+        return self.lam * cp.minimum(t, self.theta)
+
+
+class scad(ConcavePenalty):
+    """Smoothly clipped absolute deviation: slope λ up to λ, falling to 0 at aλ.
+
+    ψ(t) = λt up to λ, (2aλt − t² − λ²)/(2(a − 1)) up to aλ, then λ²(a + 1)/2.
+
+    Parameters
+    ----------
+    lam : float
+        λ ≥ 0.
+    a : float, default 3.7
+        a > 2 in the publication; a > 1 is enough for concavity and accepted.
+
+    Raises
+    ------
+    TypeError, ValueError
+        λ or a is no such number.
+
+    References
+    ----------
+    Fan, Li (2001), Variable selection via nonconcave penalized likelihood, JASA 96.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.penalties import scad
+    >>> scad(1.0, 3.0).weights(np.array([0.0, 2.0, 5.0]))
+    array([1. , 0.5, 0. ])
+    """
+
+    def __init__(self, lam: float, a: float = 3.7) -> None:
+        check_number("lam", lam, 0, closed=True)
+        check_number("a", a, 1)
+        self.lam = lam
+        self.a = a
+
+    def of_size(self, t: Array) -> Array:
+        """The minimum of λt and a parabola from λ on."""
+        lam, a = self.lam, self.a
+        rest = np.maximum(a * lam - np.maximum(t, lam), 0.0)
+        return np.minimum(lam * t, lam**2 * (a + 1) / 2 - rest**2 / (2 * (a - 1)))
+
+    def rate(self, t: Array) -> Array:
+        """λ up to λ, then (aλ − t)₊/(a − 1)."""
+        rest = np.maximum(self.a * self.lam - np.maximum(t, self.lam), 0.0)
+        return rest / (self.a - 1)
+
+    def expression_of_size(self, t: cp.Expression) -> cp.Expression:
+        """``minimum(lam * t, top - square(pos(a * lam - maximum(t, lam))) / (2 * (a - 1)))``."""
+        lam, a = self.lam, self.a
+        rest = cp.pos(a * lam - cp.maximum(t, lam))
+        return cp.minimum(lam * t, lam**2 * (a + 1) / 2 - cp.square(rest) / (2 * (a - 1)))
+
+
+class mcp(ConcavePenalty):
+    """Minimax concave penalty: ψ(t) = λt − t²/(2γ) up to γλ, then γλ²/2.
+
+    Parameters
+    ----------
+    lam : float
+        λ ≥ 0.
+    gamma : float, default 3.0
+        γ > 0 (the publication asks for γ > 1, which makes some problems with it convex).
+
+    Raises
+    ------
+    TypeError, ValueError
+        λ or γ is no such number.
+
+    References
+    ----------
+    Zhang (2010), Nearly unbiased variable selection under minimax concave penalty, Ann. Statist.
+    38.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.penalties import mcp
+    >>> mcp(1.0, 2.0)(np.array([1.0, -5.0]))
+    1.75
+    """
+
+    def __init__(self, lam: float, gamma: float = 3.0) -> None:
+        check_number("lam", lam, 0, closed=True)
+        check_number("gamma", gamma, 0)
+        self.lam = lam
+        self.gamma = gamma
+
+    def of_size(self, t: Array) -> Array:
+        """m(λ − m/(2γ)) with m = min(t, γλ)."""
+        m = np.minimum(t, self.gamma * self.lam)
+        return m * (self.lam - m / (2 * self.gamma))
+
+    def rate(self, t: Array) -> Array:
+        """(λ − t/γ)₊."""
+        return np.maximum(self.lam - t / self.gamma, 0.0)
+
+    def expression_of_size(self, t: cp.Expression) -> cp.Expression:
+        """``gamma * lam**2 / 2 - square(pos(gamma * lam - t)) / (2 * gamma)``."""
+        rest = cp.pos(self.gamma * self.lam - t)
+        return self.gamma * self.lam**2 / 2 - cp.square(rest) / (2 * self.gamma)
+
+
+class log_sum(ConcavePenalty):
+    """λ Σ_j log(1 + |w_j|/ε).
+
+    Parameters
+    ----------
+    lam : float
+        λ ≥ 0.
+    eps : float
+        ε > 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        λ or ε is no such number.
+
+    References
+    ----------
+    Candès, Wakin, Boyd (2008), Enhancing sparsity by reweighted ℓ1 minimization, J. Fourier Anal.
+    Appl. 14.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.penalties import log_sum
+    >>> log_sum(1.0, 0.5).weights(np.array([0.0, 0.5]))
+    array([2., 1.])
+    """
+
+    def __init__(self, lam: float, eps: float) -> None:
+        check_number("lam", lam, 0, closed=True)
+        check_number("eps", eps, 0)
+        self.lam = lam
+        self.eps = eps
+
+    def of_size(self, t: Array) -> Array:
+        """λ log(1 + t/ε)."""
+        return self.lam * np.log1p(t / self.eps)
+
+    def rate(self, t: Array) -> Array:
+        """λ/(ε + t)."""
+        return self.lam / (self.eps + t)
+
+    def expression_of_size(self, t: cp.Expression) -> cp.Expression:
+        """``lam * log1p(t / eps)``."""
+        return self.lam * cp.log1p(t / self.eps)
+
+
+class lp(ConcavePenalty):
+    """λ Σ_j |w_j|^p.
+
+    The slope at 0 is infinite for p < 1: there the weight is the slope at 1e-10 instead. The
+    majorant stays above, and touches at a coefficient of 0 only up to (1 − p)·λ·1e-10^p.
+
+    Parameters
+    ----------
+    lam : float
+        λ ≥ 0.
+    p : float
+        0 < p ≤ 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        λ or p is no such number.
+
+    References
+    ----------
+    Frank, Friedman (1993), A statistical view of some chemometrics regression tools,
+    Technometrics 35.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.penalties import lp
+    >>> lp(1.0, 0.5)(np.array([4.0, -9.0]))
+    5.0
+    """
+
+    def __init__(self, lam: float, p: float) -> None:
+        check_number("lam", lam, 0, closed=True)
+        check_number("p", p, 0)
+        if not p <= 1:
+            raise ValueError(f"p={p!r}: 0 < p <= 1 is needed; for p = 2 take l2")
+        self.lam = lam
+        self.p = p
+
+    def of_size(self, t: Array) -> Array:
+        """λt^p."""
+        return self.lam * t**self.p
+
+    def rate(self, t: Array) -> Array:
+        """λpt^{p−1}."""
+        with np.errstate(divide="ignore"):
+            return self.lam * self.p * t ** (self.p - 1) if self.lam > 0 else 0.0 * t
+
+    def expression_of_size(self, t: cp.Expression) -> cp.Expression:
+        """``lam * power(t, p)``."""
+        return self.lam * (t if self.p == 1 else cp.power(t, self.p))

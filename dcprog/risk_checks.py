@@ -1,0 +1,51 @@
+"""Checks of what a risk is declared from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
+
+from dcprog.rows import Scores
+from dcprog.tree import Array
+
+__all__ = ["check_kind", "checked_rows", "vector", "weight_vector"]
+
+
+def check_kind(name: str, value: Any, kind: type, example: str) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"{name}={value!r}: a {kind.__name__} is needed, such as {example}")
+    return value
+
+
+def vector(name: str, values: npt.ArrayLike, size: int) -> Array:
+    array = np.asarray(values, dtype=float)
+    if array.shape != (size,):
+        raise ValueError(f"{name} has shape {array.shape}: ({size},) is needed, as rows has")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} holds NaN or infinity")
+    return array
+
+
+def weight_vector(name: str, values: npt.ArrayLike | None, size: int) -> Array | None:
+    if values is None:
+        return None
+    array = vector(name, values, size)
+    if np.any(array < 0):
+        raise ValueError(f"{name} must be finite and not negative")
+    return array
+
+
+def checked_rows(rows: Any) -> Any:
+    if not (isinstance(rows, LinearOperator) or sp.issparse(rows)):
+        rows = np.asarray(rows, dtype=float)
+    if len(rows.shape) != 2 or rows.shape[0] == 0:
+        raise ValueError(f"rows has shape {rows.shape}: (n_rows, p) with n_rows > 0 is needed")
+    data: Any = rows.X if isinstance(rows, Scores) else rows
+    data = getattr(data, "data", data) if sp.issparse(data) else data
+    if isinstance(data, np.ndarray) and not np.all(np.isfinite(data)):
+        raise ValueError("rows holds NaN or infinity; remove or impute those entries")
+    return rows

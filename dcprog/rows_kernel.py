@@ -1,0 +1,150 @@
+"""Rows of kernel machines, in coordinates in which their penalty is plain ``l2``."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import lapack, solve_triangular
+
+from dcprog.rows import Margins, binary_margins, residual_rows
+from dcprog.tree import Array
+
+__all__ = ["KernelMargins", "kernel_margins", "kernel_residuals"]
+
+
+class KernelMargins(Margins):
+    r"""Signed margins or residuals of f = Σ_j a_j k(·, x_j) + b.
+
+    A kernel machine penalises aᵀKa. With a pivoted Cholesky factor K = LLᵀ of rank r and
+    w = Lᵀa the values of f at the samples are Lw + b and aᵀKa = ‖w‖²: θ = (w, b), its rows are
+    those of L, and the penalty is ``l2``.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+        Symmetric and positive semidefinite.
+    signs : array of shape (n, 1)
+    fit_intercept : bool
+    offset : array of shape (n, 1), optional
+
+    Attributes
+    ----------
+    kernel : array of shape (n, n)
+        K.
+
+    Raises
+    ------
+    ValueError
+        K is not square, finite, symmetric and positive semidefinite.
+    """
+
+    def __init__(
+        self, K: Array, signs: Array, fit_intercept: bool = True, offset: Array | None = None
+    ) -> None:
+        self.kernel = _checked(K)
+        factor, self._pivots = _cholesky(self.kernel)
+        super().__init__(factor, signs, fit_intercept, offset)
+
+    def dual_coef(self, theta: Array) -> Array:
+        """The a of θ, zero but for at most r samples, so that f = Σ_j a_j k(·, x_j) + b.
+
+        Parameters
+        ----------
+        theta : array of shape (p,)
+
+        Returns
+        -------
+        array of shape (c, n)
+        """
+        coef, _ = self.unpack(theta)
+        a = np.zeros((len(coef), len(self.kernel)))
+        a[:, self._pivots] = solve_triangular(self.X[self._pivots], coef.T, lower=True, trans="T").T
+        return a
+
+    def coordinates(self, a: Array) -> Array:
+        """The w = Lᵀa of coefficients a, of shape (c, n)."""
+        return a @ self.X
+
+
+def kernel_margins(
+    K: npt.ArrayLike,
+    y: npt.ArrayLike,
+    fit_intercept: bool = True,
+    classes: npt.ArrayLike | None = None,
+) -> KernelMargins:
+    """Margins y_i f(x_i) of a kernel machine with two classes; ``l2(lam)`` is (λ/2)·aᵀKa.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+        k(x_i, x_j).
+    y, fit_intercept, classes
+        As for :func:`~dcprog.rows.binary_margins`.
+
+    Returns
+    -------
+    KernelMargins
+
+    Raises
+    ------
+    ValueError
+        K is no kernel matrix, or there are not two classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.rows_kernel import kernel_margins
+    >>> rows = kernel_margins([[4.0, 2.0], [2.0, 1.0]], [0, 1])
+    >>> rows.shape, rows.dual_coef(np.array([2.0, 0.0]))
+    ((2, 2), array([[1., 0.]]))
+    """
+    plain = binary_margins(np.asarray(K, dtype=float), y, fit_intercept, classes)
+    return KernelMargins(plain.X, plain.signs, fit_intercept)
+
+
+def kernel_residuals(
+    K: npt.ArrayLike, y: npt.ArrayLike, fit_intercept: bool = True
+) -> KernelMargins:
+    """Residuals y_i − f(x_i) of a kernel machine.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+    y, fit_intercept
+        As for :func:`~dcprog.rows.residual_rows`.
+
+    Returns
+    -------
+    KernelMargins
+
+    Raises
+    ------
+    ValueError
+        K is no kernel matrix, or the targets do not fit.
+    """
+    plain = residual_rows(np.asarray(K, dtype=float), y, fit_intercept)
+    return KernelMargins(plain.X, plain.signs, fit_intercept, plain.offset)
+
+
+def _checked(K: Array) -> Array:
+    K = np.asarray(K, dtype=float)
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"K has shape {K.shape}: a square kernel matrix is needed")
+    if not np.all(np.isfinite(K)):
+        raise ValueError("K holds NaN or infinity")
+    if not np.allclose(K, K.T, rtol=1e-8, atol=1e-10 * np.max(np.abs(K), initial=0.0)):
+        raise ValueError("K is not symmetric: k(x, y) = k(y, x) is needed")
+    return K
+
+
+def _cholesky(K: Array) -> tuple[Array, npt.NDArray[np.intp]]:
+    """L of shape (n, r) with K = LLᵀ, and the r samples at which it is triangular."""
+    upper, order, rank, _ = lapack.dpstrf(K, lower=0)
+    order = order.astype(np.intp) - 1
+    rank = max(int(rank), 1)
+    factor = np.zeros((len(K), rank))
+    factor[order] = np.triu(upper)[:rank].T
+    missed = float(np.max(np.abs(np.diag(K) - np.sum(factor**2, axis=1))))
+    if missed > 1e-8 * float(np.max(np.diag(K), initial=0.0)) or np.min(np.diag(K)) < 0:
+        raise ValueError("K is not positive semidefinite: it is no kernel matrix")
+    return factor, order[:rank]

@@ -1,0 +1,118 @@
+"""Which solver takes a risk's subproblems: chosen by base loss, penalty, rows and size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dcprog.solvers.alternating import AlternatingSolver
+from dcprog.solvers.compiled import check_solver
+from dcprog.solvers.conic import ConicSolver
+from dcprog.solvers.multipliers import MultiplierSolver
+from dcprog.solvers.newton import NewtonSolver
+from dcprog.solvers.protocol import SubproblemSolver
+from dcprog.solvers.rehline import RehlineSolver
+from dcprog.solvers.least_squares import LeastSquaresSolver
+
+if TYPE_CHECKING:
+    from dcprog.risk import Risk
+
+__all__ = ["SOLVERS", "choose", "explain_choice", "make"]
+
+# By name, in the order in which they are preferred; the last one is the reference path.
+SOLVERS: dict[str, type[SubproblemSolver]] = {
+    "least_squares": LeastSquaresSolver,
+    "newton": NewtonSolver,
+    "multipliers": MultiplierSolver,
+    "rehline": RehlineSolver,
+    "alternating": AlternatingSolver,
+    "cvxpy": ConicSolver,
+}
+ON_REQUEST = ("alternating",)
+
+
+def _verdict(name: str, risk: Risk) -> str | None:
+    """Why a solver is not chosen by itself, None if it is."""
+    if name in ON_REQUEST:
+        return "it minimises a coarser majorant, and is taken on request only"
+    solver = SOLVERS[name]
+    reason = solver.refusal(risk)
+    if reason is None and hasattr(solver, "reluctance"):
+        reason = solver.reluctance(risk)
+    return reason
+
+
+def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
+    """Names of solvers for a risk, best first.
+
+    Parameters
+    ----------
+    risk : Risk
+    solver : str, optional
+        A name of ``SOLVERS`` or of a cvxpy solver, which is then the only one; ``"auto"`` or None
+        for the fastest that takes the risk, with the others behind it.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    ValueError
+        The solver is unknown or cannot take the risk, or none can.
+    """
+    if solver is None or solver == "auto":
+        names = tuple(name for name in SOLVERS if _verdict(name, risk) is None)
+        if not names:
+            raise ValueError(f"no solver takes this risk:\n{explain_choice(risk)}")
+        return names
+    name, wanted = solver, SOLVERS.get(solver)
+    if wanted is None:
+        try:
+            name, wanted = str(check_solver(solver)), ConicSolver
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; for a risk also one of 'auto', {', '.join(map(repr, SOLVERS))}"
+            ) from None
+    reason = wanted.refusal(risk)
+    if reason is not None:
+        raise ValueError(f"solver={solver!r} cannot take this risk: {reason}")
+    return (name,)
+
+
+def make(name: str, risk: Risk) -> SubproblemSolver:
+    """The solver of that name for a risk."""
+    if name in SOLVERS:
+        return SOLVERS[name](risk)  # type: ignore[call-arg]
+    return ConicSolver(risk, name)
+
+
+def explain_choice(risk: Risk) -> str:
+    """Which solver is chosen for a risk, which stand behind it, and why the others do not.
+
+    Parameters
+    ----------
+    risk : Risk
+
+    Returns
+    -------
+    str
+        A line a solver.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.losses import cap, hinge
+    >>> from dcprog.risk import Risk
+    >>> from dcprog.solvers.registry import explain_choice
+    >>> print(explain_choice(Risk.from_loss(np.eye(3), cap(hinge(), 1.0))))
+    """
+    lines, place = [], 0
+    for name in SOLVERS:
+        reason = _verdict(name, risk)
+        if reason is None:
+            reason = "chosen" if place == 0 else "takes over where those above fail"
+            place += 1
+        else:
+            reason = f"not chosen: {reason}"
+        lines.append(f"{name}: {reason}")
+    return "\n".join(lines)
