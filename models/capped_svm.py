@@ -232,7 +232,8 @@ class CappedSVC(ClassifierMixin, BaseEstimator):
     def _look_behind_the_pass(self) -> None:
         """Measure the gap against the exact subproblem: a stalled pass is critical for its own."""
         result = self.result_
-        gap = criticality_gap(self.spec_.surrogate("newton"), result.x)
+        theta = self.spec_.rows.pack(self.coef_, self.intercept_)
+        gap = criticality_gap(self.spec_.surrogate("newton"), theta)
         message = f"the single pass changes little; {gap=:.3g} is that of the exact subproblem"
         if gap > STALLED * (1 + abs(result.value)):
             message = f"the single pass stalled: its point is not critical, the gap is {gap:.3g}"
