@@ -4,6 +4,7 @@ from dcprog.certificate import Certificate, Claim
 from dcprog.checks import check_loss, check_penalty
 from dcprog.engine import Progress
 from dcprog.errors import NotMajorizable, SubproblemError
+from dcprog.estimators import RobustClassifier, RobustRegressor
 from dcprog.losses import (
     ConvexLoss,
     Loss,
@@ -79,6 +80,8 @@ __all__ = [
     "Progress",
     "Result",
     "Risk",
+    "RobustClassifier",
+    "RobustRegressor",
     "SubproblemError",
     "Transform",
     "absolute",

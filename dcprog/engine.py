@@ -63,6 +63,7 @@ class Run:
     status: str
     message: str
     history: History
+    solver: str = ""
 
     @property
     def n_iter(self) -> int:
@@ -169,7 +170,14 @@ class _Descent:
             logger.info("%s: %s", status, message)
         last = self.track.last
         return Run(
-            last.x, last.value, last.gap, last.violation, status, message, self.track.freeze()
+            last.x,
+            last.value,
+            last.gap,
+            last.violation,
+            status,
+            message,
+            self.track.freeze(),
+            self.solvers[0] if self.solvers else "",
         )
 
     # ------------------------------------------------------------------------------------------

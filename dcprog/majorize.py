@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cvxpy as cp
 import numpy as np
-from cvxpy.transforms.partial_optimize import PartialProblem
+from cvxpy.transforms.indicator import indicator
 
 from dcprog.errors import NotMajorizable
 from dcprog.rules import Context, Frame, Piece, Weight
@@ -45,22 +45,10 @@ class Majorant:
         self.domain: list[cp.Constraint] = self._domain()
 
     def _closed(self) -> cp.Expression:
-        """The majorant with its auxiliary variables minimised out."""
-        context = self._context
-        if not context.auxiliaries:
+        """The majorant with what defines its auxiliary variables."""
+        if not self._context.auxiliaries:
             return self._inner
-        own = {a.id for a in context.auxiliaries}
-
-        def closed(entry: cp.Expression) -> cp.Expression:
-            problem = cp.Problem(cp.Minimize(entry), context.constraints)
-            free = [v for v in problem.variables() if v.id not in own]
-            return PartialProblem(problem, context.auxiliaries, free, cp.CLARABEL)
-
-        if self._inner.size == 1:
-            return closed(self._inner)
-        entries = cp.vec(self._inner, order="F")
-        closed_entries = cp.hstack([closed(entries[i]) for i in range(entries.size)])
-        return cp.reshape(closed_entries, self._inner.shape, order="F")
+        return self._inner + indicator(self._context.constraints)
 
     def _domain(self) -> list[cp.Constraint]:
         """The domain, with what defines the auxiliary variables in it."""

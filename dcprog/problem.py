@@ -13,6 +13,7 @@ import numpy as np
 from dcprog.constraints import Miss, distance_to_attributes, excess, miss, split
 from dcprog.errors import SubproblemError
 from dcprog.freeze import check_data, freeze
+from dcprog.result import Attempt
 from dcprog.rules import Context, Frame
 from dcprog.solvers.compiled import check_solver
 from dcprog.solvers.portfolio import Portfolio
@@ -26,6 +27,8 @@ __all__ = ["ProblemSurrogate"]
 FIRST_PENALTY = 0.1
 PENALTY_GROWTH = 1.5
 PENALTY_RANGE = 1e8
+
+START_TOLERANCE = 1e-8
 
 # Where a slope is infinite (√u at 0), the tangent is taken that far inside the domain, first a
 # fraction of the arguments' size and then less each step: with 1e-10 from the start, what is 0 in
@@ -94,6 +97,8 @@ class ProblemSurrogate:
         self._values = Values()
         self._slopes: list[Array] = []
         self.settled = True
+        self.start_solver = ""
+        self.start_attempts: list[Attempt] = []
 
     # ------------------------------------------------------------------------------------------
     # what is known before any point is
@@ -330,12 +335,12 @@ class ProblemSurrogate:
     # ------------------------------------------------------------------------------------------
     # starts
 
-    def start(self, kind: str, rng: np.random.Generator) -> Array:
+    def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
         """The convex problem's solution, the same on half of the terms, or a random point."""
         if kind == "random":
             return self._random(rng)
         try:
-            x = self._convex_start(rng if kind == "half" else None)
+            x = self._convex_start(rng if kind == "half" else None, time_limit)
         except SubproblemError as error:
             if error.status == "infeasible" or self.is_convex:
                 raise
@@ -348,19 +353,22 @@ class ProblemSurrogate:
         missed = self._missed(self._at(x)).relative > self.feasibility
         return self._shaken(x, rng) if missed or flat else x
 
-    def _convex_start(self, thin: np.random.Generator | None) -> Array:
+    def _convex_start(self, thin: np.random.Generator | None, time_limit: float | None) -> Array:
         for variable in self.variables:
             if variable.value is None:  # tangents in the convex start do not depend on the point
                 variable.save_value(np.zeros(variable.shape))
         self._update(self._context.values(relaxed=True, thin=thin))
         mode = "free" if self._constraints else "feasible"
-        order = self._portfolio(mode).order
         failures: list[SubproblemError] = []
-        for solver in order:
+        for solver in self._portfolio(mode).order:
             try:
-                return self._minimise(mode, 1e-8, solver)
+                x = self._minimise(mode, START_TOLERANCE, solver, time_limit)
             except SubproblemError as error:
                 failures.append(error)
+                self.start_attempts.append(Attempt(0, solver, START_TOLERANCE, str(error)))
+                continue
+            self.start_solver = solver
+            return x
         decided = [e for e in failures if e.status != "failed"]
         raise (decided or failures)[0]
 

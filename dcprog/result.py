@@ -126,10 +126,10 @@ class VariableValues(Mapping[cp.Variable, Array]):
         self._pairs = {v.id: (v, array) for v, array in pairs}
 
     def __getitem__(self, variable: cp.Variable) -> Array:
-        try:
-            return self._pairs[variable.id][1]
-        except (AttributeError, KeyError):
-            raise KeyError(f"{variable} is not a variable of the problem") from None
+        found = self._pairs.get(getattr(variable, "id", None))
+        if found is None or not _alike(found[0], variable):
+            raise KeyError(f"{variable} is not a variable of the problem")
+        return found[1]
 
     def __iter__(self) -> Iterator[cp.Variable]:
         return (v for v, _ in self._pairs.values())
@@ -138,11 +138,17 @@ class VariableValues(Mapping[cp.Variable, Array]):
         return len(self._pairs)
 
     def __contains__(self, variable: object) -> bool:
-        return getattr(variable, "id", None) in self._pairs
+        found = self._pairs.get(getattr(variable, "id", None))
+        return found is not None and _alike(found[0], variable)
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{v.name()}: {array!r}" for v, array in self._pairs.values())
         return f"{{{inside}}}"
+
+
+def _alike(one: cp.Variable, other: object) -> bool:
+    """Another process may have given the id to another variable."""
+    return isinstance(other, cp.Variable) and (one.shape, one.name()) == (other.shape, other.name())
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -177,7 +183,7 @@ class Result:
         How nonconvex constraints were met: ``none`` (there are none), ``feasible`` (every iterate
         is) or ``penalty``.
     solver : str
-        Subproblem solver tried first.
+        Subproblem solver that worked last.
     solve_time, total_time : float
         Seconds inside the solvers' own calls, and altogether.
     message : str

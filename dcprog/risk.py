@@ -108,7 +108,9 @@ class Risk(RiskValues):
         self.base = check_kind("base", base, ConvexLoss, "hinge()")
         self.aggregate = aggregate
         self.transform = check_kind("transform", transform or identity(), Transform, "cap_at(1.0)")
-        self.penalty = check_kind("penalty", l2() if penalty is None else penalty, Penalty, "l2(1.0)")
+        self.penalty = check_kind(
+            "penalty", l2() if penalty is None else penalty, Penalty, "l2(1.0)"
+        )
         self.subtracted = subtracted
         if subtracted is not None:
             check_kind("subtracted", subtracted, ConvexLoss, "hinge(0.0)")
@@ -117,7 +119,7 @@ class Risk(RiskValues):
         n_rows, p = self.rows.shape
         if penalized is None:
             penalized = getattr(self.rows, "penalized", np.ones(p))
-        self.penalized = vector("penalized", penalized, p).astype(bool)
+        self.penalized = vector("penalized", np.asarray(penalized), p).astype(bool)
         self.weights = weight_vector("weights", weights, n_rows)
         self.sample_weight = weight_vector("sample_weight", sample_weight, self.n_groups)
         offset = getattr(self.rows, "offset", None) if offset is None else offset

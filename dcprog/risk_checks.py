@@ -16,12 +16,14 @@ __all__ = ["check_kind", "checked_rows", "vector", "weight_vector"]
 
 
 def check_kind(name: str, value: Any, kind: type, example: str) -> Any:
+    """The value, if it is of that kind."""
     if not isinstance(value, kind):
         raise TypeError(f"{name}={value!r}: a {kind.__name__} is needed, such as {example}")
     return value
 
 
 def vector(name: str, values: npt.ArrayLike, size: int) -> Array:
+    """The values as finite floats of shape (size,)."""
     array = np.asarray(values, dtype=float)
     if array.shape != (size,):
         raise ValueError(f"{name} has shape {array.shape}: ({size},) is needed, as rows has")
@@ -31,6 +33,7 @@ def vector(name: str, values: npt.ArrayLike, size: int) -> Array:
 
 
 def weight_vector(name: str, values: npt.ArrayLike | None, size: int) -> Array | None:
+    """The values as floats that are not negative, or None."""
     if values is None:
         return None
     array = vector(name, values, size)
@@ -40,6 +43,7 @@ def weight_vector(name: str, values: npt.ArrayLike | None, size: int) -> Array |
 
 
 def checked_rows(rows: Any) -> Any:
+    """Rows of two dimensions with finite data: an operator, a sparse matrix or a float array."""
     if not (isinstance(rows, LinearOperator) or sp.issparse(rows)):
         rows = np.asarray(rows, dtype=float)
     if len(rows.shape) != 2 or rows.shape[0] == 0:

@@ -28,7 +28,7 @@ def penalised_part(risk: Risk, theta: cp.Variable) -> cp.Expression:
 
 
 def aggregate_expression(risk: Risk, u: cp.Expression, loss: ConvexLoss) -> cp.Expression:
-    """agg v_r·loss(u_r), of shape (n_groups,)."""
+    """Agg v_r·loss(u_r), of shape (n_groups,)."""
     losses = loss.expression(u)
     if risk.weights is not None:
         losses = cp.multiply(risk.weights, losses)

@@ -94,7 +94,7 @@ class RiskSurrogate:
         self.tilts = risk.tilts(x)
         self.shrinkage = _shrinkage(risk, x)
         after = (self.weights, self.tilts, self.shrinkage)
-        same = self._centre is not None and all(map(np.array_equal, before, after))
+        same = self._centre is not None and all(map(_equal, before, after))
         self._centre = x.copy()
         self._offset = risk(x) - risk.weighted(x, *after)
         return not same or self.solvers[0] == "alternating"
@@ -109,17 +109,19 @@ class RiskSurrogate:
         if self._edges is None:
             self._edges = self._first_edges(x)
         else:
-            self._edges = tuple(max(EDGE, EDGE_DECAY * e) for e in self._edges)
+            first, second = self._edges
+            self._edges = max(EDGE, EDGE_DECAY * first), max(EDGE, EDGE_DECAY * second)
         self.risk = self._fixed.extended(*self._edges)
         self._tightenings += 1
         self.settled = self._tightenings >= rounds and self._edges == (EDGE, EDGE)
 
     def _first_edges(self, x: Array) -> tuple[float, float]:
         sizes = (self.declared.aggregates(x), np.abs(x[self.declared.penalized]))
-        return tuple(
+        first, second = (
             _first_edge(size) if steep else EDGE
             for size, steep in zip(sizes, self._steep(), strict=True)
         )
+        return first, second
 
     def minimise(
         self, start: Array, tolerance: float, solver: str, time_limit: float | None = None
@@ -173,7 +175,7 @@ class RiskSurrogate:
         """0: there are no constraints."""
         return 0.0
 
-    def start(self, kind: str, rng: np.random.Generator) -> Array:
+    def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
         """The convex problem behind the risk, the same on a random half of the groups, or random θ.
 
         The convex problem has the base losses with weight 1 (a linear transform's own slope),
@@ -191,13 +193,17 @@ class RiskSurrogate:
         failures = []
         for solver in self.solvers:
             try:
-                return self._solve(parts, np.zeros(p), 1e-8, solver, None)
+                return self._solve(parts, np.zeros(p), 1e-8, solver, time_limit)
             except SubproblemError as error:
                 failures.append(error)
         raise failures[0]
 
     def __repr__(self) -> str:
         return f"RiskSurrogate({self.declared!r}, solvers={self.solvers})"
+
+
+def _equal(a: Array | None, b: Array | None) -> bool:
+    return b is None if a is None else b is not None and np.array_equal(a, b)
 
 
 def _first_edge(size: Array) -> float:

@@ -78,9 +78,10 @@ class RiskValues:
         if self.subtracted is None:
             return None
         u = self.margins(theta)
-        slopes = -self._scaled(self.subtracted.slope(u)) * self.sampled(np.ones(self.n_groups))[
-            self.groups
-        ]
+        slopes = (
+            -self._scaled(self.subtracted.slope(u))
+            * self.sampled(np.ones(self.n_groups))[self.groups]
+        )
         if self.aggregate != "max":
             return slopes
         values = self._scaled(self.subtracted(u))[self.members]

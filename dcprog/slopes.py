@@ -33,9 +33,7 @@ WITHOUT_SLOPE = {"cummax", "indicator", "perspective", "quantum_rel_entr", "von_
 PullBack = Callable[[Any, Sequence[Array], Array, Array], list[Array]]
 
 
-def interior(
-    atom: cp.Expression, args: Sequence[Array], edge: float = EDGE
-) -> list[Array]:
+def interior(atom: cp.Expression, args: Sequence[Array], edge: float = EDGE) -> list[Array]:
     """Arguments moved to `edge` inside the atom's domain where its slope would be infinite."""
     name = type(atom).__name__
     args = [np.asarray(a, dtype=float) for a in args]

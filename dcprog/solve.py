@@ -289,15 +289,22 @@ class _Task:
         """Seconds until the deadline."""
         return None if self.deadline is None else max(0.0, self.deadline - time.time())
 
-    def __call__(self, kind: Any, seed: np.random.SeedSequence) -> _Outcome:
+    def __call__(
+        self, kind: Any, seed: np.random.SeedSequence, spare: bool = False
+    ) -> _Outcome | None:
+        if spare and self.left() == 0:
+            return None  # the time went on the starts before
         surrogate = self.surrogate
         before = surrogate.solve_time  # a surrogate may serve several starts
         try:
             start = self._start(kind, np.random.default_rng(seed))
         except SubproblemError as error:
             run = _no_point(error, surrogate)
+            if run.status == "solver_failed" and self.left() == 0:
+                run = replace(run, status="time_limit")
         else:
             run = self._descend(start, kind)
+        run = _with_attempts(run, surrogate)
         pairs = surrogate.unpack(run.x) if self._has_variables and run.x is not None else []
         return _Outcome(
             kind=kind if isinstance(kind, str) else "given",
@@ -306,7 +313,7 @@ class _Task:
             sign=getattr(surrogate, "sign", 1.0),
             mode=getattr(surrogate, "mode", "none"),
             feasible=self._feasible(run),
-            solver=surrogate.solvers[0],
+            solver=run.solver or surrogate.solvers[0],
             solve_time=surrogate.solve_time - before,
         )
 
@@ -339,7 +346,7 @@ class _Task:
             return _numbers(kind, (self.surrogate.start("random", rng).size,), "the start")
         if kind == "current":
             return self.surrogate.pack(_current(self.surrogate.variables))
-        return self.surrogate.start(kind, rng)
+        return self.surrogate.start(kind, rng, self.left())
 
 
 def _given(variables: list[cp.Variable], start: Mapping[cp.Variable, Any]) -> dict[int, Array]:
@@ -384,15 +391,18 @@ def _run_all(
     outcomes: list[_Outcome] = []
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     sequential = n_jobs in (None, 1) or len(jobs) == 1
+    calls = [(*job, bool(i)) for i, job in enumerate(jobs)]
     stream = (
-        (task(*job) for job in jobs)
+        (task(*call) for call in calls)
         if sequential
-        else parallel(delayed(task)(*job) for job in jobs)
+        else parallel(delayed(task)(*call) for call in calls)
     )
     try:
         for outcome in stream:
+            if outcome is None:
+                continue
             outcomes.append(outcome)
-            if outcome.run.status == "interrupted" or task.left() == 0:
+            if outcome.run.status == "interrupted" and sequential:
                 break
     except KeyboardInterrupt:
         if not outcomes:
@@ -412,7 +422,19 @@ def _solved_once(surrogate: ProblemSurrogate, x: Array) -> Run:
     """A convex problem's only step: the start is its solution."""
     value, violation = surrogate.objective(x), surrogate.violation(x)
     history = History.single(value, violation)
-    return Run(x, value, 0.0, violation, "converged", "the problem is convex: solved once", history)
+    message = "the problem is convex: solved once"
+    solver = surrogate.start_solver
+    return Run(x, value, 0.0, violation, "converged", message, history, solver)
+
+
+def _with_attempts(run: Run, surrogate: Any) -> Run:
+    """The run, with the solver calls that failed on the way to its start."""
+    before = tuple(getattr(surrogate, "start_attempts", ()))
+    if not before:
+        return run
+    surrogate.start_attempts = []
+    attempts = (*before, *run.history.attempts)
+    return replace(run, history=replace(run.history, attempts=attempts))
 
 
 # ----------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ class Surrogate(Protocol):
     def violation(self, x: Array) -> float:
         """Largest constraint violation, 0 where there are none."""
 
-    def start(self, kind: str, rng: np.random.Generator) -> Array:
+    def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
         """A point to start from.
 
         ``"convex"`` (the convex problem behind F), ``"half"`` (the same on a random half of its

@@ -23,6 +23,7 @@ from dcprog.result import Result
 from dcprog.risk import Risk
 from dcprog.rows import binary_margins, class_margins
 from dcprog.solve import solve
+from dcprog.solvers.registry import SOLVERS
 from dcprog.transforms import Transform, cap_at, cap_largest, power_of
 from dcprog.tree import Array
 
@@ -346,6 +347,10 @@ class CappedSVC(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"delta=0 with p={self.p}: satisfied samples have infinite weights for p < 2; "
                 "give a positive delta, such as 1e-8"
+            )
+        if self.solver in set(SOLVERS) - {"newton", "cvxpy"}:
+            raise ValueError(
+                f"solver={self.solver!r}: choose 'auto', 'newton', 'cvxpy' or a cvxpy solver's name"
             )
         if self.algorithm == "alternating" and self.solver != "auto":
             raise ValueError(

@@ -69,7 +69,7 @@ class Reweighted:
     def violation(self, x: Array) -> float:
         return 0.0
 
-    def start(self, kind: str, rng: np.random.Generator) -> Array:
+    def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
         return rng.normal(size=4)
 
 

@@ -763,3 +763,22 @@ def test_explain_of_a_problem() -> None:
     assert "kept" in text
     assert "equality: split" in text
     assert "no rule" in text
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "PIQP", "OSQP"])
+def test_a_majorant_with_parameters_inside_can_be_minimised_with_a_quadratic(solver: str) -> None:
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(6, 2))
+    x, q = cp.Variable(2), cp.Parameter((6, 2), value=data)
+    x.value = np.array([0.3, -0.2])
+    majorant = dc.majorize(cp.sum(cp.minimum(cp.pos(1 - q @ x), 1)))
+    problem = cp.Problem(cp.Minimize(majorant.expression + cp.sum_squares(x)))
+    assert problem.is_dcp(dpp=True)
+    kept = np.maximum(1 - data @ x.value, 0) <= 1
+    problem.solve(solver=solver)
+    w = cp.Variable(2)
+    weighted = cp.sum(cp.multiply(kept.astype(float), cp.pos(1 - data @ w)))
+    reference = cp.Problem(cp.Minimize(weighted + np.sum(~kept) + cp.sum_squares(w)))
+    reference.solve(solver="CLARABEL")
+    assert problem.value == pytest.approx(reference.value, abs=1e-6)
+    assert np.allclose(majorant.expression.value, majorant.value, rtol=1e-12)

@@ -13,10 +13,21 @@ from scipy.sparse.linalg import aslinearoperator
 from sklearn.base import clone
 
 import dcprog as dc
-from dcprog.losses import ConvexLoss, hinge, squared_hinge
-from dcprog.penalties import l2
+from dcprog.losses import (
+    ConvexLoss,
+    absolute,
+    cap,
+    hinge,
+    rescale,
+    sigmoid_hinge,
+    squared_hinge,
+    trim,
+)
+from dcprog.penalties import elastic_net, group_lasso, l2
 from dcprog.risk import Risk
-from dcprog.rows import binary_margins, class_margins
+from dcprog.rows import binary_margins, class_margins, residual_rows
+from dcprog.rows_angle import angle_differences, angle_margins, simplex_vertices
+from dcprog.rows_kernel import kernel_margins, kernel_residuals
 from dcprog.transforms import Transform, cap_at, cap_largest, identity, power_of
 
 LOSSES: list[ConvexLoss] = [hinge(), hinge(at=-0.5), squared_hinge(), squared_hinge(at=2.0)]
@@ -313,3 +324,276 @@ def test_restarts_never_make_it_worse() -> None:
     one, many = dc.solve(risk), dc.solve(risk, n_starts=4, random_state=0)
     assert many.value <= one.value + 1e-9
     assert len(many.starts) == 4
+
+
+# ---- the five papers -----------------------------------------------------------------------------
+
+
+def _simplex(k: int) -> Any:
+    W = np.full((k, k - 1), (k - 1) ** -0.5)
+    for j in range(1, k):
+        W[j] = -(1 + np.sqrt(k)) / (k - 1) ** 1.5
+        W[j, j - 1] += np.sqrt(k / (k - 1))
+    return W
+
+
+def _paper(name: str) -> tuple[Risk, Any]:
+    """A declaration, and the objective as the paper writes it."""
+    k, gamma, s, lam = 3, 0.5, -0.5, 0.7
+    X, y = _data(24, 3, k)
+    rows: Any
+    t = np.where(y == 0, -1.0, 1.0)
+    H = lambda a, u: np.maximum(a - u, 0)  # noqa: E731
+    W = _simplex(k)
+    own = np.arange(k) == y[:, None]
+
+    def scores(theta: Any, c: int) -> Any:
+        return X @ theta[: 3 * c].reshape(c, 3).T + theta[3 * c :]
+
+    if name == "capped":
+        risk = Risk(
+            class_margins(X, y),
+            squared_hinge(),
+            aggregate="sum",
+            transform=cap_at(1.2, power_of(0.5, 1e-8)),
+            penalty=l2(2 * lam),
+        )
+
+        def slow(th: Any) -> float:
+            g = np.sum(H(1, np.where(own, 1, -1) * scores(th, k)) ** 2, axis=1)
+            return np.sum(np.minimum(np.sqrt(g + 1e-8), 1.2)) + lam * np.sum(th[:9] ** 2)
+
+    elif name in ("rsvm1 capped", "rsvm1 tilted"):
+        rows = angle_margins(X, y)
+        v = np.where(rows.own, gamma * (k - 1), 1 - gamma)
+        part = {"transform": cap_at(v * (1 - s))} if "capped" in name else {"subtracted": hinge(s)}
+        risk = Risk(rows, hinge(), weights=v, penalty=l2(lam), penalized=np.ones(8), **part)
+
+        def slow(th: Any) -> float:
+            u = scores(th, k - 1) @ W.T
+            mine = gamma * (H(k - 1, u) - H((k - 1) * s, u))
+            others = (1 - gamma) * (H(1, -u) - H(s, -u))
+            return np.sum(np.where(own, mine, others)) + lam / 2 * np.sum(th**2)
+
+    elif name in ("rsvm2 capped", "rsvm2 tilted"):
+        part = {"transform": cap_at(1 - s)} if "capped" in name else {"subtracted": hinge(s)}
+        rows = angle_differences(X, y)
+        risk = Risk(
+            rows,
+            hinge(),
+            aggregate="max",
+            penalty=elastic_net(0.1, lam),
+            penalized=np.ones(8),
+            **part,
+        )
+
+        def slow(th: Any) -> float:
+            u = scores(th, k - 1) @ W.T
+            m = np.min(np.where(own, np.inf, u[own][:, None] - u), axis=1)
+            return np.sum(H(1, m) - H(s, m)) + 0.1 * np.sum(abs(th)) + lam / 2 * np.sum(th**2)
+
+    elif name == "smooth":
+        rows, C = binary_margins(X, t), 0.8
+        risk = Risk.from_loss(rows, C * sigmoid_hinge(4.0), l2(1.0), penalized=np.ones(4))
+
+        def slow(th: Any) -> float:
+            return C * np.sum(np.logaddexp(0, 4 * (1 - t * scores(th, 1)[:, 0])) / 4) + th @ th / 2
+
+    elif name == "rescaled":
+        C, eta = 0.8, 0.5
+        risk = Risk.from_loss(binary_margins(X, t), C * rescale(hinge(), eta), l2(1.0))
+
+        def slow(th: Any) -> float:
+            loss = 1 - np.exp(-eta * H(1, t * scores(th, 1)[:, 0]))
+            return C * np.sum(loss) / (1 - np.exp(-eta)) + th[:3] @ th[:3] / 2
+
+    else:
+        K = np.exp(-np.sum((X[:, None] - X) ** 2, axis=2))
+        rows = kernel_margins(K, t)
+        risk = Risk.from_loss(rows, 0.8 * absolute(at=1.0), l2(1.0))
+
+        def slow(th: Any) -> float:
+            a = rows.dual_coef(th)[0]
+            return 0.8 * np.sum(np.abs(1 - t * (K @ a + th[-1]))) + a @ K @ a / 2
+
+    return risk, slow
+
+
+PAPERS = [
+    "capped",
+    "rsvm1 capped",
+    "rsvm1 tilted",
+    "rsvm2 capped",
+    "rsvm2 tilted",
+    "smooth",
+    "rescaled",
+    "least 1-norm",
+]
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_papers_objectives(name: str) -> None:
+    risk, slow = _paper(name)
+    rng = np.random.default_rng(8)
+    for size in (0.0, 0.3, 3.0):
+        theta = size * rng.standard_normal(risk.rows.shape[1])
+        assert risk(theta) == pytest.approx(slow(theta), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_papers_solutions_equal_front_door_one(name: str) -> None:
+    risk, slow = _paper(name)
+    start = 0.1 * np.random.default_rng(9).standard_normal(risk.rows.shape[1])
+    fast = dc.solve(risk, start=start, max_iter=500)
+    problem = risk.problem()
+    other = dc.solve(problem, start={problem.variables()[0]: start}, max_iter=500)
+    assert fast.status == other.status == "converged"
+    assert fast.x is not None
+    assert fast.value == pytest.approx(slow(fast.x), rel=1e-9)
+    if name == "rsvm1 tilted" or name == "rsvm2 tilted":
+        # the tree minus a convex term is majorised at the same tangents
+        assert fast.value == pytest.approx(other.value, rel=1e-4)
+    else:
+        assert fast.value == pytest.approx(other.value, rel=1e-5)
+
+
+def test_tilt_of_a_maximum_is_one_subgradient() -> None:
+    risk, _ = _paper("rsvm2 tilted")
+    rng = np.random.default_rng(10)
+    surrogate = risk.surrogate()
+    for size in (0.1, 1.0, 5.0):
+        centre = size * rng.standard_normal(8)
+        surrogate.tighten(centre)
+        assert surrogate.majorant_value(centre) == pytest.approx(risk(centre), rel=1e-12)
+        for other in centre + size * rng.standard_normal((50, 8)):
+            assert surrogate.majorant_value(other) >= risk(other) - 1e-9 * risk(other)
+
+
+# ---- losses on rows ------------------------------------------------------------------------------
+
+
+def test_sample_weights_are_outside_the_transform() -> None:
+    X, y = _data(30, 3, 2)
+    rows, weight = binary_margins(X, y), np.arange(30) % 3.0
+    theta = np.random.default_rng(11).standard_normal(4)
+    risk = Risk.from_loss(rows, cap(hinge(), 1.0), l2(0.1), weight)
+    kept = np.repeat(np.arange(30), weight.astype(int))
+    twice = Risk.from_loss(binary_margins(X[kept], y[kept]), cap(hinge(), 1.0), l2(0.1))
+    assert risk(theta) == pytest.approx(twice(theta), rel=1e-12)
+    assert dc.solve(risk).value == pytest.approx(dc.solve(twice).value, rel=1e-8)
+    doubled = Risk.from_loss(rows, 2 * cap(hinge(), 1.0), l2(0.2))
+    plain = Risk.from_loss(rows, cap(hinge(), 1.0), l2(0.1))
+    assert dc.solve(doubled).value == pytest.approx(2 * dc.solve(plain).value, rel=1e-6)
+
+
+def test_trimmed_losses_and_their_weights() -> None:
+    X, y = _data(30, 3, 2)
+    rows = binary_margins(X, y)
+    risk = Risk.from_loss(rows, trim(cap(hinge(), 2.0), 0.2), l2(0.1), np.full(30, 3.0))
+    theta = np.random.default_rng(12).standard_normal(4)
+    losses = np.sort(np.minimum(np.maximum(1 - rows @ theta, 0), 2))[:24]
+    assert risk(theta) == pytest.approx(3 * losses.sum() + 0.05 * theta[:3] @ theta[:3])
+    assert dc.solve(risk).status == "converged"
+    problem = risk.problem()
+    problem.variables()[0].value = theta
+    assert problem.objective.value == pytest.approx(risk(theta))
+    with pytest.raises(ValueError, match="trimmed"):
+        Risk.from_loss(rows, trim(hinge(), 0.2), l2(0.1), np.arange(30.0))
+
+
+def test_several_targets_are_separate_problems() -> None:
+    rng = np.random.default_rng(13)
+    X, Y = rng.standard_normal((25, 3)), rng.standard_normal((25, 2))
+    both = dc.solve(Risk.from_loss(residual_rows(X, Y), cap(absolute(), 0.8), l2(0.5)))
+    each = [
+        dc.solve(Risk.from_loss(residual_rows(X, Y[:, j]), cap(absolute(), 0.8), l2(0.5))).value
+        for j in range(2)
+    ]
+    assert both.value == pytest.approx(sum(each), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"base": hinge}, TypeError, "base"),
+        ({"base": cap(hinge(), 1.0)}, TypeError, "base"),
+        ({"transform": 3.0}, TypeError, "transform"),
+        ({"penalty": 1.0}, TypeError, "penalty"),
+        ({"penalty": group_lasso(1.0, [0, 0, 1])}, ValueError, "groups do not fit"),
+        ({"subtracted": cap(hinge(), 1.0)}, TypeError, "subtracted"),
+        ({"sample_weight": np.ones(3)}, ValueError, "sample_weight has shape"),
+        ({"sample_weight": -np.ones(30)}, ValueError, "sample_weight must be"),
+        ({"sample_weight": np.full(30, np.nan)}, ValueError, "sample_weight holds NaN"),
+        ({"offset": np.ones(3)}, ValueError, "offset has shape"),
+        ({"offset": np.full(90, np.inf)}, ValueError, "offset holds NaN"),
+        ({"weights": np.full(90, np.nan)}, ValueError, "weights holds NaN"),
+        ({"groups": np.full(90, 0.5)}, ValueError, "whole numbers"),
+        ({"rows": np.ones((0, 3))}, ValueError, "n_rows > 0"),
+    ],
+)
+def test_declaration_refuses_bad_parameters(change: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        _risk(**change)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Risk.from_loss(np.eye(2), hinge),  # type: ignore[arg-type]
+        lambda: Risk.from_loss(np.eye(2), l2(1.0)),  # type: ignore[arg-type]
+        lambda: Risk.from_loss(np.eye(2), hinge(), hinge()),  # type: ignore[arg-type]
+        lambda: Risk.from_loss(np.eye(2), hinge(), sample_weight=[1.0]),
+        lambda: Risk.from_loss(np.eye(2), hinge(), offset=[1.0]),
+        lambda: Risk.from_loss(np.eye(2), hinge(), penalized=[1.0]),
+        lambda: residual_rows(np.eye(2), [1.0]),
+        lambda: residual_rows(np.eye(2), [1.0, np.nan]),
+        lambda: residual_rows(np.ones(2), [1.0, 2.0]),
+        lambda: angle_margins(np.eye(2), [1, 1]),
+        lambda: angle_margins(np.eye(2), [1, 2, 3]),
+        lambda: angle_differences(np.eye(2), [1, 3], classes=[1, 2]),
+        lambda: kernel_margins(np.ones((2, 3)), [0, 1]),
+        lambda: kernel_margins([[1.0, 0.5], [0.0, 1.0]], [0, 1]),
+        lambda: kernel_margins([[1.0, 2.0], [2.0, 1.0]], [0, 1]),
+        lambda: kernel_margins([[1.0, np.nan], [np.nan, 1.0]], [0, 1]),
+        lambda: kernel_residuals(np.eye(2), [1.0, np.inf]),
+        lambda: binary_margins(np.eye(2), [[0], [1]]),
+        lambda: simplex_vertices(1),
+    ],
+)
+def test_bad_losses_and_rows_are_refused(make: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        make()
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("build", [angle_margins, angle_differences])
+def test_angle_rows_are_the_kronecker_rows(build: Any, sparse: bool, k: int) -> None:
+    X, y = _data(20, 5, k)
+    rows = build(sp.csr_array(X) if sparse else X, y)
+    W, rng = _simplex(k), np.random.default_rng(14)
+    np.testing.assert_allclose(simplex_vertices(k), W)
+    theta, u = rng.standard_normal(rows.shape[1]), rng.standard_normal(rows.shape[0])
+    coef, b = rows.unpack(theta)
+    scores = (X @ coef.T + b) @ W.T
+    own = scores[np.arange(20), y][:, None]
+    if build is angle_margins:
+        slow = np.where(np.arange(k) == y[:, None], own / (k - 1), -scores)
+    else:
+        slow = (own - scores)[np.arange(k) != y[:, None]]
+    np.testing.assert_allclose(rows @ theta, slow.ravel())
+    np.testing.assert_allclose(rows.matrix() @ theta, slow.ravel())
+    np.testing.assert_allclose(rows.T @ u, rows.matrix().T @ u, atol=1e-12)
+
+
+@pytest.mark.parametrize("rank", [2, 20])
+def test_kernel_rows_reproduce_the_kernel(rank: int) -> None:
+    rng = np.random.default_rng(15)
+    F = rng.standard_normal((20, rank))
+    rows = kernel_margins(F @ F.T, np.arange(20) % 2)
+    assert rows.X.shape == (20, rank)
+    theta = rng.standard_normal(rows.shape[1])
+    a = rows.dual_coef(theta)
+    np.testing.assert_allclose(rows.coordinates(a)[0], theta[:-1], atol=1e-8)
+    np.testing.assert_allclose(rows.signs[:, 0] * (F @ F.T @ a[0] + theta[-1]), rows @ theta)
+    assert a[0] @ F @ F.T @ a[0] == pytest.approx(theta[:-1] @ theta[:-1])

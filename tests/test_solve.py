@@ -534,7 +534,9 @@ def test_numbers_of_variables_do_not_clash_in_another_process(
     monkeypatch.setattr(lin_utils.ID_COUNTER, "count", 1)  # as in a fresh process
     task = pickle.loads(packed)
     assert lin_utils.get_id() > x.id
-    assert task("convex", np.random.SeedSequence(0)).run.value == pytest.approx(plain.value)
+    outcome = task("convex", np.random.SeedSequence(0))
+    assert outcome is not None
+    assert outcome.run.value == pytest.approx(plain.value)
 
 
 @pytest.mark.parametrize("packed", [False, True])

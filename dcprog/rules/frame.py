@@ -75,6 +75,26 @@ class Piece:
     children: list[Piece] = field(default_factory=list)
 
 
+class StandIn(cp.Variable):
+    """A variable whose value is that of the expression it stands for, at any point."""
+
+    def __init__(self, expression: cp.Expression, name: str) -> None:
+        self._expression = expression
+        super().__init__(expression.shape, name=name)
+
+    @property
+    def value(self) -> Any:
+        """The expression's."""
+        return self._expression.value
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        """Nothing to set."""
+
+    def save_value(self, value: Any, sparse_path: bool = False) -> None:
+        """Nothing to save."""
+
+
 @dataclass
 class Context:
     """What a whole majorant shares: auxiliary variables and the constraints it brings along."""
@@ -93,7 +113,7 @@ class Context:
 
     def stand_in(self, expression: cp.Expression, exact: bool = False) -> cp.Variable:
         """A variable t ≥ expression (or equal to it) that a weight can multiply under DPP."""
-        t = cp.Variable(expression.shape, name=f"dcprog_epigraph_{len(self.auxiliaries)}")
+        t = StandIn(expression, name=f"dcprog_epigraph_{len(self.auxiliaries)}")
         self.auxiliaries.append(t)
         self.definitions[t.id] = expression
         self.constraints.append(t == expression if exact else t >= expression)

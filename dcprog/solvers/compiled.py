@@ -12,7 +12,7 @@ import numpy as np
 from cvxpy import settings as s
 from cvxpy.constraints import NonNeg, NonPos, Zero
 from cvxpy.cvxcore.python.canonInterface import get_parameter_vector
-from cvxpy.error import SolverError
+from cvxpy.error import DPPError, SolverError
 from cvxpy.problems.problem_form import ProblemForm
 from cvxpy.reductions.solvers.solving_chain import resolve_and_build_chain
 
@@ -101,6 +101,7 @@ def _options(solver: str, tolerance: float, time_limit: float | None) -> dict[st
             return {
                 "primal_feasibility_tolerance": feasibility,
                 "dual_feasibility_tolerance": feasibility,
+                "qp_iteration_limit": 20_000,  # its active set method may cycle
                 **seconds,
             }
         case "SCS":
@@ -166,6 +167,11 @@ class CompiledProblem:
         begin = time.perf_counter()
         try:
             self._chain = resolve_and_build_chain(problem, solver=solver, enforce_dpp=True)
+        except DPPError as error:
+            raise ValueError(
+                "the convex subproblem is not DPP, most likely because a variable's bounds hold a "
+                "Parameter: write such bounds as constraints, x <= parameter"
+            ) from error
         except SolverError as error:
             raise ValueError(
                 f"solver {solver} cannot handle this {problem_class(problem)} subproblem: {error} "

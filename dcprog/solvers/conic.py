@@ -21,6 +21,9 @@ __all__ = ["ConicSolver"]
 # The objective is rescaled up to ROUNDS times, until it is above MATCH at its minimum.
 ROUNDS = 5
 MATCH = 0.1
+# A point that is no worse than the centre, up to that many tolerances, ends the search: the loop
+# accepts it too, and where the centre is a minimiser no solver gets below it.
+ACCEPT = 10.0
 
 
 class ConicSolver(ExactSolver):
@@ -85,6 +88,9 @@ class ConicSolver(ExactSolver):
     ) -> Solution:
         """The lowest point the solvers found."""
         problem = _Scaled(self, weights, tilts, shrinkage)
+        if tilts is None and not np.any(weights):
+            theta = np.where(self.risk.penalized, 0.0, start)
+            return Solution(theta, None, problem.value(theta))
         centre = problem.value(start)
         found: list[Solution] = []
         failures: list[SubproblemError] = []
@@ -95,7 +101,7 @@ class ConicSolver(ExactSolver):
                 failures.append(error)
                 continue
             found.append(Solution(theta, None, problem.value(theta)))
-            if sure and found[-1].value <= centre + tolerance * (1 + abs(centre)):
+            if sure and found[-1].value <= centre + ACCEPT * tolerance * (1 + abs(centre)):
                 break
         if not found:
             raise failures[0]
@@ -140,7 +146,8 @@ class _Scaled:
                 return theta, False
             theta = np.asarray(self.solver.theta.value, dtype=float)
             reached = self._size(theta)
-            if not 0 < reached < MATCH * size:
+            enough = self.tilts is None and reached <= tolerance  # 0 is the least there is
+            if enough or not 0 < reached < MATCH * size:
                 break
             size = reached
         assert theta is not None

@@ -20,13 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Envelopes", "MultiplierSolver"]
 
-# σ begins at FIRST times the mean weight and grows by GROWTH a round; a new subproblem begins with
-# the multipliers of the last one, and a σ of BACK rounds before its end.
-FIRST = 1.0
-GROWTH = 8.0
-BACK = 2
-ROUNDS = 40
-INNER = 0.1
+# σ begins at FIRST, in units of the mean weight over the size of the margins, and grows by
+# GROWTH a round: from the large σ of the last subproblem on, Newton's method takes ten times as
+# many steps as along this path.
+FIRST = 64.0
+GROWTH = 4.0
+ROUNDS = 30
 
 
 class MultiplierSolver(ExactSolver):
@@ -58,7 +57,6 @@ class MultiplierSolver(ExactSolver):
         self.risk = risk
         self.scores = Separable(risk)
         self._multipliers = np.zeros(self.scores.signs.shape)
-        self._sigma: dict[int, float] = {}
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
@@ -94,36 +92,35 @@ class MultiplierSolver(ExactSolver):
     ) -> tuple[Array, float]:
         pieces = self.risk.base.pieces
         assert pieces is not None
-        mean = float(np.mean(weight)) or 1.0
-        sigma = max(self._sigma.get(k, 0.0) / GROWTH**BACK, FIRST) * mean
+        sides = self.scores.signs[:, k], self.scores.offsets[:, k], tilt
+        sigma = FIRST * self._unit(weight, self.scores.offsets[:, k], tilt)
         mu = self._multipliers[:, k]
+        allowed = 0.0
         for _ in range(ROUNDS):
             envelopes = Envelopes(pieces, weight, mu, sigma)
-            score = NewtonScore(
-                self.scores.ridge,
-                envelopes,
-                self.scores.signs[:, k],
-                self.scores.offsets[:, k],
-                tilt,
-            )
-            w, b = score.minimise(w, b, np.inf, INNER * tolerance)
+            score = NewtonScore(self.scores.ridge, envelopes, *sides)
+            w, b = score.minimise(w, b, np.inf, allowed / 2 or np.inf)
             u = score.margins(w, b)
             mu = envelopes.slope(u)
-            value = float(weight @ pieces(u)) + self.scores.lam / 2 * float(w @ w)
-            gap = envelopes.gap(u) + _left_over(score, w, b, mu)
-            if gap <= tolerance * (1 + abs(value + float(tilt @ u))):
-                self._multipliers[:, k], self._sigma[k] = mu, sigma / mean
+            value = float(weight @ pieces(u) + tilt @ u) + self.scores.lam / 2 * float(w @ w)
+            apart, left = envelopes.gap(u), score.imbalance(w, b, mu)
+            allowed = tolerance * (1 + abs(value))
+            if apart + left <= allowed:
+                self._multipliers[:, k] = mu
                 return w, b
-            sigma *= GROWTH
-        raise SubproblemError("failed", f"the duality gap stayed at {gap:.3g}")
+            if apart > allowed / 2:
+                sigma *= GROWTH
+        raise SubproblemError("failed", f"the duality gap stayed at {apart + left:.3g}")
 
-
-def _left_over(score: NewtonScore, w: Array, b: float, mu: Array) -> float:
-    """What the dual value lacks because the multipliers do not balance exactly."""
-    pull = score.sign * (score.tilt + mu)
-    g = score.ridge.X.T @ pull + score.ridge.lam * w
-    h = float(np.sum(pull)) if score.ridge.fit_intercept else 0.0
-    return float(g @ g) / (2 * score.ridge.lam) + abs(h) * (1 + abs(b))
+    def _unit(self, weight: Array, offset: Array, tilt: Array) -> float:
+        """The mean weight over the size of the margins, by the targets or else the kinks."""
+        middle = float(np.median(offset))
+        knots = self.risk.base.pieces.knots  # type: ignore[union-attr]
+        size = float(np.mean(np.abs(offset - middle))) or max(
+            (abs(k - middle) for k in knots), default=0.0
+        )
+        heavy = float(np.mean(weight)) or float(np.mean(np.abs(tilt)))
+        return (heavy or 1.0) / (size or 1.0)
 
 
 @dataclass(frozen=True)
@@ -146,50 +143,65 @@ class Envelopes:
     sigma: float
 
     @cached_property
-    def _knots(self) -> list[tuple[float, Array, Array]]:
-        """Each knot, and the v from which and up to which it is the nearest point."""
+    def _limits(self) -> list[tuple[float, Array, Array]]:
+        """Each knot, and the multipliers between which it is the nearest point."""
         f = self.pieces
         lines = list(zip(f.quadratic, f.linear, strict=True))
         return [
-            (
-                knot,
-                knot + (2 * lines[j][0] * knot + lines[j][1]) * self.weight / self.sigma,
-                knot + (2 * lines[j + 1][0] * knot + lines[j + 1][1]) * self.weight / self.sigma,
-            )
-            for j, knot in enumerate(f.knots)
+            (knot, (2 * a * knot + b) * self.weight, (2 * c * knot + d) * self.weight)
+            for knot, (a, b), (c, d) in zip(f.knots, lines[:-1], lines[1:], strict=True)
         ]
 
-    def nearest(self, u: Array) -> tuple[Array, Array]:
-        """z, the minimiser in the envelope, and the envelope's curvature."""
-        v = u + self.multiplier / self.sigma
-        a, b = self.pieces.quadratic[0], self.pieces.linear[0]
-        z, curvature = self._inside(v, a, b)
-        for j, (knot, low, high) in enumerate(self._knots):
-            beyond, rate = self._inside(v, self.pieces.quadratic[j + 1], self.pieces.linear[j + 1])
-            z = np.where(v <= low, z, np.where(v < high, knot, beyond))
-            curvature = np.where(v <= low, curvature, np.where(v < high, self.sigma, rate))
-        return z, curvature
+    @cached_property
+    def _is_simple(self) -> bool:
+        """Two lines that meet?"""
+        return len(self.pieces.knots) == 1 and not any(self.pieces.quadratic)
 
-    def _inside(self, v: Array, a: float, b: float) -> tuple[Array, Array]:
-        """The same where the loss is a u² + b u + c throughout."""
-        total = self.sigma + 2 * a * self.weight
-        return (self.sigma * v - b * self.weight) / total, 2 * a * self.weight * self.sigma / total
+    def slope(self, u: Array) -> Array:
+        """μ + σ(u − z), the next multipliers."""
+        if self._is_simple:
+            ((knot, low, high),) = self._limits
+            return np.clip(self.multiplier + self.sigma * (u - knot), low, high)
+        slope = self._inside(u, 0)
+        for j, (knot, low, high) in enumerate(self._limits):
+            at_knot = self.multiplier + self.sigma * (u - knot)
+            beyond = self._inside(u, j + 1)
+            slope = np.where(at_knot <= low, slope, np.where(at_knot < high, at_knot, beyond))
+        return slope
+
+    def _inside(self, u: Array, j: int) -> Array:
+        """The slope where piece j reaches everywhere."""
+        a, b = self.pieces.quadratic[j], self.pieces.linear[j]
+        d, sigma = self.weight, self.sigma
+        if a == 0:
+            return b * d
+        return (2 * a * (sigma * u + self.multiplier) + b * sigma) * d / (sigma + 2 * a * d)
+
+    def curvature(self, u: Array) -> Array:
+        """σ at a kink, the loss's own otherwise."""
+        curvature = self._own(0)
+        for j, (knot, low, high) in enumerate(self._limits):
+            at_knot = self.multiplier + self.sigma * (u - knot)
+            curvature = np.where(
+                at_knot <= low, curvature, np.where(at_knot < high, self.sigma, self._own(j + 1))
+            )
+        return curvature
+
+    def _own(self, j: int) -> Array:
+        a = self.pieces.quadratic[j]
+        return 2 * a * self.weight * self.sigma / (self.sigma + 2 * a * self.weight)
+
+    def nearest(self, u: Array) -> Array:
+        """z, the minimiser in the envelope."""
+        return u - (self.slope(u) - self.multiplier) / self.sigma
 
     def value(self, u: Array) -> float:
         """Σ env(v) − μ²/2σ."""
-        z, _ = self.nearest(u)
+        z = self.nearest(u)
         apart = u - z
         return float(
             self.weight @ self.pieces(z) + (self.multiplier + self.sigma / 2 * apart) @ apart
         )
-
-    def slope(self, u: Array) -> Array:
-        """μ + σ(u − z), the next multipliers."""
-        return self.multiplier + self.sigma * (u - self.nearest(u)[0])
-
-    def curvature(self, u: Array) -> Array:
-        """σ at a kink, the loss's own otherwise."""
-        return self.nearest(u)[1]
 
     def breaks(self, u: Array, change: Array) -> None:
         """Too many to sort."""
@@ -197,5 +209,5 @@ class Envelopes:
 
     def gap(self, u: Array) -> float:
         """Σ f(u) − f(z) − μ⁺(u − z), by which u misses the dual value of μ⁺ = slope(u)."""
-        z, _ = self.nearest(u)
+        z = self.nearest(u)
         return float(self.weight @ (self.pieces(u) - self.pieces(z)) - self.slope(u) @ (u - z))

@@ -25,6 +25,7 @@ PRECISION = 1e-15
 FLAT = 0.1
 NO_CURVATURE = 1e-14
 LONGEST = 1e30
+REFRESH = 10  # steps between which the margins are only updated
 
 
 class SmoothLosses(Protocol):
@@ -95,7 +96,7 @@ class NewtonScore:
         return self.sign * (self.ridge.X @ w + b) + self.offset
 
     def minimise(
-        self, w: Array, b: float, tolerance: float, precision: float = PRECISION
+        self, w: Array, b: float, tolerance: float, balance: float = np.inf
     ) -> tuple[Array, float]:
         """The minimiser (w, b).
 
@@ -105,8 +106,8 @@ class NewtonScore:
             Where to begin.
         tolerance : float
             Relative to 1 + |value|: to be further away at the end is a failure.
-        precision : float
-            Relative to the value without the tilts: stop when a Newton step promises no more.
+        balance : float
+            Go on, as long as rounding allows, until :meth:`imbalance` is below that.
 
         Raises
         ------
@@ -114,8 +115,10 @@ class NewtonScore:
             ``unbounded`` or ``failed``.
         """
         lowest, stalled = np.inf, 0
-        for _ in range(MAX_STEPS):
-            u = self.margins(w, b)
+        u = self.margins(w, b)
+        for count in range(MAX_STEPS):
+            if count % REFRESH == REFRESH - 1:
+                u = self.margins(w, b)
             pull = self.sign * (self.tilt + self.losses.slope(u))
             size = self.losses.value(u) + self.ridge.lam / 2 * float(w @ w)
             value = size + float(self.tilt @ u)
@@ -125,13 +128,24 @@ class NewtonScore:
             promise = -(float(g @ step) + h * shift) / 2  # decrease if the piece did not end
             stalled = 0 if value < lowest else stalled + 1
             lowest = min(lowest, value)
-            if promise <= precision * size or stalled == STALLS:
+            done = promise <= PRECISION * size and self._imbalance(g, h, b) <= balance
+            if done or stalled == STALLS:
                 break
-            t = self._length(u, self.sign * (self.ridge.X @ step + shift), w, step)
-            w, b = w + t * step, b + t * shift
+            change = self.sign * (self.ridge.X @ step + shift)
+            t = self._length(u, change, w, step)
+            w, b, u = w + t * step, b + t * shift, u + t * change
         if promise > tolerance * (1 + abs(value)):
             raise SubproblemError("failed", f"Newton's method stopped {promise:.3g} short")
         return w, b
+
+    def imbalance(self, w: Array, b: float, slope: Array) -> float:
+        """By how much less than the value the losses' slopes show the minimum to be."""
+        pull = self.sign * (self.tilt + slope)
+        h = float(np.sum(pull)) if self.ridge.fit_intercept else 0.0
+        return self._imbalance(self.ridge.X.T @ pull + self.ridge.lam * w, h, b)
+
+    def _imbalance(self, g: Array, h: float, b: float) -> float:
+        return float(g @ g) / (2 * self.ridge.lam) + abs(h) * (1 + abs(b))
 
     def _step(self, g: Array, h: float, u: Array) -> tuple[Array, float]:
         curvature = self.sign**2 * self.losses.curvature(u) / 2
@@ -153,6 +167,8 @@ class NewtonScore:
             return tilt + pull + lam * (along + t * square)
 
         breaks = self.losses.breaks(u, change)
+        if not slope(0.0) < 0:
+            return 0.0  # there is nothing but rounding left
         if abs(slope(1.0)) <= (FLAT if breaks is None else 1e-12) * abs(slope(0.0)):
             return 1.0
         if breaks is None:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from dcprog.solvers.alternating import AlternatingSolver
 from dcprog.solvers.compiled import check_solver
 from dcprog.solvers.conic import ConicSolver
+from dcprog.solvers.least_squares import LeastSquaresSolver
+from dcprog.solvers.libsvm import LibsvmSolver
 from dcprog.solvers.multipliers import MultiplierSolver
 from dcprog.solvers.newton import NewtonSolver
 from dcprog.solvers.protocol import SubproblemSolver
 from dcprog.solvers.rehline import RehlineSolver
-from dcprog.solvers.least_squares import LeastSquaresSolver
 
 if TYPE_CHECKING:
     from dcprog.risk import Risk
@@ -22,23 +23,22 @@ __all__ = ["SOLVERS", "choose", "explain_choice", "make"]
 SOLVERS: dict[str, type[SubproblemSolver]] = {
     "least_squares": LeastSquaresSolver,
     "newton": NewtonSolver,
+    "libsvm": LibsvmSolver,
     "multipliers": MultiplierSolver,
     "rehline": RehlineSolver,
     "alternating": AlternatingSolver,
     "cvxpy": ConicSolver,
 }
-ON_REQUEST = ("alternating",)
+ON_REQUEST = {
+    "libsvm": "its kernel cache has single precision, and its gap stalls; on request only",
+    "rehline": "its duality gap stalls above the tolerance on hard margins; on request only",
+    "alternating": "it minimises a coarser majorant; on request only",
+}
 
 
 def _verdict(name: str, risk: Risk) -> str | None:
     """Why a solver is not chosen by itself, None if it is."""
-    if name in ON_REQUEST:
-        return "it minimises a coarser majorant, and is taken on request only"
-    solver = SOLVERS[name]
-    reason = solver.refusal(risk)
-    if reason is None and hasattr(solver, "reluctance"):
-        reason = solver.reluctance(risk)
-    return reason
+    return SOLVERS[name].refusal(risk) or ON_REQUEST.get(name)
 
 
 def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
@@ -105,6 +105,13 @@ def explain_choice(risk: Risk) -> str:
     >>> from dcprog.risk import Risk
     >>> from dcprog.solvers.registry import explain_choice
     >>> print(explain_choice(Risk.from_loss(np.eye(3), cap(hinge(), 1.0))))
+    least_squares: not chosen: its base is hinge(), not square
+    newton: not chosen: its base is hinge(), whose slope jumps
+    libsvm: not chosen: its rows are not those of a kernel machine
+    multipliers: chosen
+    rehline: not chosen: its duality gap stalls above the tolerance on hard margins; on request only
+    alternating: not chosen: its base is hinge(), not squared_hinge
+    cvxpy: takes over where those above fail
     """
     lines, place = [], 0
     for name in SOLVERS:

@@ -21,10 +21,6 @@ __all__ = ["RehlineSolver", "relu_parts"]
 # many times is it let go.
 COLUMN = 10.0
 ROUNDS = 20
-# Chosen by itself from so many rows on, where a sweep costs less than a factorisation, and where
-# one sample cannot outweigh the ridge: coordinate descent is slow on nearly hard margins.
-MANY_ROWS = 10_000
-STIFF = 1.0
 
 
 class RehlineSolver(ExactSolver):
@@ -67,13 +63,6 @@ class RehlineSolver(ExactSolver):
         if risk.base.pieces is None:
             return f"its base is {risk.base!r}, not piecewise quadratic and linear"
         return separable_refusal(risk)
-
-    @staticmethod
-    def reluctance(risk: Risk) -> str | None:
-        """Why ReHLine is not worth it for a risk that it could take, None if it is."""
-        if risk.rows.shape[0] < MANY_ROWS:
-            return f"fewer than {MANY_ROWS} rows: an interior point is as fast and more accurate"
-        return None
 
     def minimise(
         self,
@@ -140,7 +129,9 @@ class RehlineSolver(ExactSolver):
             verbose=0,
         )
         if not result.dual_gap <= allowed:
-            raise SubproblemError("failed", f"ReHLine's duality gap stayed at {result.dual_gap:.3g}")
+            raise SubproblemError(
+                "failed", f"ReHLine's duality gap stayed at {result.dual_gap:.3g}"
+            )
         self._duals[k] = (result.Lambda.copy(), result.Gamma.copy())
         return np.array(result.beta)
 

@@ -26,7 +26,8 @@ class Ridge:
         (2 X_cᵀ C X_c + λI) δ = h x̄ − g,     β = −h / (2 Σc) − x̄·δ,
 
     a d × d system; where fewer c_i than that are not zero, its dual is solved instead. When d > n
-    that takes the Gram matrix XXᵀ, which is formed once. If all c_i are zero there is nothing to hold β: δ = −g/λ and β = 0.
+    that takes the Gram matrix XXᵀ, which is formed once. If all c_i are zero there is nothing to
+    hold β: δ = −g/λ and β = 0.
 
     Parameters
     ----------

@@ -34,7 +34,9 @@ def _parts(risk: Risk) -> tuple[Any, Array, bool, bool] | None:
 def separable_refusal(risk: Risk) -> str | None:
     """Why a risk does not fall apart into Σ_k [losses of score k + (λ/2)‖w_k‖²], if so."""
     if _parts(risk) is None:
-        return "its rows are not margins or residuals, or only a part of the coefficients is penalised"
+        return (
+            "its rows are not margins or residuals, or only a part of the coefficients is penalised"
+        )
     if risk.aggregate == "max":
         return "its groups take the maximum"
     form = risk.penalty.as_l1_l2(1)
@@ -102,7 +104,7 @@ class Separable:
         return np.concatenate([coef.ravel(), tail])
 
     def spread(self, weights: Array, tilts: Array | None) -> tuple[Array, Array]:
-        """d and the tilts of each score, (n, c)."""
+        """D and the tilts of each score, (n, c)."""
         shape = self.signs.shape
         tilt = np.zeros(shape) if tilts is None else tilts.reshape(shape)
         return self.risk.row_weights(weights).reshape(shape), tilt
@@ -110,4 +112,7 @@ class Separable:
 
 def _with_ones(X: Any) -> Any:
     ones = np.ones((X.shape[0], 1))
-    return sp.csr_array(sp.hstack([X, ones])) if sp.issparse(X) else np.hstack([X, ones])
+    if not sp.issparse(X):
+        return np.hstack([X, ones])
+    parts: Any = [X, sp.csr_array(ones)]
+    return sp.csr_array(sp.hstack(parts))

@@ -1,0 +1,91 @@
+"""A declared risk, and what its solution says of the samples and intercepts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcprog.estimators.kernels import Kernel
+from dcprog.estimators.samples import Samples
+from dcprog.losses import Loss
+from dcprog.risk import Risk
+from dcprog.rows_kernel import KernelMargins
+from dcprog.tree import Array
+
+__all__ = ["Declaration", "nearest", "outlier_weights"]
+
+FLAT = 1e-13
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A risk and what leads from its θ to fitted attributes.
+
+    Attributes
+    ----------
+    loss : Loss
+    risk : Risk
+    kernel : Kernel or None
+    span : KernelMargins or None
+        From θ to the kernel's coefficients.
+    samples : Samples
+        What the risk is made of.
+    """
+
+    loss: Loss
+    risk: Risk
+    kernel: Kernel | None
+    span: KernelMargins | None
+    samples: Samples
+
+    def point(self, theta: Array) -> tuple[str, Array, Array]:
+        """Name, coefficients (c, d) or those of the kernel (c, n), and intercepts (c,) at θ."""
+        coef, intercept = self.risk.rows.unpack(theta)
+        if self.span is None:
+            return "coef_", coef, intercept
+        dual = np.zeros((len(coef), len(self.samples.place)))
+        dual[:, self.samples.first] = self.span.dual_coef(theta)
+        return "dual_coef_", dual, intercept
+
+    def theta(self, coef: Array, intercept: Array) -> Array | None:
+        """The θ of what :meth:`point` returns, None if the shapes are those of other data."""
+        rows = self.risk.rows
+        size = rows.X.shape[1] if self.span is None else len(self.samples.place)
+        if coef.shape != (rows.n_scores, size):
+            return None
+        if self.span is not None:
+            coef = self.span.coordinates(coef[:, self.samples.first])
+        return rows.pack(coef, intercept)
+
+
+def outlier_weights(declared: Declaration, theta: Array) -> Array:
+    """Slope of the loss over that of its base, sample by sample; the least over a sample's rows."""
+    risk = declared.risk
+    u = risk.margins(theta)
+    weight, tilt = declared.loss.surrogate(u)
+    slope = risk.base.slope(u)
+    moves = slope != 0
+    weight = weight + np.where(moves, tilt / np.where(moves, slope, 1.0), 0.0)
+    least = np.full(len(declared.samples.first), np.inf)
+    np.minimum.at(least, risk.rows.groups, weight)
+    return declared.samples.spread(least)
+
+
+def nearest(risk: Risk, x: Array, start: Array) -> Array:
+    """Of the free intercepts that are as good as those of θ = x, about the nearest to the start's.
+
+    Where all samples that would hold an intercept are given up, an interior point solver carries
+    it off to millions.
+    """
+    base = np.where(risk.penalized, x, start)
+    far = x - base
+    value = risk(x)
+    limit = value + FLAT * (1 + abs(value))
+    if not np.any(far) or risk(base + far / 2) > limit:
+        return x
+    if risk(base) <= limit:
+        return base
+    while np.any(far) and risk(base + far / 2) <= limit:
+        far = far / 2
+    return base + far

@@ -1,0 +1,188 @@
+"""A regressor over any residual loss and any penalty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.utils.validation import validate_data
+
+from dcprog.estimators.base import RobustEstimator
+from dcprog.estimators.declaration import Declaration
+from dcprog.losses import Loss, absolute, cap
+from dcprog.rows import Scores, residual_rows
+from dcprog.tree import Array
+
+__all__ = ["RobustRegressor"]
+
+
+class RobustRegressor(RegressorMixin, RobustEstimator):
+    r"""Regressor by the residual loss ℓ and the penalty of one's choice: the minimiser of
+
+    .. math::
+        \sum_i s_i\, \ell(u_i) + \text{penalty}(w), \qquad u_i = y_i - (w^\top x_i + b),
+
+    a sum, with the weight s_i of a sample (1 by default). The intercept b is free. Robust is what a
+    concave function of a convex loss, as ``cap(absolute(), 1.0)``, makes of it: a sample of large
+    loss weighs less, or nothing. The losses' parameters are in the units of y.
+
+    Parameters
+    ----------
+    loss : Loss, optional
+        ℓ, a function of the residual; ``cap(absolute(), 1.0)`` by default.
+    penalty : Penalty, optional
+        ``l2(1.0)``, that is ½‖w‖², by default.
+    kernel : {"linear", "poly", "rbf", "precomputed"} or callable, optional
+        f(x) = Σ_j a_j k(x, x_j) + b with the penalty λ/2·aᵀKa in the place of λ/2·‖w‖²; the penalty
+        must be an ``l2``. A callable maps two sets of samples to their matrix. By default f is
+        linear, which ``"linear"`` is too, at the cost of n × n numbers in the place of n × d.
+    gamma : {"scale", "auto"} or float, default "scale"
+        γ > 0 of ``"rbf"``, exp(−γ‖x − z‖²), and ``"poly"``, (γ⟨x, z⟩ + coef0)^degree: 1/(d·variance
+        of X), 1/d, or a number.
+    degree : int, default 3
+        Of ``"poly"``.
+    coef0 : float, default 0.0
+        Of ``"poly"``, not negative.
+    fit_intercept : bool, default True
+        Whether there is b.
+    penalize_intercept : bool, default False
+        Whether the penalty sees b too, as a coefficient.
+    solver : str, default "auto"
+        For the convex subproblems: the fastest that takes them, one of
+        :mod:`dcprog.solvers.registry`, or a cvxpy solver by name. ``result_.solver`` says which.
+    tol : float, default 1e-6
+        Stop when the criticality gap and the decrease are at most tol·(1 + objective).
+    max_iter : int, default 100
+        Tightenings of the majorant from each start.
+    n_starts : int, default 1
+        Starts: the convex problem with the base loss, then random halves and random points.
+    random_state : int, RandomState or None, default None
+        Seed of the starts after the first; None is a fixed seed.
+    acceleration : {"linesearch", "squarem"}, optional
+        As in :func:`dcprog.solve`.
+    warm_start : bool, default False
+        Start from the former solution where its shape fits. From large penalties to small ones
+        that can be a trap: where w is almost 0, the loss may have given up all that would move it.
+    verbose : bool, default False
+        Log a line a step.
+
+    Attributes
+    ----------
+    coef_ : array of shape (d,)
+        None for kernels other than the linear one.
+    intercept_ : float
+    dual_coef_ : array of shape (n,)
+        a, with a kernel.
+    kernel_ : Kernel
+        k(·, x_j), with a kernel.
+    outlier_weight_ : array of shape (n,)
+        Weight of each training sample's base loss in the majorant at the solution: 1 for a sample
+        that counts as in the convex problem, 0 for one that the loss gave up, or whose weight is
+        0. It is the slope of ℓ over that of its base.
+    objective_ : float
+        The objective at the solution, with the training weights.
+    n_iter_ : int
+        Steps taken, at least 1.
+    n_features_in_ : int
+    result_ : Result
+        The run, with history and certificate; ``result_.x`` is θ of `spec_`.
+    spec_ : Risk
+        The minimised function. Equal samples are merged in it, and weighted ones reordered.
+
+    Warns
+    -----
+    ConvergenceWarning
+        `max_iter` was not enough, or no subproblem solver got further.
+
+    See Also
+    --------
+    RobustClassifier : The same for margins.
+
+    Notes
+    -----
+    scikit-learn's callbacks (``set_callbacks``) see every step, and one that asks to stop ends the
+    run. Where the objective leaves the intercepts undetermined, as when all samples that would
+    hold them are given up, about those nearest to the start's are taken.
+
+    References
+    ----------
+    Huber (1964), Robust estimation of a location parameter, Ann. Math. Stat. 35. Wang (2024),
+    Unified robust estimation, Aust. N. Z. J. Stat. 66.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.estimators import RobustRegressor
+    >>> from dcprog.losses import cap, square
+    >>> from dcprog.penalties import l2
+    >>> X = np.arange(6.0)[:, None]
+    >>> y = np.array([1.0, 3.0, 5.0, 7.0, 9.0, 30.0])  # 1 + 2x, and an outlier
+    >>> model = RobustRegressor(cap(square(), 4.0), l2(0.0)).fit(X, y)
+    >>> np.round(model.predict([[10.0]]), 4)
+    array([21.])
+    >>> model.outlier_weight_
+    array([1., 1., 1., 1., 1., 0.])
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> RobustRegressor:
+        """Minimise the objective.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The kernel matrix, (n, n), with ``kernel="precomputed"``.
+        y : array of shape (n,)
+            Targets.
+        sample_weight : array of shape (n,), optional
+            s_i ≥ 0, not all 0. A sample of weight 0 is left out, a whole number repeats it.
+
+        Returns
+        -------
+        RobustRegressor
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            Parameters out of their range, data that are not finite, a solver that cannot take the
+            problem.
+        SubproblemError
+            No start could be computed.
+        """
+        X, y = validate_data(self, X, y, **self._checks())
+        declared = self._declared(X, y, self._sample_weight(sample_weight, X))
+        self._minimise(declared, self._start(declared), X, y, sample_weight)
+        return self
+
+    def predict(self, X: npt.ArrayLike) -> Array:
+        """f(x) = w·x + b, or that of the kernel.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        return self._scores(self._check_fitted(X)).ravel()
+
+    def _checks(self) -> dict[str, Any]:
+        return super()._checks() | {"y_numeric": True}
+
+    def _declared(self, X: Any, y: Any, weights: Array | None) -> Declaration:
+        return self._declare(X, y, weights, residual_rows)
+
+    def _default_loss(self) -> Loss:
+        return cap(absolute(), 1.0)
+
+    def _rows(self, X: Any, y: Any, fit_intercept: bool) -> Scores:
+        return residual_rows(X, y, fit_intercept)
+
+    def _shaped(self, coef: Array, intercept: Array) -> tuple[Array, float]:
+        return np.ravel(coef), float(intercept[0])

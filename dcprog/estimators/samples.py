@@ -1,0 +1,115 @@
+"""Which samples a fit is made of: those of positive weight, repeated ones once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from dcprog.tree import Array
+
+__all__ = ["Samples", "distinct"]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Places of samples among all n.
+
+    Attributes
+    ----------
+    first : int array of shape (m,)
+        The samples taken.
+    place : int array of shape (n,)
+        Where among those each sample is, −1 for one of weight 0.
+    weights : array of shape (m,) or None
+        Weights of those taken, repetitions added up; None if those are all samples as they come.
+    """
+
+    first: npt.NDArray[np.intp]
+    place: npt.NDArray[np.intp]
+    weights: Array | None
+
+    @property
+    def part(self) -> Any:
+        """What selects those taken from an array of all samples."""
+        return slice(None) if self.weights is None else self.first
+
+    def spread(self, values: Array) -> Array:
+        """Values of those taken, of shape (m,), as values of all samples, 0 at weight 0."""
+        return np.where(self.place >= 0, values[np.maximum(self.place, 0)], 0.0)
+
+
+def distinct(X: Any, y: Any, weights: Array | None, merge: bool = True) -> Samples:
+    """The samples of positive weight; equal ones (x, y) are one whose weight is their sum.
+
+    Repeating a sample is then the same as giving it a whole number as weight, to the last digit
+    and whatever the solver, and duplicates cost nothing.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    y : array of shape (n,)
+    weights : array of shape (n,), optional
+    merge : bool, default True
+        Whether equal samples are merged.
+
+    Returns
+    -------
+    Samples
+        In the order of the data, or where there are weights in an order that depends on the set
+        of samples alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.estimators.samples import distinct
+    >>> samples = distinct(np.array([[1.0], [2.0], [1.0], [3.0]]), np.zeros(4), None)
+    >>> samples.first, samples.place, samples.weights
+    (array([0, 1, 3]), array([0, 1, 0, 2]), array([2., 1., 1.]))
+    """
+    n = X.shape[0]
+    if weights is not None and np.all(weights == 1):
+        weights = None
+    kept = np.arange(n) if weights is None else np.flatnonzero(weights)
+    Z, labels = (X, y) if len(kept) == n else (X[kept], y[kept])
+    key = _fingerprint(Z)
+    leader = _leaders(key, Z, labels) if merge else np.arange(len(kept))
+    leads = np.flatnonzero(leader == np.arange(len(kept)))
+    if weights is None and len(leads) == n:
+        return Samples(kept, kept, None)
+    order = leads[np.lexsort((np.unique(labels[leads], return_inverse=True)[1], key[leads]))]
+    rank = np.full(len(kept), -1)
+    rank[order] = np.arange(len(order))
+    place = np.full(n, -1)
+    place[kept] = rank[leader]
+    share = np.ones(n) if weights is None else weights[kept]
+    total = np.bincount(place[kept], share).astype(float)
+    return Samples(kept[order], place, total)
+
+
+def _leaders(key: Array, X: Any, y: Any) -> npt.NDArray[np.intp]:
+    """For every sample the first one that is equal to it."""
+    leader = np.arange(len(key))
+    _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
+    groups: dict[Any, list[int]] = {}
+    for i in np.flatnonzero(counts[inverse] > 1).tolist():
+        leaders = groups.setdefault((inverse[i], y[i]), [])
+        leader[i] = next((j for j in leaders if _equal(X, i, j)), i)
+        if leader[i] == i:
+            leaders.append(i)
+    return leader
+
+
+def _fingerprint(X: Any) -> Array:
+    """A number a sample, the same for equal ones: each row is summed by itself."""
+    mix = np.random.default_rng(0).standard_normal(X.shape[1])
+    return X @ mix if sp.issparse(X) else np.sum(X * mix, axis=1)
+
+
+def _equal(X: Any, i: int, j: int) -> bool:
+    if not isinstance(X, np.ndarray):
+        return (X[[i]] != X[[j]]).nnz == 0
+    return bool(np.array_equal(X[i], X[j]))

@@ -1,0 +1,120 @@
+"""Which solver is chosen for which risk, and what is said about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import aslinearoperator
+
+import dcprog as dc
+from dcprog.losses import (
+    cap,
+    hinge,
+    huber,
+    log,
+    logistic,
+    pade_hinge,
+    pinball,
+    power,
+    square,
+    squared_hinge,
+    truncate,
+)
+from dcprog.penalties import elastic_net, l1, l2, scad
+from dcprog.risk import Risk
+from dcprog.rows import binary_margins, class_margins, residual_rows
+from dcprog.rows_angle import angle_margins
+from dcprog.rows_kernel import kernel_margins
+from dcprog.solvers.protocol import Solution
+from dcprog.solvers.registry import SOLVERS, choose, explain_choice, make
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((12, 3))
+Y = np.arange(12) % 2
+BINARY = binary_margins(X, Y)
+TARGETS = residual_rows(X, X[:, 0])
+KERNEL = kernel_margins(X @ X.T, Y)
+
+CHOICES: list[tuple[Risk, str]] = [
+    (Risk.from_loss(TARGETS, cap(square(), 1.0)), "least_squares"),
+    (Risk.from_loss(TARGETS, log(huber(1.0), 2.0)), "newton"),
+    (Risk.from_loss(TARGETS, pinball(0.3)), "multipliers"),
+    (Risk.from_loss(TARGETS, square(), l1(1.0)), "cvxpy"),
+    (Risk.from_loss(TARGETS, square(), l2(0.0)), "cvxpy"),
+    (Risk.from_loss(TARGETS, square(), scad(1.0, 3.7)), "cvxpy"),
+    (Risk.from_loss(TARGETS, square(), l2(1.0) + l2(2.0)), "least_squares"),
+    (Risk.from_loss(TARGETS, square(), elastic_net(0.0, 1.0)), "least_squares"),
+    (Risk.from_loss(BINARY, logistic()), "newton"),
+    (Risk.from_loss(BINARY, pade_hinge(3.0)), "newton"),
+    (Risk.from_loss(BINARY, cap(squared_hinge(), 1.0)), "newton"),
+    (Risk.from_loss(BINARY, power(hinge(), 0.5)), "multipliers"),
+    (Risk.from_loss(BINARY, truncate(hinge(), 0.0)), "multipliers"),
+    (Risk.from_loss(BINARY, hinge(), penalized=np.ones(4)), "multipliers"),
+    (Risk.from_loss(BINARY, hinge(), penalized=[1, 0, 1, 0]), "cvxpy"),
+    (Risk.from_loss(KERNEL, hinge()), "multipliers"),
+    (Risk.from_loss(X, hinge()), "multipliers"),
+    (Risk.from_loss(angle_margins(X, Y), hinge()), "cvxpy"),
+    (Risk(class_margins(X, Y), hinge(), aggregate="sum"), "multipliers"),
+    (Risk(class_margins(X, Y), hinge(), aggregate="max"), "cvxpy"),
+]
+
+
+@pytest.mark.parametrize(("risk", "expected"), CHOICES, ids=[repr(risk) for risk, _ in CHOICES])
+def test_choice_and_what_is_said_of_it(risk: Risk, expected: str) -> None:
+    names = choose(risk)
+    assert names[0] == expected
+    said = dict(line.split(": ", 1) for line in explain_choice(risk).splitlines())
+    assert list(said) == list(SOLVERS)
+    assert said[expected] == "chosen"
+    for name in set(SOLVERS) - set(names):
+        assert said[name].startswith("not chosen: ")
+    result = dc.solve(risk)
+    assert result.solver == expected
+    assert isinstance(make(expected, risk).minimise(*_plain(risk)), Solution)
+
+
+def _plain(risk: Risk) -> tuple[Any, ...]:
+    p = int(risk.penalized.sum())
+    weights = risk.penalty.weights(np.ones(p))
+    assert weights.shape == (p,)
+    return np.ones(risk.n_groups), None, np.zeros(risk.rows.shape[1]), 1e-6
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "clarabel", "cvxpy", "multipliers", "rehline"])
+def test_a_solver_asked_for_is_the_only_one(solver: str) -> None:
+    risk = Risk.from_loss(BINARY, hinge(), l2(5.0))
+    assert [name.lower() for name in choose(risk, solver)] == [solver.lower()]
+
+
+@pytest.mark.parametrize(
+    ("risk", "solver", "reason"),
+    [
+        (Risk.from_loss(BINARY, hinge()), "newton", "slope jumps"),
+        (Risk.from_loss(BINARY, hinge()), "least_squares", "not square"),
+        (Risk.from_loss(BINARY, logistic()), "multipliers", "not piecewise"),
+        (Risk.from_loss(BINARY, logistic()), "rehline", "not piecewise"),
+        (Risk.from_loss(BINARY, hinge(), l1(1.0)), "multipliers", "penalty"),
+        (Risk.from_loss(BINARY, hinge()), "libsvm", "kernel machine"),
+        (Risk.from_loss(KERNEL, hinge(0.5)), "libsvm", "base"),
+        (Risk.from_loss(KERNEL, truncate(hinge(), 0.0)), "libsvm", "tilts"),
+        (Risk.from_loss(KERNEL, hinge(), penalized=np.ones(4)), "libsvm", "free intercept"),
+        (Risk.from_loss(BINARY, pade_hinge(3.0)), "cvxpy", "no cvxpy expression"),
+        (Risk.from_loss(aslinearoperator(X), hinge()), "cvxpy", "pass an array"),
+        (Risk.from_loss(BINARY, hinge()), "alternating", "not squared_hinge"),
+    ],
+)
+def test_refusals_name_the_reason(risk: Risk, solver: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=f"cannot take this risk: .*{reason}"):
+        dc.solve(risk, solver=solver)
+
+
+def test_where_no_solver_is_left_all_reasons_are_given() -> None:
+    with pytest.raises(ValueError, match=r"no solver takes this risk:\n(.|\n)*cvxpy: not chosen"):
+        dc.solve(Risk.from_loss(BINARY, pade_hinge(3.0), l1(1.0)))
+
+
+def test_unknown_solver_names_the_choices() -> None:
+    with pytest.raises(ValueError, match="'multipliers'"):
+        choose(Risk.from_loss(BINARY, hinge()), "simplex")
