@@ -48,8 +48,11 @@ from dcprog.penalties import (
 )
 from dcprog.result import History, Result
 from dcprog.risk import Risk
-from dcprog.rows import binary_margins, class_margins
+from dcprog.rows import binary_margins, class_margins, residual_rows
+from dcprog.rows_angle import angle_differences, angle_margins, simplex_vertices
+from dcprog.rows_kernel import kernel_margins, kernel_residuals
 from dcprog.solve import solve
+from dcprog.solvers.registry import explain_choice
 from dcprog.transforms import (
     Transform,
     andrews_by,
@@ -87,6 +90,8 @@ __all__ = [
     "absolute",
     "andrews",
     "andrews_by",
+    "angle_differences",
+    "angle_margins",
     "binary_margins",
     "cap",
     "cap_at",
@@ -102,12 +107,15 @@ __all__ = [
     "erf",
     "erf_by",
     "explain",
+    "explain_choice",
     "group_lasso",
     "hinge",
     "huber",
     "huberize",
     "huberize_by",
     "is_majorizable",
+    "kernel_margins",
+    "kernel_residuals",
     "l1",
     "l2",
     "log",
@@ -127,8 +135,10 @@ __all__ = [
     "rational_by",
     "rescale",
     "rescale_by",
+    "residual_rows",
     "scad",
     "sigmoid_hinge",
+    "simplex_vertices",
     "solve",
     "square",
     "squared_hinge",

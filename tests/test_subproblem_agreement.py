@@ -229,3 +229,15 @@ def test_kernel_machine_is_the_one_of_its_dual() -> None:
     primal = np.sum(np.maximum(0, 1 - y * (K @ a + b))) + 0.25 * a @ K @ a
     assert result.value == pytest.approx(primal, rel=1e-9)
     assert result.solver == "multipliers"
+
+
+def test_general_path_where_nothing_is_left_to_lose() -> None:
+    risk = Risk(binary_margins(np.eye(4), [0, 0, 1, 1]), hinge(), aggregate="max")
+    solver = ConicSolver(risk)
+    start = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    none = solver.minimise(np.zeros(4), None, start, 1e-8)
+    np.testing.assert_array_equal(none.coefficients, [0, 0, 0, 0, 5])
+    one_class = solver.minimise(np.array([0.0, 0, 1, 1]), None, start, 1e-8)
+    assert 0 <= one_class.value <= 1e-8
+    again = solver.minimise(np.array([0.0, 0, 1, 1]), None, one_class.coefficients, 1e-8)
+    assert 0 <= again.value <= 1e-8

@@ -88,10 +88,12 @@ class ConicSolver(ExactSolver):
     ) -> Solution:
         """The lowest point the solvers found."""
         problem = _Scaled(self, weights, tilts, shrinkage)
+        centre = problem.value(start)
         if tilts is None and not np.any(weights):
             theta = np.where(self.risk.penalized, 0.0, start)
             return Solution(theta, None, problem.value(theta))
-        centre = problem.value(start)
+        if tilts is None and centre <= tolerance:  # losses and penalties are never negative
+            return Solution(start.copy(), None, centre)
         found: list[Solution] = []
         failures: list[SubproblemError] = []
         for solver in self.portfolio.order:

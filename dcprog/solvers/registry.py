@@ -30,7 +30,7 @@ SOLVERS: dict[str, type[SubproblemSolver]] = {
     "cvxpy": ConicSolver,
 }
 ON_REQUEST = {
-    "libsvm": "its kernel cache has single precision, and its gap stalls; on request only",
+    "libsvm": "its gap stalls above the tolerance in half of the cases; on request only",
     "rehline": "its duality gap stalls above the tolerance on hard margins; on request only",
     "alternating": "it minimises a coarser majorant; on request only",
 }
