@@ -3,7 +3,7 @@
 from dcprog.certificate import Certificate, Claim
 from dcprog.checks import check_loss, check_penalty
 from dcprog.engine import Progress
-from dcprog.errors import NotMajorizable, SubproblemError
+from dcprog.errors import FisherConsistencyWarning, NotMajorizable, SubproblemError
 from dcprog.estimators import RobustClassifier, RobustRegressor
 from dcprog.losses import (
     ConvexLoss,
@@ -50,7 +50,12 @@ from dcprog.result import History, Result
 from dcprog.risk import Risk
 from dcprog.rows import binary_margins, class_margins, residual_rows
 from dcprog.rows_angle import angle_differences, angle_margins, simplex_vertices
-from dcprog.rows_kernel import kernel_margins, kernel_residuals
+from dcprog.rows_kernel import (
+    kernel_angle_differences,
+    kernel_angle_margins,
+    kernel_margins,
+    kernel_residuals,
+)
 from dcprog.solve import solve
 from dcprog.solvers.registry import explain_choice
 from dcprog.transforms import (
@@ -75,6 +80,7 @@ __all__ = [
     "Certificate",
     "Claim",
     "ConvexLoss",
+    "FisherConsistencyWarning",
     "History",
     "Loss",
     "Majorant",
@@ -114,6 +120,8 @@ __all__ = [
     "huberize",
     "huberize_by",
     "is_majorizable",
+    "kernel_angle_differences",
+    "kernel_angle_margins",
     "kernel_margins",
     "kernel_residuals",
     "l1",

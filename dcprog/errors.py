@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["NotMajorizable", "SubproblemError"]
+__all__ = ["FisherConsistencyWarning", "NotMajorizable", "SubproblemError"]
 
 
 class NotMajorizable(ValueError):
@@ -46,3 +46,12 @@ class SubproblemError(RuntimeError):
 
     def __str__(self) -> str:
         return f"{self.status}: {self.message}"
+
+
+class FisherConsistencyWarning(UserWarning):
+    """A loss's parameters lie where its minimiser need not find the most probable class.
+
+    More data do not help there: even the minimiser of the expected loss over all functions can
+    prefer a less probable class. Silenced like every category,
+    ``warnings.simplefilter("ignore", FisherConsistencyWarning)``.
+    """

@@ -15,6 +15,8 @@ from dcprog.tree import Array
 
 __all__ = ["RiskValues"]
 
+TIE = 1e-9
+
 
 class RiskValues:
     """Values of R(θ) and of its parts; :class:`~dcprog.risk.Risk` sets the attributes."""
@@ -74,7 +76,10 @@ class RiskValues:
         return self._scaled(weights[self.groups])
 
     def tilts(self, theta: Array) -> Array | None:
-        """Slopes of −Σ_g s_g agg v_r·sub(u_r) in the margins; None if nothing is subtracted."""
+        """Slopes of −Σ_g s_g agg v_r·sub(u_r) in the margins; None if nothing is subtracted.
+
+        Of rows that tie for a maximum the first one is taken.
+        """
         if self.subtracted is None:
             return None
         u = self.margins(theta)
@@ -85,7 +90,10 @@ class RiskValues:
         if self.aggregate != "max":
             return slopes
         values = self._scaled(self.subtracted(u))[self.members]
-        first = self.members[np.arange(self.n_groups), np.argmax(values, axis=1)]
+        largest = values.max(axis=1, keepdims=True)
+        # a vertex solution ties rows exactly, rounding must not choose between them
+        place = np.argmax(values >= largest - TIE * (1 + np.abs(largest)), axis=1)
+        first = self.members[np.arange(self.n_groups), place]
         tilts = np.zeros(u.size)
         tilts[first] = slopes[first]
         return tilts

@@ -2,17 +2,67 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack, solve_triangular
 
-from dcprog.rows import Margins, binary_margins, residual_rows
+from dcprog.rows import Margins, Scores, binary_margins, residual_rows
+from dcprog.rows_angle import Coded, angle_differences, angle_margins
 from dcprog.tree import Array
 
-__all__ = ["KernelMargins", "kernel_margins", "kernel_residuals"]
+__all__ = [
+    "KernelCoded",
+    "KernelMargins",
+    "KernelRows",
+    "kernel_angle_differences",
+    "kernel_angle_margins",
+    "kernel_margins",
+    "kernel_residuals",
+]
 
 
-class KernelMargins(Margins):
+class KernelRows(Scores):
+    """Rows whose samples X are the factor L of a kernel matrix K = LLᵀ; a mixin for row builders.
+
+    Attributes
+    ----------
+    kernel : array of shape (n, n)
+        K.
+    """
+
+    kernel: Array
+    _pivots: npt.NDArray[np.intp]
+
+    def _factored(self, K: Array) -> Array:
+        """L, of shape (n, r)."""
+        self.kernel = _checked(K)
+        factor, self._pivots = _cholesky(self.kernel)
+        return factor
+
+    def dual_coef(self, theta: Array) -> Array:
+        """The a of θ, zero but for at most r samples, so that f_q = Σ_j a_qj k(·, x_j) + b_q.
+
+        Parameters
+        ----------
+        theta : array of shape (p,)
+
+        Returns
+        -------
+        array of shape (c, n)
+        """
+        coef, _ = self.unpack(theta)
+        a = np.zeros((len(coef), len(self.kernel)))
+        a[:, self._pivots] = solve_triangular(self.X[self._pivots], coef.T, lower=True, trans="T").T
+        return a
+
+    def coordinates(self, a: Array) -> Array:
+        """The w = Lᵀa of coefficients a, of shape (c, n)."""
+        return a @ self.X
+
+
+class KernelMargins(KernelRows, Margins):
     r"""Signed margins or residuals of f = Σ_j a_j k(·, x_j) + b.
 
     A kernel machine penalises aᵀKa. With a pivoted Cholesky factor K = LLᵀ of rank r and
@@ -41,29 +91,42 @@ class KernelMargins(Margins):
     def __init__(
         self, K: Array, signs: Array, fit_intercept: bool = True, offset: Array | None = None
     ) -> None:
-        self.kernel = _checked(K)
-        factor, self._pivots = _cholesky(self.kernel)
-        super().__init__(factor, signs, fit_intercept, offset)
+        super().__init__(self._factored(K), signs, fit_intercept, offset)
 
-    def dual_coef(self, theta: Array) -> Array:
-        """The a of θ, zero but for at most r samples, so that f = Σ_j a_j k(·, x_j) + b.
 
-        Parameters
-        ----------
-        theta : array of shape (p,)
+class KernelCoded(KernelRows, Coded):
+    r"""Coded rows of a separable kernel: each of the c scores is f_q = Σ_j a_qj k(·, x_j) + b_q.
 
-        Returns
-        -------
-        array of shape (c, n)
-        """
-        coef, _ = self.unpack(theta)
-        a = np.zeros((len(coef), len(self.kernel)))
-        a[:, self._pivots] = solve_triangular(self.X[self._pivots], coef.T, lower=True, trans="T").T
-        return a
+    The penalty Σ_q a_qᵀKa_q is ‖w‖² in the coordinates w_q = Lᵀa_q of a factor K = LLᵀ, so that
+    ``l2`` is the penalty of the kernel machine; see :class:`KernelMargins`.
 
-    def coordinates(self, a: Array) -> Array:
-        """The w = Lᵀa of coefficients a, of shape (c, n)."""
-        return a @ self.X
+    Parameters
+    ----------
+    K : array of shape (n, n)
+        Symmetric and positive semidefinite.
+    y, codes, fit_intercept
+        As for :class:`~dcprog.rows_angle.Coded`.
+
+    Attributes
+    ----------
+    kernel : array of shape (n, n)
+        K.
+
+    Raises
+    ------
+    ValueError
+        K is not square, finite, symmetric and positive semidefinite.
+    """
+
+    def __init__(self, K: Array, y: Any, codes: Array, fit_intercept: bool = True) -> None:
+        super().__init__(self._factored(K), y, codes, fit_intercept)
+
+    @classmethod
+    def of(cls, K: Array, plain: Coded) -> KernelCoded:
+        """The kernel's rows in the code of rows that took K for samples."""
+        rows = cls(K, plain.y, plain.codes, plain.fit_intercept)
+        rows.own = plain.own
+        return rows
 
 
 def kernel_margins(
@@ -100,6 +163,69 @@ def kernel_margins(
     """
     plain = binary_margins(np.asarray(K, dtype=float), y, fit_intercept, classes)
     return KernelMargins(plain.X, plain.signs, fit_intercept)
+
+
+def kernel_angle_margins(
+    K: npt.ArrayLike,
+    y: npt.ArrayLike,
+    fit_intercept: bool = True,
+    classes: npt.ArrayLike | None = None,
+) -> KernelCoded:
+    """Margins of all k classes of a kernel machine with k − 1 scores.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+        k(x_i, x_j).
+    y, fit_intercept, classes
+        As for :func:`~dcprog.rows_angle.angle_margins`.
+
+    Returns
+    -------
+    KernelCoded
+        The penalty ``l2(lam)`` is (λ/2) Σ_q a_qᵀKa_q.
+
+    Raises
+    ------
+    ValueError
+        K is no kernel matrix, or there are fewer than two classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.rows_kernel import kernel_angle_margins
+    >>> rows = kernel_angle_margins(np.eye(3), [0, 1, 2], fit_intercept=False)
+    >>> rows.shape
+    (9, 6)
+    """
+    K = np.asarray(K, dtype=float)
+    return KernelCoded.of(K, angle_margins(K, y, fit_intercept, classes))
+
+
+def kernel_angle_differences(
+    K: npt.ArrayLike,
+    y: npt.ArrayLike,
+    fit_intercept: bool = True,
+    classes: npt.ArrayLike | None = None,
+) -> KernelCoded:
+    """Differences of a kernel machine's score to those of the k − 1 other classes.
+
+    Parameters
+    ----------
+    K, y, fit_intercept, classes
+        As for :func:`kernel_angle_margins`.
+
+    Returns
+    -------
+    KernelCoded
+
+    Raises
+    ------
+    ValueError
+        K is no kernel matrix, or there are fewer than two classes.
+    """
+    K = np.asarray(K, dtype=float)
+    return KernelCoded.of(K, angle_differences(K, y, fit_intercept, classes))
 
 
 def kernel_residuals(

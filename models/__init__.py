@@ -1,5 +1,7 @@
 """One file a paper: a spec, its estimator, and the equations it came from."""
 
+from dcprog.models.angle_consistency import fisher_gamma, is_fisher_consistent
+from dcprog.models.angle_svm import AngleSVC
 from dcprog.models.capped_svm import CappedSVC
 
-__all__ = ["CappedSVC"]
+__all__ = ["AngleSVC", "CappedSVC", "fisher_gamma", "is_fisher_consistent"]

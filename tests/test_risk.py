@@ -27,7 +27,12 @@ from dcprog.penalties import elastic_net, group_lasso, l2
 from dcprog.risk import Risk
 from dcprog.rows import binary_margins, class_margins, residual_rows
 from dcprog.rows_angle import angle_differences, angle_margins, simplex_vertices
-from dcprog.rows_kernel import kernel_margins, kernel_residuals
+from dcprog.rows_kernel import (
+    kernel_angle_differences,
+    kernel_angle_margins,
+    kernel_margins,
+    kernel_residuals,
+)
 from dcprog.transforms import Transform, cap_at, cap_largest, identity, power_of
 
 LOSSES: list[ConvexLoss] = [hinge(), hinge(at=-0.5), squared_hinge(), squared_hinge(at=2.0)]
@@ -584,6 +589,25 @@ def test_angle_rows_are_the_kronecker_rows(build: Any, sparse: bool, k: int) -> 
     np.testing.assert_allclose(rows @ theta, slow.ravel())
     np.testing.assert_allclose(rows.matrix() @ theta, slow.ravel())
     np.testing.assert_allclose(rows.T @ u, rows.matrix().T @ u, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("build", "plain"),
+    [(kernel_angle_margins, angle_margins), (kernel_angle_differences, angle_differences)],
+)
+def test_kernel_angle_rows_are_those_of_the_kernel(build: Any, plain: Any) -> None:
+    rng = np.random.default_rng(16)
+    F, y = rng.standard_normal((20, 4)), np.arange(20) % 3
+    K = F @ F.T
+    rows = build(K, y)
+    assert rows.X.shape == (20, 4)
+    theta = rng.standard_normal(rows.shape[1])
+    a, b = rows.dual_coef(theta), rows.unpack(theta)[1]
+    expected = plain(K, y) @ np.concatenate([a.ravel(), b])
+    np.testing.assert_allclose(rows @ theta, expected, atol=1e-10)
+    np.testing.assert_allclose(rows.matrix() @ theta, expected, atol=1e-10)
+    assert np.sum(a @ K * a) == pytest.approx(np.sum(theta[:8] ** 2))
+    assert (rows.own is None) == (build is kernel_angle_differences)
 
 
 @pytest.mark.parametrize("rank", [2, 20])

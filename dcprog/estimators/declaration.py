@@ -10,7 +10,7 @@ from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.samples import Samples
 from dcprog.losses import Loss
 from dcprog.risk import Risk
-from dcprog.rows_kernel import KernelMargins
+from dcprog.rows_kernel import KernelRows
 from dcprog.tree import Array
 
 __all__ = ["Declaration", "nearest", "outlier_weights"]
@@ -27,7 +27,7 @@ class Declaration:
     loss : Loss
     risk : Risk
     kernel : Kernel or None
-    span : KernelMargins or None
+    span : KernelRows or None
         From θ to the kernel's coefficients.
     samples : Samples
         What the risk is made of.
@@ -36,7 +36,7 @@ class Declaration:
     loss: Loss
     risk: Risk
     kernel: Kernel | None
-    span: KernelMargins | None
+    span: KernelRows | None
     samples: Samples
 
     def point(self, theta: Array) -> tuple[str, Array, Array]:

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from dcprog.rows import Margins, Scores
-from dcprog.rows_kernel import KernelMargins
+from dcprog.rows_angle import Coded
+from dcprog.rows_kernel import KernelCoded, KernelMargins, KernelRows
 from dcprog.tree import Array
 
 __all__ = ["KERNELS", "Kernel", "kernel_rows"]
@@ -73,7 +74,7 @@ def width(gamma: str | float, X: Any, weights: Array | None) -> float:
     return 1 / (d * variance) if variance > 0 else 1.0
 
 
-def kernel_rows(build: Callable[[Array], Scores], K: Array) -> tuple[Scores, KernelMargins]:
+def kernel_rows(build: Callable[[Array], Scores], K: Array) -> tuple[Scores, KernelRows]:
     """Rows of f = Σ_j a_j k(·, x_j) + b, and what leads from their θ to a.
 
     Parameters
@@ -86,12 +87,15 @@ def kernel_rows(build: Callable[[Array], Scores], K: Array) -> tuple[Scores, Ker
     -------
     rows : Scores
         In coordinates in which aᵀKa is ‖w‖².
-    span : KernelMargins
+    span : KernelRows
         With the methods ``dual_coef`` and ``coordinates``.
     """
     plain = build(K)
     if isinstance(plain, Margins):
         rows = KernelMargins(K, plain.signs, plain.fit_intercept, plain.offset)
         return rows, rows
+    if isinstance(plain, Coded):
+        coded = KernelCoded.of(K, plain)
+        return coded, coded
     span = KernelMargins(K, np.ones((len(K), plain.n_scores)), plain.fit_intercept)
     return build(span.X), span

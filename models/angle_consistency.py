@@ -1,0 +1,88 @@
+"""For which parameters the angle-based losses are Fisher consistent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["fisher_gamma", "is_fisher_consistent"]
+
+
+def fisher_gamma(k: int, s: float | None) -> float:
+    r"""Largest γ for which the robust loss 1 is Fisher consistent with k classes, truncated at s.
+
+    γ*(s) = min{1/2, max(1/k, (1 − s)/(k + 1 − s))}: 1/k from s = −1/(k−1) on, growing to 1/2 at
+    s = −(k−1) and below. With two classes the loss does not depend on γ, and γ* = 1.
+
+    Parameters
+    ----------
+    k : int
+        At least 2.
+    s : float or None
+        At most 0; None for no truncation, the limit s → −∞.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        k < 2 or s > 0.
+
+    Notes
+    -----
+    The publication states γ ≤ 1/2 for every s ≤ 0, which is too much: with k = 3, s = 0, γ = 1/2
+    and class probabilities (0.5005, 0.4995, 0) the scores (2, 2, −4) cost 0.500, and the best ones
+    with the first class on top, (2, −1, −1), 0.749. That example with any k and s makes γ ≤ γ*
+    necessary; that it suffices was checked by linear programming over all probabilities for k = 3
+    and 4, and by samples for k = 5 (``examples/verify_fisher_consistency.py``).
+
+    Examples
+    --------
+    >>> from dcprog.models import fisher_gamma
+    >>> fisher_gamma(4, 0.0), fisher_gamma(4, -1.0), fisher_gamma(4, None)
+    (0.25, 0.3333333333333333, 0.5)
+    """
+    if k < 2:
+        raise ValueError(f"k={k!r}: at least two classes are needed")
+    if s is not None and not s <= 0:
+        raise ValueError(f"s={s!r}: a number of at most 0 is needed, or None")
+    if k == 2:
+        return 1.0
+    if s is None or np.isinf(s):
+        return 0.5
+    return min(0.5, max(1 / k, (1 - s) / (k + 1 - s)))
+
+
+def is_fisher_consistent(form: int, k: int, s: float | None, gamma: float = 0.5) -> bool:
+    """Does the minimiser of the expected loss find the most probable class, whatever the odds?
+
+    Parameters
+    ----------
+    form : {1, 2}
+        Loss 1: γ ≤ :func:`fisher_gamma`. Loss 2: s ≥ −1/(k−1), or two classes.
+    k : int
+        Number of classes.
+    s : float or None
+        Truncation, None for none.
+    gamma : float, default 0.5
+        γ of loss 1.
+
+    Returns
+    -------
+    bool
+
+    References
+    ----------
+    Zhang, Pham, Fu, Liu (2018), Robust multicategory support vector machines using difference
+    convex algorithm, Math. Program. 169, theorem 1, with the range for loss 1 corrected.
+
+    Examples
+    --------
+    >>> from dcprog.models import is_fisher_consistent
+    >>> is_fisher_consistent(2, k=3, s=-0.5), is_fisher_consistent(2, k=3, s=-0.6)
+    (True, False)
+    """
+    if form == 1:
+        return bool(gamma <= fisher_gamma(k, s) + 1e-12)
+    return k == 2 or (s is not None and bool(s >= -1 / (k - 1) - 1e-12))
