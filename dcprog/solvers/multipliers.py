@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from dcprog.errors import SubproblemError
 from dcprog.losses import Pieces
 from dcprog.solvers.newton_score import NewtonScore
 from dcprog.solvers.protocol import ExactSolver, Solution
+from dcprog.solvers.ridge import Ridge
+from dcprog.solvers.screening import ScoreProblem, screened
 from dcprog.solvers.separable import Separable, separable_refusal
 from dcprog.tree import Array
 
@@ -26,6 +28,7 @@ __all__ = ["Envelopes", "MultiplierSolver"]
 FIRST = 64.0
 GROWTH = 4.0
 ROUNDS = 30
+PAYS = 50_000  # numbers in X; leaving samples out gains nothing on less
 
 
 class MultiplierSolver(ExactSolver):
@@ -56,7 +59,12 @@ class MultiplierSolver(ExactSolver):
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
         self.scores = Separable(risk)
+        assert risk.base.pieces is not None
+        self._pieces = risk.base.pieces
         self._multipliers = np.zeros(self.scores.signs.shape)
+        # how far the margins of each score went last time
+        self._reach = np.full(self.scores.signs.shape[1], np.inf)
+        self._screens = not any(self._pieces.quadratic) and np.prod(self.scores.X.shape) >= PAYS
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
@@ -80,46 +88,66 @@ class MultiplierSolver(ExactSolver):
         spread, tilt = scores.spread(weights, tilts)
         coef, intercept = scores.split(start)
         for k in range(len(coef)):
-            coef[k], intercept[k] = self._score(
-                k, spread[:, k], tilt[:, k], coef[k], float(intercept[k]), tolerance / len(coef)
+            sides = scores.signs[:, k], scores.offsets[:, k]
+            problem = ScoreProblem(scores.X, *sides, spread[:, k], tilt[:, k])
+            point = coef[k], float(intercept[k]), self._multipliers[:, k]
+            coef[k], intercept[k], self._multipliers[:, k] = self._score(
+                k, problem, point, tolerance / len(coef)
             )
         theta = scores.join(coef, intercept)
         value = self.risk.weighted(theta, weights, tilts)
         return Solution(theta, -self._multipliers.ravel(), value)
 
     def _score(
-        self, k: int, weight: Array, tilt: Array, w: Array, b: float, tolerance: float
-    ) -> tuple[Array, float]:
-        pieces = self.risk.base.pieces
-        assert pieces is not None
-        sides = self.scores.signs[:, k], self.scores.offsets[:, k], tilt
-        sigma = FIRST * self._unit(weight, self.scores.offsets[:, k], tilt)
-        mu = self._multipliers[:, k]
+        self, k: int, problem: ScoreProblem, point: tuple[Array, float, Array], tolerance: float
+    ) -> tuple[Array, float, Array]:
+        sigma = FIRST * self._unit(problem)
+        before = problem.margins(*point[:2])
+        rounds = partial(self._rounds, sigma=sigma, tolerance=tolerance)
+        if self._screens and np.isfinite(self._reach[k]):
+            reach, free = float(self._reach[k]), self.scores.free
+            w, b, mu = screened(problem, self._pieces, point, reach, free, rounds)
+        else:
+            w, b, mu = rounds(problem, *point)
+        bends = problem.weight > 0
+        changes = np.abs(problem.margins(w, b) - before)[bends]
+        self._reach[k] = np.max(changes, initial=0.0)
+        return w, b, mu
+
+    def _rounds(
+        self, problem: ScoreProblem, w: Array, b: float, mu: Array, sigma: float, tolerance: float
+    ) -> tuple[Array, float, Array]:
+        """Minimiser and multipliers."""
+        ridge = self._ridge(problem.X)
+        sides = problem.sign, problem.offset, problem.tilt, problem.tangent
         allowed = 0.0
         for _ in range(ROUNDS):
-            envelopes = Envelopes(pieces, weight, mu, sigma)
-            score = NewtonScore(self.scores.ridge, envelopes, *sides)
+            envelopes = Envelopes(self._pieces, problem.weight, mu, sigma)
+            score = NewtonScore(ridge, envelopes, *sides)
             w, b = score.minimise(w, b, np.inf, allowed / 2 or np.inf)
             u = score.margins(w, b)
             mu = envelopes.slope(u)
-            value = float(weight @ pieces(u) + tilt @ u) + self.scores.lam / 2 * float(w @ w)
+            value = problem.value(self._pieces, u) + self.scores.lam / 2 * float(w @ w)
             apart, left = envelopes.gap(u), score.imbalance(w, b, mu)
-            allowed = tolerance * (1 + abs(value))
+            allowed = tolerance * (1 + abs(value + problem.tangent(w, b)))
             if apart + left <= allowed:
-                self._multipliers[:, k] = mu
-                return w, b
+                return w, b, mu
             if apart > allowed / 2:
                 sigma *= GROWTH
         raise SubproblemError("failed", f"the duality gap stayed at {apart + left:.3g}")
 
-    def _unit(self, weight: Array, offset: Array, tilt: Array) -> float:
-        """The mean weight over the size of the margins, by the targets or else the kinks."""
-        middle = float(np.median(offset))
-        knots = self.risk.base.pieces.knots  # type: ignore[union-attr]
-        size = float(np.mean(np.abs(offset - middle))) or max(
-            (abs(k - middle) for k in knots), default=0.0
+    def _ridge(self, X: Any) -> Ridge:
+        return (
+            self.scores.ridge if X is self.scores.X else Ridge(X, self.scores.lam, self.scores.free)
         )
-        heavy = float(np.mean(weight)) or float(np.mean(np.abs(tilt)))
+
+    def _unit(self, problem: ScoreProblem) -> float:
+        """The mean weight over the size of the margins, by the targets or else the kinks."""
+        middle = float(np.median(problem.offset))
+        size = float(np.mean(np.abs(problem.offset - middle))) or max(
+            (abs(k - middle) for k in self._pieces.knots), default=0.0
+        )
+        heavy = float(np.mean(problem.weight)) or float(np.mean(np.abs(problem.tilt)))
         return (heavy or 1.0) / (size or 1.0)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from dcprog.errors import SubproblemError
 from dcprog.losses import ConvexLoss
 from dcprog.solvers.ridge import Ridge
+from dcprog.solvers.screening import WITHOUT_TANGENT, Tangent
 from dcprog.tree import Array
 
 __all__ = ["NewtonScore", "SmoothLosses", "Weighted"]
@@ -74,7 +75,7 @@ class Weighted:
 
 @dataclass(frozen=True)
 class NewtonScore:
-    """Σ_i losses_i(u_i) + Σ_i t_i u_i + (λ/2)‖w‖² with u_i = s_i(x_i·w + b) + o_i.
+    """Σ_i losses_i(u_i) + t_i u_i + (λ/2)‖w‖² + tangent(w, b) with u_i = s_i(x_i·w + b) + o_i.
 
     Attributes
     ----------
@@ -83,6 +84,8 @@ class NewtonScore:
     losses : SmoothLosses
     sign, offset, tilt : arrays
         s, o and t.
+    tangent : Tangent
+        A linear function, 0 by default.
     """
 
     ridge: Ridge
@@ -90,6 +93,7 @@ class NewtonScore:
     sign: Array
     offset: Array
     tilt: Array
+    tangent: Tangent = WITHOUT_TANGENT
 
     def margins(self, w: Array, b: float) -> Array:
         """The vector u."""
@@ -119,11 +123,9 @@ class NewtonScore:
         for count in range(MAX_STEPS):
             if count % REFRESH == REFRESH - 1:
                 u = self.margins(w, b)
-            pull = self.sign * (self.tilt + self.losses.slope(u))
             size = self.losses.value(u) + self.ridge.lam / 2 * float(w @ w)
-            value = size + float(self.tilt @ u)
-            g = self.ridge.X.T @ pull + self.ridge.lam * w
-            h = float(np.sum(pull)) if self.ridge.fit_intercept else 0.0
+            value = size + float(self.tilt @ u) + self.tangent(w, b)
+            g, h = self._gradient(w, self.losses.slope(u))
             step, shift = self._step(g, h, u)
             promise = -(float(g @ step) + h * shift) / 2  # decrease if the piece did not end
             stalled = 0 if value < lowest else stalled + 1
@@ -132,7 +134,7 @@ class NewtonScore:
             if done or stalled == STALLS:
                 break
             change = self.sign * (self.ridge.X @ step + shift)
-            t = self._length(u, change, w, step)
+            t = self._length(u, change, w, step, shift)
             w, b, u = w + t * step, b + t * shift, u + t * change
         if promise > tolerance * (1 + abs(value)):
             raise SubproblemError("failed", f"Newton's method stopped {promise:.3g} short")
@@ -140,9 +142,12 @@ class NewtonScore:
 
     def imbalance(self, w: Array, b: float, slope: Array) -> float:
         """By how much less than the value the losses' slopes show the minimum to be."""
+        return self._imbalance(*self._gradient(w, slope), b)
+
+    def _gradient(self, w: Array, slope: Array) -> tuple[Array, float]:
         pull = self.sign * (self.tilt + slope)
-        h = float(np.sum(pull)) if self.ridge.fit_intercept else 0.0
-        return self._imbalance(self.ridge.X.T @ pull + self.ridge.lam * w, h, b)
+        g = self.ridge.X.T @ pull + self.ridge.lam * w + self.tangent.g
+        return g, float(np.sum(pull)) + self.tangent.h if self.ridge.fit_intercept else 0.0
 
     def _imbalance(self, g: Array, h: float, b: float) -> float:
         return float(g @ g) / (2 * self.ridge.lam) + abs(h) * (1 + abs(b))
@@ -152,15 +157,16 @@ class NewtonScore:
         active = np.flatnonzero(curvature > NO_CURVATURE * np.max(curvature, initial=0.0))
         if active.size == 0:  # no curvature holds the intercept: where it slopes, go until one does
             slopes = np.abs(self.tilt) + np.abs(self.losses.slope(u))
-            level = abs(h) <= 1e-14 * float(np.sum(slopes))
+            level = abs(h) <= 1e-14 * (float(np.sum(slopes)) + abs(self.tangent.h))
             return (-g / self.ridge.lam, 0.0) if level else (np.zeros_like(g), -h)
         step, shift = self.ridge.step(g, np.asarray(h), curvature[active], active)
         return step, float(shift)
 
-    def _length(self, u: Array, change: Array, w: Array, step: Array) -> float:
+    def _length(self, u: Array, change: Array, w: Array, step: Array, shift: float) -> float:
         """The minimum along a direction."""
         lam, along, square = self.ridge.lam, float(w @ step), float(step @ step)
-        tilt = float(self.tilt @ change)
+        tilt = float(self.tilt @ change) + float(np.sum(self.tangent.g * step))
+        tilt += self.tangent.h * shift
 
         def slope(t: float) -> float:
             pull = float(self.losses.slope(u + t * change) @ change)
