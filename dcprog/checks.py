@@ -19,6 +19,7 @@ from dcprog.curves import (
     check_transform,
     vectors,
 )
+from dcprog.declared import check_count, check_number
 from dcprog.losses import Loss
 from dcprog.penalties import Penalty
 from dcprog.tree import Array
@@ -44,7 +45,9 @@ def check_loss(loss: Loss, low: float = -6.0, high: float = 6.0, points: int = 2
     Raises
     ------
     TypeError
-        Not a loss.
+        Not a loss, or `points` is no whole number.
+    ValueError
+        The grid is empty or not finite.
     AssertionError
         A check fails; the message names the point.
 
@@ -67,6 +70,9 @@ def check_loss(loss: Loss, low: float = -6.0, high: float = 6.0, points: int = 2
     """
     if not isinstance(loss, Loss):
         raise TypeError(f"loss={loss!r}: an instance of a subclass of Loss is needed")
+    check_number("low", low)
+    check_number("high", high, low)
+    check_count("points", points, 3)
     grid = np.linspace(low, high, points)
     kinks = [] if loss.base.pieces is None else loss.base.pieces.knots
     u = np.unique(np.concatenate([grid, kinks]))
@@ -187,7 +193,9 @@ def check_penalty(penalty: Penalty, size: int = 5, draws: int = 50) -> None:
     Raises
     ------
     TypeError
-        Not a penalty.
+        Not a penalty, or a number that is not whole.
+    ValueError
+        `size` or `draws` below 1.
     AssertionError
         A check fails; the message names the point.
 
@@ -199,6 +207,8 @@ def check_penalty(penalty: Penalty, size: int = 5, draws: int = 50) -> None:
     """
     if not isinstance(penalty, Penalty):
         raise TypeError(f"penalty={penalty!r}: an instance of a subclass of Penalty is needed")
+    check_count("size", size, 1)
+    check_count("draws", draws, 1)
     rng = np.random.default_rng(0)
     variable, weights = cp.Variable(size), cp.Parameter(size, nonneg=True)
     written = penalty.expression(variable)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:
     from sklearn.base import BaseEstimator
 
-__all__ = ["Declared", "check_number", "same"]
+__all__ = ["Declared", "check_count", "check_flag", "check_number", "same"]
 
 
 class Declared(BaseEstimator):
@@ -77,6 +77,34 @@ def check_number(
     inside = number >= low if closed else number > low
     if not (inside and number < high and np.isfinite(number)):
         raise ValueError(f"{name}={value!r}: {wanted} is needed")
+
+
+def check_count(name: str, value: Any, least: int) -> None:
+    """Refuse what is not a whole number of at least `least`.
+
+    Raises
+    ------
+    TypeError
+        Not a whole number.
+    ValueError
+        Below.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name}={value!r}: a whole number of at least {least} is needed")
+    if value < least:
+        raise ValueError(f"{name}={value!r}: at least {least} is needed")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False.
+
+    Raises
+    ------
+    TypeError
+        Something else.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name}={value!r}: True or False is needed")
 
 
 def same(a: Any, b: Any) -> bool:

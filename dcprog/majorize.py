@@ -24,6 +24,13 @@ class Majorant:
     expression : cvxpy expression
         What to majorise, of any shape (entry by entry).
 
+    Raises
+    ------
+    TypeError
+        Not an expression.
+    NotMajorizable
+        No rule applies to a sub-expression.
+
     Attributes
     ----------
     expression : cvxpy expression
@@ -122,6 +129,8 @@ def majorize(expression: cp.Expression) -> Majorant:
 
     Raises
     ------
+    TypeError
+        Not an expression.
     NotMajorizable
         No rule applies to a sub-expression.
 
@@ -152,6 +161,7 @@ def majorize(expression: cp.Expression) -> Majorant:
 
 
 def _refuse_unsupported(expression: cp.Expression) -> None:
+    _refuse_others(expression, "a cvxpy expression")
     if expression.is_complex() or any(v.is_complex() for v in expression.variables()):
         raise NotMajorizable(
             short(expression), "it is complex", "the real and imaginary parts as two variables"
@@ -168,6 +178,12 @@ def _refuse_unsupported(expression: cp.Expression) -> None:
         )
 
 
+def _refuse_others(value: object, wanted: str) -> None:
+    """Refuse what is no expression."""
+    if not isinstance(value, cp.Expression):
+        raise TypeError(f"{value!r} is a {type(value).__name__}: {wanted} is needed")
+
+
 def is_majorizable(problem: cp.Problem | cp.Expression) -> bool:
     """Can ``solve`` handle the problem (or ``majorize`` the expression)?
 
@@ -178,6 +194,11 @@ def is_majorizable(problem: cp.Problem | cp.Expression) -> bool:
     Returns
     -------
     bool
+
+    Raises
+    ------
+    TypeError
+        Neither of them.
 
     Examples
     --------
@@ -212,6 +233,11 @@ def explain(problem: cp.Problem | cp.Expression) -> str:
     str
         One line a node: curvature, text, and the rule, or why none applies and what to write.
 
+    Raises
+    ------
+    TypeError
+        Neither a problem nor an expression.
+
     Examples
     --------
     >>> import cvxpy as cp, dcprog as dc
@@ -221,6 +247,7 @@ def explain(problem: cp.Problem | cp.Expression) -> str:
       power(x, 2.0)  [convex]  convex: kept, times a slope
     """
     if not isinstance(problem, cp.Problem):
+        _refuse_others(problem, "a cvxpy problem or expression")
         return "\n".join(_describe(problem, Weight(1, np.ones(problem.shape))))
     maximise = isinstance(problem.objective, cp.Maximize)
     inner = problem.objective.args[0]

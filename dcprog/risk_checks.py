@@ -9,7 +9,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from dcprog.rows import Scores
 from dcprog.tree import Array
 
 __all__ = ["check_kind", "checked_rows", "vector", "weight_vector"]
@@ -48,8 +47,7 @@ def checked_rows(rows: Any) -> Any:
         rows = np.asarray(rows, dtype=float)
     if len(rows.shape) != 2 or rows.shape[0] == 0:
         raise ValueError(f"rows has shape {rows.shape}: (n_rows, p) with n_rows > 0 is needed")
-    data: Any = rows.X if isinstance(rows, Scores) else rows
-    data = getattr(data, "data", data) if sp.issparse(data) else data
+    data: Any = getattr(rows, "data", rows) if sp.issparse(rows) else rows
     if isinstance(data, np.ndarray) and not np.all(np.isfinite(data)):
         raise ValueError("rows holds NaN or infinity; remove or impute those entries")
     return rows

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
+from dcprog.declared import check_flag
 from dcprog.tree import Array
 
 __all__ = ["Margins", "Scores", "binary_margins", "class_margins", "residual_rows"]
@@ -41,12 +42,23 @@ class Scores(LinearOperator):
         A constant added to the rows' products with θ.
     shape : tuple of int
         (n·m, p) with p = c·(d + 1), or c·d without intercepts.
+
+    Raises
+    ------
+    TypeError
+        `fit_intercept` is neither True nor False.
+    ValueError
+        X is not of two dimensions, or holds NaN or infinity.
     """
 
     offset: Array | None = None
 
     def __init__(self, X: Any, n_scores: int, n_rows: int, fit_intercept: bool) -> None:
+        check_flag("fit_intercept", fit_intercept)
         self.X: Any = data_matrix(X)
+        stored = getattr(self.X, "data", 0.0) if sp.issparse(self.X) else self.X
+        if not np.all(np.isfinite(stored)):
+            raise ValueError("X holds NaN or infinity; remove or impute those entries")
         self.n_scores = n_scores
         self.fit_intercept = bool(fit_intercept)
         n, d = self.X.shape
@@ -188,7 +200,7 @@ def residual_rows(X: Any, y: npt.ArrayLike, fit_intercept: bool = True) -> Margi
     Raises
     ------
     ValueError
-        Targets that are not finite, or of another number than X has samples.
+        X or targets that are not finite, or of another number than X has samples.
 
     Examples
     --------
@@ -228,7 +240,8 @@ def class_margins(
     Raises
     ------
     ValueError
-        Fewer than two classes, or a label that is not one of them.
+        X is not finite or of another length than y, there are fewer than two classes, or a label
+        is not one of them.
 
     Examples
     --------
@@ -268,7 +281,8 @@ def binary_margins(
     Raises
     ------
     ValueError
-        Not two classes, or a label that is not one of them.
+        X is not finite or of another length than y, there are not two classes, or a label is not
+        one of them.
     """
     known, index = class_index(y, classes)
     if known.size != 2:

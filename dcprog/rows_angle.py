@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dcprog.declared import check_count
 from dcprog.rows import Scores, class_index, data_matrix
 from dcprog.tree import Array
 
@@ -30,6 +31,8 @@ def simplex_vertices(k: int) -> Array:
 
     Raises
     ------
+    TypeError
+        k is not a whole number.
     ValueError
         k < 2.
 
@@ -44,8 +47,7 @@ def simplex_vertices(k: int) -> Array:
     array([[ 1.],
            [-1.]])
     """
-    if k < 2:
-        raise ValueError(f"k={k!r}: at least two classes are needed")
+    check_count("k", k, 2)
     vertices = np.full((k, k - 1), -(1 + np.sqrt(k)) / (k - 1) ** 1.5)
     vertices[0] = (k - 1) ** -0.5
     vertices[1:] += np.sqrt(k / (k - 1)) * np.eye(k - 1)

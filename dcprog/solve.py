@@ -35,6 +35,8 @@ STARTS = ("convex", "current", "random")
 class Spec(Protocol):
     """A declaration that makes its own surrogate, such as :class:`dcprog.Risk`."""
 
+    rows: Any
+
     def surrogate(self, solver: str | None = None) -> Surrogate:
         """A fresh surrogate."""
 
@@ -165,6 +167,8 @@ def _checked(
         raise ValueError(f"n_jobs={n_jobs!r}: an integer other than 0 is needed, or None")
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={callback!r} is not callable")
+    if not isinstance(verbose, bool | Integral | np.bool_):
+        raise ValueError(f"verbose={verbose!r}: True or False is needed")
     acceleration_named(acceleration)
     return Settings(tol, max_iter, time_limit, acceleration, callback, verbose)
 
@@ -271,7 +275,7 @@ class _Task:
         """The problem's surrogate."""
         if isinstance(self.problem, cp.Problem):
             return ProblemSurrogate(self.problem, self.solver)
-        if not hasattr(self.problem, "surrogate"):
+        if not (hasattr(self.problem, "surrogate") and hasattr(self.problem, "rows")):
             raise TypeError(
                 f"a {type(self.problem).__name__} is not a problem: pass a cvxpy Problem, such as "
                 "cp.Problem(cp.Minimize(expression), constraints), or a dcprog Risk"

@@ -531,3 +531,17 @@ def test_no_warning_on_an_easy_problem() -> None:
         warnings.simplefilter("error")
         RobustClassifier().fit(*_classes())
         RobustRegressor().fit(*_targets())
+
+
+def test_trimmed_one_against_the_rest_drops_samples_not_margins() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(10, size=300)
+    centres = 4 * rng.standard_normal((10, 5))
+    X = centres[y] + rng.standard_normal((300, 5))
+    noisy = np.where(np.arange(300) < 30, (y + 1) % 10, y)
+    model = dc.RobustClassifier(dc.trim(dc.hinge(), 0.1), multiclass="ovr").fit(X, noisy)
+    assert np.sum(model.outlier_weight_ == 0) == 30
+    assert np.mean(model.outlier_weight_[:30] == 0) > 0.8
+    # of ten classes every positive margin could be dropped
+    assert model.score(X[30:], y[30:]) > 0.8
+    assert model.objective_function(X, noisy)[0] == pytest.approx(model.objective_, rel=1e-10)

@@ -25,7 +25,7 @@ from sklearn.utils.validation import (
 
 from dcprog.engine import Progress
 from dcprog.errors import SubproblemError
-from dcprog.estimators.declaration import Declaration, nearest, outlier_weights
+from dcprog.estimators.declaration import Declaration, nearest, outlier_weights, risk_of
 from dcprog.estimators.kernels import KERNELS, Kernel, kernel_rows, width
 from dcprog.estimators.samples import Samples, distinct
 from dcprog.losses import Loss
@@ -172,8 +172,7 @@ class RobustEstimator(CallbackSupportMixin, BaseEstimator, ABC):
             weights = factor if weights is None else weights * factor
         scores = self._scores(X)
         rows = self._rows(scores, y, fit_intercept=False)  # scores are features of themselves
-        weights = None if weights is None else weights[rows.groups]
-        risk = Risk.from_loss(rows, self._loss(), l2(0.0), sample_weight=weights)
+        risk = risk_of(rows, self._loss(), l2(0.0), weights)
         loss = risk(np.eye(scores.shape[1]).ravel())
         return loss + self._penalty_value, loss, self._penalty_value
 
@@ -209,9 +208,8 @@ class RobustEstimator(CallbackSupportMixin, BaseEstimator, ABC):
             rows, span = kernel_rows(lambda Z: build(Z, labels, self.fit_intercept), K)
         if share is not None:
             weights = share(labels) if weights is None else share(labels) * weights
-        weights = None if weights is None else weights[rows.groups]
         penalized = np.ones(rows.shape[1]) if self.penalize_intercept else None
-        risk = Risk.from_loss(rows, loss, self.penalty or l2(1.0), weights, penalized=penalized)
+        risk = risk_of(rows, loss, self.penalty or l2(1.0), weights, penalized)
         return Declaration(loss, risk, kernel, span, samples)
 
     def _kernel_at(self, X: Any, samples: Samples) -> Kernel | None:

@@ -9,11 +9,13 @@ import numpy as np
 from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.samples import Samples
 from dcprog.losses import Loss
+from dcprog.penalties import Penalty
 from dcprog.risk import Risk
+from dcprog.rows import Scores
 from dcprog.rows_kernel import KernelRows
 from dcprog.tree import Array
 
-__all__ = ["Declaration", "nearest", "outlier_weights"]
+__all__ = ["Declaration", "nearest", "outlier_weights", "risk_of"]
 
 FLAT = 1e-13
 
@@ -59,11 +61,39 @@ class Declaration:
         return rows.pack(coef, intercept)
 
 
+def risk_of(
+    rows: Scores,
+    loss: Loss,
+    penalty: Penalty,
+    weights: Array | None,
+    penalized: Array | None = None,
+) -> Risk:
+    """Σ_i s_i Σ_k loss(u_ik) + penalty with a weight s_i a sample.
+
+    A trimmed loss drops samples: it compares their sums over k. Row by row it would drop, of many
+    classes one against the rest, every positive row.
+    """
+    if loss.is_joint and rows.groups[-1] + 1 < rows.shape[0]:
+        return Risk(
+            rows,
+            loss.base,
+            aggregate="sum",
+            transform=loss.transform,
+            penalty=penalty,
+            penalized=penalized,
+            sample_weight=weights,
+            subtracted=loss.subtracted,
+        )
+    weights = None if weights is None else weights[rows.groups]
+    return Risk.from_loss(rows, loss, penalty, weights, penalized=penalized)
+
+
 def outlier_weights(declared: Declaration, theta: Array) -> Array:
     """Slope of the loss over that of its base, sample by sample; the least over a sample's rows."""
     risk = declared.risk
     u = risk.margins(theta)
-    weight, tilt = declared.loss.surrogate(u)
+    weight = risk.extended().transform.slope(risk.aggregates(theta))[risk.groups]
+    tilt = 0.0 if risk.subtracted is None else -risk.subtracted.slope(u)
     slope = risk.base.slope(u)
     moves = slope != 0
     weight = weight + np.where(moves, tilt / np.where(moves, slope, 1.0), 0.0)

@@ -98,6 +98,11 @@ def explain_choice(risk: Risk) -> str:
     str
         A line a solver.
 
+    Raises
+    ------
+    TypeError
+        Not a risk.
+
     Examples
     --------
     >>> import numpy as np
@@ -113,6 +118,8 @@ def explain_choice(risk: Risk) -> str:
     alternating: not chosen: its base is hinge(), not squared_hinge
     cvxpy: takes over where those above fail
     """
+    if not (hasattr(risk, "base") and hasattr(risk, "rows")):
+        raise TypeError(f"risk={risk!r}: a Risk is needed; explain a cvxpy problem by dc.explain")
     lines, place = [], 0
     for name in SOLVERS:
         reason = _verdict(name, risk)

@@ -6,8 +6,8 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.declared import check_number
-from dcprog.transforms.transform import Transform, identity
+from dcprog.declared import check_count, check_number
+from dcprog.transforms.transform import Transform, check_is_transform, identity
 from dcprog.tree import Array
 
 __all__ = ["cap_at", "cap_largest", "trim_of"]
@@ -28,7 +28,7 @@ class cap_at(Transform):
     Raises
     ------
     TypeError
-        c is not made of numbers.
+        c is not made of numbers, or `inner` is no transform.
     ValueError
         c is negative or NaN.
 
@@ -46,6 +46,8 @@ class cap_at(Transform):
             raise TypeError(f"c={c!r}: a number of at least 0 is needed")
         if not np.all(np.asarray(c) >= 0):
             raise ValueError(f"c={c!r}: a cap must not be negative")
+        if inner is not None:
+            check_is_transform("inner", inner)
         self.c = c
         self.inner = inner
 
@@ -101,7 +103,7 @@ class cap_largest(Transform):
     Raises
     ------
     TypeError
-        A parameter is not a number.
+        A parameter is not a number, or `inner` is no transform.
     ValueError
         The fraction is outside [0, 1), `rounds` below 1 or `otherwise` not positive.
 
@@ -126,8 +128,10 @@ class cap_largest(Transform):
         otherwise: float = 1.0,
     ) -> None:
         check_number("fraction", fraction, 0, 1, closed=True)
-        check_number("rounds", rounds, 1, closed=True)
+        check_count("rounds", rounds, 1)
         check_number("otherwise", otherwise, 0)
+        if inner is not None:
+            check_is_transform("inner", inner)
         self.fraction = fraction
         self.inner = inner
         self.rounds = rounds

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dcprog.declared import Declared
 from dcprog.tree import EDGE, Array
 
-__all__ = ["Transform", "extended_from", "identity"]
+__all__ = ["Transform", "check_is_transform", "extended_from", "identity"]
 
 
 class Transform(Declared, ABC):
@@ -130,3 +130,15 @@ class extended_from(Transform):
     def expression(self, t: cp.Expression) -> cp.Expression:
         """Not available: cvxpy takes the transform itself."""
         raise ValueError(f"use {self.transform!r}.expression, whose edges cvxpy's path handles")
+
+
+def check_is_transform(name: str, transform: object) -> None:
+    """Refuse what is not a transform.
+
+    Raises
+    ------
+    TypeError
+        Something else.
+    """
+    if not isinstance(transform, Transform):
+        raise TypeError(f"{name}={transform!r}: a transform is needed, such as power_of(0.5)")

@@ -1,0 +1,244 @@
+"""A bad value for every parameter of every public function and class, and what is raised."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import dcprog as dc
+
+X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
+HOLED = np.array([[0.0, np.nan], [1.0, 0.0], [2.0, 2.0]])
+LABELS = ["a", "b", "a"]
+NUMBERS = (0.0, -1.0, np.nan, np.inf, "1")  # none of them is a positive number
+K = X @ X.T
+
+# By name: arguments that are right, and for each of them values that are wrong.
+Case = tuple[dict[str, Any], dict[str, tuple[Any, ...]]]
+
+
+def scalar_loss(**wrong: tuple[Any, ...]) -> Case:
+    """A combinator: its loss, and numbers."""
+    right = {"loss": dc.hinge(), "p": 0.5, "s": 0.5, "fraction": 0.1, "delta": 0.1}
+    names = ("loss", *wrong)
+    return {n: right.get(n, 1.0) for n in names}, {"loss": ("hinge", None, 1.0), **wrong}
+
+
+def numbers(**wrong: tuple[Any, ...]) -> Case:
+    """Numbers alone."""
+    right = {"fraction": 0.1, "p": 0.5, "tau": 0.3, "a": 3.7, "gamma": 3.0, "s": 0.5}
+    return {n: right.get(n, 1.0) for n in wrong}, wrong
+
+
+ROWS: Case = (
+    {"X": X, "y": LABELS, "fit_intercept": True, "classes": ["a", "b"]},
+    {
+        "X": (HOLED, X[0], [["a", "b"]] * 3, X[:2]),
+        "y": (["a", "b"], ["a", "a", "c"], [LABELS]),
+        "fit_intercept": ("no", None, 2),
+        "classes": (["a"], ["a", "c"]),
+    },
+)
+CAPPED = dc.Risk.from_loss(X, dc.cap(dc.hinge(), 1.0))
+AT = (np.nan, np.inf, "1")
+
+CASES: dict[str, Case] = {
+    # losses
+    "absolute": numbers(at=AT),
+    "hinge": numbers(at=AT),
+    "square": numbers(at=AT),
+    "squared_hinge": numbers(at=AT),
+    "huber": numbers(delta=NUMBERS),
+    "pinball": numbers(tau=(*NUMBERS, 1.0)),
+    "epsilon_insensitive": numbers(eps=NUMBERS[1:], at=AT),
+    "pade_hinge": numbers(eta=NUMBERS, at=AT),
+    "sigmoid_hinge": numbers(eta=NUMBERS, at=AT),
+    # combinators
+    "andrews": scalar_loss(sigma=NUMBERS),
+    "cap": scalar_loss(c=NUMBERS),
+    "erf": scalar_loss(s=NUMBERS, delta=NUMBERS),
+    "huberize": scalar_loss(sigma=NUMBERS),
+    "log": scalar_loss(scale=NUMBERS),
+    "log_ratio": scalar_loss(sigma=NUMBERS),
+    "power": scalar_loss(p=(*NUMBERS, 1.5), delta=NUMBERS[1:]),
+    "rational": scalar_loss(s=NUMBERS, delta=NUMBERS),
+    "rescale": scalar_loss(eta=NUMBERS),
+    "trim": scalar_loss(fraction=(-0.1, 1.0, np.nan, "1")),
+    "tukey": scalar_loss(sigma=NUMBERS),
+    "welsch": scalar_loss(sigma=NUMBERS),
+    "truncate": (
+        {"base": dc.hinge(), "s": 0.0},
+        {"base": ("hinge", dc.cap(dc.hinge(), 1.0)), "s": AT},
+    ),
+    "compose": (
+        {"concave": dc.cap_at(1.0), "loss": dc.hinge()},
+        {"concave": (np.sqrt, 1.0), "loss": ("hinge", None)},
+    ),
+    "concave": (
+        {"value": np.log1p, "slope": lambda t: 1 / (1 + t), "expression": cp.log1p},
+        {"value": (np.exp, 1.0), "slope": (np.cos, 1.0), "expression": (1.0, "log1p")},
+    ),
+    # transforms
+    "andrews_by": numbers(sigma=NUMBERS),
+    "cap_at": ({"c": 1.0, "inner": None}, {"c": (-1.0, np.nan, "1"), "inner": (1.0, dc.l2())}),
+    "cap_largest": (
+        {"fraction": 0.1, "inner": None, "rounds": 5, "otherwise": 1.0},
+        {
+            "fraction": (-0.1, 1.0, np.nan),
+            "inner": (1.0, dc.hinge()),
+            "rounds": (0, 1.5, "5"),
+            "otherwise": NUMBERS,
+        },
+    ),
+    "erf_by": numbers(s=NUMBERS, delta=NUMBERS),
+    "huberize_by": numbers(sigma=NUMBERS),
+    "log_of": numbers(scale=NUMBERS),
+    "log_ratio_by": numbers(sigma=NUMBERS),
+    "power_of": numbers(p=(*NUMBERS, 1.5), delta=NUMBERS[1:]),
+    "rational_by": numbers(s=NUMBERS, delta=NUMBERS),
+    "rescale_by": numbers(eta=NUMBERS),
+    "trim_of": numbers(fraction=(-0.1, 1.0, np.nan)),
+    "tukey_by": numbers(sigma=NUMBERS),
+    "welsch_by": numbers(sigma=NUMBERS),
+    # penalties
+    "capped_l1": numbers(lam=NUMBERS[1:], theta=NUMBERS),
+    "elastic_net": numbers(l1=NUMBERS[1:], l2=NUMBERS[1:]),
+    "group_lasso": (
+        {"lam": 1.0, "groups": [0, 0, 1]},
+        {"lam": NUMBERS[1:], "groups": ([[0], [0]], [0.5, np.nan], [])},
+    ),
+    "l1": numbers(lam=NUMBERS[1:]),
+    "l2": numbers(lam=NUMBERS[1:]),
+    "log_sum": numbers(lam=NUMBERS[1:], eps=NUMBERS),
+    "lp": numbers(lam=NUMBERS[1:], p=(*NUMBERS, 1.5)),
+    "mcp": numbers(lam=NUMBERS[1:], gamma=NUMBERS),
+    "scad": numbers(lam=NUMBERS[1:], a=(*NUMBERS, 1.0)),
+    # rows
+    "angle_differences": ROWS,
+    "angle_margins": ROWS,
+    "binary_margins": ROWS,
+    "class_margins": ROWS,
+    "kernel_margins": (
+        {"K": K, "y": LABELS, "fit_intercept": True, "classes": ["a", "b"]},
+        {
+            "K": (K[:2], -K, X @ X.T * np.nan, np.triu(K)),
+            **{name: ROWS[1][name] for name in ("y", "fit_intercept", "classes")},
+        },
+    ),
+    "kernel_residuals": (
+        {"K": K, "y": [1.0, 2.0, 3.0], "fit_intercept": True},
+        {"K": (K[:2], -K), "y": ([1.0], [1.0, np.nan, 2.0]), "fit_intercept": ("no", None)},
+    ),
+    "residual_rows": (
+        {"X": X, "y": [1.0, 2.0, 3.0], "fit_intercept": True},
+        {
+            "X": (HOLED, X[0], X[:2]),
+            "y": ([1.0], [1.0, np.nan, 2.0], ["a", "b", "c"]),
+            "fit_intercept": ("no", None),
+        },
+    ),
+    "simplex_vertices": ({"k": 3}, {"k": (1, -2, 2.5, "3", np.nan)}),
+    "Risk": (
+        {
+            "rows": X,
+            "base": dc.hinge(),
+            "weights": [1.0, 1.0, 2.0],
+            "groups": [0, 0, 1],
+            "aggregate": "sum",
+            "transform": dc.cap_at(1.0),
+            "penalty": dc.l2(),
+            "penalized": [True, False],
+            "sample_weight": [1.0, 2.0],
+            "subtracted": None,
+            "offset": [0.0, 0.0, 1.0],
+        },
+        {
+            "rows": (HOLED, X[0], "rows", np.zeros((0, 2))),
+            "base": ("hinge", dc.cap(dc.hinge(), 1.0)),
+            "weights": ([1.0], [1.0, -1.0, 1.0], [1.0, np.nan, 1.0]),
+            "groups": ([0, 2, 2], [0, 0], [0.5, 0, 1], [-1, 0, 0]),
+            "aggregate": ("mean", 1),
+            "transform": ("cap", dc.hinge()),
+            "penalty": (1.0, "l2"),
+            "penalized": ([True], [True, False, True]),
+            "sample_weight": ([1.0, -2.0], [1.0], [np.inf, 1.0]),
+            "subtracted": ("hinge", dc.cap_at(1.0)),
+            "offset": ([1.0], [np.nan, 0.0, 0.0]),
+        },
+    ),
+    # functions
+    "check_loss": (
+        {"loss": dc.hinge(), "low": -6.0, "high": 6.0, "points": 241},
+        {
+            "loss": ("hinge", dc.l2()),
+            "low": (6.0, np.nan),
+            "high": (-6.0, np.inf),
+            "points": (1, 2.5),
+        },
+    ),
+    "check_penalty": (
+        {"penalty": dc.l1(), "size": 5, "draws": 50},
+        {"penalty": ("l1", dc.hinge()), "size": (0, 1.5), "draws": (0, 1.5)},
+    ),
+    "explain": ({"problem": cp.Problem(cp.Minimize(0))}, {"problem": (1.0, "x", None)}),
+    "explain_choice": ({"risk": CAPPED}, {"risk": (1.0, dc.hinge(), None)}),
+    "is_majorizable": ({"problem": cp.Problem(cp.Minimize(0))}, {"problem": (1.0, "x", None)}),
+    "majorize": ({"expression": cp.Variable(2)}, {"expression": (1.0, "x", None)}),
+    "Majorant": ({"expression": cp.Variable(2)}, {"expression": (1.0, "x", None)}),
+    "solve": (
+        {"problem": CAPPED},
+        {
+            "problem": (1.0, dc.hinge(), None),
+            "start": ("warm", np.zeros(7), np.array([np.nan, 0.0]), {cp.Variable(): 1.0}),
+            "solver": ("GUROBI_X", "newton"),
+            "tol": NUMBERS,
+            "max_iter": (-1, 1.5, "3"),
+            "time_limit": NUMBERS,
+            "n_starts": (0, 1.5),
+            "random_state": ("seed", 1.5),
+            "n_jobs": (0, 1.5),
+            "acceleration": ("nesterov",),
+            "callback": (1.0, "print"),
+            "verbose": ("loud", None),
+        },
+    ),
+}
+# Made by the library, or bases for a user's own class; models and estimators have their own tests.
+OTHERS = {
+    *("Certificate", "Claim", "History", "NotMajorizable", "Progress", "Result"),
+    *("SubproblemError", "ConvexLoss", "Loss", "Penalty", "Transform", "logistic"),
+    *("RobustClassifier", "RobustRegressor"),
+}
+CALLS = [
+    pytest.param(name, parameter, value, id=f"{name}-{parameter}-{i}")
+    for name, (_, wrong) in CASES.items()
+    for parameter, values in wrong.items()
+    for i, value in enumerate(values)
+]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_right_arguments_are_right(name: str) -> None:
+    getattr(dc, name)(**CASES[name][0])
+
+
+@pytest.mark.parametrize(("name", "parameter", "value"), CALLS)
+def test_a_bad_value_is_refused(name: str, parameter: str, value: Any) -> None:
+    with pytest.raises((ValueError, TypeError)) as caught:
+        getattr(dc, name)(**CASES[name][0] | {parameter: value})
+    raised_in = str(caught.traceback[-1].path)
+    ours = Path(dc.__file__).parent
+    assert raised_in.startswith(str(ours)) or "sklearn" in raised_in, caught.value
+    assert "unexpected keyword" not in str(caught.value)
+
+
+def test_no_public_parameter_is_missing_here() -> None:
+    public = {name for name in dc.__all__ if callable(getattr(dc, name))}
+    assert public - OTHERS - {n for n in public if n.endswith("Display")} == set(CASES)
+    for name, (_, wrong) in CASES.items():
+        assert set(inspect.signature(getattr(dc, name)).parameters) == set(wrong), name
