@@ -44,6 +44,13 @@ ROWS: Case = (
         "classes": (["a"], ["a", "c"]),
     },
 )
+KERNEL_ROWS: Case = (
+    {"K": K, "y": LABELS, "fit_intercept": True, "classes": ["a", "b"]},
+    {
+        "K": (K[:2], -K, K * np.nan, np.triu(K)),
+        **{name: ROWS[1][name] for name in ("y", "fit_intercept", "classes")},
+    },
+)
 CAPPED = dc.Risk.from_loss(X, dc.cap(dc.hinge(), 1.0))
 AT = (np.nan, np.inf, "1")
 
@@ -123,13 +130,9 @@ CASES: dict[str, Case] = {
     "angle_margins": ROWS,
     "binary_margins": ROWS,
     "class_margins": ROWS,
-    "kernel_margins": (
-        {"K": K, "y": LABELS, "fit_intercept": True, "classes": ["a", "b"]},
-        {
-            "K": (K[:2], -K, X @ X.T * np.nan, np.triu(K)),
-            **{name: ROWS[1][name] for name in ("y", "fit_intercept", "classes")},
-        },
-    ),
+    "kernel_angle_differences": KERNEL_ROWS,
+    "kernel_angle_margins": KERNEL_ROWS,
+    "kernel_margins": KERNEL_ROWS,
     "kernel_residuals": (
         {"K": K, "y": [1.0, 2.0, 3.0], "fit_intercept": True},
         {"K": (K[:2], -K), "y": ([1.0], [1.0, np.nan, 2.0]), "fit_intercept": ("no", None)},
@@ -210,7 +213,15 @@ CASES: dict[str, Case] = {
 }
 # Made by the library, or bases for a user's own class; models and estimators have their own tests.
 OTHERS = {
-    *("Certificate", "Claim", "History", "NotMajorizable", "Progress", "Result"),
+    *(
+        "Certificate",
+        "Claim",
+        "FisherConsistencyWarning",
+        "History",
+        "NotMajorizable",
+        "Progress",
+        "Result",
+    ),
     *("SubproblemError", "ConvexLoss", "Loss", "Penalty", "Transform", "logistic"),
     *("RobustClassifier", "RobustRegressor"),
 }
