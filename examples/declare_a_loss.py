@@ -28,6 +28,7 @@ from typing import Any
 import joblib
 import matplotlib
 import numpy as np
+from common import BLACK, RED, STYLE, flip, spread
 from matplotlib.figure import Figure
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
@@ -92,13 +93,6 @@ def fit(search: Search, X: Array, y: Array, seed: int) -> Any:
 # ---- experiment ----------------------------------------------------------------------------------
 
 
-def flip(y: Array, share: float, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Labels 0 and 1 with a share of them swapped, and which."""
-    swapped = np.zeros(y.size, dtype=bool)
-    swapped[rng.choice(y.size, round(share * y.size), replace=False)] = True
-    return np.where(swapped, 1 - y, y), swapped
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What one fit did: accuracy on clean test labels, and which training samples it gave up."""
@@ -115,7 +109,8 @@ def evaluate(search: Search, share: float, seed: int) -> Outcome:
     """One split, one draw of flips, one search; the same ones for each contender."""
     X, y = load_breast_cancer(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.3, stratify=y, random_state=seed)
-    labels, swapped = flip(y, share, np.random.default_rng(seed))
+    labels = flip(y, share, np.random.default_rng(seed))
+    swapped = labels != y
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         model = fit(search, X, labels, seed)
@@ -151,12 +146,6 @@ def experiment(searches: dict[str, Search], share: float, seeds: int, jobs: int)
 
 def accuracies(outcomes: list[Outcome]) -> Array:
     return np.array([100 * outcome.accuracy for outcome in outcomes])
-
-
-def spread(values: Array, sign: str = "") -> str:
-    """Mean ± standard error over the seeds."""
-    mean = round(float(values.mean()), 1) + 0.0  # no −0.0
-    return f"{mean:{sign}.1f} ± {values.std(ddof=1) / np.sqrt(values.size):.1f}".replace("-", "−")
 
 
 def print_accuracy(clean: Runs, noisy: Runs) -> None:
@@ -204,20 +193,6 @@ def print_flags(clean: Runs, noisy: Runs) -> None:
 
 
 # ---- plots ---------------------------------------------------------------------------------------
-
-# Okabe and Ito's palette, as in dcprog.display.
-BLACK, RED = "#000000", "#D55E00"
-STYLE: dict[Any, Any] = {
-    "font.size": 11,
-    "axes.titlesize": 12,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "0.9",
-    "legend.frameon": False,
-    "savefig.dpi": 130,
-}
 
 
 def draw_losses(model: Any, X: Array, labels: Array, path: Path) -> None:
@@ -296,7 +271,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if unfinished:
         print(f"{unfinished} fits stopped before they converged.")
     X, y = load_breast_cancer(return_X_y=True)
-    labels, swapped = flip(y, FLIPPED, np.random.default_rng(0))
+    labels = flip(y, FLIPPED, np.random.default_rng(0))
+    swapped = labels != y
     models = {name: fit(searches[name], X, labels, seed=0) for name in NEW}
     paths = [options.output / f"{name}.png" for name in ("losses", "outliers", "convergence")]
     with matplotlib.rc_context(STYLE):

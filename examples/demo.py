@@ -28,6 +28,7 @@ from typing import Any
 import joblib
 import matplotlib
 import numpy as np
+from common import BLACK, BLUE, GREEN, ORANGE, RED, STYLE, flip, spread
 from matplotlib.figure import Figure
 from sklearn.base import clone
 from sklearn.datasets import load_wine
@@ -50,20 +51,6 @@ FLIPPED = 0.2
 GRID = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 NO_CAP = 1e9
 CV_TOL = 1e-4  # predictions settle long before the default 1e-6 is reached
-
-# Okabe and Ito's palette, told apart under all common kinds of colour blindness.
-BLACK, ORANGE, GREEN, BLUE, RED = "#000000", "#E69F00", "#009E73", "#0072B2", "#D55E00"
-STYLE: dict[Any, Any] = {
-    "font.size": 11,
-    "axes.titlesize": 12,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "0.9",
-    "legend.frameon": False,
-    "savefig.dpi": 130,
-}
 
 
 # ---- models --------------------------------------------------------------------------------------
@@ -113,15 +100,6 @@ def given_up(model: CappedSVC) -> Array:
 
 
 # ---- cross-validation ----------------------------------------------------------------------------
-
-
-def flip(y: Array, share: float, rng: np.random.Generator) -> Array:
-    """The labels 0, 1, … with a share of them, drawn at random, changed to another class."""
-    where = rng.choice(y.size, round(share * y.size), replace=False)
-    classes = int(y.max()) + 1
-    changed = y.copy()
-    changed[where] = (y[where] + rng.integers(1, classes, where.size)) % classes
-    return changed
 
 
 @dataclass(frozen=True)
@@ -225,12 +203,6 @@ def cross_validate(
 
 
 # ---- tables --------------------------------------------------------------------------------------
-
-
-def spread(values: Array, sign: str = "") -> str:
-    """Mean ± standard error over the repeats."""
-    mean = round(float(values.mean()), 1) + 0.0  # no −0.0
-    return f"{mean:{sign}.1f} ± {values.std(ddof=1) / np.sqrt(values.size):.1f}".replace("-", "−")
 
 
 def cells(scores: Scores, name: str, grid: Sequence[float]) -> str:

@@ -37,6 +37,7 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
+from common import Claim, at_most, print_claims
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import minmax_scale
@@ -495,20 +496,6 @@ def steps_until(values: Array, within: float) -> int:
 # ---- claims --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A statement, the number that decides it, and whether it was expected to hold."""
-
-    text: str
-    measured: str
-    holds: bool
-    expected: bool = True
-
-
-def at_most(text: str, number: float, tolerance: float) -> Claim:
-    return Claim(text, f"{number:.1e} (tolerance {tolerance:.0e})", number <= tolerance)
-
-
 def descent_claims(name: str, found: list[Descent]) -> list[Claim]:
     def worst(pick: Callable[[Descent], float]) -> float:
         return max(0.0, *(pick(one) for one in found))
@@ -748,14 +735,6 @@ def speed_claims(runs: list[Run], rows: list[Single]) -> list[Claim]:
 # ---- output --------------------------------------------------------------------------------------
 
 
-def print_claims(claims: list[Claim]) -> None:
-    print(f"\n{'claim':<66}{'holds':<7}measured")
-    for claim in claims:
-        verdict = "yes" if claim.holds else "no"
-        note = "" if claim.holds == claim.expected else "   <-- not as expected"
-        print(f"{claim.text:<66}{verdict:<7}{claim.measured}{note}")
-
-
 def print_runs(
     runs: list[Run],
     descents: list[Descent],
@@ -881,16 +860,15 @@ def main() -> int:
     ]
     print_runs(exact, descents, ends, gaps)
     print_passes(rows)
-    print_claims(claims)
+    wrong = print_claims(claims)
     if options.output is not None:
         options.output.mkdir(parents=True, exist_ok=True)
         draw_descent(rows, options.output / "descent.png")
         draw_kink(options.output / "kink.png")
         print(f"\nplots: {options.output}/descent.png, {options.output}/kink.png")
-    wrong = sum(claim.holds != claim.expected for claim in claims)
     print(
-        f"\n{len(claims) - wrong} of {len(claims)} claims as expected, {len(exact)} exact and "
-        f"{len(single)} single-pass runs, {time.perf_counter() - begun:.0f} s"
+        f"\n{len(exact)} exact and {len(single)} single-pass runs, "
+        f"{time.perf_counter() - begun:.0f} s"
     )
     return 1 if wrong else 0
 
