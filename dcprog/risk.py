@@ -215,14 +215,19 @@ class Risk(RiskValues):
         ValueError
             They are a general LinearOperator.
         """
-        if isinstance(self.rows, Scores):
-            return self.rows.matrix()
-        if isinstance(self.rows, LinearOperator):
-            raise ValueError(
-                "rows given as a general LinearOperator have no matrix, which cvxpy needs; "
-                "pass an array, a sparse matrix or one of the row builders"
-            )
-        return self.rows
+        if self.no_matrix is not None:
+            raise ValueError(self.no_matrix)
+        return self.rows.matrix() if isinstance(self.rows, Scores) else self.rows
+
+    @property
+    def no_matrix(self) -> str | None:
+        """Why the rows have no matrix, None if they have one."""
+        if isinstance(self.rows, Scores) or not isinstance(self.rows, LinearOperator):
+            return None
+        return (
+            "rows given as a general LinearOperator have no matrix, which cvxpy needs; "
+            "pass an array, a sparse matrix or one of the row builders"
+        )
 
     def problem(self) -> cp.Problem:
         """The same spec as a cvxpy problem in one variable named ``theta``.

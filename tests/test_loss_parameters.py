@@ -34,6 +34,7 @@ from dcprog.losses import (
     rescale,
     sigmoid_hinge,
     square,
+    squared,
     squared_hinge,
     trim,
     truncate,
@@ -58,6 +59,7 @@ SHARE = concave(value=share, slope=share_slope)
 # A new loss is one entry here.
 LOSSES: list[Loss] = [
     *(hinge(), squared_hinge(), logistic(), pade_hinge(2.0), sigmoid_hinge(2.0, at=0.5)),
+    *(squared(sigmoid_hinge(2.0)), squared(hinge())),
     *(absolute(), square(at=1.0), huber(1.0), pinball(0.3), epsilon_insensitive(0.1)),
     *(cap(hinge(), 1.0), truncate(hinge(), 0.0), rescale(hinge(), 0.5), power(hinge(), 0.5)),
     *(log(hinge(), 2.0), trim(hinge(), 0.1), compose(SHARE, hinge()), huberize(hinge(), 1.0)),

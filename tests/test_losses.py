@@ -22,6 +22,7 @@ from dcprog.losses import (
     compose,
     epsilon_insensitive,
     erf,
+    excess,
     hinge,
     huber,
     huberize,
@@ -35,6 +36,7 @@ from dcprog.losses import (
     rescale,
     sigmoid_hinge,
     square,
+    squared,
     squared_hinge,
     trim,
     truncate,
@@ -42,7 +44,7 @@ from dcprog.losses import (
     welsch,
 )
 from dcprog.majorize import majorize
-from dcprog.transforms import concave, rescale_by
+from dcprog.transforms import cap_at, concave, rescale_by
 
 Slow = Callable[[float], float]
 Made = Callable[[Loss], Loss]
@@ -78,6 +80,9 @@ BASES: list[tuple[ConvexLoss, Slow]] = [
     (pade_hinge(10.0, at=0.5), lambda u: slow_pade(0.5 - u, 10.0)),
     (sigmoid_hinge(2.0), lambda u: math.log(1 + math.exp(2 * (1 - u))) / 2),
     (sigmoid_hinge(5.0, at=0.5), lambda u: math.log(1 + math.exp(5 * (0.5 - u))) / 5),
+    (squared(sigmoid_hinge(2.0)), lambda u: (math.log(1 + math.exp(2 * (1 - u))) / 2) ** 2),
+    (squared(pade_hinge(0.5)), lambda u: slow_pade(1 - u, 0.5) ** 2),
+    (squared(absolute()), lambda u: u**2),
 ]
 
 
@@ -281,6 +286,39 @@ def test_smooth_hinges_lie_as_far_above_the_hinge_as_published() -> None:
     assert math.isclose(pade_hinge(4.0).curvature(1.0).item(), 1.6 * 4)
     gap = sigmoid_hinge(4.0)(1 - t) - np.maximum(t, 0)
     assert math.isclose(gap.max(), math.log(2) / 4)
+
+
+def test_a_square_of_what_may_be_negative_is_refused() -> None:
+    with pytest.raises(ValueError, match="may be negative"):
+        squared(excess(cap_at(1.0), 1.0, hinge()))
+
+
+@pytest.mark.parametrize("make", [pade_hinge, sigmoid_hinge])
+@pytest.mark.parametrize("eta", [1e-300, 1e-8, 1.0, 1e8, 1e300])
+def test_smooth_hinges_are_finite_at_every_sharpness(
+    make: type[pade_hinge | sigmoid_hinge], eta: float
+) -> None:
+    loss = make(eta)
+    ends = [-1e300, -1e8, 0.0, 1.0, 2.0, 1e8, 1e300]
+    near = 1 + np.array([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0]) / eta
+    u = np.array([*ends, *near])
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        value, slope, curvature = loss(u), loss.slope(u), loss.curvature(u)
+    hinged = np.maximum(1 - u, 0)
+    gap = {pade_hinge: 0.1, sigmoid_hinge: math.log(2)}[make] / eta
+    assert np.all(value >= hinged)
+    assert np.all(value - hinged <= gap * (1 + 1e-12) + 1e-15 * hinged)
+    assert np.all((slope >= -1) & (slope <= 0))
+    assert np.all((curvature >= 0) & (curvature <= 1.6 * eta * (1 + 1e-12)))
+
+
+@pytest.mark.parametrize("base", [pade_hinge(100.0), squared(sigmoid_hinge(100.0))], ids=repr)
+def test_a_sharp_loss_names_softer_ones(base: ConvexLoss) -> None:
+    softer = base.softer
+    assert softer is not None
+    assert "eta=12.5" in repr(softer)
+    assert softer.softer is None
+    assert hinge().softer is None
 
 
 def test_bounds_are_the_suprema() -> None:

@@ -9,7 +9,7 @@ from dcprog.losses.algebra import added, difference, scaled
 from dcprog.losses.combinators import cap, log, power, rescale, trim, truncate
 from dcprog.losses.composed import Composed, compose
 from dcprog.losses.composite import andrews, erf, huberize, log_ratio, rational, tukey, welsch
-from dcprog.losses.convex import convex_sum, excess
+from dcprog.losses.convex import convex_sum, excess, squared
 from dcprog.losses.loss import ConvexLoss, Loss
 from dcprog.losses.margins import hinge, logistic, squared_hinge
 from dcprog.losses.pieces import Pieces
@@ -45,6 +45,7 @@ __all__ = [
     "scaled",
     "sigmoid_hinge",
     "square",
+    "squared",
     "squared_hinge",
     "trim",
     "truncate",

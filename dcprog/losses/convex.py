@@ -1,4 +1,4 @@
-"""Convex losses made of others: sums, and what a concave function takes off."""
+"""Convex losses made of others: sums, squares, and what a concave function takes off."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dcprog.losses.pieces import Pieces
 from dcprog.transforms import Transform
 from dcprog.tree import Array
 
-__all__ = ["combination", "convex_sum", "excess"]
+__all__ = ["combination", "convex_sum", "excess", "squared"]
 
 
 class convex_sum(ConvexLoss):
@@ -94,6 +94,83 @@ class convex_sum(ConvexLoss):
                 return None
             total = f.pieces.times(c) if total is None else total.plus(f.pieces.times(c))
         return total
+
+
+class squared(ConvexLoss):
+    """loss(u)², the square of a convex loss that is nowhere negative.
+
+    Parameters
+    ----------
+    loss : ConvexLoss
+        With a ``lower`` of at least 0.
+
+    Raises
+    ------
+    TypeError
+        Not a convex loss.
+    ValueError
+        The loss may be negative: its square need not be convex.
+
+    Examples
+    --------
+    The loss of the smooth support vector machine of Lee and Mangasarian (2001), Comput. Optim.
+    Appl. 20, which is half of
+
+    >>> from dcprog.losses import sigmoid_hinge, squared
+    >>> squared(sigmoid_hinge(5.0))([-1.0, 1.0]).round(3)
+    array([4.   , 0.019])
+    """
+
+    def __init__(self, loss: ConvexLoss) -> None:
+        check_is_loss("loss", loss, ConvexLoss)
+        if not loss.lower >= 0:
+            raise ValueError(f"loss={loss!r} may be negative: its square need not be convex")
+        self.loss = loss
+
+    def __call__(self, u: npt.ArrayLike) -> Array:
+        """loss²."""
+        return self.loss(u) ** 2
+
+    def slope(self, u: npt.ArrayLike) -> Array:
+        """2·loss·slope."""
+        return 2 * self.loss(u) * self.loss.slope(u)
+
+    def curvature(self, u: npt.ArrayLike) -> Array:
+        """2·(slope² + loss·curvature)."""
+        return 2 * (self.loss.slope(u) ** 2 + self.loss(u) * self.loss.curvature(u))
+
+    def expression(self, u: cp.Expression) -> cp.Expression:
+        """``square(loss)``."""
+        return cp.square(self.loss.expression(u))
+
+    @property
+    def softer(self) -> ConvexLoss | None:
+        """The square of the loss's."""
+        return None if self.loss.softer is None else squared(self.loss.softer)
+
+    def starting_at(self, s: float) -> ConvexLoss:
+        """The square of the loss at s."""
+        return squared(self.loss.starting_at(s))
+
+    @property
+    def bound(self) -> float:  # type: ignore[override]
+        """The square of the loss's."""
+        return self.loss.bound**2
+
+    @property
+    def lower(self) -> float:  # type: ignore[override]
+        """The square of the loss's."""
+        return self.loss.lower**2
+
+    @property
+    def is_smooth(self) -> bool:  # type: ignore[override]
+        """Is the loss?"""
+        return self.loss.is_smooth
+
+    @property
+    def has_expression(self) -> bool:  # type: ignore[override]
+        """Has the loss one?"""
+        return self.loss.has_expression
 
 
 class excess(ConvexLoss):

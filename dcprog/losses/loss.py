@@ -245,6 +245,11 @@ class ConvexLoss(Loss):
             "solver that does without"
         )
 
+    @property
+    def softer(self) -> ConvexLoss | None:
+        """A smoother loss close by, from whose solution this one's is soon found, if any."""
+        return None
+
     def starting_at(self, s: float) -> ConvexLoss:
         """The same loss, starting at s: what ``truncate`` subtracts.
 

@@ -70,11 +70,7 @@ class ConicSolver(ExactSolver):
         """Why cvxpy cannot take a risk, None if it can."""
         if not risk.base.has_expression:
             return f"its base {risk.base!r} has no cvxpy expression"
-        try:
-            risk.matrix()
-        except ValueError as error:
-            return str(error)
-        return None
+        return risk.no_matrix
 
     def minimise(
         self,

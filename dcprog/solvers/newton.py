@@ -12,7 +12,9 @@ from dcprog.tree import Array
 if TYPE_CHECKING:
     from dcprog.risk import Risk
 
-__all__ = ["NewtonSolver"]
+__all__ = ["Columns", "NewtonSolver"]
+
+Columns = tuple[Array, Array, Array]  # the signs, offsets and tilts of a score
 
 
 class NewtonSolver(ExactSolver):
@@ -62,10 +64,16 @@ class NewtonSolver(ExactSolver):
         spread, tilt = scores.spread(weights, tilts)
         coef, intercept = scores.split(start)
         for k in range(len(coef)):
-            losses = Weighted(self.risk.base, spread[:, k])
             columns = (scores.signs[:, k], scores.offsets[:, k], tilt[:, k])
-            score = NewtonScore(scores.ridge, losses, *columns)
-            coef[k], intercept[k] = score.minimise(coef[k], float(intercept[k]), tolerance)
+            coef[k], intercept[k] = self._score(
+                spread[:, k], columns, coef[k], float(intercept[k]), tolerance
+            )
         theta = scores.join(coef, intercept)
         dual = -spread.ravel() * self.risk.base.slope(self.risk.margins(theta))
         return Solution(theta, dual, self.risk.weighted(theta, weights, tilts))
+
+    def _score(
+        self, weight: Array, columns: Columns, w: Array, b: float, tolerance: float
+    ) -> tuple[Array, float]:
+        score = NewtonScore(self.scores.ridge, Weighted(self.risk.base, weight), *columns)
+        return score.minimise(w, b, tolerance)

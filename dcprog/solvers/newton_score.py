@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Protocol
 
 import numpy as np
 
 from dcprog.errors import SubproblemError
 from dcprog.losses import ConvexLoss
+from dcprog.solvers.line_search import Line, bottom
 from dcprog.solvers.ridge import Ridge
 from dcprog.solvers.screening import WITHOUT_TANGENT, Tangent
 from dcprog.tree import Array
 
-__all__ = ["NewtonScore", "SmoothLosses", "Weighted"]
+__all__ = ["NewtonScore", "Place", "SmoothLosses", "Weighted"]
 
 # Nearly hard margins take about a step a sample. A step to the end of a tiny piece may fall by
 # less than rounding: only STALLS of them in a row mean that there is no more to gain.
 MAX_STEPS = 2000
 STALLS = 10
 PRECISION = 1e-15
-# A step length is good enough where the slope has fallen to that share; curvature below that share
-# of the largest weight is none.
-FLAT = 0.1
-NO_CURVATURE = 1e-14
-LONGEST = 1e30
+NO_CURVATURE = 1e-14  # below that share of the largest, or of the intercept's slope
 REFRESH = 10  # steps between which the margins are only updated
 
 
@@ -74,6 +72,35 @@ class Weighted:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where Newton's method is, and where it would go.
+
+    Attributes
+    ----------
+    w, b : array, float
+    step, shift : array, float
+        From w and b to the minimum of the quadratic of the place.
+    value : float
+        F(w, b).
+    size : float
+        Of its terms that are not negative, to which its rounding is relative.
+    promise : float
+        By how much the quadratic falls there.
+    imbalance : float
+        By how much less than F the losses' slopes show the minimum to be.
+    """
+
+    w: Array
+    b: float
+    step: Array
+    shift: float
+    value: float
+    size: float
+    promise: float
+    imbalance: float
+
+
+@dataclass(frozen=True)
 class NewtonScore:
     """Σ_i losses_i(u_i) + t_i u_i + (λ/2)‖w‖² + tangent(w, b) with u_i = s_i(x_i·w + b) + o_i.
 
@@ -86,6 +113,8 @@ class NewtonScore:
         s, o and t.
     tangent : Tangent
         A linear function, 0 by default.
+    search : callable
+        From a line to a step length; by default to the minimum.
     """
 
     ridge: Ridge
@@ -94,6 +123,7 @@ class NewtonScore:
     offset: Array
     tilt: Array
     tangent: Tangent = WITHOUT_TANGENT
+    search: Callable[[Line], float] = bottom
 
     def margins(self, w: Array, b: float) -> Array:
         """The vector u."""
@@ -102,7 +132,19 @@ class NewtonScore:
     def minimise(
         self, w: Array, b: float, tolerance: float, balance: float = np.inf
     ) -> tuple[Array, float]:
-        """The minimiser (w, b).
+        """The minimiser (w, b); see :meth:`last`."""
+        place = self.last(w, b, tolerance, balance)
+        return place.w, place.b
+
+    def last(
+        self,
+        w: Array,
+        b: float,
+        tolerance: float,
+        balance: float = np.inf,
+        precision: float = PRECISION,
+    ) -> Place:
+        """Where Newton's method ends.
 
         Parameters
         ----------
@@ -112,6 +154,8 @@ class NewtonScore:
             Relative to 1 + |value|: to be further away at the end is a failure.
         balance : float
             Go on, as long as rounding allows, until :meth:`imbalance` is below that.
+        precision : float
+            Relative to the value's terms: stop where no more than that is to be gained.
 
         Raises
         ------
@@ -119,26 +163,32 @@ class NewtonScore:
             ``unbounded`` or ``failed``.
         """
         lowest, stalled = np.inf, 0
+        for number, place in enumerate(self.path(w, b)):
+            stalled = 0 if place.value < lowest else stalled + 1
+            lowest = min(lowest, place.value)
+            done = place.promise <= precision * place.size and place.imbalance <= balance
+            if done or stalled == STALLS or number == MAX_STEPS:
+                break
+        if place.promise > tolerance * (1 + abs(place.value)):
+            raise SubproblemError("failed", f"Newton's method stopped {place.promise:.3g} short")
+        return place
+
+    def path(self, w: Array, b: float) -> Iterator[Place]:
+        """The points of Newton's method, without an end."""
         u = self.margins(w, b)
-        for count in range(MAX_STEPS):
-            if count % REFRESH == REFRESH - 1:
-                u = self.margins(w, b)
+        for number in count(1):
             size = self.losses.value(u) + self.ridge.lam / 2 * float(w @ w)
-            value = size + float(self.tilt @ u) + self.tangent(w, b)
             g, h = self._gradient(w, self.losses.slope(u))
             step, shift = self._step(g, h, u)
             promise = -(float(g @ step) + h * shift) / 2  # decrease if the piece did not end
-            stalled = 0 if value < lowest else stalled + 1
-            lowest = min(lowest, value)
-            done = promise <= PRECISION * size and self._imbalance(g, h, b) <= balance
-            if done or stalled == STALLS:
-                break
+            value = size + float(self.tilt @ u) + self.tangent(w, b)
+            yield Place(w, b, step, shift, value, size, promise, self._imbalance(g, h, b))
             change = self.sign * (self.ridge.X @ step + shift)
-            t = self._length(u, change, w, step, shift)
+            free = h != 0 and not np.any(step)  # an intercept that no curvature holds
+            t = (bottom if free else self.search)(_Ray(self, u, change, (w, step, shift), size))
             w, b, u = w + t * step, b + t * shift, u + t * change
-        if promise > tolerance * (1 + abs(value)):
-            raise SubproblemError("failed", f"Newton's method stopped {promise:.3g} short")
-        return w, b
+            if number % REFRESH == 0:
+                u = self.margins(w, b)
 
     def imbalance(self, w: Array, b: float, slope: Array) -> float:
         """By how much less than the value the losses' slopes show the minimum to be."""
@@ -154,67 +204,44 @@ class NewtonScore:
 
     def _step(self, g: Array, h: float, u: Array) -> tuple[Array, float]:
         curvature = self.sign**2 * self.losses.curvature(u) / 2
-        active = np.flatnonzero(curvature > NO_CURVATURE * np.max(curvature, initial=0.0))
+        least = NO_CURVATURE * max(float(np.max(curvature, initial=0.0)), abs(h))
+        active = np.flatnonzero(curvature > least)
         if active.size == 0:  # no curvature holds the intercept: where it slopes, go until one does
             slopes = np.abs(self.tilt) + np.abs(self.losses.slope(u))
             level = abs(h) <= 1e-14 * (float(np.sum(slopes)) + abs(self.tangent.h))
             return (-g / self.ridge.lam, 0.0) if level else (np.zeros_like(g), -h)
-        step, shift = self.ridge.step(g, np.asarray(h), curvature[active], active)
+        if 2 * active.size > curvature.size:  # gathering most of X costs more than its zeros
+            step, shift = self.ridge.step(g, np.asarray(h), curvature)
+        else:
+            step, shift = self.ridge.step(g, np.asarray(h), curvature[active], active)
         return step, float(shift)
 
-    def _length(self, u: Array, change: Array, w: Array, step: Array, shift: float) -> float:
-        """The minimum along a direction."""
-        lam, along, square = self.ridge.lam, float(w @ step), float(step @ step)
-        tilt = float(self.tilt @ change) + float(np.sum(self.tangent.g * step))
-        tilt += self.tangent.h * shift
 
-        def slope(t: float) -> float:
-            pull = float(self.losses.slope(u + t * change) @ change)
-            return tilt + pull + lam * (along + t * square)
+class _Ray:
+    """The function along (w, b) + t·(step, shift), whose margins change by t·change."""
 
-        breaks = self.losses.breaks(u, change)
-        if not slope(0.0) < 0:
-            return 0.0  # there is nothing but rounding left
-        if abs(slope(1.0)) <= (FLAT if breaks is None else 1e-12) * abs(slope(0.0)):
-            return 1.0
-        if breaks is None:
-            return _where_flat(slope)
-        return _root(slope, breaks[(breaks > 0) & np.isfinite(breaks)])
+    def __init__(
+        self,
+        score: NewtonScore,
+        u: Array,
+        change: Array,
+        path: tuple[Array, Array, float],
+        size: float,
+    ) -> None:
+        w, step, shift = path
+        self.losses, self.u, self.change, self.size = score.losses, u, change, size
+        lam, tangent = score.ridge.lam, score.tangent
+        self.along, self.square = lam * float(w @ step), lam * float(step @ step)
+        self.tilt = float(score.tilt @ change + np.sum(tangent.g * step)) + tangent.h * shift
+        self.start = size - lam / 2 * float(w @ w)
 
+    def rise(self, t: float) -> float:
+        losses = self.losses.value(self.u + t * self.change)
+        return losses - self.start + t * (self.tilt + self.along + t / 2 * self.square)
 
-def _where_flat(slope: Callable[[float], float]) -> float:
-    """A place where an increasing function that is negative at 0 has come close to 0."""
-    low, at_low = 0.0, slope(0.0)
-    high, at_high = 1.0, slope(1.0)
-    enough = FLAT * abs(at_low)
-    while at_high < -enough:
-        if high > LONGEST:
-            raise SubproblemError("unbounded", "the function falls for ever along a direction")
-        low, at_low, high = high, at_high, 4 * high
-        at_high = slope(high)
-    for _ in range(100):
-        if at_high <= enough:
-            return high
-        share = np.clip(at_low / (at_low - at_high), 0.05, 0.95)
-        middle = low + float(share) * (high - low)
-        there = slope(middle)
-        if there > -enough:
-            high, at_high = middle, there
-        else:
-            low, at_low = middle, there
-    return low
+    def slope(self, t: float) -> float:
+        pull = float(self.losses.slope(self.u + t * self.change) @ self.change)
+        return pull + self.tilt + self.along + t * self.square
 
-
-def _root(slope: Callable[[float], float], breaks: Array) -> float:
-    """Root of an increasing, piecewise linear function that is negative at 0."""
-    knots = np.concatenate([[0.0], np.sort(breaks)])
-    low, high = 0, knots.size  # negative up to knots[low], not from knots[high] on
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if slope(knots[middle]) < 0 else (low, middle)
-    left = knots[low]
-    right = knots[high] if high < knots.size else 2 * left + 1
-    at_left, at_right = slope(left), slope(right)
-    if not at_right > at_left:
-        raise SubproblemError("unbounded", "the function falls for ever along a direction")
-    return left - at_left * (right - left) / (at_right - at_left)
+    def breaks(self) -> Array | None:
+        return self.losses.breaks(self.u, self.change)

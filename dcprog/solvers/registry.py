@@ -11,6 +11,7 @@ from dcprog.solvers.least_squares import LeastSquaresSolver
 from dcprog.solvers.libsvm import LibsvmSolver
 from dcprog.solvers.multipliers import MultiplierSolver
 from dcprog.solvers.newton import NewtonSolver
+from dcprog.solvers.newton_armijo import NewtonArmijoSolver
 from dcprog.solvers.protocol import SubproblemSolver
 from dcprog.solvers.rehline import RehlineSolver
 
@@ -22,6 +23,7 @@ __all__ = ["SOLVERS", "choose", "explain_choice", "make"]
 # By name, in the order in which they are preferred; the last one is the reference path.
 SOLVERS: dict[str, type[SubproblemSolver]] = {
     "least_squares": LeastSquaresSolver,
+    "newton_armijo": NewtonArmijoSolver,
     "newton": NewtonSolver,
     "libsvm": LibsvmSolver,
     "multipliers": MultiplierSolver,
@@ -111,6 +113,7 @@ def explain_choice(risk: Risk) -> str:
     >>> from dcprog.solvers.registry import explain_choice
     >>> print(explain_choice(Risk.from_loss(np.eye(3), cap(hinge(), 1.0))))
     least_squares: not chosen: its base is hinge(), not square
+    newton_armijo: not chosen: its base is hinge(), whose slope jumps
     newton: not chosen: its base is hinge(), whose slope jumps
     libsvm: not chosen: its rows are not those of a kernel machine
     multipliers: chosen

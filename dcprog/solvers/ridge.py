@@ -15,6 +15,7 @@ from dcprog.tree import Array
 __all__ = ["Ridge"]
 
 Index = npt.NDArray[np.intp]
+BLOCK = 2048
 
 
 class Ridge:
@@ -86,8 +87,7 @@ class Ridge:
 
     def _primal_step(self, X: Any, mean: Array, right: Array, c: Array, total: float) -> Array:
         if isinstance(X, np.ndarray):
-            centred = (X - mean) * np.sqrt(2 * c)[:, None]
-            spread = centred.T @ centred
+            spread = _scatter(X, mean if self.fit_intercept else None, 2 * c)
         else:
             spread = _dense((X.T * (2 * c)) @ X) - 2 * total * np.outer(mean, mean)
         spread[np.diag_indices_from(spread)] += self.lam
@@ -111,6 +111,17 @@ class Ridge:
         pulled = scale * _solve(system, image)
         back = X.T @ pulled - np.multiply.outer(mean, np.sum(pulled, axis=0))
         return (right - back) / self.lam
+
+
+def _scatter(X: Array, mean: Array | None, c: Array) -> Array:
+    """Σ_i c_i (x_i − x̄)(x_i − x̄)ᵀ, BLOCK samples at a time."""
+    total = np.zeros((X.shape[1], X.shape[1]))
+    roots = np.sqrt(c)[:, None]
+    for begin in range(0, len(X), BLOCK):
+        part = slice(begin, begin + BLOCK)
+        block = X[part] * roots[part] if mean is None else (X[part] - mean) * roots[part]
+        total += block.T @ block  # a symmetric product (dsyrk), as NumPy sees one array twice
+    return total
 
 
 def _dense(matrix: Any) -> Array:
