@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 from dcprog.certificate import criticality_gap
 from dcprog.errors import SubproblemError
 from dcprog.losses import squared_hinge
+from dcprog.models.linear import LinearScores
 from dcprog.penalties import l2
 from dcprog.result import Result
 from dcprog.risk import Risk
@@ -25,15 +26,13 @@ from dcprog.rows import binary_margins, class_margins
 from dcprog.solve import solve
 from dcprog.solvers.registry import SOLVERS
 from dcprog.transforms import Transform, cap_at, cap_largest, power_of
-from dcprog.tree import Array
 
 __all__ = ["CappedSVC"]
 
 STALLED = 1e-3
-CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
 
 
-class CappedSVC(ClassifierMixin, BaseEstimator):
+class CappedSVC(LinearScores, ClassifierMixin, BaseEstimator):
     r"""Linear classifier whose samples lose at most ε each.
 
     .. math::
@@ -212,7 +211,7 @@ class CappedSVC(ClassifierMixin, BaseEstimator):
             No start could be computed.
         """
         self._check_combinations()
-        X, y = validate_data(self, X, y, **CHECKS)
+        X, y = validate_data(self, X, y, **self.CHECKS)
         check_classification_targets(y)
         spec = self._declare(X, y, np.unique(y), self._transform())
         self.classes_ = np.unique(y)
@@ -284,7 +283,7 @@ class CappedSVC(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         self._check_combinations()
-        X, y = check_X_y(X, y, **CHECKS)
+        X, y = check_X_y(X, y, **self.CHECKS)
         check_classification_targets(y)
         return self._declare(X, y, np.unique(y), self._transform())
 
@@ -305,42 +304,11 @@ class CappedSVC(ClassifierMixin, BaseEstimator):
         float
         """
         check_is_fitted(self)
-        X, y = validate_data(self, X, y, reset=False, **CHECKS)
+        X, y = validate_data(self, X, y, reset=False, **self.CHECKS)
         smoothing = self.delta if delta is None else delta
         transform = cap_at(self.eps_, power_of(self.p / 2, smoothing))
         risk = self._declare(X, y, self.classes_, transform)
         return risk(risk.rows.pack(self.coef_, self.intercept_))
-
-    def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Scores Wᵀx + b.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        array of shape (n, c), or (n,) for two classes
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **CHECKS)
-        scores = X @ self.coef_.T + self.intercept_
-        return scores.ravel() if len(self.coef_) == 1 else scores
-
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The class of the largest score, or by the sign of the only one.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        array of shape (n,)
-        """
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
-        return self.classes_[best]
 
     def _check_combinations(self) -> None:
         if self.delta == 0 and self.p < 2:
@@ -376,11 +344,6 @@ class CappedSVC(ClassifierMixin, BaseEstimator):
             transform=transform,
             penalty=l2(2 * self.gamma),
         )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _with_point(result: Result) -> Result:

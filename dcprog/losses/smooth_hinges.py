@@ -145,8 +145,10 @@ class pade_hinge(SmoothHinge):
         """−P'(at − u)."""
         t, band, x = self._banded(u)
         slopes = np.where(t > 0, -1.0, 0.0)
-        top = 25 - x * (20 - x * (30 - x * (4 - x)))
-        slopes[band] = -0.5 * top * ((1 + x) ** 2 / _denominator(x)) ** 2
+        a = np.abs(x)  # P'(−t) = 1 − P'(t): from the small end no rounding leaves [0, 1]
+        top = 25 + a * (20 + a * (30 + a * (4 + a)))
+        small = 0.5 * top * ((1 - a) ** 2 / _denominator(a)) ** 2
+        slopes[band] = np.where(x > 0, small - 1, -small)
         return slopes[()]
 
     def curvature(self, u: npt.ArrayLike) -> Array:

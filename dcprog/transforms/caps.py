@@ -217,9 +217,14 @@ class trim_of(Transform):
     def slope(self, t: npt.ArrayLike) -> Array:
         """1, and 0 for the dropped ones."""
         t = np.asarray(t, dtype=float)
-        kept = np.ones(t.size)
-        kept[np.argsort(-t, axis=None, kind="stable")[: self.dropped(t.size)]] = 0.0
-        return kept.reshape(t.shape)
+        k = self.dropped(t.size)
+        if k == 0:
+            return np.ones(t.shape)
+        least = np.partition(t, t.size - k, axis=None)[t.size - k]
+        kept = np.where(t > least, 0.0, 1.0)
+        ties = np.flatnonzero(t == least)
+        kept.flat[ties[: k - int(np.sum(t > least))]] = 0.0
+        return kept
 
     def expression(self, t: cp.Expression) -> cp.Expression:
         """``sum(t) - sum_largest(t, k)``, the sum of what is kept."""
