@@ -218,7 +218,7 @@ def newton_path(limit: Limit, spec: Risk, search: Any, steps: int = 300) -> list
     """The places Newton's method visits from θ = 0 until ‖∇F‖ ≤ 1e-8·(1 + C·m)."""
     scores, m = Separable(spec), len(limit.y)
     losses, zero = Weighted(spec.base, np.full(m, limit.C)), np.zeros(m)
-    score = NewtonScore(scores.ridge, losses, scores.signs[:, 0], zero, zero, search)
+    score = NewtonScore(scores.ridge, losses, scores.signs[:, 0], zero, zero, search=search)
     places = []
     for place in islice(score.path(np.zeros(scores.X.shape[1]), 0.0), steps):
         places.append(place)

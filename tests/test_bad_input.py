@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
+from dcprog.losses import excess
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
 HOLED = np.array([[0.0, np.nan], [1.0, 0.0], [2.0, 2.0]])
@@ -65,6 +66,10 @@ CASES: dict[str, Case] = {
     "epsilon_insensitive": numbers(eps=NUMBERS[1:], at=AT),
     "pade_hinge": numbers(eta=NUMBERS, at=AT),
     "sigmoid_hinge": numbers(eta=NUMBERS, at=AT),
+    "squared": (
+        {"loss": dc.hinge()},
+        {"loss": ("hinge", dc.cap(dc.hinge(), 1.0), excess(dc.cap_at(1.0), 1.0, dc.hinge()))},
+    ),
     # combinators
     "andrews": scalar_loss(sigma=NUMBERS),
     "cap": scalar_loss(c=NUMBERS),

@@ -43,7 +43,9 @@ def _score(risk: Risk, weight: float, search: Any = armijo) -> NewtonScore:
     solver = NewtonSolver(risk)
     losses = Weighted(risk.base, np.full(solver.scores.X.shape[0], weight))
     zero = np.zeros(solver.scores.X.shape[0])
-    return NewtonScore(solver.scores.ridge, losses, solver.scores.signs[:, 0], zero, zero, search)
+    return NewtonScore(
+        solver.scores.ridge, losses, solver.scores.signs[:, 0], zero, zero, search=search
+    )
 
 
 def _gradient(risk: Risk, weights: Array, theta: Array) -> Array:

@@ -239,7 +239,7 @@ def test_every_newton_step_lowers_f() -> None:
         scores = Separable(spec)
         losses = Weighted(spec.base, np.full(len(y), C))
         zero = np.zeros(len(y))
-        score = NewtonScore(scores.ridge, losses, scores.signs[:, 0], zero, zero, armijo)
+        score = NewtonScore(scores.ridge, losses, scores.signs[:, 0], zero, zero, search=armijo)
         before = np.inf
         for place in islice(score.path(np.zeros(5), 0.0), 80):
             assert place.value <= before + 1e-13 * place.size
