@@ -246,6 +246,27 @@ class Risk(RiskValues):
 
         return problem_of(self)
 
+    def with_penalty(self, penalty: Penalty) -> Risk:
+        """The same risk under another penalty; rows and data are shared.
+
+        Parameters
+        ----------
+        penalty : Penalty
+
+        Returns
+        -------
+        Risk
+
+        Raises
+        ------
+        TypeError
+            It is no penalty.
+        """
+        risk = copy(self)
+        risk.penalty = check_kind("penalty", penalty, Penalty, "l2(1.0)")
+        risk.penalty(np.zeros(int(risk.penalized.sum())))
+        return risk
+
     def fixed(self, theta: Array) -> Risk:
         """The risk with its transform as the losses at θ set it; itself if nothing adapts."""
         risk = copy(self)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral, Real
@@ -20,14 +18,13 @@ from sklearn.utils import check_random_state
 from dcprog.acceleration import acceleration_named
 from dcprog.engine import Progress, Run, Settings, descend
 from dcprog.errors import SubproblemError
+from dcprog.logs import visible
 from dcprog.problem import ProblemSurrogate
 from dcprog.result import History, Result, StartSummary, VariableValues
 from dcprog.surrogate import Surrogate
 from dcprog.tree import Array, dense
 
 __all__ = ["Spec", "solve"]
-
-logger = logging.getLogger("dcprog")
 
 STARTS = ("convex", "current", "random")
 
@@ -139,7 +136,7 @@ def solve(
     task = _Task(problem, solver, settings)
     task.surrogate  # noqa: B018  bad problems are refused here, before any process starts
     jobs = list(zip(kinds, _seeds(random_state, n_starts), strict=True))
-    with _visible(verbose):
+    with visible(verbose):
         outcomes = _run_all(task, jobs, None if callback else n_jobs)
     result = _result(problem, outcomes, time.perf_counter() - begun)
     if isinstance(problem, cp.Problem):
@@ -194,30 +191,6 @@ def _seeds(random_state: Any, n_starts: int) -> list[np.random.SeedSequence]:
         state = check_random_state(0 if random_state is None else random_state)
         entropy = state.randint(2**31 - 1, size=4)
     return np.random.SeedSequence([int(e) for e in entropy]).spawn(n_starts)
-
-
-@contextmanager
-def _visible(verbose: bool) -> Iterator[None]:
-    """Make the log's lines visible for one call where nobody set up logging."""
-    if not verbose or logger.hasHandlers():
-        level = logger.level
-        if verbose and not logger.isEnabledFor(logging.INFO):
-            logger.setLevel(logging.INFO)
-        try:
-            yield
-        finally:
-            logger.setLevel(level)
-        return
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("dcprog %(message)s"))
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-        logger.removeHandler(handler)
 
 
 # ----------------------------------------------------------------------------------------------

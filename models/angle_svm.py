@@ -299,10 +299,7 @@ class AngleSVC(ClassifierMixin, BaseEstimator):
         Risk
             Of θ = (β_1, …, β_{k−1}, intercepts), or of a kernel's coordinates.
         """
-        self._validate_params()
-        X, y = check_X_y(X, y, **self._checks())
-        check_classification_targets(y)
-        return self._declare(X, y, np.unique(y))[0]
+        return self.declaration(X, y)[0]
 
     def objective(self, X: npt.ArrayLike, y: npt.ArrayLike) -> float:
         """The objective of the fitted function on some data.
@@ -354,6 +351,16 @@ class AngleSVC(ClassifierMixin, BaseEstimator):
         return self.classes_[best]
 
     # ---- steps of a fit, for the paths too -------------------------------------------------------
+
+    def declaration(
+        self, X: npt.ArrayLike, y: npt.ArrayLike
+    ) -> tuple[Risk, Kernel | None, npt.NDArray[Any]]:
+        """What :meth:`spec` returns, the kernel it is made with, and the classes."""
+        self._validate_params()
+        X, y = check_X_y(X, y, **self._checks())
+        check_classification_targets(y)
+        classes = np.unique(y)
+        return *self._declare(X, y, classes), classes
 
     def minimise(self, spec: Risk, start: Any = "convex") -> Result:
         """A run on a declaration from :meth:`spec`, with the estimator's options.
@@ -409,6 +416,21 @@ class AngleSVC(ClassifierMixin, BaseEstimator):
         if self.kernel == "linear":
             self.coef_ = (kernel.samples.T @ self.dual_coef_.T).T
 
+    def declared_penalty(self) -> Penalty:
+        """λ1‖β‖₁ + (λ2/2)‖β‖² of the parameters."""
+        both = (self.lam1, self.lam2)
+        if self.penalty != "elasticnet":
+            if both != (None, None):
+                raise ValueError(
+                    f"lam1={self.lam1}, lam2={self.lam2} with penalty={self.penalty!r}: they are "
+                    "of 'elasticnet'; give lam"
+                )
+            return l2(self.lam) if self.penalty == "l2" else l1(self.lam)
+        lam1, lam2 = (self.lam if lam is None else lam for lam in both)
+        if lam1 == lam2 == 0:
+            raise ValueError("lam1=0 and lam2=0: nothing is penalised; one must be positive")
+        return elastic_net(lam1, lam2)
+
     def warn_of_inconsistency(self, k: int, stacklevel: int = 2) -> None:
         """Warn if the loss is not Fisher consistent for k classes."""
         s = self._truncation(k)
@@ -428,7 +450,7 @@ class AngleSVC(ClassifierMixin, BaseEstimator):
 
     def _declare(self, X: Any, y: Any, classes: Any) -> tuple[Risk, Kernel | None]:
         """The risk for checked data, and the kernel it is made with."""
-        penalty = self._penalty()
+        penalty = self.declared_penalty()
         if len(classes) < 2:
             raise ValueError(f"y holds {len(classes)} class; at least two classes are needed")
         build = self._rows(len(classes))
@@ -468,20 +490,6 @@ class AngleSVC(ClassifierMixin, BaseEstimator):
         if isinstance(self.truncation, str):
             return -1 / (k - 1)
         return None if self.truncation is None else float(self.truncation)
-
-    def _penalty(self) -> Penalty:
-        both = (self.lam1, self.lam2)
-        if self.penalty != "elasticnet":
-            if both != (None, None):
-                raise ValueError(
-                    f"lam1={self.lam1}, lam2={self.lam2} with penalty={self.penalty!r}: they are "
-                    "of 'elasticnet'; give lam"
-                )
-            return l2(self.lam) if self.penalty == "l2" else l1(self.lam)
-        lam1, lam2 = (self.lam if lam is None else lam for lam in both)
-        if lam1 == lam2 == 0:
-            raise ValueError("lam1=0 and lam2=0: nothing is penalised; one must be positive")
-        return elastic_net(lam1, lam2)
 
     def _kernel_at(self, X: Any) -> Kernel | None:
         if self.kernel is None:

@@ -1,0 +1,305 @@
+"""The penalty of the angle-based SVM by cross-validation."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from numbers import Integral
+from typing import Any, ClassVar
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dcprog.errors import FisherConsistencyWarning
+from dcprog.logs import logger, visible
+from dcprog.models.angle_path import AnglePath, angle_path, checked_lams
+from dcprog.models.angle_svm import AngleSVC
+from dcprog.tree import Array
+
+__all__ = ["AngleSVCCV"]
+
+
+class AngleSVCCV(ClassifierMixin, BaseEstimator):
+    """AngleSVC whose λ has the best accuracy on held-out data.
+
+    For every fold, and with the elastic net for every λ2, one :func:`~dcprog.models.angle_path`
+    over `lams` is solved. Of penalties that tie the largest is taken, λ2 first.
+
+    Parameters
+    ----------
+    estimator : AngleSVC, optional
+        All other parameters; ``AngleSVC()`` by default. A `lam`, `lam1` or `lam2` it has is
+        replaced.
+    lams : array of shape (m,), optional
+        λ > 0 of the ℓ2 or ℓ1 penalty, λ1 of the elastic net; 30 from 10^−1.5 to 10³ by default.
+    lams2 : array of shape (m2,), optional
+        λ2 > 0 of the elastic net, by default the same 30: a grid of 900.
+    cv : int, splitter or iterable, optional
+        The folds, five stratified ones by default. ``PredefinedSplit`` tunes on a held-out set.
+    starts : {"both", "warm", "cold"}, default "both"
+        As in :func:`~dcprog.models.angle_path`.
+    refit : bool, default True
+        Fit the best penalty on all samples. False keeps the model of the path, which saw the
+        training part alone; `cv` must then be a single split.
+    n_jobs : int, optional
+        Processes for folds and λ2, by joblib.
+    warm_start : bool, default False
+        Take the paths of the former fit where data and parameters are the same, to finish what
+        Ctrl-C interrupted.
+    verbose : bool, default False
+        Log a line a path to the logger ``dcprog``.
+
+    Attributes
+    ----------
+    best_estimator_ : AngleSVC
+        Fitted with the best penalty.
+    best_params_ : dict
+        ``lam``, or ``lam1`` and ``lam2``.
+    best_score_ : float
+        Mean accuracy on held-out data.
+    scores_ : array of shape (folds, m2, m)
+        Accuracies, NaN where Ctrl-C came before; m2 is 1 but for the elastic net.
+    lams_ : array of shape (m,)
+        In increasing order.
+    lams2_ : array of shape (m2,) or None
+    paths_ : dict
+        The :class:`~dcprog.models.AnglePath` of (fold, place of λ2).
+    interrupted_ : bool
+        Whether Ctrl-C came. The best penalty is then the best of those scored on every fold.
+    classes_ : array of shape (k,)
+    n_features_in_ : int
+
+    Warns
+    -----
+    FisherConsistencyWarning
+        As in :class:`AngleSVC`, once.
+    ConvergenceWarning
+        Ctrl-C came, or solutions did not converge.
+
+    References
+    ----------
+    Zhang, Pham, Fu, Liu (2018), Robust multicategory support vector machines using difference
+    convex algorithm, Math. Program. 169, section 5.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dcprog.models import AngleSVC, AngleSVCCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = AngleSVCCV(AngleSVC(2, penalty="l1"), lams=[0.1, 1, 10, 100], cv=3).fit(X, y)
+    >>> search.best_params_
+    {'lam': 1.0}
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [AngleSVC, None],
+        "lams": ["array-like", None],
+        "lams2": ["array-like", None],
+        "cv": ["cv_object"],
+        "starts": [StrOptions({"both", "warm", "cold"})],
+        "refit": ["boolean"],
+        "n_jobs": [Integral, None],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator: AngleSVC | None = None,
+        lams: npt.ArrayLike | None = None,
+        lams2: npt.ArrayLike | None = None,
+        *,
+        cv: Any = None,
+        starts: str = "both",
+        refit: bool = True,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.lams = lams
+        self.lams2 = lams2
+        self.cv = cv
+        self.starts = starts
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> AngleSVCCV:
+        """Solve all paths, choose the penalty, and fit with it.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of shape (n,)
+            Two or more classes.
+
+        Returns
+        -------
+        AngleSVCCV
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            Parameters out of their range, data that are not finite, fewer than two classes,
+            ``refit=False`` with several folds.
+        KeyboardInterrupt
+            Ctrl-C came before any penalty was scored on every fold.
+        """
+        model = AngleSVC() if self.estimator is None else self.estimator
+        X, y = validate_data(self, X, y, **model._checks())
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if self.classes_.size < 2:
+            raise ValueError("y holds 1 class; at least two classes are needed")
+        self.lams_ = checked_lams(self.lams)
+        elastic = model.penalty == "elasticnet"
+        self.lams2_ = checked_lams(self.lams2, "lams2") if elastic else None
+        folds = list(check_cv(self.cv, y, classifier=True).split(X, y))
+        if not self.refit and len(folds) > 1:
+            raise ValueError(f"refit=False with {len(folds)} folds: a single split is needed")
+        model.warn_of_inconsistency(self.classes_.size, stacklevel=4)
+        self._solve(model, folds, X, y)
+        self._choose(model, X, y)
+        self._warn()
+        return self
+
+    def _solve(self, model: AngleSVC, folds: list[Any], X: Any, y: Any) -> None:
+        """All paths, as far as Ctrl-C lets them get."""
+        former = getattr(self, "paths_", {}) if self.warm_start else {}
+        rows = 1 if self.lams2_ is None else len(self.lams2_)
+        self.paths_: dict[tuple[int, int], AnglePath] = {}
+        self.scores_ = np.full((len(folds), rows, len(self.lams_)), np.nan)
+        self.interrupted_ = False
+        jobs = [
+            joblib.delayed(_solve_row)(
+                (f, r), self._row(model, r), X, y, fold, self.lams_, self.starts, former.get((f, r))
+            )
+            for f, fold in enumerate(folds)
+            for r in range(rows)
+        ]
+        pool = joblib.Parallel(self.n_jobs, return_as="generator_unordered")
+        with visible(bool(self.verbose)):
+            try:
+                for place, path, scores in pool(jobs):
+                    self._keep(place, path, scores, len(jobs))
+                    if path.status == "interrupted":
+                        raise KeyboardInterrupt
+            except KeyboardInterrupt:
+                self.interrupted_ = True
+
+    def _row(self, model: AngleSVC, row: int) -> AngleSVC:
+        """The estimator of one λ2."""
+        if self.lams2_ is None:
+            return model
+        return clone(model).set_params(lam1=None, lam2=float(self.lams2_[row]))
+
+    def _keep(self, place: tuple[int, int], path: AnglePath, scores: Array, n_jobs: int) -> None:
+        self.paths_[place] = path
+        self.scores_[place][: len(path)] = scores
+        if self.verbose:
+            logger.info(
+                "path %d of %d: fold %d, row %d, %s, best accuracy %.4f",
+                len(self.paths_),
+                n_jobs,
+                *place,
+                path.status,
+                np.max(scores, initial=0.0),
+            )
+
+    def _choose(self, model: AngleSVC, X: Any, y: Any) -> None:
+        mean = np.mean(self.scores_, axis=0)
+        if np.all(np.isnan(mean)):
+            raise KeyboardInterrupt("no penalty was scored on every fold")
+        self.best_score_ = float(np.nanmax(mean))
+        # rounding in the mean over folds must not decide
+        row, place = np.argwhere(np.nan_to_num(mean, nan=-1) >= self.best_score_ - 1e-12)[-1]
+        lam = float(self.lams_[place])
+        self.best_params_ = {"lam": lam}
+        if self.lams2_ is not None:
+            self.best_params_ = {"lam1": lam, "lam2": float(self.lams2_[row])}
+        if not self.refit:
+            self.best_estimator_ = self.paths_[0, row].model(place)
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FisherConsistencyWarning)
+            self.best_estimator_ = clone(model).set_params(**self.best_params_).fit(X, y)
+
+    def _warn(self) -> None:
+        runs = [run for path in self.paths_.values() for run in path.results]
+        failed = [run for run in runs if run.status != "converged"]
+        if self.interrupted_:
+            message = (
+                f"stopped by Ctrl-C after {len(runs)} of {self.scores_.size} solutions; fit again "
+                "with warm_start=True to go on"
+            )
+        elif failed:
+            message = (
+                f"{len(failed)} of {len(runs)} solutions did not converge, one of them: "
+                f"{failed[0].message}; increase max_iter or tol, or scale the data"
+            )
+        else:
+            return
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+    def decision_function(self, X: npt.ArrayLike) -> Array:
+        """The scores of the best model, as :meth:`AngleSVC.decision_function`."""
+        return self._best().decision_function(self._checked(X))
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The classes by the best model."""
+        return self._best().predict(self._checked(X))
+
+    def _best(self) -> AngleSVC:
+        check_is_fitted(self)
+        return self.best_estimator_
+
+    def _checked(self, X: Any) -> Any:
+        return validate_data(self, X, reset=False, **self._best()._checks())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        model = AngleSVC() if self.estimator is None else self.estimator
+        tags.input_tags = model.__sklearn_tags__().input_tags
+        return tags
+
+
+Done = tuple[tuple[int, int], AnglePath, Array]
+
+
+def _solve_row(
+    place: tuple[int, int],
+    model: AngleSVC,
+    X: Any,
+    y: Any,
+    fold: tuple[Any, Any],
+    lams: Array,
+    starts: str,
+    former: AnglePath | None,
+) -> Done:
+    """The path on a fold's training part and its accuracies on the held-out part."""
+    train, test = fold
+    X_train, y_train = _safe_split(model, X, y, train)
+    X_test, y_test = _safe_split(model, X, y, test, train)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FisherConsistencyWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # counted and told once
+        solve = partial(angle_path, X_train, y_train, lams, estimator=model, starts=starts)
+        try:
+            path = solve(resume=former)
+        except ValueError:
+            if former is None:
+                raise
+            path = solve()  # the former path is of other data
+    return place, path, path.score(X_test, y_test)
