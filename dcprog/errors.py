@@ -51,7 +51,7 @@ class SubproblemError(RuntimeError):
 class FisherConsistencyWarning(UserWarning):
     """A loss's parameters lie where its minimiser need not find the most probable class.
 
-    More data do not help there: even the minimiser of the expected loss over all functions can
-    prefer a less probable class. Silenced like every category,
-    ``warnings.simplefilter("ignore", FisherConsistencyWarning)``.
+    More data do not help there: even a minimiser of the expected loss over all functions can
+    prefer a less probable class, or have it tie with the most probable one. Silenced like every
+    category, ``warnings.simplefilter("ignore", FisherConsistencyWarning)``.
     """

@@ -31,11 +31,14 @@ def fisher_gamma(k: int, s: float | None) -> float:
 
     Notes
     -----
-    The publication states γ ≤ 1/2 for every s ≤ 0, which is too much: with k = 3, s = 0, γ = 1/2
-    and class probabilities (0.5005, 0.4995, 0) the scores (2, 2, −4) cost 0.500, and the best ones
-    with the first class on top, (2, −1, −1), 0.749. That example with any k and s makes γ ≤ γ*
-    necessary; that it suffices was checked by linear programming over all probabilities for k = 3
-    and 4, and by samples for k = 5 (``examples/verify_fisher_consistency.py``).
+    Consistent means here that *every* minimiser of the expected loss has its only largest score at
+    the most probable class. The publication states γ ≤ 1/2 for every s ≤ 0. With k = 3, s = 0,
+    γ = 1/2 and class probabilities (0.5005, 0.4995, 0), the least expected loss is 0.500, and the
+    scores (2.5, 2, −4.5), (2, 2, −4) and (2, 2.5, −4.5) all have it: a right minimiser, a tie,
+    which is the minimiser of least norm, and a wrong one. Such ties make γ ≤ γ* necessary; that it
+    suffices was checked by linear programming over all probabilities for k = 3, 4 and 5
+    (``examples/verify_fisher_consistency.py``). That *some* minimiser is right does hold for
+    γ ≤ 1/2, for k = 3 and 4.
 
     Examples
     --------
@@ -55,7 +58,7 @@ def fisher_gamma(k: int, s: float | None) -> float:
 
 
 def is_fisher_consistent(form: int, k: int, s: float | None, gamma: float = 0.5) -> bool:
-    """Does the minimiser of the expected loss find the most probable class, whatever the odds?
+    """Does every minimiser of the expected loss find the most probable class, whatever the odds?
 
     Parameters
     ----------

@@ -442,8 +442,13 @@ def test_counterexample_to_the_published_range() -> None:
     def cost(u: list[float]) -> float:
         return sum(P[j] * _paper_loss(1, np.array([u]), np.array([j]), 0.0, 0.5)[0] for j in (0, 1))
 
-    assert cost([2.0, 2.0, -4.0]) == pytest.approx(0.5)
+    right, tie, wrong = [2.5, 2.0, -4.5], [2.0, 2.0, -4.0], [2.0, 2.5, -4.5]
+    for u in (right, tie, wrong):
+        assert cost(u) == pytest.approx(0.5)
     assert cost([2.0, -1.0, -1.0]) == pytest.approx(1.5 * 0.4995)
+    rng = np.random.default_rng(0)
+    others = rng.normal(0, 3, (500, 3))
+    assert min(cost(list(u - u.mean())) for u in others) >= 0.5 - 1e-12
     assert not is_fisher_consistent(1, 3, 0.0, 0.5)
 
 
