@@ -15,8 +15,8 @@ S may have many minimisers, so there are two readings, and the script tests both
 * **some** minimiser has.
 
 S is piecewise linear in u and contains no line, so on every set cut out by such pieces it is least
-at a vertex. All vertices are enumerated, and S(v; P) = ⟨P, φ(v, ·)⟩ is linear in P. "Every" fails if
-and only if for a vertex v whose top is not class 1 alone this linear program has a positive value:
+at a vertex. All vertices are enumerated, and S(v; P) = ⟨P, φ(v, ·)⟩ is linear in P. "Every" fails
+if and only if for a vertex v whose top is not class 1 alone this linear program is positive:
 
     max δ  such that  S(v; P) ≤ S(w; P) for all vertices w,  P_1 − δ ≥ P_2 ≥ … ≥ P_k ≥ 0,  ΣP = 1.
 
@@ -40,6 +40,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
@@ -127,7 +128,8 @@ def _vertices_2(k: int, s: float) -> Array:
 @cache
 def clear_vertices(k: int, s: float) -> Array:
     """Vertices of loss 1 on {u_1 ≥ u_j + ε for all j > 1}."""
-    normals, levels = [], []
+    normals: list[Any] = []
+    levels: list[float] = []
     for j, kink in product(range(k), sorted({k - 1.0, (k - 1) * s, -1.0, -s})):
         normals.append(np.eye(k)[j])
         levels.append(kink)
@@ -181,7 +183,7 @@ def _largest(candidates: Array, others: Array, ordered: bool) -> tuple[float, Ar
     for v in candidates:
         gain = np.full((len(others), 1), float(not ordered))
         bounds = np.vstack([np.hstack([v - others, gain]), order])
-        found = linprog(
+        found: Any = linprog(
             np.r_[np.zeros(k), -1.0],
             A_ub=bounds,
             b_ub=np.zeros(len(bounds)),
@@ -210,7 +212,7 @@ def threshold(k: int, s: float) -> float:
 def sampled_errors(loss: Loss, n: int, rng: np.random.Generator) -> int:
     """For how many of n random P a minimiser is wrong; half the P nearly tie at the top."""
     P = -np.sort(-rng.dirichlet(np.full(loss.k, 0.5), n), axis=1)
-    P[::2, :2] = P[::2, :2].mean(axis=1, keepdims=True) + [1e-3, -1e-3]
+    P[::2, :2] = P[::2, :2].mean(axis=1, keepdims=True) + np.array([1e-3, -1e-3])
     P = P[(P[:, 0] > P[:, 1] + 1e-4) & (P[:, -1] >= 0)]
     V = vertices(loss.form, loss.k, loss.s)
     S = P @ loss(V).T
@@ -338,7 +340,7 @@ def loss_2_claims() -> list[Claim]:
         for s in (edge - 1e-2, edge - 0.1, -1.0, -2.0, -np.inf):
             below.append(wrong_minimiser(Loss(2, k, s)))
     k, s = 3, -0.51
-    lead, P = wrong_minimiser(Loss(2, k, s))
+    lead, _ = wrong_minimiser(Loss(2, k, s))
     near = np.array([1 / 3 + lead / 4, 1 / 3 - lead / 8, 1 / 3 - lead / 8])
     S = Loss(2, k, s)(vertices(2, k, s)) @ near
     zero = float((Loss(2, k, s)(np.zeros((1, k))) @ near)[0])
@@ -366,19 +368,10 @@ def loss_2_claims() -> list[Claim]:
 def other_claims(n: int) -> list[Claim]:
     """The convex losses, the library's answers, and random P."""
     rng = np.random.default_rng(1)
-    convex = [
-        wrong_minimiser(Loss(1, k, -np.inf, gamma))[0] for k in (3, 4) for gamma in (0.2, 0.5)
-    ]
-    beyond = [wrong_minimiser(Loss(1, k, -np.inf, 0.51))[0] for k in (3, 4)]
-    asked = [
-        (form, k, s, gamma)
-        for form, k, s, gamma in product((1, 2), (3, 4), (0.0, -0.3, -0.4, -1.0), (0.3, 0.45))
-    ]
-    agree = [
-        is_fisher_consistent(form, k, s, gamma)
-        == (wrong_minimiser(Loss(form, k, s, gamma))[0] == 0)
-        for form, k, s, gamma in asked
-    ]
+    convex = [_lead(Loss(1, k, -np.inf, gamma)) for k in (3, 4) for gamma in (0.2, 0.5)]
+    beyond = [_lead(Loss(1, k, -np.inf, 0.51)) for k in (3, 4)]
+    asked = list(product((1, 2), (3, 4), (0.0, -0.3, -0.4, -1.0), (0.3, 0.45)))
+    agree = [is_fisher_consistent(*case) == (_lead(Loss(*case)) == 0) for case in asked]
     inside = [
         sampled_errors(Loss(1, k, s, fisher_gamma(k, s) - STEP), n, rng)
         for k, s in product((3, 4, 5), (0.0, -0.5, -1.5))
@@ -404,6 +397,10 @@ def other_claims(n: int) -> list[Claim]:
             sum(inside) == 0 and min(outside) > 0,
         ),
     ]
+
+
+def _lead(loss: Loss) -> float:
+    return wrong_minimiser(loss)[0]
 
 
 # ---- output --------------------------------------------------------------------------------------
