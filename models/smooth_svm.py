@@ -115,7 +115,8 @@ class SmoothSVC(LinearScores, ClassifierMixin, BaseEstimator):
     - It says ρ > [t]_+ everywhere and ρ''(1/η) = 1; there is equality for |t| ≥ 1/η, and ρ'' = 0.
     - Its claim that the Padé smoothing withstands outliers that defeat the sigmoid does not hold
       where both are minimised to the end: all 1-norm losses have the break-down point of the hinge.
-      ``outlier_ratio`` is what helps, as long as the plain fit has not broken down.
+      ``outlier_ratio`` is what helps, in one step as long as the plain fit has not broken down, and
+      with ``filtering="trimmed"`` and some `n_starts` beyond that.
     - For c > 2 classes a sample's loss is the sum over its c margins, and samples are left out as a
       whole. One step of the trimmed loss then orders them by Σρ, not by their slack, which differs
       by at most 0.1c/η.
