@@ -188,6 +188,8 @@ class Result:
         Seconds inside the solvers' own calls, and altogether.
     message : str
         Why the run ended, in words.
+    solver_steps : int
+        Steps of the subproblem solvers in all starts, of those that count them (pairs, in SMO).
     """
 
     value: float
@@ -204,6 +206,7 @@ class Result:
     solve_time: float
     total_time: float
     message: str
+    solver_steps: int = 0
 
     def certificate(self, *, tol: float = 1e-6) -> Certificate:
         """What is known of the point, each claim with its number and its tolerance.

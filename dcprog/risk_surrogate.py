@@ -58,6 +58,7 @@ class RiskSurrogate:
         self.declared = self.risk = risk
         self.solvers = choose(risk, solver)
         self.solve_time = 0.0
+        self.solver_steps = 0
         self._made: dict[str, SubproblemSolver] = {}
         self.weights = np.ones(risk.n_groups)
         self.tilts: Array | None = None
@@ -143,9 +144,9 @@ class RiskSurrogate:
         weights, tilts, shrinkage = parts
         begun = time.perf_counter()
         try:
-            return made.minimise(
-                weights, tilts, centre, tolerance, limit, shrinkage=shrinkage
-            ).coefficients
+            solution = made.minimise(weights, tilts, centre, tolerance, limit, shrinkage=shrinkage)
+            self.solver_steps += solution.n_iter or 0
+            return solution.coefficients
         finally:
             self.solve_time += time.perf_counter() - begun
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import solve_triangular
 
+from dcprog.gram import checked_kernel, pivoted_cholesky
 from dcprog.rows import Margins, Scores, binary_margins, residual_rows
 from dcprog.rows_angle import Coded, angle_differences, angle_margins
 from dcprog.tree import Array
@@ -37,8 +38,8 @@ class KernelRows(Scores):
 
     def _factored(self, K: Array) -> Array:
         """L, of shape (n, r)."""
-        self.kernel = _checked(K)
-        factor, self._pivots = _cholesky(self.kernel)
+        self.kernel = checked_kernel(K)
+        factor, self._pivots = pivoted_cholesky(self.kernel)
         return factor
 
     def dual_coef(self, theta: Array) -> Array:
@@ -250,27 +251,3 @@ def kernel_residuals(
     """
     plain = residual_rows(np.asarray(K, dtype=float), y, fit_intercept)
     return KernelMargins(plain.X, plain.signs, fit_intercept, plain.offset)
-
-
-def _checked(K: Array) -> Array:
-    K = np.asarray(K, dtype=float)
-    if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(f"K has shape {K.shape}: a square kernel matrix is needed")
-    if not np.all(np.isfinite(K)):
-        raise ValueError("K holds NaN or infinity")
-    if not np.allclose(K, K.T, rtol=1e-8, atol=1e-10 * np.max(np.abs(K), initial=0.0)):
-        raise ValueError("K is not symmetric: k(x, y) = k(y, x) is needed")
-    return K
-
-
-def _cholesky(K: Array) -> tuple[Array, npt.NDArray[np.intp]]:
-    """L of shape (n, r) with K = LLᵀ, and the r samples at which it is triangular."""
-    upper, order, rank, _ = lapack.dpstrf(K, lower=0)
-    order = order.astype(np.intp) - 1
-    rank = max(int(rank), 1)
-    factor = np.zeros((len(K), rank))
-    factor[order] = np.triu(upper)[:rank].T
-    missed = float(np.max(np.abs(np.diag(K) - np.sum(factor**2, axis=1))))
-    if missed > 1e-8 * float(np.max(np.diag(K), initial=0.0)) or np.min(np.diag(K)) < 0:
-        raise ValueError("K is not positive semidefinite: it is no kernel matrix")
-    return factor, order[:rank]

@@ -209,6 +209,7 @@ class _Outcome:
     feasible: bool
     solver: str
     solve_time: float
+    solver_steps: int
 
     @property
     def rank(self) -> tuple[bool, float, float]:
@@ -273,6 +274,7 @@ class _Task:
             return None  # the time went on the starts before
         surrogate = self.surrogate
         before = surrogate.solve_time  # a surrogate may serve several starts
+        steps = getattr(surrogate, "solver_steps", 0)
         try:
             start = self._start(kind, np.random.default_rng(seed))
         except SubproblemError as error:
@@ -292,6 +294,7 @@ class _Task:
             feasible=self._feasible(run),
             solver=run.solver or surrogate.solvers[0],
             solve_time=surrogate.solve_time - before,
+            solver_steps=getattr(surrogate, "solver_steps", 0) - steps,
         )
 
     def _descend(self, start: Array, kind: Any) -> Run:
@@ -437,6 +440,7 @@ def _result(problem: Any, outcomes: list[_Outcome], seconds: float) -> Result:
         solve_time=sum(o.solve_time for o in outcomes),
         total_time=seconds,
         message=run.message,
+        solver_steps=sum(o.solver_steps for o in outcomes),
     )
 
 

@@ -10,6 +10,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import dcprog as dc
 from dcprog.losses import (
+    absolute,
     cap,
     hinge,
     huber,
@@ -28,6 +29,7 @@ from dcprog.penalties import elastic_net, l1, l2, scad
 from dcprog.risk import Risk
 from dcprog.rows import binary_margins, class_margins, residual_rows
 from dcprog.rows_angle import angle_margins
+from dcprog.rows_expansion import expansion_margins
 from dcprog.rows_kernel import kernel_margins
 from dcprog.solvers.protocol import Solution
 from dcprog.solvers.registry import SOLVERS, choose, explain_choice, make
@@ -38,6 +40,7 @@ Y = np.arange(12) % 2
 BINARY = binary_margins(X, Y)
 TARGETS = residual_rows(X, X[:, 0])
 KERNEL = kernel_margins(X @ X.T, Y)
+EXPANSION = expansion_margins(X @ X.T, Y)
 
 CHOICES: list[tuple[Risk, str]] = [
     (Risk.from_loss(TARGETS, cap(square(), 1.0)), "least_squares"),
@@ -56,7 +59,13 @@ CHOICES: list[tuple[Risk, str]] = [
     (Risk.from_loss(BINARY, truncate(hinge(), 0.0)), "multipliers"),
     (Risk.from_loss(BINARY, hinge(), penalized=np.ones(4)), "multipliers"),
     (Risk.from_loss(BINARY, hinge(), penalized=[1, 0, 1, 0]), "cvxpy"),
-    (Risk.from_loss(KERNEL, hinge()), "multipliers"),
+    (Risk.from_loss(KERNEL, hinge()), "smo"),
+    (Risk.from_loss(KERNEL, truncate(hinge(), 0.0)), "smo"),
+    (Risk.from_loss(KERNEL, cap(absolute(at=1.0), 1.0)), "smo"),
+    (Risk.from_loss(KERNEL, squared_hinge()), "newton"),
+    (Risk.from_loss(EXPANSION, hinge(), EXPANSION.norm(2.0)), "smo"),
+    (Risk.from_loss(EXPANSION, squared_hinge(), EXPANSION.norm(2.0)), "cvxpy"),
+    (Risk.from_loss(EXPANSION, hinge(), l2(2.0)), "multipliers"),
     (Risk.from_loss(X, hinge()), "multipliers"),
     (Risk.from_loss(angle_margins(X, Y), hinge()), "cvxpy"),
     (Risk(class_margins(X, Y), hinge(), aggregate="sum"), "multipliers"),
@@ -102,6 +111,11 @@ def test_a_solver_asked_for_is_the_only_one(solver: str) -> None:
         (Risk.from_loss(BINARY, hinge(), l1(1.0)), "multipliers", "penalty"),
         (Risk.from_loss(BINARY, hinge()), "libsvm", "kernel machine"),
         (Risk.from_loss(KERNEL, hinge(0.5)), "libsvm", "base"),
+        (Risk.from_loss(KERNEL, squared_hinge()), "smo", "not piecewise linear"),
+        (Risk.from_loss(KERNEL, hinge(), l1(1.0)), "smo", "penalty"),
+        (Risk.from_loss(EXPANSION, hinge(), l2(1.0)), "smo", "penalty"),
+        (Risk.from_loss(KERNEL, hinge(), penalized=np.ones(4)), "smo", "free intercept"),
+        (Risk.from_loss(BINARY, hinge()), "smo", "kernel machine"),
         (Risk.from_loss(KERNEL, truncate(hinge(), 0.0)), "libsvm", "tilts"),
         (Risk.from_loss(KERNEL, hinge(), penalized=np.ones(4)), "libsvm", "free intercept"),
         (Risk.from_loss(BINARY, pade_hinge(3.0)), "cvxpy", "no cvxpy expression"),

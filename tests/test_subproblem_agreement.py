@@ -113,6 +113,9 @@ BACKENDS = [
     *(("multipliers", base) for base in (hinge(), absolute(), huber(0.5), pinball(0.2))),
     *(("rehline", base) for base in (hinge(), absolute(), huber(0.5), squared_hinge())),
     *(("libsvm", base) for base in (hinge(), absolute(), epsilon_insensitive(0.1))),
+    *(("smo", base) for base in (hinge(), hinge(0.5), absolute(), absolute(1.0))),
+    *(("smo", base) for base in (pinball(0.2), epsilon_insensitive(0.1))),
+    *(("smo_first_order", base) for base in (hinge(), absolute(), epsilon_insensitive(0.1))),
 ]
 
 
@@ -122,11 +125,10 @@ def test_every_backend_minimises_the_stated_objective(solver: str, base: Any) ->
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((120, 4)), rng.standard_normal(120)
     is_margin = isinstance(base, hinge | squared_hinge)
-    data: Any = X @ X.T if solver == "libsvm" else X
+    kernel = solver in ("libsvm", "smo", "smo_first_order")
+    data: Any = X @ X.T if kernel else X
     margins, residuals = (
-        (kernel_margins, kernel_residuals)
-        if solver == "libsvm"
-        else (binary_margins, residual_rows)
+        (kernel_margins, kernel_residuals) if kernel else (binary_margins, residual_rows)
     )
     rows = margins(data, y > 0) if is_margin else residuals(data, y + 5)
     risk = Risk.from_loss(rows, base, l2(20.0), rng.uniform(0, 2, 120))
@@ -232,7 +234,7 @@ def test_kernel_machine_is_the_one_of_its_dual() -> None:
     a, b = rows.dual_coef(result.x)[0], result.x[-1]
     primal = np.sum(np.maximum(0, 1 - y * (K @ a + b))) + 0.25 * a @ K @ a
     assert result.value == pytest.approx(primal, rel=1e-9)
-    assert result.solver == "multipliers"
+    assert result.solver == "smo"
 
 
 def test_general_path_where_nothing_is_left_to_lose() -> None:

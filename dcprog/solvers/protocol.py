@@ -26,11 +26,14 @@ class Solution:
         does not have them.
     value : float
         Of the minimised function at θ, recomputed in NumPy.
+    n_iter : int or None
+        Steps of the solver, where it counts them.
     """
 
     coefficients: Array
     dual: Array | None
     value: float
+    n_iter: int | None = None
 
 
 class SubproblemSolver(Protocol):

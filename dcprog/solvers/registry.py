@@ -14,6 +14,7 @@ from dcprog.solvers.newton import NewtonSolver
 from dcprog.solvers.newton_armijo import NewtonArmijoSolver
 from dcprog.solvers.protocol import SubproblemSolver
 from dcprog.solvers.rehline import RehlineSolver
+from dcprog.solvers.smo import FirstOrderSmoSolver, SmoSolver
 
 if TYPE_CHECKING:
     from dcprog.risk import Risk
@@ -25,6 +26,8 @@ SOLVERS: dict[str, type[SubproblemSolver]] = {
     "least_squares": LeastSquaresSolver,
     "newton_armijo": NewtonArmijoSolver,
     "newton": NewtonSolver,
+    "smo": SmoSolver,
+    "smo_first_order": FirstOrderSmoSolver,
     "libsvm": LibsvmSolver,
     "multipliers": MultiplierSolver,
     "rehline": RehlineSolver,
@@ -32,7 +35,9 @@ SOLVERS: dict[str, type[SubproblemSolver]] = {
     "cvxpy": ConicSolver,
 }
 ON_REQUEST = {
-    "libsvm": "its gap stalls above the tolerance in half of the cases; on request only",
+    "smo_first_order": "it takes more and dearer steps than smo; on request only",
+    "libsvm": "smo starts from the last solution and is faster from the second step on; "
+    "on request only",
     "rehline": "its duality gap stalls above the tolerance on hard margins; on request only",
     "alternating": "it minimises a coarser majorant; on request only",
 }
@@ -115,6 +120,8 @@ def explain_choice(risk: Risk) -> str:
     least_squares: not chosen: its base is hinge(), not square
     newton_armijo: not chosen: its base is hinge(), whose slope jumps
     newton: not chosen: its base is hinge(), whose slope jumps
+    smo: not chosen: its rows are not those of a kernel machine
+    smo_first_order: not chosen: its rows are not those of a kernel machine
     libsvm: not chosen: its rows are not those of a kernel machine
     multipliers: chosen
     rehline: not chosen: its duality gap stalls above the tolerance on hard margins; on request only

@@ -1,0 +1,108 @@
+"""A kernel matrix that remembers its last products."""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import lapack
+
+from dcprog.tree import Array
+
+__all__ = ["Gram", "checked_kernel", "pivoted_cholesky"]
+
+KEPT = 3
+ASYMMETRY = 1e-10
+
+
+class Gram:
+    """A kernel matrix K; the outer loop asks for Ka at the same few a again and again.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+        Symmetric and positive semidefinite. Symmetry and the sign of xᵀKx are checked at two
+        random x, which takes n² operations instead of the n³ of a factorisation.
+
+    Attributes
+    ----------
+    K : array of shape (n, n)
+        Float64 in C order.
+
+    Raises
+    ------
+    ValueError
+        K is not square, finite, symmetric and positive semidefinite.
+    """
+
+    def __init__(self, K: npt.ArrayLike) -> None:
+        self.K = checked_kernel(K)
+        self._last: deque[tuple[Array, Array]] = deque(maxlen=KEPT)
+
+    def times(self, a: Array) -> Array:
+        """Ka, of shape (n,); not to be written to."""
+        for known, product in self._last:
+            if np.array_equal(known, a):
+                return product
+        product = self.K @ a
+        product.flags.writeable = False
+        self._last.append((a.copy(), product))
+        return product
+
+    @cached_property
+    def factor(self) -> Array:
+        """The L of shape (n, r) with K = LLᵀ."""
+        return pivoted_cholesky(self.K)[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"K": self.K, "_last": deque(maxlen=KEPT)}
+
+    def __repr__(self) -> str:
+        return f"Gram({len(self.K)} samples)"
+
+
+def checked_kernel(K: npt.ArrayLike) -> Array:
+    """K as a float64 array in C order.
+
+    Raises
+    ------
+    ValueError
+        Not square, finite, symmetric, or aᵀKa < 0 for an a that was tried.
+    """
+    K = np.ascontiguousarray(K, dtype=float)
+    if K.ndim != 2 or K.shape[0] != K.shape[1] or len(K) == 0:
+        raise ValueError(f"K has shape {K.shape}: a square kernel matrix is needed")
+    probe = np.random.default_rng(0).standard_normal((len(K), 2))
+    right, left = K @ probe, (probe.T @ K).T
+    if not np.all(np.isfinite(right)):
+        raise ValueError("K holds NaN or infinity")
+    size = float(np.max(np.abs(right), initial=0.0))
+    if np.max(np.abs(right - left)) > ASYMMETRY * len(K) * size:
+        raise ValueError("K is not symmetric: k(x, y) = k(y, x) is needed")
+    diagonal = np.diag(K)
+    forms = np.concatenate([diagonal, np.sum(probe * right, axis=0)])
+    if np.min(forms) < -ASYMMETRY * len(K) * float(np.max(np.abs(diagonal))):
+        raise ValueError("K is not positive semidefinite: it is no kernel matrix")
+    return K
+
+
+def pivoted_cholesky(K: Array) -> tuple[Array, npt.NDArray[np.intp]]:
+    """L of shape (n, r) with K = LLᵀ, and the r samples at which it is triangular.
+
+    Raises
+    ------
+    ValueError
+        K is not positive semidefinite.
+    """
+    upper, order, rank, _ = lapack.dpstrf(K, lower=0)
+    order = order.astype(np.intp) - 1
+    rank = max(int(rank), 1)
+    factor = np.zeros((len(K), rank))
+    factor[order] = np.triu(upper)[:rank].T
+    missed = float(np.max(np.abs(np.diag(K) - np.sum(factor**2, axis=1))))
+    if missed > 1e-8 * float(np.max(np.diag(K), initial=0.0)) or np.min(np.diag(K)) < 0:
+        raise ValueError("K is not positive semidefinite: it is no kernel matrix")
+    return factor, order[:rank]

@@ -1,0 +1,60 @@
+"""The squared norm of a kernel machine, in the coefficients of its expansion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+
+from dcprog.declared import check_number
+from dcprog.gram import Gram
+from dcprog.penalties.penalty import Penalty
+from dcprog.tree import Array
+
+__all__ = ["kernel_norm"]
+
+
+class kernel_norm(Penalty):
+    """(λ/2)·aᵀKa, the squared norm of Σ_j a_j k(·, x_j).
+
+    Parameters
+    ----------
+    K : array of shape (n, n) or Gram
+        Symmetric and positive semidefinite.
+    lam : float, default 1.0
+        λ ≥ 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        λ is no finite number of at least 0; K is no kernel matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.penalties import kernel_norm
+    >>> kernel_norm(np.array([[2.0, 1.0], [1.0, 2.0]]), 0.5)(np.array([1.0, 1.0]))
+    1.5
+    """
+
+    def __init__(self, K: Any, lam: float = 1.0) -> None:
+        check_number("lam", lam, 0, closed=True)
+        self.K = K
+        self.lam = lam
+        self.gram = K if isinstance(K, Gram) else Gram(K)
+
+    def __call__(self, w: Array) -> float:
+        """(λ/2)·aᵀKa."""
+        return 0.5 * self.lam * float(w @ self.gram.times(w))
+
+    def slope(self, w: Array) -> Array:
+        """λKa."""
+        return self.lam * self.gram.times(w)
+
+    def expression(self, w: cp.Expression) -> cp.Expression:
+        """``lam / 2 * sum_squares(L.T @ w)`` with K = LLᵀ."""
+        return 0.5 * self.lam * cp.sum_squares(self.gram.factor.T @ w)
+
+    def __repr__(self) -> str:
+        n = len(self.gram.K)
+        return f"kernel_norm(K of {n} samples, lam={self.lam:g})"

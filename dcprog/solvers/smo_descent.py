@@ -1,0 +1,212 @@
+"""Sequential minimal optimisation of a kernel machine's dual, stopped by the duality gap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from dcprog.errors import SubproblemError
+from dcprog.solvers.smo_dual import Dual, warm
+from dcprog.solvers.smo_newton import proximal, times
+from dcprog.tree import Array
+
+__all__ = ["DualPoint", "is_compiled", "minimise_dual"]
+
+Product = Callable[[Array], Array]
+LIMIT = 100_000_000
+ROUNDS = 200
+ROUNDING = 1e-15
+SHRINK = 0.7  # a working set smaller than that share of all gets a matrix of its own
+ROUGH = 0.1  # a sweep over many variables ends at that share of the violation
+READY = 5e-3  # Newton's method takes over at a violation of that share of the spread of q,
+PATIENCE = 10  # after that many pairs a variable in any case,
+LATER = 0.1  # or next time at that share of the violation,
+PROXIMAL = 20  # It takes so many proximal steps at most,
+SMOOTHED = 1e-9  # with a δ of at least that share of the largest K_ii,
+BETTER = 0.1  # and must leave no more than that share of the violation.
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """Where :func:`minimise_dual` ended.
+
+    Attributes
+    ----------
+    v, c : arrays
+        Variables, and coefficients of the samples.
+    intercept : float
+        b, which minimises the primal for c.
+    gap : float
+        The duality gap.
+    n_iter : int
+        Pairs moved.
+    """
+
+    v: Array
+    c: Array
+    intercept: float
+    gap: float
+    n_iter: int
+
+
+def is_compiled() -> bool:
+    """Is numba there?"""
+    return find_spec("numba") is not None
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> Any:
+    from dcprog.solvers.smo_numba import descend
+
+    return descend
+
+
+def _loop() -> Any:
+    """The inner loop: compiled where numba is there."""
+    if is_compiled():
+        return _compiled()
+    from dcprog.solvers.smo_numpy import descend
+
+    return descend
+
+
+def minimise_dual(
+    K: Array,
+    dual: Dual,
+    start: Array | None = None,
+    *,
+    tol: float = 1e-8,
+    violation: float | None = None,
+    selection: str = "second",
+    product: Product | None = None,
+    max_iter: int = LIMIT,
+) -> DualPoint:
+    """Minimise a dual by pairs of variables.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+        Symmetric and positive semidefinite, float64 in C order.
+    dual : Dual
+    start : array of shape (m,), optional
+        By default the feasible point nearest to 0.
+    tol : float, default 1e-8
+        On the duality gap, relative to 1 + |primal value|.
+    violation : float, optional
+        Stop when the optimality conditions are violated by no more than that, whatever the gap.
+    selection : {"second", "first"}, default "second"
+        ``"second"``: the second of a pair promises the largest decrease, the pairs come from a
+        working set without those held at a bound by their gradient, and Newton's method on the
+        free variables ends it. ``"first"``: the most violating pair among all, to the end.
+    product : callable, optional
+        c → Kc; by default ``K @ c``.
+    max_iter : int, default 10⁸
+        Most pairs.
+
+    Returns
+    -------
+    DualPoint
+
+    Raises
+    ------
+    SubproblemError
+        ``failed`` where the gap stays above the tolerance, ``unbounded`` where no point is
+        feasible.
+
+    References
+    ----------
+    Fan, Chen, Lin (2005), Working set selection using second order information for training
+    support vector machines, JMLR 6. Keerthi, Shevade, Bhattacharyya, Murthy (2001), Improvements
+    to Platt's SMO algorithm for SVM classifier design, Neural Computation 13.
+    """
+    descent = _Descent(K, dual, selection, max_iter)
+    v = warm(dual, np.zeros(dual.q.size) if start is None else start)
+    for _ in range(ROUNDS):
+        c = dual.coefficients(v, len(K))
+        Kc = K @ c if product is None else product(c)
+        g = dual.gradient(Kc)
+        b = dual.intercept(g)
+        gap, apart = dual.gap(v, g, b), dual.violation(v, g)
+        allowed = tol * (1 + abs(dual.primal(c, Kc, g, b)))
+        if gap <= allowed if violation is None else apart <= violation:
+            return DualPoint(v, c, b, gap, descent.n_iter)
+        rounding = ROUNDING * (float(np.max(np.abs(Kc))) + float(np.max(np.abs(dual.q))))
+        if descent.n_iter >= max_iter or apart <= rounding:
+            break
+        aim = apart * min(0.5, 0.3 * allowed / gap) if violation is None else violation
+        v = descent.run(v, Kc, aim)
+    raise SubproblemError(
+        "failed", f"SMO's duality gap stayed at {gap:.3g} after {descent.n_iter} pairs"
+    )
+
+
+class _Descent:
+    """Sweeps of pairs from a point with known Kc, until the violation is within an aim."""
+
+    def __init__(self, K: Array, dual: Dual, selection: str, max_iter: int) -> None:
+        self.K = K
+        self.dual = dual
+        self.second = selection == "second"
+        self.max_iter = max_iter
+        self.n_iter = 0
+        self.size = float(np.max(np.diag(K)))
+        self.delta = SMOOTHED * self.size
+        self.ready = READY * float(np.ptp(dual.q)) if self.second else 0.0
+
+    def run(self, v: Array, Kc: Array, aim: float) -> Array:
+        """Variables whose violation is within the aim, up to what rounding has left in Kc."""
+        dual, Kc = self.dual, Kc.copy()
+        apart, moves = dual.violation(v, dual.gradient(Kc)), True
+        tried = self.n_iter
+        while apart > aim and moves and self.n_iter < self.max_iter:
+            if self.second and (apart <= self.ready or self.n_iter > tried + PATIENCE * v.size):
+                tried = self.n_iter
+                v, Kc, settled = self._stepped(v, Kc, apart)
+                if settled:
+                    return v
+            before, pairs = v, self.n_iter
+            v = self._sweep(v, dual.gradient(Kc), apart, max(aim, 0.9 * self.ready))
+            moves = self.n_iter > pairs
+            Kc += times(self.K, dual.coefficients(v - before, len(Kc)))
+            apart = dual.violation(v, dual.gradient(Kc))
+        return v
+
+    def _stepped(self, v: Array, Kc: Array, apart: float) -> tuple[Array, Array, bool]:
+        """Where proximal steps lead, and whether they have lessened the violation much."""
+        dual, least = self.dual, SMOOTHED * self.size
+        for _ in range(PROXIMAL):
+            new = proximal(self.K, dual, v, Kc, self.delta)
+            if new is None:
+                self.delta = min(100 * self.delta, self.size)
+                continue
+            self.delta = max(self.delta / 10, least)
+            new = warm(dual, new)
+            Kc = Kc + times(self.K, dual.coefficients(new - v, len(Kc)))
+            v = new
+            if dual.violation(v, dual.gradient(Kc)) <= BETTER * apart:
+                return v, Kc, True
+        self.ready = LATER * apart
+        return v, Kc, False
+
+    def _sweep(self, v: Array, g: Array, apart: float, aim: float) -> Array:
+        """Minimise over a working set."""
+        dual, v = self.dual, v.copy()
+        work = dual.loose(v, g) if self.second else np.arange(v.size)
+        aim = min(aim, 0.9 * apart)
+        if work.size > SHRINK * v.size:
+            aim = max(aim, ROUGH * apart) if self.second else aim
+            work = np.arange(v.size)
+        places = dual.sample[work]
+        whole = work.size == len(self.K) == v.size
+        part = self.K if whole else self.K[np.ix_(places, places)]
+        parts = [np.ascontiguousarray(array[work]) for array in (dual.q, dual.lo, dual.hi, v, g)]
+        left = self.max_iter - self.n_iter
+        left = min(left, PATIENCE * v.size + 1) if self.second else left
+        self.n_iter += int(_loop()(part, *parts, self.second, aim, left))
+        v[work] = parts[3]
+        return v

@@ -1,0 +1,73 @@
+"""The inner loop of SMO, compiled by numba; importing this file compiles nothing yet.
+
+:mod:`dcprog.solvers.smo_numpy` is the same loop in NumPy, and says what it does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+__all__ = ["descend"]
+
+FLAT = 1e-12
+
+
+def _compiled(function: Any) -> Any:
+    """Compiled at its first call; kept on disk where there is a folder that can be written."""
+    try:
+        return numba.njit(cache=True, error_model="numpy")(function)
+    except RuntimeError:  # numba finds no folder for its cache
+        return numba.njit(error_model="numpy")(function)
+
+
+def _descend(
+    K: Any, q: Any, lo: Any, hi: Any, v: Any, g: Any, second: bool, eps: float, limit: int
+) -> Any:
+    n = q.size
+    diagonal = np.empty(n)
+    for k in range(n):
+        diagonal[k] = K[k, k]
+    n_iter = 0
+    while True:
+        i, j, least, most = -1, -1, np.inf, -np.inf
+        for k in range(n):
+            if v[k] < hi[k] and g[k] < least:
+                least, i = g[k], k
+            if v[k] > lo[k] and g[k] > most:
+                most, j = g[k], k
+        if i < 0 or j < 0 or most - least <= eps or n_iter >= limit:
+            return n_iter
+        Ki = K[i]
+        if second:
+            best = -1.0
+            for k in range(n):
+                apart = g[k] - least
+                if apart > 0 and v[k] > lo[k]:
+                    curvature = diagonal[i] + diagonal[k] - 2 * Ki[k]
+                    gain = apart * apart / (curvature if curvature > FLAT else FLAT)
+                    if gain > best:
+                        best, j = gain, k
+        Kj = K[j]
+        curvature = diagonal[i] + diagonal[j] - 2 * Ki[j]
+        step = (g[j] - least) / (curvature if curvature > FLAT else FLAT)
+        up, down = hi[i] - v[i], v[j] - lo[j]
+        if step < up and step < down:
+            v[i] += step
+            v[j] -= step
+        elif up <= down:
+            step = up
+            v[i] = hi[i]
+            v[j] = lo[j] if up == down else v[j] - step
+        else:
+            step = down
+            v[j] = lo[j]
+            v[i] += step
+        for k in range(n):
+            g[k] += step * (Ki[k] - Kj[k])
+        n_iter += 1
+
+
+descend = _compiled(_descend)
