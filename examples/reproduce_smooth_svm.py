@@ -112,7 +112,7 @@ def fit(name: str, X: Array, y: Array, C: float = 1.0) -> Fit:
         result = dc.solve(risk, tol=1e-8)
         theta = np.asarray(result.x)
         return Fit(theta[:2], theta[2], result.gap / (1 + result.value), np.zeros(len(y), bool))
-    model = SmoothSVC(C=C, **options).fit(X, y)
+    model = SmoothSVC(C=C, tol=1e-10, **options).fit(X, y)
     w, b = model.coef_[0], float(model.intercept_[0])
     base, scale = model.spec_.base, C / model.slack_norm
     kept = ~model.outlier_
