@@ -13,7 +13,8 @@ Newton's method with Armijo's rule. The script checks, in exact rational arithme
 * that Newton's method goes down at every step by Armijo's rule, and cycles without it.
 
 Statements of the paper that do not hold are in the table too, and fail as expected; the exit status
-is 1 if any claim comes out otherwise. Run ``python examples/verify_pade.py --output folder`` for three plots; ``--full`` takes more data.
+is 1 if any claim comes out otherwise. ``--output folder`` draws three plots, ``--full`` takes more
+data.
 """
 
 from __future__ import annotations
