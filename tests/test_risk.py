@@ -283,7 +283,7 @@ def test_infinite_slope_comes_in_gradually_and_the_value_is_the_declared_one() -
 
 def test_unknown_solver_names_the_choices() -> None:
     with pytest.raises(ValueError, match="'newton'"):
-        _risk().surrogate("simplex")
+        _risk().surrogate("barrier")
 
 
 def test_adapting_cap_settles_after_its_rounds() -> None:

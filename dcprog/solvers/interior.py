@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from dcprog.errors import SubproblemError
-from dcprog.solvers.arrowhead import Arrowhead
 from dcprog.tree import Array
 
-__all__ = ["Program", "interior_point"]
+__all__ = ["Optimum", "Program", "Rows", "interior_point", "primal_dual"]
 
 MAX_ITER = 100
 TO_BOUNDARY = 0.995
@@ -20,14 +20,33 @@ ENOUGH = 0.1
 HUGE = 1e13
 
 
+class Rows(Protocol):
+    """The linear algebra of rows R(t, x), with few or no shared entries of t."""
+
+    n_rows: int
+
+    def forward(self, t: Array, x: Array) -> Array:
+        """R(t, x)."""
+
+    def adjoint(self, y: Array) -> tuple[Array, Array]:
+        """R'y, its local and its dense part."""
+
+    def factor(self, w: Array, Q: Array) -> Any:
+        """Factorise H = R'diag(w)R + Q."""
+
+    def solve(self, factor: Any, rt: Array, rx: Array, u: Array) -> tuple[Array, Array, Array]:
+        """Solution d of  H d = −r − R'u,  as d_t, d_x and R d."""
+
+
 @dataclass(frozen=True)
 class Program:
     """min  ½x'Qx + a't + b'x + ½Σ_r p_r (R_r(t,x) + h_r)²  s.t.  R_i (t, x) ≤ g_i.
 
-    The inequalities are the first rows i of R, the squares r the others.
+    The inequalities are the first rows i of R, the squares r the others. Q is a matrix, or the
+    vector of a diagonal one.
     """
 
-    rows: Arrowhead
+    rows: Rows
     Q: Array
     a: Array
     b: Array
@@ -41,10 +60,26 @@ class Program:
         return not np.any(self.p) and not np.any(self.Q)
 
 
+@dataclass(frozen=True)
+class Optimum:
+    """A minimiser with the slacks g − R(t, x) and the multipliers of the inequalities."""
+
+    t: Array
+    x: Array
+    slacks: Array
+    multipliers: Array
+
+
 def interior_point(
     program: Program, tolerance: float, time_limit: float | None = None
 ) -> tuple[Array, Array]:
-    """Minimiser (t, x).
+    """Minimiser (t, x), as :func:`primal_dual` finds it."""
+    optimum = primal_dual(program, tolerance, time_limit)
+    return optimum.t, optimum.x
+
+
+def primal_dual(program: Program, tolerance: float, time_limit: float | None = None) -> Optimum:
+    """Minimiser and multipliers.
 
     With s = g − R(t, x) > 0 and multipliers λ > 0, Newton's method on the optimality conditions
     and sλ = σμ: a predictor with σ = 0, then σ = (μ_predicted/μ)³ and the predictor's
@@ -74,11 +109,11 @@ def interior_point(
         iterate = _Iterate(program)
         for _ in range(MAX_ITER):
             if iterate.is_optimal(tolerance):
-                return iterate.t, iterate.x
+                return Optimum(iterate.t, iterate.x, iterate.s, iterate.dual * iterate.unit)
             iterate.step(tolerance)
             if time.perf_counter() > end:
-                raise SubproblemError("failed", "ARROW: the time limit is reached")
-    raise SubproblemError("failed", f"ARROW: no convergence in {MAX_ITER} iterations")
+                raise SubproblemError("failed", "interior point: the time limit is reached")
+    raise SubproblemError("failed", f"interior point: no convergence in {MAX_ITER} iterations")
 
 
 class _Iterate:
@@ -109,7 +144,7 @@ class _Iterate:
         program = self.program
         values = program.rows.forward(self.t, self.x)
         squares = values[self.m :] + program.h
-        Qx = self.Q @ self.x
+        Qx = self.Q * self.x if self.Q.ndim == 1 else self.Q @ self.x
         pulls = self.p * squares
         curve_t, curve_x = program.rows.adjoint(np.concatenate([self.dual, pulls]))
         self.rt = self.a + curve_t
@@ -135,7 +170,7 @@ class _Iterate:
         allowed = self._allowed(tolerance)
         gap = max(abs(self.primal - self.dual_value), self.mu * self.m)
         if not np.isfinite(gap) or max(_norm(self.x), _norm(self.dual), _norm(self.s)) > HUGE:
-            raise SubproblemError("failed", "ARROW: the iterates diverge")
+            raise SubproblemError("failed", "interior point: the iterates diverge")
         return bool(
             gap <= allowed
             and _norm(self.rp) <= tolerance * self.scale_p
@@ -170,7 +205,7 @@ class _Iterate:
         keep = min(max(TO_BOUNDARY, 1 - self.mu), 1 - 1e-6)
         along, along_dual = min(1.0, keep * along), min(1.0, keep * along_dual)
         if max(along, along_dual) < SHORT:
-            raise SubproblemError("failed", "ARROW: the steps became too short")
+            raise SubproblemError("failed", "interior point: the steps became too short")
         self.t = self.t + along * dt
         self.x = self.x + along * dx
         self.s = s + along * ds

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dcprog.solvers.alternating import AlternatingSolver
+from dcprog.solvers.alternating_linearization import AlternatingLinearizationSolver
 from dcprog.solvers.compiled import check_solver
 from dcprog.solvers.conic import ConicSolver
+from dcprog.solvers.coordinate import CoordinateSolver
 from dcprog.solvers.least_squares import LeastSquaresSolver
 from dcprog.solvers.libsvm import LibsvmSolver
 from dcprog.solvers.multipliers import MultiplierSolver
@@ -14,7 +16,9 @@ from dcprog.solvers.newton import NewtonSolver
 from dcprog.solvers.newton_armijo import NewtonArmijoSolver
 from dcprog.solvers.protocol import SubproblemSolver
 from dcprog.solvers.rehline import RehlineSolver
+from dcprog.solvers.simplex import SimplexSolver
 from dcprog.solvers.smo import FirstOrderSmoSolver, SmoSolver
+from dcprog.solvers.structured import InteriorSolver
 
 if TYPE_CHECKING:
     from dcprog.risk import Risk
@@ -31,6 +35,10 @@ SOLVERS: dict[str, type[SubproblemSolver]] = {
     "libsvm": LibsvmSolver,
     "multipliers": MultiplierSolver,
     "rehline": RehlineSolver,
+    "simplex": SimplexSolver,
+    "interior": InteriorSolver,
+    "coordinate": CoordinateSolver,
+    "alternating_linearization": AlternatingLinearizationSolver,
     "alternating": AlternatingSolver,
     "cvxpy": ConicSolver,
 }
@@ -39,8 +47,19 @@ ON_REQUEST = {
     "libsvm": "smo starts from the last solution and is faster from the second step on; "
     "on request only",
     "rehline": "its duality gap stalls above the tolerance on hard margins; on request only",
+    "coordinate": "it is slow where the penalty is light; on request only",
+    "alternating_linearization": "its gap closes slowly; on request only",
     "alternating": "it minimises a coarser majorant; on request only",
 }
+# The simplex method is the fastest on so many rows; on more its first solve takes too long.
+SIMPLEX_ROWS = 400
+
+
+def _ordered(risk: Risk) -> list[str]:
+    """The solvers that are chosen by themselves, best first."""
+    names = [name for name in SOLVERS if _verdict(name, risk) is None]
+    late = "simplex" if risk.rows.shape[0] > SIMPLEX_ROWS else ""
+    return sorted(names, key=lambda name: (name == late) + 2 * (name == "cvxpy"))
 
 
 def _verdict(name: str, risk: Risk) -> str | None:
@@ -68,7 +87,7 @@ def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
         The solver is unknown or cannot take the risk, or none can.
     """
     if solver is None or solver == "auto":
-        names = tuple(name for name in SOLVERS if _verdict(name, risk) is None)
+        names = tuple(_ordered(risk))
         if not names:
             raise ValueError(f"no solver takes this risk:\n{explain_choice(risk)}")
         return names
@@ -117,26 +136,26 @@ def explain_choice(risk: Risk) -> str:
     >>> from dcprog.risk import Risk
     >>> from dcprog.solvers.registry import explain_choice
     >>> print(explain_choice(Risk.from_loss(np.eye(3), cap(hinge(), 1.0))))
+    multipliers: chosen
+    interior: takes over where those above fail
+    cvxpy: takes over where those above fail
     least_squares: not chosen: its base is hinge(), not square
     newton_armijo: not chosen: its base is hinge(), whose slope jumps
     newton: not chosen: its base is hinge(), whose slope jumps
     smo: not chosen: its rows are not those of a kernel machine
     smo_first_order: not chosen: its rows are not those of a kernel machine
     libsvm: not chosen: its rows are not those of a kernel machine
-    multipliers: chosen
     rehline: not chosen: its duality gap stalls above the tolerance on hard margins; on request only
+    simplex: not chosen: its penalty is l2(), which is not linear
+    coordinate: not chosen: it is slow where the penalty is light; on request only
+    alternating_linearization: not chosen: its gap closes slowly; on request only
     alternating: not chosen: its base is hinge(), not squared_hinge
-    cvxpy: takes over where those above fail
     """
     if not (hasattr(risk, "base") and hasattr(risk, "rows")):
         raise TypeError(f"risk={risk!r}: a Risk is needed; explain a cvxpy problem by dc.explain")
-    lines, place = [], 0
-    for name in SOLVERS:
-        reason = _verdict(name, risk)
-        if reason is None:
-            reason = "chosen" if place == 0 else "takes over where those above fail"
-            place += 1
-        else:
-            reason = f"not chosen: {reason}"
-        lines.append(f"{name}: {reason}")
+    order = _ordered(risk)
+    lines = [f"{name}: takes over where those above fail" for name in order]
+    lines[:1] = [f"{name}: chosen" for name in order[:1]]
+    others = [name for name in SOLVERS if name not in order]
+    lines += [f"{name}: not chosen: {_verdict(name, risk)}" for name in others]
     return "\n".join(lines)
