@@ -374,7 +374,7 @@ def draw_coefficients(protocol: Protocol, p: int, outliers: float, path: Path) -
             solved = angle_path(X, y, lams, estimator=protocol.model(task), starts="warm")
         solved.plot(ax)
         ax.semilogx(solved.lams, solved.coefs[:, :, 2:].reshape(len(solved), -1), "0.7", lw=1)
-        ax.set(title=method if "RSVM" in method else f"{method} (angle)")
+        ax.set(title=method if "RSVM" in method else f"{method} (angle)", ylabel="")
     axes[0].set_ylabel("coefficients; grey: noise features")
     figure.suptitle(f"L1 penalty, p = {p}, {outliers:.0%} contaminated")
     figure.savefig(path, dpi=120)
