@@ -5,6 +5,8 @@ from dcprog.models.angle_cv import AngleSVCCV
 from dcprog.models.angle_path import AnglePath, angle_path
 from dcprog.models.angle_svm import AngleSVC
 from dcprog.models.capped_svm import CappedSVC
+from dcprog.models.least_one_norm import LeastOneNormSVC
+from dcprog.models.rescaled_hinge import RescaledHingeSVC
 from dcprog.models.smooth_svm import SmoothSVC
 
 __all__ = [
@@ -12,6 +14,8 @@ __all__ = [
     "AngleSVC",
     "AngleSVCCV",
     "CappedSVC",
+    "LeastOneNormSVC",
+    "RescaledHingeSVC",
     "SmoothSVC",
     "angle_path",
     "fisher_gamma",

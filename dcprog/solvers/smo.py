@@ -63,6 +63,7 @@ class SmoSolver(ExactSolver):
     """
 
     selection: ClassVar[str] = "second"
+    max_iter: ClassVar[int] = 5_000_000
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
@@ -111,6 +112,7 @@ class SmoSolver(ExactSolver):
             self._start(dual, weights),
             tol=tolerance,
             selection=self.selection,
+            max_iter=self.max_iter,
             product=None if gram is None else gram.times,
         )
         self._last = dual, point.v
@@ -154,3 +156,4 @@ class FirstOrderSmoSolver(SmoSolver):
     """
 
     selection: ClassVar[str] = "first"
+    max_iter: ClassVar[int] = 100_000_000

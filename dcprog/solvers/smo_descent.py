@@ -18,7 +18,7 @@ from dcprog.tree import Array
 __all__ = ["DualPoint", "is_compiled", "minimise_dual"]
 
 Product = Callable[[Array], Array]
-LIMIT = 100_000_000
+LIMIT = 5_000_000
 ROUNDS = 200
 ROUNDING = 1e-15
 SHRINK = 0.7  # a working set smaller than that share of all gets a matrix of its own
@@ -105,7 +105,7 @@ def minimise_dual(
         free variables ends it. ``"first"``: the most violating pair among all, to the end.
     product : callable, optional
         c → Kc; by default ``K @ c``.
-    max_iter : int, default 10⁸
+    max_iter : int, default 5·10⁶
         Most pairs.
 
     Returns

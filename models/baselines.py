@@ -1,0 +1,129 @@
+"""What the papers compare with, declared: plain, weighted, ramp, C-loss, squared hinge, LS-SVM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.losses import Loss, cap, hinge, rescale, square, squared_hinge
+from dcprog.penalties import l2
+from dcprog.risk import Risk
+from dcprog.rows_expansion import KernelExpansion
+from dcprog.tree import Array
+
+__all__ = ["LOSSES", "baseline", "one_shot_weights"]
+
+LOSSES: dict[str, Loss] = {
+    "svm": hinge(),
+    "ramp": cap(hinge(), 2.0),  # hinge at 1 minus hinge at −1
+    "closs": rescale(square(at=1.0), 0.5),
+    "l2svm": 0.5 * squared_hinge(),
+    "lssvm": 0.5 * square(at=1.0),
+}
+
+
+def baseline(
+    rows: Any,
+    loss: str | Loss = "svm",
+    C: float = 1.0,
+    weights: npt.ArrayLike | None = None,
+) -> Risk:
+    r"""½‖w‖² + C Σ ω_i loss(y_i f(x_i)), for :func:`dcprog.solve`.
+
+    Parameters
+    ----------
+    rows : Margins
+        Of :func:`~dcprog.rows.binary_margins`, :func:`~dcprog.rows_kernel.kernel_margins` or, for
+        a piecewise linear loss, :func:`~dcprog.rows_expansion.expansion_margins`.
+    loss : str or Loss, default "svm"
+        A name of ``LOSSES``: ``"svm"`` (hinge), ``"ramp"`` (hinge capped at 2), ``"closs"``
+        (β(1 − e^{−η(1−z)²}), η = ½), ``"l2svm"`` (½ squared hinge), ``"lssvm"`` (½(1 − z)²).
+    C : float, default 1.0
+    weights : array of shape (n,), optional
+        ω_i, for a weighted machine; see :func:`one_shot_weights`.
+
+    Returns
+    -------
+    Risk
+
+    Raises
+    ------
+    ValueError
+        The loss is unknown.
+
+    Examples
+    --------
+    >>> import dcprog as dc, numpy as np
+    >>> from dcprog.models.baselines import baseline
+    >>> rows = dc.binary_margins(np.array([[0.0], [1.0], [3.0]]), [0, 1, 1])
+    >>> dc.solve(baseline(rows, "lssvm", C=10.0)).status
+    'converged'
+    """
+    if isinstance(loss, str):
+        if loss not in LOSSES:
+            raise ValueError(f"loss={loss!r}: choose one of {sorted(LOSSES)} or pass a Loss")
+        loss = LOSSES[loss]
+    penalty = rows.norm(1.0) if isinstance(rows, KernelExpansion) else l2(1.0)
+    share = np.ones(rows.shape[0]) if weights is None else np.asarray(weights, dtype=float)
+    return Risk.from_loss(rows, loss, penalty, C * share)
+
+
+def one_shot_weights(
+    scores: npt.ArrayLike, rule: int, y: npt.ArrayLike | None = None, eta: float | None = None
+) -> Array:
+    r"""Weights of a weighted machine from the scores f of a plain one, by the rule's equation.
+
+    ==== ========================================= ===========================
+    rule weight                                    constants
+    ==== ========================================= ===========================
+    16   exp(−η[1 − yf]_+)                         η = 0.5; uses the label
+    17   1 − \|f\|/(max \|f\| + Δ)                   Δ = 1e-3
+    18   2/(1 + e^{η\|f\|})                          η = 0.7
+    19   1/(1 + \|f\|)
+    ==== ========================================= ===========================
+
+    Parameters
+    ----------
+    scores : array of shape (n,)
+    rule : {16, 17, 18, 19}
+    y : array of shape (n,), optional
+        −1 and +1, for rule 16.
+    eta : float, optional
+        η, by default as above.
+
+    Returns
+    -------
+    array of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        There is no such rule, or rule 16 has no labels.
+
+    References
+    ----------
+    Xu, Cao, Hu, Príncipe (2017), Robust support vector machines based on the rescaled hinge loss
+    function, Pattern Recognition 63, equations (16)-(19).
+
+    Examples
+    --------
+    >>> from dcprog.models.baselines import one_shot_weights
+    >>> one_shot_weights([0.0, -1.0, 3.0], 19)
+    array([1.  , 0.5 , 0.25])
+    """
+    f = np.asarray(scores, dtype=float)
+    size = np.abs(f)
+    match rule:
+        case 16:
+            if y is None:
+                raise ValueError("rule 16 needs the labels y")
+            return np.exp(-(0.5 if eta is None else eta) * np.maximum(1 - np.asarray(y) * f, 0))
+        case 17:
+            return 1 - size / (np.max(size) + 1e-3)
+        case 18:
+            return 2 / (1 + np.exp((0.7 if eta is None else eta) * size))
+        case 19:
+            return 1 / (1 + size)
+    raise ValueError(f"rule={rule!r}: choose 16, 17, 18 or 19")
