@@ -315,7 +315,7 @@ def print_claims(outcomes: Sequence[Outcome], grid: Sequence[tuple[int, float]])
             print(f"{'p ≥ 20: L1 better than L2':<62}{ratio(sparse)}")
         print(
             "The published L2 errors for p = 20 and 200 are hardly within reach of this protocol: "
-            "without any\noutlier it gives about 4.2 and 21 % (--outliers 0 --penalties l2 --grid 12)."
+            "without any\noutlier it gives about 4.2 and 21 % (--outliers 0 --penalties l2)."
         )
 
 
