@@ -13,13 +13,16 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from itertools import product
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
 import dcprog as dc
+from dcprog.errors import SubproblemError
 from dcprog.rows_angle import angle_differences, angle_margins, simplex_vertices
+from dcprog.solvers.registry import SOLVERS, make
 
 LAMBDAS = np.logspace(-1.5, 3, 30)
 S, GAMMA, K = -0.5, 0.5, 3
@@ -162,6 +165,39 @@ def grids() -> dict[str, list[tuple[float, float]]]:
     }
 
 
+def subproblems() -> None:
+    """Milliseconds of a solver's first solve, and of the next one with 5 % of the weights at 0."""
+    solvers = ("interior", "simplex", "coordinate", "cvxpy")
+    print("| n × d | loss | penalty | " + " | ".join(solvers) + " |")
+    for n, d in ((100, 20), (100, 200), (1000, 20), (5000, 50)):
+        X, y = simulation(n, d, 0)
+        for form, (l1, l2) in product((1, 2), ((0, 1.0), (3.0, 0), (3.0, 1.0))):
+            cells = [
+                cell(Ours(X, y, form, False, None).risk(l1, l2), name)
+                if n <= 1000 or name not in ("simplex", "cvxpy")
+                else "–"
+                for name in solvers
+            ]
+            print(f"| {n} × {d} | RSVM{form} | {l1:g}, {l2:g} | " + " | ".join(cells) + " |")
+
+
+def cell(risk: dc.Risk, name: str) -> str:
+    """One entry of the table: × where the tolerance is missed, – where the risk is refused."""
+    if SOLVERS[name].refusal(risk) is not None:
+        return "–"
+    begin = time.perf_counter()
+    solver, weights = make(name, risk), np.ones(risk.n_groups)
+    later = np.where(np.random.default_rng(1).random(weights.size) < 0.05, 0.0, 1.0)
+    try:
+        first = solver.minimise(weights, None, np.zeros(risk.rows.shape[1]), 1e-8)
+        middle = time.perf_counter()
+        solver.minimise(later, None, first.coefficients, 1e-8)
+    except SubproblemError:
+        return "×"
+    end = time.perf_counter()
+    return f"{1e3 * (middle - begin):.3g} / {1e3 * (end - middle):.3g}"
+
+
 def main() -> None:
     """Print one line a configuration."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -171,8 +207,12 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=3, help="share of the L2 and L1 grid they do")
     parser.add_argument("--every-both", type=int, default=45, help="the same for L1+L2")
     parser.add_argument("--solver", nargs="*", default=[None], help="ours, by name")
+    parser.add_argument("--subproblems", action="store_true", help="only the table of solvers")
     options = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
+    if options.subproblems:
+        subproblems()
+        return
     X, y = simulation(options.n, options.p, options.seed)
     head = ("penalty", "loss", "majorant", "solver", "ours", "theirs", "ratio", "steps")
     print(("{:>8} {:>5} {:>8} {:>10} {:>8} {:>8} {:>6} {:>12}  F ours/theirs").format(*head))

@@ -55,7 +55,7 @@ class RiskSurrogate:
     """
 
     def __init__(self, risk: Risk, solver: str | None = None) -> None:
-        self.declared = self.risk = risk
+        self.declared = self.risk = risk = risk.remembering()
         self.solvers = choose(risk, solver)
         self.solve_time = 0.0
         self.solver_steps = 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -33,20 +34,41 @@ class RiskValues:
     sample_weight: Array | None
     subtracted: ConvexLoss | None
     offset: Array | None
+    _last: list[Array] | None = None  # θ and the margins there
 
     @cached_property
     def members(self) -> npt.NDArray[np.intp]:
         """Rows of each group, (n_groups, largest size); short groups repeat their first row."""
-        order = np.argsort(self.groups, kind="stable")
         sizes = np.bincount(self.groups)
+        if np.all(sizes == sizes[0]) and np.all(np.diff(self.groups) >= 0):
+            return np.arange(self.groups.size).reshape(sizes.size, -1)
+        order = np.argsort(self.groups, kind="stable")
         first = np.cumsum(sizes) - sizes
         place = np.arange(sizes.max())
         return order[first[:, None] + np.where(place < sizes[:, None], place, 0)]
 
     def margins(self, theta: Array) -> Array:
         """The vector u = Aθ + offset, of shape (n_rows,)."""
+        if self._last is None:
+            return self._margins(theta)
+        if not self._last or not np.array_equal(self._last[0], theta):
+            u = self._margins(theta)
+            u.flags.writeable = False
+            self._last[:] = [theta.copy(), u]
+        return self._last[1]
+
+    def _margins(self, theta: Array) -> Array:
         u = self.rows @ theta
         return u if self.offset is None else u + self.offset
+
+    def remembering(self) -> Self:
+        """The same risk, which keeps the last margins: a loop asks for them several times at θ.
+
+        Only for as long as nobody changes the data.
+        """
+        risk = copy(self)
+        risk._last = []
+        return risk
 
     def losses(self, theta: Array) -> Array:
         """v_r·base(u_r), of shape (n_rows,)."""

@@ -82,20 +82,21 @@ class Coded(Scores):
             raise ValueError(f"y has {len(y)} labels, X has {data_matrix(X).shape[0]} samples")
         self.y = y
         self.codes = codes
+        self._places = [np.flatnonzero(y == k) for k in range(len(codes))]  # of each class
         super().__init__(X, codes.shape[2], codes.shape[1], fit_intercept)
 
     def mix(self, scores: Array) -> Array:
         """⟨code_{y_i, j}, f_i⟩, class by class."""
         rows = np.empty((len(self.y), self.codes.shape[1]))
-        for k, code in enumerate(self.codes):
-            rows[self.y == k] = scores[self.y == k] @ code.T
+        for places, code in zip(self._places, self.codes, strict=True):
+            rows[places] = scores[places] @ code.T
         return rows
 
     def unmix(self, rows: Array) -> Array:
         """Σ_j row_ij code_{y_i, j}, class by class."""
         scores = np.empty((len(self.y), self.n_scores))
-        for k, code in enumerate(self.codes):
-            scores[self.y == k] = rows[self.y == k] @ code
+        for places, code in zip(self._places, self.codes, strict=True):
+            scores[places] = rows[places] @ code
         return scores
 
     def mixing(self) -> Array:

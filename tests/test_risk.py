@@ -621,3 +621,18 @@ def test_kernel_rows_reproduce_the_kernel(rank: int) -> None:
     np.testing.assert_allclose(rows.coordinates(a)[0], theta[:-1], atol=1e-8)
     np.testing.assert_allclose(rows.signs[:, 0] * (F @ F.T @ a[0] + theta[-1]), rows @ theta)
     assert a[0] @ F @ F.T @ a[0] == pytest.approx(theta[:-1] @ theta[:-1])
+
+
+def test_a_risk_that_remembers_has_the_same_values_and_forgets_other_points() -> None:
+    rng = np.random.default_rng(15)
+    risk = Risk.from_loss(residual_rows(rng.standard_normal((9, 3)), np.arange(9.0)), hinge())
+    remembering = risk.remembering()
+    theta, other = rng.standard_normal((2, 4))
+    for point in (theta, theta, other, theta):
+        np.testing.assert_array_equal(remembering.margins(point), risk.margins(point))
+        assert remembering(point) == risk(point)
+    kept = remembering.margins(theta)
+    theta[0] += 1.0  # a point that is changed in place is another point
+    assert not np.array_equal(remembering.margins(theta), kept)
+    with pytest.raises(ValueError, match="read-only"):
+        kept[0] = 0.0

@@ -408,6 +408,7 @@ def test_where_numba_cannot_write_its_cache_it_compiles_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     numba = importlib.import_module("numba")
+    jit = importlib.import_module("dcprog.solvers.jit")
     module = importlib.import_module("dcprog.solvers.smo_numba")
     plain = numba.njit
 
@@ -419,4 +420,4 @@ def test_where_numba_cannot_write_its_cache_it_compiles_anew(
     monkeypatch.setattr(numba, "njit", refusing)
     K, y = _data(10)
     v, g = np.zeros(10), -y
-    assert module._compiled(module._descend)(K, y, -np.ones(10), np.ones(10), v, g, True, 1e-3, 9)
+    assert jit.compiled(module._descend)(K, y, -np.ones(10), np.ones(10), v, g, True, 1e-3, 9)

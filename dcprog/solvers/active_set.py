@@ -16,7 +16,7 @@ __all__ = ["Candidate", "Guess", "crossover", "guess_at"]
 SLACK = 1e-9
 NEAR = 1e-7
 MANY = 500  # lines that may be active beside the first one
-REGULAR = 1e-10
+REGULAR = 1e-9
 REFINEMENTS = 4
 
 

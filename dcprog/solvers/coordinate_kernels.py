@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from dcprog.solvers.jit import compiled
 from dcprog.tree import Array
 
 __all__ = ["passes"]
 
 
-@njit(cache=True)
+@compiled
 def _exchange(
     code: Array,
     const: Array,
@@ -50,7 +50,7 @@ def _exchange(
             f[a] -= change * scale
 
 
-@njit(cache=True)
+@compiled
 def passes(
     X: Array,
     squares: Array,

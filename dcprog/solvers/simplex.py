@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["SimplexSolver"]
 
 MOST_NUMBERS = 2**25  # in the matrix
-FEASIBLE = 1e-9
+FEASIBLE = 1e-10
 CROSSOVER_ROUNDS = 3
 CHOOSE, PRIMAL = 0, 4  # of HiGHS's simplex strategies
 UNBOUNDED = (

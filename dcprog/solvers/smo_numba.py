@@ -7,20 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
+
+from dcprog.solvers.jit import compiled
 
 __all__ = ["descend"]
 
 FLAT = 1e-12
-
-
-def _compiled(function: Any) -> Any:
-    """Compiled at its first call; kept on disk where there is a folder that can be written."""
-    try:
-        return numba.njit(cache=True, error_model="numpy")(function)
-    except RuntimeError:  # numba finds no folder for its cache
-        return numba.njit(error_model="numpy")(function)
 
 
 def _descend(
@@ -70,4 +63,4 @@ def _descend(
         n_iter += 1
 
 
-descend = _compiled(_descend)
+descend = compiled(_descend)

@@ -69,18 +69,20 @@ class Subproblem:
     def gap(self, x: Array, duals: Array, lines: Array | None = None) -> float:
         """By how much x may miss the minimum, from multipliers duals ≥ 0 with Σ_p = cost_g.
 
-        Entries with l2_j = 0 are taken to lie in a box, ten times as large as the largest
-        coefficient and as what moves the lines by the size of their constants: without it any
-        error of their stationarity, however small, would leave the dual value at −∞.
+        Entries with l2_j = 0 are taken to lie in an ℓ1 ball, ten times as large as theirs and as
+        what moves the lines by the size of their constants: without it any error of their
+        stationarity, however small, would leave the dual value at −∞.
         """
         return self.value(x, lines) - self.bound(x, duals)
 
     def bound(self, x: Array, duals: Array) -> float:
         """The dual value."""
         over = np.maximum(np.abs(self.slope(duals)) - self.l1, 0.0)
-        reach = RADIUS * np.maximum(self.design.units, np.max(np.abs(x), initial=0.0))
-        np.divide(over, self.l2, out=reach, where=self.l2 > 0)
-        conjugate = float(over @ reach) - 0.5 * float(self.l2 @ reach**2)
+        held = self.l2 > 0
+        conjugate = 0.5 * float(np.sum(over[held] ** 2 / self.l2[held]))
+        if not np.all(held):
+            size = float(np.sum(np.abs(x[~held]))) + float(np.max(self.design.units[~held]))
+            conjugate += RADIUS * size * float(np.max(over[~held]))
         return float(np.sum(duals * self.design.const)) + self.constant - conjugate
 
     def lossless(self, start: Array) -> Array:
