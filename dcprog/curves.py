@@ -28,6 +28,7 @@ __all__ = [
 
 SHARE = 1e-9  # of the numbers' size: rounding
 STEP = 1e-5  # of finite differences
+STEPS = (STEP, 1e-2 * STEP, 1e-4 * STEP, 1e-6 * STEP)  # the narrower a bend, the shorter
 SLOPE = 1e-4  # accuracy of those
 
 
@@ -42,7 +43,7 @@ def check_convex(loss: ConvexLoss, u: Array) -> None:
             check_total(loss, other, loss(other), tangent, "below its tangent at", point)
         return
     tangent = value[:, None] + slope[:, None] * (u - u[:, None])
-    short = tangent - value - SHARE * (1 + np.abs(tangent) + np.abs(value))
+    short = tangent - value - SHARE * _sizes(tangent, value)
     i, j = np.unravel_index(int(np.argmax(short)), short.shape)
     if not (short[i, j] <= 0):
         raise AssertionError(
@@ -51,18 +52,26 @@ def check_convex(loss: ConvexLoss, u: Array) -> None:
             "slope is wrong, or the function is not convex"
         )
     check_slope(loss, loss, loss.slope, u, "slope")
+    if loss.pieces is not None:
+        check_equal(loss, u, loss.pieces(u), value, "the value", "pieces(u)")
     if loss.is_smooth:
-        check_slope(loss, loss.slope, loss.curvature, u, "curvature")
+        try:
+            check_slope(loss, loss.slope, loss.curvature, u, "curvature")
+        except NotImplementedError:
+            raise AssertionError(f"{loss!r}: is_smooth is True, but it has no curvature") from None
 
 
 def check_slope(piece: Any, function: Any, slope: Any, u: Array, name: str) -> None:
-    """Slopes against differences, where those from both sides agree."""
-    step = STEP * (1 + np.abs(u))
-    here = np.asarray(function(u))
-    left, right = (here - function(u - step)) / step, (function(u + step) - here) / step
-    got, middle = np.asarray(slope(u), dtype=float), (left + right) / 2
-    size = 1 + np.abs(middle) + np.abs(here)
-    wrong = (np.abs(right - left) <= SLOPE * size) & ~(np.abs(got - middle) <= SLOPE * size)
+    """Slopes against differences of several steps, where those from both sides agree."""
+    got, here = np.asarray(slope(u), dtype=float), np.asarray(function(u))
+    wrong = np.ones(u.shape, dtype=bool)
+    for share in STEPS:
+        step = share * (1 + np.abs(u))
+        left, right = (here - function(u - step)) / step, (function(u + step) - here) / step
+        middle = (left + right) / 2
+        size = 1 + np.abs(middle) + np.abs(here)
+        wrong &= np.abs(right - left) <= SLOPE * size
+        wrong &= ~(np.abs(got - middle) <= SLOPE * size)
     if np.any(wrong):
         raise AssertionError(
             f"{piece!r}: {name}({u[wrong][0]:.6g}) = {got[wrong][0]:.9g}, but differences give "
@@ -84,13 +93,18 @@ def check_transform(transform: Transform, losses: Array) -> None:
     if not (slope[low] >= 0):
         raise AssertionError(f"{transform!r}: slope({t[low]:.6g}) = {slope[low]:.9g} is negative")
     tangent = value[:, None] + slope[:, None] * (t - t[:, None])
-    over = value - tangent - SHARE * (1 + np.abs(tangent) + np.abs(value))
+    over = value - tangent - SHARE * _sizes(tangent, value)
     i, j = np.unravel_index(int(np.argmax(over)), over.shape)
     if not (over[i, j] <= 0):
         raise AssertionError(
             f"{transform!r}: its tangent at t={t[i]:.6g} is {tangent[i, j]:.9g} at t={t[j]:.6g}, "
             f"below the value {value[j]:.9g}. Either the slope is wrong, or it is not concave"
         )
+
+
+def _sizes(tangent: Array, value: Array) -> Array:
+    """What rounding of a tangent's values is relative to: those, and where it touches."""
+    return 1 + np.abs(tangent) + np.abs(value) + np.abs(value)[:, None]
 
 
 def check_equal(

@@ -25,6 +25,8 @@ logger = logging.getLogger("dcprog")
 SUBPROBLEM = 1e-2
 TIGHTER = 1e-2
 ACCEPT = 10.0
+# An objective that has fallen by so many times its first size is unbounded.
+BOTTOMLESS = 1e25
 
 
 @dataclass(frozen=True)
@@ -222,6 +224,9 @@ class _Descent:
             raise _Stop("converged", "the criticality gap is within tolerance")
 
     def _move(self, new: Array, new_value: float) -> None:
+        first = self.track.entries[0].value
+        if new_value < -BOTTOMLESS * (1 + (abs(first) if np.isfinite(first) else 0.0)):
+            raise _Stop("unbounded", f"the objective has fallen to {new_value:.3g} and goes on")
         step = float(np.linalg.norm(new - self.x))
         rise = new_value - self.value if np.isfinite(self.value) else 0.0
         self.x = new

@@ -15,7 +15,7 @@ from dcprog.tree import Array
 __all__ = ["Gram", "checked_kernel", "pivoted_cholesky"]
 
 KEPT = 3
-ASYMMETRY = 1e-10
+SINGLE = 1e-6  # kernels are often computed in single precision, or from rounded distances
 
 
 class Gram:
@@ -64,15 +64,15 @@ class Gram:
         return f"Gram({len(self.K)} samples)"
 
 
-def checked_kernel(K: npt.ArrayLike) -> Array:
-    """K as a float64 array in C order.
+def checked_kernel(values: npt.ArrayLike) -> Array:
+    """K as a float64 array in C order, symmetric; what single precision has lost is let pass.
 
     Raises
     ------
     ValueError
         Not square, finite, symmetric, or aᵀKa < 0 for an a that was tried.
     """
-    K = np.ascontiguousarray(K, dtype=float)
+    K: Array = np.ascontiguousarray(values, dtype=float)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or len(K) == 0:
         raise ValueError(f"K has shape {K.shape}: a square kernel matrix is needed")
     probe = np.random.default_rng(0).standard_normal((len(K), 2))
@@ -80,17 +80,22 @@ def checked_kernel(K: npt.ArrayLike) -> Array:
     if not np.all(np.isfinite(right)):
         raise ValueError("K holds NaN or infinity")
     size = float(np.max(np.abs(right), initial=0.0))
-    if np.max(np.abs(right - left)) > ASYMMETRY * len(K) * size:
+    apart = float(np.max(np.abs(right - left)))
+    if apart > SINGLE * size:
         raise ValueError("K is not symmetric: k(x, y) = k(y, x) is needed")
+    if apart > 0 and not np.array_equal(K, K.T):
+        K = (K + K.T) / 2
     diagonal = np.diag(K)
     forms = np.concatenate([diagonal, np.sum(probe * right, axis=0)])
-    if np.min(forms) < -ASYMMETRY * len(K) * float(np.max(np.abs(diagonal))):
+    if np.min(forms) < -SINGLE * len(K) * float(np.max(np.abs(diagonal))):
         raise ValueError("K is not positive semidefinite: it is no kernel matrix")
     return K
 
 
 def pivoted_cholesky(K: Array) -> tuple[Array, npt.NDArray[np.intp]]:
     """L of shape (n, r) with K = LLᵀ, and the r samples at which it is triangular.
+
+    A K that is positive semidefinite up to single precision has an L as close to it as that.
 
     Raises
     ------
@@ -103,6 +108,6 @@ def pivoted_cholesky(K: Array) -> tuple[Array, npt.NDArray[np.intp]]:
     factor = np.zeros((len(K), rank))
     factor[order] = np.triu(upper)[:rank].T
     missed = float(np.max(np.abs(np.diag(K) - np.sum(factor**2, axis=1))))
-    if missed > 1e-8 * float(np.max(np.diag(K), initial=0.0)) or np.min(np.diag(K)) < 0:
+    if missed > 10 * SINGLE * float(np.max(np.diag(K), initial=0.0)) or np.min(np.diag(K)) < 0:
         raise ValueError("K is not positive semidefinite: it is no kernel matrix")
     return factor, order[:rank]

@@ -21,7 +21,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from dcprog.losses import ConvexLoss, Loss
 from dcprog.penalties import Penalty, l2
-from dcprog.risk_checks import check_kind, checked_rows, vector, weight_vector
+from dcprog.risk_checks import check_kind, checked_rows, flags, vector, weight_vector
 from dcprog.risk_values import RiskValues
 from dcprog.rows import Scores
 from dcprog.transforms import Transform, identity
@@ -119,12 +119,13 @@ class Risk(RiskValues):
         n_rows, p = self.rows.shape
         if penalized is None:
             penalized = getattr(self.rows, "penalized", np.ones(p))
-        self.penalized = vector("penalized", np.asarray(penalized), p).astype(bool)
+        self.penalized = flags("penalized", penalized, p)
         self.weights = weight_vector("weights", weights, n_rows)
         self.sample_weight = weight_vector("sample_weight", sample_weight, self.n_groups)
         offset = getattr(self.rows, "offset", None) if offset is None else offset
         self.offset = None if offset is None else vector("offset", offset, n_rows)
         self._check_joint()
+        self._check_transform()
         self.penalty(np.zeros(int(self.penalized.sum())))  # groups of coefficients must fit
 
     @classmethod
@@ -207,6 +208,14 @@ class Risk(RiskValues):
                 "be continuous; use weights, which are inside the trimming"
             )
 
+    def _check_transform(self) -> None:
+        """Refuse caps of another number than there are groups."""
+        if np.size(getattr(self.transform, "c", 0.0)) not in (1, self.n_groups):
+            raise ValueError(
+                f"transform={self.transform!r} has {np.size(self.transform.c)} caps for "
+                f"{self.n_groups} groups"
+            )
+
     def matrix(self) -> Any:
         """The rows as an array or a sparse matrix.
 
@@ -225,8 +234,8 @@ class Risk(RiskValues):
         if isinstance(self.rows, Scores) or not isinstance(self.rows, LinearOperator):
             return None
         return (
-            "rows given as a general LinearOperator have no matrix, which cvxpy needs; "
-            "pass an array, a sparse matrix or one of the row builders"
+            "the matrix of so large a LinearOperator is not formed; pass an array, a sparse matrix "
+            "or one of the row builders"
         )
 
     def problem(self) -> cp.Problem:

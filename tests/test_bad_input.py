@@ -9,6 +9,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import dcprog as dc
 from dcprog.losses import excess
@@ -93,7 +94,11 @@ CASES: dict[str, Case] = {
     ),
     "concave": (
         {"value": np.log1p, "slope": lambda t: 1 / (1 + t), "expression": cp.log1p},
-        {"value": (np.exp, 1.0), "slope": (np.cos, 1.0), "expression": (1.0, "log1p")},
+        {
+            "value": (np.exp, 1.0),
+            "slope": (np.cos, lambda t: t / t / (1 + t), 1.0),
+            "expression": (1.0, "log1p"),
+        },
     ),
     # transforms
     "andrews_by": numbers(sigma=NUMBERS),
@@ -166,14 +171,14 @@ CASES: dict[str, Case] = {
             "offset": [0.0, 0.0, 1.0],
         },
         {
-            "rows": (HOLED, X[0], "rows", np.zeros((0, 2))),
+            "rows": (HOLED, X[0], "rows", np.zeros((0, 2)), 1j * X, sp.csr_array(1j * X)),
             "base": ("hinge", dc.cap(dc.hinge(), 1.0)),
             "weights": ([1.0], [1.0, -1.0, 1.0], [1.0, np.nan, 1.0]),
             "groups": ([0, 2, 2], [0, 0], [0.5, 0, 1], [-1, 0, 0]),
             "aggregate": ("mean", 1),
-            "transform": ("cap", dc.hinge()),
+            "transform": ("cap", dc.hinge(), dc.cap_at(np.ones(3))),
             "penalty": (1.0, "l2"),
-            "penalized": ([True], [True, False, True]),
+            "penalized": ([True], [True, False, True], [1, 2]),
             "sample_weight": ([1.0, -2.0], [1.0], [np.inf, 1.0]),
             "subtracted": ("hinge", dc.cap_at(1.0)),
             "offset": ([1.0], [np.nan, 0.0, 0.0]),

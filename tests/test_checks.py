@@ -8,8 +8,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+import dcprog as dc
 from dcprog.checks import check_loss, check_penalty
-from dcprog.losses import ConvexLoss, Loss, cap, hinge, square
+from dcprog.losses import ConvexLoss, Loss, Pieces, cap, hinge, square
 from dcprog.penalties import ConcavePenalty, Penalty
 from dcprog.transforms import Transform
 
@@ -100,6 +101,28 @@ class forgets_a_parameter(cubic):
         return super().expression(u) + self.shift
 
 
+class twice_its_pieces(square):
+    pieces = Pieces((), (2.0,), (0.0,), (0.0,))
+
+
+class smooth_without_curvature(ConvexLoss):
+    is_smooth = True
+
+    def __call__(self, u: Any) -> Any:
+        return np.asarray(u, dtype=float) ** 2
+
+    def slope(self, u: Any) -> Any:
+        return 2 * np.asarray(u, dtype=float)
+
+    def expression(self, u: cp.Expression) -> cp.Expression:
+        return cp.square(u)
+
+
+class does_not_store(square):
+    def __init__(self, width: float = 1.0) -> None:
+        super().__init__()
+
+
 class parts_that_do_not_add_up(Loss):
     base = square()
     subtracted = hinge()
@@ -180,6 +203,9 @@ def _shifted() -> Loss:
         (wrong_lower(), "beyond lower, 0"),
         (changes_its_argument(), "it changes its argument|subgradient"),
         (mixes_its_entries(), "the value among others"),
+        (twice_its_pieces(), r"pieces\(u\) is 72 at u=-6, the value is 36"),
+        (smooth_without_curvature(), "it has no curvature"),
+        (does_not_store(), "let __init__ store each parameter"),
         (_shifted(), "a clone gives other values"),
         (parts_that_do_not_add_up(), r"loss\(u\) is 36 at u=-6, transform.* is 29"),
         (subtracts_what_is_not_convex(), r"not_convex\(\): slope"),
@@ -194,6 +220,19 @@ def _shifted() -> Loss:
 def test_a_wrong_loss_is_named_with_the_point(loss: Loss, words: str) -> None:
     with pytest.raises(AssertionError, match=words):
         check_loss(loss)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        *(dc.pade_hinge(eta) for eta in (1e3, 1e5)),
+        *(dc.sigmoid_hinge(1e8), dc.huber(1e-9), dc.huber(1e4)),
+        *(dc.log_ratio(dc.hinge(), sigma) for sigma in (19.0, 50.0, 800.0)),
+    ],
+    ids=repr,
+)
+def test_narrow_and_wide_losses_pass(loss: Loss) -> None:
+    dc.check_loss(loss)
 
 
 def test_only_losses_are_checked() -> None:

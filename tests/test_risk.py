@@ -9,8 +9,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.sparse.linalg import aslinearoperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from sklearn.base import clone
+from sklearn.metrics.pairwise import rbf_kernel
 
 import dcprog as dc
 from dcprog.losses import (
@@ -20,6 +21,7 @@ from dcprog.losses import (
     hinge,
     rescale,
     sigmoid_hinge,
+    square,
     squared_hinge,
     trim,
 )
@@ -191,11 +193,18 @@ def test_rows_may_be_anything_linear(kind: str) -> None:
     risk = Risk(rows[kind], hinge(), transform=cap_at(1.0))
     theta = np.ones(4)
     assert risk(theta) == pytest.approx(Risk(dense, hinge(), transform=cap_at(1.0))(theta))
-    if kind == "operator":
-        with pytest.raises(ValueError, match="pass an array"):
-            risk.problem()
-    else:
-        assert dc.solve(risk).status == "converged"
+    assert dc.solve(risk).status == "converged"
+    assert risk.problem().is_dcp() is False
+
+
+def test_the_matrix_of_a_large_operator_is_not_formed() -> None:
+    def never(v: Any) -> Any:
+        raise AssertionError("formed")
+
+    rows = LinearOperator((10**6, 10**6), matvec=never, dtype=float)
+    risk = Risk(rows, hinge())
+    with pytest.raises(ValueError, match="pass an array"):
+        risk.problem()
 
 
 def test_uneven_groups() -> None:
@@ -636,3 +645,39 @@ def test_a_risk_that_remembers_has_the_same_values_and_forgets_other_points() ->
     assert not np.array_equal(remembering.margins(theta), kept)
     with pytest.raises(ValueError, match="read-only"):
         kept[0] = 0.0
+
+
+# ---- rows of every kind --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [sp.csr_array, sp.csr_matrix, sp.coo_matrix, sp.csc_matrix, aslinearoperator],
+    ids=lambda kind: kind.__name__,
+)
+@pytest.mark.parametrize("base", [hinge(), squared_hinge(), absolute(at=1.0)], ids=repr)
+def test_rows_of_every_kind_are_solved_alike(wrap: Any, base: Any) -> None:
+    rows = np.random.default_rng(0).standard_normal((40, 4))
+    plain = dc.solve(Risk(rows, base, transform=cap_at(1.0)))
+    result = dc.solve(Risk(wrap(rows), base, transform=cap_at(1.0)))
+    assert result.status == "converged"
+    assert result.value == pytest.approx(plain.value, rel=1e-7)
+
+
+def test_an_objective_without_a_minimum_is_unbounded() -> None:
+    rows = np.random.default_rng(0).standard_normal((60, 4))
+    falling = Risk(rows, hinge(), subtracted=square(), penalty=l2(1e-3))
+    result = dc.solve(falling)
+    assert (result.status, result.value) == ("unbounded", -np.inf)
+
+
+@pytest.mark.parametrize("shift", [0.0, 3000.0])
+def test_kernels_of_single_precision_are_taken(shift: float) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((80, 3))
+    y = X[:, 0] > 0
+    whole = dc.RobustClassifier(kernel="rbf", gamma=0.3).fit(X, y).objective_
+    single = rbf_kernel((X + shift).astype(np.float32 if shift == 0 else float), gamma=0.3)
+    model = dc.RobustClassifier(kernel="precomputed").fit(single, y)
+    assert model.result_.status == "converged"
+    assert model.objective_ == pytest.approx(whole, rel=1e-4)

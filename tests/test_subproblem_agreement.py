@@ -139,6 +139,26 @@ def test_every_backend_minimises_the_stated_objective(solver: str, base: Any) ->
     assert abs(fast.coefficients[-1] - slow.coefficients[-1]) < 1e-2
 
 
+@pytest.mark.parametrize("base", [squared_hinge(), square(at=1.0), huber(0.5)], ids=repr)
+def test_rehline_takes_weights_of_zero(base: Any) -> None:
+    rng = np.random.default_rng(4)
+    X, y = rng.standard_normal((50, 3)), rng.random(50) < 0.5
+    risk = Risk.from_loss(binary_margins(X, y), base, l2(5.0))
+    weights = rng.uniform(0, 2, 50) * (rng.random(50) < 0.5)
+    fast = make("rehline", risk).minimise(weights, None, np.zeros(4), 1e-8)
+    slow = make("cvxpy", risk).minimise(weights, None, np.zeros(4), 1e-9)
+    assert fast.value == pytest.approx(slow.value, rel=1e-6)
+
+
+def test_rehline_takes_the_default_penalty() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((150, 6))
+    y = X[:, 0] + rng.standard_normal(150) > 0
+    fast = dc.RobustClassifier(hinge(), solver="rehline").fit(X, y)
+    slow = dc.RobustClassifier(hinge(), solver="cvxpy").fit(X, y)
+    assert fast.objective_ == pytest.approx(slow.objective_, rel=1e-6)
+
+
 @pytest.mark.parametrize("solver", ["rehline", "libsvm"])
 def test_a_backend_that_misses_the_tolerance_says_so(solver: str) -> None:
     rng = np.random.default_rng(1)

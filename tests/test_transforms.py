@@ -286,3 +286,9 @@ def test_bad_numbers_are_refused_by_name(
 ) -> None:
     with pytest.raises(TypeError if value == "1" else ValueError, match=f"{name}="):
         make(**others, **{name: value})
+
+
+def test_cap_by_the_largest_share_counts_as_declared() -> None:
+    losses = np.random.default_rng(0).permutation(np.arange(1.0, 101.0))
+    assert np.sum(cap_largest(0.29).slope(losses) == 0) == 29  # 0.29 · 100 is 28.999…
+    assert cap_largest(0.2)(np.inf) == np.inf  # the bound of a loss that it caps

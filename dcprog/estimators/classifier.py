@@ -45,7 +45,8 @@ class RobustClassifier(ClassifierMixin, RobustEstimator):
     Parameters
     ----------
     loss : Loss, optional
-        ℓ, a function of the margin; ``cap(hinge(), 1.0)`` by default.
+        ℓ, a function of the margin; ``cap(hinge(), 1.0)`` by default. A search over ``loss__c``
+        needs it given. A trimmed loss takes no weights that differ.
     penalty : Penalty, optional
         ``l2(1.0)``, that is ½‖w‖², by default.
     kernel : {"linear", "poly", "rbf", "precomputed"} or callable, optional

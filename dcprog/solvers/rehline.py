@@ -43,7 +43,7 @@ class RehlineSolver(ExactSolver):
     computation and linear convergence, NeurIPS 36. Package ``rehline``, MIT licence.
     """
 
-    max_iter = 2000
+    max_iter = 20_000
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
@@ -119,7 +119,7 @@ class RehlineSolver(ExactSolver):
             self.design,
             p[:, None] * (d * sign),
             (p[:, None] * shifted + q[:, None]) * d,
-            tau[:, None] * root,
+            np.where(root > 0, tau[:, None], 0.0) * root,  # no weight, whatever the width
             s[:, None] * (root * sign),
             (s[:, None] * shifted + t[:, None]) * root,
             Lambda=Lambda,

@@ -13,6 +13,11 @@ from dcprog.tree import Array
 __all__ = ["cap_at", "cap_largest", "trim_of"]
 
 
+def share_of(fraction: float, n: int) -> int:
+    """⌊fraction·n⌋: 0.29 of 100 is 29, whatever rounding says."""
+    return int(fraction * n + 1e-9)
+
+
 class cap_at(Transform):
     """φ(t) = min(inner(t), c).
 
@@ -145,8 +150,8 @@ class cap_largest(Transform):
     def fixed(self, t: Array) -> cap_at:
         """The cap these losses set."""
         inner = identity() if self.inner is None else self.inner
-        place = t.size - 1 - int(self.fraction * t.size)
-        loss = np.partition(t, place)[place]
+        place = t.size - 1 - share_of(self.fraction, t.size)
+        loss = np.partition(t, place, axis=None)[place]
         c = inner(loss if loss > 0 else self.otherwise)
         return cap_at(float(c), self.inner)
 
@@ -207,7 +212,7 @@ class trim_of(Transform):
 
     def dropped(self, n: int) -> int:
         """How many of n losses are dropped: ⌊fraction·n⌋."""
-        return int(self.fraction * n + 1e-9)  # 0.29 of 100 is 29, whatever rounding says
+        return share_of(self.fraction, n)
 
     def __call__(self, t: npt.ArrayLike) -> Array:
         """The losses, with 0 for the dropped ones."""

@@ -26,6 +26,7 @@ __all__ = [
     "welsch_by",
 ]
 
+LARGE_SIGMA = 12.0
 NO_ATOM = "{} has no cvxpy expression: cvxpy has no {}. Take the structured path (Risk, estimators)"
 
 
@@ -203,7 +204,8 @@ class log_ratio_by(_Scaled):
     def __call__(self, t: npt.ArrayLike) -> Array:
         """−log(1 − k·t/(1 + t))/k with k = 1 − e^{−σ}."""
         k = -np.expm1(-self.sigma)
-        return -np.log1p(-k * share(t)) / k
+        with np.errstate(divide="ignore"):  # at t = ∞ where e^{−σ} is lost
+            return np.minimum(-np.log1p(-k * share(t)), self.sigma) / k
 
     def slope(self, t: npt.ArrayLike) -> Array:
         """1/((1 + t)(1 + te^{−σ}))."""
@@ -211,6 +213,11 @@ class log_ratio_by(_Scaled):
         return 1 / ((1 + t) * (1 + t * np.exp(-self.sigma)))
 
     def expression(self, t: cp.Expression) -> cp.Expression:
-        """``log1p(pos(h)) / k``, h = (e^σ − 1)(1 − 1/(1 + te^{−σ})), which is never negative."""
+        """``log1p(pos(h)) / k``, h = (e^σ − 1)(1 − 1/(1 + te^{−σ})), which is never negative.
+
+        From σ = 12 on, where e^σ costs a third of the digits, the difference of two logarithms.
+        """
+        if self.sigma > LARGE_SIGMA:
+            return cp.log1p(t) - cp.log1p(np.exp(-self.sigma) * t)
         h = np.expm1(self.sigma) * (1 - cp.inv_pos(1 + np.exp(-self.sigma) * t))
         return cp.log1p(cp.pos(h)) / -np.expm1(-self.sigma)

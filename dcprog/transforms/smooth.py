@@ -255,6 +255,8 @@ class concave(Transform):
             if not np.all(np.isfinite(numbers)):
                 at = t[t.size - numbers.size :][~np.isfinite(numbers)][0]
                 raise ValueError(f"{name} is not finite at t={at:.6g}: define it for all t >= 0")
+        if np.isnan(slope[0]) or slope[0] == -np.inf:
+            raise ValueError(f"slope(0) is {slope[0]}: a number is needed, or +inf where it is so")
         lowest = int(np.argmin(slope))
         if slope[lowest] < 0:
             raise ValueError(
