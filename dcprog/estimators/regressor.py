@@ -31,7 +31,8 @@ class RobustRegressor(RegressorMixin, RobustEstimator):
     Parameters
     ----------
     loss : Loss, optional
-        ℓ, a function of the residual; ``cap(absolute(), 1.0)`` by default.
+        ℓ, a function of the residual; ``cap(absolute(), 1.0)`` by default. A search over
+        ``loss__c`` needs it given. A trimmed loss takes no weights that differ.
     penalty : Penalty, optional
         ``l2(1.0)``, that is ½‖w‖², by default.
     kernel : {"linear", "poly", "rbf", "precomputed"} or callable, optional
