@@ -43,6 +43,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import Claim, print_claims
 from scipy.optimize import linprog
 
 from dcprog.models import AngleSVC, fisher_gamma, is_fisher_consistent
@@ -224,16 +225,6 @@ def sampled_errors(loss: Loss, n: int, rng: np.random.Generator) -> int:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A statement, the number that decides it, and whether it was expected to hold."""
-
-    text: str
-    measured: str
-    holds: bool
-    expected: bool = True
-
-
-@dataclass(frozen=True)
 class Point:
     """A measured threshold beside the formula."""
 
@@ -412,14 +403,6 @@ def print_points(points: Sequence[Point]) -> None:
         print(f"{point.k:>3}{point.s:>10.4f}{point.found:>18.4f}{point.formula:>10.4f}{0.5:>11.1f}")
 
 
-def print_claims(claims: Sequence[Claim]) -> None:
-    print(f"\n{'claim':<78}{'holds':<7}measured")
-    for claim in claims:
-        verdict = "yes" if claim.holds else "no"
-        note = "" if claim.holds == claim.expected else "   <-- not as expected"
-        print(f"{claim.text:<78}{verdict:<7}{claim.measured}{note}")
-
-
 def draw(points: Sequence[Point], path: Path) -> None:
     """The region γ ≤ γ*(s), and the thresholds found."""
     import matplotlib.pyplot as plt
@@ -475,16 +458,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         *other_claims(options.samples),
     ]
     print_points(points)
-    print_claims(claims)
+    wrong = print_claims(claims)
     if options.output is not None:
         options.output.mkdir(parents=True, exist_ok=True)
         draw(points, options.output / "fisher_consistency.png")
         print(f"\nplot: {options.output}/fisher_consistency.png")
-    wrong = sum(claim.holds != claim.expected for claim in claims)
-    print(
-        f"\n{len(claims) - wrong} of {len(claims)} claims as expected, "
-        f"{time.perf_counter() - begun:.0f} s"
-    )
+    print(f"{time.perf_counter() - begun:.0f} s")
     return 1 if wrong else 0
 
 

@@ -127,7 +127,7 @@ def test_simulation_prints_its_tables(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_missing_data_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert srbct.main(["--data", "nowhere.npz"]) == 2
+    assert srbct.main(["--data", "nowhere.npz"]) == 0
     assert "nowhere.npz" in capsys.readouterr().err
 
 
