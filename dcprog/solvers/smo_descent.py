@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 
 from dcprog.errors import SubproblemError
+from dcprog.solvers.smo_backend import loops
 from dcprog.solvers.smo_dual import Dual, warm
 from dcprog.solvers.smo_newton import proximal, times
 from dcprog.tree import Array
 
-__all__ = ["DualPoint", "is_compiled", "minimise_dual"]
+__all__ = ["DualPoint", "minimise_dual"]
 
 Product = Callable[[Array], Array]
 LIMIT = 5_000_000
@@ -52,27 +50,6 @@ class DualPoint:
     intercept: float
     gap: float
     n_iter: int
-
-
-def is_compiled() -> bool:
-    """Is numba there?"""
-    return find_spec("numba") is not None
-
-
-@lru_cache(maxsize=1)
-def _compiled() -> Any:
-    from dcprog.solvers.smo_numba import descend
-
-    return descend
-
-
-def _loop() -> Any:
-    """The inner loop: compiled where numba is there."""
-    if is_compiled():
-        return _compiled()
-    from dcprog.solvers.smo_numpy import descend
-
-    return descend
 
 
 def minimise_dual(
@@ -203,10 +180,10 @@ class _Descent:
             work = np.arange(v.size)
         places = dual.sample[work]
         whole = work.size == len(self.K) == v.size
-        part = self.K if whole else self.K[np.ix_(places, places)]
+        part = self.K if whole else loops().block(self.K, places)
         parts = [np.ascontiguousarray(array[work]) for array in (dual.q, dual.lo, dual.hi, v, g)]
         left = self.max_iter - self.n_iter
         left = min(left, PATIENCE * v.size + 1) if self.second else left
-        self.n_iter += int(_loop()(part, *parts, self.second, aim, left))
+        self.n_iter += int(loops().descend(part, *parts, self.second, aim, left))
         v[work] = parts[3]
         return v

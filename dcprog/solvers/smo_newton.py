@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from dcprog.solvers.smo_backend import loops
 from dcprog.solvers.smo_dual import Dual
 from dcprog.tree import Array
 
@@ -16,13 +17,13 @@ __all__ = ["proximal", "times"]
 Index = npt.NDArray[np.intp]
 STEPS = 15
 SIGN = 1e-10
-FEW = 0.3
+FEW = 0.5
 
 
 def times(K: Array, change: Array) -> Array:
     """K·change, reading only the rows it needs where they are few."""
     moved = np.flatnonzero(change)
-    return change[moved] @ K[moved] if moved.size < FEW * len(K) else K @ change
+    return loops().combined(K, moved, change[moved]) if moved.size < FEW * len(K) else K @ change
 
 
 def proximal(K: Array, dual: Dual, v: Array, Kc: Array, delta: float) -> Array | None:
@@ -91,7 +92,7 @@ def _newton_step(
     """The p and ν of the free variables; None if there are none, or K is indefinite."""
     if places.size == 0:
         return None
-    system = K[np.ix_(places, places)]
+    system = loops().block(K, places)
     system[np.diag_indices_from(system)] += delta
     try:
         factor: Any = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)

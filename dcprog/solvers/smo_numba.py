@@ -1,6 +1,6 @@
-"""The inner loop of SMO, compiled by numba; importing this file compiles nothing yet.
+"""The loops of SMO, compiled by numba; importing this file compiles nothing yet.
 
-:mod:`dcprog.solvers.smo_numpy` is the same loop in NumPy, and says what it does.
+:mod:`dcprog.solvers.smo_numpy` has the same in NumPy, and says what they do.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from dcprog.solvers.jit import compiled
 
-__all__ = ["descend"]
+__all__ = ["block", "combined", "descend"]
 
 FLAT = 1e-12
 
@@ -63,4 +63,24 @@ def _descend(
         n_iter += 1
 
 
+def _block(K: Any, places: Any) -> Any:
+    part = np.empty((places.size, places.size))
+    for i in range(places.size):
+        row = K[places[i]]
+        for j in range(places.size):
+            part[i, j] = row[places[j]]
+    return part
+
+
+def _combined(K: Any, places: Any, factors: Any) -> Any:
+    total = np.zeros(K.shape[1])
+    for i in range(places.size):
+        row, factor = K[places[i]], factors[i]
+        for j in range(row.size):
+            total[j] += factor * row[j]
+    return total
+
+
 descend = compiled(_descend)
+block = compiled(_block)
+combined = compiled(_combined)
