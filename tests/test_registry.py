@@ -48,13 +48,16 @@ CHOICES: list[tuple[Risk, str]] = [
     (Risk.from_loss(TARGETS, log(huber(1.0), 2.0)), "newton"),
     (Risk.from_loss(BINARY, squared(sigmoid_hinge(3.0))), "newton_armijo"),
     (Risk.from_loss(TARGETS, pinball(0.3)), "multipliers"),
-    (Risk.from_loss(TARGETS, square(), l1(1.0)), "cvxpy"),
-    (Risk.from_loss(TARGETS, square(), l2(0.0)), "cvxpy"),
-    (Risk.from_loss(TARGETS, square(), scad(1.0, 3.7)), "cvxpy"),
+    (Risk.from_loss(TARGETS, square(), l1(1.0)), "proximal_newton"),
+    (Risk.from_loss(TARGETS, square(), l2(0.0)), "proximal_newton"),
+    (Risk.from_loss(TARGETS, square(), scad(1.0, 3.7)), "proximal_newton"),
     (Risk.from_loss(TARGETS, square(), l2(1.0) + l2(2.0)), "least_squares"),
     (Risk.from_loss(TARGETS, square(), elastic_net(0.0, 1.0)), "least_squares"),
     (Risk.from_loss(BINARY, logistic()), "newton_armijo"),
     (Risk.from_loss(BINARY, pade_hinge(3.0)), "newton_armijo"),
+    (Risk.from_loss(BINARY, cap(pade_hinge(3.0), 1.0), l1(1.0)), "proximal_newton"),
+    (Risk.from_loss(angle_margins(X, Y), pade_hinge(3.0)), "proximal_newton"),
+    (Risk.from_loss(BINARY, logistic(), penalized=[1, 0, 1, 0]), "proximal_newton"),
     (Risk.from_loss(BINARY, cap(squared_hinge(), 1.0)), "newton"),
     (Risk.from_loss(BINARY, power(hinge(), 0.5)), "multipliers"),
     (Risk.from_loss(BINARY, truncate(hinge(), 0.0)), "multipliers"),
@@ -140,7 +143,7 @@ def test_refusals_name_the_reason(risk: Risk, solver: str, reason: str) -> None:
 
 def test_where_no_solver_is_left_all_reasons_are_given() -> None:
     with pytest.raises(ValueError, match=r"no solver takes this risk:\n(.|\n)*cvxpy: not chosen"):
-        dc.solve(Risk.from_loss(BINARY, pade_hinge(3.0), l1(1.0)))
+        dc.solve(Risk.from_loss(BINARY, pade_hinge(3.0) + hinge(0.0), l1(1.0)))
 
 
 def test_unknown_solver_names_the_choices() -> None:

@@ -28,6 +28,7 @@ from dcprog.errors import SubproblemError
 from dcprog.estimators.declaration import Declaration, nearest, outlier_weights, risk_of
 from dcprog.estimators.kernels import KERNELS, Kernel, kernel_rows, width
 from dcprog.estimators.samples import Samples, distinct
+from dcprog.estimators.sparsity import cleared
 from dcprog.losses import Loss
 from dcprog.penalties import Penalty, l2
 from dcprog.result import Result
@@ -37,6 +38,8 @@ from dcprog.solve import solve
 from dcprog.tree import Array
 
 __all__ = ["RobustEstimator"]
+
+CLEARED = 1e-2  # of the tolerance: what exact zeros may cost
 
 RowBuilder = Callable[[Any, Any, bool], Scores]
 Weighing = Callable[[Any], Array] | None
@@ -269,6 +272,7 @@ class RobustEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         if result.x is None:
             raise SubproblemError("failed", f"no point was found: {result.message}")
         theta = nearest(declared.risk, result.x, starts[0]) if starts else result.x
+        theta = cleared(declared.risk, theta, CLEARED * self.tol)
         self.spec_ = declared.risk
         self.objective_ = declared.risk(theta)
         self.result_ = replace(result, x=theta, value=self.objective_)

@@ -9,14 +9,16 @@ from dcprog.tree import Array
 
 __all__ = ["cleared"]
 
-SHARES = 10.0 ** -np.arange(4, 13)
+# All that may be 0, or what is smaller than that share of the largest.
+SHARES = (1.0, *(10.0 ** -np.arange(4, 13)))
 
 
 def cleared(risk: Risk, theta: Array, tolerance: float) -> Array:
-    """θ without the specks an interior point leaves where an ℓ1 penalty has its zeros.
+    """θ without the specks an interior point leaves where a penalty has its zeros.
 
-    Penalised entries below a share of the largest, 1e-4 or as much less as it takes, become 0 if
-    the objective does not rise by more than the tolerance.
+    Where the penalty has a kink at 0 (ℓ1, concave ones, and for whole groups the group lasso)
+    penalised entries become 0 if the objective does not rise by more than the tolerance: all of
+    them, else those below a share of the largest, 1e-4 or as much less as it takes.
 
     Parameters
     ----------
@@ -30,11 +32,11 @@ def cleared(risk: Risk, theta: Array, tolerance: float) -> Array:
     array of shape (p,)
         θ itself where nothing can go, or no penalty has zeros.
     """
-    form = risk.penalty.as_l1_l2(int(risk.penalized.sum()))
-    if form is None or not np.all(form[0] > 0):
+    sizes = np.full(theta.shape, np.inf)
+    sizes[risk.penalized] = risk.penalty.sparse_sizes(theta[risk.penalized])
+    largest = np.max(sizes[np.isfinite(sizes)], initial=0.0)
+    if largest == 0:
         return theta
-    sizes = np.where(risk.penalized, np.abs(theta), np.inf)
-    largest = np.max(sizes[risk.penalized], initial=0.0)
     value = risk(theta)
     for share in SHARES:
         sparse = np.where(sizes <= share * largest, 0.0, theta)

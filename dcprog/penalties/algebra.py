@@ -64,6 +64,10 @@ class penalty_sum(Penalty):
         """The sum of the weights."""
         return self.first.weights(w, edge) + self.second.weights(w, edge)
 
+    def sparse_sizes(self, w: npt.ArrayLike) -> Array:
+        """The smaller one: a kink of either is one of the sum."""
+        return np.minimum(self.first.sparse_sizes(w), self.second.sparse_sizes(w))
+
     def expression(self, w: cp.Expression) -> cp.Expression:
         """``first + second``."""
         return self.first.expression(w) + self.second.expression(w)

@@ -277,6 +277,14 @@ class group_lasso(Penalty):
             slope[g] = self.lam * w[g] / norm if norm > 0 else 0.0
         return slope
 
+    def sparse_sizes(self, w: npt.ArrayLike) -> Array:
+        """The norm of each entry's group."""
+        w = np.asarray(w, dtype=float)
+        sizes = np.full(w.shape, np.inf)
+        for g in self._fitting(w.size) if self.lam > 0 else []:
+            sizes[g] = np.linalg.norm(w[g])
+        return sizes
+
     def expression(self, w: cp.Expression) -> cp.Expression:
         """``lam * sum of norm2(w[g])``."""
         norms = [cp.norm2(w[g]) for g in self._fitting(w.size)]

@@ -95,6 +95,22 @@ class Penalty(Declared, ABC):
         """(l, q) if the penalty is Σ_j l_j |w_j| + (q/2)‖w‖² for `size` coefficients, else None."""
         return None
 
+    def sparse_sizes(self, w: npt.ArrayLike) -> Array:
+        """What must be 0 for an entry to lie at a kink of the penalty, entry by entry.
+
+        Parameters
+        ----------
+        w : array
+
+        Returns
+        -------
+        array of the shape of w
+            |w_j|, the norm of its group, or ∞ where the penalty has no kink and so favours no zero.
+        """
+        w = np.asarray(w, dtype=float)
+        form = self.as_l1_l2(w.size)
+        return np.where(form[0] > 0, np.abs(w), np.inf) if form else np.full(w.shape, np.inf)
+
     def __add__(self, other: Any) -> penalty_sum:
         from dcprog.penalties.algebra import penalty_sum
 
@@ -149,6 +165,11 @@ class ConcavePenalty(Penalty):
         """ψ'(|w_j|)."""
         size = np.abs(np.asarray(w, dtype=float))
         return self.rate(size if self._starts_finite else np.maximum(size, edge))
+
+    def sparse_sizes(self, w: npt.ArrayLike) -> Array:
+        """|w_j|, if ψ rises at 0."""
+        w = np.asarray(w, dtype=float)
+        return np.where(self.weights(np.zeros(w.shape)) > 0, np.abs(w), np.inf)
 
     def extended(self, edge: float = EDGE) -> Penalty:
         """ψ, with its tangent at `edge` below `edge` if its slope at 0 is infinite."""

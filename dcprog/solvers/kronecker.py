@@ -13,7 +13,7 @@ from dcprog.solvers.polyhedral import Polyhedral
 from dcprog.solvers.subproblem import Index
 from dcprog.tree import Array
 
-__all__ = ["KroneckerFactor", "KroneckerRows"]
+__all__ = ["DualSystem", "KroneckerFactor", "KroneckerRows", "cholesky", "weighted_gram"]
 
 JITTER = (0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
 REFINEMENTS = 2
@@ -94,7 +94,7 @@ class KroneckerRows:
         diagonal = Q.copy()
         diagonal[self._sparse] += 4 * plus * (minus / both)
         M = self._gather(np.einsum("gp,gpa,gpb->gab", W, deviation, deviation))
-        system: Any = (_DualSystem if self._dual else _PrimalSystem)(
+        system: Any = (DualSystem if self._dual else _PrimalSystem)(
             self.design, M, diagonal, self._held
         )
         D = np.concatenate([D, both])
@@ -143,7 +143,7 @@ class _PrimalSystem:
         S = np.empty((c, d, c, d))
         for a in range(c):
             for b in range(a + 1):
-                S[a, :, b] = _gram(design.X, M[:, a, b], definite=a == b)
+                S[a, :, b] = weighted_gram(design.X, M[:, a, b], definite=a == b)
                 S[b, :, a] = S[a, :, b].T
         self.S = S.reshape(c * d, c * d)
         self.S[np.diag_indices_from(self.S)] += diagonal
@@ -151,7 +151,7 @@ class _PrimalSystem:
         floor = 1e-30 * max(float(top.max()), 1e-200)
         self.scale = 1 / np.sqrt(np.maximum(top, floor))
         self.S *= self.scale * self.scale[:, None]
-        self.lower = _cholesky(self.S)
+        self.lower = cholesky(self.S)
 
     def solve(self, right: Array) -> Array:
         """S⁻¹ right, corrected for the jitter and for what the factorisation lost."""
@@ -162,10 +162,10 @@ class _PrimalSystem:
         return self.scale * x
 
 
-class _DualSystem:
+class DualSystem:
     """S = Λ + VᵀV with rows V_ia = R_ia ⊗ x̃_i, M_i = R_i'R_i, by the matrix I + VΛ⁻¹Vᵀ."""
 
-    def __init__(self, design: Polyhedral, M: Array, diagonal: Array, held: Any) -> None:
+    def __init__(self, design: Any, M: Array, diagonal: Array, held: Any) -> None:
         self.X, self.c, self.n = design.X, design.c, design.n
         self.roots = _roots(M)
         self.held, self.free = held, np.flatnonzero(~held)
@@ -182,7 +182,7 @@ class _DualSystem:
         self.T[np.diag_indices_from(self.T)] += 1.0
         self.scale = 1 / np.sqrt(np.diagonal(self.T))
         self.T *= self.scale * self.scale[:, None]
-        self.lower = _cholesky(self.T)
+        self.lower = cholesky(self.T)
         if self.free.size:
             self._border()
 
@@ -228,7 +228,7 @@ class _DualSystem:
         return x
 
 
-def _gram(X: Any, weights: Array, definite: bool) -> Array:
+def weighted_gram(X: Any, weights: Array, definite: bool) -> Array:
     """X' diag(weights) X, block by block."""
     if not isinstance(X, np.ndarray):
         return np.asarray((X.T @ sp.diags_array(weights) @ X).toarray())
@@ -251,7 +251,7 @@ def _roots(M: Array) -> Array:
     return np.sqrt(np.maximum(values, 0.0))[:, :, None] * np.swapaxes(vectors, 1, 2)
 
 
-def _cholesky(S: Array) -> Array:
+def cholesky(S: Array) -> Array:
     """Lower factor of S, whose diagonal is 1, with as little added to it as it takes."""
     for jitter in JITTER:
         lower, failed = dpotrf(S + jitter * np.eye(len(S)) if jitter else S, lower=1)

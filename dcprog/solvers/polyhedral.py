@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 from dcprog.losses import Pieces
 from dcprog.rows import Scores
+from dcprog.solvers.scored import order_of, samples_of, units_of
 from dcprog.solvers.subproblem import Index, Subproblem
 from dcprog.tree import Array
 
@@ -69,10 +70,10 @@ class Polyhedral:
         assert pieces is not None
         self.scored = isinstance(rows, Scores)
         mixing = rows.mixing() if self.scored else np.ones((rows.shape[0], 1, 1))
-        self.X = _samples(rows)
+        self.X = samples_of(rows)
         self.n, m, self.c = mixing.shape
         self.d = self.X.shape[1]
-        self.order = _order(rows, self.c, self.d)
+        self.order = order_of(rows, self.c, self.d)
         offset = np.zeros((self.n, m)) if risk.offset is None else risk.offset.reshape(self.n, m)
         if risk.aggregate == "max":
             weight = np.ones(self.n * m) if risk.weights is None else risk.weights
@@ -82,7 +83,7 @@ class Polyhedral:
             parts = _pieces(pieces, mixing.reshape(-1, 1, self.c), offset.ravel())
             self.sample = np.repeat(np.arange(self.n), m)
         self.code, self.const, self.rate = map(np.ascontiguousarray, parts)
-        self.units = np.tile(_units(self.X, self.const), self.c)
+        self.units = np.tile(units_of(self.X, self.const), self.c)
 
     @property
     def key(self) -> int:
@@ -171,33 +172,6 @@ class Polyhedral:
         if self.sample.size == self.n:
             return values
         return values.reshape(self.n, -1, *values.shape[1:]).sum(axis=1)
-
-
-def _samples(rows: Any) -> Any:
-    """X̃."""
-    if not isinstance(rows, Scores):
-        return rows if isinstance(rows, np.ndarray) else sp.csr_array(rows)
-    if not rows.fit_intercept:
-        return rows.X
-    ones = np.ones((rows.X.shape[0], 1))
-    if isinstance(rows.X, np.ndarray):
-        return np.hstack([rows.X, ones])
-    parts: Any = [rows.X, sp.csr_array(ones)]
-    return sp.csr_array(sp.hstack(parts))
-
-
-def _units(X: Any, const: Array) -> Array:
-    """For each feature the coefficient that moves the lines by the size of their constants."""
-    squares = np.mean(X**2, axis=0) if isinstance(X, np.ndarray) else X.multiply(X).mean(axis=0)
-    sizes = np.sqrt(np.asarray(squares).ravel())
-    return (1 + float(np.max(np.abs(const)))) / np.where(sizes > 0, sizes, np.inf)
-
-
-def _order(rows: Any, c: int, d: int) -> Index:
-    if not (isinstance(rows, Scores) and rows.fit_intercept):
-        return np.arange(c * d)
-    coefs = np.arange(c * (d - 1)).reshape(c, d - 1)
-    return np.column_stack([coefs, c * (d - 1) + np.arange(c)]).ravel()
 
 
 def _pieces(pieces: Pieces, codes: Array, offset: Array) -> tuple[Array, Array, Array]:

@@ -15,6 +15,7 @@ from dcprog.solvers.multipliers import MultiplierSolver
 from dcprog.solvers.newton import NewtonSolver
 from dcprog.solvers.newton_armijo import NewtonArmijoSolver
 from dcprog.solvers.protocol import SubproblemSolver
+from dcprog.solvers.proximal_newton import ProximalNewtonSolver
 from dcprog.solvers.rehline import RehlineSolver
 from dcprog.solvers.simplex import SimplexSolver
 from dcprog.solvers.smo import FirstOrderSmoSolver, SmoSolver
@@ -30,6 +31,7 @@ SOLVERS: dict[str, type[SubproblemSolver]] = {
     "least_squares": LeastSquaresSolver,
     "newton_armijo": NewtonArmijoSolver,
     "newton": NewtonSolver,
+    "proximal_newton": ProximalNewtonSolver,
     "smo": SmoSolver,
     "smo_first_order": FirstOrderSmoSolver,
     "libsvm": LibsvmSolver,
@@ -142,6 +144,7 @@ def explain_choice(risk: Risk) -> str:
     least_squares: not chosen: its base is hinge(), not square
     newton_armijo: not chosen: its base is hinge(), whose slope jumps
     newton: not chosen: its base is hinge(), whose slope jumps
+    proximal_newton: not chosen: its base is hinge(), whose slope jumps
     smo: not chosen: its rows are not those of a kernel machine
     smo_first_order: not chosen: its rows are not those of a kernel machine
     libsvm: not chosen: its rows are not those of a kernel machine
