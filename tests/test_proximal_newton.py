@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,12 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.sparse.linalg import aslinearoperator
 from sklearn.datasets import load_wine
-from sklearn.linear_model import Lasso, LogisticRegression
 
 import dcprog as dc
 from dcprog.errors import SubproblemError
-from dcprog.estimators import RobustClassifier, RobustRegressor
+from dcprog.estimators import RobustClassifier
 from dcprog.losses import (
     ConvexLoss,
-    absolute,
     cap,
     hinge,
     huber,
@@ -41,7 +38,6 @@ from dcprog.penalties import (
     lp,
     mcp,
     scad,
-    weighted_l1,
 )
 from dcprog.risk import Risk
 from dcprog.rows import binary_margins, class_margins, residual_rows
@@ -168,23 +164,30 @@ def test_agrees_with_a_generic_minimiser_of_the_split_form(seed: int) -> None:
     t = 0.0 if tilts is None else tilts
     p = l.size
 
+    squares = (sp.csr_array(risk.matrix()) ** 2).sum(axis=0)
+    unit = 1 / np.sqrt(np.where(squares > 0, squares, 1.0))
+
     def split(z: Array) -> tuple[float, Array]:
-        theta = z[:p] - z[p:]
+        theta = unit * (z[:p] - z[p:])
         slopes = risk.rows.T @ (weights * risk.base.slope(risk.margins(theta)) + t) + q * theta
         losses = risk.weighted(theta, weights, tilts, shrinkage) - float(l @ np.abs(theta))
-        return losses + float(l @ (z[:p] + z[p:])), np.concatenate([slopes + l, l - slopes])
+        slopes, rates = unit * slopes, unit * l
+        return losses + float(rates @ (z[:p] + z[p:])), np.r_[slopes + rates, rates - slopes]
 
-    generic: Any = minimize(  # type: ignore[call-overload]
-        split,
-        np.zeros(2 * p),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0, None)] * (2 * p),
-        options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 20_000, "maxfun": 40_000, "maxcor": 30},
-    )
-    value = _minimise(parts, ProximalNewtonSolver).value
-    assert value == pytest.approx(generic.fun, rel=1e-6, abs=1e-6)
-    assert value <= generic.fun + 1e-9 * (1 + abs(generic.fun))
+    solution = _minimise(parts, ProximalNewtonSolver)
+    lowest = np.inf
+    for theta in (np.zeros(p), solution.coefficients * (1 + 1e-3 * np.cos(np.arange(p)))):
+        generic = minimize(
+            split,
+            np.concatenate([np.maximum(theta, 0), np.maximum(-theta, 0)]) / np.tile(unit, 2),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0, None)] * (2 * p),
+            options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 20_000, "maxcor": 30},
+        )
+        lowest = min(lowest, float(generic.fun))
+    assert solution.value == pytest.approx(lowest, rel=1e-6, abs=1e-6)
+    assert solution.value <= lowest + 1e-9 * (1 + abs(lowest))
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -200,6 +203,7 @@ def test_the_slope_is_a_subgradient_and_the_start_does_not_matter(seed: int) -> 
         values.append(solution.value)
         theta = solution.coefficients
         pull = np.zeros(weights.size) if tilts is None else tilts
+        assert solution.dual is not None
         g = risk.rows.T @ (pull - solution.dual)
         l, q = _form(parts)  # noqa: E741
         g = g + q * theta
@@ -281,8 +285,7 @@ def test_hessian_is_that_of_the_matrix(build: Any, sparse: bool, intercept: bool
     X = sp.csr_array(X) if sparse else X
     rows = X if build is None else build(X, np.arange(12) % 3, intercept)
     risk = Risk(rows, square())
-    A = risk.matrix()
-    A = A.toarray() if sp.issparse(A) else A
+    A = sp.csr_array(risk.matrix()).toarray()
     D = rng.uniform(0, 2, len(A)) * (np.arange(len(A)) < 18)
     full, some = A.T @ (D[:, None] * A), np.array([3, 0, A.shape[1] - 1])
     curved = CurvedRows(risk)
@@ -310,37 +313,6 @@ def test_many_columns_are_not_formed(penalty: Penalty) -> None:
         assert np.count_nonzero(solution.coefficients) <= 92
     dense = Risk.from_loss(angle_margins(X, y), pade_hinge(5.0), l2(0.0))
     assert "8002 unknowns" in str(ProximalNewtonSolver.refusal(dense))
-
-
-# ---- exact zeros ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("lam", [0.02, 0.1, 0.3])
-def test_zeros_are_those_of_the_lasso(lam: float) -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((100, 20))
-    y = X[:, :5] @ rng.standard_normal(5) + 0.5 * rng.standard_normal(100) + 2
-    lasso = Lasso(alpha=lam, tol=1e-12, max_iter=100_000).fit(X, y)
-    risk = Risk.from_loss(residual_rows(X, y), square(), l1(200 * lam))
-    theta = _minimise((risk, np.ones(100), None, None), ProximalNewtonSolver).coefficients
-    np.testing.assert_array_equal(theta[:-1] == 0, lasso.coef_ == 0)
-    np.testing.assert_allclose(theta[:-1], lasso.coef_, atol=1e-6)
-
-
-@pytest.mark.parametrize("lam", [1.0, 5.0])
-def test_zeros_are_those_of_l1_logistic_regression(lam: float) -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((150, 15))
-    y = X[:, :3].sum(axis=1) + rng.standard_normal(150) > 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        model = LogisticRegression(
-            penalty="l1", C=1 / lam, solver="liblinear", tol=1e-10, fit_intercept=False
-        ).fit(X, y)
-    risk = Risk.from_loss(binary_margins(X, y, False), logistic(), l1(lam))
-    theta = _minimise((risk, np.ones(150), None, None), ProximalNewtonSolver).coefficients
-    np.testing.assert_array_equal(theta == 0, model.coef_[0] == 0)
-    np.testing.assert_allclose(theta, model.coef_[0], atol=1e-5)
 
 
 # ---- what it refuses, and what has no minimum ----------------------------------------------------
@@ -397,15 +369,6 @@ def test_without_losses_the_penalty_decides() -> None:
 # ---- estimators ----------------------------------------------------------------------------------
 
 
-def test_a_lasso_has_one_coefficient_where_one_is_true() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((120, 10))
-    y = 3 * X[:, 0] + 0.1 * rng.standard_normal(120)
-    model = RobustRegressor(square(), l1(20.0)).fit(X, y)
-    assert model.result_.solver == "proximal_newton"
-    np.testing.assert_array_equal(np.flatnonzero(model.coef_), [0])
-
-
 @pytest.mark.parametrize("options", [{}, {"kernel": "rbf"}, {"penalize_intercept": True}])
 @pytest.mark.parametrize("loss", [pade_hinge(5.0), cap(pade_hinge(5.0), 1.0)], ids=repr)
 def test_pade_fits_three_classes(loss: Any, options: dict[str, Any]) -> None:
@@ -436,7 +399,7 @@ def test_pade_takes_every_separable_penalty(penalty: Penalty) -> None:
     model = RobustClassifier(cap(pade_hinge(5.0), 1.0), penalty).fit(X, y)
     assert model.result_.status == "converged"
     assert 0 < np.count_nonzero(model.coef_) < model.coef_.size
-    assert model.result_.certificate().largest_rise <= 1e-6
+    assert model.result_.certificate().descent.measured <= 1e-6
 
 
 def test_capped_logistic_loss_with_a_concave_penalty_is_quick() -> None:
@@ -449,51 +412,6 @@ def test_capped_logistic_loss_with_a_concave_penalty_is_quick() -> None:
     assert time.perf_counter() - begun < 1
     assert model.result_.status == "converged"
     assert np.any(model.coef_ == 0)
-
-
-@pytest.mark.parametrize(
-    "penalty", [l1(15.0), elastic_net(15.0, 1.0), mcp(15.0), scad(15.0), lp(15.0, 0.5)], ids=repr
-)
-@pytest.mark.parametrize("loss", [absolute(), cap(huber(1.0), 4.0)], ids=repr)
-def test_fitted_zeros_are_exact_whatever_the_solver(loss: Any, penalty: Penalty) -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 6))
-    y = 3 * X[:, 0] + 0.1 * rng.standard_normal(60)
-    model = RobustRegressor(loss, penalty, solver="CLARABEL").fit(X, y)
-    assert np.all((model.coef_ == 0) | (np.abs(model.coef_) > 1e-4))
-    assert np.count_nonzero(model.coef_) < 6
-    assert model.objective_ == pytest.approx(model.spec_(model.result_.x), rel=1e-12)
-
-
-def test_fitted_zeros_of_groups_and_of_nothing_but_specks() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 6))
-    y = 3 * X[:, 0] + X[:, 1] + 0.1 * rng.standard_normal(60) + 1
-    grouped = RobustRegressor(absolute(), group_lasso(12.0, [0, 0, 1, 1, 2, 2])).fit(X, y)
-    np.testing.assert_array_equal(grouped.coef_ != 0, [1, 1, 0, 0, 0, 0])
-    for penalty in (l1(1e6), weighted_l1([1e6] * 6), group_lasso(1e6, [0, 0, 1, 1, 2, 2])):
-        nothing = RobustRegressor(absolute(), penalty, solver="CLARABEL").fit(X, y)
-        np.testing.assert_array_equal(nothing.coef_, 0)
-        assert nothing.intercept_ == pytest.approx(np.median(y), abs=0.1)
-
-
-@pytest.mark.parametrize(
-    ("penalty", "expected"),
-    [
-        (l1(1.0), [3, 4, 0]),
-        (l1(0.0), [np.inf] * 3),
-        (l2(1.0), [np.inf] * 3),
-        (weighted_l1([1.0, 0.0, 1.0]), [3, np.inf, 0]),
-        (mcp(1.0) + l2(1.0), [3, 4, 0]),
-        (mcp(0.0), [np.inf] * 3),
-        (lp(1.0, 0.5), [3, 4, 0]),
-        (group_lasso(1.0, [[0, 1]]), [5, 5, np.inf]),
-        (group_lasso(1.0, [0, 0, 1]) + weighted_l1([0.0, 1.0, 0.0]), [5, 4, 0]),
-    ],
-    ids=repr,
-)
-def test_where_a_penalty_has_its_zeros(penalty: Penalty, expected: list[float]) -> None:
-    np.testing.assert_array_equal(penalty.sparse_sizes([3.0, -4.0, 0.0]), expected)
 
 
 def test_kernel_machine_of_three_classes_is_that_of_its_margins() -> None:

@@ -16,6 +16,7 @@ __all__ = ["SignSearch"]
 JITTER = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 REFINEMENTS = 2
 SLACK = 1e-12
+SPECK = 1e-15  # of an entry: what is left where it meets 0 together with another
 FLOOR = 1e-200
 SOLVES = 20  # systems solved, beyond one an entry
 
@@ -92,7 +93,7 @@ class SignSearch:
         return ~active & (over > SLACK * (self.l + noise))
 
     def _step(self, active: Mask, fresh: Mask) -> bool:
-        """Towards the minimum under the signs; is it reached, or nothing left to gain?"""
+        """Towards the minimum under the signs; is it reached?"""
         places = np.flatnonzero(active)
         d = self._direction(places)
         against = fresh[places] & (d * self.signs[places] <= 0)
@@ -105,12 +106,12 @@ class SignSearch:
             return False
         fresh[:] = False
         x, sparse = self.x[places], self.l[places] > 0
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             crossing = np.where(sparse & (x * d < 0), -x / d, np.inf)
         t = self._best(places, d, crossing) if np.any(crossing <= 1) else 1.0
-        if t == 0:
-            return True
-        x = np.where(crossing == t, 0.0, x + t * d)
+        ends = x + t * d
+        speck = sparse & (np.abs(ends) <= SPECK * np.abs(x))
+        x = np.where((crossing == t) | speck, 0.0, ends)
         self.x[places] = x
         self.slope += t * (self.H[:, places] @ d)
         self.signs[places] = np.where(sparse, np.sign(x), 0.0)
@@ -118,7 +119,10 @@ class SignSearch:
         return not np.any(crossing <= t)
 
     def _best(self, places: npt.NDArray[np.intp], d: Array, crossing: Array) -> float:
-        """The lowest of the places where an entry is 0, the end, and the start (t = 0)."""
+        """The lowest of the places where an entry is 0, and the end.
+
+        Where rounding hides that it goes down, the first of them: there an entry leaves.
+        """
         x, l = self.x[places], self.l[places]  # noqa: E741
         t = np.append(np.unique(crossing[crossing <= 1]), 1.0)
         bend = float(d @ self.H[np.ix_(places, places)] @ d)
@@ -126,7 +130,7 @@ class SignSearch:
         sizes = np.abs(x + t[:, None] * d) @ l - float(l @ np.abs(x))
         rises = fall + sizes
         best = int(np.argmin(rises))
-        return float(t[best]) if rises[best] < 0 else 0.0
+        return float(t[best if rises[best] < 0 else 0])
 
     def _direction(self, places: npt.NDArray[np.intp]) -> Array:
         """−H⁻¹(slope + l·signs) over the active entries."""

@@ -33,6 +33,7 @@ STALLS = 8
 SAFETY = 1e-2  # of the tolerance, at which the gap ends the search
 LOOSE = 1e-4  # how exactly the softer problems are solved
 BOTTOMLESS = 1e15  # times the sizes at the start, below which nothing holds the function
+ROUNDING = 1e-15  # of the size
 PROMISE = 1e-16  # of the size: nothing is to be gained
 # The damping: first where hardly anything curves, and by how much it moves.
 DAMPING, EASED, HARDER, LIGHTEST, HEAVIEST = 0.1, 0.1, 10.0, 1e-6, 1e6
@@ -146,7 +147,7 @@ class ProximalNewtonSolver(ExactSolver):
         end: float,
         certify: bool = True,
     ) -> tuple[SmoothPlace, int]:
-        place = problem.place(theta)
+        place = best = problem.place(theta)
         damping = _first_damping(problem, place)
         stalled, steps, first = 0, 0, 1 + place.size
         while steps < MAX_STEPS:
@@ -163,9 +164,11 @@ class ProximalNewtonSolver(ExactSolver):
                 damping = EASED * damping if damping > LIGHTEST else 0.0
             elif share < BAD:
                 damping = min(max(HARDER * damping, LIGHTEST), HEAVIEST)
-            stalled = 0 if new.value < place.value or new.gap < 0.5 * place.gap else stalled + 1
-            if new.value <= place.value or new.gap < place.gap:
-                place = new
+            lower = new.value < place.value - ROUNDING * place.size
+            stalled = 0 if lower or new.gap < best.gap / 2 else stalled + 1
+            place = new if new.value <= place.value or new.gap < place.gap else place
+            best = min(best, place, key=lambda found: found.gap)
+        place = best
         if certify and place.gap > tolerance * (1 + abs(place.value)):
             raise SubproblemError("failed", f"proximal Newton's gap stays at {place.gap:.3g}")
         return place, steps
