@@ -87,7 +87,7 @@ class ProximalNewtonSolver(ExactSolver):
         if risk.aggregate == "max":
             return "its groups take the maximum"
         if risk.no_matrix is not None:
-            return "its rows are a general LinearOperator"
+            return risk.no_matrix
         form = _form(risk)
         if form is None:
             return f"its penalty is {risk.penalty!r}, not made of l1, l2 and concave ones"
