@@ -15,6 +15,7 @@ from dcprog.tree import Array
 __all__ = ["Gram", "checked_kernel", "pivoted_cholesky"]
 
 KEPT = 3
+ROUNDING = 1e-12  # of a product, whichever way round
 SINGLE = 1e-6  # kernels are often computed in single precision, or from rounded distances
 
 
@@ -24,7 +25,7 @@ class Gram:
     Parameters
     ----------
     K : array of shape (n, n)
-        Symmetric and positive semidefinite. Symmetry and the sign of xᵀKx are checked at two
+        Symmetric and positive semidefinite. Symmetry and the sign of xᵀKx are checked at a
         random x, which takes n² operations instead of the n³ of a factorisation.
 
     Attributes
@@ -75,19 +76,19 @@ def checked_kernel(values: npt.ArrayLike) -> Array:
     K: Array = np.ascontiguousarray(values, dtype=float)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or len(K) == 0:
         raise ValueError(f"K has shape {K.shape}: a square kernel matrix is needed")
-    probe = np.random.default_rng(0).standard_normal((len(K), 2))
-    right, left = K @ probe, (probe.T @ K).T
+    probe = np.random.default_rng(0).standard_normal(len(K))
+    right, left = K @ probe, probe @ K
     if not np.all(np.isfinite(right)):
         raise ValueError("K holds NaN or infinity")
     size = float(np.max(np.abs(right), initial=0.0))
     apart = float(np.max(np.abs(right - left)))
     if apart > SINGLE * size:
         raise ValueError("K is not symmetric: k(x, y) = k(y, x) is needed")
-    if apart > 0 and not np.array_equal(K, K.T):
+    if apart > ROUNDING * size:
         K = (K + K.T) / 2
-    diagonal = np.diag(K)
-    forms = np.concatenate([diagonal, np.sum(probe * right, axis=0)])
-    if np.min(forms) < -SINGLE * len(K) * float(np.max(np.abs(diagonal))):
+    diagonal, form = np.diag(K), float(probe @ right)
+    allowed = SINGLE * len(K) * float(np.max(np.abs(diagonal)))
+    if min(float(np.min(diagonal)), form) < -allowed:
         raise ValueError("K is not positive semidefinite: it is no kernel matrix")
     return K
 

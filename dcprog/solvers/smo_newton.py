@@ -92,10 +92,11 @@ def _newton_step(
     """The p and ν of the free variables; None if there are none, or K is indefinite."""
     if places.size == 0:
         return None
-    system = loops().block(K, places)
+    system = loops().triangle(K, places)
     system[np.diag_indices_from(system)] += delta
     try:
-        factor: Any = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        # the transpose is in Fortran's order, which LAPACK takes without a copy
+        factor: Any = cho_factor(system.T, lower=False, overwrite_a=True, check_finite=False)
     except LinAlgError:
         return None
     right = np.column_stack([-slope, np.ones(places.size)])

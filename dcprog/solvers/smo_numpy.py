@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from dcprog.tree import Array
 
-__all__ = ["block", "combined", "descend"]
+__all__ = ["block", "combined", "descend", "triangle"]
 
 FLAT = 1e-12
 
@@ -78,6 +78,11 @@ def descend(
 def block(K: Array, places: npt.NDArray[np.intp]) -> Array:
     """The rows and columns of K at the places."""
     return K[np.ix_(places, places)]
+
+
+def triangle(K: Array, places: npt.NDArray[np.intp]) -> Array:
+    """The same, of which only the lower triangle is needed."""
+    return block(K, places)
 
 
 def combined(K: Array, places: npt.NDArray[np.intp], factors: Array) -> Array:
