@@ -51,6 +51,7 @@ from dcprog.result import History, Result
 from dcprog.risk import Risk
 from dcprog.rows import binary_margins, class_margins, residual_rows
 from dcprog.rows_angle import angle_differences, angle_margins, simplex_vertices
+from dcprog.rows_expansion import expansion_margins, expansion_residuals
 from dcprog.rows_kernel import (
     kernel_angle_differences,
     kernel_angle_margins,
@@ -113,6 +114,8 @@ __all__ = [
     "epsilon_insensitive",
     "erf",
     "erf_by",
+    "expansion_margins",
+    "expansion_residuals",
     "explain",
     "explain_choice",
     "group_lasso",
