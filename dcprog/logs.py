@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["logger", "visible"]
+__all__ = ["bar", "logger", "visible"]
 
 logger = logging.getLogger("dcprog")
 
@@ -33,3 +33,15 @@ def visible(verbose: bool) -> Iterator[None]:
     finally:
         logger.setLevel(level)
         logger.removeHandler(handler)
+
+
+def bar(done: int, of: int, width: int = 20) -> str:
+    """How much of some work is done, as a bar.
+
+    Examples
+    --------
+    >>> bar(2, 8)
+    '[#####...............] 2/8'
+    """
+    filled = width * done // of
+    return f"[{'#' * filled}{'.' * (width - filled)}] {done}/{of}"

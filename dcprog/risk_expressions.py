@@ -9,6 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from dcprog.losses import ConvexLoss
+from dcprog.penalties import Penalty, group_lasso
+from dcprog.tree import Array
 
 if TYPE_CHECKING:
     from dcprog.risk import Risk
@@ -16,15 +18,35 @@ if TYPE_CHECKING:
 __all__ = ["aggregate_expression", "margin_expression", "penalised_part", "problem_of"]
 
 
-def margin_expression(risk: Risk, theta: cp.Variable) -> cp.Expression:
-    """The margins u of a variable θ."""
-    u = risk.matrix() @ theta  # signs inside the matrix: cvxpy infers wrong bounds else
+def margin_expression(risk: Risk, theta: cp.Variable, units: Array | None = None) -> cp.Expression:
+    """The margins u of a variable θ, or of θ = units·variable."""
+    matrix = risk.matrix()  # signs inside the matrix: cvxpy infers wrong bounds else
+    if units is not None:
+        matrix = matrix @ sp.diags_array(units)
+    u = matrix @ theta
     return u if risk.offset is None else u + risk.offset
 
 
 def penalised_part(risk: Risk, theta: cp.Variable) -> cp.Expression:
     """The entries of θ that the penalty sees."""
     return theta[np.flatnonzero(risk.penalized)]
+
+
+def penalty_in_units(penalty: Penalty, w: cp.Expression, units: Array) -> cp.Expression:
+    """The penalty of units·w, with the units in the weights where it has some."""
+    form = penalty.as_l1_l2(w.size)
+    if isinstance(penalty, group_lasso):  # a norm: a common factor comes out
+        size = float(np.exp(np.mean(np.log(units))))
+        return size * penalty.expression(cp.multiply(units / size, w))
+    if form is None:
+        return penalty.expression(cp.multiply(units, w))
+    sizes, ridge = form
+    value: cp.Expression = cp.Constant(0.0)
+    if np.any(sizes):
+        value = value + cp.sum(cp.multiply(sizes * units, cp.abs(w)))
+    if ridge:
+        value = value + cp.sum(cp.multiply(ridge / 2 * units**2, cp.square(w)))
+    return value
 
 
 def aggregate_expression(risk: Risk, u: cp.Expression, loss: ConvexLoss) -> cp.Expression:

@@ -236,7 +236,8 @@ def print_errors(outcomes: Sequence[Outcome], p: int, outliers: float, bayes: fl
         for penalty in shown:
             of = column(outcomes, p=p, outliers=outliers, method=method, penalty=penalty)
             ours = mean_and_error([o.error for o in of])
-            cells.append(f"{ours:>14} |{paper.get((method, penalty), np.nan):>6.2f}")
+            beside = f"{paper[method, penalty]:.2f}" if paper else "–"
+            cells.append(f"{ours:>14} |{beside:>6}")
         print(f"{method:<12}" + "".join(f"{cell:>24}" for cell in cells))
 
 

@@ -36,7 +36,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import PredefinedSplit, train_test_split
 
 import dcprog as dc
-from dcprog.models import AngleSVC, AngleSVCCV
+from dcprog.models import AngleSVC, AngleSVCCV, angle_path
 
 Array = np.ndarray
 DATA = SHARED_DATA / "srbct.npz"
@@ -254,6 +254,34 @@ def draw_errors(
     plt.close(figure)
 
 
+def draw_coefficients(protocol: Protocol, outliers: float, path: Path) -> None:
+    """Size of each gene's coefficients over λ, L1, one replicate; signature genes in colour."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained", sharey=True)
+    colours = dict(zip(sorted(set(SIGNATURE.values())), ("C0", "C1", "C2", "C3"), strict=True))
+    for ax, method in zip(axes, ("RSVM1 TK", "RSVM2 TK"), strict=True):
+        (X, y), _, _ = protocol.parts(Task(outliers, method, "l1", 0))
+        form, truncation = METHODS[method]
+        model = AngleSVC(
+            form, truncation, protocol.gamma, penalty="l1", fit_intercept=False, tol=protocol.tol
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dc.FisherConsistencyWarning)
+            solved = angle_path(X, y, np.logspace(-1, 1.5, 12), estimator=model, starts="warm")
+        sizes = np.linalg.norm(solved.coefs, axis=1)
+        ax.semilogx(solved.lams, sizes[:, np.any(sizes > 0, axis=0)], color="0.8", lw=0.8)
+        for gene, label in SIGNATURE.items():
+            for j in np.flatnonzero(protocol.genes == gene):
+                ax.semilogx(solved.lams, sizes[:, j], colours[label], lw=2, label=f"{gene} {label}")
+        ax.set(title=f"{method}, L1", xlabel="λ")
+    axes[0].set_ylabel("norm of a gene's coefficients; grey: other genes")
+    axes[1].legend(fontsize=8)
+    figure.suptitle(f"SRBCT, {outliers:.0%} contaminated, one replicate")
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
 # ---- main ----------------------------------------------------------------------------------------
 
 
@@ -335,7 +363,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.output is not None:
         options.output.mkdir(parents=True, exist_ok=True)
         draw_errors(outcomes, options.outliers, options.penalties, options.output / "srbct.png")
-        print(f"\nplot: {options.output}/srbct.png")
+        draw_coefficients(protocol, max(options.outliers), options.output / "srbct_path.png")
+        print(f"\nplots: {options.output}/srbct.png, {options.output}/srbct_path.png")
     print(
         f"\n{options.replicates} replicates, {options.grid} λ, {options.grid2} × {options.grid} "
         f"for L1+L2; {time.perf_counter() - begun:.0f} s"

@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dcprog.errors import FisherConsistencyWarning
-from dcprog.logs import logger, visible
+from dcprog.logs import bar, logger, visible
 from dcprog.models.angle_path import AnglePath, angle_path, checked_lams
 from dcprog.models.angle_svm import AngleSVC
 from dcprog.tree import Array
@@ -210,9 +210,8 @@ class AngleSVCCV(ClassifierMixin, BaseEstimator):
         self.scores_[place][: len(path)] = scores
         if self.verbose:
             logger.info(
-                "path %d of %d: fold %d, row %d, %s, best accuracy %.4f",
-                len(self.paths_),
-                n_jobs,
+                "%s paths: fold %d, row %d, %s, best accuracy %.4f",
+                bar(len(self.paths_), n_jobs),
                 *place,
                 path.status,
                 np.max(scores, initial=0.0),

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_array
 
 from dcprog.estimators.kernels import Kernel
-from dcprog.logs import logger, visible
+from dcprog.logs import bar, logger, visible
 from dcprog.models.angle_svm import AngleSVC
 from dcprog.result import Result
 from dcprog.risk import Risk
@@ -103,7 +104,11 @@ class AnglePath:
         array of shape (done, n, k)
             All k scores, also for two classes.
         """
-        features: Any = X if self.kernel is None else self.kernel(X)
+        checked: Any = check_array(X, accept_sparse="csr", dtype=np.float64)
+        d, width = checked.shape[1], self.spec.rows.X.shape[1]
+        if self.kernel is None and d != width:
+            raise ValueError(f"X has {d} features, the path was fitted with {width}")
+        features: Any = checked if self.kernel is None else self.kernel(checked)
         W = simplex_vertices(len(self.classes))
         pairs = zip(self.coefs, self.intercepts, strict=True)
         scores = [(features @ coef.T + intercept) @ W.T for coef, intercept in pairs]
@@ -119,7 +124,7 @@ class AnglePath:
 
     def model(self, i: int) -> AngleSVC:
         """The i-th solution as a fitted estimator."""
-        model = strengthened(self.estimator, self.lams[i])
+        model = strengthened(self.estimator, self.lams[: len(self)][i])
         model.classes_ = self.classes
         samples = self.spec.rows.X if self.kernel is None else self.kernel.samples
         model.n_features_in_ = samples.shape[1]
@@ -185,7 +190,7 @@ def angle_path(
     callback : callable, optional
         ``callback(path)`` after each λ; a true return value interrupts.
     verbose : bool, default False
-        Log a line a λ to the logger ``dcprog``.
+        Log a line a λ, with a bar of the progress, to the logger ``dcprog``.
 
     Returns
     -------
@@ -214,6 +219,8 @@ def angle_path(
     True
     """
     estimator = AngleSVC() if estimator is None else estimator
+    if not isinstance(estimator, AngleSVC):
+        raise TypeError(f"estimator={estimator!r}: an AngleSVC is needed")
     if starts not in STARTS:
         raise ValueError(f"starts={starts!r}: choose one of {STARTS}")
     path = _declared(X, y, checked_lams(lams), estimator, starts)
@@ -283,10 +290,9 @@ def _solved(path: AnglePath, starts: str, callback: Any, verbose: bool) -> Angle
             path = replace(path, results=(*path.results, result), warm=np.append(path.warm, warm))
             if verbose:
                 logger.info(
-                    "λ %-10.4g (%d of %d) objective %-12.6g selected %-5d %s",
+                    "%s λ %-10.4g objective %-12.6g selected %-5d %s",
+                    bar(len(path), len(path.lams)),
                     path.lams[len(path) - 1],
-                    len(path),
-                    len(path.lams),
                     result.value,
                     path.n_selected[-1],
                     "warm" if warm else "cold",

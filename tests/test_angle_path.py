@@ -140,6 +140,28 @@ def test_ctrl_c_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (part.status, len(part)) == ("interrupted", 1)
 
 
+def test_bad_input_of_a_path() -> None:
+    X, y = _data()
+    path = angle_path(X, y, [1.0])
+    for bad in (X[:, :-1], np.where(X > 1, np.nan, X), X[0]):
+        with pytest.raises(ValueError, match=r"features|NaN|2D"):
+            path.predict(bad)
+    assert path.predict(X.tolist()).shape == (1, len(X))
+    with pytest.raises(TypeError, match="an AngleSVC is needed"):
+        angle_path(X, y, [1.0], estimator="svm")  # type: ignore[arg-type]
+
+
+def test_a_part_of_a_path_counts_from_its_own_end() -> None:
+    X, y = _data()
+    part = angle_path(X, y, LAMS, callback=lambda path: len(path) == 2)
+    for i in (-1, -2, 0):
+        model = part.model(i)
+        assert model.lam == LAMS[:2][i]
+        assert model.objective(X, y) == pytest.approx(model.objective_, rel=1e-9)
+    with pytest.raises(IndexError):
+        part.model(2)
+
+
 def test_resuming_heeds_data_and_parameters() -> None:
     X, y = _data()
     part = angle_path(X, y, LAMS, callback=lambda path: True)
@@ -192,9 +214,9 @@ def test_progress_is_logged(caplog: pytest.LogCaptureFixture) -> None:
         angle_path(X, y, [0.5, 2.0])
         assert not caplog.records
         angle_path(X, y, [0.5, 2.0], verbose=True)
-    assert [record.getMessage().split()[:2] for record in caplog.records] == [
-        ["λ", "0.5"],
-        ["λ", "2"],
+    assert [record.getMessage().split()[:4] for record in caplog.records] == [
+        ["[##########..........]", "1/2", "λ", "0.5"],
+        ["[####################]", "2/2", "λ", "2"],
     ]
 
 
@@ -347,7 +369,8 @@ def test_search_warns_once_and_logs(caplog: pytest.LogCaptureFixture) -> None:
         AngleSVCCV(lams=[0.5, 2.0], cv=2, verbose=True).fit(X, y)
     assert [w.category for w in caught] == [dc.FisherConsistencyWarning]
     assert caught[0].filename == __file__
-    assert [record.getMessage()[:11] for record in caplog.records] == ["path 1 of 2", "path 2 of 2"]
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.split()[1:3] for line in lines] == [["1/2", "paths:"], ["2/2", "paths:"]]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from dcprog.losses import (
     squared_hinge,
     trim,
 )
-from dcprog.penalties import elastic_net, group_lasso, l2
+from dcprog.penalties import elastic_net, group_lasso, l1, l2, mcp
 from dcprog.risk import Risk
 from dcprog.rows import binary_margins, class_margins, residual_rows
 from dcprog.rows_angle import angle_differences, angle_margins, simplex_vertices
@@ -681,3 +681,28 @@ def test_kernels_of_single_precision_are_taken(shift: float) -> None:
     model = dc.RobustClassifier(kernel="precomputed").fit(single, y)
     assert model.result_.status == "converged"
     assert model.objective_ == pytest.approx(whole, rel=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-4, 1e5])
+@pytest.mark.parametrize("kind", ["l1", "l2", "elastic net", "group lasso", "mcp"])
+def test_units_of_the_features_do_not_matter_to_cvxpy(kind: str, scale: float) -> None:
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((45, 4)), np.arange(45) % 3
+    X = X + 1.5 * rng.standard_normal((3, 4))[y]
+
+    def risk(unit: float) -> Risk:
+        penalty = {
+            "l1": l1(2 * unit),
+            "l2": l2(2 * unit**2),
+            "elastic net": elastic_net(unit, 2 * unit**2),
+            "group lasso": group_lasso(2 * unit, np.arange(8) % 4),
+            "mcp": mcp(2 * unit, 3.0 / unit**2),
+        }[kind]
+        rows = angle_margins(unit * X, y, fit_intercept=False)
+        return Risk(rows, hinge(), penalty=penalty)
+
+    start = np.zeros(8)
+    usual = dc.solve(risk(1.0), solver="CLARABEL", start=start)
+    other = dc.solve(risk(scale), solver="CLARABEL", start=start)
+    assert other.status == usual.status == "converged"
+    assert other.value == pytest.approx(usual.value, rel=1e-6)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
 import numpy as np
 
 from dcprog.errors import SubproblemError
-from dcprog.risk_expressions import aggregate_expression, margin_expression, penalised_part
+from dcprog.penalties import Penalty
+from dcprog.risk_expressions import (
+    aggregate_expression,
+    margin_expression,
+    penalised_part,
+    penalty_in_units,
+)
 from dcprog.solvers.portfolio import Portfolio
 from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.tree import Array
@@ -24,12 +30,14 @@ MATCH = 0.1
 # A point that is no worse than the centre, up to that many tolerances, ends the search: the loop
 # accepts it too, and where the centre is a minimiser no solver gets below it.
 ACCEPT = 10.0
+USUAL = 1e2  # columns of that size, or one over it, are taken as they are
 
 
 class ConicSolver(ExactSolver):
     """The weighted risk as a DPP problem whose weights are Parameters.
 
-    Weights of a run span many decades, and a cone solver's tolerance is absolute around 1. So the
+    Where the columns of the rows are far from size 1, the unknowns are θ in units that bring them
+    there: a solver's tolerance is absolute around 1. Weights of a run span many decades. So the
     objective is divided by its value at the centre, and again by its value at the solution until
     the two agree to a factor of ten. The solvers are tried in turn until one is no worse than the
     centre; the lowest value, recomputed in NumPy, decides.
@@ -50,20 +58,34 @@ class ConicSolver(ExactSolver):
 
     def __init__(self, risk: Risk, solver: str | None = None) -> None:
         self.risk = risk
+        self.units = _units(risk)
         self.theta = cp.Variable(risk.rows.shape[1], name="theta")
         self.weights = cp.Parameter(risk.n_groups, nonneg=True)
         self.tilt = cp.Parameter(self.theta.size)
         self.scale = cp.Parameter(nonneg=True)
         self.shrinkage = cp.Parameter(int(risk.penalized.sum()), nonneg=True)
-        losses = aggregate_expression(risk, margin_expression(risk, self.theta), risk.base)
+        losses = aggregate_expression(risk, self._margins(), risk.base)
         objective = cp.sum(cp.multiply(self.weights, losses)) + self.tilt @ self.theta
         w = penalised_part(risk, self.theta)
         part = risk.penalty.convex_part
         if part is not None:
-            objective = objective + self.scale * part.expression(w)
+            objective = objective + self.scale * self._penalty(part, w)
         if not risk.penalty.is_convex:
             objective = objective + cp.sum(cp.multiply(self.shrinkage, cp.abs(w)))
         self.portfolio = Portfolio(cp.Problem(cp.Minimize(objective)), solver)
+
+    def _margins(self) -> cp.Expression:
+        return margin_expression(self.risk, self.theta, self.units)
+
+    def _penalty(self, part: Penalty, w: cp.Expression) -> cp.Expression:
+        if self.units is None:
+            return part.expression(w)
+        return penalty_in_units(part, w, self.units[self.risk.penalized])
+
+    def point(self) -> Array:
+        """θ as the solver left it."""
+        theta = np.asarray(self.theta.value, dtype=float)
+        return theta if self.units is None else self.units * theta
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
@@ -106,6 +128,16 @@ class ConicSolver(ExactSolver):
         return min(found, key=lambda solution: solution.value)
 
 
+def _units(risk: Risk) -> Array | None:
+    """Powers of two that bring the columns of the rows to about size 1, None where they are."""
+    matrix: Any = risk.matrix()
+    squares = np.ravel((matrix * matrix).mean(axis=0))
+    sizes = np.sqrt(np.where(squares > 0, squares, 1.0))
+    if np.all((sizes <= USUAL) & (sizes >= 1 / USUAL)):
+        return None
+    return np.exp2(-np.round(np.log2(sizes)))
+
+
 class _Scaled:
     """One subproblem, its objective divided by about its own size."""
 
@@ -119,6 +151,8 @@ class _Scaled:
         self.shrinkage = shrinkage
         size = solver.theta.size
         self.tilt = np.zeros(size) if tilts is None else self.risk.rows.T @ tilts
+        if solver.units is not None:
+            self.tilt = solver.units * self.tilt
 
     def value(self, theta: Array) -> float:
         """The weighted risk."""
@@ -142,7 +176,7 @@ class _Scaled:
                 if theta is None:
                     raise
                 return theta, False
-            theta = np.asarray(self.solver.theta.value, dtype=float)
+            theta = self.solver.point()
             reached = self._size(theta)
             enough = self.tilts is None and reached <= tolerance  # 0 is the least there is
             if enough or not 0 < reached < MATCH * size:
@@ -157,4 +191,5 @@ class _Scaled:
         solver.tilt.value = self.tilt / size
         solver.scale.value = 1 / size
         if self.shrinkage is not None:
-            solver.shrinkage.value = self.shrinkage / size
+            units = 1.0 if solver.units is None else solver.units[self.risk.penalized]
+            solver.shrinkage.value = self.shrinkage * units / size
