@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.callback import ScoringMonitor
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_validate
@@ -70,7 +70,9 @@ def _slow_margins(model: Any, X: Array, y: Any) -> list[float]:
         if len(model.classes_) == 2:
             margins.append(f[0] if place == 1 else -f[0])
         elif model.multiclass == "angle":
-            margins.append(float(W[place] @ f))
+            scores = W @ f
+            k = len(scores)
+            margins += [scores[j] / (k - 1) if j == place else -scores[j] for j in range(k)]
         else:
             margins += [f[j] if j == place else -f[j] for j in range(len(f))]
     return margins
@@ -545,3 +547,16 @@ def test_trimmed_one_against_the_rest_drops_samples_not_margins() -> None:
     # of ten classes every positive margin could be dropped
     assert model.score(X[30:], y[30:]) > 0.8
     assert model.objective_function(X, noisy)[0] == pytest.approx(model.objective_, rel=1e-10)
+
+
+def test_the_simplex_code_stands_flipped_labels() -> None:
+    X, y = load_wine(return_X_y=True)
+    X = scale(X)
+    noisy = y.copy()
+    flipped = np.random.default_rng(0).permutation(len(y))[: round(0.3 * len(y))]
+    noisy[flipped] = (y[flipped] + 1) % 3
+    model = RobustClassifier(penalty=l2(10.0)).fit(X, noisy)
+    assert model.coef_.shape == (2, 13)
+    assert model.score(X, y) > 0.95
+    given_up = np.flatnonzero(model.outlier_weight_ == 0)
+    assert np.mean(np.isin(given_up, flipped)) > 0.7
