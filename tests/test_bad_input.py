@@ -53,6 +53,10 @@ KERNEL_ROWS: Case = (
         **{name: ROWS[1][name] for name in ("y", "fit_intercept", "classes")},
     },
 )
+KERNEL_RESIDUALS: Case = (
+    {"K": K, "y": [1.0, 2.0, 3.0], "fit_intercept": True},
+    {"K": (K[:2], -K), "y": ([1.0], [1.0, np.nan, 2.0]), "fit_intercept": ("no", None)},
+)
 CAPPED = dc.Risk.from_loss(X, dc.cap(dc.hinge(), 1.0))
 AT = (np.nan, np.inf, "1")
 
@@ -140,13 +144,12 @@ CASES: dict[str, Case] = {
     "angle_margins": ROWS,
     "binary_margins": ROWS,
     "class_margins": ROWS,
+    "expansion_margins": KERNEL_ROWS,
+    "expansion_residuals": KERNEL_RESIDUALS,
     "kernel_angle_differences": KERNEL_ROWS,
     "kernel_angle_margins": KERNEL_ROWS,
     "kernel_margins": KERNEL_ROWS,
-    "kernel_residuals": (
-        {"K": K, "y": [1.0, 2.0, 3.0], "fit_intercept": True},
-        {"K": (K[:2], -K), "y": ([1.0], [1.0, np.nan, 2.0]), "fit_intercept": ("no", None)},
-    ),
+    "kernel_residuals": KERNEL_RESIDUALS,
     "residual_rows": (
         {"X": X, "y": [1.0, 2.0, 3.0], "fit_intercept": True},
         {
