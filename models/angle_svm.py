@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from dcprog.errors import FisherConsistencyWarning, SubproblemError
 from dcprog.estimators.kernels import KERNELS, Kernel, kernel_rows, width
+from dcprog.estimators.prediction import LargestScore
 from dcprog.estimators.sparsity import cleared
 from dcprog.losses import hinge
 from dcprog.models.angle_consistency import fisher_gamma, is_fisher_consistent
@@ -35,7 +36,7 @@ __all__ = ["AngleSVC"]
 CLEARED = 1e-2
 
 
-class AngleSVC(ClassifierMixin, BaseEstimator):
+class AngleSVC(LargestScore, ClassifierMixin, BaseEstimator):
     r"""Classifier of k classes by k − 1 functions, with truncated hinges as losses.
 
     Class j is the vertex W_j of a regular simplex, the sample x has the scores
@@ -334,21 +335,6 @@ class AngleSVC(ClassifierMixin, BaseEstimator):
         """
         scores = self._scores(X) @ self.simplex_.T
         return scores[:, 1] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The class of the largest score.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        array of shape (n,)
-        """
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
-        return self.classes_[best]
 
     # ---- steps of a fit, for the paths too -------------------------------------------------------
 

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from dcprog.errors import SubproblemError
 from dcprog.estimators.kernels import KERNELS, Kernel, width
+from dcprog.estimators.prediction import LargestScore
 from dcprog.penalties import Penalty, l2
 from dcprog.result import Result
 from dcprog.risk import Risk
@@ -56,7 +57,7 @@ class Machine:
     penalty: Penalty
 
 
-class KernelMachine(ClassifierMixin, BaseEstimator, ABC):
+class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
     """½‖w‖² + C Σ loss(y_i f(x_i)), f = ⟨w, φ(x)⟩ + b; a subclass says which loss.
 
     The parameters are those of ``RescaledHingeSVC``.
@@ -371,21 +372,6 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):
         if self.multiclass == "ovr":
             return scores
         return _ovr_decision_function(scores > 0, scores, len(self.classes_))
-
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The class of the largest score.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        array of shape (n,)
-        """
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
-        return self.classes_[best]
 
     def _checks(self) -> dict[str, Any]:
         sparse = False if self.kernel == "precomputed" else "csr"

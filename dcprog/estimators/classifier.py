@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dcprog.estimators.base import RobustEstimator
 from dcprog.estimators.coding import margins_of
 from dcprog.estimators.declaration import Declaration
+from dcprog.estimators.prediction import LargestScore
 from dcprog.losses import Loss, cap, hinge
 from dcprog.penalties import Penalty
 from dcprog.rows import Scores, class_index
@@ -26,7 +27,7 @@ from dcprog.tree import Array
 __all__ = ["RobustClassifier"]
 
 
-class RobustClassifier(ClassifierMixin, RobustEstimator):
+class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
     r"""Classifier by the margin loss ℓ and the penalty of one's choice: the minimiser of
 
     .. math::
@@ -259,21 +260,6 @@ class RobustClassifier(ClassifierMixin, RobustEstimator):
         if len(self.classes_) == 2:
             return scores.ravel()
         return scores if self.multiclass == "ovr" else scores @ self.simplex_.T
-
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The class of the largest score.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        array of shape (n,)
-        """
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
-        return self.classes_[best]
 
     @property
     def simplex_(self) -> Array:
