@@ -89,8 +89,8 @@ def test_infeasible(solver: str) -> None:
     problem = cp.Problem(cp.Minimize(cp.sum(w)), [w >= 1, cp.sum(w) <= 1])
     with pytest.raises(SubproblemError) as caught:
         CompiledProblem(problem, needs(solver)).minimise(1e-6)
-    # PIQP runs into its iteration limit here; the loop then asks the next solver.
-    assert caught.value.status == ("failed" if solver == "PIQP" else "infeasible")
+    # PIQP before 0.7 runs into its iteration limit here; the loop then asks the next solver.
+    assert caught.value.status in {"infeasible", "failed" if solver == "PIQP" else "infeasible"}
     assert solver in str(caught.value)
 
 
