@@ -197,7 +197,7 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
         if self.kernel == "linear":
             return False
         raise ValueError(
-            f"the kernel matrix of {n} samples takes {needed:.0f} MiB, more than "
+            f"the kernel matrix of {n} samples takes {needed:.3g} MiB, more than "
             f"memory_limit={self.memory_limit:g}: take approximation='nystroem', "
             "kernel='linear', or a larger memory_limit"
         )

@@ -20,7 +20,9 @@ from dcprog.tree import Array
 
 __all__ = ["LeastOneNormSVC", "Optimality"]
 
-SOLVERS = {"auto": "auto", "smo": "smo_first_order", "libsvm": "libsvm", "qp": "cvxpy"}
+# By rows: coefficients of a kernel have a dual, which other solvers than these do not give.
+DUAL = {"auto": "smo", "smo": "smo_first_order", "libsvm": "libsvm", "qp": "dual_qp"}
+PRIMAL = DUAL | {"auto": "auto", "qp": "cvxpy"}
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,8 @@ class LeastOneNormSVC(KernelMachine):
     solver : {"auto", "smo", "libsvm", "qp"}, default "auto"
         ``"auto"``: SMO with second-order pairs, a working set and a Newton end. ``"smo"``: the
         publication's, which takes the most violating pair of all; its pairs are `n_iter_`.
-        ``"libsvm"``: regression with ε = 0, finished to the tolerance by SMO. ``"qp"``: the primal
-        as a quadratic program through cvxpy.
+        ``"libsvm"``: regression with ε = 0, and ``"qp"``: the dual as a quadratic program through
+        cvxpy, each finished to the tolerance by SMO.
     degree, coef0 : int, float, default 3, 0.0
         Of ``"poly"``.
     multiclass : {"ovo", "ovr"}, default "ovo"
@@ -152,7 +154,7 @@ class LeastOneNormSVC(KernelMachine):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelMachine._parameter_constraints,
-        "solver": [StrOptions(set(SOLVERS))],
+        "solver": [StrOptions(set(DUAL))],
     }
 
     def __init__(
@@ -194,9 +196,13 @@ class LeastOneNormSVC(KernelMachine):
         return Risk.from_loss(machine.rows, absolute(at=1.0), machine.penalty, costs)
 
     def _minimise(self, machine: Machine, risk: Risk, X: Any) -> tuple[Result, int]:
-        solver = SOLVERS[self.solver]
-        result = solve(risk, solver=solver, tol=self.tol, verbose=bool(self.verbose))
-        return result, result.solver_steps
+        options: dict[str, Any] = {"tol": self.tol, "verbose": bool(self.verbose)}
+        known = DUAL if hasattr(machine.rows, "kernel") else PRIMAL
+        result = solve(risk, solver=known[self.solver], **options)
+        if self.solver == "auto" and result.status != "converged":
+            result = min(result, solve(risk, solver=known["qp"], **options), key=_rank)
+        steps = 1 if self.solver == "qp" else result.solver_steps
+        return result, steps
 
     def optimality(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Optimality:
         """The optimality conditions of the fitted function on its training data.
@@ -253,3 +259,8 @@ def optimality(a: Array, Ka: Array, signs: Array, b: float, C: float) -> Optimal
         gap=primal + norm / 2 - float(signs @ a),
         intercepts=(lower, upper),
     )
+
+
+def _rank(result: Result) -> tuple[bool, float]:
+    """Sorts what converged first, then the lower value."""
+    return result.status != "converged", np.inf if result.x is None else result.value

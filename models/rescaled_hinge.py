@@ -114,6 +114,8 @@ class RescaledHingeSVC(KernelMachine):
     - Its table 3 prints the bound β = 1.02 for η = 3; it is 1.05 (1.02 belongs to η = 4).
     - R_1 decreases from the first fitted machine on; that the iterates converge is not shown.
       A fixed point is stationary in Clarke's sense.
+    - Its ten rounds are the most that are taken: a round that gains less than `tol` is the last.
+      A smaller tol, such as 1e-12, takes all of them.
     - b is any minimiser of the weighted machine, the middle where there are several, instead of
       the mean over the samples with 0 < α_i < C_i, which it equals where there are such samples.
 

@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import dcprog as dc
 from dcprog.models import LeastOneNormSVC
 from dcprog.models.baselines import baseline
-from dcprog.models.least_one_norm import SOLVERS, optimality
+from dcprog.models.least_one_norm import DUAL, optimality
 from dcprog.rows_kernel import kernel_margins
 from dcprog.solvers import smo_backend
 from dcprog.tree import Array
@@ -62,7 +62,7 @@ def test_objective_is_that_of_primal_dual_and_regression(C: float, kernel: str) 
     np.testing.assert_allclose(model.decision_function(X), machine.predict(K), atol=1e-3)
 
 
-@pytest.mark.parametrize("solver", sorted(SOLVERS))
+@pytest.mark.parametrize("solver", sorted(DUAL))
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_solvers_agree(solver: str, kernel: str) -> None:
     X, y = _data()
@@ -273,3 +273,19 @@ def test_bad_parameters_are_named(options: dict[str, Any], words: str) -> None:
     X, y = _data(20)
     with pytest.raises((ValueError, TypeError), match=words):
         LeastOneNormSVC(**options).fit(X, y)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_the_quadratic_program_ends_at_dual_coefficients(kernel: str, C: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    model = LeastOneNormSVC(C=C, kernel=kernel, solver="qp").fit(X, y)
+    auto = LeastOneNormSVC(C=C, kernel=kernel).fit(X, y)
+    assert model.result_.solver == "dual_qp"
+    assert model.objective_ == pytest.approx(auto.objective_, rel=1e-7)
+    for report in (model.optimality(X, y), auto.optimality(X, y)):
+        assert report.box <= 1e-9 * C
+        assert report.balance <= 1e-9 * C
+        assert report.gap <= 1e-6 * (1 + model.objective_)

@@ -9,6 +9,7 @@ from dcprog.solvers.alternating_linearization import AlternatingLinearizationSol
 from dcprog.solvers.compiled import check_solver
 from dcprog.solvers.conic import ConicSolver
 from dcprog.solvers.coordinate import CoordinateSolver
+from dcprog.solvers.dual_qp import DualQpSolver
 from dcprog.solvers.least_squares import LeastSquaresSolver
 from dcprog.solvers.libsvm import LibsvmSolver
 from dcprog.solvers.multipliers import MultiplierSolver
@@ -35,6 +36,7 @@ SOLVERS: dict[str, type[SubproblemSolver]] = {
     "smo": SmoSolver,
     "smo_first_order": FirstOrderSmoSolver,
     "libsvm": LibsvmSolver,
+    "dual_qp": DualQpSolver,
     "multipliers": MultiplierSolver,
     "rehline": RehlineSolver,
     "simplex": SimplexSolver,
@@ -48,6 +50,7 @@ ON_REQUEST = {
     "smo_first_order": "it takes more and dearer steps than smo; on request only",
     "libsvm": "smo starts from the last solution and is faster from the second step on; "
     "on request only",
+    "dual_qp": "a general solver is slower than smo on the same dual; on request only",
     "rehline": "its duality gap stalls above the tolerance on hard margins; on request only",
     "coordinate": "it is slow where the penalty is light; on request only",
     "alternating_linearization": "its gap closes slowly; on request only",
@@ -148,6 +151,7 @@ def explain_choice(risk: Risk) -> str:
     smo: not chosen: its rows are not those of a kernel machine
     smo_first_order: not chosen: its rows are not those of a kernel machine
     libsvm: not chosen: its rows are not those of a kernel machine
+    dual_qp: not chosen: its rows are not those of a kernel machine
     rehline: not chosen: its duality gap stalls above the tolerance on hard margins; on request only
     simplex: not chosen: its penalty is l2(), which is not linear
     coordinate: not chosen: it is slow where the penalty is light; on request only
