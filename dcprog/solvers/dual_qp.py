@@ -29,11 +29,11 @@ class DualQpSolver(SmoSolver):
         As for :class:`~dcprog.solvers.smo.SmoSolver`.
     """
 
-    def _start(self, dual: Dual, weights: Array) -> Array:
+    def _start(self, dual: Dual, weights: Array, start: Array) -> Array:
         """The program's solution, moved inside the bounds."""
         n, m = len(self.rows.kernel), dual.q.size
         if not np.any(dual.hi > dual.lo):
-            return super()._start(dual, weights)
+            return super()._start(dual, weights, start)
         size = float(np.max(dual.hi - dual.lo))  # of the box: the unknowns are around 1
         v = cp.Variable(m)
         c = sp.csr_array((np.ones(m), (dual.sample, np.arange(m))), shape=(n, m)) @ v

@@ -55,7 +55,7 @@ class LibsvmSolver(SmoSolver):
             return f"its base is {base!r}, not hinge(1) of margins, absolute or epsilon_insensitive"
         return None
 
-    def _start(self, dual: Dual, weights: Array) -> Array:
+    def _start(self, dual: Dual, weights: Array, start: Array) -> Array:
         """LIBSVM's solution, shared out among the kinks."""
         weight = self.risk.row_weights(weights) / self.lam
         kept, target = np.flatnonzero(weight), self._targets()

@@ -109,7 +109,7 @@ class SmoSolver(ExactSolver):
         point = minimise_dual(
             self.rows.kernel,
             dual,
-            self._start(dual, weights),
+            self._start(dual, weights, start),
             tol=tolerance,
             selection=self.selection,
             max_iter=self.max_iter,
@@ -123,11 +123,13 @@ class SmoSolver(ExactSolver):
         multipliers = multipliers if tilts is None else multipliers + tilts
         return Solution(theta, multipliers, value, point.n_iter)
 
-    def _start(self, dual: Dual, weights: Array) -> Array:
-        """The last solution, moved into the new bounds."""
-        if self._last is None:
-            return warm(dual, np.zeros(dual.q.size))
-        return warm(dual, self._last[1], self._last[0])
+    def _start(self, dual: Dual, weights: Array, start: Array) -> Array:
+        """The last solution, moved into the new bounds; at first the coefficients of θ."""
+        if self._last is not None:
+            return warm(dual, self._last[1], self._last[0])
+        if isinstance(self.rows, KernelExpansion) and dual.q.size == len(self.rows.kernel):
+            return warm(dual, self.rows.unpack(start)[0][0])
+        return warm(dual, np.zeros(dual.q.size))
 
     def _dual(self, weights: Array, tilts: Array | None) -> Dual:
         """The dual of a subproblem; the shift of c by the far left slope goes into the first v."""
