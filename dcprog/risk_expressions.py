@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
 import numpy as np
@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["aggregate_expression", "margin_expression", "penalised_part", "problem_of"]
 
 
-def margin_expression(risk: Risk, theta: cp.Variable, units: Array | None = None) -> cp.Expression:
-    """The margins u of a variable θ, or of θ = units·variable."""
-    matrix = risk.matrix()  # signs inside the matrix: cvxpy infers wrong bounds else
-    if units is not None:
-        matrix = matrix @ sp.diags_array(units)
-    u = matrix @ theta
+def margin_expression(risk: Risk, theta: cp.Variable, matrix: Any = None) -> cp.Expression:
+    """The margins u of a variable θ, or of other unknowns by their matrix."""
+    # signs inside the matrix: cvxpy infers wrong bounds else
+    u = (risk.matrix() if matrix is None else matrix) @ theta
     return u if risk.offset is None else u + risk.offset
 
 

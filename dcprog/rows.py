@@ -209,13 +209,20 @@ def residual_rows(X: Any, y: npt.ArrayLike, fit_intercept: bool = True) -> Margi
     >>> residual_rows(np.array([[1.0], [2.0]]), [1.0, 5.0]).offset
     array([1., 5.])
     """
-    X, targets = data_matrix(X), np.asarray(y, dtype=float)
+    X = data_matrix(X)
+    targets = checked_targets(y, X.shape[0])
+    return Margins(X, -np.ones(targets.shape), fit_intercept, targets)
+
+
+def checked_targets(y: npt.ArrayLike, n: int) -> Array:
+    """Finite targets of n samples, of shape (n, c)."""
+    targets = np.asarray(y, dtype=float)
     targets = targets[:, None] if targets.ndim == 1 else targets
-    if targets.ndim != 2 or len(targets) != X.shape[0]:
-        raise ValueError(f"y has shape {np.shape(y)}: ({X.shape[0]},) is needed, as X has rows")
+    if targets.ndim != 2 or len(targets) != n:
+        raise ValueError(f"y has shape {np.shape(y)}: ({n},) is needed, as X has rows")
     if not np.all(np.isfinite(targets)):
         raise ValueError("y holds NaN or infinity")
-    return Margins(X, -np.ones(targets.shape), fit_intercept, targets)
+    return targets
 
 
 def class_margins(
@@ -284,10 +291,15 @@ def binary_margins(
         X is not finite or of another length than y, there are not two classes, or a label is not
         one of them.
     """
+    return Margins(X, binary_signs(y, classes), fit_intercept)
+
+
+def binary_signs(y: npt.ArrayLike, classes: npt.ArrayLike | None) -> Array:
+    """+1 for the second of two classes, −1 for the first, of shape (n, 1)."""
     known, index = class_index(y, classes)
     if known.size != 2:
         raise ValueError(f"y holds {known.size} class(es); binary margins need exactly two")
-    return Margins(X, np.where(index == 1, 1.0, -1.0)[:, None], fit_intercept)
+    return np.where(index == 1, 1.0, -1.0)[:, None]
 
 
 def class_index(y: npt.ArrayLike, classes: npt.ArrayLike | None) -> tuple[Any, Any]:

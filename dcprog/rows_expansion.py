@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dcprog.gram import Gram
 from dcprog.penalties.kernel import kernel_norm
-from dcprog.rows import Margins, binary_margins, residual_rows
+from dcprog.rows import Margins, binary_signs, checked_targets
 from dcprog.tree import Array
 
 __all__ = ["KernelExpansion", "expansion_margins", "expansion_residuals"]
@@ -105,9 +105,7 @@ def expansion_margins(
     >>> risk(np.array([-0.5, 0.5, 0.0]))
     0.5
     """
-    gram = Gram(K)
-    plain = binary_margins(gram.K, y, fit_intercept, classes)
-    return KernelExpansion(gram, plain.signs, fit_intercept)
+    return KernelExpansion(K, binary_signs(y, classes), fit_intercept)
 
 
 def expansion_residuals(
@@ -131,6 +129,5 @@ def expansion_residuals(
         K is no kernel matrix, or the targets do not fit.
     """
     gram = Gram(K)
-    plain = residual_rows(gram.K, y, fit_intercept)
-    offset = None if plain.offset is None else plain.offset[:, None]
-    return KernelExpansion(gram, plain.signs, fit_intercept, offset)
+    targets = checked_targets(y, len(gram.K))
+    return KernelExpansion(gram, -np.ones(targets.shape), fit_intercept, targets)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
 from dcprog.gram import checked_kernel, pivoted_cholesky
-from dcprog.rows import Margins, Scores, binary_margins, residual_rows
+from dcprog.rows import Margins, Scores, binary_signs, checked_targets
 from dcprog.rows_angle import Coded, angle_differences, angle_margins
 from dcprog.tree import Array
 
@@ -162,8 +162,7 @@ def kernel_margins(
     >>> rows.shape, rows.dual_coef(np.array([2.0, 0.0]))
     ((2, 2), array([[1., 0.]]))
     """
-    plain = binary_margins(np.asarray(K, dtype=float), y, fit_intercept, classes)
-    return KernelMargins(plain.X, plain.signs, fit_intercept)
+    return KernelMargins(np.asarray(K, dtype=float), binary_signs(y, classes), fit_intercept)
 
 
 def kernel_angle_margins(
@@ -249,5 +248,6 @@ def kernel_residuals(
     ValueError
         K is no kernel matrix, or the targets do not fit.
     """
-    plain = residual_rows(np.asarray(K, dtype=float), y, fit_intercept)
-    return KernelMargins(plain.X, plain.signs, fit_intercept, plain.offset)
+    K = np.atleast_1d(np.asarray(K, dtype=float))
+    targets = checked_targets(y, len(K))
+    return KernelMargins(K, -np.ones(targets.shape), fit_intercept, targets)

@@ -23,12 +23,22 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import joblib
 import numpy as np
+from angle_tables import (
+    METHODS,
+    PENALTIES,
+    TITLES,
+    box_plot,
+    column,
+    mean_and_error,
+    print_errors,
+    published,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import PredefinedSplit
 
@@ -37,18 +47,6 @@ from dcprog.models import AngleSVC, AngleSVCCV, angle_path
 
 Array = np.ndarray
 SD = 0.4
-PENALTIES = ("l2", "l1", "elasticnet")
-TITLES = {"l2": "L2", "l1": "L1", "elasticnet": "L1+L2"}
-
-# Name in the paper, form, truncation.
-METHODS: dict[str, tuple[int, float | str | None]] = {
-    "RMSVM": (1, None),
-    "RSVM1 T0": (1, 0.0),
-    "RSVM1 TK": (1, "auto"),
-    "MSVM": (2, None),
-    "RSVM2 T0": (2, 0.0),
-    "RSVM2 TK": (2, "auto"),
-}
 
 # Published test errors in %, the three penalties of each method in turn.
 PUBLISHED: dict[tuple[int, float], str] = {
@@ -73,16 +71,6 @@ PUBLISHED_SECONDS = (
     ".3736 12.9099 152.0332 | 4.1636 31.7880 717.1089 | 3.8809 26.6204 674.5778 | "
     "2.2035 11.4896 1347.3421 | 8.5175 22.9063 4208.3969 | 6.4516 16.9095 2599.3510"
 )
-
-
-def published(text: str) -> dict[tuple[str, str], float]:
-    """Numbers by method and penalty."""
-    cells = [[float(number) for number in part.split()] for part in text.split("|")]
-    return {
-        (method, penalty): cells[i][j]
-        for i, method in enumerate(METHODS)
-        for j, penalty in enumerate(PENALTIES)
-    }
 
 
 # ---- data ----------------------------------------------------------------------------------------
@@ -212,35 +200,6 @@ def run_all(tasks: Sequence[Task], protocol: Protocol, n_jobs: int) -> list[Outc
 # ---- tables --------------------------------------------------------------------------------------
 
 
-def column(outcomes: Iterable[Outcome], **fixed: object) -> list[Outcome]:
-    """The outcomes whose task has these values."""
-    return [o for o in outcomes if all(getattr(o.task, k) == v for k, v in fixed.items())]
-
-
-def mean_and_error(values: Sequence[float]) -> str:
-    """Mean ± standard error."""
-    spread = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-    return f"{np.mean(values):6.2f} ± {spread:4.2f}"
-
-
-def print_errors(outcomes: Sequence[Outcome], p: int, outliers: float, bayes: float) -> None:
-    paper = published(PUBLISHED[p, outliers]) if (p, outliers) in PUBLISHED else {}
-    print(
-        f"\nTest error in %, p = {p}, {outliers:.0%} contaminated (Bayes {bayes:.2f}): ours ± se "
-        "| paper"
-    )
-    shown = present(outcomes)
-    print(f"{'':<12}" + "".join(f"{TITLES[penalty]:>24}" for penalty in shown))
-    for method in METHODS:
-        cells = []
-        for penalty in shown:
-            of = column(outcomes, p=p, outliers=outliers, method=method, penalty=penalty)
-            ours = mean_and_error([o.error for o in of])
-            beside = f"{paper[method, penalty]:.2f}" if paper else "–"
-            cells.append(f"{ours:>14} |{beside:>6}")
-        print(f"{method:<12}" + "".join(f"{cell:>24}" for cell in cells))
-
-
 def present(outcomes: Sequence[Outcome]) -> list[str]:
     """The penalties that were run."""
     return [penalty for penalty in PENALTIES if column(outcomes, penalty=penalty)]
@@ -336,26 +295,8 @@ def draw_errors(outcomes: Sequence[Outcome], grid: Sequence[tuple[int, float]], 
         len(grid), 1, figsize=(10, 2.6 * len(grid)), layout="constrained", squeeze=False
     )
     for ax, (p, outliers) in zip(axes[:, 0], grid, strict=True):
-        for j, penalty in enumerate(shown):
-            errors = [
-                [
-                    o.error
-                    for o in column(outcomes, p=p, outliers=outliers, method=m, penalty=penalty)
-                ]
-                for m in METHODS
-            ]
-            places = np.arange(len(METHODS)) + 0.25 * (j - (len(shown) - 1) / 2)
-            ax.boxplot(
-                errors,
-                positions=places,
-                widths=0.2,
-                patch_artist=True,
-                boxprops={"facecolor": f"C{j}", "alpha": 0.5},
-                medianprops={"color": "k"},
-                label=TITLES[penalty],
-            )
-        ax.set_xticks(range(len(METHODS)), list(METHODS))
-        ax.set(title=f"p = {p}, {outliers:.0%} contaminated", ylabel="test error, %")
+        of = column(outcomes, p=p, outliers=outliers)
+        box_plot(ax, of, shown, f"p = {p}, {outliers:.0%} contaminated")
     axes[0, 0].legend()
     figure.savefig(path, dpi=120)
     plt.close(figure)
@@ -445,7 +386,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     outcomes = run_all(tasks, protocol, options.jobs)
     bayes = bayes_error()
     for p, outliers in grid:
-        print_errors(outcomes, p, outliers, bayes)
+        title = f"Test error in %, p = {p}, {outliers:.0%} contaminated (Bayes {bayes:.2f})"
+        of, paper = column(outcomes, p=p, outliers=outliers), PUBLISHED.get((p, outliers), "")
+        print_errors(title, of, present(outcomes), published(paper))
     for p, outliers in grid:
         if p > 2:
             print_selected(outcomes, p, outliers)

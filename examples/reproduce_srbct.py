@@ -31,6 +31,7 @@ from pathlib import Path
 
 import joblib
 import numpy as np
+from angle_tables import METHODS, PENALTIES, TITLES, box_plot, column, print_errors, published
 from common import SHARED_DATA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import PredefinedSplit, train_test_split
@@ -41,16 +42,6 @@ from dcprog.models import AngleSVC, AngleSVCCV, angle_path
 Array = np.ndarray
 DATA = SHARED_DATA / "srbct.npz"
 SHIFT = 2.0
-PENALTIES = ("l2", "l1", "elasticnet")
-TITLES = {"l2": "L2", "l1": "L1", "elasticnet": "L1+L2"}
-METHODS: dict[str, tuple[int, float | str | None]] = {
-    "RMSVM": (1, None),
-    "RSVM1 T0": (1, 0.0),
-    "RSVM1 TK": (1, "auto"),
-    "MSVM": (2, None),
-    "RSVM2 T0": (2, 0.0),
-    "RSVM2 TK": (2, "auto"),
-}
 PUBLISHED = {
     0.0: "3.6000 6.1333 4.3859 | 3.8666 6.2666 3.2894 | 3.3333 6.0000 4.3859 | "
     "5.3333 7.2000 3.4736 | 5.3333 7.2000 3.0526 | 5.3333 7.2000 3.4736",
@@ -173,42 +164,6 @@ def run(task: Task, protocol: Protocol) -> Outcome:
 # ---- tables --------------------------------------------------------------------------------------
 
 
-def column(outcomes: Sequence[Outcome], **fixed: object) -> list[Outcome]:
-    """The outcomes whose task has these values."""
-    return [o for o in outcomes if all(getattr(o.task, k) == v for k, v in fixed.items())]
-
-
-def mean_and_error(values: Sequence[float]) -> str:
-    """Mean ± standard error."""
-    spread = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-    return f"{np.mean(values):6.2f} ± {spread:4.2f}"
-
-
-def published(outliers: float) -> dict[tuple[str, str], float]:
-    """The paper's errors by method and penalty."""
-    cells = [part.split() for part in PUBLISHED.get(outliers, "").split("|")]
-    if len(cells) < len(METHODS):
-        return {}
-    return {
-        (method, penalty): float(cells[i][j])
-        for i, method in enumerate(METHODS)
-        for j, penalty in enumerate(PENALTIES)
-    }
-
-
-def print_errors(outcomes: Sequence[Outcome], outliers: float, penalties: Sequence[str]) -> None:
-    paper = published(outliers)
-    print(f"\nTest error in %, {outliers:.0%} contaminated: ours ± se | paper")
-    print(f"{'':<12}" + "".join(f"{TITLES[penalty]:>24}" for penalty in penalties))
-    for method in METHODS:
-        cells = []
-        for penalty in penalties:
-            of = column(outcomes, outliers=outliers, method=method, penalty=penalty)
-            ours = mean_and_error([o.error for o in of])
-            cells.append(f"{ours} |{paper.get((method, penalty), np.nan):>6.2f}")
-        print(f"{method:<12}" + "".join(f"{cell:>24}" for cell in cells))
-
-
 def print_genes(outcomes: Sequence[Outcome], outliers: float, penalty: str) -> None:
     """In how many fits the paper's genes are selected, and among the ten strongest."""
     of = column(outcomes, outliers=outliers, penalty=penalty)
@@ -236,19 +191,8 @@ def draw_errors(
         len(rates), 1, figsize=(10, 3 * len(rates)), layout="constrained", squeeze=False
     )
     for ax, outliers in zip(axes[:, 0], rates, strict=True):
-        for j, penalty in enumerate(penalties):
-            of = column(outcomes, outliers=outliers, penalty=penalty)
-            ax.boxplot(
-                [[o.error for o in column(of, method=method)] for method in METHODS],
-                positions=np.arange(len(METHODS)) + 0.25 * (j - (len(penalties) - 1) / 2),
-                widths=0.2,
-                patch_artist=True,
-                boxprops={"facecolor": f"C{j}", "alpha": 0.5},
-                medianprops={"color": "k"},
-                label=TITLES[penalty],
-            )
-        ax.set_xticks(range(len(METHODS)), list(METHODS))
-        ax.set(title=f"SRBCT, {outliers:.0%} contaminated", ylabel="test error, %")
+        of = column(outcomes, outliers=outliers)
+        box_plot(ax, of, penalties, f"SRBCT, {outliers:.0%} contaminated")
     axes[0, 0].legend()
     figure.savefig(path, dpi=120)
     plt.close(figure)
@@ -356,7 +300,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pool = joblib.Parallel(options.jobs)
     outcomes = pool(joblib.delayed(run)(task, protocol) for task in tasks)
     for outliers in options.outliers:
-        print_errors(outcomes, outliers, options.penalties)
+        title = f"Test error in %, {outliers:.0%} contaminated"
+        of, paper = column(outcomes, outliers=outliers), published(PUBLISHED.get(outliers, ""))
+        print_errors(title, of, options.penalties, paper)
     for penalty in options.penalties:
         if penalty != "l2":
             print_genes(outcomes, max(options.outliers), penalty)

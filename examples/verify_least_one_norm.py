@@ -26,7 +26,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVR
 
 from dcprog.models import LeastOneNormSVC
-from dcprog.solvers.smo_backend import loops
+from dcprog.solvers.backend import loops
 
 Array = np.ndarray
 

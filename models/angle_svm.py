@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from dcprog.errors import FisherConsistencyWarning, SubproblemError
+from dcprog.estimators.constraints import LOOP, SHAPE
 from dcprog.estimators.kernels import KERNELS, Kernel, kernel_rows, width
 from dcprog.estimators.prediction import LargestScore
 from dcprog.estimators.sparsity import cleared
@@ -191,17 +192,10 @@ class AngleSVC(LargestScore, ClassifierMixin, BaseEstimator):
         "lam2": [None, Interval(Real, 0, None, closed="left")],
         "kernel": [StrOptions(KERNELS), callable, None],
         "kernel_gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
-        "degree": [Interval(Integral, 1, None, closed="left")],
-        "coef0": [Interval(Real, 0, None, closed="left")],
+        **SHAPE,
         "fit_intercept": ["boolean"],
         "majorant": [StrOptions({"cap", "dc"})],
-        "solver": [str],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_starts": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "acceleration": [None, StrOptions({"linesearch", "squarem"})],
-        "verbose": ["verbose"],
+        **LOOP,
     }
 
     def __init__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from dcprog.certificate import criticality_gap
 from dcprog.errors import SubproblemError
+from dcprog.estimators.constraints import LOOP
 from dcprog.losses import squared_hinge
 from dcprog.models.linear import LinearScores
 from dcprog.penalties import l2
@@ -148,13 +149,7 @@ class CappedSVC(LinearScores, ClassifierMixin, BaseEstimator):
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, None, closed="left")],
         "algorithm": [StrOptions({"exact", "alternating"})],
-        "solver": [str],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_starts": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "acceleration": [None, StrOptions({"linesearch", "squarem"})],
-        "verbose": ["verbose"],
+        **LOOP,
     }
 
     def __init__(

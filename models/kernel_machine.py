@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import _ovr_decision_function, check_classificatio
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from dcprog.errors import SubproblemError
+from dcprog.estimators.constraints import SHAPE
 from dcprog.estimators.kernels import KERNELS, Kernel, width
 from dcprog.estimators.prediction import LargestScore
 from dcprog.penalties import Penalty, l2
@@ -67,8 +68,7 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
         "C": [Interval(Real, 0, None, closed="neither")],
         "kernel": [StrOptions(KERNELS), callable],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
-        "degree": [Interval(Integral, 1, None, closed="left")],
-        "coef0": [Interval(Real, 0, None, closed="left")],
+        **SHAPE,
         "multiclass": [StrOptions({"ovo", "ovr"})],
         "approximation": [StrOptions({"nystroem"}), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],

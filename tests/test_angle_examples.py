@@ -104,7 +104,7 @@ def test_published_numbers_are_complete() -> None:
     for text in [*simulation.PUBLISHED.values(), simulation.PUBLISHED_SELECTED]:
         assert len(simulation.published(text)) == 18
     assert simulation.published(simulation.PUBLISHED[200, 0.1])["RSVM2 TK", "elasticnet"] == 2.9816
-    assert srbct.published(0.1)["RSVM1 T0", "l2"] == 4.8
+    assert srbct.published(srbct.PUBLISHED[0.1])["RSVM1 T0", "l2"] == 4.8
 
 
 def test_simulation_prints_its_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

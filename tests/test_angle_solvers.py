@@ -15,7 +15,7 @@ from dcprog.penalties import elastic_net, l1, l2, mcp
 from dcprog.risk import Risk
 from dcprog.rows import binary_margins, residual_rows
 from dcprog.rows_angle import angle_differences, angle_margins
-from dcprog.solvers import coordinate as coordinate_module
+from dcprog.solvers import backend
 from dcprog.solvers.conic import ConicSolver
 from dcprog.solvers.kronecker import KroneckerRows
 from dcprog.solvers.memory import Memory
@@ -152,7 +152,7 @@ def test_coordinate_ascent_goes_on_from_its_multipliers() -> None:
 def test_without_numba_coordinate_ascent_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     risk = _risk(*_samples(rng, 20, 2, 3), 2, l2(1.0), "penalised")
-    monkeypatch.setattr(coordinate_module, "_has_numba", lambda: False)
+    monkeypatch.setattr(backend, "is_compiled", lambda: False)
     with pytest.raises(ValueError, match="numba is not installed"):
         choose(risk, "coordinate")
     assert choose(risk)[0] == "interior"

@@ -21,7 +21,7 @@ from dcprog.models import LeastOneNormSVC
 from dcprog.models.baselines import baseline
 from dcprog.models.least_one_norm import DUAL, optimality
 from dcprog.rows_kernel import kernel_margins
-from dcprog.solvers import smo_backend
+from dcprog.solvers import backend
 from dcprog.tree import Array
 
 
@@ -77,7 +77,7 @@ def test_solvers_agree(solver: str, kernel: str) -> None:
 def test_without_numba_the_same_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = _data()
     here = LeastOneNormSVC().fit(X, y)
-    monkeypatch.setattr(smo_backend, "is_compiled", lambda: False)
+    monkeypatch.setattr(backend, "is_compiled", lambda: False)
     for solver in ("auto", "smo"):
         without = LeastOneNormSVC(solver=solver).fit(X, y)
         assert without.objective_ == pytest.approx(here.objective_, rel=1e-7)

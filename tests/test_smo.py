@@ -23,21 +23,21 @@ from dcprog.penalties import kernel_norm, l2
 from dcprog.risk import Risk
 from dcprog.rows_expansion import KernelExpansion, expansion_margins, expansion_residuals
 from dcprog.rows_kernel import kernel_margins
-from dcprog.solvers import smo_backend, smo_numpy
+from dcprog.solvers import backend, smo_numpy
 from dcprog.solvers.conic import ConicSolver
 from dcprog.solvers.registry import make
 from dcprog.solvers.smo_descent import minimise_dual
 from dcprog.solvers.smo_dual import Dual, warm
 from dcprog.tree import Array
 
-needs_numba = pytest.mark.skipif(not smo_backend.is_compiled(), reason="numba is not installed")
+needs_numba = pytest.mark.skipif(not backend.is_compiled(), reason="numba is not installed")
 
 
 @pytest.fixture(params=[pytest.param("numba", marks=needs_numba), "numpy"])
 def loop(request: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     """With the compiled inner loop, and as if numba were not there."""
     if request.param == "numpy":
-        monkeypatch.setattr(smo_backend, "is_compiled", lambda: False)
+        monkeypatch.setattr(backend, "is_compiled", lambda: False)
     return request.param
 
 
@@ -137,7 +137,7 @@ def test_first_order_step_decreases_the_dual_by_half_the_squared_violation(loop:
     """Δ²/(2‖φ_U − φ_L‖²) for a step that meets no bound."""
     K, y = _data(40)
     dual = Dual(np.arange(40), y, np.full(40, -1e6), np.full(40, 1e6))
-    descend = smo_backend.loops().descend
+    descend = backend.loops().descend
     v, g = np.zeros(40), -y
     for _ in range(60):
         before, value = v.copy(), 0.5 * v @ K @ v - y @ v
@@ -396,7 +396,7 @@ def test_without_numba_the_same_solution(monkeypatch: pytest.MonkeyPatch) -> Non
     rows = expansion_margins(K, y)
     risk = Risk.from_loss(rows, rescale(hinge(), 1.0), rows.norm(1.0))
     here = dc.solve(risk)
-    monkeypatch.setattr(smo_backend, "is_compiled", lambda: False)
+    monkeypatch.setattr(backend, "is_compiled", lambda: False)
     monkeypatch.setitem(sys.modules, "numba", None)  # an import would now fail
     without = dc.solve(risk)
     assert without.solver == here.solver == "smo"

@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
 
 from dcprog.engine import Progress
 from dcprog.errors import SubproblemError
+from dcprog.estimators.constraints import LOOP, SHAPE
 from dcprog.estimators.declaration import Declaration, nearest, outlier_weights, risk_of
 from dcprog.estimators.kernels import KERNELS, Kernel, kernel_rows, width
 from dcprog.estimators.samples import Samples, distinct
@@ -56,18 +57,11 @@ class RobustEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         "penalty": [Penalty, None],
         "kernel": [StrOptions(KERNELS), callable, None],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
-        "degree": [Interval(Integral, 1, None, closed="left")],
-        "coef0": [Interval(Real, 0, None, closed="left")],
+        **SHAPE,
         "fit_intercept": ["boolean"],
         "penalize_intercept": ["boolean"],
-        "solver": [str],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_starts": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "acceleration": [None, StrOptions({"linesearch", "squarem"})],
         "warm_start": ["boolean"],
-        "verbose": ["verbose"],
+        **LOOP,
     }
 
     def __init__(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
 import numpy as np
+import scipy.sparse as sp
 
 from dcprog.errors import SubproblemError
 from dcprog.penalties import Penalty
@@ -58,13 +59,16 @@ class ConicSolver(ExactSolver):
 
     def __init__(self, risk: Risk, solver: str | None = None) -> None:
         self.risk = risk
-        self.units = _units(risk)
+        matrix = risk.matrix()
+        self.units = _units(matrix)
+        if self.units is not None:
+            matrix = matrix @ sp.diags_array(self.units)
         self.theta = cp.Variable(risk.rows.shape[1], name="theta")
         self.weights = cp.Parameter(risk.n_groups, nonneg=True)
         self.tilt = cp.Parameter(self.theta.size)
         self.scale = cp.Parameter(nonneg=True)
         self.shrinkage = cp.Parameter(int(risk.penalized.sum()), nonneg=True)
-        losses = aggregate_expression(risk, self._margins(), risk.base)
+        losses = aggregate_expression(risk, margin_expression(risk, self.theta, matrix), risk.base)
         objective = cp.sum(cp.multiply(self.weights, losses)) + self.tilt @ self.theta
         w = penalised_part(risk, self.theta)
         part = risk.penalty.convex_part
@@ -73,9 +77,6 @@ class ConicSolver(ExactSolver):
         if not risk.penalty.is_convex:
             objective = objective + cp.sum(cp.multiply(self.shrinkage, cp.abs(w)))
         self.portfolio = Portfolio(cp.Problem(cp.Minimize(objective)), solver)
-
-    def _margins(self) -> cp.Expression:
-        return margin_expression(self.risk, self.theta, self.units)
 
     def _penalty(self, part: Penalty, w: cp.Expression) -> cp.Expression:
         if self.units is None:
@@ -128,9 +129,8 @@ class ConicSolver(ExactSolver):
         return min(found, key=lambda solution: solution.value)
 
 
-def _units(risk: Risk) -> Array | None:
+def _units(matrix: Any) -> Array | None:
     """Powers of two that bring the columns of the rows to about size 1, None where they are."""
-    matrix: Any = risk.matrix()
     squares = np.ravel((matrix * matrix).mean(axis=0))
     sizes = np.sqrt(np.where(squares > 0, squares, 1.0))
     if np.all((sizes <= USUAL) & (sizes >= 1 / USUAL)):

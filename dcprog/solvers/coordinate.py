@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dcprog.errors import SubproblemError
+from dcprog.solvers import backend
 from dcprog.solvers.active_set import Candidate, Guess, crossover
 from dcprog.solvers.polyhedral import polyhedral_refusal
 from dcprog.solvers.polyhedral_solver import PolyhedralSolver
@@ -29,11 +28,6 @@ MOST_WORK = 3e8  # numbers of X to pass over before it gives up
 GROWTH = 1.6
 NEAR = 0.3  # relative gap from which what is active may be guessed
 CROSSOVER_ROUNDS = 8
-
-
-@cache
-def _has_numba() -> bool:
-    return find_spec("numba") is not None
 
 
 class CoordinateSolver(PolyhedralSolver):
@@ -84,7 +78,7 @@ class CoordinateSolver(PolyhedralSolver):
             return "some of its coefficients are not penalised"
         if not isinstance(getattr(risk.rows, "X", risk.rows), np.ndarray):
             return "its samples are sparse"
-        if not _has_numba():
+        if not backend.is_compiled():
             return "numba is not installed: pip install 'dcprog[fast]'"
         return None
 

@@ -102,11 +102,14 @@ class MultiplierSolver(ExactSolver):
         self, k: int, problem: ScoreProblem, point: tuple[Array, float, Array], tolerance: float
     ) -> tuple[Array, float, Array]:
         sigma = FIRST * self._unit(problem)
-        before = problem.margins(*point[:2])
         rounds = partial(self._rounds, sigma=sigma, tolerance=tolerance)
-        if self._screens and np.isfinite(self._reach[k]):
-            reach, free = float(self._reach[k]), self.scores.free
-            w, b, mu = screened(problem, self._pieces, point, reach, free, rounds)
+        if not self._screens:
+            return rounds(problem, *point)
+        before = problem.margins(*point[:2])
+        reach = float(self._reach[k])
+        if np.isfinite(reach):
+            free = self.scores.free
+            w, b, mu = screened(problem, self._pieces, point, before, reach, free, rounds)
         else:
             w, b, mu = rounds(problem, *point)
         bends = problem.weight > 0

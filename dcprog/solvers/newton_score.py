@@ -13,10 +13,9 @@ from dcprog.errors import SubproblemError
 from dcprog.losses import ConvexLoss
 from dcprog.solvers.line_search import Line, bottom
 from dcprog.solvers.ridge import Ridge
-from dcprog.solvers.screening import WITHOUT_TANGENT, Tangent
 from dcprog.tree import Array
 
-__all__ = ["NewtonScore", "Place", "SmoothLosses", "Weighted"]
+__all__ = ["WITHOUT_TANGENT", "NewtonScore", "Place", "SmoothLosses", "Tangent", "Weighted"]
 
 # Nearly hard margins take about a step a sample. A step to the end of a tiny piece may fall by
 # less than rounding: only STALLS of them in a row mean that there is no more to gain.
@@ -25,6 +24,22 @@ STALLS = 10
 PRECISION = 1e-15
 NO_CURVATURE = 1e-14  # below that share of the largest, or of the intercept's slope
 REFRESH = 10  # steps between which the margins are only updated
+
+
+@dataclass(frozen=True)
+class Tangent:
+    """g·w + h·b + constant, a linear function of the unknowns."""
+
+    g: Array | float = 0.0
+    h: float = 0.0
+    constant: float = 0.0
+
+    def __call__(self, w: Array, b: float) -> float:
+        """Value."""
+        return float(np.sum(self.g * w)) + self.h * b + self.constant
+
+
+WITHOUT_TANGENT = Tangent()
 
 
 class SmoothLosses(Protocol):

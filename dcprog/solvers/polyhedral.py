@@ -10,7 +10,13 @@ import scipy.sparse as sp
 
 from dcprog.losses import Pieces
 from dcprog.rows import Scores
-from dcprog.solvers.scored import order_of, samples_of, units_of
+from dcprog.solvers.scored import (
+    order_of,
+    penalty_form,
+    penalty_weights,
+    samples_of,
+    units_of,
+)
 from dcprog.solvers.subproblem import Index, Subproblem
 from dcprog.tree import Array
 
@@ -31,8 +37,7 @@ def polyhedral_refusal(risk: Risk) -> str | None:
     own = getattr(rows, "groups", None)
     if risk.aggregate == "max" and not (own is not None and np.array_equal(own, risk.groups)):
         return "its maxima are not over the rows of a sample"
-    part = risk.penalty.convex_part
-    if part is not None and part.as_l1_l2(int(risk.penalized.sum())) is None:
+    if penalty_form(risk) is None:
         return f"its penalty is {risk.penalty!r}, not made of l1 and l2"
     return None
 
@@ -113,22 +118,9 @@ class Polyhedral:
         if tilts is not None:
             linear = np.asarray(risk.rows.T @ tilts).ravel()[self.order]
             constant = 0.0 if risk.offset is None else float(tilts @ risk.offset)
-        l1, l2 = self._penalty(shrinkage)
-        return Subproblem(self, self.costs(weights), linear, l1, l2, constant)
-
-    def _penalty(self, shrinkage: Array | None) -> tuple[Array, Array]:
-        """The weights of |θ_j| and θ_j²/2, for the entries of B."""
-        penalized = self.risk.penalized
-        size = int(penalized.sum())
-        l1, l2 = np.zeros(penalized.size), np.zeros(penalized.size)
-        part = self.risk.penalty.convex_part
-        if part is not None:
-            form = part.as_l1_l2(size)
-            assert form is not None
-            l1[penalized], l2[penalized] = form
-        if shrinkage is not None:
-            l1[penalized] += shrinkage
-        return l1[self.order], l2[self.order]
+        l1, l2 = penalty_weights(risk, shrinkage)
+        sizes = l1[self.order], l2[self.order]
+        return Subproblem(self, self.costs(weights), linear, *sizes, constant)
 
     def theta(self, x: Array) -> Array:
         """θ of the entries of B."""

@@ -16,6 +16,7 @@ from dcprog.solvers.l1_quadratic import SignSearch
 from dcprog.solvers.line_search import armijo
 from dcprog.solvers.newton_armijo import softer_first
 from dcprog.solvers.protocol import ExactSolver, Solution
+from dcprog.solvers.scored import penalty_form, penalty_weights
 from dcprog.solvers.smooth_problem import SmoothLine, SmoothPlace, SmoothProblem
 from dcprog.tree import Array
 
@@ -88,7 +89,7 @@ class ProximalNewtonSolver(ExactSolver):
             return "its groups take the maximum"
         if risk.no_matrix is not None:
             return risk.no_matrix
-        form = _form(risk)
+        form = penalty_form(risk)
         if form is None:
             return f"its penalty is {risk.penalty!r}, not made of l1, l2 and concave ones"
         sparse = not risk.penalty.is_convex or bool(np.any(form[0] > 0))
@@ -128,16 +129,9 @@ class ProximalNewtonSolver(ExactSolver):
         self, weights: Array, tilts: Array | None, shrinkage: Array | None
     ) -> SmoothProblem:
         risk = self.risk
-        n_rows, p = risk.rows.shape
-        l1, l2 = np.zeros(p), np.zeros(p)
-        form = _form(risk)
-        assert form is not None
-        l1[risk.penalized], l2[risk.penalized] = form
-        if shrinkage is not None:
-            l1[risk.penalized] += shrinkage
-        tilt = np.zeros(n_rows) if tilts is None else tilts
-        weight = risk.row_weights(weights)
-        return SmoothProblem(risk, risk.base, weight, tilt, l1, l2, self.rows.units)
+        tilt = np.zeros(risk.rows.shape[0]) if tilts is None else tilts
+        weight, sizes = risk.row_weights(weights), penalty_weights(risk, shrinkage)
+        return SmoothProblem(risk, risk.base, weight, tilt, *sizes, self.rows.units)
 
     def _descend(
         self,
@@ -210,16 +204,9 @@ class ProximalNewtonSolver(ExactSolver):
 
     def _small(self) -> bool:
         """Is the system of samples the smaller one, and has it a positive diagonal?"""
-        form = _form(self.risk)
+        form = penalty_form(self.risk)
         assert form is not None
         return form[1] > 0 and _few_samples(self.risk)
-
-
-def _form(risk: Risk) -> tuple[Array, float] | None:
-    """(l, q) of the convex part of the penalty."""
-    size = int(risk.penalized.sum())
-    part = risk.penalty.convex_part
-    return (np.zeros(size), 0.0) if part is None else part.as_l1_l2(size)
 
 
 def _few_samples(risk: Risk) -> bool:

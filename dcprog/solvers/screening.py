@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.losses import Pieces
+from dcprog.solvers.newton_score import WITHOUT_TANGENT, Tangent
 from dcprog.tree import Array
 
-__all__ = ["WITHOUT_TANGENT", "ScoreProblem", "Tangent", "screened"]
+__all__ = ["ScoreProblem", "screened"]
 
 # Kept are the samples whose margin is nearer to a knot than WIDER times the farthest that a margin
 # went last time. With more than MOST of them left the smaller problem is not worth the detour.
@@ -22,22 +23,6 @@ MOST = 0.5
 Mask = npt.NDArray[np.bool_]
 # (w, b, multipliers) of a problem, from a point and multipliers
 Minimise = Callable[["ScoreProblem", Array, float, Array], tuple[Array, float, Array]]
-
-
-@dataclass(frozen=True)
-class Tangent:
-    """g·w + h·b + constant, what the samples left out contribute."""
-
-    g: Array | float = 0.0
-    h: float = 0.0
-    constant: float = 0.0
-
-    def __call__(self, w: Array, b: float) -> float:
-        """Value."""
-        return float(np.sum(self.g * w)) + self.h * b + self.constant
-
-
-WITHOUT_TANGENT = Tangent()
 
 
 @dataclass(frozen=True)
@@ -83,6 +68,7 @@ def screened(
     problem: ScoreProblem,
     pieces: Pieces,
     point: tuple[Array, float, Array],
+    u: Array,
     reach: float,
     intercept: bool,
     minimise: Minimise,
@@ -100,6 +86,8 @@ def screened(
         Convex, without quadratic parts.
     point : tuple (w, b, multipliers)
         Where to begin.
+    u : array
+        The margins there.
     reach : float
         By how much margins are expected to change.
     intercept : bool
@@ -108,7 +96,6 @@ def screened(
         For the smaller problems.
     """
     w, b, mu = point
-    u = problem.margins(w, b)
     bends = problem.weight > 0
     kept = np.zeros(u.size, dtype=bool)
     while True:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from dcprog.rows import Margins
 from dcprog.solvers.ridge import Ridge
+from dcprog.solvers.scored import with_ones
 from dcprog.tree import Array
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Separable:
         self.risk = risk
         self.free = intercept and not held
         self.constant = intercept and held
-        self.X = _with_ones(X) if self.constant else X
+        self.X = with_ones(X) if self.constant else X
         self.lam = float(form[1])
         shape = self.signs.shape
         offset = np.zeros(shape) if risk.offset is None else risk.offset
@@ -108,11 +109,3 @@ class Separable:
         shape = self.signs.shape
         tilt = np.zeros(shape) if tilts is None else tilts.reshape(shape)
         return self.risk.row_weights(weights).reshape(shape), tilt
-
-
-def _with_ones(X: Any) -> Any:
-    ones = np.ones((X.shape[0], 1))
-    if not sp.issparse(X):
-        return np.hstack([X, ones])
-    parts: Any = [X, sp.csr_array(ones)]
-    return sp.csr_array(sp.hstack(parts))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcprog.errors import SubproblemError
-from dcprog.solvers.smo_backend import loops
+from dcprog.solvers.backend import loops
 from dcprog.solvers.smo_dual import Dual, warm
 from dcprog.solvers.smo_newton import proximal, times
 from dcprog.tree import Array

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from dcprog.solvers.smo_backend import loops
+from dcprog.solvers.backend import loops
 from dcprog.solvers.smo_dual import Dual
 from dcprog.tree import Array
 

@@ -1,4 +1,4 @@
-"""Whether SMO's loops run compiled."""
+"""Whether the solvers' loops run compiled."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def _module(name: str) -> Any:
 
 
 def loops() -> Any:
-    """The module of the loops: compiled where numba is there. Numba is not imported before."""
+    """The module of SMO's loops: compiled where numba is there. Numba is not imported before."""
     return _module("smo_numba" if is_compiled() else "smo_numpy")
