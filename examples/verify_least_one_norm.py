@@ -97,7 +97,7 @@ def optimality_claims(seeds: int) -> list[Claim]:
 
 def smo_steps(K: Array, y: Array, C: float) -> tuple[Array, Array, Array, Array]:
     """Decrease of the dual, Δ, ‖Z‖² and whether a bound was met, of every step."""
-    n, steps = len(y), []
+    n, steps, rows = len(y), [], np.arange(len(y))
     v, g, lo, hi = np.zeros(n), -y.copy(), np.full(n, -C), np.full(n, C)
     for _ in range(5000):
         up, down = np.where(v > lo, g, -np.inf), np.where(v < hi, g, np.inf)
@@ -105,7 +105,7 @@ def smo_steps(K: Array, y: Array, C: float) -> tuple[Array, Array, Array, Array]
         apart, value, before = up[U] - down[L], 0.5 * v @ K @ v - y @ v, v.copy()
         if apart <= 1e-3:
             break
-        loops().descend(K, y, lo, hi, v, g, False, 1e-3, 1)
+        loops().descend(K, rows, y, lo, hi, v, g, True, False, 1e-3, 1)
         Z = K[U, U] + K[L, L] - 2 * K[U, L]
         step = float(np.max(np.abs(v - before)))
         clipped = step < apart / Z * (1 - 1e-9)

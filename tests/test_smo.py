@@ -112,23 +112,49 @@ def test_intercept_is_the_middle_of_all_that_are_optimal() -> None:
     assert three.intercept(-three.q) == 2.0  # the median
 
 
+def _dual_value(K: np.ndarray, dual: Dual, v: np.ndarray) -> float:
+    c = dual.coefficients(v, len(K))
+    return float(0.5 * c @ K @ c - dual.q @ v)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_gathered_rows_do_what_a_copy_does(seed: int, loop: str) -> None:
+    """A working set's rows of K are read in place at first, and copied later."""
+    K, dual = _random_dual(seed)
+    work = np.sort(np.random.default_rng(seed).permutation(dual.q.size)[: dual.q.size // 2 + 1])
+    places = dual.sample[work]
+    copied = backend.loops().block(K, places)
+    np.testing.assert_array_equal(copied, K[np.ix_(places, places)])
+    v = warm(dual, np.zeros(dual.q.size))
+    g = dual.gradient(K @ dual.coefficients(v, len(K)))
+    outcomes = []
+    for matrix, rows, whole in ((K, places, False), (copied, np.arange(work.size), True)):
+        parts = [array[work].copy() for array in (dual.q, dual.lo, dual.hi, v, g)]
+        moved = backend.loops().descend(matrix, rows, *parts, whole, True, 1e-6, 500)
+        outcomes.append((moved, *parts[3:]))
+    for in_place, copy in zip(*outcomes, strict=True):
+        np.testing.assert_array_equal(in_place, copy)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_compiled_loop_is_the_plain_one(seed: int) -> None:
     numba = pytest.importorskip("dcprog.solvers.smo_numba")
     K, dual = _random_dual(seed)
-    if dual.q.size != len(K):
-        K = K[np.ix_(dual.sample, dual.sample)]
+    rows = dual.sample
+    whole = rows.size == len(K)
     for second in (True, False):
         outcomes = []
         for descend in (numba.descend, smo_numpy.descend):
             v = warm(dual, np.zeros(dual.q.size))
-            g = K @ v - dual.q
-            n_iter = descend(K, dual.q, dual.lo, dual.hi, v, g, second, 1e-3, 300)
-            np.testing.assert_allclose(g, K @ v - dual.q, atol=1e-8 * (1 + np.abs(K @ v).max()))
+            g = dual.gradient(K @ dual.coefficients(v, len(K)))
+            parts = (dual.q, dual.lo, dual.hi, v, g)
+            n_iter = descend(K, rows, *parts, whole, second, 1e-3, 300)
+            Kc = K @ dual.coefficients(v, len(K))
+            np.testing.assert_allclose(g, dual.gradient(Kc), atol=1e-8 * (1 + np.abs(Kc).max()))
             outcomes.append((n_iter, v))
         (fast_n, fast), (slow_n, slow) = outcomes
-        assert 0.5 * (fast @ K @ fast) - dual.q @ fast == pytest.approx(
-            0.5 * (slow @ K @ slow) - dual.q @ slow, rel=1e-4, abs=1e-4
+        assert _dual_value(K, dual, fast) == pytest.approx(
+            _dual_value(K, dual, slow), rel=1e-4, abs=1e-4
         )
         assert fast_n == slow_n or max(fast_n, slow_n) > 20  # ties are broken alike at first
 
@@ -138,12 +164,13 @@ def test_first_order_step_decreases_the_dual_by_half_the_squared_violation(loop:
     K, y = _data(40)
     dual = Dual(np.arange(40), y, np.full(40, -1e6), np.full(40, 1e6))
     descend = backend.loops().descend
-    v, g = np.zeros(40), -y
+    v, g, rows = np.zeros(40), -y, np.arange(40)
     for _ in range(60):
         before, value = v.copy(), 0.5 * v @ K @ v - y @ v
         high, low = int(np.argmax(g)), int(np.argmin(g))
         apart = g[high] - g[low]
-        assert descend(K, dual.q, dual.lo, dual.hi, v, g, False, 1e-9, 1) == 1
+        parts = (dual.q, dual.lo, dual.hi, v, g)
+        assert descend(K, rows, *parts, True, False, 1e-9, 1) == 1
         assert set(np.flatnonzero(v != before)) == {high, low}
         gain = apart**2 / (2 * (K[high, high] + K[low, low] - 2 * K[high, low]))
         assert value - (0.5 * v @ K @ v - y @ v) == pytest.approx(gain, rel=1e-8)
@@ -419,5 +446,5 @@ def test_where_numba_cannot_write_its_cache_it_compiles_anew(
 
     monkeypatch.setattr(numba, "njit", refusing)
     K, y = _data(10)
-    v, g = np.zeros(10), -y
-    assert jit.compiled(module._descend)(K, y, -np.ones(10), np.ones(10), v, g, True, 1e-3, 9)
+    parts = (y, -np.ones(10), np.ones(10), np.zeros(10), -y)
+    assert jit.compiled(module._descend)(K, np.arange(10), *parts, True, True, 1e-3, 9)

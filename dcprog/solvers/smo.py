@@ -10,7 +10,7 @@ from dcprog.penalties import kernel_norm
 from dcprog.rows_expansion import KernelExpansion
 from dcprog.rows_kernel import KernelMargins
 from dcprog.solvers.protocol import ExactSolver, Solution
-from dcprog.solvers.smo_descent import minimise_dual
+from dcprog.solvers.smo_descent import DualPoint, minimise_dual
 from dcprog.solvers.smo_dual import Dual, warm
 from dcprog.tree import Array
 
@@ -75,7 +75,7 @@ class SmoSolver(ExactSolver):
         self.first = pieces.linear[0]
         self.jumps = np.diff(pieces.linear)
         self.knots = np.array(pieces.knots)
-        self._last: tuple[Dual, Array] | None = None
+        self._last: tuple[Dual, DualPoint] | None = None
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
@@ -114,8 +114,9 @@ class SmoSolver(ExactSolver):
             selection=self.selection,
             max_iter=self.max_iter,
             product=None if gram is None else gram.times,
+            after=None if self._last is None else self._last[1],
         )
-        self._last = dual, point.v
+        self._last = dual, point
         coef = self.rows.coordinates(point.c[None, :])
         theta = self.rows.pack(coef, np.array([point.intercept]))
         value = self.risk.weighted(theta, weights, tilts)
@@ -126,7 +127,7 @@ class SmoSolver(ExactSolver):
     def _start(self, dual: Dual, weights: Array, start: Array) -> Array:
         """The last solution, moved into the new bounds; at first the coefficients of θ."""
         if self._last is not None:
-            return warm(dual, self._last[1], self._last[0])
+            return warm(dual, self._last[1].v, self._last[0])
         if isinstance(self.rows, KernelExpansion) and dual.q.size == len(self.rows.kernel):
             return warm(dual, self.rows.unpack(start)[0][0])
         return warm(dual, np.zeros(dual.q.size))
@@ -137,6 +138,7 @@ class SmoSolver(ExactSolver):
         offset = np.zeros(n) if self.risk.offset is None else self.risk.offset
         weight = self.risk.row_weights(weights) / self.lam
         tilt = np.zeros(n) if tilts is None else tilts / self.lam
+        at_zero = self.lam * float(weight @ self.risk.base(offset) + tilt @ offset)
         ends = -np.multiply.outer(self.jumps, signs * weight)
         lo, hi = np.minimum(ends, 0.0), np.maximum(ends, 0.0)
         shift = -signs * (weight * self.first + tilt)
@@ -144,8 +146,7 @@ class SmoSolver(ExactSolver):
         hi[0] += shift
         q = signs * (self.knots[:, None] - offset)
         sample = np.tile(np.arange(n), len(self.knots))
-        dual = Dual(sample, q.ravel(), lo.ravel(), hi.ravel(), self.lam)
-        return dual.above(self.risk.weighted(np.zeros(self.risk.rows.shape[1]), weights, tilts))
+        return Dual(sample, q.ravel(), lo.ravel(), hi.ravel(), self.lam).above(at_zero)
 
 
 class FirstOrderSmoSolver(SmoSolver):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from dcprog.errors import SubproblemError
+from dcprog.gram import symmetric_product
 from dcprog.solvers.backend import loops
+from dcprog.solvers.bordered import BorderedFactor
 from dcprog.solvers.smo_dual import Dual, warm
 from dcprog.solvers.smo_newton import proximal, times
 from dcprog.tree import Array
@@ -19,9 +21,11 @@ Product = Callable[[Array], Array]
 LIMIT = 5_000_000
 ROUNDS = 200
 ROUNDING = 1e-15
-SHRINK = 0.7  # a working set smaller than that share of all gets a matrix of its own
+CANCELLED = 1e-3
+SHRINK = 0.7  # a working set smaller than that share of all is gathered from the rows of K,
+COPIED = 3  # and copied as soon as it has taken so many pairs a variable
 ROUGH = 0.1  # a sweep over many variables ends at that share of the violation
-READY = 5e-3  # Newton's method takes over at a violation of that share of the spread of q,
+READY = 2e-2  # Newton's method takes over at a violation of that share of the spread of q,
 PATIENCE = 10  # after that many pairs a variable in any case,
 LATER = 0.1  # or next time at that share of the violation,
 PROXIMAL = 20  # It takes so many proximal steps at most,
@@ -43,6 +47,9 @@ class DualPoint:
         The duality gap.
     n_iter : int
         Pairs moved.
+    Kc : array
+    system : BorderedFactor
+        Of Newton's steps.
     """
 
     v: Array
@@ -50,6 +57,8 @@ class DualPoint:
     intercept: float
     gap: float
     n_iter: int
+    Kc: Array = field(repr=False)
+    system: BorderedFactor = field(repr=False)
 
 
 def minimise_dual(
@@ -61,6 +70,7 @@ def minimise_dual(
     violation: float | None = None,
     selection: str = "second",
     product: Product | None = None,
+    after: DualPoint | None = None,
     max_iter: int = LIMIT,
 ) -> DualPoint:
     """Minimise a dual by pairs of variables.
@@ -81,7 +91,9 @@ def minimise_dual(
         working set without those held at a bound by their gradient, and Newton's method on the
         free variables ends it. ``"first"``: the most violating pair among all, to the end.
     product : callable, optional
-        c → Kc; by default ``K @ c``.
+        c → Kc; by default computed.
+    after : DualPoint, optional
+        The end of an earlier dual with the same K and samples, whose Kc and factor serve again.
     max_iter : int, default 5·10⁶
         Most pairs.
 
@@ -101,17 +113,18 @@ def minimise_dual(
     support vector machines, JMLR 6. Keerthi, Shevade, Bhattacharyya, Murthy (2001), Improvements
     to Platt's SMO algorithm for SVM classifier design, Neural Computation 13.
     """
-    descent = _Descent(K, dual, selection, max_iter)
+    descent = _Descent(K, dual, selection, max_iter, after)
     v = warm(dual, np.zeros(dual.q.size) if start is None else start)
+    known = after
     for _ in range(ROUNDS):
         c = dual.coefficients(v, len(K))
-        Kc = K @ c if product is None else product(c)
+        Kc, known = _product(K, c, product, known), None
         g = dual.gradient(Kc)
         b = dual.intercept(g)
         gap, apart = dual.gap(v, g, b), dual.violation(v, g)
         allowed = tol * (1 + abs(dual.primal(c, Kc, g, b)))
         if gap <= allowed if violation is None else apart <= violation:
-            return DualPoint(v, c, b, gap, descent.n_iter)
+            return DualPoint(v, c, b, gap, descent.n_iter, Kc, descent.system)
         rounding = ROUNDING * (float(np.max(np.abs(Kc))) + float(np.max(np.abs(dual.q))))
         if descent.n_iter >= max_iter or apart <= rounding:
             break
@@ -122,17 +135,31 @@ def minimise_dual(
     )
 
 
+def _product(K: Array, c: Array, product: Product | None, known: DualPoint | None) -> Array:
+    """Kc; from a known one unless that is so much larger that its rounding counts."""
+    if known is not None:
+        Kc = known.Kc + times(K, c - known.c)
+        if np.max(np.abs(Kc)) >= CANCELLED * np.max(np.abs(known.Kc)):
+            return Kc
+    return symmetric_product(K, c) if product is None else product(c)
+
+
 class _Descent:
     """Sweeps of pairs from a point with known Kc, until the violation is within an aim."""
 
-    def __init__(self, K: Array, dual: Dual, selection: str, max_iter: int) -> None:
+    def __init__(
+        self, K: Array, dual: Dual, selection: str, max_iter: int, after: DualPoint | None
+    ) -> None:
         self.K = K
         self.dual = dual
         self.second = selection == "second"
         self.max_iter = max_iter
         self.n_iter = 0
         self.size = float(np.max(np.diag(K)))
-        self.delta = SMOOTHED * self.size
+        if after is None:
+            self.system = BorderedFactor(K, dual.sample, SMOOTHED * self.size)
+        else:
+            self.system = after.system
         self.ready = READY * float(np.ptp(dual.q)) if self.second else 0.0
 
     def run(self, v: Array, Kc: Array, aim: float) -> Array:
@@ -155,16 +182,16 @@ class _Descent:
 
     def _stepped(self, v: Array, Kc: Array, apart: float) -> tuple[Array, Array, bool]:
         """Where proximal steps lead, and whether they have lessened the violation much."""
-        dual, least = self.dual, SMOOTHED * self.size
+        dual, system = self.dual, self.system
         for _ in range(PROXIMAL):
-            new = proximal(self.K, dual, v, Kc, self.delta)
+            new = proximal(system, dual, v, Kc)
             if new is None:
-                self.delta = min(100 * self.delta, self.size)
+                system.delta = min(100 * system.delta, self.size)
                 continue
-            self.delta = max(self.delta / 10, least)
-            new = warm(dual, new)
-            Kc = Kc + times(self.K, dual.coefficients(new - v, len(Kc)))
-            v = new
+            system.delta = max(system.delta / 10, SMOOTHED * self.size)
+            end, Kc = new
+            v = warm(dual, end)
+            Kc += times(self.K, dual.coefficients(v - end, len(Kc)))
             if dual.violation(v, dual.gradient(Kc)) <= BETTER * apart:
                 return v, Kc, True
         self.ready = LATER * apart
@@ -180,10 +207,14 @@ class _Descent:
             work = np.arange(v.size)
         places = dual.sample[work]
         whole = work.size == len(self.K) == v.size
-        part = self.K if whole else loops().block(self.K, places)
         parts = [np.ascontiguousarray(array[work]) for array in (dual.q, dual.lo, dual.hi, v, g)]
         left = self.max_iter - self.n_iter
         left = min(left, PATIENCE * v.size + 1) if self.second else left
-        self.n_iter += int(loops().descend(part, *parts, self.second, aim, left))
+        few = left if whole else min(left, COPIED * work.size)
+        moved = loops().descend(self.K, places, *parts, whole, self.second, aim, few)
+        if few <= moved < left:
+            part, places = loops().block(self.K, places), np.arange(work.size)
+            moved += loops().descend(part, places, *parts, True, self.second, aim, left - moved)
+        self.n_iter += int(moved)
         v[work] = parts[3]
         return v

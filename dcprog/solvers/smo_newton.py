@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from dcprog.gram import symmetric_product
 from dcprog.solvers.backend import loops
+from dcprog.solvers.bordered import BorderedFactor
 from dcprog.solvers.smo_dual import Dual
 from dcprog.tree import Array
 
@@ -17,16 +16,18 @@ __all__ = ["proximal", "times"]
 Index = npt.NDArray[np.intp]
 STEPS = 15
 SIGN = 1e-10
-FEW = 0.5
+FEW = 0.4
 
 
 def times(K: Array, change: Array) -> Array:
     """K·change, reading only the rows it needs where they are few."""
     moved = np.flatnonzero(change)
-    return loops().combined(K, moved, change[moved]) if moved.size < FEW * len(K) else K @ change
+    if moved.size < FEW * len(K):
+        return np.asarray(loops().combined(K, moved, change[moved]))
+    return symmetric_product(K, change)
 
 
-def proximal(K: Array, dual: Dual, v: Array, Kc: Array, delta: float) -> Array | None:
+def proximal(system: BorderedFactor, dual: Dual, v: Array, Kc: Array) -> tuple[Array, Array] | None:
     r"""Minimiser of the dual plus (δ/2)‖v − v₀‖².
 
     The variables F between their bounds solve (K_FF + δI) p + ν1 = −g_F, Σp = −Σv. Those that
@@ -36,18 +37,17 @@ def proximal(K: Array, dual: Dual, v: Array, Kc: Array, delta: float) -> Array |
 
     Parameters
     ----------
-    K : array of shape (n, n)
+    system : BorderedFactor
+        K and δ > 0.
     dual : Dual
     v : array of shape (m,)
         v₀.
     Kc : array of shape (n,)
         K times the coefficients of v₀.
-    delta : float
-        δ > 0.
 
     Returns
     -------
-    array of shape (m,) or None
+    v, Kc : arrays, or None
         None if the sets do not settle.
 
     References
@@ -55,6 +55,7 @@ def proximal(K: Array, dual: Dual, v: Array, Kc: Array, delta: float) -> Array |
     Hintermüller, Ito, Kunisch (2002), The primal-dual active set strategy as a semismooth Newton
     method, SIAM J. Optim. 13.
     """
+    K, delta = system.K, system.delta
     start, v, Kc = v, v.copy(), Kc.copy()
     free = (v > dual.lo) & (v < dual.hi)
     movable = dual.lo < dual.hi
@@ -63,7 +64,7 @@ def proximal(K: Array, dual: Dual, v: Array, Kc: Array, delta: float) -> Array |
     for _ in range(STEPS):
         inside = np.flatnonzero(free)
         slope = dual.gradient(Kc) + delta * (v - start)
-        step = _newton_step(K, dual.sample[inside], slope[inside], float(np.sum(v)), delta)
+        step = _newton_step(system, inside, slope[inside], float(np.sum(v)))
         if step is None:
             return None
         p, nu = step
@@ -75,7 +76,7 @@ def proximal(K: Array, dual: Dual, v: Array, Kc: Array, delta: float) -> Array |
         freed &= movable
         changes = int(np.count_nonzero(low) + np.count_nonzero(high) + np.count_nonzero(freed))
         if changes == 0:
-            return v
+            return v, Kc
         if changes > last:
             return None
         last = changes
@@ -87,19 +88,15 @@ def proximal(K: Array, dual: Dual, v: Array, Kc: Array, delta: float) -> Array |
 
 
 def _newton_step(
-    K: Array, places: Index, slope: Array, excess: float, delta: float
+    system: BorderedFactor, free: Index, slope: Array, excess: float
 ) -> tuple[Array, float] | None:
     """The p and ν of the free variables; None if there are none, or K is indefinite."""
-    if places.size == 0:
+    if free.size == 0:
         return None
-    system = loops().triangle(K, places)
-    system[np.diag_indices_from(system)] += delta
-    try:
-        # the transpose is in Fortran's order, which LAPACK takes without a copy
-        factor: Any = cho_factor(system.T, lower=False, overwrite_a=True, check_finite=False)
-    except LinAlgError:
+    solution = system.solve(free, np.column_stack([-slope, np.ones(free.size)]))
+    if solution is None:
         return None
-    right = np.column_stack([-slope, np.ones(places.size)])
-    towards, ones = cho_solve(factor, right, check_finite=False).T
+    towards, ones = solution.T
     nu = (float(np.sum(towards)) + excess) / float(np.sum(ones))
-    return towards - nu * ones, nu
+    p = towards - nu * ones
+    return p - (float(np.sum(p)) + excess) / p.size, nu  # what rounding has left of Σv

@@ -17,12 +17,22 @@ FLAT = 1e-12
 
 
 def _descend(
-    K: Any, q: Any, lo: Any, hi: Any, v: Any, g: Any, second: bool, eps: float, limit: int
+    K: Any,
+    places: Any,
+    q: Any,
+    lo: Any,
+    hi: Any,
+    v: Any,
+    g: Any,
+    whole: bool,
+    second: bool,
+    eps: float,
+    limit: int,
 ) -> Any:
     n = q.size
-    diagonal = np.empty(n)
+    diagonal, row_i, row_j = np.empty(n), np.empty(n), np.empty(n)
     for k in range(n):
-        diagonal[k] = K[k, k]
+        diagonal[k] = K[places[k], places[k]]
     n_iter = 0
     while True:
         i, j, least, most = -1, -1, np.inf, -np.inf
@@ -33,7 +43,11 @@ def _descend(
                 most, j = g[k], k
         if i < 0 or j < 0 or most - least <= eps or n_iter >= limit:
             return n_iter
-        Ki = K[i]
+        Ki = K[places[i]]
+        if not whole:
+            for k in range(n):
+                row_i[k] = Ki[places[k]]
+            Ki = row_i
         if second:
             best = -1.0
             for k in range(n):
@@ -43,7 +57,11 @@ def _descend(
                     gain = apart * apart / (curvature if curvature > FLAT else FLAT)
                     if gain > best:
                         best, j = gain, k
-        Kj = K[j]
+        Kj = K[places[j]]
+        if not whole:
+            for k in range(n):
+                row_j[k] = Kj[places[k]]
+            Kj = row_j
         curvature = diagonal[i] + diagonal[j] - 2 * Ki[j]
         step = (g[j] - least) / (curvature if curvature > FLAT else FLAT)
         up, down = hi[i] - v[i], v[j] - lo[j]

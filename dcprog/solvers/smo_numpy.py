@@ -14,11 +14,13 @@ FLAT = 1e-12
 
 def descend(
     K: Array,
+    places: npt.NDArray[np.intp],
     q: Array,
     lo: Array,
     hi: Array,
     v: Array,
     g: Array,
+    whole: bool,
     second: bool,
     eps: float,
     limit: int,
@@ -32,10 +34,14 @@ def descend(
 
     Parameters
     ----------
-    K : array of shape (m, m)
+    K : array of shape (n, n)
+    places : int array of shape (m,)
+        The row of K of each variable.
     q, lo, hi : arrays of shape (m,)
     v, g : arrays of shape (m,)
         A feasible point and its gradient Kv − q (plus what stays fixed); both are updated.
+    whole : bool
+        Are the places 0, 1, …, n − 1?
     second : bool
         The second-order choice?
     eps : float
@@ -52,23 +58,25 @@ def descend(
     Fan, Chen, Lin (2005), Working set selection using second order information for training
     support vector machines, JMLR 6.
     """
-    diagonal = np.diag(K).copy()
+    diagonal = K[places, places]
+    row = slice(None) if whole else places
     grows, falls = np.where(v < hi, 0.0, np.inf), np.where(v > lo, 0.0, -np.inf)
     for n_iter in range(limit):
         i, j = int(np.argmin(g + grows)), int(np.argmax(g + falls))
         least, most = g[i] + grows[i], g[j] + falls[j]
         if not most - least > eps:
             return n_iter
+        Ki = K[places[i]][row]
         if second:
             apart = np.maximum(g + falls - least, 0.0)
-            curvature = np.maximum(diagonal[i] + diagonal - 2 * K[i], FLAT)
+            curvature = np.maximum(diagonal[i] + diagonal - 2 * Ki, FLAT)
             j = int(np.argmax(apart * apart / curvature))
-        step = (g[j] - least) / max(diagonal[i] + diagonal[j] - 2 * K[i, j], FLAT)
+        step = (g[j] - least) / max(diagonal[i] + diagonal[j] - 2 * Ki[j], FLAT)
         up, down = hi[i] - v[i], v[j] - lo[j]
         step = min(step, up, down)
         v[i] = hi[i] if step == up else v[i] + step
         v[j] = lo[j] if step == down else v[j] - step
-        g += step * (K[i] - K[j])
+        g += step * (Ki - K[places[j]][row])
         for k in (i, j):
             grows[k] = 0.0 if v[k] < hi[k] else np.inf
             falls[k] = 0.0 if v[k] > lo[k] else -np.inf
