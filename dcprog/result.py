@@ -190,6 +190,11 @@ class Result:
         Why the run ended, in words.
     solver_steps : int
         Steps of the subproblem solvers in all starts, of those that count them (pairs, in SMO).
+    dual : array of shape (n_rows,) or None
+        For a :class:`~dcprog.Risk`: multipliers of the rows in the subproblem that x solves, minus
+        the slope of each weighted base loss in its margin. Where nothing is subtracted, Aᵀ·dual is
+        the slope of the penalty, A being the matrix of the rows. None where x is no subproblem's
+        solution, or its solver has none.
     """
 
     value: float
@@ -207,6 +212,7 @@ class Result:
     total_time: float
     message: str
     solver_steps: int = 0
+    dual: Array | None = None
 
     def certificate(self, *, tol: float = 1e-6) -> Certificate:
         """What is known of the point, each claim with its number and its tolerance.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dcprog.errors import SubproblemError
-from dcprog.solvers.protocol import SubproblemSolver
+from dcprog.solvers.protocol import Solution, SubproblemSolver
 from dcprog.solvers.registry import choose, make
 from dcprog.tree import EDGE, Array
 
@@ -66,6 +66,8 @@ class RiskSurrogate:
         self._offset = 0.0
         self._centre: Array | None = None
         self._edges: tuple[float, float] | None = None
+        self._last: Solution | None = None
+        self._accepted: Solution | None = None
         self._reset()
 
     def _reset(self) -> None:
@@ -88,6 +90,8 @@ class RiskSurrogate:
     def tighten(self, x: Array) -> bool:
         """Centre the majorant at x."""
         self._move(x)
+        if _is_at(self._last, x):
+            self._accepted = self._last
         risk = self.risk
         aggregates = risk.aggregates(x)
         before = (self.weights, self.tilts, self.shrinkage)
@@ -146,6 +150,7 @@ class RiskSurrogate:
         try:
             solution = made.minimise(weights, tilts, centre, tolerance, limit, shrinkage=shrinkage)
             self.solver_steps += solution.n_iter or 0
+            self._last = solution
             return solution.coefficients
         finally:
             self.solve_time += time.perf_counter() - begun
@@ -154,6 +159,11 @@ class RiskSurrogate:
         if name not in self._made:
             self._made[name] = make(name, self.declared)
         return self._made[name]
+
+    def dual(self, x: Array) -> Array | None:
+        """Multipliers of the rows at x: where x is a subproblem's solution and has some."""
+        accepted = self._accepted
+        return accepted.dual if accepted is not None and _is_at(accepted, x) else None
 
     def value(self, x: Array) -> float:
         """F(x), under the transform and the ε as they stand."""
@@ -201,6 +211,10 @@ class RiskSurrogate:
 
     def __repr__(self) -> str:
         return f"RiskSurrogate({self.declared!r}, solvers={self.solvers})"
+
+
+def _is_at(solution: Solution | None, x: Array) -> bool:
+    return solution is not None and np.array_equal(solution.coefficients, x)
 
 
 def _equal(a: Array | None, b: Array | None) -> bool:

@@ -210,6 +210,7 @@ class _Outcome:
     solver: str
     solve_time: float
     solver_steps: int
+    dual: Array | None
 
     @property
     def rank(self) -> tuple[bool, float, float]:
@@ -295,6 +296,7 @@ class _Task:
             solver=run.solver or surrogate.solvers[0],
             solve_time=surrogate.solve_time - before,
             solver_steps=getattr(surrogate, "solver_steps", 0) - steps,
+            dual=surrogate.dual(run.x) if not self._has_variables and run.x is not None else None,
         )
 
     def _descend(self, start: Array, kind: Any) -> Run:
@@ -441,6 +443,7 @@ def _result(problem: Any, outcomes: list[_Outcome], seconds: float) -> Result:
         total_time=seconds,
         message=run.message,
         solver_steps=sum(o.solver_steps for o in outcomes),
+        dual=best.dual,
     )
 
 

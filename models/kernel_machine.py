@@ -34,6 +34,10 @@ __all__ = ["KernelMachine", "Machine"]
 
 Index = npt.NDArray[np.intp]
 BYTES = 2**20
+NEEDS_MATRIX = ("smo", "smo_first_order", "libsvm")
+# With so many samples a feature the coefficients of a linear machine are better conditioned, and
+# found faster, than those of its expansion in the samples.
+MANY = 2
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,7 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
     approximation: str | None
     n_components: int
     memory_limit: float
+    solver: str
     tol: float
     random_state: int | np.random.RandomState | None
     verbose: bool
@@ -126,7 +131,8 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
         ------
         ValueError
             Parameters out of their range, data that are not finite, fewer than two classes, a
-            kernel matrix beyond ``memory_limit``.
+            kernel matrix beyond ``memory_limit``, or one that is not symmetric and positive
+            semidefinite (as that of ``"poly"`` with coef0 < 0, or a callable's, may be).
         SubproblemError
             No solver could take a step.
         """
@@ -176,6 +182,11 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
                 raise ValueError(
                     "approximation='nystroem' with kernel='precomputed': it needs the samples"
                 )
+            if self.solver in NEEDS_MATRIX:
+                raise ValueError(
+                    f"solver={self.solver!r} with approximation='nystroem': it needs the kernel "
+                    "matrix; take solver='auto'"
+                )
             size = min(self.n_components, X.shape[0])
             options: dict[str, Any] = {"gamma": gamma} if self.kernel in ("rbf", "poly") else {}
             if self.kernel == "poly":
@@ -186,20 +197,22 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
             ).fit(X)
         elif self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"X has shape {X.shape}: a precomputed kernel matrix is square")
-        elif self._takes_a_matrix(X.shape[0]):
+        elif self._takes_a_matrix(*X.shape):
             self.kernel_ = Kernel(self.kernel, X, gamma, self.degree, self.coef0)
 
-    def _takes_a_matrix(self, n: int) -> bool:
-        """Does the kernel matrix fit into memory? The linear kernel can do without."""
+    def _takes_a_matrix(self, n: int, d: int) -> bool:
+        """Is there to be a kernel matrix? The linear kernel can do without."""
         needed = 8 * n**2 / BYTES
-        if self.kernel == "precomputed" or needed <= self.memory_limit:
+        if self.kernel == "precomputed":
             return True
-        if self.kernel == "linear":
-            return False
+        if self.kernel == "linear" and self.solver not in (*NEEDS_MATRIX, "qp"):
+            return n < MANY * d and needed <= self.memory_limit
+        if needed <= self.memory_limit:
+            return True
         raise ValueError(
             f"the kernel matrix of {n} samples takes {needed:.3g} MiB, more than "
             f"memory_limit={self.memory_limit:g}: take approximation='nystroem', "
-            "kernel='linear', or a larger memory_limit"
+            "kernel='linear' with solver='auto', or a larger memory_limit"
         )
 
     def _machines(self, X: Any, y: Any, classes: Any) -> Any:
@@ -237,38 +250,38 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
 
     def _keep(self, X: Any, machines: list[Machine], points: list[Array]) -> None:
         """Set the attributes of the fitted function."""
-        count = len(points)
         self.intercept_ = np.array([theta[-1] for theta in points])
         self.norm_ = np.array(
             [2 * m.penalty(theta[:-1]) for m, theta in zip(machines, points, strict=True)]
         )
+        self._keep_samples(X, machines, points)
         if not hasattr(self, "kernel_"):
             self.coef_ = np.array([theta[:-1] for theta in points])
-            near = [
-                m.samples[np.asarray(m.rows @ theta) <= 1 + self.tol]
-                for m, theta in zip(machines, points, strict=True)
-            ]
-            self.support_ = np.unique(np.concatenate(near))
-            return
-        dual = np.zeros((count, X.shape[0]))
-        for row, machine, theta in zip(dual, machines, points, strict=True):
-            row[machine.samples] = theta[:-1]
+        elif self.kernel == "linear":
+            self.coef_ = np.asarray((self.support_vectors_.T @ self.dual_coef_.T).T)
+        elif self.kernel != "precomputed":
+            options = self.kernel_.gamma, self.degree, self.coef0
+            self.kernel_ = Kernel(self.kernel, self.support_vectors_, *options)
+
+    def _keep_samples(self, X: Any, machines: list[Machine], points: list[Array]) -> None:
+        """The samples that matter and, where they are known, their coefficients."""
+        dual = np.zeros((len(points), X.shape[0]))
+        known = True
+        for row, machine, theta, result in zip(dual, machines, points, self.results_, strict=True):
+            if hasattr(self, "kernel_"):
+                row[machine.samples] = theta[:-1]
+            elif result.dual is not None:
+                row[machine.samples] = result.dual * machine.signs
+            else:  # all that can be said is where the loss has a slope
+                row[machine.samples] = np.asarray(machine.rows @ theta) <= 1 + self.tol
+                known = False
         self.support_ = np.flatnonzero(np.any(dual != 0, axis=0))
         if self.support_.size == 0:
             self.support_ = np.zeros(1, dtype=np.intp)  # a constant function has an expansion too
-        self.dual_coef_ = dual[:, self.support_]
-        if self.kernel == "precomputed":
-            return
-        self.support_vectors_ = X[self.support_]
-        self.kernel_ = Kernel(
-            self.kernel,
-            self.support_vectors_,
-            self.kernel_.gamma,
-            self.degree,
-            self.coef0,
-        )
-        if self.kernel == "linear":
-            self.coef_ = np.asarray((self.support_vectors_.T @ self.dual_coef_.T).T)
+        if known:
+            self.dual_coef_ = dual[:, self.support_]
+        if self.kernel != "precomputed":
+            self.support_vectors_ = X[self.support_]
 
     def _warn(self) -> None:
         """Say so where a solver failed. Reaching max_iter is no failure."""
@@ -348,10 +361,10 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
         """Scores of all two-class problems, of shape (n, number of problems)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **self._checks())
-        if hasattr(self, "dual_coef_"):
-            K = X[:, self.support_] if self.kernel == "precomputed" else self.kernel_(X)
-            return K @ self.dual_coef_.T + self.intercept_
-        return np.asarray(self._features(X) @ self.coef_.T) + self.intercept_
+        if hasattr(self, "coef_"):
+            return np.asarray(self._features(X) @ self.coef_.T) + self.intercept_
+        K = X[:, self.support_] if self.kernel == "precomputed" else self.kernel_(X)
+        return K @ self.dual_coef_.T + self.intercept_
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Scores of the classes: f for two, f_k or the votes of the pairs for more.

@@ -79,7 +79,10 @@ class LeastOneNormSVC(KernelMachine):
         ``"auto"``: SMO with second-order pairs, a working set and a Newton end. ``"smo"``: the
         publication's, which takes the most violating pair of all; its pairs are `n_iter_`.
         ``"libsvm"``: regression with ε = 0, and ``"qp"``: the dual as a quadratic program through
-        cvxpy, each finished to the tolerance by SMO.
+        cvxpy, each finished to the tolerance by SMO. Without a kernel matrix ``"auto"`` solves
+        the primal problem in w: with an approximation, and with ``"linear"`` where the matrix
+        exceeds its limit or there are at least twice as many samples as features. The other
+        three always take the matrix.
     degree, coef0 : int, float, default 3, 0.0
         Of ``"poly"``.
     multiclass : {"ovo", "ovr"}, default "ovo"
@@ -90,8 +93,7 @@ class LeastOneNormSVC(KernelMachine):
     n_components : int, default 300
         Of those.
     memory_limit : float, default 4096
-        MiB that a kernel matrix may take. Beyond, ``"linear"`` is solved in the primal, and other
-        kernels are refused.
+        MiB that a kernel matrix may take; a larger one is refused.
     tol : float, default 1e-6
         Objective, relative to 1 + its value; solvers certify a hundredth of it by the duality gap.
     random_state : int, RandomState or None, default None
@@ -102,10 +104,10 @@ class LeastOneNormSVC(KernelMachine):
     Attributes
     ----------
     support_ : int array of shape (s,)
-        Samples with a coefficient, which is most of them. Without a kernel matrix: those whose
-        margin is at most 1.
+        Samples with a coefficient, which is most of them.
     dual_coef_ : array of shape (m, s)
-        Coefficients α_i y_i ∈ [−C, C] of the m two-class problems; only with a kernel matrix.
+        Coefficients α_i y_i ∈ [−C, C] of the m two-class problems, w = Σ α_i y_i φ(x_i); missing
+        where cvxpy solved the primal.
     support_vectors_ : array or sparse matrix of shape (s, d)
         Not with ``"precomputed"``.
     intercept_ : array of shape (m,)
@@ -221,11 +223,11 @@ class LeastOneNormSVC(KernelMachine):
         Raises
         ------
         ValueError
-            There are more classes, or no dual coefficients (without a kernel matrix).
+            There are more classes, or no dual coefficients.
         """
         check_is_fitted(self)
         if len(self.classes_) != 2 or not hasattr(self, "dual_coef_"):
-            raise ValueError("the conditions are those of two classes and a kernel matrix")
+            raise ValueError("the conditions are those of two classes with dual coefficients")
         signs = np.where(np.asarray(y) == self.classes_[1], 1.0, -1.0)
         f = self.decision_function(X)
         a = np.zeros(signs.size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -63,11 +64,13 @@ class RescaledHingeSVC(KernelMachine):
     n_components : int, default 300
         Of those.
     memory_limit : float, default 4096
-        MiB that a kernel matrix may take. Beyond, ``"linear"`` is solved in the primal, and other
-        kernels are refused.
+        MiB that a kernel matrix may take; a larger one is refused.
     solver : str, default "auto"
         For the weighted machines: ``"smo"`` (``"auto"``), ``"smo_first_order"``, ``"libsvm"``,
-        ``"cvxpy"`` or a cvxpy solver; without a kernel matrix ``"multipliers"`` or the last two.
+        ``"cvxpy"`` or a cvxpy solver. Without a kernel matrix ``"multipliers"`` (``"auto"``) or
+        the last two: with an approximation, and with ``"linear"`` where the matrix exceeds its
+        limit or there are at least twice as many samples as features, which then is the primal
+        problem in w. ``"smo"``, ``"smo_first_order"`` and ``"libsvm"`` always take the matrix.
     tol : float, default 1e-6
         Stop before `max_iter` when the criticality gap and the decrease are at most tol·(1 + R_1).
     random_state : int, RandomState or None, default None
@@ -78,9 +81,10 @@ class RescaledHingeSVC(KernelMachine):
     Attributes
     ----------
     support_ : int array of shape (s,)
-        Samples with a coefficient. Without a kernel matrix: those on or inside their margin.
+        Samples with a coefficient. Where those are not known: on or inside their margin.
     dual_coef_ : array of shape (m, s)
-        Coefficients α_i y_i of the m two-class problems; only with a kernel matrix.
+        Coefficients α_i y_i of the m two-class problems, w = Σ α_i y_i φ(x_i). With a kernel
+        matrix and a cvxpy solver, those of some such expansion; without one, missing.
     support_vectors_ : array or sparse matrix of shape (s, d)
         Not with ``"precomputed"``.
     intercept_ : array of shape (m,)
@@ -206,6 +210,8 @@ class RescaledHingeSVC(KernelMachine):
         if first.x is None:
             return first, 1
         result = solve(risk, start=first.x, max_iter=self.max_iter - 1, **options)
+        if result.n_iter == 0:  # the point is the first machine's
+            result = replace(result, dual=first.dual)
         return result, 1 + result.n_iter
 
     def _first_weights(self, X: Any, signs: Array) -> Array:

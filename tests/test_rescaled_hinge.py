@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -207,14 +207,44 @@ def test_kernels_are_the_same_function_whichever_way_they_come() -> None:
     assert not hasattr(given, "support_vectors_")
 
 
-def test_linear_kernel_has_coefficients_also_beyond_the_memory_limit() -> None:
+@pytest.mark.parametrize("eta", [0.1, 2.0])
+def test_a_linear_machine_is_the_same_in_the_primal_and_by_its_kernel_matrix(eta: float) -> None:
     X, y = _data(100)
-    kernel = RescaledHingeSVC(kernel="linear").fit(X, y)
-    primal = RescaledHingeSVC(kernel="linear", memory_limit=1e-3).fit(X, y)
-    np.testing.assert_allclose(kernel.decision_function(X), X @ kernel.coef_[0] + kernel.intercept_)
+    options: dict[str, Any] = {"kernel": "linear", "eta": eta, "tol": 1e-9}
+    kernel = RescaledHingeSVC(solver="smo", **options).fit(X, y)
+    primal = RescaledHingeSVC(**options).fit(X, y)
+    assert (kernel.result_.solver, primal.result_.solver) == ("smo", "multipliers")
+    for model in (kernel, primal):
+        np.testing.assert_allclose(
+            model.decision_function(X), X @ model.coef_[0] + model.intercept_
+        )
+        expansion = model.dual_coef_ @ model.support_vectors_
+        np.testing.assert_allclose(expansion, model.coef_, atol=1e-4)
+        assert abs(np.sum(model.dual_coef_)) <= 1e-4
     np.testing.assert_allclose(primal.coef_, kernel.coef_, atol=1e-4)
-    assert not hasattr(primal, "dual_coef_")
-    assert set(kernel.support_) <= set(primal.support_)
+    np.testing.assert_allclose(primal.weights_, kernel.weights_, atol=1e-4)
+    assert primal.objective_ == pytest.approx(kernel.objective_, rel=1e-8)
+
+
+def test_a_linear_machine_takes_features_of_any_size_at_once() -> None:
+    """Its expansion loses all digits to cancellation: SMO cannot end on such a kernel matrix."""
+    X, y = load_breast_cancer(return_X_y=True)
+    for size in (1.0, 1e4):
+        model = RescaledHingeSVC(C=100.0, kernel="linear").fit(size * X, y)
+        assert model.result_.status in ("converged", "max_iter")
+        assert model.score(size * X, y) > 0.97
+
+
+def test_without_a_matrix_a_linear_machine_goes_by_its_coefficients() -> None:
+    X, y = _data(100)
+    primal = RescaledHingeSVC(kernel="linear", memory_limit=1e-3, solver="cvxpy").fit(X, y)
+    assert not hasattr(primal, "dual_coef_")  # cvxpy's solvers do not give them
+    inside = np.flatnonzero(
+        np.where(y == primal.classes_[1], 1, -1) * primal.decision_function(X) < 1
+    )
+    assert set(inside) <= set(primal.support_)
+    with pytest.raises(ValueError, match="solver='auto'"):
+        RescaledHingeSVC(kernel="linear", memory_limit=1e-3, solver="smo").fit(X, y)
 
 
 def test_beyond_the_memory_limit_the_error_names_the_ways_out() -> None:

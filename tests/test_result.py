@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from typing import Any
 
 import cvxpy as cp
 import matplotlib as mpl
@@ -11,6 +12,11 @@ import pytest
 
 import dcprog as dc
 from dcprog.display import plot_history
+from dcprog.losses import cap, hinge, logistic, rescale, square, squared_hinge
+from dcprog.penalties import l2
+from dcprog.risk import Risk
+from dcprog.rows import binary_margins
+from dcprog.rows_kernel import kernel_margins
 
 mpl.use("Agg")
 
@@ -147,3 +153,36 @@ def test_missing_plotting_library_is_named(
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"dcprog\[plots\]"):
         result.plot()
+
+
+DUAL = [
+    (cap(hinge(), 2.0), "multipliers"),
+    (cap(hinge(), 2.0), "cvxpy"),
+    (cap(squared_hinge(), 2.0), "newton"),
+    (cap(logistic(), 2.0), "newton"),
+    (cap(square(at=1.0), 2.0), "least_squares"),
+    (rescale(hinge(), 0.5), "smo"),
+    (hinge(), "multipliers"),
+    (hinge(), "smo"),
+    (cap(hinge(), 2.0), "interior"),
+]
+
+
+@pytest.mark.parametrize(("loss", "solver"), DUAL, ids=str)
+def test_the_multipliers_of_the_rows_balance_the_penalty(loss: Any, solver: str) -> None:
+    labels = np.where(A[:, 0] + B > 0, 1, -1)
+    rows: Any = binary_margins(A, labels)
+    if solver == "smo":
+        rows = kernel_margins(A @ A.T, labels)
+    risk = Risk.from_loss(rows, loss, l2(0.5))
+    result = dc.solve(risk, solver=solver, tol=1e-8)
+    if solver == "cvxpy":  # its interface is not asked for them
+        assert result.dual is None
+        return
+    assert result.x is not None
+    assert result.dual is not None
+    assert result.dual.shape == (20,)
+    slope = np.r_[0.5 * result.x[:-1], 0.0]
+    np.testing.assert_allclose(np.asarray(rows.T @ result.dual), slope, atol=1e-3)
+    given = dc.solve(risk, solver=solver, start=np.ones(rows.shape[1]), max_iter=0)
+    assert given.dual is None  # a point that no subproblem gave

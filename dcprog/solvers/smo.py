@@ -63,7 +63,7 @@ class SmoSolver(ExactSolver):
     """
 
     selection: ClassVar[str] = "second"
-    max_iter: ClassVar[int] = 5_000_000
+    max_iter: ClassVar[int | None] = None
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
@@ -159,4 +159,4 @@ class FirstOrderSmoSolver(SmoSolver):
     """
 
     selection: ClassVar[str] = "first"
-    max_iter: ClassVar[int] = 100_000_000
+    max_iter: ClassVar[int | None] = 100_000_000

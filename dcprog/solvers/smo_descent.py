@@ -18,7 +18,7 @@ from dcprog.tree import Array
 __all__ = ["DualPoint", "minimise_dual"]
 
 Product = Callable[[Array], Array]
-LIMIT = 5_000_000
+MOST = 1000, 100_000  # pairs a variable, or altogether where that is more
 ROUNDS = 200
 ROUNDING = 1e-15
 CANCELLED = 1e-3
@@ -71,7 +71,7 @@ def minimise_dual(
     selection: str = "second",
     product: Product | None = None,
     after: DualPoint | None = None,
-    max_iter: int = LIMIT,
+    max_iter: int | None = None,
 ) -> DualPoint:
     """Minimise a dual by pairs of variables.
 
@@ -94,8 +94,8 @@ def minimise_dual(
         c → Kc; by default computed.
     after : DualPoint, optional
         The end of an earlier dual with the same K and samples, whose Kc and factor serve again.
-    max_iter : int, default 5·10⁶
-        Most pairs.
+    max_iter : int, optional
+        Most pairs; by default a thousand a variable, and 10⁵ at least.
 
     Returns
     -------
@@ -113,6 +113,8 @@ def minimise_dual(
     support vector machines, JMLR 6. Keerthi, Shevade, Bhattacharyya, Murthy (2001), Improvements
     to Platt's SMO algorithm for SVM classifier design, Neural Computation 13.
     """
+    if max_iter is None:
+        max_iter = max(MOST[0] * dual.q.size, MOST[1])
     descent = _Descent(K, dual, selection, max_iter, after)
     v = warm(dual, np.zeros(dual.q.size) if start is None else start)
     known = after
