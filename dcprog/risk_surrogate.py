@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RiskSurrogate"]
 
+START = (1e-8, 1e-6, 1e-4)  # a start that is less accurate than a step still is one
 FIRST_EDGE = 0.1
 EDGE_DECAY = 0.1
 NEAR_EDGE = 1e-6
@@ -201,10 +203,26 @@ class RiskSurrogate:
         if kind == "half":
             weights[rng.permutation(weights.size)[: weights.size // 2]] = 0.0
         parts = (weights, None, _start_shrinkage(risk))
-        failures = []
-        for solver in self.solvers:
+        return self._first_solved(parts, np.zeros(p), time_limit)
+
+    def _first_solved(
+        self,
+        parts: tuple[Array, Array | None, Array | None],
+        centre: Array,
+        time_limit: float | None,
+    ) -> Array:
+        """By the first solver that can, to the best tolerance that any can."""
+        limit = np.inf if time_limit is None else time_limit
+        begun = time.perf_counter()
+        failures: list[SubproblemError] = []
+        for tolerance, solver in product(START, self.solvers):
+            left = limit - (time.perf_counter() - begun)
+            decided = tolerance > START[0] and any(e.status != "failed" for e in failures)
+            if failures and (left <= 0 or decided):
+                break
             try:
-                return self._solve(parts, np.zeros(p), 1e-8, solver, time_limit)
+                at_most = None if time_limit is None else left
+                return self._solve(parts, centre, tolerance, solver, at_most)
             except SubproblemError as error:
                 failures.append(error)
         raise failures[0]
