@@ -128,5 +128,11 @@ def _draw_scale(ax: Axes, k: int, width: float) -> None:
     for rank in range(1, k + 1):
         ax.plot([rank, rank], [0, 0.15], color="k", lw=1.2)
         ax.text(rank, 0.25, str(rank), ha="center", va="bottom", fontsize=9)
-    ax.plot([1, 1 + width], [1.2, 1.2], color=BLUE, lw=2, marker="|", ms=8)
-    ax.text(1 + width / 2, 1.35, f"critical difference {width:.2f}", ha="center", fontsize=9)
+    end = min(1 + width, k)
+    longer = ", longer than the axis" if 1 + width > k else ""
+    ax.plot([1, end], [1.2, 1.2], color=BLUE, lw=2, marker="|", ms=8)
+    text = f"critical difference {width:.2f}{longer}"
+    if width < k / 2:  # too short to carry its text
+        ax.text(end + 0.2, 1.2, text, ha="left", va="center", fontsize=9)
+    else:
+        ax.text((1 + end) / 2, 1.35, text, ha="center", va="bottom", fontsize=9)
