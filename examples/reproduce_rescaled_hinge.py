@@ -11,7 +11,7 @@ Of their ten sets Australian, Pima, German and Magic are read from ``--data``, T
 and a5a is replaced by a random part of a9a of the same size; Musk, Spambase, Svmguide1 and Protein
 are not at hand. The default is cut to minutes: five folds, and 400 samples each of Twonorm,
 Australian and Pima. ``--full`` takes ten folds and all six sets, but no more than 2000 samples of a
-set: Twonorm (7400), a5a (6414) and Magic (19020) are so far from the paper's size that only the
+set: Twonorm (7400), a5a (6414) and Magic (19020) are so much smaller than the paper's that only the
 order of the methods can be compared there. The paper's grid of C is not at hand either; ours is
 0.1, 1, 10.
 
@@ -34,13 +34,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from common import (
-    SHARED_DATA,
-    STYLE,
-    Claim,
-    print_claims,
-    shared_set,
-)
+from common import SHARED_DATA, STYLE, Claim, print_claims, shared_set
 from critical_difference import Ranking, draw, ranking
 from matplotlib.figure import Figure
 from rescaled_hinge_figure import FLIPS, angle_claim, angle_table, angles, draw_toy
@@ -181,14 +175,19 @@ def accuracy_claims(kind: str, found: Array, sets: Sequence[str]) -> list[Claim]
 
 
 def support_claims(kind: str, found: Array) -> list[Claim]:
-    """The share of support vectors: it falls as η rises, and is below the SVM's and the ramp's."""
+    """The share of support vectors: it falls as η rises, and is below the SVM's and the ramp's.
+
+    The last is not so here with the linear kernel: run to a critical point the ramp machine drops
+    every sample beyond −1, and keeps half of the support vectors that the paper prints for it,
+    whereas those of the plain SVM agree.
+    """
     claims = []
     for fewer, more in (("η = 3", "η = 0.2"), ("η = 2", "SVM"), ("η by CV", "ramp")):
         low, high = (found[-1, ..., METHODS.index(method), 1] for method in (fewer, more))
         row = SUPPORT[kind, NOISE[-1]]
         paper = f"{row[COLUMNS.index(more)] - row[COLUMNS.index(fewer)]:+.2f} over 10"
         text = f"{KERNELS[kind]}, 30 %: {fewer} has fewer support vectors than {more}"
-        claims.append(gain_claim(text, high, low, paper))
+        claims.append(gain_claim(text, high, low, paper, (kind, more) != ("linear", "ramp")))
     return claims
 
 
