@@ -52,10 +52,17 @@ def rotations(draws: int) -> dict[str, Array]:
 
 
 def rotation_claims(angles: dict[str, Array]) -> list[Claim]:
-    smaller = float(np.mean(angles["least 1-norm"] < angles["LS-SVM"]))
-    means = " against ".join(f"{angle.mean():.1f}°" for angle in angles.values())
-    text = "figure 1: the LS-SVM line turns more, in 90 % of draws"
-    return [Claim(text, f"{100 * smaller:.0f} %, on average {means}", smaller >= 0.9)]
+    """That the LS-SVM's line turns more: how often, and how far."""
+    theirs, ours = angles["LS-SVM"], angles["least 1-norm"]
+    more, means = float(np.mean(ours < theirs)), (theirs.mean(), ours.mean())
+    return [
+        Claim("figure 1: the LS-SVM line turns more, in 4 of 5 draws", f"{more:.0%}", more >= 0.8),
+        Claim(
+            "figure 1: and twice as far on average",
+            f"{means[0]:.1f}° against {means[1]:.1f}°",
+            bool(means[0] >= 2 * means[1]),
+        ),
+    ]
 
 
 def draw(folder: Path, angles: dict[str, Array]) -> Path:

@@ -1,9 +1,15 @@
 """The theory of the least 1-norm SVM, checked by measurement.
 
 López and Dorronsoro minimise ½‖w‖² + C Σ|1 − y_i f(x_i)|, whose dual has −C ≤ α_i ≤ C. Measured
-are the gap between primal and dual, the optimality conditions, the equality with ε-insensitive
-regression at ε = 0, the decrease of every step of their SMO, which labels matter, and what a
-sample moved far out does to a least squares machine and to this one.
+are
+
+* the gap between primal and dual, and the optimality conditions, written out here;
+* the equality with ε-insensitive regression at ε = 0;
+* every step of their SMO: the pair, the step length and the decrease of the dual, which the
+  library's loop must share with the formulas;
+* which labels matter: |1 − yf| = |y − f| has the same slope for both labels where |f| > 1, so that
+  switching such labels leaves the solution as it is, unlike the least squares machine's;
+* what a sample moved far out does to either machine.
 
 Run ``python examples/verify_least_one_norm.py --output folder``; ``--full`` takes more problems.
 Claims that do not hold are in the table too, and fail as expected.
@@ -15,12 +21,14 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import cvxpy as cp
 import matplotlib
 import numpy as np
 from common import BLUE, ORANGE, STYLE, Claim, at_most, print_claims
+from least_one_norm_machines import coefficients, descent, least_squares
 from matplotlib.figure import Figure
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVR
@@ -40,13 +48,6 @@ def problem(seed: int, n: int = 60) -> tuple[Array, Array, Array, float]:
     return X, y, K, float(10 ** rng.uniform(-1, 1.5))
 
 
-def coefficients(model: LeastOneNormSVC, n: int) -> Array:
-    """a = αy of all samples."""
-    a = np.zeros(n)
-    a[model.support_] = model.dual_coef_[0]
-    return a
-
-
 def programs(K: Array, y: Array, C: float) -> tuple[float, float]:
     """Values of the primal and the dual quadratic program, by cvxpy."""
     values, vectors = np.linalg.eigh(K)
@@ -61,109 +62,182 @@ def programs(K: Array, y: Array, C: float) -> tuple[float, float]:
     )
 
 
+def conditions(a: Array, b: float, K: Array, y: Array, C: float) -> dict[str, float]:
+    """Violations of the optimality conditions in α = ay, as the publication has them."""
+    Ka, alpha = K @ a, y * a
+    z = y * (Ka + b)
+    inside = np.abs(alpha) < C * (1 - 1e-12)
+    short = np.where(inside, np.abs(z - 1), np.sign(alpha) * (z - 1))
+    primal = a @ Ka / 2 + C * np.sum(np.abs(1 - z))
+    return {
+        "gap": float(primal + a @ Ka / 2 - np.sum(alpha)) / (1 + primal),
+        "kkt": float(np.max(short)),
+        "sum": abs(float(np.sum(a))) / C,
+        "box": float(np.max(np.abs(a))) / C - 1,
+    }
+
+
 def optimality_claims(seeds: int) -> list[Claim]:
     """Duality, optimality conditions, regression, the interval of b."""
-    worst = dict.fromkeys(("strong", "value", "gap", "kkt", "sum", "box", "svr", "b"), 0.0)
+    names = ("strong", "value", "gap", "kkt", "sum", "box", "report", "svr", "b")
+    worst = dict.fromkeys(names, -np.inf)
     for seed in range(seeds):
         _, y, K, C = problem(seed)
         primal, dual = programs(K, y, C)
-        scale = 1 + primal
-        worst["strong"] = max(worst["strong"], abs(primal + dual) / scale)
+        found = {"strong": abs(primal + dual) / (1 + primal)}
         for solver in ("auto", "smo", "libsvm"):
             model = LeastOneNormSVC(C=C, kernel="precomputed", solver=solver, tol=1e-8).fit(K, y)
-            report = model.optimality(K, y)
-            worst["value"] = max(worst["value"], abs(model.objective_ - primal) / scale)
-            worst["gap"] = max(worst["gap"], report.gap / scale)
-            worst["kkt"] = max(worst["kkt"], report.stationarity)
-            worst["sum"] = max(worst["sum"], report.balance / C)
-            worst["box"] = max(worst["box"], report.box / C)
-            low, high = report.intercepts
-            b = float(model.intercept_[0])
-            worst["b"] = max(worst["b"], low - b, b - high)
+            b, report = float(model.intercept_[0]), model.optimality(K, y)
+            found |= conditions(coefficients(model, len(y)), b, K, y, C)
+            found["value"] = abs(model.objective_ - primal) / (1 + primal)
+            found["report"] = abs(report.gap / (1 + model.objective_) - found["gap"])
+            found["report"] += abs(report.stationarity - max(0.0, found["kkt"]))
+            found["b"] = max(report.intercepts[0] - b, b - report.intercepts[1])
+            worst = {key: max(worst[key], found.get(key, -np.inf)) for key in names}
         machine = SVR(C=C, epsilon=0.0, kernel="precomputed", tol=1e-7).fit(K, y)
         apart = np.abs(model.decision_function(K) - machine.predict(K))
         worst["svr"] = max(worst["svr"], float(np.max(apart)))
     return [
         at_most("primal + minimised dual = 0 (cvxpy), relative", worst["strong"], 1e-6),
-        at_most("our objective is the primal's value, relative", worst["value"], 1e-6),
+        at_most("our objective is the primal's value (cvxpy), relative", worst["value"], 1e-6),
         at_most("our duality gap, relative", worst["gap"], 1e-8),
-        at_most("yf = 1 inside, ≤ 1 at C, ≥ 1 at −C: violation", worst["kkt"], 1e-3),
+        at_most("yf = 1 inside, ≤ 1 at C, ≥ 1 at −C: violation", worst["kkt"], 1e-5),
         at_most("Σ α_i y_i = 0, relative to C", worst["sum"], 1e-9),
         at_most("|α_i| ≤ C, relative excess", worst["box"], 0.0),
-        at_most("b lies in its interval of optimal values", worst["b"], 1e-3),
-        at_most("it is SVR with ε = 0: scores apart", worst["svr"], 5e-3),
+        at_most("b lies in its interval of optimal values: outside by", worst["b"], 1e-5),
+        at_most("the library's report of these is right: off by", worst["report"], 1e-9),
+        at_most("it is SVR with ε = 0: scores apart", worst["svr"], 1e-3),
     ]
 
 
-def smo_steps(K: Array, y: Array, C: float) -> tuple[Array, Array, Array, Array]:
-    """Decrease of the dual, Δ, ‖Z‖² and whether a bound was met, of every step."""
-    n, steps, rows = len(y), [], np.arange(len(y))
+# ---- SMO -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What each step of the library's SMO did.
+
+    Attributes
+    ----------
+    gain, apart, Z : arrays of shape (steps,)
+        Decrease of the dual, Δ = q_U − q_L, and ‖Z‖² = ‖φ_U − φ_L‖².
+    free : bool array of shape (steps,)
+        Was Δ/‖Z‖² within the bounds?
+    promised : array of shape (steps,)
+        λ'Δ − ½λ'²‖Z‖², with λ' = min(Δ/‖Z‖², C − a_L, C + a_U).
+    off : array of shape (steps,)
+        How far the move was from +λ' at L and −λ' at U, relative to C.
+    less : array of shape (steps,)
+        By how much Δ falls short of that of the most violating pair.
+    """
+
+    gain: Array
+    apart: Array
+    Z: Array
+    free: Array
+    promised: Array
+    off: Array
+    less: Array
+
+
+def smo_steps(K: Array, y: Array, C: float) -> Steps:
+    """Every step of the first-order loop until Δ ≤ 1e-3, one call each."""
+    n, found, rows = len(y), [], np.arange(len(y))
     v, g, lo, hi = np.zeros(n), -y.copy(), np.full(n, -C), np.full(n, C)
-    for _ in range(5000):
-        up, down = np.where(v > lo, g, -np.inf), np.where(v < hi, g, np.inf)
-        U, L = int(np.argmax(up)), int(np.argmin(down))
-        apart, value, before = up[U] - down[L], 0.5 * v @ K @ v - y @ v, v.copy()
-        if apart <= 1e-3:
+    while len(found) < 5000:
+        q, before = K @ v - y, v.copy()
+        most = np.max(q, where=v > lo, initial=-np.inf) - np.min(q, where=v < hi, initial=np.inf)
+        if most <= 1e-3:
             break
-        loops().descend(K, rows, y, lo, hi, v, g, True, False, 1e-3, 1)
-        Z = K[U, U] + K[L, L] - 2 * K[U, L]
-        step = float(np.max(np.abs(v - before)))
-        clipped = step < apart / Z * (1 - 1e-9)
-        steps.append((value - (0.5 * v @ K @ v - y @ v), apart, Z, clipped))
-    gain, apart, Z, clipped = np.array(steps).T
-    return gain, apart, Z, clipped.astype(bool)
+        loops().descend(K, rows, y, lo, hi, v, g, True, False, 0.0, 1)
+        move = v - before
+        L, U = np.argmax(move), np.argmin(move)
+        apart, Z = q[U] - q[L], K[U, U] + K[L, L] - 2 * K[U, L]
+        step = min(apart / Z, C - before[L], C + before[U])
+        gain, promised = -(q @ move + move @ K @ move / 2), step * apart - step**2 * Z / 2
+        move[L], move[U] = move[L] - step, move[U] + step
+        off, free = np.max(np.abs(move)) / C, step == apart / Z
+        found.append((gain, apart, Z, free, promised, off, most - apart))
+    gain, apart, Z, free, promised, off, less = np.array(found).T
+    return Steps(gain, apart, Z, free.astype(bool), promised, off, less)
 
 
 def smo_claims(seeds: int) -> list[Claim]:
-    """The decrease of a step, with and without the factor ½ that is illegible in print."""
-    half, whole, least = 0.0, np.inf, np.inf
-    for seed in range(seeds):
-        _, y, K, C = problem(seed)
-        gain, apart, Z, clipped = smo_steps(K, y, C)
-        ideal = apart**2 / (2 * Z)
-        size = np.maximum(ideal, 1e-9)[~clipped]
-        half = max(half, float(np.max(np.abs(gain - ideal)[~clipped] / size, initial=0.0)))
-        whole = min(whole, float(np.min((2 * ideal - gain)[~clipped] / size, initial=np.inf)))
-        least = min(least, float(np.min(gain)))
+    """The steps, and their decrease with and without the factor ½ that is illegible in print."""
+    runs = [smo_steps(K, y, C) for _, y, K, C in map(problem, range(seeds))]
+    off, less = (max(float(np.max(getattr(run, key))) for run in runs) for key in ("off", "less"))
+    free, total = sum(int(run.free.sum()) for run in runs), sum(run.gain.size for run in runs)
+    share = np.concatenate([(run.gain * run.Z / run.apart**2)[run.free] for run in runs])
+    ends = [(run.gain / run.promised - 1)[~run.free] for run in runs]
+    clipped = float(np.max(np.abs(np.concatenate(ends))))
+    least = min(float(np.min(run.gain)) for run in runs)
+    half, whole = float(np.max(np.abs(2 * share - 1))), float(np.max(np.abs(share - 1)))
     return [
-        at_most("a free SMO step gains Δ²/(2‖Z‖²), relative", half, 1e-5),
-        Claim(
-            "a free SMO step gains Δ²/‖Z‖²",
-            f"half of it is missing (± {abs(1 - whole):.0e})",
-            whole < 0.01,
-            False,
-        ),
-        Claim("every SMO step lowers the dual", f"least gain {least:.1e}", least > 0),
+        at_most(f"SMO moves the most violating pair ({total} steps): short by", less, 1e-9),
+        at_most("and by λ', relative to C: off by", off, 1e-9),
+        at_most(f"a free step ({free}) gains Δ²/(2‖Z‖²), relative", half, 1e-6),
+        Claim("a free step gains Δ²/‖Z‖²", f"{np.median(share):.3f} of it", whole < 0.01, False),
+        at_most(f"one at a bound ({total - free}) λ'Δ − ½λ'²‖Z‖², relative", clipped, 1e-6),
+        Claim("every step lowers the dual", f"by {least:.1e} or more", least > 0),
+        stop_claim(seeds),
     ]
 
 
-def label_claim(seeds: int) -> Claim:
-    """Targets moved away from f, on their side of it, leave w as it is."""
+def stop_claim(seeds: int) -> Claim:
+    """Every term of the duality gap is (C ∓ a_i)·|r_i| ≤ 2C·Δ/2 with b in the middle."""
     worst = 0.0
     for seed in range(seeds):
         _, y, K, C = problem(seed)
-        fits = []
-        targets = y.copy()
-        for _ in range(2):
-            machine = SVR(C=C, epsilon=0.0, kernel="precomputed", tol=1e-8).fit(K, targets)
-            f = machine.predict(K)
-            fits.append(f)
-            targets = np.where(np.abs(y - f) > 0.1, targets + 3 * np.sign(y - f), targets)
-        worst = max(worst, float(np.max(np.abs(fits[1] - fits[0]))))
-    return at_most("labels moved on their side of f change nothing: scores apart", worst, 1e-3)
+        end = descent("least 1-norm", K, y, C)
+        Ka = K @ end.a
+        gap = end.a @ Ka - y @ end.a + C * np.sum(np.abs(y - Ka - end.b))
+        worst = max(worst, float(gap) / (len(y) * C * 1e-3))
+    return Claim("where SMO stops, gap ≤ n·C·Δ", f"{worst:.0%} of it at most", worst <= 1)
+
+
+# ---- labels --------------------------------------------------------------------------------------
+
+
+def label_claims(seeds: int) -> list[Claim]:
+    """Labels switched where |f| > 1 and where |f| < 1; targets moved away from f."""
+    outer, theirs, moved, inner, switched = 0.0, 0.0, 0.0, 0.0, 0
+    for seed in range(seeds):
+        _, y, K, C = problem(seed)
+        f, squares = scores(K, y, C), least_squares(K, y, C)
+        beyond = np.abs(f) > 1 + 1e-3
+        switched += int(np.sum(beyond))
+        outer = max(outer, float(np.max(np.abs(scores(K, np.where(beyond, -y, y), C) - f))))
+        apart = K @ (least_squares(K, np.where(beyond, -y, y), C).a - squares.a)
+        theirs = max(theirs, float(np.max(np.abs(apart))))
+        within = np.flatnonzero(np.abs(f) < 1 - 1e-3)[:1]
+        other = np.where(np.isin(np.arange(len(y)), within), -y, y)
+        inner = max(inner, float(np.max(np.abs(scores(K, other, C) - f))))
+        moved = max(moved, moved_targets(K, y, C))
+    return [
+        at_most(f"all {switched} labels with |f| > 1 switched: f changes by", outer, 1e-5),
+        Claim(
+            "LS-SVM: the same switched, f stays", f"changes by {theirs:.1g}", theirs < 0.1, False
+        ),
+        Claim("one label with |f| < 1 switched, f stays", f"by {inner:.1g}", inner < 1e-5, False),
+        at_most("SVR, targets moved away from f by 3: f changes by", moved, 1e-5),
+    ]
+
+
+def scores(K: Array, y: Array, C: float) -> Array:
+    """f on the training samples."""
+    model = LeastOneNormSVC(C=C, kernel="precomputed", tol=1e-10).fit(K, y)
+    return model.decision_function(K)
+
+
+def moved_targets(K: Array, y: Array, C: float) -> float:
+    """The change of f when targets move away from f, on their side of it."""
+    machine = SVR(C=C, epsilon=0.0, kernel="precomputed", tol=1e-8)
+    f = machine.fit(K, y).predict(K)
+    targets = np.where(np.abs(y - f) > 0.1, y + 3 * np.sign(y - f), y)
+    return float(np.max(np.abs(machine.fit(K, targets).predict(K) - f)))
 
 
 # ---- influence -----------------------------------------------------------------------------------
-
-
-def least_squares(K: Array, y: Array, C: float) -> tuple[Array, float]:
-    """a and b of the least squares machine: its linear system."""
-    n = len(y)
-    system = np.zeros((n + 1, n + 1))
-    system[0, 1:] = system[1:, 0] = 1
-    system[1:, 1:] = K + np.eye(n) / C
-    solution = np.linalg.solve(system, np.append(0.0, y))
-    return solution[1:], float(solution[0])
 
 
 def influence(distances: Array) -> dict[str, Array]:
@@ -176,7 +250,7 @@ def influence(distances: Array) -> dict[str, Array]:
         Z, labels = np.vstack([X, [distance, 0.0]]), np.append(y, -1.0)
         model = LeastOneNormSVC(kernel="linear").fit(Z, labels)
         found["least 1-norm"].append(abs(coefficients(model, 41)[-1]))
-        found["LS-SVM"].append(abs(least_squares(Z @ Z.T, labels, 1.0)[0][-1]))
+        found["LS-SVM"].append(abs(least_squares(Z @ Z.T, labels, 1.0).a[-1]))
     return {name: np.array(values) for name, values in found.items()}
 
 
@@ -185,9 +259,10 @@ def influence_claims(seeds: int, distances: Array, sizes: dict[str, Array]) -> l
     relation, largest = 0.0, 0.0
     for seed in range(seeds):
         _, y, K, C = problem(seed)
-        a, b = least_squares(K, y, C)
-        relation = max(relation, float(np.max(np.abs(y * (K @ a + b) - (1 - y * a / C)))))
-        largest = max(largest, float(np.max(np.abs(a))) / C)
+        end = least_squares(K, y, C)
+        miss = y * (K @ end.a + end.b) - (1 - y * end.a / C)
+        relation = max(relation, float(np.max(np.abs(miss))))
+        largest = max(largest, float(np.max(np.abs(end.a))) / C)
     ours, theirs = sizes["least 1-norm"], sizes["LS-SVM"]
     pull = ours * distances
     return [
@@ -208,24 +283,29 @@ def influence_claims(seeds: int, distances: Array, sizes: dict[str, Array]) -> l
 
 
 def draw(folder: Path, distances: Array, sizes: dict[str, Array]) -> Path:
-    """SMO's dual by step, and the coefficient of a sample moved out."""
-    figure = Figure(figsize=(10, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    """The decrease of the dual in SMO's steps; coefficient and pull of a sample moved out."""
+    figure = Figure(figsize=(14, 4.3), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
     _, y, K, C = problem(0)
-    gain, apart, Z, clipped = smo_steps(K, y, C)
-    step = np.arange(1, len(gain) + 1)
-    left.loglog(apart**2 / (2 * Z), gain, ".", color=BLUE, alpha=0)
-    left.loglog((apart**2 / (2 * Z))[~clipped], gain[~clipped], "o", color=BLUE, label="free step")
-    left.loglog((apart**2 / (2 * Z))[clipped], gain[clipped], "x", color=ORANGE, label="at a bound")
-    ends = np.array([gain.min(), (apart**2 / (2 * Z)).max()])
-    left.loglog(ends, ends, "k-", lw=0.8)
-    left.set(xlabel="Δ²/(2‖Z‖²)", ylabel="decrease of the dual", title=f"{step.size} steps of SMO")
+    run = smo_steps(K, y, C)
+    free, ideal = run.free, run.apart**2 / (2 * run.Z)
+    left.loglog(ideal[free], run.gain[free], "o", ms=4, color=BLUE, label="free step")
+    left.loglog(ideal[~free], run.gain[~free], "x", color=ORANGE, label="stopped by a bound")
+    ends = np.array([ideal.min(), ideal.max()])
+    left.loglog(ends, ends, "k-", lw=0.8, label="Δ²/(2‖Z‖²)")
+    left.set(xlabel="Δ²/(2‖Z‖²)", ylabel="decrease of the dual", title=f"{ideal.size} steps of SMO")
     left.legend()
     for (name, values), colour in zip(sizes.items(), (BLUE, ORANGE), strict=True):
-        right.plot(distances, values, "o-", color=colour, label=name)
-    right.axhline(1, color="k", lw=0.8)
-    right.set(xlabel="x₁ of a sample labelled −1", ylabel="|α|, C = 1", title="influence, linear")
-    right.legend()
+        middle.semilogx(distances, values, "o-", color=colour, label=name)
+        right.loglog(distances, values * distances, "o-", color=colour, label=name)
+    middle.axhline(1, color="k", ls="--", lw=0.8, label="C")
+    middle.set(ylim=(0, None), ylabel="|α|", title="coefficient of one sample, C = 1")
+    right.set(ylabel="‖αyx‖", title="what it adds to w")
+    for ax in (middle, right):
+        ax.set_xticks(distances, [f"{distance:g}" for distance in distances])
+        ax.minorticks_off()
+        ax.set(xlabel="x₁ of that sample, labelled −1")
+        ax.legend()
     path = folder / "least_one_norm.png"
     figure.savefig(path)
     return path
@@ -244,7 +324,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     claims = [
         *optimality_claims(seeds),
         *smo_claims(seeds),
-        label_claim(seeds),
+        *label_claims(seeds),
         *influence_claims(seeds, distances, sizes),
     ]
     wrong = print_claims(claims)

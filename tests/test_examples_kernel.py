@@ -51,7 +51,7 @@ def test_least_one_norm_claims_come_out_as_expected(tmp_path: Path) -> None:
     script = _script("verify_least_one_norm")
     distances = np.array([1.0, 8.0, 32.0])
     sizes = script.influence(distances)
-    claims = [*script.optimality_claims(2), *script.smo_claims(2), script.label_claim(2)]
+    claims = [*script.optimality_claims(2), *script.smo_claims(2), *script.label_claims(2)]
     _as_expected([*claims, *script.influence_claims(2, distances, sizes)])
     assert script.draw(tmp_path, distances, sizes).stat().st_size > 10_000
 
