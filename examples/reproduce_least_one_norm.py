@@ -99,7 +99,7 @@ def test_error(machine: Machine, K: Array, y: Array) -> float:
 
 def cross_validated(name: str, squared: Array, y: Array, splits: list[Split]) -> Array:
     """Test errors of a machine at the grid's pairs, in five folds of every training set."""
-    errors = []
+    errors: list[list[float]] = []
     for train, _ in splits:
         folds = StratifiedKFold(5, shuffle=True, random_state=0).split(train, y[train])
         for inside, outside in folds:
@@ -185,7 +185,11 @@ def table_claims(name: str, rows: dict[str, Row]) -> list[Claim]:
     claims = [
         Claim(f"{title}: errors of both within 1.5 points", f"{apart:+.2f}", abs(apart) < 1.5),
         Claim(f"{title}: errors within 2.5 points of the paper's", f"{far:.2f} away", far < 2.5),
-        Claim(f"{title}: the same where SMO stops, within 1.5 points", f"{late:.2f} at most", late < 1.5),
+        Claim(
+            f"{title}: the same where SMO stops, within 1.5 points",
+            f"{late:.2f} at most",
+            late < 1.5,
+        ),
         Claim(
             f"{title}: #SV within 10 % of the paper's",
             f"{least} of it",

@@ -28,7 +28,8 @@ COUNTS = {
 
 def titanic() -> tuple[Array, Array]:
     """Class, child or not, male or not, of shape (2201, 3); 1 for the 711 who survived, else −1."""
-    cells, counts = [], []
+    cells: list[tuple[float, ...]] = []
+    counts: list[int] = []
     for (survived, age, sex), by_class in COUNTS.items():
         cells += [(k, age == "child", sex == "male", survived) for k in (1, 2, 3, 4)]
         counts += by_class
