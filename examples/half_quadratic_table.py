@@ -62,10 +62,13 @@ def library_values(X: Array, y: Array, eta: float) -> Array:
 
 def libsvm_values(X: Array, y: Array, eta: float, tol: float = 1e-3) -> Array:
     """The same by the publication's loop on LIBSVM with its default tolerance."""
-    signs, v, values = np.where(y == y.max(), 1.0, -1.0), -np.ones(len(y)), []
+    signs = np.where(y == np.unique(y)[1], 1.0, -1.0)
+    v, values = -np.ones(len(y)), []
     for _ in range(30):
         costs = np.maximum(beta(eta) * eta * -v, 1e-12)
-        machine = SVC(C=1.0, gamma=1 / X.shape[1], tol=tol).fit(X, signs, sample_weight=costs)
+        machine = SVC(C=1.0, gamma=1 / X.shape[1], tol=tol, cache_size=1000).fit(
+            X, signs, sample_weight=costs
+        )
         f, a = machine.decision_function(X), machine.dual_coef_[0]
         norm = float(a @ (f[machine.support_] - machine.intercept_[0]))
         values.append(norm / 2 + float(np.sum(loss(signs * f, eta))))

@@ -64,7 +64,8 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 ONE_NORM = ("sigmoid SSVM1", "Padé SSVM1", "exact SVM")
 MEASURES = ("train", "test")
-STYLES = ("C2-", "C3-", "C0-", "k:", "C4--", "C5:", "C1-.")
+STYLES = ("C2-", "C3-", "C0-", "k-", "C4-", "C5-", "C1--")
+WIDTHS = (1.5, 6.0, 4.2, 1.0, 3.6, 2.2, 1.0)  # curves that coincide stay visible
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,7 @@ def table_claims(scores: Scores, largest: float) -> list[Claim]:
         Claim("Padé is 15 ahead of the sigmoid (as printed)", lead, min(ahead) > 15, False),
         Claim("Padé does as the exact SVM does", f"{apart:.2f} points apart", apart < 1.0),
         Claim("one filter step restores 97 in ten folds", f"{filtered:.0f}", filtered > 96, False),
-        Claim("it raises the accuracy nevertheless", f"by {raised:.1f} or more", raised > -0.5),
+        Claim("it raises the accuracy nevertheless", f"by {raised:.1f} or more", raised > 0),
         Claim("the trimmed loss from 10 starts does", f"{restored:.1f}", restored > 96),
     ]
 
@@ -261,23 +262,25 @@ def draw(folder: Path, displacements: Array, curves: dict[str, Array], scores: S
     """The lines found, accuracy against displacement, and the folds' accuracies."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained", sharey=True)
+    figure, axes = plt.subplots(1, 2, figsize=(10, 5.4), layout="constrained", sharey=True)
     for ax, (table, both) in zip(axes, TABLES.items(), strict=True):
         X, y, _ = gaussians(75.0, both, 1000, 0)
         for label, colour in ((1.0, "C0."), (-1.0, "C1.")):
             ax.plot(*X[y == label].T, colour, ms=3, alpha=0.4)
-        for name, style in zip(MODELS, STYLES, strict=True):
+        for name, style, width in zip(MODELS, STYLES, WIDTHS, strict=True):
             end = fit(name, X, y)
             along = np.array([-end.w[1], end.w[0]]) / np.linalg.norm(end.w)
             foot = -end.b * end.w / (end.w @ end.w)
-            ax.plot(*(foot + np.outer([-30, 30], along)).T, style, label=name)
-        ax.set(xlim=(-8, 8), ylim=(-8, 8), title=f"table {table}, without the outliers")
-    axes[0].legend(fontsize=8)
+            ax.plot(*(foot + np.outer([-30, 30], along)).T, style, lw=width, label=name)
+        ax.set(xlim=(-8, 8), ylim=(-8, 8), xlabel="x₁", title=f"table {table}, outliers outside")
+    axes[0].set(ylabel="x₂")
+    handles = axes[0].get_legend_handles_labels()
+    figure.legend(*handles, fontsize=9, loc="outside lower center", ncols=4)
     figure.savefig(folder / "lines.png", dpi=120)
 
     figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    for name, style in zip(MODELS, STYLES, strict=True):
-        ax.plot(displacements, curves[name], style, label=name)
+    for name, style, width in zip(MODELS, STYLES, WIDTHS, strict=True):
+        ax.plot(displacements, curves[name], style, lw=width, label=name)
     ax.axvline(2 / SHARE, color="0.7", zorder=0)
     ax.set(xlabel="displacement D of 2.5% of the samples", ylabel="accuracy, %")
     ax.set_title("break-down at D = 2/r = 80", fontsize=10)

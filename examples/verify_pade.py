@@ -174,7 +174,7 @@ def exact_svm(X: Array, y: Array, C: float) -> tuple[Array, float]:
 
 
 def rate_claims(found: list[Limit]) -> tuple[list[Claim], dict[str, Array]]:
-    """Both smoothings against their bounds; the distances, for the plot."""
+    """Both smoothings against their bounds; the distances over C·m, for the plot."""
     claims, curves = [], {}
     for smoothing, constant in (("pade", 0.1), ("sigmoid", np.log(2))):
         distance, share, above = np.zeros((len(found), len(ETAS))), [], []
@@ -191,14 +191,19 @@ def rate_claims(found: list[Limit]) -> tuple[list[Claim], dict[str, Array]]:
         most, out = f"{max(share):.0%} of it at most", max(0.0, *above)
         claims += [
             Claim(f"{smoothing}: ‖θ_η − θ*‖² ≤ {name}·C·m/η", most, max(share) <= 1),
-            Claim(f"{smoothing}: min F − min F* in [0, {name}/2·C·m/η]", f"by {out:g}", out < 1e-8),
+            Claim(
+                f"{smoothing}: min F − min F* in [0, {name}/2·C·m/η]",
+                f"outside by {out:g}",
+                out < 1e-8,
+            ),
         ]
     end = float(np.max(curves["pade"][:, -1]))
     claims.append(Claim("pade: θ_η → θ*", f"‖θ_η − θ*‖² ≤ {end:.0e} at η = 1e4", end < 1e-4))
     typical = np.median(curves["pade"], axis=0)
     falls = float(np.log10(typical[1] / typical[3])) / 2
     claims.append(Claim("pade: faster than the bound", f"as η^−{falls:.1f}, median", falls > 1))
-    return claims, curves
+    sizes = np.array([limit.C * len(limit.y) for limit in found])[:, None]
+    return claims, {name: distance / sizes for name, distance in curves.items()}
 
 
 # ---- Newton's method -----------------------------------------------------------------------------
@@ -292,10 +297,12 @@ def draw(folder: Path, curves: dict[str, Array], paths: dict[str, list[Place]]) 
 
     figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
     for (name, distance), colour in zip(curves.items(), ("C0", "C1"), strict=True):
-        ax.loglog(ETAS, np.maximum(distance.T, 1e-16), colour + "-", lw=0.5, alpha=0.5)
-        ax.loglog(ETAS, np.median(distance, axis=0), colour + "o-", lw=2, label=f"{name}, median")
-    ax.loglog(ETAS, 12.0 / np.array(ETAS), "k--", label="0.2·C·m/η for C = 1, m = 60")
-    ax.set(xlabel="η", ylabel="‖θ_η − θ*‖²")
+        ax.loglog(ETAS, np.maximum(distance.T, 1e-18), colour + "-", lw=0.5, alpha=0.5)
+        title = {"pade": "Padé"}.get(name, name)
+        ax.loglog(ETAS, np.median(distance, axis=0), colour + "o-", lw=2, label=f"{title}, median")
+        bound, shown = {"pade": (0.2, "0.2/η"), "sigmoid": (2 * np.log(2), "2 ln 2/η")}[name]
+        ax.loglog(ETAS, bound / np.array(ETAS), colour + "--", label=f"{title}, bound {shown}")
+    ax.set(xlabel="η", ylabel="‖θ_η − θ*‖²/(C·m)")
     ax.legend()
     figure.savefig(folder / "rate.png", dpi=120)
 
