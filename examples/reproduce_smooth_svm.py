@@ -64,8 +64,16 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 ONE_NORM = ("sigmoid SSVM1", "Padé SSVM1", "exact SVM")
 MEASURES = ("train", "test")
-STYLES = ("C2-", "C3-", "C0-", "k-", "C4-", "C5-", "C1--")
-WIDTHS = (1.5, 6.0, 4.2, 1.0, 3.6, 2.2, 1.0)  # curves that coincide stay visible
+# Curves that coincide stay visible: the later, the thinner.
+STYLES = (
+    ("C2-", 1.5),
+    ("C3-", 6.0),
+    ("C0-", 4.2),
+    ("k-", 1.0),
+    ("C4-", 3.6),
+    ("C5-", 2.2),
+    ("C1--", 1.0),
+)
 
 
 @dataclass(frozen=True)
@@ -267,7 +275,7 @@ def draw(folder: Path, displacements: Array, curves: dict[str, Array], scores: S
         X, y, _ = gaussians(75.0, both, 1000, 0)
         for label, colour in ((1.0, "C0."), (-1.0, "C1.")):
             ax.plot(*X[y == label].T, colour, ms=3, alpha=0.4)
-        for name, style, width in zip(MODELS, STYLES, WIDTHS, strict=True):
+        for name, (style, width) in zip(MODELS, STYLES, strict=True):
             end = fit(name, X, y)
             along = np.array([-end.w[1], end.w[0]]) / np.linalg.norm(end.w)
             foot = -end.b * end.w / (end.w @ end.w)
@@ -279,7 +287,7 @@ def draw(folder: Path, displacements: Array, curves: dict[str, Array], scores: S
     figure.savefig(folder / "lines.png", dpi=120)
 
     figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    for name, style, width in zip(MODELS, STYLES, WIDTHS, strict=True):
+    for name, (style, width) in zip(MODELS, STYLES, strict=True):
         ax.plot(displacements, curves[name], style, lw=width, label=name)
     ax.axvline(2 / SHARE, color="0.7", zorder=0)
     ax.set(xlabel="displacement D of 2.5% of the samples", ylabel="accuracy, %")

@@ -97,7 +97,7 @@ def test_claims_of_a_small_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     few = {n: tables.MODELS[n] for n in ("sigmoid SSVM2", "Padé SSVM1", "Padé, one-step filter")}
     monkeypatch.setattr(tables, "MODELS", few | {"Padé, 10 starts": few["Padé, one-step filter"]})
     monkeypatch.setattr(tables, "ONE_NORM", ("Padé SSVM1",))
-    monkeypatch.setattr(tables, "STYLES", ("k-",) * 4)
+    monkeypatch.setattr(tables, "STYLES", (("k-", 1.0),) * 4)
     scores, largest = tables.cross_validate(1, 400)
     assert largest <= 1e-7
     assert scores["I", "Padé SSVM1"].shape == (1, 10, 2)
