@@ -144,3 +144,61 @@ def test_critical_difference_is_demsars() -> None:
         2.569 * np.sqrt(4 * 5 / (6 * 14)), rel=1e-3
     )
     np.testing.assert_allclose(script.ranks_of(np.array([[3.0, 2.0, 2.0]])), [1, 2.5, 2.5])
+
+
+def _broken(claims: list[Any]) -> list[str]:
+    return [claim.text for claim in claims if claim.holds != claim.expected]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # steps of length 0
+def test_the_claims_on_smo_fail_for_another_pair_and_for_shorter_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problems = [_script("verify_least_one_norm").problem(seed)[1:] for seed in (0, 1)]
+    script = _script("smo_steps")
+    problem = problems[1]
+    descend = script.loops().descend
+
+    class OtherPair:
+        @staticmethod
+        def descend(*given: Any) -> int:
+            return int(descend(*given[:8], True, *given[9:]))
+
+    class HalfStep:
+        @staticmethod
+        def descend(*given: Any) -> int:
+            K, _, q, _, _, v, g = given[:7]
+            before = v.copy()
+            moved = int(descend(*given))
+            v[:] = (v + before) / 2
+            g[:] = K @ v - q
+            return moved
+
+    monkeypatch.setattr(script, "loops", lambda: OtherPair)
+    assert any("most violating" in text for text in _broken(script.smo_claims(problems)))
+    monkeypatch.setattr(script, "loops", lambda: HalfStep)
+    found = _broken(script.smo_claims([problem]))
+    assert all(any(name in text for text in found) for name in ("by λ'", "a free step (", "bound"))
+
+
+def test_proposition_2_fails_for_other_weights_and_another_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script = _script("verify_half_quadratic")
+    published = script.Toy.published
+
+    def shuffled(self: Any, rounds: int) -> Any:
+        points, weights = published(self, rounds)
+        return points, [np.roll(v, k) for k, v in enumerate(weights)]
+
+    def backwards(self: Any, rounds: int) -> Any:
+        points, weights = published(self, rounds)
+        return points[::-1], weights[::-1]
+
+    for loop, names in (
+        (shuffled, ("step of v", "maximises R₃")),
+        (backwards, ("(w, b)", "rises")),
+    ):
+        monkeypatch.setattr(script.Toy, "published", loop)
+        found = _broken(script.loop_claims(1, 4))
+        assert all(any(name in text for text in found) for name in names)
