@@ -99,7 +99,7 @@ def table_2(folder: Path, full: bool) -> tuple[list[Claim], dict[str, dict[float
         if data is None:
             continue
         X, curves[name] = standardised(data[0]), {}
-        for eta in ETAS:
+        for eta in ETAS if name != "magic" else (1.0,):  # 19 020 samples: the row we have
             values = curves[name][eta] = library_values(X, data[1], eta)
             print_values(TITLES[name], eta, picked(values))
             if (name, eta) in TABLE_2:

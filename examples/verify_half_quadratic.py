@@ -253,11 +253,11 @@ def draw(folder: Path, curves: dict[str, dict[float, Array]]) -> Path:
     left.set(xlabel="margin z", ylabel="l(z)", ylim=(0, 4), title="rescaled hinge")
     left.legend()
     for (name, by_eta), colour in zip(curves.items(), (BLUE, ORANGE, GREEN, RED), strict=False):
-        for eta, style in styles.items():
-            above = (by_eta[eta] - by_eta[eta][-1]) / (by_eta[eta][0] - by_eta[eta][-1])
+        for eta, values in by_eta.items():
+            above = (values - values[-1]) / (values[0] - values[-1])
             shown = np.where(above > 1e-10, 100 * above, np.nan)  # below: rounding
             label = f"{TITLES[name]}, η = {eta:g}"
-            right.semilogy(np.arange(1, 31), shown, style, color=colour, label=label)
+            right.semilogy(np.arange(1, 31), shown, styles[eta], color=colour, label=label)
     right.plot([10, 10], [3, 1e-8], color="k", lw=0.8)
     right.plot([1, 10], [3, 3], color="k", lw=0.8)
     arrow = {"arrowstyle": "->", "lw": 0.8}

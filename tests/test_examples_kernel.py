@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 
 def _script(name: str) -> Any:
@@ -119,31 +120,6 @@ def test_the_papers_smo_ends_at_the_minimiser(name: str) -> None:
     stopped = machines.descent(name, K, y, 3.0, stop=1e-7)
     np.testing.assert_allclose(K @ stopped.a + stopped.b, K @ end.a + end.b, atol=1e-5)
     assert machines.descent(name, K, y, 3.0).steps < stopped.steps
-
-
-@pytest.mark.filterwarnings("ignore::scipy.stats.ConstantInputWarning")
-def test_rescaled_hinge_tables_at_a_tiny_size(
-    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = _script("reproduce_rescaled_hinge")
-    monkeypatch.setattr(script, "COSTS", (1.0,))
-    monkeypatch.setattr(script, "ETAS", (0.5, 2.0))
-    arguments = ["--size", "60", "--folds", "2", "--draws", "2"]
-    script.main([*arguments, "--data", str(tmp_path), "--output", str(tmp_path)])
-    shown = capsys.readouterr().out
-    assert "australian: left out" in shown
-    assert "Friedman p" in shown
-    for name in ("figure_2.png", "ranks.png"):
-        assert (tmp_path / name).stat().st_size > 10_000
-
-
-def test_critical_difference_is_demsars() -> None:
-    script = _script("reproduce_rescaled_hinge")
-    # Demšar (2006), JMLR 7: q = 2.569 for four methods; 14 data sets
-    assert script.critical_difference(4, 14) == pytest.approx(
-        2.569 * np.sqrt(4 * 5 / (6 * 14)), rel=1e-3
-    )
-    np.testing.assert_allclose(script.ranks_of(np.array([[3.0, 2.0, 2.0]])), [1, 2.5, 2.5])
 
 
 def _broken(claims: list[Any]) -> list[str]:
