@@ -1,4 +1,4 @@
-"""What the two reproductions of the angle-based SVM's tables share."""
+"""What the two reproductions of the angle-based SVM's tables share; not run by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the example scripts share: data sets, flipped labels, tables of claims, the plots' style."""
+"""What the examples share, not run by itself: data sets, flipped labels, claims, plots' style."""
 
 from __future__ import annotations
 
@@ -62,6 +62,11 @@ def spread(values: Array, sign: str = "") -> str:
     """Mean ± standard error over repeats."""
     mean = round(float(values.mean()), 1) + 0.0  # no −0.0
     return f"{mean:{sign}.1f} ± {values.std(ddof=1) / np.sqrt(values.size):.1f}".replace("-", "−")
+
+
+def steps_until(values: Array, within: float) -> int:
+    """Steps until an objective is this close to where it ends, relative to 1 + |J|."""
+    return int(np.argmax(values - values[-1] <= within * (1 + abs(values[-1]))))
 
 
 @dataclass(frozen=True)

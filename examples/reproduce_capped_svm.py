@@ -28,7 +28,19 @@ from typing import Any
 import joblib
 import matplotlib
 import numpy as np
-from common import BLACK, BLUE, GREEN, ORANGE, RED, SHARED_DATA, STYLE, flip, shared_set, spread
+from common import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
+    RED,
+    SHARED_DATA,
+    STYLE,
+    flip,
+    shared_set,
+    spread,
+    steps_until,
+)
 from matplotlib.figure import Figure
 from sklearn.base import clone
 from sklearn.datasets import load_wine
@@ -174,9 +186,8 @@ def print_descents(title: str, runs: dict[str, tuple[CappedSVC, Array]]) -> None
     print(f"\n{title}, all samples, γ = 1, one frozen cap for each p")
     print(f"{'':<22}{'J at the end':>14}{'gap':>10}{'steps':>7}{'to 0.01% of the end':>21}")
     for name, (model, values) in runs.items():
-        close = int(np.argmax(values - values[-1] <= 1e-4 * (1 + abs(values[-1]))))
         line = f"{name:<22}{values[-1]:>14.6f}{model.result_.gap:>10.1e}{len(values) - 1:>7}"
-        print(f"{line}{close:>21}")
+        print(f"{line}{steps_until(values, 1e-4):>21}")
 
 
 def panels(count: int) -> tuple[Figure, Sequence[Any]]:

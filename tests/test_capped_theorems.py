@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
+import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+import verify_capped_convergence as script
+from capped_degenerate import Kink, all_capped_claims, kink_claims
+from capped_descent import equality_claim, measure_descent
+from capped_gap import dual_value, gap_disagreement
+from capped_model import Model, published_step
+from capped_passes import Judged, compare_passes, judge
+from capped_runs import Run, blobs, descend
+from capped_stationarity import criticality_residual, measure_stationarity
 from scipy.optimize import approx_fprime
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import minmax_scale
@@ -18,36 +24,22 @@ POWERS = [0.5, 1.0, 1.5, 2.0]
 DATA = ["three classes", "two classes", "d > n", "Wine"]
 
 
-def _script() -> Any:
-    path = Path(__file__).parents[1] / "examples" / "verify_capped_convergence.py"
-    spec = importlib.util.spec_from_file_location("verify_capped_convergence", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-script = _script()
-
-
-def _model(data: str, p: float, delta: float = 1e-8) -> Any:
+def _model(data: str, p: float, delta: float = 1e-8) -> Model:
     match data:
         case "three classes":
-            return script.Model(*script.blobs(40, 4, 3, 0.3, 0), p, 1.0, 0.5, delta)
+            return Model(*blobs(40, 4, 3, 0.3, 0), p, 1.0, 0.5, delta)
         case "two classes":
-            return script.Model(*script.blobs(40, 4, 2, 0.2, 0), p, 1.0, 0.1, delta)
+            return Model(*blobs(40, 4, 2, 0.2, 0), p, 1.0, 0.1, delta)
         case "d > n":
-            return script.Model(*script.blobs(20, 40, 3, 0.2, 0), p, 1.0, 5.0, delta)
+            return Model(*blobs(20, 40, 3, 0.2, 0), p, 1.0, 5.0, delta)
     X, y = load_wine(return_X_y=True)
-    return script.Model(minmax_scale(X), y, p, 0.5, 0.1, delta)
+    return Model(minmax_scale(X), y, p, 0.5, 0.1, delta)
 
 
 @pytest.fixture(scope="module", params=[(data, p) for data in DATA for p in POWERS], ids=str)
-def run(request: pytest.FixtureRequest) -> Any:
+def run(request: pytest.FixtureRequest) -> Run:
     data, p = request.param
-    return script.descend(data, _model(data, p), "exact")
+    return descend(data, _model(data, p), "exact")
 
 
 # ---- the measures themselves ---------------------------------------------------------------------
@@ -70,7 +62,7 @@ def test_value_and_points_are_the_librarys(data: str, p: float) -> None:
 def test_gradient_is_that_of_the_values(data: str, p: float) -> None:
     model = _model(data, p)
     theta = np.random.default_rng(0).normal(0, 0.3, model.spec().rows.shape[1])
-    slope = np.tensordot(model.weights(model.g(theta)), model.pull(theta), axes=1)
+    slope = np.tensordot(model.weights(model.g(theta)), model.g_slope(theta), axes=1)
     slope += model.ridge_slope(theta)
     packed = np.concatenate([slope[:, :-1].ravel(), slope[:, -1]])
     np.testing.assert_allclose(packed, approx_fprime(theta, model.value, 1e-7), atol=1e-4)
@@ -79,20 +71,20 @@ def test_gradient_is_that_of_the_values(data: str, p: float) -> None:
 def test_residual_of_a_sample_at_the_cap_takes_its_best_share() -> None:
     gamma = 0.5
     w = 2 / (2 + gamma)
-    model = script.Model(np.array([[-1.0], [1.0]]), np.array([0, 1]), 2.0, (1 - w) ** 2, gamma, 0.0)
+    model = Model(np.array([[-1.0], [1.0]]), np.array([0, 1]), 2.0, (1 - w) ** 2, gamma, 0.0)
     point = np.array([w, 0.0])
-    residual, _ = script.criticality_residual(model, point)
+    residual, _ = criticality_residual(model, point)
     assert residual <= 1e-6
     assert model.value(np.zeros(2)) < model.value(point)
-    assert script.criticality_residual(model, np.array([w + 0.1, 0.0]))[0] > 0.1
+    assert criticality_residual(model, np.array([w + 0.1, 0.0]))[0] > 0.1
 
 
 @pytest.mark.parametrize(("gamma", "expected"), [(0.8, 0.0), (1.5, 1.0)])
 def test_residual_at_a_kink_heeds_the_norm_bound(gamma: float, expected: float) -> None:
     """J = 2[1 − w]₊ + γw² at w = 1: the hinges hold 2 of the ridge's 2γ, no more."""
     X, y = np.array([[-1.0], [1.0]]), np.array([0, 1])
-    model = script.Model(X, y, 1.0, 9.0, gamma, 1e-8)
-    residual, kinks = script.criticality_residual(model, np.array([1.0, 0.0]))
+    model = Model(X, y, 1.0, 9.0, gamma, 1e-8)
+    residual, kinks = criticality_residual(model, np.array([1.0, 0.0]))
     assert kinks == 2
     assert residual == pytest.approx(expected, abs=1e-6)
 
@@ -100,8 +92,8 @@ def test_residual_at_a_kink_heeds_the_norm_bound(gamma: float, expected: float) 
 # ---- theorem 1 -----------------------------------------------------------------------------------
 
 
-def test_both_inequalities_and_descent_at_every_step(run: Any) -> None:
-    worst = script.measure_descent(run)
+def test_both_inequalities_and_descent_at_every_step(run: Run) -> None:
+    worst = measure_descent(run)
     assert worst.supergradient <= 1e-12
     assert worst.optimality <= 1e-12
     assert worst.rise <= 1e-12
@@ -113,14 +105,14 @@ def test_both_inequalities_and_descent_at_every_step(run: Any) -> None:
 @pytest.mark.parametrize("data", DATA)
 def test_both_inequalities_hold_for_the_single_pass(data: str, p: float) -> None:
     model = _model(data, p, delta=1e-3)
-    passes = script.descend(data, model, "single pass", max_iter=60)
-    worst = script.measure_descent(passes)
+    passes = descend(data, model, "single pass", max_iter=60)
+    worst = measure_descent(passes)
     assert len(passes.points) > 1
     assert max(worst.supergradient, worst.optimality, worst.rise, worst.shortfall) <= 1e-12
 
 
 def test_equal_values_do_not_mean_a_fixed_point() -> None:
-    claim = script.equality_claim()
+    claim = equality_claim()
     assert not claim.holds
     assert not claim.expected
 
@@ -128,8 +120,8 @@ def test_equal_values_do_not_mean_a_fixed_point() -> None:
 # ---- theorem 2 -----------------------------------------------------------------------------------
 
 
-def test_runs_end_at_stationary_points_off_the_cap(run: Any) -> None:
-    end = script.measure_stationarity(run)
+def test_runs_end_at_stationary_points_off_the_cap(run: Run) -> None:
+    end = measure_stationarity(run)
     assert end.to_cap > 1e-6
     assert end.gradient <= 5e-3
     if run.model.p != 1.5:
@@ -144,14 +136,14 @@ def test_runs_end_at_stationary_points_off_the_cap(run: Any) -> None:
 def test_residual_for_p_between_1_and_2_falls_with_smoothing(data: str) -> None:
     ends = []
     for delta in (1e-8, 1e-16):
-        run = script.descend(data, _model(data, 1.5, delta), "exact")
-        ends.append(script.criticality_residual(run.model, run.points[-1])[0])
+        run = descend(data, _model(data, 1.5, delta), "exact")
+        ends.append(criticality_residual(run.model, run.points[-1])[0])
     assert ends[1] <= 1e-3
     assert ends[0] <= 0.5
 
 
-def test_reported_gap_is_that_of_another_solver(run: Any) -> None:
-    miss, last = script.gap_disagreement(run)
+def test_reported_gap_is_that_of_another_solver(run: Run) -> None:
+    miss, last = gap_disagreement(run)
     assert miss <= 1e-6
     assert last <= 1e-6
 
@@ -161,7 +153,7 @@ def test_the_dual_bound_is_below_every_value() -> None:
     rng = np.random.default_rng(0)
     d = rng.uniform(0.1, 2, 40)
     for _ in range(20):
-        bound = script.dual_value(model, d, rng.uniform(0, 1, (40, 3)))
+        bound = dual_value(model, d, rng.uniform(0, 1, (40, 3)))
         theta = rng.normal(0, 0.5, 15)
         assert bound <= d @ model.g(theta) + model.ridge(theta)
 
@@ -171,7 +163,7 @@ def test_the_dual_bound_is_below_every_value() -> None:
 
 @pytest.mark.parametrize("gamma", [0.25, 0.5, 1.0, 2.0])
 def test_kink_of_the_cap_is_a_fixed_point_with_a_way_down(gamma: float) -> None:
-    kink = script.Kink(gamma)
+    kink = Kink(gamma)
     end, result = kink.solve(kink.point)
     assert end == pytest.approx(kink.point, abs=1e-12)
     assert result.gap <= 1e-12
@@ -186,33 +178,33 @@ def test_kink_of_the_cap_is_a_fixed_point_with_a_way_down(gamma: float) -> None:
 
 
 def test_degenerate_points_come_out_as_expected() -> None:
-    for claim in [*script.kink_claims(), *script.all_capped_claims()]:
+    for claim in [*kink_claims(), *all_capped_claims()]:
         assert claim.holds == claim.expected, claim.text
 
 
 @pytest.mark.parametrize("p", [0.5, 1.0, 1.5])
 def test_without_smoothing_satisfied_samples_have_infinite_weights(p: float) -> None:
-    run = script.descend("", _model("Wine", p), "exact", max_iter=1)
-    sharp, start = replace(run.model, delta=0.0), run.points[0]
+    run = descend("", _model("Wine", p), "exact", max_iter=1)
+    sharp, start = run.model.unsmoothed, run.points[0]
     assert np.any(np.isinf(sharp.weights(sharp.g(start))))
-    assert not np.all(np.isfinite(script.published_step(sharp, start)))
-    assert np.all(np.isfinite(script.published_step(run.model, start)))
+    assert not np.all(np.isfinite(published_step(sharp, start)))
+    assert np.all(np.isfinite(published_step(run.model, start)))
     with pytest.raises(ValueError, match="delta=0"):
         sharp.spec()
 
 
 def test_published_step_is_the_librarys_single_pass() -> None:
-    run = script.descend("", _model("three classes", 1.0, 1e-2), "single pass", max_iter=3)
+    run = descend("", _model("three classes", 1.0, 1e-2), "single pass", max_iter=3)
     for x, new in zip(run.points, run.points[1:], strict=False):
-        np.testing.assert_allclose(script.published_step(run.model, x), new, atol=1e-8)
+        np.testing.assert_allclose(published_step(run.model, x), new, atol=1e-8)
 
 
 # ---- the single pass -----------------------------------------------------------------------------
 
 
-def _end(p: float, label: str, delta: float = 1e-8) -> Any:
+def _end(p: float, label: str, delta: float = 1e-8) -> Judged:
     model = replace(_model("three classes", p), delta=delta)
-    return script.measured(label, model, 0, passes=800)
+    return judge(label, model, passes=800)
 
 
 @pytest.mark.parametrize("p", [0.5, 1.0])
@@ -236,3 +228,22 @@ def test_single_pass_agrees_with_exact_steps_for_p_2() -> None:
     exact, single = _end(2.0, "exact"), _end(2.0, "single")
     assert single.value == pytest.approx(exact.value, rel=1e-8)
     assert exact.run.result.n_iter < 10 < single.run.result.n_iter
+
+
+# ---- the script ----------------------------------------------------------------------------------
+
+
+def test_tables_claims_and_plots(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = [(data, _model(data, p)) for data in ("Wine", "two classes") for p in POWERS]
+    monkeypatch.setattr(script, "problems", lambda full: some)
+    monkeypatch.setattr(script, "compare_passes", lambda seeds: compare_passes(1))
+    assert script.main(["--output", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert len(re.findall(r"^(?:Wine|two classes)  ", printed, re.M)) == len(some)
+    assert len(re.findall(r"^p = ", printed, re.M)) == len(POWERS)
+    assert "35 of 35 claims as expected" in printed
+    assert "8 exact and 8 single-pass runs" in printed
+    for name in ("descent", "kink"):
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
