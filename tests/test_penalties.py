@@ -160,6 +160,10 @@ def test_majorant_is_above_and_touches(
     assert extended(w) >= penalty(w) - 1e-11 * size
 
 
+def test_a_penalty_that_underflows_is_none() -> None:
+    np.testing.assert_array_equal(lp(5e-324, 0.5).rate(np.array([0.0, 1.0])), [0.0, 0.0])
+
+
 def test_majorant_has_the_slopes_as_weights() -> None:
     w = np.array([0.0, 0.5, -1.0, 5.0])
     np.testing.assert_allclose(capped_l1(2.0, 0.5).weights(w), [2, 2, 0, 0])

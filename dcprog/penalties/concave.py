@@ -252,8 +252,9 @@ class lp(ConcavePenalty):
 
     def rate(self, t: Array) -> Array:
         """λpt^{p−1}."""
+        factor = self.lam * self.p
         with np.errstate(divide="ignore"):
-            return self.lam * self.p * t ** (self.p - 1) if self.lam > 0 else 0.0 * t
+            return factor * t ** (self.p - 1) if factor > 0 else 0.0 * t
 
     def expression_of_size(self, t: cp.Expression) -> cp.Expression:
         """``lam * power(t, p)``."""

@@ -278,7 +278,7 @@ class concave(Transform):
 
 def _evaluated(name: str, function: Function, t: Array) -> Array:
     """A user's function of an array, which must keep the shape (a constant may be one number)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         result = np.asarray(function(t), dtype=float)
     if result.shape != t.shape:
         if result.shape != ():
