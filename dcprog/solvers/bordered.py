@@ -20,8 +20,9 @@ WIDEST = 0.15  # a border of more than that share of the factor costs what a new
 class BorderedFactor:
     r"""(K_FF + δI) x = r for one set F of variables after another, K fixed.
 
-    The Cholesky factor LLᵀ = K_BB + δI of an earlier set B is kept, and bordered by the columns
-    of F \\ B and by the unit vectors of B \\ F, whose multipliers hold x at 0 there:
+    The Cholesky factor LLᵀ = K_BB + δI of an earlier set B is kept, and bordered by the columns of
+    the variables that have joined it and by the unit vectors of those that have left it, whose
+    multipliers hold x at 0 there:
 
     .. math::
         \begin{pmatrix} LL^\top & C \\ C^\top & D \end{pmatrix}
