@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from scipy.stats import rankdata, studentized_range
 
 Array = np.ndarray
+LEVEL = 0.05
 FEW = 10  # Demšar asks for more sets than this before a Friedman test is relied on
 
 
@@ -42,11 +43,13 @@ class Ranking:
         apart = sum(b - a > self.width for a in self.means for b in self.means)
         if apart:
             return f"{apart} pairs differ"
+        if self.p < LEVEL:
+            return "the methods differ, but no two of them by enough to be named"
         few = f"; N = {n} is too small for any conclusion" if n <= FEW else ""
         return f"no two methods differ{few}"
 
 
-def critical_difference(methods: int, cases: int, level: float = 0.05) -> float:
+def critical_difference(methods: int, cases: int, level: float = LEVEL) -> float:
     """Nemenyi's q·√(k(k + 1)/(6N)), q the studentised range over √2 for k methods, N sets."""
     q = studentized_range.ppf(1 - level, methods, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(methods * (methods + 1) / (6 * cases)))

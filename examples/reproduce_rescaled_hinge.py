@@ -178,8 +178,8 @@ def support_claims(kind: str, found: Array) -> list[Claim]:
     """The share of support vectors: it falls as η rises, and is below the SVM's and the ramp's.
 
     The last is not so here with the linear kernel: run to a critical point the ramp machine drops
-    every sample beyond −1, and keeps half of the support vectors that the paper prints for it,
-    whereas those of the plain SVM agree.
+    every sample beyond −1, and keeps far fewer support vectors than the paper prints for it, whereas
+    those of the plain SVM agree.
     """
     claims = []
     for fewer, more in (("η = 3", "η = 0.2"), ("η = 2", "SVM"), ("η by CV", "ramp")):
