@@ -178,7 +178,7 @@ def support_claims(kind: str, found: Array) -> list[Claim]:
     """The share of support vectors: it falls as η rises, and is below the SVM's and the ramp's.
 
     The last is not so here with the linear kernel: run to a critical point the ramp machine drops
-    every sample beyond −1, and keeps far fewer support vectors than the paper prints for it, whereas
+    every sample beyond −1, and keeps far fewer support vectors than the paper prints for it, while
     those of the plain SVM agree.
     """
     claims = []
