@@ -19,11 +19,12 @@ __all__ = ["Progress", "Run", "Settings", "descend"]
 
 logger = logging.getLogger("dcprog")
 
-# Subproblems are solved to tol·SUBPROBLEM, then to that·TIGHTER, and where every solver stalls
-# before, to tol. A point may miss descent by ACCEPT·tol·SUBPROBLEM before it is refused, whatever
-# it was solved to.
+# Subproblems are solved to tol·SUBPROBLEM, then to that·TIGHTER, neither finer than FINEST, which
+# rounding lets a solver reach, and where every solver stalls before, to tol. A point may miss
+# descent by ACCEPT times the first of these before it is refused, whatever it was solved to.
 SUBPROBLEM = 1e-2
 TIGHTER = 1e-2
+FINEST = 1e-12
 ACCEPT = 10.0
 # An objective that has fallen by so many times its first size is unbounded.
 BOTTOMLESS = 1e25
@@ -264,20 +265,26 @@ class _Descent:
         raise self._verdict(failures)
 
     def _attempts(self) -> list[tuple[str, float]]:
-        tolerance = self.settings.tol * SUBPROBLEM
+        tolerance = self._accuracy
         first, *others = self.solvers
-        return [
+        attempts = [
             (first, tolerance),
-            (first, tolerance * TIGHTER),
+            (first, max(tolerance * TIGHTER, FINEST)),
             *((solver, tolerance) for solver in others),
-            *((solver, self.settings.tol) for solver in self.solvers),
+            *((solver, max(self.settings.tol, tolerance)) for solver in self.solvers),
         ]
+        return list(dict.fromkeys(attempts))
+
+    @property
+    def _accuracy(self) -> float:
+        """Of the subproblems, relative to 1 + |value|."""
+        return max(self.settings.tol * SUBPROBLEM, FINEST)
 
     def _check(self, new: Array) -> float:
         """Value at a candidate, which must minimise the majorant and not raise F."""
         if not np.all(np.isfinite(new)):
             raise SubproblemError("failed", "the solution is not finite")
-        allowed = ACCEPT * SUBPROBLEM * self.settings.tol * (1 + abs(self.value))
+        allowed = ACCEPT * self._accuracy * (1 + abs(self.value))
         below = self.value - self.surrogate.majorant_value(new)
         new_value = self.surrogate.value(new)
         if np.isfinite(self.value):

@@ -108,7 +108,7 @@ def table_2(folder: Path, full: bool) -> tuple[list[Claim], dict[str, dict[float
                 print_values("  the publication", eta, TABLE_2[name, eta])
                 claims += row_claims(name, eta, values, loose)
     rows = ", ".join(f"{name} (η = {eta:g}) {true}" for (name, eta), true in TRUE_SHARES.items())
-    print(f"misprinted ϱ, not at hand; from the printed R₁: {rows}")
+    print(f"misprinted ϱ, whose data are not at hand, as known from the printed R₁: {rows}")
     return claims + share_claims(curves), curves
 
 

@@ -84,7 +84,7 @@ def optimality_claims(seeds: int) -> list[Claim]:
         _, y, K, C = problem(seed)
         primal, dual = programs(K, y, C)
         found = {"strong": abs(primal + dual) / (1 + primal)}
-        for solver in ("auto", "smo", "libsvm"):
+        for solver in ("auto", "smo", "libsvm", "qp"):
             model = LeastOneNormSVC(C=C, kernel="precomputed", solver=solver, tol=1e-8).fit(K, y)
             b, report = float(model.intercept_[0]), model.optimality(K, y)
             found |= conditions(coefficients(model, len(y)), b, K, y, C)

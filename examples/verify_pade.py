@@ -302,7 +302,7 @@ def draw(folder: Path, curves: dict[str, Array], paths: dict[str, list[Place]]) 
         ax.loglog(ETAS, np.median(distance, axis=0), colour + "o-", lw=2, label=f"{title}, median")
         bound, shown = {"pade": (0.2, "0.2/η"), "sigmoid": (2 * np.log(2), "2 ln 2/η")}[name]
         ax.loglog(ETAS, bound / np.array(ETAS), colour + "--", label=f"{title}, bound {shown}")
-    ax.set(xlabel="η", ylabel="‖θ_η − θ*‖²/(C·m)")
+    ax.set(xlabel="η", ylabel=r"$\|\theta_\eta - \theta^*\|^2/(C\,m)$")
     ax.legend()
     figure.savefig(folder / "rate.png", dpi=120)
 

@@ -69,9 +69,9 @@ class RescaledHingeSVC(KernelMachine):
         For the weighted machines: ``"smo"`` (``"auto"``), ``"smo_first_order"``, ``"libsvm"``,
         ``"cvxpy"`` or a cvxpy solver. Without a kernel matrix ``"multipliers"`` (``"auto"``) or
         the last two: with an approximation, and with ``"linear"`` where the matrix exceeds its
-        limit or there are at least twice as many samples as features, which then is the primal
+        limit or there are at least five times as many samples as features, which then is the primal
         problem in w. ``"smo"``, ``"smo_first_order"`` and ``"libsvm"`` always take the matrix.
-    tol : float, default 1e-6
+    tol : float, default 1e-8
         Stop before `max_iter` when the criticality gap and the decrease are at most tol·(1 + R_1).
     random_state : int, RandomState or None, default None
         Of ``"nystroem"``.
@@ -83,8 +83,9 @@ class RescaledHingeSVC(KernelMachine):
     support_ : int array of shape (s,)
         Samples with a coefficient. Where those are not known: on or inside their margin.
     dual_coef_ : array of shape (m, s)
-        Coefficients α_i y_i of the m two-class problems, w = Σ α_i y_i φ(x_i). With a kernel
-        matrix and a cvxpy solver, those of some such expansion; without one, missing.
+        Coefficients α_i y_i of the m two-class problems, w = Σ α_i y_i φ(x_i). Where a cvxpy
+        solver was asked for, or had to step in: those of some such expansion with a kernel
+        matrix, missing without one.
     support_vectors_ : array or sparse matrix of shape (s, d)
         Not with ``"precomputed"``.
     intercept_ : array of shape (m,)
@@ -119,7 +120,8 @@ class RescaledHingeSVC(KernelMachine):
     - R_1 decreases from the first fitted machine on; that the iterates converge is not shown.
       A fixed point is stationary in Clarke's sense.
     - Its ten rounds are the most that are taken: a round that gains less than `tol` is the last.
-      A smaller tol, such as 1e-12, takes all of them.
+      The weighted machines are solved to tol/100; rounds that have not converged yet can magnify
+      that error in R_1 a hundredfold and more, which is why the default is smaller than elsewhere.
     - b is any minimiser of the weighted machine, the middle where there are several, instead of
       the mean over the samples with 0 < α_i < C_i, which it equals where there are such samples.
 
@@ -167,7 +169,7 @@ class RescaledHingeSVC(KernelMachine):
         n_components: int = 300,
         memory_limit: float = 4096,
         solver: str = "auto",
-        tol: float = 1e-6,
+        tol: float = 1e-8,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
     ) -> None:

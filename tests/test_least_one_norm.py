@@ -244,6 +244,14 @@ def test_a_function_that_meets_all_labels_is_found_as_exactly_as_rounding_lets(C
     np.testing.assert_allclose(model.decision_function(X), np.where(y == 1, 1, -1), atol=1e-6)
 
 
+@pytest.mark.parametrize("solver", ["auto", "smo", "libsvm", "qp"])
+def test_an_indefinite_kernel_matrix_is_refused(solver: str) -> None:
+    X, y = _data(90)
+    K = rbf_kernel(X, gamma=0.3) - 0.5 * np.eye(90)  # with a positive diagonal
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        LeastOneNormSVC(kernel="precomputed", solver=solver).fit(K, y)
+
+
 # ---- the estimator contract ----------------------------------------------------------------------
 
 
@@ -298,5 +306,6 @@ def test_the_quadratic_program_ends_at_dual_coefficients(kernel: str, C: float) 
     assert model.objective_ == pytest.approx(auto.objective_, rel=1e-7)
     for report in (model.optimality(X, y), auto.optimality(X, y)):
         assert report.box <= 1e-9 * C
+        assert report.stationarity <= 1e-5
         assert report.balance <= 1e-9 * C
         assert report.gap <= 1e-6 * (1 + model.objective_)

@@ -247,6 +247,18 @@ def test_without_a_matrix_a_linear_machine_goes_by_its_coefficients() -> None:
         RescaledHingeSVC(kernel="linear", memory_limit=1e-3, solver="smo").fit(X, y)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_a_tolerance_below_rounding_is_no_burden(kernel: str) -> None:
+    """It went to dense quadratic programs, which had no dual coefficients either."""
+    X, y = _data(100)
+    model = RescaledHingeSVC(C=10.0, kernel=kernel, tol=1e-14).fit(X, y)
+    assert model.result_.history.attempts == ()
+    Z = model.support_vectors_
+    K = Z @ X.T if kernel == "linear" else rbf_kernel(Z, X, 1 / (X.shape[1] * X.var()))
+    f = model.dual_coef_[0] @ K + model.intercept_
+    np.testing.assert_allclose(f, model.decision_function(X), atol=1e-6)
+
+
 def test_beyond_the_memory_limit_the_error_names_the_ways_out() -> None:
     X, y = _data(100)
     with pytest.raises(ValueError, match=r"nystroem.*linear"):

@@ -11,6 +11,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR
 
@@ -191,6 +192,17 @@ def test_a_budget_of_pairs_is_kept() -> None:
     dual = Dual(np.arange(80), y, -np.ones(80), np.ones(80))
     with pytest.raises(SubproblemError, match="after 7 pairs"):
         minimise_dual(K, dual, selection="first", max_iter=7)
+
+
+def test_violations_at_the_size_of_rounding_end_it() -> None:
+    """It moved a thousand pairs a variable in vain."""
+    X, labels = make_classification(400, 80, n_informative=40, flip_y=0.15, random_state=1)
+    y = np.where(labels == 1, 1.0, -1.0)
+    dual = Dual(np.arange(400), y, np.minimum(0, y), np.maximum(0, y))
+    K = 900 * X @ X.T
+    assert minimise_dual(K, dual, tol=1e-8).gap < 1e-5
+    with pytest.raises(SubproblemError, match=r"after \d{1,5} pairs"):
+        minimise_dual(K, dual, tol=1e-15)
 
 
 # ---- warm starts ---------------------------------------------------------------------------------

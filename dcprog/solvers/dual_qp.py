@@ -13,6 +13,7 @@ from dcprog.tree import Array
 
 __all__ = ["DualQpSolver"]
 
+NEAR = 1e-6
 ACCURACY = 1e-9
 
 
@@ -30,7 +31,7 @@ class DualQpSolver(SmoSolver):
     """
 
     def _start(self, dual: Dual, weights: Array, start: Array) -> Array:
-        """The program's solution, moved inside the bounds."""
+        """The program's solution; what it leaves a little inside a bound is put there."""
         n, m = len(self.rows.kernel), dual.q.size
         if not np.any(dual.hi > dual.lo):
             return super()._start(dual, weights, start)
@@ -41,4 +42,6 @@ class DualQpSolver(SmoSolver):
         bounds = [cp.sum(v) == 0, v >= dual.lo / size, v <= dual.hi / size]
         program = CompiledProblem(cp.Problem(cp.Minimize(form - dual.q @ v), bounds), "CLARABEL")
         program.minimise(ACCURACY)
-        return warm(dual, size * np.asarray(v.value, dtype=float))
+        found, near = size * np.asarray(v.value, dtype=float), NEAR * (dual.hi - dual.lo)
+        found = np.where(found <= dual.lo + near, dual.lo, found)
+        return warm(dual, np.where(found >= dual.hi - near, dual.hi, found))

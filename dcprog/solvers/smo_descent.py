@@ -18,9 +18,11 @@ from dcprog.tree import Array
 __all__ = ["DualPoint", "minimise_dual"]
 
 Product = Callable[[Array], Array]
-MOST = 1000, 100_000  # pairs a variable, or altogether where that is more
+MOST = 1000, 1_000_000  # pairs a variable, or altogether where that is more
 ROUNDS = 200
 ROUNDING = 1e-15
+NOISE = 1e-15  # where a sweep gains little below that, rounding may be all that is left:
+STALLS = 3  # it ends when that has happened so often
 CANCELLED = 1e-3
 SHRINK = 0.7  # a working set smaller than that share of all is gathered from the rows of K,
 COPIED = 3  # and copied as soon as it has taken so many pairs a variable
@@ -95,7 +97,7 @@ def minimise_dual(
     after : DualPoint, optional
         The end of an earlier dual with the same K and samples, whose Kc and factor serve again.
     max_iter : int, optional
-        Most pairs; by default a thousand a variable, and 10⁵ at least.
+        Most pairs; by default a thousand a variable, and 10⁶ at least.
 
     Returns
     -------
@@ -128,7 +130,7 @@ def minimise_dual(
         if gap <= allowed if violation is None else apart <= violation:
             return DualPoint(v, c, b, gap, descent.n_iter, Kc, descent.system)
         rounding = ROUNDING * (float(np.max(np.abs(Kc))) + float(np.max(np.abs(dual.q))))
-        if descent.n_iter >= max_iter or apart <= rounding:
+        if descent.n_iter >= max_iter or apart <= rounding or descent.stalls == STALLS:
             break
         aim = apart * min(0.5, 0.3 * allowed / gap) if violation is None else violation
         v = descent.run(v, Kc, aim)
@@ -157,6 +159,7 @@ class _Descent:
         self.second = selection == "second"
         self.max_iter = max_iter
         self.n_iter = 0
+        self.stalls = 0
         self.size = float(np.max(np.diag(K)))
         if after is None:
             self.system = BorderedFactor(K, dual.sample, SMOOTHED * self.size)
@@ -175,12 +178,20 @@ class _Descent:
                 v, Kc, settled = self._stepped(v, Kc, apart)
                 if settled:
                     return v
-            before, pairs = v, self.n_iter
+            before, pairs, former = v, self.n_iter, apart
             v = self._sweep(v, dual.gradient(Kc), apart, max(aim, 0.9 * self.ready))
             moves = self.n_iter > pairs
             Kc += times(self.K, dual.coefficients(v - before, len(Kc)))
             apart = dual.violation(v, dual.gradient(Kc))
+            if apart > former / 2 and apart <= self._noise(v):
+                self.stalls += 1
+                break
         return v
+
+    def _noise(self, v: Array) -> float:
+        """The size of the rounding errors in Kc, roughly."""
+        c = self.dual.coefficients(v, len(self.K))
+        return NOISE * self.size * float(np.linalg.norm(c))
 
     def _stepped(self, v: Array, Kc: Array, apart: float) -> tuple[Array, Array, bool]:
         """Where proximal steps lead, and whether they have lessened the violation much."""
