@@ -16,7 +16,7 @@ __all__ = ["Gram", "checked_kernel", "pivoted_cholesky", "symmetric_product"]
 
 KEPT = 3
 ROUNDING = 1e-12  # of a product, whichever way round
-LANCZOS = 8
+LANCZOS = 6
 SINGLE = 1e-6  # kernels are often computed in single precision, or from rounded distances
 
 
@@ -27,7 +27,7 @@ class Gram:
     ----------
     K : array of shape (n, n)
         Symmetric and positive semidefinite. Symmetry is checked at a random x, and the sign of
-        xᵀKx for the x of eight steps of Lanczos from there: some n² operations, where a
+        xᵀKx for the x of six steps of Lanczos from there: some n² operations, where a
         factorisation would take n³. A single small negative eigenvalue may pass.
 
     Attributes
@@ -85,7 +85,7 @@ def checked_kernel(values: npt.ArrayLike) -> Array:
     if K.ndim != 2 or K.shape[0] != K.shape[1] or len(K) == 0:
         raise ValueError(f"K has shape {K.shape}: a square kernel matrix is needed")
     probe = np.random.default_rng(0).standard_normal(len(K))
-    right, left = K @ probe, probe @ K
+    right, left = K @ probe, symmetric_product(K, probe)  # of all, and of one triangle
     if not np.all(np.isfinite(right)):
         raise ValueError("K holds NaN or infinity")
     size = float(np.max(np.abs(right), initial=0.0))
@@ -95,20 +95,18 @@ def checked_kernel(values: npt.ArrayLike) -> Array:
     if apart > ROUNDING * size:
         K = (K + K.T) / 2
     allowed = SINGLE * len(K) ** 0.5 * float(np.max(np.abs(np.diag(K))))
-    if min(float(np.min(np.diag(K))), _least_ritz_value(K, probe)) < -allowed:
+    if min(float(np.min(np.diag(K))), _least_ritz_value(K, probe, left)) < -allowed:
         raise ValueError("K is not positive semidefinite: it is no kernel matrix")
     return K
 
 
-def _least_ritz_value(K: Array, start: Array) -> float:
+def _least_ritz_value(K: Array, start: Array, product: Array) -> float:
     """What some steps of Lanczos find, an upper bound of K's least eigenvalue."""
+    size = float(np.linalg.norm(start))
     basis = np.zeros((min(LANCZOS, len(K)), len(K)))
-    basis[0] = start / np.linalg.norm(start)
     products = np.zeros_like(basis)
-    for j in range(len(basis)):
-        products[j] = symmetric_product(K, basis[j])
-        if j + 1 == len(basis):
-            break
+    basis[0], products[0] = start / size, product / size
+    for j in range(len(basis) - 1):
         new = products[j]
         for _ in range(2):  # once leaves rounding errors along the others
             new = new - basis[: j + 1].T @ (basis[: j + 1] @ new)
@@ -117,6 +115,7 @@ def _least_ritz_value(K: Array, start: Array) -> float:
             basis, products = basis[: j + 1], products[: j + 1]
             break
         basis[j + 1] = new / size
+        products[j + 1] = symmetric_product(K, basis[j + 1])
     form = basis @ products.T
     return float(np.linalg.eigvalsh((form + form.T) / 2)[0])
 
