@@ -30,7 +30,7 @@ def _descend(
     limit: int,
 ) -> Any:
     n = q.size
-    diagonal, row_i, row_j = np.empty(n), np.empty(n), np.empty(n)
+    diagonal, gains, row_i, row_j = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     for k in range(n):
         diagonal[k] = K[places[k], places[k]]
     n_iter = 0
@@ -49,14 +49,17 @@ def _descend(
                 row_i[k] = Ki[places[k]]
             Ki = row_i
         if second:
-            best = -1.0
-            for k in range(n):
+            Kii = diagonal[i]
+            for k in range(n):  # without branches, for the compiler to take four at a time
                 apart = g[k] - least
-                if apart > 0 and v[k] > lo[k]:
-                    curvature = diagonal[i] + diagonal[k] - 2 * Ki[k]
-                    gain = apart * apart / (curvature if curvature > FLAT else FLAT)
-                    if gain > best:
-                        best, j = gain, k
+                apart = apart if v[k] > lo[k] else 0.0
+                apart = apart if apart > 0 else 0.0
+                curvature = Kii + diagonal[k] - 2 * Ki[k]
+                gains[k] = apart * apart / (curvature if curvature > FLAT else FLAT)
+            best = 0.0
+            for k in range(n):
+                if gains[k] > best:
+                    best, j = gains[k], k
         Kj = K[places[j]]
         if not whole:
             for k in range(n):
