@@ -81,8 +81,9 @@ class LeastOneNormSVC(KernelMachine):
         ``"libsvm"``: regression with ε = 0, and ``"qp"``: the dual as a quadratic program through
         cvxpy, each finished to the tolerance by SMO. Without a kernel matrix ``"auto"`` solves
         the primal problem in w: with an approximation, and with ``"linear"`` where the matrix
-        exceeds its limit or there are at least five times as many samples as features. The other
-        three always take the matrix.
+        exceeds its limit or there are at least five times as many samples as features. ``"smo"``
+        and ``"libsvm"`` always take the matrix, ``"qp"`` too but for an approximation, whose
+        primal it gives to cvxpy.
     degree, coef0 : int, float, default 3, 0.0
         Of ``"poly"``.
     multiclass : {"ovo", "ovr"}, default "ovo"
