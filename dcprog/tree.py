@@ -11,6 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from cvxpy.atoms.affine.add_expr import AddExpression
+from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression
+from cvxpy.atoms.affine.conv import conv, convolve
+from cvxpy.atoms.affine.kron import kron
+from cvxpy.atoms.affine.unary_operators import NegExpression
 from cvxpy.atoms.atom import Atom
 from cvxpy.expressions.leaf import Leaf
 
@@ -22,6 +26,7 @@ __all__ = [
     "constant_part",
     "evaluate",
     "jacobian",
+    "magnitude",
     "one_sided",
     "short",
     "unvec",
@@ -66,6 +71,7 @@ class Values:
         self.edge = edge
         self.thin = thin
         self._memo: dict[int, Any] = {}
+        self._magnitudes: dict[int, Array] = {}
 
     def __call__(self, node: cp.Expression) -> Any:
         """Value of `node`: an array of its shape (sparse constants stay sparse)."""
@@ -77,6 +83,13 @@ class Values:
     def array(self, node: cp.Expression) -> Array:
         """Value of `node` as a dense float array of its shape."""
         return dense(self(node)).reshape(node.shape, order="F")
+
+    def magnitude(self, node: cp.Expression) -> Array:
+        """What the terms of `node` add up to in absolute value (see ``magnitude``)."""
+        key = id(node)
+        if key not in self._magnitudes:
+            self._magnitudes[key] = _magnitude(node, self)
+        return self._magnitudes[key]
 
     def _evaluate(self, node: cp.Expression) -> Any:
         if isinstance(node, cp.Variable) and node.id in self.definitions:
@@ -92,6 +105,59 @@ class Values:
         if id(node) in self.extensions:
             return self.extensions[id(node)]([self.array(arg) for arg in node.args])
         return evaluate(node, [self(arg) for arg in node.args])
+
+
+def magnitude(node: cp.Expression, values: Values) -> Array:
+    r"""What the terms of an expression add up to in absolute value.
+
+    For Σ cᵢtᵢ + const. it is Σ |cᵢ||tᵢ|: sums, constant factors, indexing, stacking and other
+    affine atoms are passed through, everything else counts with its absolute value, constants do
+    not count. Homogeneous of degree 1, and large where the value is small by cancellation.
+
+    Parameters
+    ----------
+    node : cvxpy expression
+    values : Values
+        The numbers at its nodes.
+
+    Returns
+    -------
+    array of the node's shape
+        Entries ≥ 0 and finite: what is NaN or infinite counts 0.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> x = cp.Variable(value=2.0)
+    >>> float(magnitude(cp.square(x) - 3 * x + 7, Values()))
+    10.0
+    """
+    return values.magnitude(node)
+
+
+_SCALINGS = (MulExpression, DivExpression, kron, conv, convolve)  # multiply is a MulExpression
+
+
+def _magnitude(node: cp.Expression, values: Values) -> Array:
+    if node.is_constant():
+        return np.zeros(node.shape)
+    sized = _sized_arguments(node, values)
+    with np.errstate(all="ignore"):
+        size = values.array(node) if sized is None else dense(evaluate(node, sized))
+        size = np.abs(size).reshape(node.shape, order="F")
+    return np.where(np.isfinite(size), size, 0.0)
+
+
+def _sized_arguments(node: Any, values: Values) -> list[Any] | None:
+    """Magnitudes in place of an affine atom's arguments, absolute values of constant factors."""
+    if not isinstance(node, Atom) or not (node.is_atom_convex() and node.is_atom_concave()):
+        return None
+    if isinstance(node, _SCALINGS):
+        return [
+            abs(values(arg)) if arg.is_constant() else values.magnitude(arg) for arg in node.args
+        ]
+    keeps_sign = isinstance(node, NegExpression) or all(map(node.is_incr, range(len(node.args))))
+    return [values.magnitude(arg) for arg in node.args] if keeps_sign else None
 
 
 SLACK = 1e-6
