@@ -15,7 +15,8 @@ from scipy.linalg import qr, solve_triangular
 from dcprog.errors import SubproblemError
 from dcprog.solvers.arrow_layout import Layout, layout
 from dcprog.solvers.arrowhead import Arrowhead, Matrix, dense_rows
-from dcprog.solvers.compiled import CompiledProblem, problem_class
+from dcprog.solvers.compiled import CompiledProblem, problem_class, save
+from dcprog.solvers.faults import failures
 from dcprog.solvers.interior import Program, interior_point
 from dcprog.tree import Array
 
@@ -277,22 +278,22 @@ class ArrowProblem:
         """
         if self.refusal is not None or self.general is None:
             raise SubproblemError("failed", f"ARROW: {self.refusal}")
-        data, inverse = self.general._data()
+        with failures("ARROW"):
+            data, inverse = self.general._data()
         begin = time.perf_counter()
         try:
-            arrow = self._take_apart(data)
-            program = arrow.program(data[s.P], data[s.Q], data[s.B], _bounded(data)[1])
-            z = arrow.recover(*interior_point(program, tolerance, time_limit))
-        except (ArithmeticError, NotArrow, np.linalg.LinAlgError) as error:
-            raise SubproblemError("failed", f"ARROW: {error}") from error
+            with failures("ARROW"):
+                arrow = self._take_apart(data)
+                program = arrow.program(data[s.P], data[s.Q], data[s.B], _bounded(data)[1])
+                z = arrow.recover(*interior_point(program, tolerance, time_limit))
         finally:
             self.solve_time += time.perf_counter() - begin
-        self._save(z, self.general._chain, inverse)
+        with failures("ARROW"):
+            self._save(z, self.general._chain, inverse)
 
     def _save(self, z: Array, chain: Any, inverse: list[Any]) -> None:
         """Give the variables their values, back through cvxpy's reductions."""
         solution = Solution(s.OPTIMAL, 0.0, {inverse[-1][chain.solver.VAR_ID]: z}, None, {})
         for reduction, data in list(zip(chain.reductions, inverse, strict=True))[-2::-1]:
             solution = reduction.invert(solution, data)
-        for variable in self.problem.variables():
-            variable.save_value(solution.primal_vars[variable.id])
+        save(self.problem, solution.primal_vars, "ARROW")

@@ -231,6 +231,9 @@ def _vectors(X: sp.csr_array, group: Index, n_groups: int) -> tuple[Index, Array
     rows = np.arange(len(group))
     single = np.flatnonzero(live & ~in_block & (reference == rows))
     vectors = np.concatenate([single, np.flatnonzero(in_block)])
+    if not len(vectors):  # every row is zero: one of them stands for K, so that K has a row
+        vectors = rows[:1]
+        single = vectors
     place = np.zeros(len(group), dtype=np.intp)
     place[vectors] = np.arange(len(vectors))
     reference[in_block] = rows[in_block]

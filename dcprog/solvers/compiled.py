@@ -17,6 +17,7 @@ from cvxpy.problems.problem_form import ProblemForm
 from cvxpy.reductions.solvers.solving_chain import resolve_and_build_chain
 
 from dcprog.errors import SubproblemError
+from dcprog.solvers.faults import failures, valueless
 
 __all__ = ["CompiledProblem", "check_solver", "problem_class", "solver_order"]
 
@@ -111,6 +112,39 @@ def _options(solver: str, tolerance: float, time_limit: float | None) -> dict[st
             return {}
 
 
+def _chain(problem: cp.Problem, solver: str) -> Any:
+    """The reductions of a problem to a solver's data."""
+    try:
+        with failures(solver, let=(DPPError, SolverError)):
+            return resolve_and_build_chain(problem, solver=solver, enforce_dpp=True)
+    except DPPError as error:
+        raise ValueError(
+            "the convex subproblem is not DPP, most likely because a variable's bounds hold a "
+            "Parameter: write such bounds as constraints, x <= parameter"
+        ) from error
+    except SolverError as error:
+        raise ValueError(
+            f"solver {solver} cannot handle this {problem_class(problem)} subproblem: {error} "
+            "Leave solver=None to have one chosen."
+        ) from error
+
+
+def save(problem: cp.Problem, values: dict[int, Any], solver: str) -> None:
+    """Give the variables their values, all of them or none.
+
+    Raises
+    ------
+    SubproblemError
+        One is not finite.
+    """
+    for variable in problem.variables():
+        value = values[variable.id]
+        if value is None or not np.all(np.isfinite(np.asarray(value, dtype=float))):
+            raise SubproblemError("failed", f"{solver}: its solution holds NaN or infinity")
+    for variable in problem.variables():
+        variable.save_value(values[variable.id])
+
+
 def _only_cost_moves(program: Any) -> bool:
     """Do Parameters appear in the linear cost alone?
 
@@ -165,18 +199,8 @@ class CompiledProblem:
         self.solver = solver
         self.solve_time = 0.0
         begin = time.perf_counter()
-        try:
-            self._chain = resolve_and_build_chain(problem, solver=solver, enforce_dpp=True)
-        except DPPError as error:
-            raise ValueError(
-                "the convex subproblem is not DPP, most likely because a variable's bounds hold a "
-                "Parameter: write such bounds as constraints, x <= parameter"
-            ) from error
-        except SolverError as error:
-            raise ValueError(
-                f"solver {solver} cannot handle this {problem_class(problem)} subproblem: {error} "
-                "Leave solver=None to have one chosen."
-            ) from error
+        with valueless(problem):
+            self._chain = _chain(problem, solver)
         if self._chain.solver_context is not None:  # None: there is no variable to bound
             self._chain.solver_context.solver_supports_bounds = False
         self._program: Any = None
@@ -202,28 +226,31 @@ class CompiledProblem:
             With status ``"infeasible"``, ``"unbounded"`` or ``"failed"``; an inaccurate solution
             is a failure too.
         """
-        data, inverse = self._data()
+        with failures(self.solver):
+            data, inverse = self._data()
         if tolerance != self._last_tolerance:
             self._cache.clear()  # a cached solver keeps the settings it was made with
             self._last_tolerance = tolerance
         options = _options(self.solver, tolerance, time_limit)
         begin = time.perf_counter()
         try:
-            with warnings.catch_warnings():
+            with failures(self.solver), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # inaccuracy is reported by status below
                 raw = self._chain.solver.solve_via_data(data, True, False, options, self._cache)
-        except (SolverError, ValueError, ArithmeticError, RuntimeError) as error:
+        except SubproblemError:
             self._cache.clear()
-            raise SubproblemError("failed", f"{self.solver}: {error}") from error
+            raise
         finally:
             self.solve_time += time.perf_counter() - begin
-        self._accept(raw, inverse)
+        with failures(self.solver):
+            self._accept(raw, inverse)
 
     def _data(self) -> tuple[dict[str, Any], list[Any]]:
         solver = self._chain.solver
         if self._program is None:
             begin = time.perf_counter()
-            data, inverse = self._chain.apply(self.problem)
+            with valueless(self.problem):
+                data, inverse = self._chain.apply(self.problem)
             if isinstance(data, dict):  # otherwise nothing is variable, and nothing is compiled
                 self._program = data[s.PARAM_PROB]
                 self._inverse = inverse[:-1]
@@ -246,8 +273,7 @@ class CompiledProblem:
         solution = self._chain.invert(raw, inverse)
         status = solution.status
         if status == s.OPTIMAL:
-            for variable in self.problem.variables():
-                variable.save_value(solution.primal_vars[variable.id])
+            save(self.problem, solution.primal_vars, self.solver)
             return
         self._cache.clear()
         if status in (s.INFEASIBLE, s.INFEASIBLE_INACCURATE):

@@ -1,0 +1,54 @@
+"""Whatever a solver raises is a failed attempt; only an interrupt is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import cvxpy as cp
+
+from dcprog.errors import SubproblemError
+
+__all__ = ["failures", "valueless"]
+
+
+@contextmanager
+def failures(solver: str, let: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Turn what is raised inside, but for `let`, into a ``"failed"`` :class:`SubproblemError`.
+
+    Compiled solvers report a panic by exceptions that are no ``Exception``.
+
+    Examples
+    --------
+    >>> with failures("PIQP"):
+    ...     [][0]
+    Traceback (most recent call last):
+    ...
+    dcprog.errors.SubproblemError: failed: PIQP: IndexError: list index out of range
+    """
+    try:
+        yield
+    except (SubproblemError, KeyboardInterrupt, SystemExit, GeneratorExit, *let):
+        raise
+    except BaseException as error:
+        message = f"{solver}: {type(error).__name__}: {error}"
+        raise SubproblemError("failed", message) from error
+
+
+@contextmanager
+def valueless(problem: cp.Problem) -> Iterator[None]:
+    """Let the problem's variables have no value for a while.
+
+    cvxpy's canonicalisers of ``sum_largest`` and ``cvar`` read them, and what they compile, or
+    whether they raise, should not depend on the last point.
+    """
+    leaves: list[Any] = [v for v in problem.variables() if hasattr(v, "_value")]
+    kept = [leaf._value for leaf in leaves]
+    for leaf in leaves:
+        leaf._value = None
+    try:
+        yield
+    finally:
+        for leaf, value in zip(leaves, kept, strict=True):
+            leaf._value = value

@@ -1,0 +1,125 @@
+"""What solvers raise or return: a failed attempt, never an exception of theirs, never NaN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import dcprog as dc
+from dcprog import SubproblemError
+from dcprog.solvers.arrow import ArrowProblem
+from dcprog.solvers.compiled import CompiledProblem
+from dcprog.solvers.faults import failures, valueless
+from dcprog.solvers.portfolio import Portfolio
+
+
+class Panic(BaseException):
+    """As compiled solvers raise it."""
+
+
+ERRORS = [IndexError, MemoryError, TypeError, np.linalg.LinAlgError, KeyError, Panic]
+
+
+def quadratic() -> cp.Problem:
+    x = cp.Variable(2)
+    return cp.Problem(cp.Minimize(cp.sum_squares(x - 1) + cp.norm1(x)))
+
+
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("where", ["apply", "solve_via_data", "invert"])
+def test_what_a_solver_raises_is_a_failure(
+    error: type[BaseException], where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: Any, **options: Any) -> Any:
+        raise error("broken")
+
+    compiled = CompiledProblem(quadratic(), "CLARABEL")
+    with monkeypatch.context() as patch:
+        patch.setattr(compiled._chain.solver, where, broken)
+        with pytest.raises(SubproblemError) as caught:
+            compiled.minimise(1e-8)
+    assert caught.value.status == "failed"
+    assert error.__name__ in str(caught.value)
+    compiled.minimise(1e-8)
+    assert compiled.problem.objective.value == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_is_no_failure(interrupt: type[BaseException]) -> None:
+    with pytest.raises(interrupt), failures("any"):
+        raise interrupt
+
+
+def test_our_own_solver_fails_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = cp.Variable(3), cp.Variable()
+    hinges = cp.sum(cp.pos(1 - np.arange(30.0).reshape(10, 3) @ x - y))
+    arrow = ArrowProblem(cp.Problem(cp.Minimize(hinges + cp.sum_squares(x))))
+    assert arrow.refusal is None
+
+    def broken(*args: Any, **options: Any) -> Any:
+        raise IndexError("broken")
+
+    monkeypatch.setattr("dcprog.solvers.arrow.interior_point", broken)
+    with pytest.raises(SubproblemError, match="ARROW: IndexError"):
+        arrow.minimise(1e-8)
+
+
+def test_canonicalisers_find_no_values() -> None:
+    x = cp.Variable(3)
+    x.save_value(np.full(3, np.nan))
+    problem = cp.Problem(cp.Minimize(cp.sum_largest(cp.abs(x - 1), 1.5)))
+    with valueless(problem):
+        assert x.value is None
+    assert np.all(np.isnan(np.asarray(x.value)))
+    for solver in ("CLARABEL", "HIGHS"):
+        x.save_value(np.full(3, np.nan))
+        CompiledProblem(problem, solver).minimise(1e-9)
+        np.testing.assert_allclose(np.asarray(x.value), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("k", [1.5, 3])
+def test_what_cvxpy_takes_is_taken(k: float) -> None:
+    x = cp.Variable(3)
+    capped = cp.sum(cp.minimum(cp.square(x), 1))
+    result = dc.solve(cp.Problem(cp.Minimize(cp.sum_largest(cp.abs(x - 1), k) + capped)))
+    assert result.status == "converged"
+
+
+def test_cvar_minus_cvar() -> None:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 3))
+    b, x = A @ np.ones(3), cp.Variable(3)
+    spread = cp.cvar(A @ x - b, 0.9) - cp.cvar(b - A @ x, 0.9)
+    result = dc.solve(cp.Problem(cp.Minimize(spread), [cp.abs(x) <= 5]))
+    assert np.isfinite(result.value)
+
+
+def test_groups_of_no_rows() -> None:
+    n, y = cp.Variable(3, nonneg=True), cp.Variable()
+    objective = cp.minimum(y, n[0]) + 0.05 * (cp.sum_squares(n) + cp.square(y))
+    assert dc.solve(cp.Problem(cp.Minimize(objective))).status == "converged"
+    u, v = cp.Variable(), cp.Variable()
+    saddle = cp.Problem(cp.Minimize(u**2 + v**2), [u * v == 4, u >= 0.5])
+    assert dc.solve(saddle).value == pytest.approx(8, rel=1e-5)
+
+
+def test_a_solution_that_is_not_finite_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    portfolio = Portfolio(quadratic(), "CLARABEL")
+    portfolio.minimise("CLARABEL", 1e-8)
+    kept = [np.array(v.value) for v in portfolio.problem.variables()]
+    chain: Any = portfolio._compiled["CLARABEL"]
+    solver, real = chain._chain.solver, chain._chain.solver.invert
+
+    def spoilt(*args: Any) -> Any:
+        solution = real(*args)
+        solution.primal_vars = {k: np.full(np.shape(v), np.nan) for k, v in solution.primal_vars.items()}
+        return solution
+
+    monkeypatch.setattr(solver, "invert", spoilt)
+    with pytest.raises(SubproblemError, match="NaN"):
+        portfolio.minimise("CLARABEL", 1e-8)
+    for variable, value in zip(portfolio.problem.variables(), kept, strict=True):
+        np.testing.assert_array_equal(variable.value, value)
