@@ -102,14 +102,20 @@ def pull_back(
         The atom has no slope there (outside its domain).
     """
     rule = _RULES.get(type(atom).__name__, _generic)
-    with np.errstate(all="ignore"):
-        slopes = rule(atom, args, np.asarray(value), np.asarray(adjoint))
-    for slope in slopes:
-        if not np.all(np.isfinite(slope)):
-            raise ValueError(
-                f"{short(atom)} has no finite slope at the current point: start inside its domain"
-            )
+    try:
+        with np.errstate(all="ignore"):
+            slopes = rule(atom, args, np.asarray(value), np.asarray(adjoint))
+    except Exception as error:  # whatever the libraries below raise
+        raise _no_slope(atom) from error
+    if not all(np.all(np.isfinite(slope)) for slope in slopes):
+        raise _no_slope(atom)
     return slopes
+
+
+def _no_slope(atom: cp.Expression) -> ValueError:
+    return ValueError(
+        f"{short(atom)} has no finite slope at the current point: start inside its domain"
+    )
 
 
 def _generic(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:

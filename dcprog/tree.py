@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from cvxpy.atoms.affine.add_expr import AddExpression
 from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression
@@ -18,22 +17,26 @@ from cvxpy.atoms.affine.unary_operators import NegExpression
 from cvxpy.atoms.atom import Atom
 from cvxpy.expressions.leaf import Leaf
 
+from dcprog.evaluation import SLACK, Array, dense, evaluate, one_sided, plain
+
 __all__ = [
     "EDGE",
+    "SLACK",
     "Array",
     "Values",
     "atom_jacobian",
     "constant_part",
+    "dense",
     "evaluate",
+    "finite_in_domain",
     "jacobian",
     "magnitude",
+    "nodes",
     "one_sided",
     "short",
     "unvec",
     "vec",
 ]
-
-Array = npt.NDArray[np.float64]
 
 EDGE = 1e-10
 
@@ -107,6 +110,64 @@ class Values:
         return evaluate(node, [self(arg) for arg in node.args])
 
 
+def finite_in_domain(expression: cp.Expression) -> bool:
+    """Is the expression finite at the variables' values, and every node inside its domain?
+
+    Asked of a user's own expression: cvxpy, too, must find a number there, without the slack and
+    the extensions that a run works with. The logarithm of a determinant is not finite at the edge.
+
+    Parameters
+    ----------
+    expression : cvxpy expression
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> x = cp.Variable(value=0.0)
+    >>> finite_in_domain(cp.sqrt(x)), finite_in_domain(cp.log(x))
+    (True, False)
+    >>> finite_in_domain(cp.minimum(cp.inv_pos(x), 3))   # infinite inside, but it has a value
+    True
+    """
+    ours, cvxpys = Values(), _PlainValues()
+    try:
+        with np.errstate(all="ignore"):
+            if not all(_is_defined(node, ours, cvxpys) for node in nodes(expression)):
+                return False
+            return all(np.all(np.isfinite(v.array(expression))) for v in (ours, cvxpys))
+    except Exception:  # cvxpy's evaluation raises what its libraries raise
+        return False
+
+
+def _is_defined(node: cp.Expression, *values: Values) -> bool:
+    return not any(np.any(np.isnan(v.array(node))) for v in values)
+
+
+class _PlainValues(Values):
+    """Values as cvxpy computes them."""
+
+    def _evaluate(self, node: Any) -> Any:
+        own = isinstance(node, Leaf) or 0 in node.shape or type(node).__name__ == "perspective"
+        return super()._evaluate(node) if own else plain(node, [self(arg) for arg in node.args])
+
+
+def nodes(expression: cp.Expression) -> list[cp.Expression]:
+    """The nodes of a tree, each once, arguments before what is made of them."""
+    found: dict[int, cp.Expression] = {}
+    stack = [(expression, False)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            found.setdefault(id(node), node)
+        elif id(node) not in found:
+            stack += [(node, True), *((arg, False) for arg in node.args)]
+    return list(found.values())
+
+
 def magnitude(node: cp.Expression, values: Values) -> Array:
     r"""What the terms of an expression add up to in absolute value.
 
@@ -158,49 +219,6 @@ def _sized_arguments(node: Any, values: Values) -> list[Any] | None:
         ]
     keeps_sign = isinstance(node, NegExpression) or all(map(node.is_incr, range(len(node.args))))
     return [values.magnitude(arg) for arg in node.args] if keeps_sign else None
-
-
-SLACK = 1e-6
-NONNEGATIVE = {"entr", "GeoMean", "GeoMeanApprox", "xexp"}
-
-
-def evaluate(atom: Any, args: Sequence[Any]) -> Any:
-    """The atom's value, NaN or infinite outside its domain.
-
-    cvxpy's own ``numeric`` extends some atoms beyond their domain (x³ and 1/x to negative x), and
-    solvers leave a constraint such as x ≥ 0 by a little: up to ``SLACK`` counts as the edge.
-    """
-    name = type(atom).__name__
-    with np.errstate(all="ignore"):
-        if name in NONNEGATIVE or (name in {"Power", "PowerApprox"} and one_sided(atom)):
-            args = [_nonnegative(np.asarray(args[0], dtype=float)), *args[1:]]
-        value = atom.numeric(args)
-        if name == "quad_over_lin":
-            value = np.where(args[1] >= 0, value, np.nan)
-        if name in {"sum_largest", "dotsort"} and np.any(np.isnan(args[0])):
-            value = np.full(atom.shape, np.nan)  # their sort would drop it
-        if name in {"log_det", "matrix_frac", "MatrixFrac"}:
-            smallest = np.linalg.eigvalsh((args[-1] + args[-1].T) / 2)[0]
-            value = value if smallest >= 0 else np.nan
-    if sp.issparse(value) or np.shape(value) == atom.shape:
-        return value
-    return np.asarray(value).reshape(atom.shape, order="F")  # upper_tri is (n, 1) but says (n,)
-
-
-def one_sided(power: Any) -> bool:
-    """Is the power defined for one sign of its argument only?"""
-    p = float(power.p.value)
-    return p < 1 or np.log2(p) % 1 != 0  # 1, 2, 4, 8, … are defined everywhere
-
-
-def _nonnegative(array: Array) -> Array:
-    return np.where(array >= 0, array, np.where(array >= -SLACK, 0.0, np.nan))
-
-
-def dense(value: Any) -> Array:
-    """A float array of what may be sparse."""
-    sparse = isinstance(value, sp.sparray | sp.spmatrix)
-    return np.asarray(value.toarray() if sparse else value, dtype=np.float64)
 
 
 def vec(value: Any) -> Array:
