@@ -114,7 +114,8 @@ class RiskValues:
         values = self._scaled(self.subtracted(u))[self.members]
         largest = values.max(axis=1, keepdims=True)
         # a vertex solution ties rows exactly, rounding must not choose between them
-        place = np.argmax(values >= largest - TIE * (1 + np.abs(largest)), axis=1)
+        sizes = np.abs(largest) + np.abs(slopes * u)[self.members].max(axis=1, keepdims=True)
+        place = np.argmax(values >= largest - TIE * sizes, axis=1)
         first = self.members[np.arange(self.n_groups), place]
         tilts = np.zeros(u.size)
         tilts[first] = slopes[first]
@@ -130,6 +131,14 @@ class RiskValues:
         if self.subtracted is not None:
             values = values - self._combined(self._scaled(self.subtracted(self.margins(theta))))
         return self.sampled(values)
+
+    def magnitude(self, theta: Array) -> float:
+        """What the terms of R(θ) add up to in absolute value."""
+        values = np.abs(self.transform(self.aggregates(theta)))
+        if self.subtracted is not None:
+            less = self._scaled(self.subtracted(self.margins(theta)))
+            values = values + np.abs(self._combined(less))
+        return float(np.sum(self.sampled(values))) + abs(self.penalty_value(theta))
 
     def __call__(self, theta: Array) -> float:
         """R(θ)."""

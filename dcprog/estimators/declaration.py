@@ -13,7 +13,7 @@ from dcprog.penalties import Penalty
 from dcprog.risk import Risk
 from dcprog.rows import Scores
 from dcprog.rows_kernel import KernelRows
-from dcprog.tree import Array
+from dcprog.tree import EDGE, Array
 
 __all__ = ["Declaration", "nearest", "outlier_weights", "risk_of"]
 
@@ -92,7 +92,9 @@ def outlier_weights(declared: Declaration, theta: Array) -> Array:
     """Slope of the loss over that of its base, sample by sample; the least over a sample's rows."""
     risk = declared.risk
     u = risk.margins(theta)
-    weight = risk.extended().transform.slope(risk.aggregates(theta))[risk.groups]
+    losses = risk.aggregates(theta)
+    edge = EDGE * (float(np.max(losses, where=np.isfinite(losses), initial=0.0)) or 1.0)
+    weight = risk.extended(edge).transform.slope(losses)[risk.groups]
     tilt = 0.0 if risk.subtracted is None else -risk.subtracted.slope(u)
     slope = risk.base.slope(u)
     moves = slope != 0
@@ -111,7 +113,7 @@ def nearest(risk: Risk, x: Array, start: Array) -> Array:
     base = np.where(risk.penalized, x, start)
     far = x - base
     value = risk(x)
-    limit = value + FLAT * (1 + abs(value))
+    limit = value + FLAT * risk.magnitude(x)
     if not np.any(far) or risk(base + far / 2) > limit:
         return x
     if risk(base) <= limit:

@@ -25,7 +25,7 @@ def cleared(risk: Risk, theta: Array, tolerance: float) -> Array:
     risk : Risk
     theta : array of shape (p,)
     tolerance : float
-        Relative to 1 + |value|; what θ was solved to.
+        Relative to what the terms of the risk add up to; what θ was solved to.
 
     Returns
     -------
@@ -37,9 +37,9 @@ def cleared(risk: Risk, theta: Array, tolerance: float) -> Array:
     largest = np.max(sizes[np.isfinite(sizes)], initial=0.0)
     if largest == 0:
         return theta
-    value = risk(theta)
+    value, slack = risk(theta), tolerance * risk.magnitude(theta)
     for share in SHARES:
         sparse = np.where(sizes <= share * largest, 0.0, theta)
-        if risk(sparse) <= value + tolerance * (1 + abs(value)):
+        if risk(sparse) <= value + slack:
             return sparse
     return theta

@@ -14,7 +14,7 @@ from dcprog.losses.pieces import Pieces
 from dcprog.transforms import Transform
 from dcprog.tree import Array
 
-__all__ = ["combination", "convex_sum", "excess", "squared"]
+__all__ = ["combination", "convex_sum", "excess", "squared", "stretched"]
 
 
 class convex_sum(ConvexLoss):
@@ -62,6 +62,13 @@ class convex_sum(ConvexLoss):
         """Σ factor·expression."""
         terms = [c * f.expression(u) for c, f in self._terms]
         return sum(terms[1:], terms[0])
+
+    def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
+        """The sum of the losses in the unit, times the first one's factor."""
+        parts = [(c, *f.in_units(unit)) for c, f in self._terms]
+        common = parts[0][2]
+        factors = tuple(c * factor / common for c, _, factor in parts)
+        return convex_sum(tuple(f for _, f, _ in parts), factors), common
 
     @property
     def is_smooth(self) -> bool:  # type: ignore[override]
@@ -142,6 +149,11 @@ class squared(ConvexLoss):
     def expression(self, u: cp.Expression) -> cp.Expression:
         """``square(loss)``."""
         return cp.square(self.loss.expression(u))
+
+    def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
+        """The square of the loss in the unit, times the square of its factor."""
+        loss, factor = self.loss.in_units(unit)
+        return squared(loss), factor**2
 
     @property
     def softer(self) -> ConvexLoss | None:
@@ -241,6 +253,81 @@ class excess(ConvexLoss):
     def is_joint(self) -> bool:  # type: ignore[override]
         """Is φ?"""
         return self.outer.is_joint
+
+
+class stretched(ConvexLoss):
+    """loss(unit·u): a loss of margins that are counted in other units.
+
+    Parameters
+    ----------
+    loss : ConvexLoss
+    unit : float
+        A positive number.
+
+    Examples
+    --------
+    >>> from dcprog.losses import hinge
+    >>> from dcprog.losses.convex import stretched
+    >>> stretched(hinge(), 10.0)([0.0, 0.05])
+    array([1. , 0.5])
+    """
+
+    def __init__(self, loss: ConvexLoss, unit: float) -> None:
+        check_is_loss("loss", loss, ConvexLoss)
+        check_number("unit", unit, 0)
+        self.loss = loss
+        self.unit = unit
+
+    def __call__(self, u: npt.ArrayLike) -> Array:
+        """The loss of unit·u."""
+        return self.loss(self.unit * np.asarray(u, dtype=float))
+
+    def slope(self, u: npt.ArrayLike) -> Array:
+        """unit·slope."""
+        return self.unit * self.loss.slope(self.unit * np.asarray(u, dtype=float))
+
+    def curvature(self, u: npt.ArrayLike) -> Array:
+        """unit²·curvature."""
+        return self.unit**2 * self.loss.curvature(self.unit * np.asarray(u, dtype=float))
+
+    def expression(self, u: cp.Expression) -> cp.Expression:
+        """The loss of ``unit * u``."""
+        return self.loss.expression(self.unit * u)
+
+    @property
+    def softer(self) -> ConvexLoss | None:
+        """The loss's, stretched."""
+        return None if self.loss.softer is None else stretched(self.loss.softer, self.unit)
+
+    @property
+    def pieces(self) -> Pieces | None:  # type: ignore[override]
+        """The loss's, stretched."""
+        return None if self.loss.pieces is None else self.loss.pieces.of_multiple(self.unit)
+
+    @property
+    def bound(self) -> float:  # type: ignore[override]
+        """The loss's."""
+        return self.loss.bound
+
+    @property
+    def lower(self) -> float:  # type: ignore[override]
+        """The loss's."""
+        return self.loss.lower
+
+    @property
+    def is_smooth(self) -> bool:  # type: ignore[override]
+        """Is the loss?"""
+        return self.loss.is_smooth
+
+    @property
+    def is_joint(self) -> bool:  # type: ignore[override]
+        """Is the loss?"""
+        return self.loss.is_joint
+
+    @property
+    def has_expression(self) -> bool:  # type: ignore[override]
+        """Has the loss one?"""
+        return self.loss.has_expression
 
 
 def combination(terms: Sequence[tuple[float, ConvexLoss | None]]) -> ConvexLoss | None:

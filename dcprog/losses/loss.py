@@ -264,6 +264,23 @@ class ConvexLoss(Loss):
             "cap(base, c), or base - another convex loss",
         )
 
+    def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
+        """The loss of margins that are counted in other units.
+
+        Parameters
+        ----------
+        unit : float
+            A positive number.
+
+        Returns
+        -------
+        loss, factor : ConvexLoss, float
+            With ``self(unit * u) == factor * loss(u)``.
+        """
+        from dcprog.losses.convex import stretched
+
+        return (self if unit == 1 else stretched(self, unit)), 1.0
+
     @property
     def base(self) -> ConvexLoss:
         """The convex loss itself."""

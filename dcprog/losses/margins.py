@@ -82,6 +82,10 @@ class hinge(StartingLoss):
         """``pos(at - u)``."""
         return cp.pos(self.at - u)
 
+    def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
+        """The same loss, times the unit."""
+        return hinge(self.at / unit), unit
+
     @property
     def pieces(self) -> Pieces:  # type: ignore[override]
         """Two lines."""
@@ -129,6 +133,10 @@ class squared_hinge(StartingLoss):
     def expression(self, u: cp.Expression) -> cp.Expression:
         """``square(pos(at - u))``."""
         return cp.square(cp.pos(self.at - u))
+
+    def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
+        """The same loss, times the unit squared."""
+        return squared_hinge(self.at / unit), unit**2
 
     @property
     def pieces(self) -> Pieces:  # type: ignore[override]

@@ -51,6 +51,12 @@ class Pieces:
         """The function times a number of either sign."""
         return Pieces(self.knots, *(tuple(factor * x for x in part) for part in self._parts))
 
+    def of_multiple(self, unit: float) -> Pieces:
+        """The function of unit·u, for a positive unit."""
+        knots = tuple(knot / unit for knot in self.knots)
+        quadratic = tuple(unit**2 * a for a in self.quadratic)
+        return Pieces(knots, quadratic, tuple(unit * b for b in self.linear), self.constant)
+
     def plus(self, other: Pieces) -> Pieces:
         """The sum of two."""
         knots = np.union1d(self.knots, other.knots)

@@ -59,6 +59,10 @@ class absolute(ConvexLoss):
         check_number("s", s, 0)
         return epsilon_insensitive(s, self.at)
 
+    def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
+        """The same loss, times the unit."""
+        return absolute(self.at / unit), unit
+
     @property
     def pieces(self) -> Pieces:  # type: ignore[override]
         """Two lines."""
@@ -106,6 +110,10 @@ class square(ConvexLoss):
     def expression(self, u: cp.Expression) -> cp.Expression:
         """``square(u - at)``."""
         return cp.square(u - self.at)
+
+    def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
+        """The same loss, times the unit squared."""
+        return square(self.at / unit), unit**2
 
     @property
     def pieces(self) -> Pieces:  # type: ignore[override]
@@ -161,6 +169,10 @@ class huber(ConvexLoss):
         """``huber(u, delta) / 2``: cvxpy's is twice as large."""
         return cp.huber(u, self.delta) / 2
 
+    def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
+        """The same loss with δ in the unit, times the unit squared."""
+        return huber(self.delta / unit), unit**2
+
     @property
     def pieces(self) -> Pieces:  # type: ignore[override]
         """A line, a parabola, a line."""
@@ -213,6 +225,10 @@ class pinball(ConvexLoss):
     def expression(self, u: cp.Expression) -> cp.Expression:
         """``tau * pos(u) + (1 - tau) * neg(u)``, which cvxpy sees to be nonnegative."""
         return self.tau * cp.pos(u) + (1 - self.tau) * cp.neg(u)
+
+    def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
+        """The same loss, times the unit."""
+        return self, unit
 
     @property
     def pieces(self) -> Pieces:  # type: ignore[override]
@@ -276,6 +292,10 @@ class epsilon_insensitive(ConvexLoss):
         """The same loss with a wider tube, ε = s."""
         check_number("s", s, self.eps)
         return epsilon_insensitive(s, self.at)
+
+    def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
+        """The same loss with ε in the unit, times the unit."""
+        return epsilon_insensitive(self.eps / unit, self.at / unit), unit
 
     @property
     def pieces(self) -> Pieces:  # type: ignore[override]

@@ -36,6 +36,11 @@ class SmoothHinge(StartingLoss):
         self.eta = eta
         self.at = at
 
+    def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
+        """The same loss with η and `at` in the unit, times the unit."""
+        scaled = {"eta": self.eta * unit, "at": self.at / unit}
+        return type(self)(**self.get_params() | scaled), unit
+
     @property
     def softer(self) -> ConvexLoss | None:
         """The same with η/8, while that is not less than 5."""

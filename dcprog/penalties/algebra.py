@@ -1,4 +1,4 @@
-"""Sums of penalties."""
+"""Sums of penalties, and penalties in other units."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 from dcprog.penalties.penalty import Penalty
 from dcprog.tree import EDGE, Array
 
-__all__ = ["penalty_sum"]
+__all__ = ["penalty_in_units", "penalty_sum"]
 
 
 class penalty_sum(Penalty):
@@ -80,3 +80,73 @@ class penalty_sum(Penalty):
         """The sums, if both have the form."""
         a, b = self.first.as_l1_l2(size), self.second.as_l1_l2(size)
         return None if a is None or b is None else (np.add(a[0], b[0]), a[1] + b[1])
+
+    def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
+        """The sum of both in the units."""
+        return penalty_sum(self.first.in_units(unit, factor), self.second.in_units(unit, factor))
+
+
+class penalty_in_units(Penalty):
+    """factor·penalty(unit·w).
+
+    Parameters
+    ----------
+    penalty : Penalty
+    unit, factor : float
+        Positive numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.penalties import mcp
+    >>> mcp(1.0, 3.0).in_units(2.0).weights(np.array([0.0, 0.75, 9.0]))
+    array([2., 1., 0.])
+    """
+
+    def __init__(self, penalty: Penalty, unit: float, factor: float) -> None:
+        self.penalty = penalty
+        self.unit = unit
+        self.factor = factor
+
+    @property
+    def is_convex(self) -> bool:
+        """Is the penalty?"""
+        return self.penalty.is_convex
+
+    @property
+    def convex_part(self) -> Penalty | None:
+        """The penalty's in the units."""
+        part = self.penalty.convex_part
+        return None if part is None else part.in_units(self.unit, self.factor)
+
+    def __call__(self, w: Array) -> float:
+        """factor·penalty(unit·w)."""
+        return self.factor * self.penalty(self.unit * w)
+
+    def slope(self, w: Array) -> Array:
+        """factor·unit·slope."""
+        return self.factor * self.unit * self.penalty.slope(self.unit * w)
+
+    def weights(self, w: npt.ArrayLike, edge: float = EDGE) -> Array:
+        """factor·unit·weights."""
+        weights = self.penalty.weights(self.unit * np.asarray(w, dtype=float), self.unit * edge)
+        return self.factor * self.unit * weights
+
+    def sparse_sizes(self, w: npt.ArrayLike) -> Array:
+        """The penalty's, in the unit."""
+        return self.penalty.sparse_sizes(self.unit * np.asarray(w, dtype=float)) / self.unit
+
+    def expression(self, w: cp.Expression) -> cp.Expression:
+        """``factor * penalty``."""
+        return self.factor * self.penalty.expression(self.unit * w)
+
+    def extended(self, edge: float = EDGE) -> Penalty:
+        """The penalty extended, in the units."""
+        return penalty_in_units(self.penalty.extended(self.unit * edge), self.unit, self.factor)
+
+    def as_l1_l2(self, size: int) -> tuple[Array, float] | None:
+        """The penalty's, in the units."""
+        form = self.penalty.as_l1_l2(size)
+        if form is None:
+            return None
+        return self.factor * self.unit * form[0], self.factor * self.unit**2 * form[1]

@@ -57,6 +57,10 @@ class l1(Penalty):
         """``lam * norm1(w)``."""
         return self.lam * cp.norm1(w)
 
+    def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
+        """λ in the units."""
+        return l1(factor * unit * self.lam)
+
     def as_l1_l2(self, size: int) -> tuple[Array, float]:
         """(λ, 0)."""
         return np.full(size, float(self.lam)), 0.0
@@ -98,6 +102,10 @@ class l2(Penalty):
     def expression(self, w: cp.Expression) -> cp.Expression:
         """``lam / 2 * sum_squares(w)``."""
         return 0.5 * self.lam * cp.sum_squares(w)
+
+    def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
+        """λ in the units."""
+        return l2(factor * unit**2 * self.lam)
 
     def as_l1_l2(self, size: int) -> tuple[Array, float]:
         """(0, λ)."""
@@ -147,6 +155,10 @@ class elastic_net(Penalty):
         """``l1 * norm1(w) + l2 / 2 * sum_squares(w)``."""
         return self.l1 * cp.norm1(w) + 0.5 * self.l2 * cp.sum_squares(w)
 
+    def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
+        """Both weights in the units."""
+        return elastic_net(factor * unit * self.l1, factor * unit**2 * self.l2)
+
     def as_l1_l2(self, size: int) -> tuple[Array, float]:
         """(l1, l2)."""
         return np.full(size, float(self.l1)), float(self.l2)
@@ -190,6 +202,10 @@ class weighted_l1(Penalty):
     def expression(self, w: cp.Expression) -> cp.Expression:
         """``sum(multiply(v, abs(w)))``."""
         return cp.sum(cp.multiply(np.asarray(self.v, dtype=float), cp.abs(w)))
+
+    def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
+        """The weights in the units."""
+        return weighted_l1(factor * unit * np.asarray(self.v))
 
     def as_l1_l2(self, size: int) -> tuple[Array, float]:
         """(v, 0)."""
@@ -259,7 +275,14 @@ class group_lasso(Penalty):
                 raise ValueError(f"groups={self.groups!r}: lists of indices from 0 on are needed")
         return [group.astype(np.intp) for group in lists], None
 
-    def _fitting(self, size: int) -> list[npt.NDArray[np.intp]]:
+    def members(self, size: int) -> list[npt.NDArray[np.intp]]:
+        """The places of each group among `size` coefficients.
+
+        Raises
+        ------
+        ValueError
+            The groups do not fit.
+        """
         members, expected = self._members()
         if expected not in (None, size) or max(int(m.max()) for m in members) >= size:
             raise ValueError(f"groups do not fit the {size} penalised coefficients: {self!r}")
@@ -267,25 +290,29 @@ class group_lasso(Penalty):
 
     def __call__(self, w: Array) -> float:
         """λ Σ_g ‖w_g‖."""
-        return self.lam * float(sum(np.linalg.norm(w[g]) for g in self._fitting(w.size)))
+        return self.lam * float(sum(np.linalg.norm(w[g]) for g in self.members(w.size)))
 
     def slope(self, w: Array) -> Array:
         """λ w_g/‖w_g‖, 0 for a group of zeros."""
         slope = np.zeros(w.shape)
-        for g in self._fitting(w.size):
+        for g in self.members(w.size):
             norm = np.linalg.norm(w[g])
             slope[g] = self.lam * w[g] / norm if norm > 0 else 0.0
         return slope
+
+    def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
+        """λ in the units."""
+        return group_lasso(factor * unit * self.lam, self.groups)
 
     def sparse_sizes(self, w: npt.ArrayLike) -> Array:
         """The norm of each entry's group."""
         w = np.asarray(w, dtype=float)
         sizes = np.full(w.shape, np.inf)
-        for g in self._fitting(w.size) if self.lam > 0 else []:
+        for g in self.members(w.size) if self.lam > 0 else []:
             sizes[g] = np.linalg.norm(w[g])
         return sizes
 
     def expression(self, w: cp.Expression) -> cp.Expression:
         """``lam * sum of norm2(w[g])``."""
-        norms = [cp.norm2(w[g]) for g in self._fitting(w.size)]
+        norms = [cp.norm2(w[g]) for g in self.members(w.size)]
         return self.lam * cp.sum(cp.hstack(norms))

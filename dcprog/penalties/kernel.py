@@ -55,6 +55,10 @@ class kernel_norm(Penalty):
         """``lam / 2 * sum_squares(L.T @ w)`` with K = LLᵀ."""
         return 0.5 * self.lam * cp.sum_squares(self.gram.factor.T @ w)
 
+    def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
+        """λ in the units."""
+        return kernel_norm(self.gram, factor * unit**2 * self.lam)
+
     def __repr__(self) -> str:
         n = len(self.gram.K)
         return f"kernel_norm(K of {n} samples, lam={self.lam:g})"

@@ -95,6 +95,23 @@ class Penalty(Declared, ABC):
         """(l, q) if the penalty is Σ_j l_j |w_j| + (q/2)‖w‖² for `size` coefficients, else None."""
         return None
 
+    def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
+        """The penalty of coefficients that are counted in other units.
+
+        Parameters
+        ----------
+        unit, factor : float
+            Positive numbers.
+
+        Returns
+        -------
+        Penalty
+            factor·penalty(unit·w).
+        """
+        from dcprog.penalties.algebra import penalty_in_units
+
+        return self if unit == factor == 1 else penalty_in_units(self, unit, factor)
+
     def sparse_sizes(self, w: npt.ArrayLike) -> Array:
         """What must be 0 for an entry to lie at a kink of the penalty, entry by entry.
 

@@ -50,7 +50,7 @@ class LibsvmSolver(SmoSolver):
         if risk.subtracted is not None:
             return "it subtracts a loss, whose tilts LIBSVM does not take"
         base = risk.base
-        margins = isinstance(base, hinge) and base.at == 1 and risk.rows.offset is None
+        margins = isinstance(base, hinge) and base.at == 1 and risk.offset is None
         if not (margins or isinstance(base, absolute | epsilon_insensitive)):
             return f"its base is {base!r}, not hinge(1) of margins, absolute or epsilon_insensitive"
         return None
@@ -86,4 +86,4 @@ class LibsvmSolver(SmoSolver):
         if isinstance(self.risk.base, hinge):
             return signs
         at = getattr(self.risk.base, "at", 0.0)
-        return signs * (at if self.rows.offset is None else at - self.rows.offset)
+        return signs * (at if self.risk.offset is None else at - self.risk.offset)

@@ -25,7 +25,7 @@ from dcprog.solvers.structured import InteriorSolver
 if TYPE_CHECKING:
     from dcprog.risk import Risk
 
-__all__ = ["SOLVERS", "choose", "explain_choice", "make"]
+__all__ = ["SOLVERS", "choose", "explain_choice", "make", "witnesses"]
 
 # By name, in the order in which they are preferred; the last one is the reference path.
 SOLVERS: dict[str, type[SubproblemSolver]] = {
@@ -108,6 +108,22 @@ def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
     if reason is not None:
         raise ValueError(f"solver={solver!r} cannot take this risk: {reason}")
     return (name,)
+
+
+def witnesses(risk: Risk, chosen: tuple[str, ...]) -> tuple[str, ...]:
+    """The chosen solvers, and behind them the others that would be chosen by themselves.
+
+    Parameters
+    ----------
+    risk : Risk
+    chosen : tuple of str
+
+    Returns
+    -------
+    tuple of str
+        Who may confirm what one of the chosen says.
+    """
+    return tuple(dict.fromkeys((*chosen, *_ordered(risk))))
 
 
 def make(name: str, risk: Risk) -> SubproblemSolver:
