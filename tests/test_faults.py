@@ -62,7 +62,7 @@ def test_our_own_solver_fails_in_its_own_words(monkeypatch: pytest.MonkeyPatch) 
     def broken(*args: Any, **options: Any) -> Any:
         raise IndexError("broken")
 
-    monkeypatch.setattr("dcprog.solvers.arrow.interior_point", broken)
+    monkeypatch.setattr("dcprog.solvers.arrow.primal_dual", broken)
     with pytest.raises(SubproblemError, match="ARROW: IndexError"):
         arrow.minimise(1e-8)
 
@@ -113,12 +113,13 @@ def test_a_solution_that_is_not_finite_is_a_failure(monkeypatch: pytest.MonkeyPa
     chain: Any = portfolio._compiled["CLARABEL"]
     solver, real = chain._chain.solver, chain._chain.solver.invert
 
-    def spoilt(*args: Any) -> Any:
+    def lying(*args: Any) -> Any:
         solution = real(*args)
-        solution.primal_vars = {k: np.full(np.shape(v), np.nan) for k, v in solution.primal_vars.items()}
+        spoilt = {k: np.full(np.shape(v), np.nan) for k, v in solution.primal_vars.items()}
+        solution.primal_vars = spoilt
         return solution
 
-    monkeypatch.setattr(solver, "invert", spoilt)
+    monkeypatch.setattr(solver, "invert", lying)
     with pytest.raises(SubproblemError, match="NaN"):
         portfolio.minimise("CLARABEL", 1e-8)
     for variable, value in zip(portfolio.problem.variables(), kept, strict=True):

@@ -10,14 +10,16 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 from cvxpy import settings as s
-from cvxpy.constraints import NonNeg, NonPos, Zero
-from cvxpy.cvxcore.python.canonInterface import get_parameter_vector
-from cvxpy.error import DPPError, SolverError
-from cvxpy.problems.problem_form import ProblemForm
-from cvxpy.reductions.solvers.solving_chain import resolve_and_build_chain
+from cvxpy.reductions.solution import Solution
 
 from dcprog.errors import SubproblemError
-from dcprog.solvers.faults import failures, valueless
+from dcprog.solvers.faults import failures
+from dcprog.solvers.options import options
+from dcprog.solvers.outcome import dual_ray, multipliers, point, primal_ray
+from dcprog.solvers.program import ParamProgram, problem_class, save
+from dcprog.solvers.scaling import Scaler, Scaling, minimise_in_units
+from dcprog.solvers.standard_form import Evidence, StandardForm, solver_data
+from dcprog.tree import Array
 
 __all__ = ["CompiledProblem", "check_solver", "problem_class", "solver_order"]
 
@@ -25,7 +27,15 @@ __all__ = ["CompiledProblem", "check_solver", "problem_class", "solver_order"]
 PREFERENCE = {
     "LP": ("HIGHS", "PIQP", "CLARABEL"),
     "QP": ("PIQP", "CLARABEL", "OSQP"),
-    "conic": ("CLARABEL", "SCS"),
+    "conic": ("CLARABEL", "ECOS", "SCS"),
+}
+
+
+NO_SOLUTION = {
+    s.INFEASIBLE: "infeasible",
+    s.INFEASIBLE_INACCURATE: "infeasible",
+    s.UNBOUNDED: "unbounded",
+    s.UNBOUNDED_INACCURATE: "unbounded",
 }
 
 
@@ -33,14 +43,6 @@ PREFERENCE = {
 def installed_solvers() -> tuple[str, ...]:
     """Our own solver and those cvxpy can call here; looked up once, it imports every one."""
     return ("ARROW", *cp.installed_solvers())
-
-
-def problem_class(problem: cp.Problem) -> str:
-    """``"LP"``, ``"QP"`` (linear constraints, convex quadratic objective) or ``"conic"``."""
-    form = ProblemForm(problem)
-    if not form.cones(quad_obj=True) <= {Zero, NonNeg, NonPos}:
-        return "conic"
-    return "QP" if form.has_quadratic_objective() else "LP"
 
 
 def check_solver(solver: str | None) -> str | None:
@@ -71,110 +73,14 @@ def solver_order(kind: str, solver: str | None) -> tuple[str, ...]:
     return tuple(order)
 
 
-def _options(solver: str, tolerance: float, time_limit: float | None) -> dict[str, Any]:
-    """A tolerance in each solver's own words; the relative and the absolute one alike."""
-    tol = max(tolerance, 1e-12)
-    seconds = {} if time_limit is None else {"time_limit": max(time_limit, 1e-3)}
-    match solver:
-        case "CLARABEL":
-            return {"tol_gap_abs": tol, "tol_gap_rel": tol, "tol_feas": tol, **seconds}
-        case "PIQP":
-            return {
-                "eps_abs": tol,
-                "eps_rel": tol,
-                "eps_duality_gap_abs": tol,
-                "eps_duality_gap_rel": tol,
-                "max_iter": 500,
-            }
-        case "OSQP":
-            # polishing: without it only the first of a series of solves is polished
-            return {
-                "eps_abs": tol,
-                "eps_rel": tol,
-                "max_iter": 200_000,
-                "polishing": True,
-                **seconds,
-            }
-        case "ECOS":
-            return {"abstol": tol, "reltol": tol, "feastol": tol, "max_iters": 500}
-        case "HIGHS":
-            feasibility = float(np.clip(tol, 1e-10, 1e-7))
-            return {
-                "primal_feasibility_tolerance": feasibility,
-                "dual_feasibility_tolerance": feasibility,
-                "qp_iteration_limit": 20_000,  # its active set method may cycle
-                **seconds,
-            }
-        case "SCS":
-            limit = {} if time_limit is None else {"time_limit_secs": max(time_limit, 1e-3)}
-            return {"eps_abs": tol, "eps_rel": tol, "max_iters": 200_000, **limit}
-        case _:
-            return {}
+def data_solver() -> str:
+    """The solver whose compiled quadratic programs our own works on."""
+    installed = installed_solvers()
+    return next((name for name in ("PIQP", "OSQP", "CLARABEL") if name in installed), "CLARABEL")
 
 
-def _chain(problem: cp.Problem, solver: str) -> Any:
-    """The reductions of a problem to a solver's data."""
-    try:
-        with failures(solver, let=(DPPError, SolverError)):
-            return resolve_and_build_chain(problem, solver=solver, enforce_dpp=True)
-    except DPPError as error:
-        raise ValueError(
-            "the convex subproblem is not DPP, most likely because a variable's bounds hold a "
-            "Parameter: write such bounds as constraints, x <= parameter"
-        ) from error
-    except SolverError as error:
-        raise ValueError(
-            f"solver {solver} cannot handle this {problem_class(problem)} subproblem: {error} "
-            "Leave solver=None to have one chosen."
-        ) from error
-
-
-def save(problem: cp.Problem, values: dict[int, Any], solver: str) -> None:
-    """Give the variables their values, all of them or none.
-
-    Raises
-    ------
-    SubproblemError
-        One is not finite.
-    """
-    for variable in problem.variables():
-        value = values[variable.id]
-        if value is None or not np.all(np.isfinite(np.asarray(value, dtype=float))):
-            raise SubproblemError("failed", f"{solver}: its solution holds NaN or infinity")
-    for variable in problem.variables():
-        variable.save_value(values[variable.id])
-
-
-def _only_cost_moves(program: Any) -> bool:
-    """Do Parameters appear in the linear cost alone?
-
-    cvxpy keeps each block of a program as a sparse matrix with one column a Parameter entry and a
-    last one for the constants.
-    """
-    if program.lb_tensor is not None or program.ub_tensor is not None:
-        return False
-    blocks = [t.reduced_mat for t in (program.reduced_A, program.reduced_P) if t is not None]
-    return all(b is None or b.shape[1] == 1 or b.tocsc()[:, :-1].nnz == 0 for b in blocks)
-
-
-def _cost(program: Any) -> Any:
-    """The linear cost at the Parameters' values."""
-    values = get_parameter_vector(
-        program.total_param_size,
-        program.param_id_to_col,
-        program.param_id_to_size,
-        lambda index: np.asarray(program.id_to_param[index].value),
-    )
-    return np.asarray(program.q @ values).ravel()[:-1]
-
-
-class CompiledProblem:
-    """A DPP problem compiled for one solver.
-
-    cvxpy's chain of reductions runs once; afterwards only Parameter values flow into the solver's
-    data. Bounds that cvxpy infers for its auxiliary variables are switched off: 1.9.3 infers wrong
-    ones for ``pos``, ``abs`` and ``maximum`` of ``multiply(constant, X @ w)``, and solvers that
-    take variable bounds then return a wrong "optimal" (users' own bounds stay).
+class CompiledProblem(ParamProgram):
+    """A DPP problem compiled for one solver, which gets it in units that make its numbers about 1.
 
     Parameters
     ----------
@@ -185,6 +91,8 @@ class CompiledProblem:
 
     Attributes
     ----------
+    inaccurate : bool
+        Did the solver call its last solution less accurate than asked?
     compile_time, solve_time : float
         Seconds spent compiling, and in the solver's own calls so far.
 
@@ -195,89 +103,150 @@ class CompiledProblem:
     """
 
     def __init__(self, problem: cp.Problem, solver: str) -> None:
-        self.problem = problem
-        self.solver = solver
+        super().__init__(problem, solver)
         self.solve_time = 0.0
-        begin = time.perf_counter()
-        with valueless(problem):
-            self._chain = _chain(problem, solver)
-        if self._chain.solver_context is not None:  # None: there is no variable to bound
-            self._chain.solver_context.solver_supports_bounds = False
-        self._program: Any = None
-        self._inverse: Any = None
-        self._constant: tuple[dict[str, Any], list[Any]] | None = None
+        self._scaler = Scaler()
         self._cache: dict[str, Any] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every solution, but not what is compiled: the next run is as the first one."""
+        self.inaccurate = False
+        self._evidence: Evidence | None = None
+        self._scaler.reset()
+        self._cache.clear()
         self._last_tolerance: float | None = None
-        self.compile_time = time.perf_counter() - begin
+        self._pace: float | None = None
 
     def minimise(self, tolerance: float, time_limit: float | None = None) -> None:
         """Solve at the current Parameter values; the variables receive the minimiser.
 
+        A point the solver is not content with, but which meets the constraints to 1e-4, is taken
+        and marked :attr:`inaccurate`: what it is worth shows in its value.
+
         Parameters
         ----------
         tolerance : float
-            Accuracy asked of the solver, absolute and relative.
+            Accuracy asked of the solver, absolute and relative, in the units of the program.
         time_limit : float, optional
             Seconds, for the solvers that take one.
 
         Raises
         ------
         SubproblemError
-            With status ``"infeasible"``, ``"unbounded"`` or ``"failed"``; an inaccurate solution
-            is a failure too.
+            With status ``"infeasible"``, ``"unbounded"`` or ``"failed"``. Its attribute `proved`
+            tells whether the solver's certificate of the first two was verified.
         """
+        self.inaccurate, self._evidence = False, None
         with failures(self.solver):
             data, inverse = self._data()
+            form = self._form(data, inverse)
+
+        def solve(form: StandardForm | None, tolerance: float, left: float | None) -> Array:
+            return self._solve(form, data, inverse, tolerance, left)
+
+        if self._program is None:
+            self._accept_constant(data, inverse)
+        elif form is None:
+            self.save(solve(form, tolerance, time_limit), inverse)
+        else:
+            x = minimise_in_units(self._scaler, form, tolerance, time_limit, solve)
+            self.save(x, inverse)
+
+    def bound(self) -> float:
+        """A lower bound of the problem's optimal value at the current Parameter values.
+
+        It rests on the multipliers of the last :meth:`minimise` and on nothing else the solver
+        said; see :meth:`StandardForm.bound`. −inf where there are none.
+        """
+        return -np.inf if self._evidence is None else self._evidence.bound(self.form())
+
+    def _solve(
+        self,
+        form: StandardForm | None,
+        data: Any,
+        inverse: list[Any],
+        tolerance: float,
+        time_limit: float | None,
+    ) -> Array:
+        """One call of the solver: a point of the program."""
+        scaling = Scaling()
+        if form is not None:
+            scaled, scaling = self._scaler.scale(form)
+            data = data if scaled is form else solver_data(scaled, data)
+        raw = self._call(data, tolerance, time_limit)
+        with failures(self.solver):
+            answer = self._chain.solver.invert(raw, inverse[-1])
+            self._pace = _pace(answer)
+        if answer.status != s.OPTIMAL:
+            self._cache.clear()
+        if answer.status in NO_SOLUTION:
+            raise self._without_solution(form, scaling, answer.status, raw)
+        found = next(iter((answer.primal_vars or {}).values()), None)
+        found = point(self.solver, raw) if found is None else found
+        if found is None:
+            raise SubproblemError("failed", f"{self.solver} says {answer.status}")
+        x = scaling.primal(np.asarray(found, dtype=float).ravel())
+        self._judge(x, form, answer.status)
+        z = multipliers(self.solver, raw)
+        self._evidence = None if z is None else Evidence(x, scaling.dual(z), scaling.columns)
+        return x
+
+    def _judge(self, x: Array, form: StandardForm | None, status: str) -> None:
+        """Refuse a point that is none, or that the solver itself does not hold for one."""
+        if not np.all(np.isfinite(x)):
+            raise SubproblemError("failed", f"{self.solver}: its solution holds NaN or infinity")
+        self.inaccurate = status != s.OPTIMAL
+        if self.inaccurate and (form is None or not form.is_nearly_feasible(x)):
+            raise SubproblemError("failed", f"{self.solver} says {status}")
+
+    def _call(self, data: Any, tolerance: float, time_limit: float | None) -> Any:
+        """The solver's own answer."""
         if tolerance != self._last_tolerance:
             self._cache.clear()  # a cached solver keeps the settings it was made with
             self._last_tolerance = tolerance
-        options = _options(self.solver, tolerance, time_limit)
+        asked = options(self.solver, tolerance, time_limit, self._pace)
         begin = time.perf_counter()
         try:
             with failures(self.solver), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # inaccuracy is reported by status below
-                raw = self._chain.solver.solve_via_data(data, True, False, options, self._cache)
+                warnings.simplefilter("ignore")  # inaccuracy is judged by the point
+                return self._chain.solver.solve_via_data(data, True, False, asked, self._cache)
         except SubproblemError:
             self._cache.clear()
             raise
         finally:
             self.solve_time += time.perf_counter() - begin
+
+    def _without_solution(
+        self, form: StandardForm | None, scaling: Scaling, status: str, raw: Any
+    ) -> SubproblemError:
+        """What to raise where the solver says that there is no solution."""
+        error = SubproblemError(NO_SOLUTION[status], f"{self.solver} says {status}")
+        error.proved = False  # type: ignore[attr-defined]
+        infeasible = error.status == "infeasible"
+        ray = (dual_ray if infeasible else primal_ray)(self.solver, raw)
+        if form is not None and ray is not None:
+            error.proved = (  # type: ignore[attr-defined]
+                form.proves_infeasible(scaling.dual(ray))
+                if infeasible
+                else form.proves_unbounded(scaling.primal(ray))
+            )
+        return error
+
+    def _accept_constant(self, data: Any, inverse: list[Any]) -> None:
+        """The answer of a problem in which nothing is variable."""
+        raw = self._call(data, 1.0, None)
         with failures(self.solver):
-            self._accept(raw, inverse)
+            solution = self._chain.invert(raw, inverse)
+            if solution.status == s.OPTIMAL:
+                save(self.problem, solution.primal_vars, self.solver)
+                return
+        raise SubproblemError(
+            NO_SOLUTION.get(solution.status, "failed"), f"it is {solution.status}"
+        )
 
-    def _data(self) -> tuple[dict[str, Any], list[Any]]:
-        solver = self._chain.solver
-        if self._program is None:
-            begin = time.perf_counter()
-            with valueless(self.problem):
-                data, inverse = self._chain.apply(self.problem)
-            if isinstance(data, dict):  # otherwise nothing is variable, and nothing is compiled
-                self._program = data[s.PARAM_PROB]
-                self._inverse = inverse[:-1]
-            self.compile_time += time.perf_counter() - begin
-            return data, inverse
-        if self._constant is None:
-            data, last = solver.apply(self._program)
-            inverse = [*self._inverse, last]
-            if _only_cost_moves(self._program):
-                self._constant = (data, inverse)
-            elif self.solver == "PIQP":
-                self._cache.clear()  # its update of a moved quadratic form ends in user_limit
-            return data, inverse
-        data, inverse = self._constant
-        if self._program.total_param_size:
-            data = {**data, s.Q if s.Q in data else s.C: _cost(self._program)}
-        return data, inverse
 
-    def _accept(self, raw: Any, inverse: list[Any]) -> None:
-        solution = self._chain.invert(raw, inverse)
-        status = solution.status
-        if status == s.OPTIMAL:
-            save(self.problem, solution.primal_vars, self.solver)
-            return
-        self._cache.clear()
-        if status in (s.INFEASIBLE, s.INFEASIBLE_INACCURATE):
-            raise SubproblemError("infeasible", f"{self.solver} says {status}")
-        if status in (s.UNBOUNDED, s.UNBOUNDED_INACCURATE):
-            raise SubproblemError("unbounded", f"{self.solver} says {status}")
-        raise SubproblemError("failed", f"{self.solver} says {status}")
+def _pace(answer: Solution) -> float | None:
+    """Seconds a step of the solver took."""
+    steps, seconds = answer.attr.get(s.NUM_ITERS), answer.attr.get(s.SOLVE_TIME)
+    return seconds / steps if steps and seconds else None

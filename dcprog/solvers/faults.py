@@ -13,6 +13,9 @@ from dcprog.errors import SubproblemError
 __all__ = ["failures", "valueless"]
 
 
+INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+
+
 @contextmanager
 def failures(solver: str, let: tuple[type[Exception], ...] = ()) -> Iterator[None]:
     """Turn what is raised inside, but for `let`, into a ``"failed"`` :class:`SubproblemError`.
@@ -29,9 +32,9 @@ def failures(solver: str, let: tuple[type[Exception], ...] = ()) -> Iterator[Non
     """
     try:
         yield
-    except (SubproblemError, KeyboardInterrupt, SystemExit, GeneratorExit, *let):
-        raise
     except BaseException as error:
+        if isinstance(error, (SubproblemError, *INTERRUPTS, *let)):
+            raise
         message = f"{solver}: {type(error).__name__}: {error}"
         raise SubproblemError("failed", message) from error
 
