@@ -14,6 +14,9 @@ from tests.fuzz.landscape import Array, Landscape
 
 __all__ = ["Evaluation", "dense", "number"]
 
+NEAR = 1e-7
+STEEP = {"log", "entr", "GeoMean", "GeoMeanApprox", "rel_entr", "kl_div"}
+POWERS = {"Power", "PowerApprox"}
 DOMAIN = 1e-6  # how far outside a domain, relatively, a point of a solver may lie
 
 
@@ -68,7 +71,12 @@ class Evaluation:
         curved = [e for e in self.inequalities if not e.is_convex()]
         self.curved = [*curved, *(s * e for e in self.equations for s in (1, -1))]
         self.landscape = Landscape(
-            self.value, self.size, self.rows, np.full(self.n, unit), self.kinked
+            self.value,
+            self.size,
+            self.rows,
+            np.full(self.n, unit),
+            self.kinked,
+            edge=self.edge,
         )
 
     @property
@@ -130,6 +138,11 @@ class Evaluation:
         self.go(x)
         return np.concatenate([self._relative(e, 0.0) for e in self.curved] or [np.zeros(0)])
 
+    def edge(self, x: Array) -> bool:
+        """Is an argument of a root or a logarithm (nearly) 0, where the slope is infinite?"""
+        self.go(x)
+        return _at_edge(self.objective)
+
     def _rows(self) -> tuple[list[cp.Expression], list[cp.Expression]]:
         """Every constraint and attribute as expressions that are ≤ 0 or = 0."""
         less: list[cp.Expression] = []
@@ -154,6 +167,14 @@ class Evaluation:
             if v.attributes["symmetric"] or v.attributes["PSD"]:
                 equal.append(cp.vec(v - v.T, order="F"))
         return less, equal
+
+
+def _at_edge(node: cp.Expression) -> bool:
+    name = type(node).__name__
+    steep = name in STEEP or (name in POWERS and 0 < float(node.p.value) < 1)
+    if steep and np.min(number(node.args[0]), initial=np.inf) <= NEAR:
+        return True
+    return any(_at_edge(arg) for arg in node.args)
 
 
 def _attributes(v: cp.Variable) -> list[cp.Expression]:

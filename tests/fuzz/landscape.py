@@ -31,6 +31,10 @@ class Landscape:
     kinked : callable
         Entries e of the nonconvex constraints e ≤ 0, relative likewise: at their concave kinks
         one choice of slope counts as well as another.
+    descended : callable, optional
+        F as the run descends on it, where that differs: beyond infinite slopes.
+    edge : callable, optional
+        Is x where a slope is infinite, or so near that the run descends on something else?
     """
 
     value: Callable[[Array], float]
@@ -38,6 +42,12 @@ class Landscape:
     rows: Callable[[Array], tuple[Array, Array]]
     units: Array
     kinked: Callable[[Array], Array]
+    descended: Callable[[Array], float] | None = None
+    edge: Callable[[Array], bool] | None = None
+
+    def level(self, x: Array) -> float:
+        """F as the run descends on it."""
+        return self.value(x) if self.descended is None else self.descended(x)
 
     def miss(self, x: Array) -> float:
         """By how much x misses the constraints."""
@@ -51,8 +61,11 @@ class Landscape:
 
 
 def free(
-    value: Callable[[Array], float], size: Callable[[Array], float], units: Array
+    value: Callable[[Array], float],
+    size: Callable[[Array], float],
+    units: Array,
+    descended: Callable[[Array], float] | None = None,
 ) -> Landscape:
     """A landscape without constraints."""
     nothing = np.zeros(0)
-    return Landscape(value, size, lambda x: (nothing, nothing), units, lambda x: nothing)
+    return Landscape(value, size, lambda x: (nothing, nothing), units, lambda x: nothing, descended)

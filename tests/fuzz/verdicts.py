@@ -15,7 +15,7 @@ __all__ = ["Descent", "check_point", "check_status", "find_descent", "worth"]
 
 FEASIBLE = 1e-5  # the largest violation at "converged", relative to the constraint's terms
 VALUE = 1e-7  # how far the reported value may be from the recomputed one, relative to the terms
-STEPS = (1e-3, 1e-4, 1e-5)
+STEPS = (1e-3, 1e-4, 1e-5, 1e-7, 1e-9)  # the least tell a slope from the wall of a narrow well
 WIDER = (1e-1, 3e-2, 1e-2)
 ACTIVE = 1e-4
 EVIDENCE = 30.0  # a descent counts from so many tolerances on …
@@ -112,7 +112,7 @@ def find_descent(
     land: Landscape, x: Array, tol: float, rng: np.random.Generator
 ) -> Descent | None:
     """The worst direction in which F falls at first order beyond tolerance, if there is one."""
-    scale, here = worth(land, x), land.value(x)
+    scale, here = worth(land, x), land.level(x)
     steps = land.steps(x)
     least = STEEP * np.sqrt(tol)
     allowed = max(land.miss(x), STILL)
@@ -121,7 +121,7 @@ def find_descent(
         slopes = []
         for h in STEPS[1:]:
             y = _restored(land, x + h * steps * direction, steps, allowed)
-            slopes.append(np.inf if y is None else (land.value(y) - here) / (h * scale))
+            slopes.append(np.inf if y is None else (land.level(y) - here) / (h * scale))
             if not slopes[-1] < -least:
                 break
         slope = max(slopes)
@@ -130,7 +130,7 @@ def find_descent(
         drop = _drop(land, x, steps, direction, allowed, here) / scale
         if drop <= EVIDENCE * tol:
             continue
-        back = (land.value(x - STEPS[-1] * steps * direction) - here) / (STEPS[-1] * scale)
+        back = (land.level(x - STEPS[-1] * steps * direction) - here) / (STEPS[-1] * scale)
         kind = _kind(land, x, STEPS[-1] * steps * direction, slope, back, least)
         if worst is None or (kind == "wrong converged") > (worst.kind == "wrong converged"):
             worst = Descent(kind, slope, back, drop)
@@ -148,7 +148,7 @@ def _kind(
         bend = land.kinked(x + step) + land.kinked(x - step) - 2 * here
         if np.any((here > -ACTIVE) & (bend < -0.1 * np.max(np.abs(step)))):
             return "not d-stationary"
-    if not np.isfinite(back):
+    if not np.isfinite(back) or (land.edge is not None and land.edge(x)):
         return "at the edge of the domain"
     if back <= least and back + slope < 0.5 * slope:
         return "not d-stationary"  # both sides fall, or one does and the other is flat
@@ -162,7 +162,7 @@ def _drop(
     for h in (*STEPS, *WIDER):
         y = _restored(land, x + h * steps * direction, steps, allowed)
         if y is not None:
-            drop = max(drop, here - land.value(y))
+            drop = max(drop, here - land.level(y))
     return drop
 
 
@@ -178,7 +178,7 @@ def _directions(
         e[i] = 1.0
         yield e
         yield -e
-        ahead, behind = land.value(x + h * steps * e), land.value(x - h * steps * e)
+        ahead, behind = land.level(x + h * steps * e), land.level(x - h * steps * e)
         if np.isfinite(ahead) and np.isfinite(behind):
             gradient[i] = (ahead - behind) / (2 * h)
     if np.any(gradient):
