@@ -9,7 +9,17 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["AFFINE_INSIDE", "AXIS", "BINARY", "ELEMENTWISE", "MATRIX", "RARE", "SQUARE", "TOTAL", "VECTOR"]
+__all__ = [
+    "AFFINE_INSIDE",
+    "AXIS",
+    "BINARY",
+    "ELEMENTWISE",
+    "MATRIX",
+    "RARE",
+    "SQUARE",
+    "TOTAL",
+    "VECTOR",
+]
 
 Unary = Callable[[Any], Any]
 Binary = Callable[[Any, Any], Any]
@@ -149,9 +159,7 @@ AXIS: dict[str, Callable[[Any, Any, bool], Any]] = {
     "norms": lambda e, axis, keep: cp.norm(e, 2, axis=axis, keepdims=keep),
     "norms 1": lambda e, axis, keep: cp.norm(e, 1, axis=axis, keepdims=keep),
     "norms inf": lambda e, axis, keep: cp.norm(e, "inf", axis=axis, keepdims=keep),
-    "log_sum_exp": lambda e, axis, keep: cp.log_sum_exp(
-        cp.minimum(e, 3), axis=axis, keepdims=keep
-    ),
+    "log_sum_exp": lambda e, axis, keep: cp.log_sum_exp(cp.minimum(e, 3), axis=axis, keepdims=keep),
 }
 
 # what has no rule, or may have none: refused, or solved
@@ -163,7 +171,5 @@ RARE: dict[str, Unary] = {
     "ratio": lambda e: cp.sum(e / (1 + cp.abs(e))),
     "cumprod": lambda e: cp.sum(cp.cumprod(1 + cp.abs(cp.vec(e, order="F")))),
     "length": lambda e: cp.length(cp.vec(e, order="F")),
-    "parameter exponent": lambda e: cp.sum(
-        cp.power(cp.abs(e), cp.Parameter(value=0.5, pos=True))
-    ),
+    "parameter exponent": lambda e: cp.sum(cp.power(cp.abs(e), cp.Parameter(value=0.5, pos=True))),
 }

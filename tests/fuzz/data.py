@@ -45,7 +45,7 @@ def random_data(rng: np.random.Generator, margin: bool) -> Data:
         n = 1 if not margin else 2
     if kind == "wide":
         n, d = int(rng.integers(3, 9)), int(rng.integers(9, 16))
-    X = rng.normal(size=(n, d))
+    X: Array = rng.normal(size=(n, d))
     signs = rng.choice([-1.0, 1.0], n)
     signs[:2] = [1.0, -1.0][: min(n, 2)]
     X = np.round(X + (signs[:, None] if margin else 0.0), 3)

@@ -114,8 +114,11 @@ def _base(rng: np.random.Generator, margin: bool) -> tuple[Formula, float | None
         choices = [
             (dc.absolute(), np.abs, 0.0),
             (dc.square(), np.square, None),
-            (dc.huber(a), lambda u: np.where(np.abs(u) <= a, u * u / 2, a * np.abs(u) - a * a / 2),
-             None),
+            (
+                dc.huber(a),
+                lambda u: np.where(np.abs(u) <= a, u * u / 2, a * np.abs(u) - a * a / 2),
+                None,
+            ),
             (dc.pinball(tau), lambda u: np.maximum(tau * u, (tau - 1) * u), None),
             (dc.epsilon_insensitive(a), lambda u: np.maximum(np.abs(u) - a, 0.0), None),
         ]
@@ -220,9 +223,7 @@ def random_penalty(rng: np.random.Generator, size: int) -> Formula:
     def scad(t: Array) -> Array:
         a = gamma + 1
         middle = (2 * a * lam * t - t * t - lam * lam) / (2 * (a - 1))
-        return np.where(
-            t <= lam, lam * t, np.where(t <= a * lam, middle, lam * lam * (a + 1) / 2)
-        )
+        return np.where(t <= lam, lam * t, np.where(t <= a * lam, middle, lam * lam * (a + 1) / 2))
 
     def group(w: Array) -> Array:
         return np.array([lam * np.linalg.norm(w[groups == g]) for g in np.unique(groups)])

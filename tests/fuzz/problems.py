@@ -162,7 +162,7 @@ def _constraints(trees: Trees) -> list[cp.Constraint]:
         if kind == "<=":
             made.append(e <= here + slack)
         elif kind == ">=":
-            made.append(trees.pick([lambda: e >= here - slack, lambda: here - slack <= e])())
+            made.append(e >= here - slack if trees.chance(0.5) else here - slack <= e)
         elif kind == "==" and e.is_scalar():
             made.append(e == here)
         elif kind == "soc" and shape == (2,):

@@ -161,9 +161,7 @@ def _model(report: Report, rng: np.random.Generator, data: Data, margin: bool) -
         report.fail("predictions of a wrong shape", type(model).__name__)
 
 
-def _drawn(
-    rng: np.random.Generator, data: Data, margin: bool
-) -> tuple[Formula, Formula, bool]:
+def _drawn(rng: np.random.Generator, data: Data, margin: bool) -> tuple[Formula, Formula, bool]:
     loss = random_loss(rng, margin)
     if loss.joint:
         data.weights, data.hostile = None, data.kind == "huge"  # trimmed losses take none

@@ -22,6 +22,7 @@ TIME_LIMIT = 5.0
 TOL = 1e-6
 REFERENCES = 3
 CONVEX = 1e-4  # how far from cvxpy's own value, relative to the terms
+SIMPLEX: dict[str, Any] = {"method": "Nelder-Mead", "options": {"maxfev": 1500}}
 FALL = 1e3  # how far F must be seen to fall, in its terms, for "unbounded"
 
 
@@ -53,9 +54,7 @@ def check_time(report: Report, begun: tuple[float, float], limit: float) -> None
         report.fail("beyond twice the time limit", f"{own:.1f} s for {limit} s")
 
 
-def check_problem(
-    report: Report, made: Problem, result: Any, rng: np.random.Generator
-) -> None:
+def check_problem(report: Report, made: Problem, result: Any, rng: np.random.Generator) -> None:
     """All the checks of a result."""
     references = _references(made, rng)
     problem = Evaluation(made.problem, made.unit, references)
@@ -129,17 +128,21 @@ def _rays(
                     value = land.value(x)
                     found.append(value if np.isfinite(value) else np.inf)
         with np.errstate(all="ignore"):
-            answer = minimize(
-                lambda z: float(np.nan_to_num(land.value(z * unit), posinf=1e30, neginf=-1e30))
-                + 1e6 * max(0.0, min(land.miss(z * unit), 1e20) - 1e-6),
-                centre / unit,
-                method="Nelder-Mead",
-                options={"maxfev": 1500},
-            )
+            answer: Any = minimize(_barred(problem, unit), centre / unit, **SIMPLEX)
         if land.miss(answer.x * unit) <= 1e-5:
             found.append(land.value(answer.x * unit))
         found += [_at_the_edge(problem, centre, unit * d) for d in directions]
     return found
+
+
+def _barred(problem: Evaluation, unit: float) -> Any:
+    """F, with a wall around the constraints."""
+
+    def value(z: Array) -> float:
+        level = float(np.nan_to_num(problem.value(z * unit), posinf=1e30, neginf=-1e30))
+        return level + 1e6 * max(0.0, min(problem.landscape.miss(z * unit), 1e20) - 1e-6)
+
+    return value
 
 
 def _at_the_edge(problem: Evaluation, centre: Array, direction: Array) -> float:

@@ -8,7 +8,17 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from tests.fuzz.atoms import AFFINE_INSIDE, AXIS, BINARY, ELEMENTWISE, MATRIX, RARE, SQUARE, TOTAL, VECTOR
+from tests.fuzz.atoms import (
+    AFFINE_INSIDE,
+    AXIS,
+    BINARY,
+    ELEMENTWISE,
+    MATRIX,
+    RARE,
+    SQUARE,
+    TOTAL,
+    VECTOR,
+)
 
 __all__ = ["Trees"]
 

@@ -108,9 +108,7 @@ def check_history(report: Report, result: Any, scale: float, tol: float, sign: f
         report.fail("a lost point", f"by {lost:.3e}, terms {scale:.3g}")
 
 
-def find_descent(
-    land: Landscape, x: Array, tol: float, rng: np.random.Generator
-) -> Descent | None:
+def find_descent(land: Landscape, x: Array, tol: float, rng: np.random.Generator) -> Descent | None:
     """The worst direction in which F falls at first order beyond tolerance, if there is one."""
     scale, here = worth(land, x), land.level(x)
     steps = land.steps(x)
@@ -139,9 +137,7 @@ def find_descent(
     return worst
 
 
-def _kind(
-    land: Landscape, x: Array, step: Array, slope: float, back: float, least: float
-) -> str:
+def _kind(land: Landscape, x: Array, step: Array, slope: float, back: float, least: float) -> str:
     """Where F, or an active constraint, has a concave kink one choice of slope is critical."""
     here = land.kinked(x)
     if here.size:
@@ -214,9 +210,7 @@ def _steepest(land: Landscape, x: Array, steps: Array, gradient: Array) -> Array
     return np.asarray(answer.x)
 
 
-def _jacobians(
-    land: Landscape, x: Array, steps: Array, active: Any
-) -> tuple[Array, Array]:
+def _jacobians(land: Landscape, x: Array, steps: Array, active: Any) -> tuple[Array, Array]:
     h, of_g, of_h = 1e-6, [], []
     for i in range(x.size):
         e = np.zeros(x.size)
