@@ -161,7 +161,7 @@ def _semidefinite(atom: Any, args: list[Any], eigenvalues: Array) -> Any:
 
 
 def _matrix_frac(atom: Any, args: list[Any], slack: float) -> Any:
-    """tr(XᵀP⁻¹X); at the edge it is finite where the columns of X are in the range of P."""  # noqa: D403
+    """tr(XᵀP⁻¹X); at the edge it is finite where the columns of X are in the range of P."""
     x = dense(args[0]).reshape(args[0].shape[0], -1)
     eigenvalues, vectors = _spectrum(args[1], slack)
     if np.any(np.isnan(eigenvalues)) or np.min(eigenvalues) > 0:

@@ -44,7 +44,7 @@ class Majorant:
         _refuse_unsupported(expression)
         self.original = expression
         self._context = Context()
-        self._frame = Frame(expression, self._context, entrywise=expression.size > 1, gather=True)
+        self._frame = Frame(expression, self._context, entrywise=expression.size != 1, gather=True)
         self._inner = self._frame.expression
         if self._inner.shape != expression.shape:
             self._inner = cp.reshape(self._inner, expression.shape, order="F")
@@ -272,7 +272,7 @@ def explain(problem: cp.Problem | cp.Expression) -> str:
 
 def _describe(node: cp.Expression, weight: Weight, depth: int = 0) -> list[str]:
     try:
-        frame = Frame(node, Context(), entrywise=node.size > 1, gather=True, weight=weight)
+        frame = Frame(node, Context(), entrywise=node.size != 1, gather=True, weight=weight)
     except NotMajorizable as error:
         return _describe_failure(node, error, depth)
     return _describe_piece(frame.piece, depth)

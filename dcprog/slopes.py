@@ -242,6 +242,16 @@ def _sum_largest(atom: Any, args: Sequence[Array], value: Array, adjoint: Array)
     return [spread(atom, adjoint, a.ndim) * chosen]
 
 
+def _dotsort(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
+    """The weights in the order of the entries; cvxpy's takes rows for columns."""
+    a, weights = args
+    padded = np.zeros(max(a.size, weights.size))
+    padded[: weights.size] = vec(weights)
+    slope = np.zeros(a.size)
+    slope[np.argsort(vec(a), kind="stable")] = np.sort(padded)[-a.size :]
+    return [adjoint * unvec(slope, a.shape), np.zeros(weights.shape)]
+
+
 def _log_sum_exp(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
     a = args[0]
     share = np.exp(a - spread(atom, value, a.ndim))
@@ -290,6 +300,7 @@ _RULES: dict[str, PullBack] = {
     "PnormApprox": _pnorm,
     "quad_over_lin": _quad_over_lin,
     "sum_largest": _sum_largest,
+    "dotsort": _dotsort,
     "log_sum_exp": _log_sum_exp,
     "log_det": _log_det,
     "rel_entr": _rel_entr,

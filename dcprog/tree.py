@@ -8,8 +8,6 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-import scipy.sparse as sp
-from cvxpy.atoms.affine.add_expr import AddExpression
 from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression
 from cvxpy.atoms.affine.conv import conv, convolve
 from cvxpy.atoms.affine.kron import kron
@@ -24,12 +22,9 @@ __all__ = [
     "SLACK",
     "Array",
     "Values",
-    "atom_jacobian",
-    "constant_part",
     "dense",
     "evaluate",
     "finite_in_domain",
-    "jacobian",
     "magnitude",
     "nodes",
     "one_sided",
@@ -229,47 +224,6 @@ def vec(value: Any) -> Array:
 def unvec(value: Any, shape: tuple[int, ...]) -> Array:
     """Array of `shape` from a column-major vector."""
     return np.asarray(value, dtype=float).reshape(shape, order="F")
-
-
-def _sparse(matrix: Any, shape: tuple[int, int]) -> sp.csr_array:
-    full: Any = matrix if sp.issparse(matrix) else np.broadcast_to(dense(matrix), shape)
-    return sp.csr_array(full)
-
-
-def atom_jacobian(atom: cp.Expression, values: Values) -> list[sp.csr_array]:
-    """Jacobians of an affine atom, one (arg.size, atom.size) matrix an argument."""
-    if isinstance(atom, AddExpression):  # the commonest node of all, and its Jacobian is known
-        return [
-            sp.csr_array(sp.eye_array(atom.size))
-            if arg.size == atom.size
-            else sp.csr_array(np.ones((1, atom.size)))
-            for arg in atom.args
-        ]
-    # an affine map's slope is the same everywhere: 1 will do, and is inside every domain
-    args = [values(arg) if arg.is_constant() else np.ones(arg.shape) for arg in atom.args]
-    raw = atom._grad(args)
-    return [_sparse(m, (a.size, atom.size)) for m, a in zip(raw, atom.args, strict=True)]
-
-
-def jacobian(affine: cp.Expression) -> dict[int, sp.csr_array]:
-    """Jacobian of an affine expression: variable id to a (variable.size, size) matrix."""
-    if isinstance(affine, cp.Variable):
-        return {affine.id: sp.csr_array(sp.eye_array(affine.size))}
-    shapes = {v.id: (v.size, affine.size) for v in affine.variables()}
-    missing = [v for v in affine.variables() if v.value is None]
-    for variable in missing:  # an affine map's slope is the same everywhere
-        variable.save_value(np.zeros(variable.shape))
-    try:
-        return {v.id: _sparse(m, shapes[v.id]) for v, m in affine.grad.items()}
-    finally:
-        for variable in missing:
-            variable.save_value(None)
-
-
-def constant_part(atom: Any, values: Values) -> Array:
-    """What an affine atom adds of its own: its value where every live argument is 0."""
-    args = [values(arg) if arg.is_constant() else np.zeros(arg.shape) for arg in atom.args]
-    return dense(evaluate(atom, args))
 
 
 _WRITTEN = re.compile(r"\b(Power|GeoMean|Pnorm)(Approx)?\(")

@@ -12,9 +12,10 @@ from cvxpy.atoms.affine.binary_operators import DivExpression, multiply
 from cvxpy.atoms.affine.unary_operators import NegExpression
 
 from dcprog.errors import NotMajorizable
+from dcprog.jacobians import atom_jacobian, constant_part
 from dcprog.rules.frame import Frame, Piece, Weight, is_affine_atom, majorise, plus, slope_sign
 from dcprog.rules.leaves import weighted_leaf
-from dcprog.tree import Array, Values, atom_jacobian, constant_part, short, unvec, vec
+from dcprog.tree import Array, Values, short, unvec, vec
 
 __all__ = ["affine_atom", "both_signs"]
 
@@ -58,20 +59,11 @@ def _moving(node: cp.Expression) -> bool:
     return any(arg.is_constant() and arg.parameters() for arg in node.args)
 
 
-def _jacobians(node: cp.Expression, values: Values) -> list[sp.csr_array]:
-    try:
-        return atom_jacobian(node, values)
-    except NotImplementedError:
-        raise NotMajorizable(
-            short(node),
-            f"cvxpy gives no derivative of the affine atom {type(node).__name__}",
-            "the same map by indexing, sums and matrix products",
-        ) from None
-
-
 def _adjoint_atom(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
     live = [i for i, arg in enumerate(node.args) if not arg.is_constant()]
-    fixed = None if _moving(node) else (_jacobians(node, Values()), constant_part(node, Values()))
+    fixed = (
+        None if _moving(node) else (atom_jacobian(node, Values()), constant_part(node, Values()))
+    )
     children = []
     for i in live:
         arg = node.args[i]
@@ -84,7 +76,7 @@ def _adjoint_atom(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
         children.append(majorise(arg, child, frame))
 
     def update(w: Array, values: Values) -> float:
-        jacobians, constants = fixed or (_jacobians(node, values), constant_part(node, values))
+        jacobians, constants = fixed or (atom_jacobian(node, values), constant_part(node, values))
         offset = float(np.sum(w * constants))
         for i, child in zip(live, children, strict=True):
             offset += child.update(unvec(jacobians[i] @ vec(w), node.args[i].shape), values)
@@ -147,7 +139,7 @@ def _entrywise_affine_atom(node: cp.Expression, weight: Weight, frame: Frame) ->
             "a Parameter multiplies a nonconvex expression inside a vector or a convex atom",
             "give the Parameter a fixed value (a constant), or pull it out of the convex atom",
         )
-    matrices, constants = _jacobians(node, Values()), constant_part(node, Values())
+    matrices, constants = atom_jacobian(node, Values()), constant_part(node, Values())
     children: list[Piece] = []
     frames: list[Frame] = []
     terms: list[cp.Expression] = []
@@ -163,7 +155,9 @@ def _entrywise_affine_atom(node: cp.Expression, weight: Weight, frame: Frame) ->
             children.append(inner.piece)
             frames.append(inner)
             terms.append(sp.csr_array(part) @ cp.vec(inner.expression, order="F"))
-    expression = cp.reshape(sum(terms[1:], terms[0]), node.shape, order="F")
+    expression = None  # where no entry reaches the result, the offset is all
+    if terms:
+        expression = cp.reshape(sum(terms[1:], terms[0]), node.shape, order="F")
 
     def update(w: Array, values: Values) -> Array:
         for inner in frames:

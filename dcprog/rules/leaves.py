@@ -8,8 +8,9 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
+from dcprog.jacobians import jacobian
 from dcprog.rules.frame import CONVEX, Frame, Piece, Weight, is_affine_atom
-from dcprog.tree import Array, Values, jacobian, vec
+from dcprog.tree import Array, Values, vec
 
 __all__ = ["affine", "constant", "curved", "fixed_leaf", "is_dpp", "scalar", "weighted_leaf"]
 

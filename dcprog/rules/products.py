@@ -21,7 +21,7 @@ def product(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     if any(arg.is_constant() for arg in node.args):
         return None
     a, b = node.args
-    elementwise = isinstance(node, multiply) or a.is_scalar() or b.is_scalar()
+    elementwise = isinstance(node, multiply) or () in {a.shape, b.shape}
     if not elementwise and max(a.ndim, b.ndim) > 2:
         raise NotMajorizable(
             short(node),
