@@ -33,10 +33,10 @@ def duality_gap(risk: Risk, parts: Parts, theta: Array, dual: Array | None = Non
         [\mathrm{pen}(z) + g·z],  \qquad g = A^\top (s + t),
 
     whose minimum over z falls apart. The slopes are the multipliers that a solver left, moved to
-    where f_r* is finite, or those of the losses at θ, whichever bounds better: wrong ones make the
-    gap large, never too small. Coefficients that no penalty holds are taken to lie within ten times
-    the largest of them and of their units. Those under an ℓ1 norm or a group lasso alone are held
-    by their penalty, which is no more than P(θ) at points below θ, unless tilts make P unbounded.
+    where f_r* is finite, or those of smooth losses at θ, whichever bounds better: wrong ones make
+    the gap large, never too small. Coefficients that no penalty holds are taken to lie within ten
+    times the largest of them and of their units. Those under an ℓ1 norm or a group lasso alone are
+    held by their penalty, which is no more than P(θ) at points below θ, where nothing is tilted.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def duality_gap(risk: Risk, parts: Parts, theta: Array, dual: Array | None = Non
     Returns
     -------
     float
-        At least 0; ∞ where nothing is known of the penalty.
+        At least 0; ∞ where losses with kinks have no multipliers, or the penalty has no known form.
 
     References
     ----------
@@ -84,17 +84,18 @@ def _supports(
     """Slopes of the weighted losses in the margins, and Σ e for each choice of them."""
     u = risk.margins(theta)
     known = dual is not None and dual.shape == u.shape and bool(np.all(np.isfinite(dual)))
+    pieces = risk.base.pieces
+    found = []
     if risk.aggregate == "max":
-        found = [_at_largest(risk, weights, u)]
-        if known and dual is not None and (lines := _outer_lines(risk.base.pieces)) is not None:
+        lines = _outer_lines(pieces)
+        if known and dual is not None and lines is not None:
             found.append(_shared(risk, weights, u, -dual, lines))
         return found
     weight = risk.row_weights(weights)
-    with np.errstate(invalid="ignore", over="ignore"):
-        at_theta = np.where(weight > 0, weight * risk.base.slope(u), 0.0)
-    found = [(at_theta, 0.0)]
-    if known and dual is not None and risk.base.pieces is not None:
-        found.append(_conjugate(risk.base.pieces, weight, u, -dual))
+    if risk.base.is_smooth:
+        found.append((np.where(weight > 0, weight * risk.base.slope(u), 0.0), 0.0))
+    if known and dual is not None and pieces is not None:
+        found.append(_conjugate(pieces, weight, u, -dual))
     return found
 
 
@@ -125,15 +126,6 @@ def _slope_range(pieces: Pieces) -> tuple[float, float]:
     first = -np.inf if pieces.quadratic[0] > 0 else pieces.linear[0]
     last = np.inf if pieces.quadratic[-1] > 0 else pieces.linear[-1]
     return first, last
-
-
-def _at_largest(risk: Risk, weights: Array, u: Array) -> tuple[Array, float]:
-    """Slopes of the largest loss of each group."""
-    losses = risk._scaled(risk.base(u))[risk.members]
-    largest = risk.members[np.arange(risk.n_groups), np.argmax(losses, axis=1)]
-    slopes = np.zeros(u.shape)
-    slopes[largest] = weights * risk._scaled(risk.base.slope(u))[largest]
-    return slopes, 0.0
 
 
 def _outer_lines(pieces: Pieces | None) -> tuple[tuple[float, float], tuple[float, float]] | None:

@@ -32,6 +32,7 @@ NEAR_EDGE = 1e-6
 # Tolerances are relative to what the terms of F add up to; never to less than these shares of the
 # same at the start of the run, and at θ = 0, where rounding and a perfect fit would be all.
 LEAST = 1e-3, 1e-7
+ROUNDING = 1e-13  # of the latter: no solver is asked for less
 FINEST, COARSEST = 1e-14, 1e-2  # tolerances for solvers
 OUT_OF_SIZE = 30.0  # the objective's size, over that at which the solvers were made
 SHARE = 0.5  # of the time left for a solver of the start with others behind it
@@ -81,7 +82,7 @@ class RiskSurrogate(Unconstrained):
         self.solve_time = 0.0
         self.solver_steps = 0
         self._units: Units | None = None
-        self._least = 0.0
+        self._least = self._rounding = 0.0
         self._made: dict[str, SubproblemSolver] = {}
         self.weights = np.ones(risk.n_groups)
         self.tilts: Array | None = None
@@ -116,6 +117,7 @@ class RiskSurrogate(Unconstrained):
             share * self.declared.magnitude(y) for share, y in zip(LEAST, (x, zero), strict=True)
         ]
         self._least = max(size for size in (*sizes, 0.0) if np.isfinite(size))
+        self._rounding = ROUNDING / LEAST[1] * sizes[1] if np.isfinite(sizes[1]) else 0.0
         self._fit(self.scale(x))
 
     def _fit(self, size: float) -> None:
@@ -190,7 +192,7 @@ class RiskSurrogate(Unconstrained):
     ) -> Array:
         """Minimiser of the weighted risk, to a tolerance relative to :meth:`scale`."""
         centre = start if self._centre is None else self._centre
-        aim = tolerance * self.scale(centre), self._weighted
+        aim = max(tolerance * self.scale(centre), self._rounding), self._weighted
         return self._solve(self._parts, centre, aim, solver, time_limit)
 
     @property
