@@ -48,7 +48,7 @@ def random_data(rng: np.random.Generator, margin: bool) -> Data:
     X: Array = rng.normal(size=(n, d))
     signs = rng.choice([-1.0, 1.0], n)
     signs[:2] = [1.0, -1.0][: min(n, 2)]
-    X = np.round(X + (signs[:, None] if margin else 0.0), 3)
+    X = np.asarray(np.round(X + (signs[:, None] if margin else 0.0), 3), dtype=float)
     X = _marked(rng, X, kind)
     if margin:
         targets, units = signs, 1.0

@@ -170,7 +170,7 @@ def _constraints(trees: Trees) -> list[cp.Constraint]:
             room = float(np.linalg.norm(_decent(leaf))) + slack
             made.append(cp.SOC(cp.Constant(room), leaf))
         else:
-            made.append(cp.NonPos(e - (here + slack)))
+            made.append(cp.NonNeg(here + slack - e))
     return made
 
 

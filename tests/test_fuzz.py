@@ -1,0 +1,197 @@
+"""A slice of the fuzzer, and proof that its checks can fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import dcprog as dc
+from tests.fuzz.__main__ import main
+from tests.fuzz.cases import judged
+from tests.fuzz.data import random_data
+from tests.fuzz.evaluation import Evaluation
+from tests.fuzz.formulas import random_loss, random_penalty
+from tests.fuzz.injection import Fault, injected
+from tests.fuzz.problems import Problem, random_problem
+from tests.fuzz.report import Report, generator, judged_exception
+from tests.fuzz.run_fits import landscape_of
+from tests.fuzz.run_problems import check_problem
+from tests.fuzz.verdicts import find_descent
+
+SLICE = {"problems": 40, "fits": 150, "faults": 40}
+CASES = [f"{kind}:{i}" for kind, count in SLICE.items() for i in range(count)]
+CHUNK = 10
+
+
+@pytest.mark.parametrize("first", range(0, len(CASES), CHUNK))
+def test_no_case_fails(first: int) -> None:
+    done = [judged(case) for case in CASES[first : first + CHUNK]]
+    assert [f"{r.case}: {f}" for r in done for f in r.failures] == []
+
+
+def test_a_case_is_a_function_of_its_name() -> None:
+    one, other = (str(random_problem(generator("problems", 7)).problem) for _ in range(2))
+    assert one == other
+    assert one != str(random_problem(generator("problems", 8)).problem)
+
+
+def test_the_command_line_runs_a_case(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--case", "fits:0"]) == 0
+    assert capsys.readouterr().out.startswith("fits:0: ")
+    with pytest.raises(ValueError, match="a case is one of"):
+        main(["--case", "nonsense:0"])
+
+
+# ----------------------------------------------------------------------------------------------
+# the checks can fail
+
+
+def solved(objective: Any, constraints: list[Any], witness: dict[Any, Any]) -> tuple[Any, Any]:
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    arrays = {v.id: np.asarray(a, dtype=float) for v, a in witness.items()}
+    return Problem(problem, problem.variables(), 1.0, arrays), dc.solve(problem)
+
+
+def failures(made: Problem, result: Any) -> str:
+    report = Report()
+    check_problem(report, made, result, np.random.default_rng(0))
+    return "\n".join([*report.failures, *report.remarks])
+
+
+def moved(made: Problem, result: Any, x: Any) -> Any:
+    """The result, had it stopped at x."""
+    x = np.asarray(x, dtype=float)
+    problem = Evaluation(made.problem, 1.0, [])
+    value = problem.sign * problem.value(x)
+    pairs = {v: a.reshape(v.shape) for v, a in zip(problem.variables, [x], strict=True)}
+    history = replace(result.history, value=np.full_like(result.history.value, value))
+    return replace(result, x=x, variables=pairs, value=value, history=history)
+
+
+@pytest.fixture
+def ring() -> tuple[Any, Any]:
+    """The point of the circle's outside nearest to (0.3, 0.1)."""
+    x = cp.Variable(2, name="x")
+    return solved(
+        cp.sum_squares(x - np.array([0.3, 0.1])), [cp.norm(x) >= 1, x <= 3], {x: [2.0, 0.0]}
+    )
+
+
+def test_a_right_result_passes(ring: tuple[Any, Any]) -> None:
+    made, result = ring
+    assert result.status == "converged"
+    assert failures(made, result) == ""
+
+
+@pytest.mark.parametrize(
+    ("x", "caught"),
+    [
+        ([1.2, 0.4], "wrong converged"),  # inside, with a slope
+        ([0.8, 0.6], "wrong converged"),  # on the circle: only a move along it tells
+        ([0.5, 0.1], "converged outside the constraints"),
+        ([np.nan, 0.1], "a point that is not finite"),
+    ],
+)
+def test_a_wrong_point_is_caught(ring: tuple[Any, Any], x: list[float], caught: str) -> None:
+    made, result = ring
+    assert caught in failures(made, moved(made, result, x))
+
+
+def test_wrong_words_are_caught(ring: tuple[Any, Any]) -> None:
+    made, result = ring
+    history = result.history
+    for wrong, caught in [
+        (replace(result, value=result.value * (1 + 1e-5)), "a wrong value"),
+        (replace(result, status="optimal"), "undocumented status"),
+        (replace(result, status="infeasible"), "false infeasible"),
+        (replace(result, status="unbounded"), "unbounded without evidence"),
+        (replace(result, history=replace(history, rise=history.rise + 0.1)), "a rise"),
+        (replace(result, history=replace(history, gap=history.gap[1:])), "a torn history"),
+        (
+            replace(
+                result,
+                history=replace(
+                    history, value=history.value - 0.1, violation=0 * history.violation
+                ),
+            ),
+            "a lost point",
+        ),
+    ]:
+        assert caught in failures(made, wrong)
+
+
+def test_a_local_maximum_is_critical_and_counted_apart() -> None:
+    x = cp.Variable(1, name="x")
+    made, result = solved(-cp.abs(x) + 0 * x, [x <= 1, x >= -1], {x: [0.5]})
+    text = failures(made, replace(moved(made, result, [0.0]), status="converged"))
+    assert text == "not d-stationary"
+
+
+def test_true_verdicts_pass() -> None:
+    x = cp.Variable(2, name="x")
+    for objective, constraints in (
+        (-cp.norm(x), []),
+        (-cp.sum_squares(x), [x >= 1]),
+        (cp.sum(cp.log(x)), [x <= 2]),
+    ):
+        made, result = solved(objective, constraints, {x: [1.5, 1.5]})
+        assert failures(made, replace(result, status="unbounded")) == ""
+
+
+def test_a_convex_minimum_that_is_missed_is_caught() -> None:
+    x = cp.Variable(2, name="x")
+    made, result = solved(cp.sum_squares(x - 1) + 1, [], {x: [0.0, 0.0]})
+    assert "minimum is missed" in failures(made, moved(made, result, [1.0, 1.2]))
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_a_fit_that_stopped_early_is_caught(number: int) -> None:
+    """F of random fits has slopes at random points, and hardly any where the fit ends."""
+    rng = np.random.default_rng(number)
+    margin = bool(number % 2)
+    data = random_data(rng, margin)
+    loss, penalty = random_loss(rng, margin), random_penalty(rng, data.dense.shape[1])
+    if loss.joint or data.hostile or data.kind in ("tiny", "zero"):
+        pytest.skip("nothing to be seen")
+    land = landscape_of(data, loss, penalty, True)
+    theta = land.units * (0.3 + rng.uniform(size=land.units.size))
+    assert land.value(theta) >= 0
+    found = find_descent(land, theta, 1e-6, rng)
+    assert found is not None
+    assert found.kind == "wrong converged"
+
+
+def test_a_fault_strikes_when_it_should() -> None:
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.log(1 + cp.square(x - 2))) + cp.norm1(x)))
+    for fault, fired in ((Fault("worse", 1, "once"), 1), (Fault("sleep", 0, "once"), 1)):
+        with injected(fault):
+            dc.solve(problem)
+        assert fault.fired == fired
+        assert fault.calls > fault.step
+    clean = Fault("nan", 0, "once")
+    dc.solve(problem)
+    assert clean.calls == 0  # nothing stays broken
+
+
+def test_exceptions_are_told_apart() -> None:
+    def judged_call(call: Any, allowed: bool = True) -> tuple[str, str | None]:
+        try:
+            call()
+        except Exception as error:
+            return judged_exception(error, lambda text: allowed)
+        raise AssertionError
+
+    y = cp.Variable(boolean=True)
+    refusal = judged_call(lambda: dc.solve(cp.Problem(cp.Minimize(-cp.abs(y)))))
+    assert refusal == ("ValueError", None)
+    unwanted = judged_call(lambda: dc.solve(cp.Problem(cp.Minimize(-cp.abs(y)))), allowed=False)
+    assert unwanted[1] is not None
+    for call in (lambda: np.linalg.inv(np.zeros((2, 2))), lambda: [][1]):
+        kind, failure = judged_call(call)
+        assert failure is not None
+        assert failure.startswith(f"undocumented {kind}")
