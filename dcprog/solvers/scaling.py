@@ -13,16 +13,13 @@ import scipy.sparse as sp
 
 from dcprog.errors import SubproblemError
 from dcprog.solvers.standard_form import StandardForm
+from dcprog.solvers.units import USUAL, Entries, powers
 from dcprog.tree import Array
 
 __all__ = ["Scaler", "Scaling", "minimise_in_units"]
 
-USUAL = 1e2  # what is of size 1 up to that factor is taken as it is
-LARGE = 1e6  # an objective: tolerances are relative above 1
 NOISE = 1e2  # tolerances
 ROUNDS = 3  # of a solution that shows units far from the right ones
-PASSES = 20
-EVEN = 2.0
 
 
 @dataclass(frozen=True)
@@ -45,16 +42,11 @@ class Scaling:
 class Scaler:
     """Chooses units for one program after another of the same kind.
 
-    Rows and columns of A are brought to size 1 by turns (Ruiz), rows of one cone together. All
-    unknowns get the unit in which the right-hand side is of size 1, those in no row the unit in
-    which their curvature is as large as the other terms, and the objective the unit in which its
-    coefficients are. What a solution then shows of the true sizes goes into the next program's
-    units. Programs that are of size 1 up to a factor of a hundred stay as they are.
-
-    References
-    ----------
-    Ruiz (2001), A scaling algorithm to equilibrate both rows and columns norms in matrices,
-    RAL-TR-2001-034.
+    Unknowns and rows get the units of :class:`~dcprog.solvers.units.Entries`, unknowns in no row
+    the unit in which their curvature is as large as the other terms, and the objective the unit
+    in which its coefficients are of size 1. What a solution then shows of the true sizes goes
+    into the next program's units. Programs that are of size 1 up to a factor of a hundred stay as
+    they are.
 
     Examples
     --------
@@ -63,7 +55,7 @@ class Scaler:
     >>> form = StandardForm(None, np.array([1e-12]), A, b, Cones(nonneg=1))
     >>> scaled, scaling = Scaler().scale(form)
     >>> float(np.round(scaled.b[0], 1)), float(np.round(scaled.q[0], 1))
-    (-0.9, 0.6)
+    (-0.9, 1.1)
     """
 
     def __init__(self) -> None:
@@ -120,10 +112,10 @@ class Scaler:
     def _scaling(self, form: StandardForm) -> Scaling | None:
         """None where every unit is 1."""
         if self._columns is None or self._rows is None or not self._fits(form):
-            self._columns, self._rows = _equilibrated(form)
+            self._columns, self._rows = Entries(form).units()
             self._even = form.A
         if self._unit is None:
-            self._unit = _unit(form, self._columns, self._rows)
+            self._unit = _unit(form, self._columns)
         columns = self._columns * self._unit
         free = np.diff(form.A.indptr) == 0
         if np.any(free):
@@ -143,7 +135,7 @@ class Scaler:
             return True
         if form.A.shape != (len(self._rows), len(self._columns)):
             return False
-        return _Sides(form).are_even(self._rows, self._columns, USUAL)
+        return Entries(form).are_even(np.log2(self._rows), np.log2(self._columns))
 
     def _both(
         self, name: str, matrix: sp.csc_array, rows: Any, columns: Any, factor: float
@@ -165,65 +157,13 @@ class Scaler:
         return scaled
 
 
-class _Sides:
-    """Largest entries of the columns of A, and of the groups of rows that share a factor."""
-
-    def __init__(self, form: StandardForm) -> None:
-        A = form.A
-        self._data, self._rows = np.abs(A.data), A.indices
-        self._live = np.flatnonzero(np.diff(A.indptr))
-        self._starts = A.indptr[self._live]
-        self._columns = np.repeat(np.arange(A.shape[1]), np.diff(A.indptr))
-        self._group = form.cones.groups()
-        self.n_groups = int(self._group.max(initial=-1)) + 1
-        # exp(x/y) has a unit of its own
-        single = form.cones.zero + form.cones.nonneg + len(form.cones.soc) + len(form.cones.psd)
-        self._n_scaled = single if form.cones.fixed else self.n_groups
-
-    def sizes(self, rows: Array, columns: Array) -> tuple[Array, Array]:
-        """The largest entry of every group of rows and of every column, 1 where there is none."""
-        scaled = self._data * rows[self._rows] * columns[self._columns]
-        of_columns = np.ones(len(columns))
-        if len(self._live):
-            of_columns[self._live] = np.maximum.reduceat(scaled, self._starts)
-        of_groups = np.zeros(self.n_groups)
-        np.maximum.at(of_groups, self._group[self._rows], scaled)
-        of_groups[self._n_scaled :] = 1.0
-        return _or_one(of_groups)[self._group], _or_one(of_columns)
-
-    def are_even(self, rows: Array, columns: Array, factor: float) -> bool:
-        """Are all of them 1 up to that factor?"""
-        both = np.concatenate(self.sizes(rows, columns))
-        return bool(np.all((both <= factor) & (both >= 1 / factor)))
-
-
-def _equilibrated(form: StandardForm) -> tuple[Array, Array]:
-    """Units of the columns, and factors of the rows, that make the entries of A even."""
-    sides = _Sides(form)
-    rows, columns = np.ones(form.A.shape[0]), np.ones(form.A.shape[1])
-    if sides.are_even(rows, columns, USUAL):
-        return columns, rows
-    for _ in range(PASSES):
-        of_rows, of_columns = sides.sizes(rows, columns)
-        if max(np.max(np.abs(np.log2(v)), initial=0.0) for v in (of_rows, of_columns)) < 0.5:
-            break
-        rows, columns = rows / np.sqrt(of_rows), columns / np.sqrt(of_columns)
-    return _powers(columns), _powers(rows)
-
-
-def _unit(form: StandardForm, columns: Array, rows: Array) -> float:
-    """The unit of all unknowns in which right-hand side and bounds are of size 1."""
-    if form.cones.fixed:
+def _unit(form: StandardForm, columns: Array) -> float:
+    """The unit of all unknowns where no right-hand side tells it: there q balances P."""
+    bounds = [v[np.isfinite(v)] for v in (form.lower, form.upper) if v is not None]
+    if form.cones.fixed or form.P is None or any(np.any(v) for v in (form.b, *bounds)):
         return 1.0
-    sizes = [rows * np.abs(form.b)]
-    for bound in (form.lower, form.upper):
-        if bound is not None:
-            sizes.append(np.abs(bound) / columns)
-    found = _middle(np.concatenate(sizes), none=0.0)
-    if not found and form.P is not None:  # where q balances P
-        pull = _middle(columns * np.abs(form.q), none=0.0)
-        found = pull / _middle(columns**2 * np.abs(form.P.diagonal()), none=np.inf)
-    return _usual(found)
+    pull = _middle(columns * np.abs(form.q), none=0.0)
+    return _usual(pull / _middle(columns**2 * np.abs(form.P.diagonal()), none=np.inf))
 
 
 def _with_free(form: StandardForm, columns: Array, free: npt.NDArray[np.bool_]) -> Array:
@@ -242,7 +182,7 @@ def _with_free(form: StandardForm, columns: Array, free: npt.NDArray[np.bool_]) 
         units = np.ones(len(units))
     columns = columns.copy()
     columns[free] = 1.0
-    columns[curved] = _powers(units)
+    columns[curved] = powers(units)
     return columns
 
 
@@ -263,10 +203,11 @@ def _middle(sizes: Array, none: float = 1.0) -> float:
 
 
 def _is_off(size: float, tolerance: float) -> bool:
-    """Is the size of a solution too far from 1 for the tolerance, and more than noise?"""
-    if not np.isfinite(size) or size <= NOISE * tolerance:
-        return False
-    return size < 1 / USUAL or size > LARGE
+    """Is the size of a solution too small for the tolerance, which is relative above 1 only?
+
+    What is no larger than the tolerance is noise.
+    """
+    return NOISE * tolerance < size < 1 / USUAL
 
 
 def _usual(size: float) -> float:
@@ -277,15 +218,7 @@ def _usual(size: float) -> float:
 
 
 def _power(size: float) -> float:
-    return float(_powers(np.array([size]))[0])
-
-
-def _powers(sizes: Array) -> Array:
-    return np.asarray(np.exp2(np.round(np.log2(sizes))), dtype=float)
-
-
-def _or_one(sizes: Array) -> Array:
-    return np.where((sizes > 0) & np.isfinite(sizes), sizes, 1.0)
+    return float(powers(np.array([size]))[0])
 
 
 def minimise_in_units(
