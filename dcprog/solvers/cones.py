@@ -97,7 +97,10 @@ class Cones:
         return np.concatenate(parts)
 
     def into_dual(self, z: Array) -> Array:
-        """A point of the dual cone K* near z: z itself where it is inside."""
+        """A point of the dual cone K* near z: z itself where it is inside.
+
+        Where numbers overflow, the point is not finite.
+        """
         z = np.array(z, dtype=float)
         z[self.zero : self.zero + self.nonneg].clip(0, None, out=z[self.zero :][: self.nonneg])
         for kind, rows, what in self._blocks():

@@ -90,10 +90,10 @@ class StandardForm:
         float
             −inf where x and z say nothing.
         """
+        if not (np.all(np.isfinite(x)) and np.all(np.isfinite(z))):
+            return -np.inf
         with np.errstate(all="ignore"):
             z = self.cones.into_dual(z)
-            if not (np.all(np.isfinite(x)) and np.all(np.isfinite(z))):
-                return -np.inf
             residual, size = self._stationarity(x, z)
             curve = 0.0 if self.P is None else 0.5 * float(x @ (self.P @ x))
             sizes = np.abs(x) + units
