@@ -48,8 +48,20 @@ class Kernel:
         if callable(self.kind):
             return self._checked(self.kind(X, self.samples), X.shape[0])
         options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        K = pairwise_kernels(X, self.samples, metric=self.kind, filter_params=True, **options)
+        Z, samples = self._centred(X)
+        K = pairwise_kernels(Z, samples, metric=self.kind, filter_params=True, **options)
         return K.toarray() if hasattr(K, "toarray") else K
+
+    def _centred(self, X: Any) -> tuple[Any, Any]:
+        """X and the samples; for distances moved to around 0, where they lose no digits."""
+        samples = self.samples
+        if self.kind != "rbf" or not (
+            isinstance(X, np.ndarray) and isinstance(samples, np.ndarray)
+        ):
+            return X, samples
+        middle = np.median(samples, axis=0)
+        moved = samples - middle
+        return moved if X is samples else X - middle, moved
 
     def _checked(self, K: Any, n: int) -> Array:
         K = np.asarray(K, dtype=float)
@@ -60,18 +72,58 @@ class Kernel:
 
 
 def width(gamma: str | float, X: Any, weights: Array | None) -> float:
-    """γ: 1/(d·variance of X) for ``"scale"``, 1/d for ``"auto"``, or the number itself."""
+    """γ: 1/(d·variance of X) for ``"scale"``, 1/d for ``"auto"``, or the number itself.
+
+    Parameters
+    ----------
+    gamma : str or float
+    X : array or sparse matrix of shape (n, d)
+    weights : array of shape (n,), optional
+        Of the samples.
+
+    Returns
+    -------
+    float
+        1 where X does not vary.
+
+    Raises
+    ------
+    ValueError
+        The variance or γ is beyond what floats hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.estimators.kernels import width
+    >>> width("scale", np.array([[1e8, 1e8 + 2], [1e8, 1e8 + 2]]), None)
+    0.5
+    """
     if not isinstance(gamma, str):
         return float(gamma)
     d = X.shape[1]
     if gamma == "auto":
         return 1 / d
-    share = np.full(X.shape[0], 1.0) if weights is None else weights
-    share = share / (d * np.sum(share))
-    mean = float(np.sum(X.T @ share))
-    square = float(np.sum((X * X if isinstance(X, np.ndarray) else X.multiply(X)).T @ share))
-    variance = square - mean**2
-    return 1 / (d * variance) if variance > 0 else 1.0
+    with np.errstate(all="ignore"):
+        variance = _variance(X, np.ones(X.shape[0]) if weights is None else weights)
+        found = 1 / (d * variance) if variance > 0 else np.float64(1.0)
+    if not (np.isfinite(variance) and 0 < found < np.inf):
+        raise ValueError(
+            f"gamma='scale': the variance of X is {variance:.3g}; scale the data, or give gamma"
+        )
+    return float(found)
+
+
+def _variance(X: Any, weights: Array) -> np.float64:
+    """The weighted variance of all entries of X, in two passes: a common offset costs no digits."""
+    share = weights / np.sum(weights) / X.shape[1]
+    if isinstance(X, np.ndarray):
+        first = X[0, 0]
+        mean = first + np.sum((X - first).T @ share)
+        return np.sum(((X - mean) ** 2).T @ share)
+    mean = np.sum(X.T @ share)
+    stored = X.copy()
+    stored.data = (X.data - mean) ** 2 - mean**2  # over that of a zero
+    return np.sum(stored.T @ share) + mean**2
 
 
 def kernel_rows(build: Callable[[Array], Scores], K: Array) -> tuple[Scores, KernelRows]:

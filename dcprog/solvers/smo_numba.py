@@ -13,7 +13,8 @@ from dcprog.solvers.jit import compiled
 
 __all__ = ["block", "combined", "descend", "triangle"]
 
-FLAT = 1e-12
+FLAT = 1e-12  # of the largest K_ii: no curvature is taken to be less
+TINY = 1e-290
 
 
 def _descend(
@@ -33,6 +34,7 @@ def _descend(
     diagonal, gains, row_i, row_j = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     for k in range(n):
         diagonal[k] = K[places[k], places[k]]
+    flat = FLAT * max(np.max(diagonal), TINY)
     n_iter = 0
     while True:
         i, j, least, most = -1, -1, np.inf, -np.inf
@@ -55,7 +57,7 @@ def _descend(
                 apart = apart if v[k] > lo[k] else 0.0
                 apart = apart if apart > 0 else 0.0
                 curvature = Kii + diagonal[k] - 2 * Ki[k]
-                gains[k] = apart * apart / (curvature if curvature > FLAT else FLAT)
+                gains[k] = apart * apart / (curvature if curvature > flat else flat)
             best = 0.0
             for k in range(n):
                 if gains[k] > best:
@@ -66,7 +68,7 @@ def _descend(
                 row_j[k] = Kj[places[k]]
             Kj = row_j
         curvature = diagonal[i] + diagonal[j] - 2 * Ki[j]
-        step = (g[j] - least) / (curvature if curvature > FLAT else FLAT)
+        step = (g[j] - least) / (curvature if curvature > flat else flat)
         up, down = hi[i] - v[i], v[j] - lo[j]
         if step < up and step < down:
             v[i] += step

@@ -9,7 +9,8 @@ from dcprog.tree import Array
 
 __all__ = ["block", "combined", "descend", "triangle"]
 
-FLAT = 1e-12
+FLAT = 1e-12  # of the largest K_ii: no curvature is taken to be less
+TINY = 1e-290
 
 
 def descend(
@@ -59,6 +60,7 @@ def descend(
     support vector machines, JMLR 6.
     """
     diagonal = K[places, places]
+    flat = FLAT * max(float(np.max(diagonal, initial=0.0)), TINY)
     row = slice(None) if whole else places
     grows, falls = np.where(v < hi, 0.0, np.inf), np.where(v > lo, 0.0, -np.inf)
     for n_iter in range(limit):
@@ -69,9 +71,9 @@ def descend(
         Ki = K[places[i]][row]
         if second:
             apart = np.maximum(g + falls - least, 0.0)
-            curvature = np.maximum(diagonal[i] + diagonal - 2 * Ki, FLAT)
+            curvature = np.maximum(diagonal[i] + diagonal - 2 * Ki, flat)
             j = int(np.argmax(apart * apart / curvature))
-        step = (g[j] - least) / max(diagonal[i] + diagonal[j] - 2 * Ki[j], FLAT)
+        step = (g[j] - least) / max(diagonal[i] + diagonal[j] - 2 * Ki[j], flat)
         up, down = hi[i] - v[i], v[j] - lo[j]
         step = min(step, up, down)
         v[i] = hi[i] if step == up else v[i] + step
