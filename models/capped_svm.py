@@ -74,7 +74,8 @@ class CappedSVC(LinearScores, ClassifierMixin, BaseEstimator):
         For the weighted problems of ``"exact"``: ``"newton"`` (finite Newton; ``"auto"``, with
         cvxpy behind it), ``"cvxpy"``, or a cvxpy solver by name.
     tol : float, default 1e-6
-        Stop when the criticality gap and the decrease are at most tol·(1 + J).
+        Stop when the criticality gap and the decrease are at most tol times what the
+        terms of J add up to.
     max_iter : int, default 500
         Reweightings from each start.
     n_starts : int, default 1
@@ -228,9 +229,10 @@ class CappedSVC(LinearScores, ClassifierMixin, BaseEstimator):
         """Measure the gap against the exact subproblem: a stalled pass is critical for its own."""
         result = self.result_
         theta = self.spec_.rows.pack(self.coef_, self.intercept_)
-        gap = criticality_gap(self.spec_.surrogate("newton"), theta)
+        surrogate = self.spec_.surrogate("newton")
+        gap = criticality_gap(surrogate, theta)
         message = f"the single pass changes little; {gap=:.3g} is that of the exact subproblem"
-        if gap > STALLED * (1 + abs(result.value)):
+        if gap > STALLED * surrogate.scale(theta):
             message = f"the single pass stalled: its point is not critical, the gap is {gap:.3g}"
             warnings.warn(
                 f"{message}; take algorithm='exact' or a larger delta",

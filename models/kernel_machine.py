@@ -254,7 +254,7 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
         self.norm_ = np.array(
             [2 * m.penalty(theta[:-1]) for m, theta in zip(machines, points, strict=True)]
         )
-        if np.min(self.norm_) < -self.tol * (1 + abs(self.objective_)):
+        if np.min(self.norm_) < -self.tol * max(np.max(self.norm_), abs(self.objective_)):
             raise ValueError(
                 f"||w||² = {np.min(self.norm_):.3g} is negative: the kernel matrix is not positive "
                 "semidefinite"

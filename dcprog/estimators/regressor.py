@@ -54,7 +54,8 @@ class RobustRegressor(RegressorMixin, RobustEstimator):
         For the convex subproblems: the fastest that takes them, one of
         :mod:`dcprog.solvers.registry`, or a cvxpy solver by name. ``result_.solver`` says which.
     tol : float, default 1e-6
-        Stop when the criticality gap and the decrease are at most tol·(1 + objective).
+        Stop when the criticality gap and the decrease are at most tol times what the
+        terms of the objective add up to.
     max_iter : int, default 100
         Tightenings of the majorant from each start.
     n_starts : int, default 1

@@ -207,9 +207,10 @@ class weighted_l1(Penalty):
         """The weights in the units."""
         return weighted_l1(factor * unit * np.asarray(self.v))
 
-    def as_l1_l2(self, size: int) -> tuple[Array, float]:
-        """(v, 0)."""
-        return np.broadcast_to(np.asarray(self.v, dtype=float), size).copy(), 0.0
+    def as_l1_l2(self, size: int) -> tuple[Array, float] | None:
+        """(v, 0), for as many coefficients as there are weights."""
+        v = np.asarray(self.v, dtype=float)
+        return (np.broadcast_to(v, size).copy(), 0.0) if v.size in (1, size) else None
 
 
 class group_lasso(Penalty):
