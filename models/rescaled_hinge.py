@@ -72,8 +72,8 @@ class RescaledHingeSVC(KernelMachine):
         limit or there are at least five times as many samples as features, which then is the primal
         problem in w. ``"smo"``, ``"smo_first_order"`` and ``"libsvm"`` always take the matrix.
     tol : float, default 1e-8
-        Stop before `max_iter` when the criticality gap and the decrease are at most tol times what the
-        terms of R_1 add up to.
+        Stop before `max_iter` when the criticality gap and the decrease are at most tol times
+        what the terms of R_1 add up to.
     random_state : int, RandomState or None, default None
         Of ``"nystroem"``.
     verbose : bool, default False
