@@ -45,7 +45,7 @@ class Certificate:
         Criticality gap: majorant at the point minus its minimum. Zero exactly at a critical
         point.
     violation : Claim
-        Largest constraint violation.
+        Largest constraint violation, relative to what the constraint's terms add up to.
     """
 
     descent: Claim
@@ -101,11 +101,11 @@ def criticality_gap(surrogate: Surrogate, x: Array, tolerance: float = 1e-9) -> 
 
 
 def certify(result: Result, tol: float) -> Certificate:
-    """The certificate of a result, tolerances relative to 1 + |value|."""
-    scale = 1 + abs(result.value) if np.isfinite(result.value) else 1.0
+    """The certificate of a result, tolerances relative to the scale of what was minimised."""
+    scale = result.scale
     rise = float(np.max(result.history.rise, initial=0.0))
     return Certificate(
         descent=Claim("largest rise", rise, tol * scale),
         gap=Claim("criticality gap", result.gap, tol * scale),
-        violation=Claim("violation", result.violation, 1e-5),
+        violation=Claim("violation", result.relative_violation, 1e-5),
     )

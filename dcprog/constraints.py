@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import cvxpy as cp
@@ -14,7 +16,7 @@ from cvxpy.constraints.zero import Equality, Zero
 from dcprog.errors import NotMajorizable
 from dcprog.tree import Array, Values, dense, short
 
-__all__ = ["Miss", "distance_to_attributes", "excess", "miss", "split"]
+__all__ = ["Feasibility", "Miss", "split"]
 
 
 def split(
@@ -67,7 +69,7 @@ def split(
 
 @dataclass(frozen=True)
 class Miss:
-    """By how much a constraint is missed: its worst entry, and that against the terms in it."""
+    """By how much constraints are missed: the worst entry, and the worst against its terms."""
 
     absolute: float = 0.0
     relative: float = 0.0
@@ -77,38 +79,128 @@ class Miss:
         return Miss(max(self.absolute, other.absolute), max(self.relative, other.relative))
 
 
-def miss(constraint: cp.Constraint, values: Values) -> Miss:
-    """How far a convex constraint is missed."""
+# Where the terms of a constraint vanish at a point, they count with that share of what they were.
+LEAST_SIZE = 1e-3
+
+
+class Feasibility:
+    """How far points miss constraints, each measured against what its terms add up to.
+
+    ``x >= 0`` has no term left at x = 0: then what its terms were around the start of the run
+    counts, a thousandth of it. So the verdict has no unit.
+
+    Parameters
+    ----------
+    convex : sequence of cvxpy constraints
+    nonconvex : sequence of cvxpy expressions
+        e, of which e ≤ 0 is asked.
+    variables : sequence of cvxpy variables
+        With the attributes they were declared with.
+
+    Attributes
+    ----------
+    sizes : list of float
+        Of the nonconvex constraints, as last learnt.
+    """
+
+    def __init__(
+        self,
+        convex: Sequence[cp.Constraint],
+        nonconvex: Sequence[cp.Expression],
+        variables: Sequence[cp.Variable],
+    ) -> None:
+        self._convex = convex
+        self._nonconvex = nonconvex
+        self._bounded = [v for v in variables if any(v.attributes.values())]
+        self._least: dict[int, float] = {}
+
+    def learn(self, points: Iterable[Values], *, narrower: bool = False) -> None:
+        """Remember the sizes of the terms at these points.
+
+        Parameters
+        ----------
+        points : iterable of Values
+            Each is used before the next one is asked for: they share the variables.
+        narrower : bool, default False
+            Keep what was learnt before where that is smaller.
+        """
+        before, self._least = self._least, {}
+        for values in points:
+            for item in (*self._convex, *self._nonconvex, *self._bounded):
+                size = _size(item, values)
+                self._least[id(item)] = max(self._least.get(id(item), 0.0), size)
+        if narrower:
+            for key, size in before.items():
+                self._least[key] = min(size, max(self._least[key], LEAST_SIZE * size)) or size
+
+    @property
+    def sizes(self) -> list[float]:
+        """What the terms of the nonconvex constraints add up to around the start."""
+        return [self._least.get(id(e), 0.0) or 1.0 for e in self._nonconvex]
+
+    def convex(self, values: Values) -> Miss:
+        """How far convex constraints and declared attributes are missed."""
+        misses = [self._judged(c, _residual(c, values), values) for c in self._convex]
+        misses += [self._judged(v, distance_to_attributes(v), values) for v in self._bounded]
+        return reduce(or_, misses, Miss())
+
+    def nonconvex(self, values: Values) -> Miss:
+        """How far the other ones are missed."""
+        return reduce(
+            or_,
+            (
+                self._judged(e, _largest(np.maximum(values.array(e), 0.0)), values)
+                for e in self._nonconvex
+            ),
+            Miss(),
+        )
+
+    def all(self, values: Values) -> Miss:
+        """Both."""
+        return self.convex(values) | self.nonconvex(values)
+
+    def _judged(self, item: Any, worst: float, values: Values) -> Miss:
+        if worst == 0:
+            return Miss()
+        if not np.isfinite(worst):  # outside a domain
+            return Miss(np.inf, np.inf)
+        size = max(_size(item, values), LEAST_SIZE * self._least.get(id(item), 0.0))
+        return Miss(worst, worst / (size or 1.0))
+
+
+def _residual(constraint: cp.Constraint, values: Values) -> float:
+    """The worst entry by which a convex constraint is missed."""
     if isinstance(constraint, cp.constraints.Inequality):
-        return excess(constraint.expr, values)
+        return _largest(np.maximum(values.array(constraint.expr), 0.0))
     if isinstance(constraint, Equality | Zero):
-        return _miss(np.abs(values.array(constraint.expr)), constraint.expr.args, values)
-    residual = np.asarray(constraint.violation(), dtype=float)
-    return _miss(residual, constraint.args, values)
+        return _largest(np.abs(values.array(constraint.expr)))
+    try:
+        return _largest(np.asarray(constraint.violation(), dtype=float))
+    except (ArithmeticError, ValueError):  # NaN in a cone's projection
+        return np.inf
 
 
-def excess(expression: cp.Expression, values: Values) -> Miss:
-    """How far e ≤ 0 is missed."""
-    return _miss(np.maximum(values.array(expression), 0.0), expression.args, values)
+def _size(item: Any, values: Values) -> float:
+    """What the terms of a constraint, of an expression or of a variable's entries add up to."""
+    if isinstance(item, cp.Variable):
+        terms: list[Any] = [np.abs(values.array(item))]
+    elif isinstance(item, cp.Expression):
+        terms = [values.magnitude(item), np.abs(values.array(item))]
+    elif isinstance(item, cp.constraints.Inequality | Equality | Zero):
+        terms = [values.magnitude(item.expr), np.abs(values.array(item.expr))]
+    else:
+        terms = [np.abs(values.array(arg)) for arg in item.args]
+    sizes = [_largest(np.where(np.isfinite(t), t, 0.0)) for t in terms]
+    return max(sizes, default=0.0)
 
 
-def _miss(residual: Array, terms: Sequence[cp.Expression], values: Values) -> Miss:
-    worst = _largest(residual)
-    if not np.isfinite(worst):  # outside a domain
-        return Miss(np.inf, np.inf)
-    size = max((_largest(np.abs(values.array(term))) for term in terms), default=0.0)
-    return Miss(worst, worst / max(1.0, size))
-
-
-def distance_to_attributes(variable: cp.Variable) -> Miss:
+def distance_to_attributes(variable: cp.Variable) -> float:
     """How far a variable's value is from what it was declared to be (nonneg, PSD, bounds …).
 
     cvxpy's own ``project`` leaves a value as it is where a variable has two attributes, or bounds
     that hold Parameters.
     """
     attributes = variable.attributes
-    if not any(attributes.values()):
-        return Miss()
     value = dense(variable.value)
     away = [0.0]
     if attributes["nonneg"] or attributes["pos"]:
@@ -123,16 +215,17 @@ def distance_to_attributes(variable: cp.Variable) -> Miss:
     if attributes["symmetric"] or attributes["PSD"] or attributes["NSD"]:
         away.append(_largest(np.abs(value - value.T)))
         away += _wrong_eigenvalues(value, attributes)
-    worst = max(away)
-    return Miss(worst, worst / max(1.0, _largest(np.abs(value))))
+    return np.inf if np.any(np.isnan(value)) else max(away)
 
 
 def _wrong_eigenvalues(value: Array, attributes: Mapping[str, Any]) -> list[float]:
-    if not (attributes["PSD"] or attributes["NSD"]):
+    if not (attributes["PSD"] or attributes["NSD"]) or not np.all(np.isfinite(value)):
         return []
     eigenvalues = np.linalg.eigvalsh((value + value.T) / 2)
     return [_largest(-eigenvalues if attributes["PSD"] else eigenvalues)]
 
 
 def _largest(array: npt.NDArray[Any]) -> float:
-    return float(np.max(array, initial=0.0))
+    """The largest entry, at least 0; infinite where one is NaN."""
+    largest = float(np.max(array, initial=0.0))
+    return np.inf if np.isnan(largest) else largest

@@ -11,6 +11,7 @@ import numpy as np
 
 from dcprog.acceleration import Acceleration, acceleration_named
 from dcprog.errors import SubproblemError
+from dcprog.probing import downhill, guarded
 from dcprog.result import Attempt, History
 from dcprog.surrogate import Surrogate
 from dcprog.tree import Array
@@ -28,6 +29,20 @@ FINEST = 1e-12
 ACCEPT = 10.0
 # An objective that has fallen by so many times its first size is unbounded.
 BOTTOMLESS = 1e25
+# No tolerance is finer than the rounding of F itself.
+ROUNDING = 16 * float(np.finfo(float).eps)
+# A dual bound may lie that many tolerances under the majorant's minimum and still be evidence for
+# it; one that lies DENIAL of F's scale under it says that the solver missed the minimum.
+EVIDENCE = 10.0
+DENIAL = 1e-2
+# A step shorter than that, in units of the coordinates, is none.
+NO_STEP = 1e-9
+# Steps are slow where each lowers F by more than SLOW times what the one before did, LONG times
+# in a row; then the majorant is centred ahead of x.
+SLOW = 0.6
+LONG = 3
+# A solver other than the first may use up that share of the time that is left.
+SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -67,6 +82,7 @@ class Run:
     message: str
     history: History
     solver: str = ""
+    scale: float = 1.0
 
     @property
     def n_iter(self) -> int:
@@ -128,8 +144,10 @@ def descend(surrogate: Surrogate, start: Array, settings: Settings | None = None
     Every step tightens the majorant M at x, minimises it, recomputes F in NumPy and accepts the
     minimiser x⁺ if F does not rise by more than ten times the subproblem's tolerance; if it does,
     or the solver fails, the subproblem is solved again, tighter, then by the next solver. The
-    criticality gap of x is M(x) − M(x⁺) ≥ 0. The loop stops as converged at x when both the gap
-    and the decrease F(x) − F(x⁺) are at most tol·(1 + |F(x)|).
+    criticality gap of x is M(x) − M(x⁺) ≥ 0. The loop may stop as converged at x when both the
+    gap and the decrease F(x) − F(x⁺) are at most tol times the scale of F, and does so when two
+    things besides the solver's word speak for it: a dual bound on the majorant's minimum, or a
+    second solver that gets no lower; and no point near x at which F is lower.
 
     Parameters
     ----------
@@ -142,6 +160,11 @@ def descend(surrogate: Surrogate, start: Array, settings: Settings | None = None
     -------
     Run
         Never raises for what a solver does, nor for Ctrl-C: the best point so far is kept.
+
+    Raises
+    ------
+    ValueError
+        F has no slope at the start.
     """
     return _Descent(surrogate, start, settings or Settings()).run()
 
@@ -152,10 +175,15 @@ class _Descent:
         self.settings = settings
         self.x = np.array(start, dtype=float)
         self.value = np.inf
+        self.scale = 0.0
+        self.first_scale = 0.0
         self.track = _Track()
         self.solvers: list[str] = []
-        self.shortfall = np.inf  # how far above x the subproblem's best refused solution is
+        self.shortfalls: dict[str, float] = {}  # how far above x solvers' refused solutions are
         self.accelerate: Acceleration | None = acceleration_named(settings.acceleration)
+        self.rng = np.random.default_rng(0)
+        self.falls: list[float] = []  # of F, over the last steps on which it did not move
+        self.momentum = 0
         self.begun = time.perf_counter()
 
     def run(self) -> Run:
@@ -181,6 +209,7 @@ class _Descent:
             message,
             self.track.freeze(),
             self.solvers[0] if self.solvers else "",
+            self.scale,
         )
 
     # ------------------------------------------------------------------------------------------
@@ -194,10 +223,31 @@ class _Descent:
 
     def _tighten(self) -> bool:
         moved = self.surrogate.tighten(self.x)
-        self.value = self.surrogate.value(self.x)
+        self.value = guarded(self.surrogate.value, self.x)
+        scale = self.surrogate.scale(self.x)
+        self.scale = scale if np.isfinite(scale) else 0.0
+        self.first_scale = self.first_scale or self.scale
         return moved
 
+    @property
+    def _slack(self) -> float:
+        """The gap and the decrease below which x counts as critical."""
+        return self.settings.tol * self.scale + self._noise
+
+    @property
+    def _allowed(self) -> float:
+        """What F and M may rise by at a step."""
+        return ACCEPT * self._accuracy * self.scale + self._noise
+
+    @property
+    def _noise(self) -> float:
+        return ROUNDING * abs(self.value) if np.isfinite(self.value) else 0.0
+
     def _step(self) -> None:
+        ahead = self._ahead()
+        if ahead is not None:
+            self._move_on(*ahead)
+            return
         try:
             new, new_value = self._minimise()
         except _Stop as stop:
@@ -205,64 +255,228 @@ class _Descent:
                 self._tighten()  # a larger penalty may bound it
                 return
             raise
-        self._stop_if_critical(new_value)
-        if self.track.n_iter >= self.settings.max_iter:
-            raise _Stop("max_iter", f"no criticality after {self.settings.max_iter} steps")
-        if self.accelerate is not None:
+        if self._is_flat(new_value):
+            if self.surrogate.loosen():
+                self._tighten()
+                return
+            new, new_value = self._conclude()
+        elif not self.surrogate.settled and self._is_short(new):
+            new, new_value = self._aside() or (new, new_value)
+        if self.accelerate is not None and self.track.n_iter < self.settings.max_iter:
             new = self.accelerate(self.surrogate.value, self.x, new, new_value)
             new_value = self.surrogate.value(new)
+        self._move_on(new, new_value)
+
+    def _move_on(self, new: Array, new_value: float) -> None:
+        if self.track.n_iter >= self.settings.max_iter:
+            raise _Stop("max_iter", f"no criticality after {self.settings.max_iter} steps")
         self._move(new, new_value)
         if self._remaining() == 0:
             raise _Stop("time_limit", "the time limit is reached")
 
-    def _stop_if_critical(self, new_value: float) -> None:
-        """Both the majorant's minimum and the next value must be no better than x."""
-        if not np.isfinite(self.value):
-            return
-        slack = self.settings.tol * (1 + abs(self.value))
-        flat = self.track.last.gap <= slack and self.value - new_value <= slack
-        if flat and self.surrogate.settled:
-            raise _Stop("converged", "the criticality gap is within tolerance")
+    def _ahead(self) -> tuple[Array, float] | None:
+        """The minimiser of the majorant centred beyond x, if plain steps are slow and it is lower.
+
+        A majorant is one wherever it is centred; x + β(x − x₋) with Nesterov's β, begun anew
+        where F does not fall.
+
+        References
+        ----------
+        Phan, Le, Le Thi (2018), Accelerated difference of convex functions algorithm and its
+        application to sparse binary logistic regression, IJCAI.
+        """
+        last = self.falls[-LONG - 1 :]
+        slow = len(last) > LONG and all(
+            b > SLOW * a > 0 for a, b in zip(last, last[1:], strict=False)
+        )
+        usable = self.surrogate.may_look_ahead and self.accelerate is None
+        if not (usable and self.surrogate.settled and (slow or self.momentum)):
+            return None
+        self.momentum += 1
+        share = self.momentum / (self.momentum + 3)
+        centre = self.x + share * (self.x - self.track.entries[-2].x)
+        try:
+            new = self.surrogate.minimise_ahead(centre, self.x, self._accuracy, self.solvers[0])
+        except Exception:  # it was but a try
+            new = self.x
+        new_value = guarded(self.surrogate.value, new)
+        if np.all(np.isfinite(new)) and self.value - new_value > self._slack:
+            return new, new_value
+        self.momentum, self.falls = 0, []
+        return None
+
+    def _is_flat(self, new_value: float) -> bool:
+        """Are both the majorant's minimum and the next value no better than x?"""
+        if not (np.isfinite(self.value) and self.surrogate.settled):
+            return False
+        return self.track.last.gap <= self._slack and self.value - new_value <= self._slack
+
+    def _is_short(self, new: Array) -> bool:
+        units = self.surrogate.units(self.x)
+        return float(np.max(np.abs(new - self.x) / units, initial=0.0)) <= NO_STEP
 
     def _move(self, new: Array, new_value: float) -> None:
-        first = self.track.entries[0].value
-        if new_value < -BOTTOMLESS * (1 + (abs(first) if np.isfinite(first) else 0.0)):
+        first = abs(self.track.entries[0].value)
+        size = max(self.first_scale, first if np.isfinite(first) else 0.0)
+        if size > 0 and new_value < -BOTTOMLESS * size and self.surrogate.is_feasible(new):
             raise _Stop("unbounded", f"the objective has fallen to {new_value:.3g} and goes on")
-        step = float(np.linalg.norm(new - self.x))
-        rise = new_value - self.value if np.isfinite(self.value) else 0.0
-        self.x = new
-        moved = self._tighten()
-        self._record(new, rise=rise, step=step)
-        if not moved and self.accelerate is None and self.surrogate.settled:
-            # the majorant is the one x minimises already
-            self.track.last.gap = 0.0
-            self._report()
-            raise _Stop("converged", "the majorant did not change at its own minimiser")
+        before, value = self.x, self.value
+        moved = self._arrive(new)
+        fallen = value - new_value if self.surrogate.settled else 0.0
+        self.falls.append(fallen)
+        step = float(np.linalg.norm(self.x - before))
+        reached = new_value if self.x is new else self.value
+        self._record(self.x, rise=reached - value if np.isfinite(value) else 0.0, step=step)
         self._report()
+        if not moved and self.accelerate is None and self.surrogate.settled:
+            self._stop_if_settled()
+
+    def _arrive(self, new: Array) -> bool:
+        """Tighten at the new point; where F has no slope there, a little before it."""
+        before = self.x
+        for share in (1.0, 0.99, 0.9, 0.5):
+            self.x = new if share == 1 else before + share * (new - before)
+            try:
+                return self._tighten()
+            except ValueError as error:
+                reason = str(error)
+        self.x = before
+        self._tighten()
+        raise _Stop("solver_failed", f"no step can be taken from here: {reason}")
+
+    def _stop_if_settled(self) -> None:
+        """The majorant is the one x minimises already: no further step, if a bound says so."""
+        gap = self.value - self.surrogate.bound()
+        if gap > EVIDENCE * self._slack:
+            return  # the next step solves it again
+        self.track.last.gap = 0.0
+        if self.surrogate.loosen():
+            self._tighten()
+            return
+        lower = self._lower()
+        if lower is None:
+            raise _Stop("converged", "the majorant did not change at its own minimiser")
+        self._move(*lower)
+
+    # ------------------------------------------------------------------------------------------
+    # evidence
+
+    def _conclude(self) -> tuple[Array, float]:
+        """Stop as converged if the evidence allows it; otherwise a point with a lower value."""
+        better, witness = self._second_opinion()
+        better = better or self._lower()
+        if better is not None:
+            return better
+        if witness is None:
+            raise _Stop(
+                "solver_failed",
+                f"{self.solvers[0]} gets no lower from here, which nothing else confirms",
+            )
+        raise _Stop("converged", f"the criticality gap is within tolerance ({witness})")
+
+    def _second_opinion(self) -> tuple[tuple[Array, float] | None, str | None]:
+        """A point lower than x where a solver finds one, and what else stands for the gap."""
+        gap = self.value - self.surrogate.bound()
+        if gap <= EVIDENCE * self._slack:
+            return None, "by a dual bound"
+        first, *_ = self.solvers
+        others = [name for name in self.surrogate.witnesses if name != first]
+        denied = np.isfinite(gap) and gap > DENIAL * self.scale
+        witness: str | None = None
+        for solver in [*others, first]:
+            tolerance = self._accuracy * (TIGHTER if solver == first else 1.0)
+            try:
+                new = self._solve(solver, max(tolerance, FINEST))
+                below = self._fall(new)
+            except SubproblemError as error:
+                self._note(solver, tolerance, str(error))
+                continue
+            new_value = guarded(self.surrogate.value, new)
+            if below > self._slack and self.value - new_value > self._slack:
+                self._note(first, self._accuracy, f"{solver} finds a point {below:.3g} lower")
+                self.solvers.sort(key=lambda name: name != solver)
+                return (new, new_value), None
+            gap = self.value - self.surrogate.bound()
+            if gap <= EVIDENCE * self._slack:
+                return None, f"by a dual bound from {solver}"
+            denied |= np.isfinite(gap) and gap > DENIAL * self.scale
+            # a solver that hands back where it began says nothing
+            if witness is None and not np.array_equal(new, self.x):
+                witness = f"confirmed by {solver}" if solver != first else f"by {solver} alone"
+            if witness is not None and not denied:
+                break
+        return None, None if denied else witness
+
+    def _fall(self, new: Array) -> float:
+        """How far the majorant falls from x to a finite point."""
+        if not np.all(np.isfinite(new)):
+            raise SubproblemError("failed", "the solution is not finite")
+        below = self.value - guarded(self.surrogate.majorant_value, new)
+        if not below >= -self._allowed:
+            raise SubproblemError("failed", f"the majorant rose by {-below:.3g}")
+        return below
+
+    def _lower(self) -> tuple[Array, float] | None:
+        """A point around x where F is lower beyond doubt: x was a saddle, or a tie hid a slope."""
+        unmoved = self.track.n_iter == 0 or all(e.step == 0 for e in self.track.entries)
+        return downhill(
+            self.surrogate, self.x, self.value - EVIDENCE * self._slack, self.rng, wide=unmoved
+        )
+
+    def _aside(self) -> tuple[Array, float] | None:
+        """Where F still moves and x does not: any lower point, however far."""
+        if not np.isfinite(self.value):
+            return None
+        return downhill(self.surrogate, self.x, self.value - self._slack, self.rng, wide=True)
 
     # ------------------------------------------------------------------------------------------
 
     def _minimise(self) -> tuple[Array, float]:
         """An acceptable minimiser of the majorant and its value; measures the gap of x."""
-        failures: list[SubproblemError] = []
-        self.shortfall = np.inf
+        failures: list[tuple[str, SubproblemError]] = []
+        self.shortfalls = {}
         for solver, tolerance in self._attempts():
             try:
-                new = self.surrogate.minimise(self.x, tolerance, solver, self._remaining())
-                new_value = self._check(new)
+                new = self._solve(solver, tolerance)
+                new_value = self._check(new, solver)
             except SubproblemError as error:
-                failures.append(error)
+                failures.append((solver, error))
                 self._note(solver, tolerance, str(error))
                 if self._remaining() == 0:
                     raise _Stop("time_limit", "the time limit ended a subproblem") from None
                 continue
             self.solvers.sort(key=lambda name: name != solver)  # what worked goes first next time
             return new, new_value
-        slack = self.settings.tol * (1 + abs(self.value))
-        if self.surrogate.settled and np.isfinite(self.value) and self.shortfall <= slack:
-            self.track.last.gap = self.shortfall
-            raise _Stop("converged", "no solver finds a lower point; the gap is their accuracy")
+        lower = self._none_lower() if self.surrogate.settled else None
+        if lower is not None:
+            return lower
         raise self._verdict(failures)
+
+    def _solve(self, solver: str, tolerance: float) -> Array:
+        """One solver's minimiser; whatever it raises is a failure."""
+        left = self._remaining()
+        if left is not None and self.solvers and solver != self.solvers[0]:
+            left *= SHARE
+        try:
+            return self.surrogate.minimise(self.x, tolerance, solver, left)
+        except SubproblemError:
+            raise
+        except Exception as error:
+            raise SubproblemError("failed", f"{type(error).__name__}: {error}") from error
+
+    def _none_lower(self) -> tuple[Array, float] | None:
+        """Every solution was refused: stop where none was so by much, or go where F is lower."""
+        near = [name for name, missed in self.shortfalls.items() if missed <= self._slack]
+        if not near or not np.isfinite(self.value):
+            return None
+        certain = self.value - self.surrogate.bound() <= EVIDENCE * self._slack
+        if not certain and len(near) < min(2, len(self.solvers)):
+            return None
+        lower = self._lower()
+        if lower is None:
+            self.track.last.gap = min(self.shortfalls[name] for name in near)
+            raise _Stop("converged", "no solver finds a lower point; the gap is their accuracy")
+        return lower
 
     def _attempts(self) -> list[tuple[str, float]]:
         tolerance = self._accuracy
@@ -277,37 +491,38 @@ class _Descent:
 
     @property
     def _accuracy(self) -> float:
-        """Of the subproblems, relative to 1 + |value|."""
+        """Of the subproblems, relative to the scale of F."""
         return max(self.settings.tol * SUBPROBLEM, FINEST)
 
-    def _check(self, new: Array) -> float:
+    def _check(self, new: Array, solver: str) -> float:
         """Value at a candidate, which must minimise the majorant and not raise F."""
         if not np.all(np.isfinite(new)):
             raise SubproblemError("failed", "the solution is not finite")
-        allowed = ACCEPT * self._accuracy * (1 + abs(self.value))
-        below = self.value - self.surrogate.majorant_value(new)
-        new_value = self.surrogate.value(new)
-        if np.isfinite(self.value):
-            if not below >= -allowed:
-                self.shortfall = min(self.shortfall, -below)
-                raise SubproblemError("failed", f"the majorant rose by {-below:.3g}")
-            rise = new_value - self.value
-            if not rise <= allowed:
-                raise SubproblemError("failed", f"the objective rose by {rise:.3g}")
-            self.track.last.gap = max(below, 0.0)
-        elif not np.isfinite(new_value):
-            raise SubproblemError("failed", "the solution violates a constraint")
+        new_value = guarded(self.surrogate.value, new)
+        if not np.isfinite(self.value):
+            if not np.isfinite(new_value):
+                raise SubproblemError("failed", "the solution violates a constraint")
+            return new_value
+        below = self.value - guarded(self.surrogate.majorant_value, new)
+        if not below >= -self._allowed:
+            self.shortfalls[solver] = min(self.shortfalls.get(solver, np.inf), -below)
+            raise SubproblemError("failed", f"the majorant rose by {-below:.3g}")
+        rise = new_value - self.value
+        if not rise <= self._allowed:
+            raise SubproblemError("failed", f"the objective rose by {rise:.3g}")
+        self.track.last.gap = max(below, 0.0)
         return new_value
 
-    def _verdict(self, failures: list[SubproblemError]) -> _Stop:
-        statuses = [error.status for error in failures]
-        decisive = ["unbounded"]
+    def _verdict(self, failures: list[tuple[str, SubproblemError]]) -> _Stop:
+        decisive = ["unbounded"] if self.surrogate.is_feasible(self.x) else []
         if not np.isfinite(self.value):  # otherwise x itself is feasible, whatever a solver says
             decisive.append("infeasible")
         for status in decisive:
-            if status in statuses:
-                return _Stop(status, str(failures[statuses.index(status)]))
-        return _Stop("solver_failed", f"every solver failed; the first: {failures[0]}")
+            said = {solver: error for solver, error in failures if error.status == status}
+            proved = any(getattr(error, "proved", False) for error in said.values())
+            if said and (proved or len(said) >= min(2, len(self.solvers))):
+                return _Stop(status, str(next(iter(said.values()))))
+        return _Stop("solver_failed", f"every solver failed; the first: {failures[0][1]}")
 
     # ------------------------------------------------------------------------------------------
 

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import reduce
-from operator import or_
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
-from dcprog.constraints import Miss, distance_to_attributes, excess, miss, split
+from dcprog.constraints import Feasibility, split
 from dcprog.errors import SubproblemError
 from dcprog.freeze import check_data, freeze
+from dcprog.problem_modes import Modes, domain_of
+from dcprog.problem_starts import Starts
 from dcprog.result import Attempt
 from dcprog.rules import Context, Frame
 from dcprog.solvers.compiled import check_solver
-from dcprog.solvers.portfolio import Portfolio
-from dcprog.tree import EDGE, Array, Values, short, unvec, vec
+from dcprog.tree import EDGE, Array, Values, finite_in_domain, short, unvec, vec
 
 __all__ = ["ProblemSurrogate"]
 
-# Penalty CCP. The weight of the slacks starts at a fraction of the rate at which the objective
-# and the violation vary against each other around the start, and grows while a constraint is
-# missed.
+# Penalty CCP. The price of a violation starts at a fraction of the rate at which the objective and
+# the violation vary against each other around the start, and grows while a constraint is missed,
+# faster where the point does not move.
 FIRST_PENALTY = 0.1
 PENALTY_GROWTH = 1.5
+STUCK_GROWTH = 10.0
 PENALTY_RANGE = 1e8
-
-START_TOLERANCE = 1e-8
+# A price that many times the rate may be far above what the constraints need: then steps are
+# short, and every point that meets them looks critical. It is lowered until one is missed.
+DEAR = 3.0
+LOOSENED = 0.1
+# Where the terms of F vanish, they count with that share of what they add up to around the start.
+LEAST_SCALE = 1e-3
+# In penalty mode violations are resolved to that share of the constraints' own size, times tol.
+RESOLUTION = 1e-2
 
 # Where a slope is infinite (√u at 0), the tangent is taken that far inside the domain, first a
 # fraction of the arguments' size and then less each step: with 1e-10 from the start, what is 0 in
@@ -38,14 +44,27 @@ EDGE_DECAY = 0.1
 NEAR_EDGE = 1e-6
 EDGE_AT_ZERO = {"Power", "PowerApprox", "GeoMean", "GeoMeanApprox", "Pnorm", "PnormApprox", "entr"}
 
+# Where concave atoms fall to −∞.
+BOTTOMLESS_AT = {"log": 0.0, "log_det": 0.0, "log1p": -1.0}
+
+# Points below SMALL may be 0 but for rounding, if they are NEGLIGIBLE beside the problem's unit,
+# which is dear to find.
+SMALL = 1e-3
+NEGLIGIBLE = 1e-6
+
+# What moves beside x, to look for a lower point at one that may be symmetric.
+ASIDE = (1e-2, 1.0)
+PROPOSAL_TOLERANCE = 1e-6
+
 
 class ProblemSurrogate:
     """Majorant of a cvxpy problem, compiled once a solver.
 
     The objective is majorised by the rules. A nonconvex constraint e ≤ 0 becomes up(e) ≤ 0 when
     the run begins at a feasible point, and every iterate is then feasible; otherwise it becomes
-    up(e) ≤ s with s ≥ 0 and the objective gets τ·Σs (penalty CCP), where τ grows while a
-    constraint is missed. In that mode F is the exact penalty function f + τ·Σ max(e, 0).
+    up(e) ≤ s with s ≥ 0 and the objective gets τ·Σs/size (penalty CCP), where size is what the
+    constraint's terms add up to and τ grows while a constraint is missed. In that mode F is the
+    exact penalty function f + τ·Σ max(e, 0)/size.
 
     Parameters
     ----------
@@ -54,8 +73,8 @@ class ProblemSurrogate:
     solver : str, optional
         Installed cvxpy solver to try first; by default the class of the subproblem decides.
     feasibility : float, default 1e-6
-        Violation up to which a point counts as feasible, relative to the constraint's terms
-        where these are larger than 1.
+        Violation up to which a point counts as feasible, relative to what the constraint's terms
+        add up to.
 
     Raises
     ------
@@ -75,29 +94,42 @@ class ProblemSurrogate:
         self, problem: cp.Problem, solver: str | None = None, feasibility: float = 1e-6
     ) -> None:
         check_data(problem)
-        self._solver = check_solver(solver)
         self.problem = freeze(problem)
-        self.feasibility = feasibility
+        self.tolerance = feasibility
         self.variables: list[cp.Variable] = self.problem.variables()
         self.sign = -1.0 if isinstance(self.problem.objective, cp.Maximize) else 1.0
-        self._context = Context()
+        self.context = Context()
         objective = self.problem.objective.args[0]
-        self._objective = Frame(
-            objective if self.sign > 0 else -objective, self._context, gather=True
+        self.frame = Frame(objective if self.sign > 0 else -objective, self.context, gather=True)
+        convex, nonconvex, self._equalities = split(self.problem.constraints)
+        self.constraints = [Frame(e, self.context, entrywise=True) for e in nonconvex]
+        self.modes = Modes(
+            self.frame, convex, self.constraints, self.variables, self.context, check_solver(solver)
         )
-        self._convex, nonconvex, self._equalities = split(self.problem.constraints)
-        self._constraints = [Frame(e, self._context, entrywise=True) for e in nonconvex]
-        self._penalised = False
-        self._penalty = 0.0
+        self.feasibility = Feasibility(convex, nonconvex, self.variables)
+        roots = [self.frame.node, *nonconvex]
+        self.domain = Feasibility(domain_of(roots), [], [])
+        self.starts = Starts(self)
+        self.mode_now = "feasible"
+        self.restoring = False
+        self.firmness = 1.0
+        self._pushed = False
+        self._tau = 0.0
+        self._rate = 0.0
+        self._loosened = self._tested = False
+        self._least_scale = 0.0
+        self._weights: list[float] = []
         self._edge = EDGE
-        self._largest_penalty = 0.0
-        self._portfolios: dict[str, Portfolio] = {}
-        self._problems: dict[str, cp.Problem] = {}
         self._point: Array | None = None
         self._values = Values()
-        self._slopes: list[Array] = []
+        self._slopes: dict[int, Array] = {}
+        self._solved_in: str | None = None
+        self._tightened: Array | None = None
+        self._n_tightened = 0
+        self._reach: dict[int, float] = {}
         self.settled = True
         self.start_solver = ""
+        self.solver_steps = 0
         self.start_attempts: list[Attempt] = []
 
     # ------------------------------------------------------------------------------------------
@@ -111,43 +143,39 @@ class ProblemSurrogate:
     @property
     def solvers(self) -> tuple[str, ...]:
         """Solvers for the majorised problem, best first."""
-        return self._portfolio(self._mode).order
+        return self.modes.portfolio(self.mode_now).order
+
+    @property
+    def witnesses(self) -> tuple[str, ...]:
+        """The same: where the user names a solver, the others stand behind it."""
+        return self.solvers
 
     @property
     def mode(self) -> str:
         """How nonconvex constraints are met: ``"none"``, ``"feasible"`` or ``"penalty"``."""
-        return "none" if not self._constraints else self._mode
+        if not self.constraints:
+            return "none"
+        return "feasible" if self.mode_now == "feasible" else "penalty"
 
     @property
-    def _mode(self) -> str:
-        return "penalty" if self._penalised else "feasible"
+    def may_look_ahead(self) -> bool:
+        """Under nonconvex constraints: their majorants allow short steps only."""
+        return bool(self.constraints)
+
+    @property
+    def penalised(self) -> bool:
+        """Do nonconvex constraints have slacks at present?"""
+        return self.mode_now != "feasible"
 
     @property
     def solve_time(self) -> float:
         """Seconds inside the solvers' own calls."""
-        return sum(p.solve_time for p in self._portfolios.values())
+        return self.modes.solve_time
 
     @property
     def compile_time(self) -> float:
         """Seconds spent compiling."""
-        return sum(p.compile_time for p in self._portfolios.values())
-
-    def _problem(self, mode: str) -> cp.Problem:
-        """The convex problem of a mode: ``free`` drops the nonconvex constraints."""
-        if mode not in self._problems:
-            objective = self._objective.expression
-            constraints = [*self._convex, *self._context.constraints, *self._context.domain]
-            if mode == "feasible":
-                constraints += [frame.expression <= 0 for frame in self._constraints]
-            if mode == "penalty":
-                slacks = [cp.Variable(f.expression.shape, nonneg=True) for f in self._constraints]
-                self._tau = cp.Parameter(nonneg=True)
-                constraints += [
-                    f.expression <= s for f, s in zip(self._constraints, slacks, strict=True)
-                ]
-                objective = objective + self._tau * sum(cp.sum(s) for s in slacks)
-            self._problems[mode] = cp.Problem(cp.Minimize(objective), constraints)
-        return self._problems[mode]
+        return self.modes.compile_time
 
     # ------------------------------------------------------------------------------------------
     # points
@@ -156,22 +184,25 @@ class ProblemSurrogate:
         """The flat point of a mapping from variable id to array."""
         return np.concatenate([vec(arrays[v.id]) for v in self.variables] or [np.zeros(0)])
 
+    def split(self, x: Array) -> list[Array]:
+        """The arrays of the variables at a flat point."""
+        pieces = np.split(x, np.cumsum([v.size for v in self.variables]))[:-1]
+        return [unvec(p, v.shape) for v, p in zip(self.variables, pieces, strict=True)]
+
     def unpack(self, x: Array) -> list[tuple[cp.Variable, Array]]:
         """Variables and their arrays at a flat point."""
-        ends = np.cumsum([v.size for v in self.variables])
-        pieces = np.split(x, ends)[:-1]
-        return [(v, unvec(p, v.shape)) for v, p in zip(self.variables, pieces, strict=True)]
+        return list(zip(self.variables, self.split(x), strict=True))
 
     def load(self, x: Array) -> None:
         """Put a flat point into the user's variables."""
         for variable, array in self.unpack(x):
             variable.save_value(array)
 
-    def _at(self, x: Array) -> Values:
+    def at(self, x: Array) -> Values:
         """Values of the problem's nodes at x, kept while x stays the same."""
         self.load(x)
         if self._point is None or not np.array_equal(self._point, x):
-            self._values = self._context.values(self._edge)
+            self._values = self.context.values(self._edge)
             self._point = x.copy()
         return self._values
 
@@ -180,32 +211,74 @@ class ProblemSurrogate:
 
     def begin(self, x: Array) -> None:
         """Feasible iterates if x allows them, penalty CCP otherwise."""
-        feasible = self.is_feasible(x)
-        self._penalised = bool(self._constraints) and (self._equalities or not feasible)
-        self._slopes = []
+        self.modes.reset()
+        self._slopes, self._solved_in, self._tightened = {}, None, None
+        self._n_tightened = 0
+        self._reach = {}
         self._edge = self._first_edge(x) / EDGE_DECAY
-        if self._penalised:
-            scale = self._exchange_rate(x)
-            self._penalty = FIRST_PENALTY * scale / PENALTY_GROWTH
-            self._largest_penalty = PENALTY_RANGE * scale
+        self._point = None
+        self._learn(x)
+        self._tau, self._loosened, self._tested = 0.0, False, False
+        self.mode_now = "feasible"
+        if self.constraints and (self.restoring or self._equalities or not self.is_feasible(x)):
+            self._weights = [1 / size for size in self.feasibility.sizes]
+            self._rate = 1.0 if self.restoring else self.starts.exchange_rate(x)
+            first = self.firmness * FIRST_PENALTY * self._rate / PENALTY_GROWTH
+            self._tau = 1.0 if self.restoring else first
+            self.mode_now = "restore" if self.restoring else "penalty"
+
+    def _learn(self, x: Array, *, narrower: bool = False) -> None:
+        """What terms add up to around x, for where they vanish; a wild start is no measure."""
+        self.feasibility.learn(self.starts.around(x), narrower=narrower)
+        self.domain.learn(self.starts.around(x), narrower=narrower)
+        sizes = [np.sum(values.magnitude(self.frame.node)) for values in self.starts.around(x)]
+        size = LEAST_SCALE * float(max(sizes))
+        self._least_scale = min(size, self._least_scale) or size if narrower else size
+
+    @property
+    def _largest_tau(self) -> float:
+        return self._tau if self.restoring else PENALTY_RANGE * self._rate
 
     def tighten(self, x: Array) -> bool:
         """Centre the majorant at x; raise τ where x misses a constraint."""
         self._move_edge()
-        values = self._at(x)
+        values = self.at(x)
         self.settled = self._edge == EDGE
-        if self._penalised:
-            missed = self._missed(values).relative > self.feasibility
-            if missed and self._penalty < self._largest_penalty:
-                self._penalty *= PENALTY_GROWTH
-            self.settled &= not missed or self._penalty >= self._largest_penalty
-        return self._update(values)
+        if self.penalised:
+            self._raise_price(x, values)
+        self._n_tightened += 1
+        if self._n_tightened == 2:
+            self._learn(x, narrower=True)
+            values = self.at(x)
+        self._tightened = x.copy()
+        for variable, array in self.unpack(x):
+            size = float(np.max(np.abs(array), initial=0.0))
+            self._reach[variable.id] = max(size, self._reach.get(variable.id, 0.0))
+        return self.update(values)
+
+    def _raise_price(self, x: Array, values: Values) -> None:
+        missed = self._pushed or self.feasibility.nonconvex(values).relative > self.tolerance
+        self._tested |= missed and self._loosened
+        if missed and self._tau < self._largest_tau:
+            stuck = self._tightened is not None and np.array_equal(self._tightened, x)
+            self._tau *= STUCK_GROWTH if stuck or self._pushed else PENALTY_GROWTH
+        self.settled &= not missed or self._tau >= self._largest_tau
+        self._pushed = False
+
+    def loosen(self) -> bool:
+        """Lower a price that is far above the objective's rate, until a constraint was missed."""
+        dear = self.mode_now == "penalty" and self._tau > DEAR * self._rate
+        if not dear or self._tested:
+            return False
+        self._tau *= LOOSENED
+        self._loosened = True
+        return True
 
     def _first_edge(self, x: Array) -> float:
         """A tenth of the size of the arguments that start at an infinite slope."""
         self.load(x)
-        values, widest = self._context.values(), EDGE
-        for node in self._context.edges.values():
+        values, widest = self.context.values(), EDGE
+        for node in self.context.edges.values():
             size = np.abs(values.array(node.args[0]))
             largest = float(np.max(size, initial=0.0))
             if type(node).__name__ in EDGE_AT_ZERO and np.min(size) <= NEAR_EDGE * largest:
@@ -217,175 +290,189 @@ class ProblemSurrogate:
         if edge != self._edge:
             self._edge, self._point = edge, None
 
-    def _update(self, values: Values) -> bool:
-        frames = [self._objective, *self._constraints, *self._context.domain_frames]
-        for frame in frames:
+    def update(self, values: Values) -> bool:
+        """Set the Parameters; did any of the problem that is being solved move?"""
+        for frame in (self.frame, *self.constraints, *self.context.domain_frames):
             frame.update(values)
-        slopes = [p.value for f in frames for p in f.expression.parameters()]
-        slopes.append(np.asarray(self._penalty))
-        same = len(slopes) == len(self._slopes) and all(
-            np.array_equal(a, b) for a, b in zip(slopes, self._slopes, strict=True)
+        if self.penalised:
+            self.modes.set_prices([self._tau * w for w in self._weights])
+        parameters = self.modes.problem(self.mode_now).parameters()
+        same = len(parameters) == len(self._slopes) and all(
+            np.array_equal(p.value, self._slopes.get(p.id)) for p in parameters
         )
-        self._slopes = [np.array(slope) for slope in slopes]
+        self._slopes = {p.id: np.array(p.value) for p in parameters}
+        if not same:
+            self._solved_in = None
         return not same
 
     def minimise(
         self, start: Array, tolerance: float, solver: str, time_limit: float | None = None
     ) -> Array:
         """Minimiser of the majorised problem."""
-        if self._penalised:
-            self._problem("penalty")
-            self._tau.value = self._penalty
-        return self._minimise(self._mode, tolerance, solver, time_limit)
+        try:
+            x = self.minimise_in(self.mode_now, tolerance, solver, time_limit)
+        except SubproblemError as error:
+            if error.status == "unbounded" and self.mode_now == "penalty":
+                self._pushed = self._tau < self._largest_tau  # a larger price may bound it
+                self.settled &= not self._pushed
+            raise
+        self._solved_in = self.mode_now
+        return x
 
-    def _minimise(
+    def minimise_in(
         self, mode: str, tolerance: float, solver: str, time_limit: float | None = None
     ) -> Array:
-        self._portfolio(mode).minimise(solver, tolerance, time_limit)
-        free = [v for v in self.variables if v.value is None]  # in no term and no constraint left
-        for variable in free:
-            variable.save_value(np.zeros(variable.shape))
-        self._point = None
+        """Minimiser of the problem of a mode."""
+        self._point = self._solved_in = None
+        self.modes.portfolio(mode).minimise(solver, tolerance, time_limit)
+        for variable in self.variables:
+            if variable.value is None:  # in no term and no constraint left
+                variable.save_value(np.zeros(variable.shape))
         return self.pack({v.id: v.value for v in self.variables})
 
-    def _portfolio(self, mode: str) -> Portfolio:
-        """The solvers of the problem of a mode."""
-        if mode not in self._portfolios:
-            self._portfolios[mode] = Portfolio(self._problem(mode), self._solver)
-        return self._portfolios[mode]
+    def bound(self) -> float:
+        """The dual bound of the last subproblem, where the majorant still is the same."""
+        if self._solved_in is None:
+            return -np.inf
+        return self.modes.portfolio(self._solved_in).bound()
+
+    def bound_of_start(self) -> float:
+        """A dual bound of the problem itself, where it is convex and the start has solved it."""
+        if not self.variables:
+            return self.value(np.zeros(0))
+        return self.modes.portfolio("feasible").bound()
 
     def value(self, x: Array) -> float:
-        """f(x), plus τ·Σ max(e, 0) in penalty mode; infinite outside the convex constraints."""
-        values = self._at(x)
-        value = float(np.sum(values.array(self._objective.node)))
-        strict = self._convex_miss(values)
-        if not self._penalised:
-            strict |= self._missed(values)
-        if np.isnan(value) or strict.relative > self.feasibility:
+        """f(x), plus the price of violations in penalty mode; infinite outside convex constraints."""
+        values = self.at(x)
+        value = 0.0 if self.restoring else float(np.sum(values.array(self.frame.node)))
+        if np.isnan(value) or not self._strict_miss(values) <= self.tolerance:
             return np.inf
-        if self._penalised:
-            value += self._penalty * sum(
-                float(np.sum(np.maximum(values.array(f.node), 0))) for f in self._constraints
-            )
-        return value
+        return value + self._price(values, [f.node for f in self.constraints])
+
+    def outside(self, x: Array) -> float:
+        """How far constraints without a price are missed, against what their terms add up to."""
+        return self._strict_miss(self.at(x))
+
+    def _strict_miss(self, values: Values) -> float:
+        strict = self.feasibility.convex(values) | self.domain.convex(values)
+        if not self.penalised:
+            strict |= self.feasibility.nonconvex(values)
+        return strict.relative
+
+    def _price(self, values: Values, expressions: list[cp.Expression]) -> float:
+        """τ·Σ max(e, 0)/size."""
+        if not self.penalised:
+            return 0.0
+        return self._tau * sum(
+            w * float(np.sum(np.maximum(values.array(e), 0)))
+            for w, e in zip(self._weights, expressions, strict=True)
+        )
 
     def majorant_value(self, x: Array) -> float:
         """The majorant, its slacks at their best, in NumPy."""
-        value = self._objective_majorant(x)
-        if self._penalised:
-            values = Values(self._context.definitions)
-            value += self._penalty * sum(
-                float(np.sum(np.maximum(values.array(f.expression), 0))) for f in self._constraints
-            )
-        return value
-
-    def _objective_majorant(self, x: Array) -> float:
+        value = 0.0 if self.restoring else self.objective_majorant(x)
         self.load(x)
-        return float(np.sum(Values(self._context.definitions).array(self._objective.expression)))
+        values = Values(self.context.definitions)
+        return value + self._price(values, [f.expression for f in self.constraints])
+
+    def objective_majorant(self, x: Array) -> float:
+        """The majorant of the objective alone."""
+        self.load(x)
+        return float(np.sum(Values(self.context.definitions).array(self.frame.expression)))
+
+    def scale(self, x: Array) -> float:
+        """What the terms of the objective and the priced violations add up to."""
+        values = self.at(x)
+        scale = self._price(values, [f.node for f in self.constraints])
+        scale += RESOLUTION * self._tau
+        if not self.restoring:
+            size = float(np.sum(values.magnitude(self.frame.node)))
+            scale += max(size, self._least_scale)
+        return scale
+
+    def units(self, x: Array) -> Array:
+        """The largest entry that each variable has had; where it was always 0, that of the others."""
+        sizes = [
+            max(float(np.max(np.abs(a), initial=0.0)), self._reach.get(v.id, 0.0))
+            for v, a in self.unpack(x)
+        ]
+        fallback = max(sizes, default=0.0)
+        if fallback < SMALL and fallback <= NEGLIGIBLE * self.starts.unit:  # rounding, no size
+            sizes, fallback = [0.0] * len(sizes), self.starts.unit
+        parts = [np.full(v.size, s or fallback) for v, s in zip(self.variables, sizes, strict=True)]
+        return np.concatenate(parts or [np.zeros(0)])
+
+    def proposals(self, x: Array, rng: np.random.Generator) -> Iterator[Array]:
+        """Minimisers of the majorant centred beside x: they heed all constraints."""
+        units = self.units(x)
+        for size in ASIDE:
+            beside = x + size * units * rng.standard_normal(x.size)
+            try:
+                yield self.minimise_ahead(beside, x, PROPOSAL_TOLERANCE, self.solvers[0])
+            except (SubproblemError, ValueError, ArithmeticError):
+                continue
+
+    def minimise_ahead(self, centre: Array, x: Array, tolerance: float, solver: str) -> Array:
+        """Minimiser of the majorant centred elsewhere, for the same τ and ε."""
+        try:
+            self.update(self.at(centre))
+            return self.minimise_in(self.mode_now, tolerance, solver)
+        finally:
+            self.update(self.at(x))
 
     def objective(self, x: Array) -> float:
         """The user's objective, in the user's sign.
 
         Where F is its extension beyond an infinite slope (√u at u = 0), this is not.
         """
-        values = self._at(x)
-        if self._context.edges:
-            exact = float(np.sum(Values().array(self._objective.node)))
+        values = self.at(x)
+        if self.context.edges:
+            exact = float(np.sum(Values().array(self.frame.node)))
             if not np.isnan(exact):  # rounding may have left the domain
                 return self.sign * exact
-        return self.sign * float(np.sum(values.array(self._objective.node)))
+        return self.sign * float(np.sum(values.array(self.frame.node)))
+
+    def is_finite(self, x: Array) -> bool:
+        """Is every node of the user's problem inside its domain, by cvxpy's own evaluation?"""
+        self.load(x)
+        return finite_in_domain(self.frame.node)
+
+    def falls_off(self, x: Array) -> bool:
+        """Is x at an edge of the domain towards which the objective falls to −∞?"""
+        self.load(x)
+        values = self.context.values()
+        return any(_at_bottomless_edge(node, values) for node in self.context.edges.values())
+
+    def dual(self, x: Array) -> None:
+        """Of a Risk only."""
 
     def violation(self, x: Array) -> float:
         """Largest violation of any constraint or declared attribute."""
-        values = self._at(x)
-        return (self._convex_miss(values) | self._missed(values)).absolute
+        return self.feasibility.all(self.at(x)).absolute
 
     def is_feasible(self, x: Array) -> bool:
-        """Is every constraint met, up to `feasibility` relative to the terms in it?"""
-        values = self._at(x)
-        return (self._convex_miss(values) | self._missed(values)).relative <= self.feasibility
-
-    def _missed(self, values: Values) -> Miss:
-        """How far the nonconvex constraints are missed."""
-        return reduce(or_, (excess(f.node, values) for f in self._constraints), Miss())
-
-    def _convex_miss(self, values: Values) -> Miss:
-        convex = reduce(or_, (miss(c, values) for c in self._convex), Miss())
-        return reduce(or_, map(distance_to_attributes, self.variables), convex)
-
-    def _exchange_rate(self, x: Array) -> float:
-        """How fast the objective varies against the violation around x: the scale of τ."""
-        rng = np.random.default_rng(0)
-        step = 0.1 * (1 + float(np.max(np.abs(x), initial=0.0)))
-
-        def at(point: Array) -> tuple[float, float]:
-            values = self._at(point)
-            missed = sum(
-                float(np.sum(np.maximum(values.array(f.node), 0))) for f in self._constraints
-            )
-            return float(np.sum(values.array(self._objective.node))), missed
-
-        here = at(x)
-        there = [at(x + step * rng.standard_normal(x.size)) for _ in range(5)]
-        objective = np.nanmedian([abs(t[0] - here[0]) for t in there])
-        missed = np.nanmedian([abs(t[1] - here[1]) for t in there])
-        usable = np.isfinite(objective) and np.isfinite(missed) and objective > 0 and missed > 0
-        return float(objective / missed) if usable else 1.0
-
-    # ------------------------------------------------------------------------------------------
-    # starts
+        """Is every constraint met, up to the tolerance relative to what its terms add up to?"""
+        return self.feasibility.all(self.at(x)).relative <= self.tolerance
 
     def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
         """The convex problem's solution, the same on half of the terms, or a random point."""
-        if kind == "random":
-            return self._random(rng)
-        try:
-            x = self._convex_start(rng if kind == "half" else None, time_limit)
-        except SubproblemError as error:
-            if error.status == "infeasible" or self.is_convex:
-                raise
-            return self._random(rng)  # the convex part alone is unbounded, F need not be
-        if self.is_convex:
-            return x
-        # ‖x‖ at 0 has no slope to leave by: a point that misses a constraint may as well move, and
-        # so may one that the convex problem says nothing about
-        flat = self._is_flat(x, rng)
-        missed = self._missed(self._at(x)).relative > self.feasibility
-        return self._shaken(x, rng) if missed or flat else x
+        return self.starts(kind, rng, time_limit)
 
-    def _convex_start(self, thin: np.random.Generator | None, time_limit: float | None) -> Array:
-        for variable in self.variables:
-            if variable.value is None:  # tangents in the convex start do not depend on the point
-                variable.save_value(np.zeros(variable.shape))
-        self._update(self._context.values(relaxed=True, thin=thin))
-        mode = "free" if self._constraints else "feasible"
-        failures: list[SubproblemError] = []
-        for solver in self._portfolio(mode).order:
-            try:
-                x = self._minimise(mode, START_TOLERANCE, solver, time_limit)
-            except SubproblemError as error:
-                failures.append(error)
-                self.start_attempts.append(Attempt(0, solver, START_TOLERANCE, str(error)))
-                continue
-            self.start_solver = solver
-            return x
-        decided = [e for e in failures if e.status != "failed"]
-        raise (decided or failures)[0]
-
-    def _is_flat(self, x: Array, rng: np.random.Generator) -> bool:
-        """Is the convex start's objective a constant?"""
-        there = self._objective_majorant(self._shaken(x, rng))
-        return bool(np.isclose(there, self._objective_majorant(x), rtol=1e-12, atol=0))
-
-    def _random(self, rng: np.random.Generator) -> Array:
-        return self._projected(rng.standard_normal(sum(v.size for v in self.variables)))
-
-    def _shaken(self, x: Array, rng: np.random.Generator) -> Array:
-        size = 0.1 * (1 + float(np.max(np.abs(x), initial=0.0)))
-        return self._projected(x + size * rng.standard_normal(x.size))
-
-    def _projected(self, x: Array) -> Array:
-        return self.pack({v.id: v.project(array) for v, array in self.unpack(x)})
+    def relative_violation(self, x: Array) -> float:
+        """Largest violation against what the constraint's terms add up to."""
+        return self.feasibility.all(self.at(x)).relative
 
     def __repr__(self) -> str:
-        return f"ProblemSurrogate({short(self._objective.node, 60)})"
+        return f"ProblemSurrogate({short(self.frame.node, 60)})"
+
+
+def _at_bottomless_edge(node: cp.Expression, values: Values) -> bool:
+    """Is a logarithm's argument where its tangent has taken over?"""
+    name = type(node).__name__
+    if name not in BOTTOMLESS_AT:
+        return False
+    argument = values.array(node.args[0])
+    if name == "log_det":
+        argument = np.linalg.eigvalsh((argument + argument.T) / 2)
+    return bool(np.min(argument) - BOTTOMLESS_AT[name] <= 2 * EDGE)

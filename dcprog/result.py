@@ -162,8 +162,8 @@ class Result:
         an unbounded problem, infinite where the convex constraints alone are infeasible (signs
         swapped for a maximisation).
     status : str
-        ``converged``, ``max_iter``, ``time_limit``, ``interrupted``, ``infeasible``,
-        ``unbounded`` or ``solver_failed``.
+        ``converged``, ``max_iter``, ``time_limit``, ``interrupted``, ``infeasible`` (proved),
+        ``no_feasible_point`` (none was found), ``unbounded`` or ``solver_failed``.
     n_iter : int
         Steps taken after the start.
     gap : float
@@ -195,6 +195,11 @@ class Result:
         the slope of each weighted base loss in its margin. Where nothing is subtracted, Aᵀ·dual is
         the slope of the penalty, A being the matrix of the rows. None where x is no subproblem's
         solution, or its solver has none.
+    scale : float
+        What the terms of the minimised function add up to at the point, in absolute value: the
+        unit of the gap's tolerance.
+    relative_violation : float
+        Largest constraint violation against what that constraint's terms add up to.
     """
 
     value: float
@@ -213,6 +218,8 @@ class Result:
     message: str
     solver_steps: int = 0
     dual: Array | None = None
+    scale: float = 1.0
+    relative_violation: float = 0.0
 
     def certificate(self, *, tol: float = 1e-6) -> Certificate:
         """What is known of the point, each claim with its number and its tolerance.
@@ -220,7 +227,7 @@ class Result:
         Parameters
         ----------
         tol : float, default 1e-6
-            Relative to 1 + |value|.
+            Relative to the scale of the minimised function.
 
         Returns
         -------

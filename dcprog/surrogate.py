@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
 
 from dcprog.tree import Array
 
-__all__ = ["Surrogate"]
+__all__ = ["Surrogate", "Unconstrained"]
 
 
 class Surrogate(Protocol):
@@ -22,19 +23,29 @@ class Surrogate(Protocol):
     Where F itself moves along the run (a penalty weight that grows, a cap set by a quantile),
     ``tighten`` moves it, and the engine compares values of one F only.
 
+    Nothing here has units of its own: the engine measures differences of F against ``scale`` and
+    steps against ``units``, so that F → a·F and x → a·x change no decision.
+
     Attributes
     ----------
     solvers : tuple of str
         Names for ``minimise``, in the order in which to try them.
+    witnesses : tuple of str
+        Names for ``minimise`` of solvers that may confirm what another one says; those of
+        ``solvers`` and, where the user named one, the others behind it.
     settled : bool
         False while F still moves: the loop does not stop as converged before.
     solve_time : float
         Seconds spent inside the solvers' own calls so far.
+    may_look_ahead : bool
+        Is ``minimise_ahead`` worth a try where steps are slow?
     """
 
     solvers: tuple[str, ...]
+    witnesses: tuple[str, ...]
     settled: bool
     solve_time: float
+    may_look_ahead: bool
 
     def begin(self, x: Array) -> None:
         """Forget earlier runs: the next ``tighten`` is the first of a run that starts at x."""
@@ -47,12 +58,17 @@ class Surrogate(Protocol):
         bool
             False if that left the majorant as it was (up to a constant): its last minimiser is
             then still one.
+
+        Raises
+        ------
+        ValueError
+            F has no slope at x: x is outside its domain.
         """
 
     def minimise(
         self, start: Array, tolerance: float, solver: str, time_limit: float | None = None
     ) -> Array:
-        """A minimiser of the majorant.
+        """A minimiser of the majorant, to a tolerance relative to ``scale``.
 
         Raises
         ------
@@ -60,11 +76,52 @@ class Surrogate(Protocol):
             ``infeasible``, ``unbounded`` or ``failed``.
         """
 
+    def minimise_ahead(self, centre: Array, x: Array, tolerance: float, solver: str) -> Array:
+        """A minimiser of M(·; centre), for the F that x is compared by; M is at x again after it.
+
+        Raises
+        ------
+        SubproblemError, ValueError
+            There is none, or M has no slope at the centre.
+        """
+
+    def bound(self) -> float:
+        """A lower bound of min M(·; centre), from multipliers that the last ``minimise`` left.
+
+        Computed from the problem's data, so that no solver can fake it: wrong multipliers make it
+        low. −∞ where there are none, or where the majorant has moved since.
+        """
+
     def value(self, x: Array) -> float:
         """F(x), infinite where x violates a convex constraint."""
 
+    def outside(self, x: Array) -> float:
+        """How far x is outside the constraints that make F infinite, relative to their terms."""
+
     def majorant_value(self, x: Array) -> float:
         """M(x; centre)."""
+
+    def scale(self, x: Array) -> float:
+        """What the terms of F add up to at x, in absolute value: the unit of every tolerance."""
+
+    def units(self, x: Array) -> Array:
+        """A typical size of every coordinate near x, positive."""
+
+    def loosen(self) -> bool:
+        """Let F move to where it is easier to lower, if it can: the engine thinks x is critical.
+
+        A price of violations far above what the constraints need makes every point that meets
+        them look critical. True if the next ``tighten`` will move F.
+        """
+
+    def proposals(self, x: Array, rng: np.random.Generator) -> Iterator[Array]:
+        """Points to try where x seems critical but may be a symmetric point; often none.
+
+        F stays as it is, and the majorant is centred at x again afterwards.
+        """
+
+    def is_feasible(self, x: Array) -> bool:
+        """Is every constraint met?"""
 
     def objective(self, x: Array) -> float:
         """What is reported to the user: F without penalty terms, in the user's sign."""
@@ -83,3 +140,57 @@ class Surrogate(Protocol):
         SubproblemError
             The convex problem is infeasible, or was not solved.
         """
+
+
+class Unconstrained:
+    """What the driver asks of a surrogate beside the protocol, where there are no constraints."""
+
+    sign = 1.0
+    mode = "none"
+    is_convex = False
+    solver_steps = 0
+    may_look_ahead = False
+
+    def minimise_ahead(self, centre: Array, x: Array, tolerance: float, solver: str) -> Array:
+        """Not worth a try."""
+        raise NotImplementedError
+
+    def is_feasible(self, x: Array) -> bool:
+        """Yes."""
+        return True
+
+    def is_finite(self, x: Array) -> bool:
+        """Has the declared function a finite value at x?"""
+        return bool(np.isfinite(self.objective(x)))
+
+    def objective(self, x: Array) -> float:
+        """The function's value, in the user's sign."""
+        raise NotImplementedError
+
+    def falls_off(self, x: Array) -> bool:
+        """No: losses are defined everywhere."""
+        return False
+
+    def outside(self, x: Array) -> float:
+        """Not at all."""
+        return 0.0
+
+    def violation(self, x: Array) -> float:
+        """None."""
+        return 0.0
+
+    def relative_violation(self, x: Array) -> float:
+        """None."""
+        return 0.0
+
+    def loosen(self) -> bool:
+        """No."""
+        return False
+
+    def proposals(self, x: Array, rng: np.random.Generator) -> Iterator[Array]:
+        """None."""
+        return iter(())
+
+    def dual(self, x: Array) -> Array | None:
+        """None."""
+        return None

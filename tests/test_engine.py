@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dcprog.acceleration import LineSearch, Squarem
 from dcprog.engine import Progress, Run, Settings, descend
 from dcprog.errors import SubproblemError
+from dcprog.surrogate import Unconstrained
 from dcprog.tree import Array
 
 RNG = np.random.default_rng(0)
@@ -22,13 +23,13 @@ START = np.full(4, 5.0)
 Fault = Callable[[Array], Array]
 
 
-class Reweighted:
+class Reweighted(Unconstrained):
     """F(x) = Σ log(1 + (aᵢx − bᵢ)²/δ), majorised by weighted least squares."""
 
     def __init__(
         self, *, solvers: tuple[str, ...] = ("first", "second"), delta: float = 1.0, **faults: Fault
     ) -> None:
-        self.solvers = solvers
+        self.solvers = self.witnesses = solvers
         self.settled = True
         self.solve_time = 0.0
         self.delta = delta
@@ -63,11 +64,20 @@ class Reweighted:
     def majorant_value(self, x: Array) -> float:
         return self.offset + float(self.weights @ (A @ x - B) ** 2)
 
-    def objective(self, x: Array) -> float:
+    def bound(self) -> float:
+        """From the normal equations, whatever ``minimise`` returned."""
+        root = np.sqrt(self.weights)
+        least = np.linalg.lstsq(root[:, None] * A, root * B, rcond=None)[0]
+        return self.majorant_value(least) - 1e-9
+
+    def scale(self, x: Array) -> float:
         return self.value(x)
 
-    def violation(self, x: Array) -> float:
-        return 0.0
+    def units(self, x: Array) -> Array:
+        return np.ones(4)
+
+    def objective(self, x: Array) -> float:
+        return self.value(x)
 
     def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
         return rng.normal(size=4)
@@ -302,9 +312,11 @@ def test_an_infeasible_subproblem_at_a_feasible_point_is_a_failure_of_the_solver
 
 
 def test_an_unbounded_subproblem_is_reported() -> None:
-    run = descend(Reweighted(first=fail("unbounded"), second=fail("failed")), START)
-    assert run.status == "unbounded"
-    assert "unbounded" in run.message
+    both = descend(Reweighted(first=fail("unbounded"), second=fail("unbounded")), START)
+    assert both.status == "unbounded"
+    assert "unbounded" in both.message
+    one = descend(Reweighted(first=fail("unbounded"), second=fail("failed")), START)
+    assert one.status == "solver_failed"  # one solver's word is not enough
 
 
 def test_a_growing_penalty_may_bound_the_subproblem() -> None:

@@ -111,7 +111,7 @@ def test_certificate(result: dc.Result) -> None:
     certificate = result.certificate()
     assert certificate.holds
     assert certificate.gap.measured == result.gap
-    assert certificate.gap.tolerance == pytest.approx(1e-6 * (1 + abs(result.value)))
+    assert certificate.gap.tolerance == pytest.approx(1e-6 * result.scale)
     assert certificate.descent.measured == np.max(result.history.rise)
     assert certificate.violation.measured == result.violation
     lines = str(certificate).splitlines()

@@ -42,14 +42,14 @@ Meddle = Callable[[int, str, Array], Array]
 def watch(monkeypatch: pytest.MonkeyPatch, meddle: Meddle) -> list[str]:
     """Note the solver of every subproblem; `meddle(number, solver, solution)` may change it."""
     calls: list[str] = []
-    minimise = ProblemSurrogate._minimise
+    minimise = ProblemSurrogate.minimise_in
 
     def watched(self: ProblemSurrogate, mode: str, tolerance: float, *args: Any) -> Array:
         solver = args[0]
         calls.append(solver)
         return meddle(len(calls), solver, minimise(self, mode, tolerance, *args))
 
-    monkeypatch.setattr(ProblemSurrogate, "_minimise", watched)
+    monkeypatch.setattr(ProblemSurrogate, "minimise_in", watched)
     return calls
 
 
@@ -135,7 +135,7 @@ def test_infeasible_from_a_given_start_too(x: cp.Variable) -> None:
 def test_nonconvex_constraints_that_nothing_meets(x: cp.Variable) -> None:
     problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [cp.norm(x) >= 3, cp.abs(x) <= 1])
     result = dc.solve(problem)
-    assert (result.status, result.mode) == ("infeasible", "penalty")
+    assert (result.status, result.mode) == ("no_feasible_point", "penalty")
     assert result.violation >= 3 - np.sqrt(3) - 1e-6
     assert "misses a constraint" in result.message
 
@@ -463,11 +463,11 @@ def test_the_penalty_starts_afresh_for_every_start(x: cp.Variable) -> None:
     firsts: list[Array] = []
     several = dc.solve(
         problem,
-        start={x: np.zeros(3)},  # the norm has no slope there: the penalty grows in vain
+        start={x: np.zeros(3)},  # the norm has no slope there
         n_starts=5,
         callback=lambda p: firsts.append(p.x) if p.n_iter == 0 else None,
     )
-    assert several.starts[0].status == "infeasible"
+    assert several.starts[0].status == "converged"
     for first, summary in zip(firsts, several.starts, strict=True):
         alone = dc.solve(problem, start={x: first})
         assert alone.n_iter == summary.n_iter
@@ -525,12 +525,12 @@ def test_numbers_of_variables_do_not_clash_in_another_process(
     x: cp.Variable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dcprog.engine import Settings
-    from dcprog.solve import _Task
+    from dcprog.runs import Task
 
     goal = cp.log(1 + capped(A @ x - B, 2)) + cp.exp(cp.minimum(cp.abs(x[0] - 1), 1))
     problem = cp.Problem(cp.Minimize(goal))
     plain = dc.solve(problem)
-    packed = pickle.dumps(_Task(problem, None, Settings()))
+    packed = pickle.dumps(Task(problem, None, Settings()))
     monkeypatch.setattr(lin_utils.ID_COUNTER, "count", 1)  # as in a fresh process
     task = pickle.loads(packed)
     assert lin_utils.get_id() > x.id

@@ -1,0 +1,261 @@
+"""Where runs on a cvxpy problem begin: convex, half, random, shaken and restored points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dcprog.errors import SubproblemError
+from dcprog.result import Attempt
+from dcprog.tree import Array, Values
+
+if TYPE_CHECKING:
+    from dcprog.problem import ProblemSurrogate
+
+__all__ = ["Starts"]
+
+START_TOLERANCE = 1e-8
+# A point that misses a constraint or says nothing is moved by that many units.
+SHAKEN = 0.1
+# Powers of ten among which the unit of a problem that starts at 0 is looked for.
+LADDER = tuple(10.0**k for k in range(-15, 16))
+RESPONSE = 0.5
+SAMPLES = 10
+# How far inside its domain a start is moved, in units.
+MARGINS = (0.1, 1e-3, 1e-6, 0.0)
+
+
+class Starts:
+    """Starting points of a problem, and what a size of its coordinates is before any is known."""
+
+    def __init__(self, surrogate: ProblemSurrogate) -> None:
+        self._of = surrogate
+        self._unit: float | None = None
+
+    def __call__(
+        self, kind: str, rng: np.random.Generator, time_limit: float | None = None
+    ) -> Array:
+        """The convex problem's solution, the same on half of the terms, or a random point.
+
+        Raises
+        ------
+        SubproblemError
+            ``infeasible`` where the convex constraints contradict one another, else ``failed``.
+        """
+        if kind == "random":
+            return self.random(rng, time_limit=time_limit)
+        try:
+            x = self._convex(rng if kind == "half" else None, time_limit)
+        except SubproblemError as error:
+            proved = error.status != "infeasible" or self.is_proved_infeasible(time_limit)
+            if self._of.is_convex and proved:
+                raise
+            if self.is_proved_infeasible(time_limit):
+                raise SubproblemError("infeasible", str(error)) from error
+            if self._of.is_convex:
+                raise SubproblemError("no_feasible_point", str(error)) from error
+            self._note("convex start", str(error))
+            return self.random(rng, time_limit=time_limit)  # the convex part says nothing of F
+        if self._of.is_convex:
+            return x
+        x = self.inside(x)
+        # ‖x‖ at 0 has no slope to leave by: a point that misses a constraint may as well move, and
+        # so may one that the convex problem says nothing about
+        missed = not self._of.is_feasible(x)
+        return self.shaken(x, rng) if missed or self._is_flat(x, rng) else x
+
+    def random(
+        self, rng: np.random.Generator, size: float = 1.0, time_limit: float | None = None
+    ) -> Array:
+        """A random point that meets the convex constraints, some units from 0."""
+        of = self._of
+        x = size * self.unit * rng.standard_normal(sum(v.size for v in of.variables))
+        return self.inside(self._projected(x), time_limit)
+
+    def shaken(self, x: Array, rng: np.random.Generator, size: float = SHAKEN) -> Array:
+        """A point beside x that meets the convex constraints."""
+        return self.inside(self._projected(x + size * self._of.units(x) * self._noise(x, rng)))
+
+    def _noise(self, x: Array, rng: np.random.Generator) -> Array:
+        return rng.standard_normal(x.size)
+
+    def _projected(self, x: Array) -> Array:
+        """The nearest point that is what the variables were declared to be."""
+        of = self._of
+        return of.pack({v.id: v.project(array) for v, array in of.unpack(x)})
+
+    # ------------------------------------------------------------------------------------------
+
+    def inside(self, x: Array, time_limit: float | None = None) -> Array:
+        """x itself, or near it a point inside the convex constraints and the domain of F."""
+        of = self._of
+        if self._usable(x):
+            return x
+        units = of.units(x)
+        for margin in MARGINS:
+            of.modes.aim(of.split(x), of.split(units), margin * float(np.max(units, initial=0.0)))
+            try:
+                near = self._first_solved("project", time_limit)
+            except SubproblemError:
+                continue
+            if self._usable(near):
+                return near
+        return x
+
+    def inside_domain(self, x: Array) -> Array:
+        """x itself, where F has slopes there; constraints may be missed."""
+        try:
+            with np.errstate(all="ignore"):
+                self._of.update(self._of.at(x))
+        except (ValueError, ArithmeticError):
+            return self.inside(x)
+        return x
+
+    def _usable(self, x: Array) -> bool:
+        """Are convex constraints met, and has F a value and slopes at x?"""
+        of = self._of
+        try:
+            with np.errstate(all="ignore"):
+                values = of.at(x)
+                met = (
+                    of.feasibility.convex(values) | of.domain.convex(values)
+                ).relative <= of.tolerance
+                of.update(values)
+                return met and bool(np.all(np.isfinite(values.array(of.frame.node))))
+        except (ValueError, ArithmeticError):
+            return False
+
+    def is_proved_infeasible(self, time_limit: float | None = None) -> bool:
+        """Do the convex constraints alone contradict one another?
+
+        By a certificate that was checked, or by the word of two solvers.
+        """
+        said = 0
+        portfolio = self._of.modes.portfolio("relaxation")
+        for solver in portfolio.order:
+            try:
+                portfolio.minimise(solver, START_TOLERANCE, time_limit)
+                return False
+            except SubproblemError as error:
+                said += error.status == "infeasible"
+                if getattr(error, "proved", False) or said == min(2, len(portfolio.order)):
+                    return error.status == "infeasible"
+        return False
+
+    # ------------------------------------------------------------------------------------------
+
+    def _convex(self, thin: np.random.Generator | None, time_limit: float | None) -> Array:
+        of = self._of
+        for variable in of.variables:
+            if variable.value is None:  # tangents in the convex start do not depend on the point
+                variable.save_value(np.zeros(variable.shape))
+        of.mode_now = "feasible"
+        of.update(of.context.values(relaxed=True, thin=thin))
+        return self._first_solved("free" if of.constraints else "feasible", time_limit)
+
+    def _first_solved(self, mode: str, time_limit: float | None) -> Array:
+        """By the first solver that can."""
+        of = self._of
+        failures: list[SubproblemError] = []
+        for solver in of.modes.portfolio(mode).order:
+            try:
+                x = of.minimise_in(mode, START_TOLERANCE, solver, time_limit)
+                if not np.all(np.isfinite(x)):
+                    raise SubproblemError("failed", f"{solver}: the solution is not finite")
+            except SubproblemError as error:
+                failures.append(error)
+                self._note(solver, str(error))
+                continue
+            if mode != "project":
+                of.start_solver = solver
+            return x
+        decided = [e for e in failures if e.status != "failed"]
+        raise (decided or failures)[0]
+
+    def _note(self, solver: str, outcome: str) -> None:
+        self._of.start_attempts.append(Attempt(0, solver, START_TOLERANCE, outcome))
+
+    def _is_flat(self, x: Array, rng: np.random.Generator) -> bool:
+        """Is the convex start's objective a constant?"""
+        of = self._of
+        beside = x + SHAKEN * of.units(x) * self._noise(x, rng)
+        there = of.objective_majorant(beside)
+        return bool(np.isclose(there, of.objective_majorant(x), rtol=1e-12, atol=0))
+
+    # ------------------------------------------------------------------------------------------
+    # sizes
+
+    @property
+    def unit(self) -> float:
+        """A size of coordinates at which the problem's terms answer, where nothing else is known.
+
+        The smallest power of ten by which a random step from 0 changes the objective or a
+        constraint by half of what they are; 1 where none does.
+        """
+        if self._unit is None:
+            self._unit = self._answering()
+        return self._unit
+
+    def _answering(self) -> float:
+        of = self._of
+        before = [v.value for v in of.variables]
+        direction = np.random.default_rng(0).standard_normal(sum(v.size for v in of.variables))
+        nodes = [of.frame.node, *(frame.node for frame in of.constraints)]
+        nodes += [arg for constraint in of.problem.constraints for arg in constraint.args]
+        try:
+            here = self._numbers(np.zeros(direction.size), nodes)
+            for size in LADDER:
+                there = self._numbers(size * direction, nodes)
+                change = np.abs(there - here)
+                if np.any(change[here != 0] >= RESPONSE * np.abs(here[here != 0])):
+                    return size
+        finally:
+            for variable, value in zip(of.variables, before, strict=True):
+                variable.save_value(value)
+        return 1.0
+
+    def _numbers(self, x: Array, nodes: list[Any]) -> Array:
+        """All entries of the nodes at x, what is not finite as 0."""
+        self._of.load(self._projected(x))
+        values, numbers = Values(), []
+        for node in nodes:
+            try:
+                with np.errstate(all="ignore"):
+                    numbers.append(values.array(node).ravel())
+            except (ValueError, ArithmeticError):
+                numbers.append(np.zeros(node.size))
+        joined = np.concatenate(numbers or [np.zeros(0)])
+        return np.where(np.isfinite(joined), joined, 0.0)
+
+    def around(self, x: Array) -> Iterator[Values]:
+        """Values at x and a little beside it."""
+        of = self._of
+        rng = np.random.default_rng(0)
+        yield of.at(x)
+        yield of.at(self._projected(x + SHAKEN * of.units(x) * self._noise(x, rng)))
+
+    def exchange_rate(self, x: Array) -> float:
+        """How fast the objective varies against the violation around x: the scale of τ."""
+        of = self._of
+        rng = np.random.default_rng(0)
+        units, sizes = of.units(x), of.feasibility.sizes
+
+        def at(point: Array) -> tuple[float, float]:
+            values = of.at(point)
+            missed = sum(
+                float(np.sum(np.maximum(values.array(f.node), 0))) / size
+                for f, size in zip(of.constraints, sizes, strict=True)
+            )
+            return float(np.sum(values.array(of.frame.node))), missed
+
+        with np.errstate(all="ignore"):
+            here = at(x)
+            there = [at(x + SHAKEN * units * self._noise(x, rng)) for _ in range(SAMPLES)]
+            changes = np.abs(np.array(there) - here)
+        usable = np.all(np.isfinite(changes), axis=1) & (changes[:, 1] > of.tolerance)
+        objective, missed = np.sum(changes[usable], axis=0)
+        if objective > 0 and missed > 0:
+            return float(objective / missed)
+        return float(np.sum(of.at(x).magnitude(of.frame.node))) or 1.0

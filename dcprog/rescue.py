@@ -1,0 +1,167 @@
+"""What becomes of a run: is its point in the user's domain, and does it meet the constraints?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dcprog.engine import EVIDENCE, Run, Settings, descend
+from dcprog.result import History
+from dcprog.tree import Array
+
+if TYPE_CHECKING:
+    from dcprog.problem import ProblemSurrogate
+
+__all__ = ["checked", "restored", "solved_once"]
+
+# Where the library itself looks for a feasible point: random points that many units from 0.
+RANDOM_SIZES = (1.0, 0.1, 10.0)
+# A run from a restored point under equations begins with a price that many times the usual one.
+FIRMNESS = (10.0, 1000.0)
+
+
+def solved_once(surrogate: Any, x: Array, settings: Settings) -> Run | None:
+    """A convex problem's only step, where a dual bound says that its start is its solution."""
+    bound = surrogate.bound_of_start()
+    surrogate.begin(x)
+    scale = surrogate.scale(x)
+    gap = surrogate.value(x) - bound
+    if not gap <= EVIDENCE * settings.tol * scale:
+        return None
+    value, violation = surrogate.objective(x), surrogate.violation(x)
+    run = Run(
+        x=x,
+        value=value,
+        gap=0.0,
+        violation=violation,
+        status="converged",
+        message="the problem is convex: solved once",
+        history=History.single(value, violation),
+        solver=surrogate.start_solver,
+        scale=scale,
+    )
+    run = checked(surrogate, run)
+    return run if run.status in ("converged", "unbounded") else None
+
+
+def checked(surrogate: Any, run: Run) -> Run:
+    """The run under a status that is true of the user's own function and constraints."""
+    if run.x is None or run.status != "converged":
+        return run
+    if surrogate.falls_off(run.x):
+        return replace(
+            run,
+            value=-surrogate.sign * np.inf,
+            status="unbounded",
+            message="the objective falls for ever towards the edge of its domain",
+        )
+    if not surrogate.is_finite(run.x):
+        return _moved_inside(surrogate, run)
+    return run
+
+
+def _moved_inside(surrogate: Any, run: Run) -> Run:
+    """The same run at a point a little further inside the domain."""
+    assert run.x is not None
+    near = surrogate.starts.inside(run.x)
+    if surrogate.is_finite(near) and surrogate.is_feasible(near):
+        value = surrogate.objective(near)
+        if abs(value - run.value) <= 1e-5 * run.scale:
+            return replace(run, x=near, value=value, violation=surrogate.violation(near))
+    message = f"the point is outside the domain of the objective ({run.message})"
+    return replace(run, status="solver_failed", message=message)
+
+
+def restored(
+    surrogate: ProblemSurrogate,
+    run: Run,
+    rng: np.random.Generator,
+    settings: Settings,
+    left: Callable[[], float | None],
+) -> Run:
+    """The run, or if it misses a constraint, one from a feasible point that is looked for.
+
+    Points from which the violation alone is minimised: where the run ended, beside it, and random
+    ones of several sizes.
+    """
+    if run.status in ("interrupted", "time_limit", "max_iter") or _meets(surrogate, run):
+        return run
+    if not surrogate.constraints:
+        return _without_convex_point(surrogate, run, left())
+    attempts = run.history.attempts
+    for origin in _origins(surrogate, run, rng):
+        if left() == 0:
+            return replace(run, status="time_limit", message="the time limit is reached")
+        try:
+            found = _feasible_point(surrogate, origin, settings, left())
+            again = None if found is None else _from_feasible(surrogate, found, settings, left)
+        except ValueError:  # no slope there
+            continue
+        if again is not None:
+            history = replace(again.history, attempts=(*attempts, *again.history.attempts))
+            return replace(again, history=history)
+    message = (
+        f"no point that meets all constraints was found; this one misses a constraint by "
+        f"{run.violation:.3g}: try n_starts > 1 or another start"
+    )
+    return replace(run, status="no_feasible_point", message=message)
+
+
+def _without_convex_point(surrogate: ProblemSurrogate, run: Run, limit: float | None) -> Run:
+    """The run under a status that tells whether its convex constraints can be met at all."""
+    if run.status != "infeasible":
+        return run
+    if surrogate.starts.is_proved_infeasible(limit):
+        return run
+    return replace(run, status="no_feasible_point")
+
+
+def _meets(surrogate: ProblemSurrogate, run: Run) -> bool:
+    return run.x is not None and surrogate.is_feasible(run.x)
+
+
+def _origins(surrogate: ProblemSurrogate, run: Run, rng: np.random.Generator) -> Iterator[Array]:
+    if run.x is not None:
+        yield run.x
+        yield surrogate.starts.shaken(run.x, rng, size=1.0)
+    for size in RANDOM_SIZES:
+        yield surrogate.starts.random(rng, size)
+
+
+def _feasible_point(
+    surrogate: ProblemSurrogate, origin: Array, settings: Settings, limit: float | None
+) -> Array | None:
+    """Where the violation alone ends at 0, from here."""
+    surrogate.restoring = True
+    try:
+        quiet = replace(settings, time_limit=limit, callback=None, acceleration=None, verbose=False)
+        run = descend(surrogate, origin, quiet)
+    finally:
+        surrogate.restoring = False
+    return run.x if _meets(surrogate, run) else None
+
+
+def _from_feasible(
+    surrogate: ProblemSurrogate,
+    start: Array,
+    settings: Settings,
+    left: Callable[[], float | None],
+) -> Run | None:
+    """A run from a feasible point that ends at one."""
+    best: Run | None = None
+    for firmness in FIRMNESS:
+        surrogate.firmness = firmness
+        try:
+            run = descend(surrogate, start, replace(settings, time_limit=left()))
+        finally:
+            surrogate.firmness = 1.0
+        run = checked(surrogate, run)
+        if _meets(surrogate, run) or run.status == "unbounded":
+            best = run
+            break
+        if surrogate.mode == "feasible":
+            break
+    return best
