@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -67,7 +68,7 @@ class ArrowProblem:
         try:
             with failures("ARROW", let=(NotArrow,)):
                 self.general = CompiledProblem(problem, data_solver())
-                self._take_apart(self._scaler.scale(self._form())[0])
+                self._take_apart(self._scaler.scale(self._current()[0])[0])
         except (NotArrow, SubproblemError) as error:
             self.refusal = str(error)
         self.reset()
@@ -77,11 +78,12 @@ class ArrowProblem:
         self._scaler.reset()
         self._evidence = None
 
-    def _form(self) -> StandardForm:
-        form = None if self.general is None else self.general.form()
+    def _current(self) -> tuple[StandardForm, list[Any]]:
+        assert self.general is not None
+        form, inverse = self.general.current()
         if form is None:
             raise NotArrow("nothing in it is variable")
-        return form
+        return form, inverse
 
     def _take_apart(self, form: StandardForm) -> tuple[Arrow, Array]:
         """The structure, found anew if a Parameter changed more than q, b, g and values of P.
@@ -117,10 +119,9 @@ class ArrowProblem:
         self._evidence = None
         if self.refusal is not None or self.general is None:
             raise SubproblemError("failed", f"ARROW: {self.refusal}")
-        with failures("ARROW"):
-            form = self._form()
+        form, inverse = self._current()
         x = minimise_in_units(self._scaler, form, tolerance, time_limit, self._solve)
-        self.general.save(x)
+        self.general.save(x, inverse)
 
     def _solve(self, form: StandardForm, tolerance: float, time_limit: float | None) -> Array:
         begin = time.perf_counter()

@@ -8,6 +8,7 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
+import scipy.sparse as sp
 from cvxpy import settings as s
 from cvxpy.constraints import NonNeg, NonPos, Zero
 from cvxpy.cvxcore.python.canonInterface import get_parameter_vector
@@ -70,6 +71,7 @@ class ParamProgram:
         self._program: Any = None
         self._inverse: Any = None
         self._constant: tuple[dict[str, Any], list[Any]] | None = None
+        self._costs_move: bool | None = None
         self._matrices: StandardForm | None = None
         self._cache: dict[str, Any] = {}
         self.compile_time = time.perf_counter() - begin
@@ -77,12 +79,23 @@ class ParamProgram:
     def form(self) -> StandardForm | None:
         """The program at the current Parameter values; None where its layout is not known."""
         try:
-            with failures(self.solver):
-                return self._form(*self._data())
+            return self.current()[0]
         except SubproblemError:
             return None
 
-    def save(self, x: Array, inverse: list[Any] | None = None) -> None:
+    def current(self) -> tuple[StandardForm | None, list[Any]]:
+        """The program, and what cvxpy needs to go back from a point of it.
+
+        Raises
+        ------
+        SubproblemError
+            cvxpy failed.
+        """
+        with failures(self.solver):
+            data, inverse = self._data()
+            return self._form(data, inverse), inverse
+
+    def save(self, x: Array, inverse: list[Any]) -> None:
         """Give the variables their values at a point of the standard form.
 
         Raises
@@ -91,7 +104,6 @@ class ParamProgram:
             Something in it is not finite.
         """
         with failures(self.solver):
-            inverse = self._data()[1] if inverse is None else inverse
             chain = self._chain
             values = {inverse[-1][chain.solver.VAR_ID]: x}
             solution = Solution(s.OPTIMAL, 0.0, values, None, {})
@@ -113,7 +125,9 @@ class ParamProgram:
         if self._constant is None:
             data, last = solver.apply(self._program)
             inverse = [*self._inverse, last]
-            if _only_cost_moves(self._program):
+            if self._costs_move is None:
+                self._costs_move = _only_cost_moves(self._program)
+            if self._costs_move:
                 self._constant = (data, inverse)
             elif self.solver == "PIQP":
                 self._cache.clear()  # its update of a moved quadratic form ends in user_limit
@@ -127,13 +141,15 @@ class ParamProgram:
     def _form(self, data: Any, inverse: list[Any]) -> StandardForm | None:
         if not isinstance(data, dict) or self.solver not in KNOWN:
             return None
-        if self._constant is None:
-            return standard_form(data, inverse[-1][s.OFFSET], self._chain.solver)
-        if self._matrices is None:
-            constant = self._constant[0]
-            self._matrices = standard_form(constant, 0.0, self._chain.solver)
-        cost = data[s.Q if s.Q in data else s.C]
-        return replace(self._matrices, q=cost, offset=float(inverse[-1][s.OFFSET]))
+        offset = float(inverse[-1][s.OFFSET])
+        kept = self._matrices
+        if kept is not None and self._constant is not None:
+            return replace(kept, q=data[s.Q if s.Q in data else s.C], offset=offset)
+        form = standard_form(data, offset, self._chain.solver)
+        if kept is not None and _same(kept.A, form.A):  # what is known of A holds on
+            form = replace(form, A=kept.A)
+        self._matrices = form
+        return form
 
 
 def _chain(problem: cp.Problem, solver: str) -> Any:
@@ -191,3 +207,12 @@ def _cost(program: Any) -> tuple[Array, float]:
     )
     cost = np.asarray(program.q @ values).ravel()
     return cost[:-1], float(cost[-1])
+
+
+def _same(one: sp.csc_array, other: sp.csc_array) -> bool:
+    return (
+        one.shape == other.shape
+        and np.array_equal(one.data, other.data)
+        and np.array_equal(one.indices, other.indices)
+        and np.array_equal(one.indptr, other.indptr)
+    )
