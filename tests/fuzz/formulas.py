@@ -150,7 +150,7 @@ def _transformed(rng: np.random.Generator, inner: Formula) -> Formula:
     delta = float(rng.choice([0.0, 1e-6, 0.1]))
     s, low = float(rng.uniform(0.3, 1.0)), float(rng.choice([1e-4, 0.1]))
     k = -np.expm1(-c)
-    loss, v = inner.declared, inner.value
+    loss, v = inner.declared, _at_least_0(inner.value)
 
     def rational(t: Array) -> Array:
         slope = (low / (1 + low)) ** (s - 1) / (1 + low) ** 2
@@ -186,10 +186,15 @@ def _transformed(rng: np.random.Generator, inner: Formula) -> Formula:
     place = int(rng.integers(len(choices)))
     build, outer = choices[place]
     carried = _carried_on(p) if place == POWER and delta == 0 else outer
-    w = inner.descended
+    w = _at_least_0(inner.descended)
     made = _same(build(), lambda u: outer(v(u)))
     made.extended = lambda u: carried(w(u))
     return made
+
+
+def _at_least_0(f: Function) -> Function:
+    """A loss that rounding may have left below 0, where roots have no value."""
+    return lambda u: np.maximum(f(u), 0.0)
 
 
 def _biweight(x: Array) -> Array:
