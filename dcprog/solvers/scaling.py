@@ -67,6 +67,7 @@ class Scaler:
         self._rows: Array | None = None
         self._unit: float | None = None
         self._objective: float | None = None
+        self._coefficients: float | None = None  # the objective's, when its unit was found
         self._even: sp.csc_array | None = None  # the A they were found for
         self._matrices: dict[str, tuple[Any, ...]] = {}
 
@@ -107,6 +108,8 @@ class Scaler:
             self._unit, wrong = _power(self._unit * size), True
         if _is_off(seen, tolerance):
             self._objective, wrong = _power(1 / terms), True
+        if wrong:
+            self._coefficients = None
         return wrong
 
     def _scaling(self, form: StandardForm) -> Scaling | None:
@@ -120,12 +123,22 @@ class Scaler:
         free = np.diff(form.A.indptr) == 0
         if np.any(free):
             columns = _with_free(form, columns, free)
-        if self._objective is None:
-            self._objective = _usual(1 / _middle(_coefficients(form, columns)))
+        objective = self._follow(_middle(_coefficients(form, columns)))
         rows = self._rows / self._unit
-        if self._objective == 1 and np.all(columns == 1) and np.all(rows == 1):
+        if objective == 1 and np.all(columns == 1) and np.all(rows == 1):
             return None
-        return Scaling(columns, rows, self._objective)
+        return Scaling(columns, rows, objective)
+
+    def _follow(self, coefficients: float) -> float:
+        """The objective's unit, which moves with its coefficients."""
+        if self._objective is None:
+            self._objective = _usual(1 / coefficients)
+            self._coefficients = coefficients
+        moved = _usual(coefficients / (self._coefficients or coefficients))
+        if moved != 1 or self._coefficients is None:
+            self._objective /= moved
+            self._coefficients = coefficients
+        return self._objective
 
     def _fits(self, form: StandardForm) -> bool:
         """Are the rows and columns of A still even in these units?"""
