@@ -68,6 +68,9 @@ def duality_gap(risk: Risk, parts: Parts, theta: Array, dual: Array | None = Non
     """
     weights, tilts, _ = parts
     gap = np.inf
+    if tilts is None and _split(risk.penalty.convex_part, int(risk.penalized.sum())) is not None:
+        least = float(weights @ _ground(risk))  # of the losses, and 0 of the penalty
+        gap = max(risk.weighted(theta, *parts) - least, 0.0)
     for slopes, missed in _supports(risk, weights, theta, dual):
         pull = slopes if tilts is None else slopes + tilts
         found = missed + _penalty_gap(risk, parts, theta, pull)

@@ -72,6 +72,10 @@ class RiskSurrogate(Unconstrained):
     ------
     ValueError
         The solver is unknown or cannot take the risk.
+
+    Notes
+    -----
+    What overflows in here is seen in the values, and warned of nowhere.
     """
 
     def __init__(self, risk: Risk, solver: str | None = None) -> None:
@@ -109,6 +113,7 @@ class RiskSurrogate(Unconstrained):
         extended = risk.extended()
         return extended.transform is not risk.transform, not _finite_at_zero(risk)
 
+    @np.errstate(all="ignore")
     def begin(self, x: Array) -> None:
         """Let the transform adapt anew, and infinite slopes come in again."""
         self._reset()
@@ -129,11 +134,13 @@ class RiskSurrogate(Unconstrained):
             self._units = Units.of(self.declared, size)
             self._made = {}
 
+    @np.errstate(all="ignore")
     def scale(self, x: Array) -> float:
         """What the terms of F add up to at x in absolute value."""
         size = self.risk.magnitude(x)
         return max(size, self._least) if np.isfinite(size) else size
 
+    @np.errstate(all="ignore")
     def units(self, x: Array) -> Array:
         """What moves the margins by about their unit, or x_j where that is more."""
         sizes = column_sizes(self.declared.rows)
@@ -141,6 +148,7 @@ class RiskSurrogate(Unconstrained):
         units = np.maximum(np.abs(x), moving)
         return np.where((units > 0) & (units < np.inf), units, 1.0)
 
+    @np.errstate(all="ignore")
     def tighten(self, x: Array) -> bool:
         """Centre the majorant at x."""
         self._move(x)
@@ -187,6 +195,7 @@ class RiskSurrogate(Unconstrained):
         ]
         return np.where(starts, FIRST_EDGE * np.array(scales), self._last_edges)
 
+    @np.errstate(all="ignore")
     def minimise(
         self, start: Array, tolerance: float, solver: str, time_limit: float | None = None
     ) -> Array:
@@ -243,8 +252,7 @@ class RiskSurrogate(Unconstrained):
         tolerance = min(max(slack / (units.size + abs(value)), FINEST), COARSEST)
         weights, tilts, shrinkage = units.parts(parts)
         start = units.theta(centre)
-        with np.errstate(all="ignore"):  # what overflows is seen in the solution
-            found = made.minimise(weights, tilts, start, tolerance, limit, shrinkage=shrinkage)
+        found = made.minimise(weights, tilts, start, tolerance, limit, shrinkage=shrinkage)
         return units.solution(found)
 
     @property
@@ -266,10 +274,12 @@ class RiskSurrogate(Unconstrained):
         accepted = self._accepted
         return accepted.dual if accepted is not None and _is_at(accepted, x) else None
 
+    @np.errstate(all="ignore")
     def value(self, x: Array) -> float:
         """F(x), under the transform and the ε as they stand."""
         return self.risk(x)
 
+    @np.errstate(all="ignore")
     def majorant_value(self, x: Array) -> float:
         """M(x; centre)."""
         if self._centre is None:
@@ -286,6 +296,7 @@ class RiskSurrogate(Unconstrained):
         value = made.value(theta, weights, tilts, centre, shrinkage=shrinkage)
         return value * self._natural.size
 
+    @np.errstate(all="ignore")
     def bound(self) -> float:
         """A lower bound of min M(·; centre), by duality from the last solution's multipliers.
 
@@ -294,15 +305,16 @@ class RiskSurrogate(Unconstrained):
         last = self._last
         if self._centre is None or last is None:
             return -np.inf
-        with np.errstate(all="ignore"):
-            value = self._offset + self.risk.weighted(last.coefficients, *self._parts)
-            bound = value - duality_gap(self.risk, self._parts, last.coefficients, last.dual)
+        value = self._offset + self.risk.weighted(last.coefficients, *self._parts)
+        bound = value - duality_gap(self.risk, self._parts, last.coefficients, last.dual)
         return bound if np.isfinite(bound) else -np.inf
 
+    @np.errstate(all="ignore")
     def objective(self, x: Array) -> float:
         """The declared risk, without ε; under the cap the run has set."""
         return self.risk(x) if self._edges is None else self._fixed(x)
 
+    @np.errstate(all="ignore")
     def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
         """The convex problem behind the risk, the same on a random half of the groups, or random θ.
 

@@ -55,6 +55,8 @@ class KernelRows(Scores):
         """
         coef, _ = self.unpack(theta)
         a = np.zeros((len(coef), len(self.kernel)))
+        if not np.any(self.X):  # K = 0
+            return a
         a[:, self._pivots] = solve_triangular(self.X[self._pivots], coef.T, lower=True, trans="T").T
         return a
 

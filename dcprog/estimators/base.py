@@ -245,22 +245,24 @@ class RobustEstimator(CallbackSupportMixin, BaseEstimator, ABC):
                 **data, reconstruction_attributes=lambda: self._point(declared, progress.x)
             )
 
-        result = solve(
-            declared.risk,
-            start=start,
-            solver=self.solver,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            n_starts=self.n_starts,
-            random_state=self.random_state,
-            acceleration=self.acceleration,
-            callback=step,
-            verbose=bool(self.verbose),
-        )
+        with np.errstate(all="ignore"):
+            result = solve(
+                declared.risk,
+                start=start,
+                solver=self.solver,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                n_starts=self.n_starts,
+                random_state=self.random_state,
+                acceleration=self.acceleration,
+                callback=step,
+                verbose=bool(self.verbose),
+            )
         self._keep(declared, result, starts)
         context.call_on_fit_task_end(**data, reconstruction_attributes={})
         self._warn()
 
+    @np.errstate(all="ignore")
     def _keep(self, declared: Declaration, result: Result, starts: list[Array]) -> None:
         """Set the fitted attributes."""
         if result.x is None:

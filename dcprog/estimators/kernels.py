@@ -49,7 +49,8 @@ class Kernel:
             return self._checked(self.kind(X, self.samples), X.shape[0])
         options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         Z, samples = self._centred(X)
-        K = pairwise_kernels(Z, samples, metric=self.kind, filter_params=True, **options)
+        with np.errstate(all="ignore"):  # checked where K is used
+            K = pairwise_kernels(Z, samples, metric=self.kind, filter_params=True, **options)
         return K.toarray() if hasattr(K, "toarray") else K
 
     def _centred(self, X: Any) -> tuple[Any, Any]:
