@@ -8,7 +8,7 @@ from cvxpy.transforms.indicator import indicator
 
 from dcprog.errors import NotMajorizable
 from dcprog.rules import Context, Frame, Piece, Weight
-from dcprog.tree import Array, Values, short
+from dcprog.tree import Array, Values, short, variables
 
 __all__ = ["Majorant", "explain", "is_majorizable", "majorize"]
 
@@ -92,7 +92,7 @@ class Majorant:
 
     def _update(self, values: Values) -> None:
         self._frame.update(values)
-        for frame in self._context.domain_frames:
+        for frame in self._context.frames:
             frame.update(values)
 
     @property
@@ -155,20 +155,20 @@ def majorize(expression: cp.Expression) -> Majorant:
     1.0
     """
     majorant = Majorant(expression)
-    if all(v.value is not None for v in majorant.original.variables()):
+    if all(v.value is not None for v in variables(majorant.original)):
         majorant.tighten()
     return majorant
 
 
 def _refuse_unsupported(expression: cp.Expression) -> None:
     _refuse_others(expression, "a cvxpy expression")
-    if expression.is_complex() or any(v.is_complex() for v in expression.variables()):
+    if expression.is_complex() or any(v.is_complex() for v in variables(expression)):
         raise NotMajorizable(
             short(expression), "it is complex", "the real and imaginary parts as two variables"
         )
     discrete = [
         v.name()
-        for v in expression.variables()
+        for v in variables(expression)
         if v.attributes["integer"] or v.attributes["boolean"]
     ]
     if discrete:

@@ -8,6 +8,7 @@ expression                                       up
 ===============================================  ==================================================
 convex                                           itself
 concave                                          its tangent
+one that stands in many places                   a variable t ≥ up
 sum, scaling, indexing, any affine atom          argument by argument, up or down by the sign
 concave atom φ, nondecreasing                    φ(a₀) + φ'(a₀)·(up(a) − a₀)
 concave atom φ, nonincreasing                    φ(a₀) + φ'(a₀)·(down(a) − a₀)
@@ -32,6 +33,7 @@ from dcprog.rules.compositions import composition
 from dcprog.rules.frame import Context, Frame, Piece, Weight
 from dcprog.rules.leaves import affine, constant, curved, scalar
 from dcprog.rules.products import product, quad_form
+from dcprog.rules.sharing import shared
 from dcprog.rules.tangents import tangent
 
 __all__ = ["RULES", "Context", "Frame", "Piece", "Weight"]
@@ -40,6 +42,7 @@ RULES: tuple[Callable[[cp.Expression, Weight, Frame], Piece | None], ...] = (
     constant,
     affine,
     curved,
+    shared,
     both_signs,
     scalar,
     affine_atom,

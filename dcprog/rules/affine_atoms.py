@@ -15,6 +15,7 @@ from dcprog.errors import NotMajorizable
 from dcprog.jacobians import atom_jacobian, constant_part
 from dcprog.rules.frame import Frame, Piece, Weight, is_affine_atom, majorise, plus, slope_sign
 from dcprog.rules.leaves import weighted_leaf
+from dcprog.rules.sharing import is_spent
 from dcprog.tree import Array, Values, short, unvec, vec
 
 __all__ = ["affine_atom", "both_signs"]
@@ -23,7 +24,8 @@ __all__ = ["affine_atom", "both_signs"]
 def both_signs(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     """A weight of either sign is split into its positive and its negative part."""
     curved_somewhere = node.is_convex() or node.is_concave()
-    if weight.sign != 0 or (is_affine_atom(node) and not frame.entrywise and not curved_somewhere):
+    passes_on = is_affine_atom(node) and not frame.entrywise and not curved_somewhere
+    if weight.sign != 0 or (passes_on and not is_spent(node, weight, frame)):
         return None  # an affine atom passes any weight on; splitting it too would double the tree
     if weight.fixed is None:
         parts = [Weight(1), Weight(-1)]

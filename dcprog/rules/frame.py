@@ -74,18 +74,40 @@ class Piece:
     update: Update
     children: list[Piece] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.size: int = 1 + sum(child.size for child in self.children)
+
+
+@dataclass
+class Use:
+    """What was spent on majorising a node, which stays alive, under one sign."""
+
+    node: cp.Expression
+    pieces: int = 0
+    under_way: bool = False
+    stand_in: cp.Variable | None = None
+
 
 class StandIn(cp.Variable):
-    """A variable whose value is that of the expression it stands for, at any point."""
+    """A variable whose value is that of the expression it stands for, at any point.
 
-    def __init__(self, expression: cp.Expression, name: str) -> None:
-        self._expression = expression
+    Stand-ins stand in one another's expressions, in many places: one memo serves them all.
+    """
+
+    def __init__(
+        self, expression: cp.Expression, definitions: dict[int, cp.Expression], name: str
+    ) -> None:
+        self._definitions = definitions
         super().__init__(expression.shape, name=name)
+        definitions[self.id] = expression
 
     @property
     def value(self) -> Any:
-        """The expression's."""
-        return self._expression.value
+        """The expression's; None where a variable in it has none."""
+        try:
+            return Values(self._definitions).array(self._definitions[self.id])
+        except ValueError:
+            return None
 
     @value.setter
     def value(self, value: Any) -> None:
@@ -97,14 +119,40 @@ class StandIn(cp.Variable):
 
 @dataclass
 class Context:
-    """What a whole majorant shares: auxiliary variables and the constraints it brings along."""
+    """What a whole majorant shares: auxiliary variables and the constraints it brings along.
+
+    Attributes
+    ----------
+    definitions : dict of variable id to expression
+        What each auxiliary variable stands for.
+    auxiliaries, constraints : lists
+        The auxiliary variables, and what defines them.
+    domain : list of cvxpy constraints
+        Where the original is defined and its tangents would not know it.
+    frames : list of Frame
+        Those beside the roots': of domains and of shared nodes. Update them with the roots'.
+    edges : dict of node id to node
+        Atoms whose slope is infinite at the edge of their domain.
+    uses : dict of (node id, sign) to Use
+        How often each node was majorised, and its stand-in.
+    """
 
     definitions: dict[int, cp.Expression] = field(default_factory=dict)
     auxiliaries: list[cp.Variable] = field(default_factory=list)
     constraints: list[cp.Constraint] = field(default_factory=list)
     domain: list[cp.Constraint] = field(default_factory=list)
-    domain_frames: list[Frame] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
     edges: dict[int, cp.Expression] = field(default_factory=dict)
+    uses: dict[tuple[int, int], Use] = field(default_factory=dict)
+
+    @property
+    def domain_frames(self) -> list[Frame]:
+        """Another name of ``frames``."""
+        return self.frames
+
+    def use(self, node: cp.Expression, weight: Weight) -> Use:
+        """How often the node was majorised under the weight's sign."""
+        return self.uses.setdefault((id(node), weight.sign), Use(node))
 
     def values(self, edge: float = EDGE, **options: Any) -> Values:
         """Values of the majorised function: its atoms carried on beyond `edge`."""
@@ -113,9 +161,8 @@ class Context:
 
     def stand_in(self, expression: cp.Expression, exact: bool = False) -> cp.Variable:
         """A variable t ≥ expression (or equal to it) that a weight can multiply under DPP."""
-        t = StandIn(expression, name=f"dcprog_epigraph_{len(self.auxiliaries)}")
+        t = StandIn(expression, self.definitions, f"dcprog_epigraph_{len(self.auxiliaries)}")
         self.auxiliaries.append(t)
-        self.definitions[t.id] = expression
         self.constraints.append(t == expression if exact else t >= expression)
         return t
 
@@ -154,8 +201,9 @@ class Frame:
         self.gather = gather and not entrywise
         self._gradients: dict[int, tuple[cp.Variable, cp.Parameter]] = {}
         self._sums: dict[int, Array] = {}
-        self._one = np.ones(node.shape)
-        self.piece = majorise(node, weight or Weight.constant(self._one), self)
+        root = weight or Weight.constant(np.ones(node.shape))
+        self._weight = np.ones(node.shape) if root.fixed is None else root.fixed
+        self.piece = majorise(node, root, self)
         self.expression: cp.Expression = self._assemble()
 
     def _assemble(self) -> cp.Expression:
@@ -183,7 +231,7 @@ class Frame:
     def update(self, values: Values, weight: Array | None = None) -> None:
         """Set every Parameter of the frame at the point that `values` holds."""
         self._sums = {key: np.zeros(v.size) for key, (v, _) in self._gradients.items()}
-        offset = self.piece.update(self._one if weight is None else weight, values)
+        offset = self.piece.update(self._weight if weight is None else weight, values)
         if not np.all(np.isfinite(offset)):
             raise ValueError(
                 f"{short(self.node)} is not finite at the current point: start inside its domain"
@@ -212,6 +260,8 @@ def majorise(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
     for rule in RULES:
         piece = rule(node, weight, frame)
         if piece is not None:
+            if piece.children:
+                frame.context.use(node, weight).pieces += piece.size
             return piece
     raise refusal(node)
 

@@ -151,4 +151,4 @@ def _keep_domain(node: Any, context: Context) -> None:
             else:
                 inner = Frame(constraint.expr, context, entrywise=True)
                 context.domain.append(inner.expression <= 0)
-                context.domain_frames.append(inner)
+                context.frames.append(inner)
