@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 
 import numpy as np
 
@@ -286,9 +287,7 @@ class _Descent:
         application to sparse binary logistic regression, IJCAI.
         """
         last = self.falls[-LONG - 1 :]
-        slow = len(last) > LONG and all(
-            b > SLOW * a > 0 for a, b in zip(last, last[1:], strict=False)
-        )
+        slow = len(last) > LONG and all(b > SLOW * a > 0 for a, b in pairwise(last))
         usable = self.surrogate.may_look_ahead and self.accelerate is None
         if not (usable and self.surrogate.settled and (slow or self.momentum)):
             return None

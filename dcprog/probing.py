@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from dcprog.tree import Array
 __all__ = ["downhill", "guarded"]
 
 # Steps in units of the coordinates. A point that is critical for one choice of slopes at a tie, or
-# a saddle, shows at any of the first; one that a run has never left may lie in a hollow.
+# a saddle, shows near; one that a run has never left may lie in a hollow.
 NEAR = (1e-2, 1e-4)
-WIDE = tuple(10.0**k for k in range(3, -7, -1))
+WIDE = (1.0, 1e-2, 10.0, 1e-4, 100.0)
 DIRECTIONS = 6
 # A point may be no further outside a constraint than x itself, or than that.
 TOUCHING = 1e-9
@@ -47,37 +47,40 @@ def downhill(
     below : float
     rng : numpy Generator
     wide : bool, default False
-        Look as far as a thousand units away, too.
+        Look as far as a hundred units away, too.
 
     Returns
     -------
     (array, float) or None
-        Of the points tried the lowest.
+        Of the points at the first distance at which there is one, the lowest.
     """
-    best, lowest, inside, tried = None, below, 0, 0
     leeway = max(guarded(surrogate.outside, x), TOUCHING)
-    for point in _around(x, surrogate.units(x), rng, WIDE if wide else NEAR):
-        value = guarded(surrogate.value, point)
-        met = np.isfinite(value) and guarded(surrogate.outside, point) <= leeway
-        tried, inside = tried + 1, inside + bool(met)
-        if met and value < lowest:
-            best, lowest = point, value
-    if best is None and tried and (wide or inside <= tried // 2):
+    directions = _directions(x.size, rng)
+    units = surrogate.units(x)
+    inside, tried = 0, 0
+    for size in WIDE if wide else NEAR:
+        points = [x + s * size * units * d for d in directions for s in (1, -1)]
+        values = [_allowed_value(surrogate, point, leeway) for point in points]
+        tried, inside = tried + len(values), inside + int(np.sum(np.isfinite(values)))
+        if values and min(values) < below:
+            lowest = int(np.argmin(values))
+            return points[lowest], values[lowest]
+    if tried and (wide or inside <= tried // 2):
         for point in surrogate.proposals(x, rng):
-            value = guarded(surrogate.value, point)
-            if value < lowest and guarded(surrogate.outside, point) <= leeway:
-                best, lowest = point, value
-    return None if best is None else (best, lowest)
+            value = _allowed_value(surrogate, point, leeway)
+            if value < below:
+                return point, value
+    return None
 
 
-def _around(
-    x: Array, units: Array, rng: np.random.Generator, sizes: tuple[float, ...]
-) -> Iterator[Array]:
-    if x.size <= FEW:
-        directions = [*np.eye(x.size), *rng.standard_normal((DIRECTIONS - x.size, x.size))]
-    else:
-        directions = list(rng.standard_normal((DIRECTIONS, x.size)))
-    for size in sizes:
-        for direction in directions:
-            yield x + size * units * direction
-            yield x - size * units * direction
+def _allowed_value(surrogate: Surrogate, x: Array, leeway: float) -> float:
+    """F(x), infinite where a constraint is missed by more than the leeway."""
+    value = guarded(surrogate.value, x)
+    return value if np.isfinite(value) and guarded(surrogate.outside, x) <= leeway else np.inf
+
+
+def _directions(n: int, rng: np.random.Generator) -> list[Array]:
+    if n == 0:
+        return []
+    single = list(np.eye(n)) if n <= FEW else []
+    return [*single, *rng.standard_normal((DIRECTIONS - len(single), n))]

@@ -52,6 +52,8 @@ BOTTOMLESS_AT = {"log": 0.0, "log_det": 0.0, "log1p": -1.0}
 SMALL = 1e-3
 NEGLIGIBLE = 1e-6
 
+UNSET = np.zeros(0)
+
 # What moves beside x, to look for a lower point at one that may be symmetric.
 ASIDE = (1e-2, 1.0)
 PROPOSAL_TOLERANCE = 1e-6
@@ -298,7 +300,7 @@ class ProblemSurrogate:
             self.modes.set_prices([self._tau * w for w in self._weights])
         parameters = self.modes.problem(self.mode_now).parameters()
         same = len(parameters) == len(self._slopes) and all(
-            np.array_equal(p.value, self._slopes.get(p.id)) for p in parameters
+            np.array_equal(p.value, self._slopes.get(p.id, UNSET)) for p in parameters
         )
         self._slopes = {p.id: np.array(p.value) for p in parameters}
         if not same:
@@ -332,18 +334,32 @@ class ProblemSurrogate:
 
     def bound(self) -> float:
         """The dual bound of the last subproblem, where the majorant still is the same."""
+        if self._is_constant:
+            return self._constant
         if self._solved_in is None:
             return -np.inf
         return self.modes.portfolio(self._solved_in).bound()
 
     def bound_of_start(self) -> float:
         """A dual bound of the problem itself, where it is convex and the start has solved it."""
-        if not self.variables:
-            return self.value(np.zeros(0))
+        if self._is_constant:
+            return self._constant
         return self.modes.portfolio("feasible").bound()
 
+    @property
+    def _is_constant(self) -> bool:
+        """Is every point as good as another?"""
+        return self.mode_now == "feasible" and bool(self.frame.node.is_constant())
+
+    @property
+    def _constant(self) -> float:
+        return float(np.sum(Values().array(self.frame.node)))
+
     def value(self, x: Array) -> float:
-        """f(x), plus the price of violations in penalty mode; infinite outside convex constraints."""
+        """f(x), plus the price of violations in penalty mode; infinite outside convex constraints.
+
+        In feasible mode outside all constraints.
+        """
         values = self.at(x)
         value = 0.0 if self.restoring else float(np.sum(values.array(self.frame.node)))
         if np.isnan(value) or not self._strict_miss(values) <= self.tolerance:
@@ -392,7 +408,7 @@ class ProblemSurrogate:
         return scale
 
     def units(self, x: Array) -> Array:
-        """The largest entry that each variable has had; where it was always 0, that of the others."""
+        """The largest entry that each variable has had, or that any has where it was always 0."""
         sizes = [
             max(float(np.max(np.abs(a), initial=0.0)), self._reach.get(v.id, 0.0))
             for v, a in self.unpack(x)
@@ -473,6 +489,6 @@ def _at_bottomless_edge(node: cp.Expression, values: Values) -> bool:
     if name not in BOTTOMLESS_AT:
         return False
     argument = values.array(node.args[0])
-    if name == "log_det":
-        argument = np.linalg.eigvalsh((argument + argument.T) / 2)
-    return bool(np.min(argument) - BOTTOMLESS_AT[name] <= 2 * EDGE)
+    symmetric = (argument + argument.T) / 2
+    least = np.linalg.eigvalsh(symmetric)[0] if name == "log_det" else np.min(argument)
+    return bool(least - BOTTOMLESS_AT[name] <= 2 * EDGE)

@@ -89,7 +89,7 @@ class Starts:
     # ------------------------------------------------------------------------------------------
 
     def inside(self, x: Array, time_limit: float | None = None) -> Array:
-        """x itself, or near it a point inside the convex constraints and the domain of F."""
+        """The same point, or near it a point inside the convex constraints and the domain of F."""
         of = self._of
         if self._usable(x):
             return x
@@ -105,7 +105,7 @@ class Starts:
         return x
 
     def inside_domain(self, x: Array) -> Array:
-        """x itself, where F has slopes there; constraints may be missed."""
+        """The same point, where F has slopes there; constraints may be missed."""
         try:
             with np.errstate(all="ignore"):
                 self._of.update(self._of.at(x))

@@ -109,6 +109,7 @@ class Task:
     def __call__(
         self, kind: Any, seed: np.random.SeedSequence, spare: bool = False
     ) -> Outcome | None:
+        """The run from one start; None for a spare one that there is no time for."""
         if spare and self.left() == 0:
             return None  # the time went on the starts before
         surrogate = self.surrogate()

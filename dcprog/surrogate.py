@@ -25,27 +25,30 @@ class Surrogate(Protocol):
 
     Nothing here has units of its own: the engine measures differences of F against ``scale`` and
     steps against ``units``, so that F → a·F and x → a·x change no decision.
-
-    Attributes
-    ----------
-    solvers : tuple of str
-        Names for ``minimise``, in the order in which to try them.
-    witnesses : tuple of str
-        Names for ``minimise`` of solvers that may confirm what another one says; those of
-        ``solvers`` and, where the user named one, the others behind it.
-    settled : bool
-        False while F still moves: the loop does not stop as converged before.
-    solve_time : float
-        Seconds spent inside the solvers' own calls so far.
-    may_look_ahead : bool
-        Is ``minimise_ahead`` worth a try where steps are slow?
     """
 
-    solvers: tuple[str, ...]
-    witnesses: tuple[str, ...]
-    settled: bool
-    solve_time: float
-    may_look_ahead: bool
+    @property
+    def solvers(self) -> tuple[str, ...]:
+        """Names for ``minimise``, in the order in which to try them."""
+
+    @property
+    def witnesses(self) -> tuple[str, ...]:
+        """Names of solvers that may confirm what another one says.
+
+        Those of ``solvers`` and, where the user named one, the others behind it.
+        """
+
+    @property
+    def settled(self) -> bool:
+        """False while F still moves: the loop does not stop as converged before."""
+
+    @property
+    def solve_time(self) -> float:
+        """Seconds spent inside the solvers' own calls so far."""
+
+    @property
+    def may_look_ahead(self) -> bool:
+        """Is ``minimise_ahead`` worth a try where steps are slow?"""
 
     def begin(self, x: Array) -> None:
         """Forget earlier runs: the next ``tighten`` is the first of a run that starts at x."""
