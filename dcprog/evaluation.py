@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from cvxpy.atoms.axis_atom import AxisAtom
 from cvxpy.atoms.elementwise.elementwise import Elementwise
 
-__all__ = ["SLACK", "Array", "dense", "evaluate", "one_sided", "plain"]
+__all__ = ["SLACK", "Array", "dense", "edged", "evaluate", "one_sided", "plain"]
 
 Array = npt.NDArray[np.float64]
 Extended = Callable[[Any, list[Array], float], Any]
@@ -85,6 +85,16 @@ def one_sided(power: Any) -> bool:
     return p < 1 or np.log2(p) % 1 != 0  # 1, 2, 4, 8, … are defined everywhere
 
 
+def edged(atom: Any) -> list[Any]:
+    """The arguments that have an edge at 0 in the atom's domain, which other units only stretch."""
+    name = type(atom).__name__
+    if name not in _EXTENDED:
+        return []
+    if name in {"quad_over_lin", "MatrixFrac", "matrix_frac"}:
+        return [atom.args[1]]
+    return atom.args[:1] if name == "perspective" else list(atom.args)
+
+
 def dense(value: Any) -> Array:
     """A float array of what may be sparse."""
     sparse = isinstance(value, sp.sparray | sp.spmatrix)
@@ -139,7 +149,7 @@ def _spectrum(matrix: Any, slack: float) -> tuple[Array, Array]:
     eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     largest = float(np.max(np.abs(eigenvalues), initial=0.0))
     inside = np.where(np.abs(eigenvalues) <= ROUNDING * largest, 0.0, eigenvalues)
-    return _nonnegative(inside, slack * min(1.0, largest)), vectors
+    return _nonnegative(inside, min(slack, SLACK * largest)), vectors
 
 
 def _log_det(atom: Any, args: list[Any], slack: float) -> Any:

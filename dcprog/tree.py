@@ -51,7 +51,9 @@ class Values:
         How to evaluate nodes whose tangent is taken inside their domain's edge, from the values
         of their arguments (see ``slopes.extended``).
     edge : float
-        How far inside their domain those tangents are taken.
+        How far inside their domain those tangents are taken, over the arguments' size.
+    sizes : mapping of node id to float, optional
+        How large the arguments of atoms with an edge are in a run; 1 for all others.
     thin : numpy Generator, optional
         With `relaxed`: keep a random half of the entries of every composition, twice.
     """
@@ -63,12 +65,14 @@ class Values:
         extensions: Mapping[int, Callable[[list[Array]], Array]] | None = None,
         edge: float = EDGE,
         thin: np.random.Generator | None = None,
+        sizes: Mapping[int, float] | None = None,
     ) -> None:
         self.definitions = definitions or {}
         self.relaxed = relaxed
         self.extensions = extensions or {}
         self.edge = edge
         self.thin = thin
+        self.sizes = sizes or {}
         self._memo: dict[int, Any] = {}
         self._magnitudes: dict[int, Array] = {}
 
@@ -103,7 +107,11 @@ class Values:
             return value
         if id(node) in self.extensions:
             return self.extensions[id(node)]([self.array(arg) for arg in node.args])
-        return evaluate(node, [self(arg) for arg in node.args])
+        return evaluate(node, [self(arg) for arg in node.args], self.size(node))
+
+    def size(self, node: cp.Expression) -> float:
+        """How large the node's arguments are in this run."""
+        return self.sizes.get(id(node), 1.0)
 
 
 def finite_in_domain(expression: cp.Expression) -> bool:

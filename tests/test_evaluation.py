@@ -11,6 +11,7 @@ from cvxpy.atoms.affine.wraps import symmetric_wrap
 from cvxpy.atoms.elementwise.hyperbolic import asinh, atanh, tanh
 from cvxpy.atoms.elementwise.trig import cos, tan
 
+from dcprog.rules import Context, Frame
 from dcprog.slopes import pull_back
 from dcprog.tree import Values, evaluate, finite_in_domain, nodes
 
@@ -281,3 +282,20 @@ def test_nodes_once_each_arguments_first() -> None:
     assert found[-1] is e
     place = {id(n): i for i, n in enumerate(found)}
     assert all(place[id(arg)] < place[id(n)] for n in found for arg in n.args)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_edges_follow_the_units_of_the_arguments(unit: float) -> None:
+    """√ is carried on along its tangent from the same share of its argument's size."""
+    x = cp.Variable(3)
+    root = cp.sum(cp.sqrt(cp.abs(x)))
+    context = Context()
+    frame = Frame(root, context)
+    x.value = unit * np.array([0.0, 1.0, -2.0])
+    context.measure([root], context.values())
+    values = context.values(0.01)
+    frame.update(values)
+    slopes = next(p.value for p in frame.expression.parameters() if p.size == 3)
+    np.testing.assert_allclose(slopes * np.sqrt(unit), 0.5 / np.sqrt([0.02, 1, 2]), rtol=1e-9)
+    extended = np.sqrt(0.02) / 2 + 1 + np.sqrt(2)
+    np.testing.assert_allclose(values.array(root) / np.sqrt(unit), extended, rtol=1e-9)

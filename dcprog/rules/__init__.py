@@ -30,7 +30,8 @@ import cvxpy as cp
 
 from dcprog.rules.affine_atoms import affine_atom, both_signs
 from dcprog.rules.compositions import composition
-from dcprog.rules.frame import Context, Frame, Piece, Weight
+from dcprog.rules.context import Context
+from dcprog.rules.frame import Frame, Piece, Weight
 from dcprog.rules.leaves import affine, constant, curved, scalar
 from dcprog.rules.products import product, quad_form
 from dcprog.rules.sharing import shared

@@ -8,7 +8,8 @@ import cvxpy as cp
 from cvxpy.atoms.atom import Atom
 
 from dcprog.errors import NotMajorizable
-from dcprog.rules.frame import Context, Frame, Piece, Weight, slope_sign
+from dcprog.rules.context import Context
+from dcprog.rules.frame import Frame, Piece, Weight, slope_sign
 from dcprog.rules.leaves import fixed_leaf, is_dpp, weighted_leaf
 from dcprog.tree import Array, Values, short
 

@@ -17,19 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 from cvxpy.atoms.atom import Atom
 
-from dcprog.slopes import extended
-from dcprog.tree import EDGE, Array, Values, short, unvec
+from dcprog.rules.context import Context
+from dcprog.tree import Array, Values, short, unvec
 
 __all__ = [
     "CONVEX",
-    "Context",
     "Frame",
     "Piece",
     "Weight",
@@ -76,95 +74,6 @@ class Piece:
 
     def __post_init__(self) -> None:
         self.size: int = 1 + sum(child.size for child in self.children)
-
-
-@dataclass
-class Use:
-    """What was spent on majorising a node, which stays alive, under one sign."""
-
-    node: cp.Expression
-    pieces: int = 0
-    under_way: bool = False
-    stand_in: cp.Variable | None = None
-
-
-class StandIn(cp.Variable):
-    """A variable whose value is that of the expression it stands for, at any point.
-
-    Stand-ins stand in one another's expressions, in many places: one memo serves them all.
-    """
-
-    def __init__(
-        self, expression: cp.Expression, definitions: dict[int, cp.Expression], name: str
-    ) -> None:
-        self._definitions = definitions
-        super().__init__(expression.shape, name=name)
-        definitions[self.id] = expression
-
-    @property
-    def value(self) -> Any:
-        """The expression's; None where a variable in it has none."""
-        try:
-            return Values(self._definitions).array(self._definitions[self.id])
-        except ValueError:
-            return None
-
-    @value.setter
-    def value(self, value: Any) -> None:
-        """Nothing to set."""
-
-    def save_value(self, value: Any, sparse_path: bool = False) -> None:
-        """Nothing to save."""
-
-
-@dataclass
-class Context:
-    """What a whole majorant shares: auxiliary variables and the constraints it brings along.
-
-    Attributes
-    ----------
-    definitions : dict of variable id to expression
-        What each auxiliary variable stands for.
-    auxiliaries, constraints : lists
-        The auxiliary variables, and what defines them.
-    domain : list of cvxpy constraints
-        Where the original is defined and its tangents would not know it.
-    frames : list of Frame
-        Those beside the roots': of domains and of shared nodes. Update them with the roots'.
-    edges : dict of node id to node
-        Atoms whose slope is infinite at the edge of their domain.
-    uses : dict of (node id, sign) to Use
-        How often each node was majorised, and its stand-in.
-    """
-
-    definitions: dict[int, cp.Expression] = field(default_factory=dict)
-    auxiliaries: list[cp.Variable] = field(default_factory=list)
-    constraints: list[cp.Constraint] = field(default_factory=list)
-    domain: list[cp.Constraint] = field(default_factory=list)
-    frames: list[Frame] = field(default_factory=list)
-    edges: dict[int, cp.Expression] = field(default_factory=dict)
-    uses: dict[tuple[int, int], Use] = field(default_factory=dict)
-
-    @property
-    def domain_frames(self) -> list[Frame]:
-        """Another name of ``frames``."""
-        return self.frames
-
-    def use(self, node: cp.Expression, weight: Weight) -> Use:
-        """How often the node was majorised under the weight's sign."""
-        return self.uses.setdefault((id(node), weight.sign), Use(node))
-
-    def values(self, edge: float = EDGE, **options: Any) -> Values:
-        """Values of the majorised function: its atoms carried on beyond `edge`."""
-        extensions = {key: partial(extended, node, edge=edge) for key, node in self.edges.items()}
-        return Values(self.definitions, extensions=extensions, edge=edge, **options)
-
-    def stand_in(self, expression: cp.Expression, exact: bool = False) -> cp.Variable:
-        """A variable t ≥ expression (or equal to it) that a weight can multiply under DPP."""
-        t = StandIn(expression, self.definitions, f"dcprog_epigraph_{len(self.auxiliaries)}")
-        self.auxiliaries.append(t)
-        self.constraints.append(t == expression if exact else t >= expression)
-        return t
 
 
 CONVEX = "convex: kept"
@@ -261,7 +170,7 @@ def majorise(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
         piece = rule(node, weight, frame)
         if piece is not None:
             if piece.children:
-                frame.context.use(node, weight).pieces += piece.size
+                frame.context.use(node, weight.sign).pieces += piece.size
             return piece
     raise refusal(node)
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 
-from dcprog.rules.frame import Frame, Piece, Use, Weight
+from dcprog.rules.context import Use
+from dcprog.rules.frame import Frame, Piece, Weight
 from dcprog.rules.leaves import fixed_leaf, weighted_leaf
 
 __all__ = ["is_spent", "shared"]
@@ -22,7 +23,7 @@ LIMIT = 16
 
 def is_spent(node: cp.Expression, weight: Weight, frame: Frame) -> bool:
     """Has the node, under this sign, been majorised as often as is worth it?"""
-    use = frame.context.use(node, weight)
+    use = frame.context.use(node, weight.sign)
     return use.pieces >= LIMIT and not use.under_way
 
 
@@ -30,7 +31,7 @@ def shared(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     """The weight times the variable that stands for a majorant (a minorant) of the node."""
     if weight.sign == 0 or not is_spent(node, weight, frame):
         return None
-    use = frame.context.use(node, weight)
+    use = frame.context.use(node, weight.sign)
     t = use.stand_in if use.stand_in is not None else _stand_in(use, weight.sign, frame)
     target = t if weight.sign > 0 else -t
     rule = "stands in many places: an epigraph variable"

@@ -13,7 +13,8 @@ from cvxpy.atoms.axis_atom import AxisAtom
 from cvxpy.atoms.elementwise.elementwise import Elementwise
 
 from dcprog.errors import NotMajorizable
-from dcprog.rules.frame import Context, Frame, Piece, Weight, majorise, plus, slope_sign
+from dcprog.rules.context import Context
+from dcprog.rules.frame import Frame, Piece, Weight, majorise, plus, slope_sign
 from dcprog.slopes import WITHOUT_SLOPE, has_edge, interior, pull_back, spread
 from dcprog.tree import Array, Values, evaluate, short, unvec, vec
 
@@ -55,7 +56,7 @@ def tangent(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
         if values.relaxed:
             point, slopes = raw, _convex_start(node, args, raw, w, values.thin)
         else:
-            point = interior(node, raw, values.edge)
+            point = interior(node, raw, values.edge * values.size(node))
         here = np.asarray(evaluate(node, point), dtype=float)
         if not values.relaxed:
             slopes = pull_back(node, point, here, w)
