@@ -17,6 +17,7 @@ __all__ = ["Formula", "Function", "random_loss", "random_penalty"]
 Function = Callable[[Array], Array]
 EDGE = 1e-10
 POWER, LP = 2, 7  # places in the tables below
+SQUARED, JOINED = (4, 5, 6, 7), (9, 10)
 
 
 @dataclass
@@ -25,7 +26,8 @@ class Formula:
 
     `value` is of all rows (or coefficients) at once and gives one number an entry; `size` is what
     its terms add up to, where that is more; `extended` is what a run descends on where the slope
-    at 0 is infinite: carried on along its tangent below 1e-10, as the library documents.
+    at 0 is infinite: carried on along its tangent below 1e-10, as the library documents. `width`
+    is that of its narrowest well in the rows, about.
     """
 
     declared: Any
@@ -33,6 +35,7 @@ class Formula:
     size: Function
     joint: bool = False
     extended: Function | None = None
+    width: float = np.inf
 
     @property
     def descended(self) -> Function:
@@ -65,6 +68,7 @@ def random_loss(rng: np.random.Generator, margin: bool) -> Formula:
             _times(c, made.value),
             _times(c, made.size),
             extended=_times(c, made.descended),
+            width=made.width,
         )
     if kind == 4:
         return _trimmed(rng, made)
@@ -189,6 +193,11 @@ def _transformed(rng: np.random.Generator, inner: Formula) -> Formula:
     w = _at_least_0(inner.descended)
     made = _same(build(), lambda u: outer(v(u)))
     made.extended = lambda u: carried(w(u))
+    made.width = min(inner.width, c, 1 / c)
+    if place in SQUARED:
+        made.width = min(made.width, c * c)
+    if place in JOINED:
+        made.width = min(made.width, low)
     return made
 
 
@@ -212,7 +221,8 @@ def _trimmed(rng: np.random.Generator, inner: Formula) -> Formula:
         return value
 
     declared = dc.trim(inner.declared, fraction)
-    return Formula(declared, kept(inner.value), inner.value, True, kept(inner.descended))
+    descended = kept(inner.descended)
+    return Formula(declared, kept(inner.value), inner.value, True, descended, inner.width)
 
 
 def random_penalty(rng: np.random.Generator, size: int) -> Formula:

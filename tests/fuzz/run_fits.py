@@ -22,6 +22,7 @@ __all__ = ["landscape_of", "run"]
 
 TOL = 1e-6
 TIME_LIMIT = 5.0
+RESOLVED = 3e-9  # of a margin's or residual's units
 STORM = 20  # so many warnings of NumPy in one fit are no remark any more
 
 
@@ -40,7 +41,7 @@ def run(number: int) -> Report:
         except Exception as error:
             if where(error)[0] == "outside" or "tests/fuzz" in where(error)[0]:
                 raise  # a mistake of the fuzzer's own
-            report.outcome, failure = judged_exception(error, lambda text: data.hostile)
+            report.outcome, failure = judged_exception(error, lambda text: _may_refuse(data, text))
             report.include(failure and f"{failure} [{kind}, {data.kind}]")
     noise = [w for w in caught if issubclass(w.category, RuntimeWarning)]
     ours = [w for w in noise if "dcprog" in w.filename or "/models/" in w.filename]
@@ -50,6 +51,11 @@ def run(number: int) -> Report:
         if len(ours) > STORM:
             report.fail("a storm of warnings", f"{len(ours)}, {place}")
     return report
+
+
+def _may_refuse(data: Data, text: str) -> bool:
+    """May a ValueError be the answer? To hostile data, and to what no solver is there for."""
+    return data.hostile or text.startswith("no solver takes this risk")
 
 
 def landscape_of(data: Data, loss: Formula, penalty: Formula, intercept: bool) -> Landscape:
@@ -183,6 +189,10 @@ def _check(
     land = landscape_of(data, loss, penalty, intercept)
     before = len(report.failures)
     check_point(report, land, result, TOL, rng, 1.0)
+    if loss.width < RESOLVED * data.units:  # a point may sit in a well that no step here resolves
+        steep = [f for f in report.failures if f.startswith("wrong converged")]
+        report.failures = [f for f in report.failures if f not in steep]
+        report.remarks += ["a slope beyond a very narrow well"] * len(steep)
     if result.status == "unbounded":
         report.fail("false unbounded", "a risk is never negative")
     if result.status == "infeasible":
@@ -190,7 +200,7 @@ def _check(
     if result.status == "solver_failed":
         report.remarks.append("solver_failed")
     words = f" [{loss.declared!r}, {penalty.declared!r}, {data.kind}, {result.solver}]"
-    report.failures[before:] = [f + words for f in report.failures[before:]]
+    report.failures[before:] = [" ".join((f + words).split()) for f in report.failures[before:]]
 
 
 def _check_pace(report: Report, begun: float) -> None:
