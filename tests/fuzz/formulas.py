@@ -93,8 +93,9 @@ def _softplus(x: Array) -> Array:
 
 
 def _pade(t: Array, eta: float) -> Array:
-    z = np.minimum((eta * t) ** 2, 1.0)
-    inside = t / 2 + (1 + 10 * z + 5 * z**2) / (2 * eta * (5 + 10 * z + z**2))
+    """(1 + x)⁵/(2η(5 + 10x² + x⁴)) with x = ηt: the form that cancels no digits at x = −1."""
+    x = np.clip(eta * t, -1.0, 1.0)
+    inside = (1 + x) ** 5 / (2 * eta * (5 + 10 * x**2 + x**4))
     return np.where(np.abs(t) < 1 / eta, inside, np.maximum(t, 0.0))
 
 
