@@ -16,7 +16,7 @@ from dcprog.tree import Array
 if TYPE_CHECKING:
     from dcprog.risk import Risk
 
-__all__ = ["duality_gap"]
+__all__ = ["above_least", "duality_gap"]
 
 # How far from 0 the bound looks for coefficients that nothing holds, in their sizes and units.
 RADIUS = 10.0
@@ -68,14 +68,33 @@ def duality_gap(risk: Risk, parts: Parts, theta: Array, dual: Array | None = Non
     """
     weights, tilts, _ = parts
     gap = np.inf
-    if tilts is None and _split(risk.penalty.convex_part, int(risk.penalized.sum())) is not None:
-        least = float(weights @ _ground(risk))  # of the losses, and 0 of the penalty
-        gap = max(risk.weighted(theta, *parts) - least, 0.0)
     for slopes, missed in _supports(risk, weights, theta, dual):
         pull = slopes if tilts is None else slopes + tilts
         found = missed + _penalty_gap(risk, parts, theta, pull)
         gap = min(gap, max(found, 0.0)) if np.isfinite(found) else gap
     return gap
+
+
+def above_least(risk: Risk, parts: Parts, theta: Array) -> float:
+    """By how much P(θ) is above the least values of its losses and 0 of its penalty.
+
+    That bounds the gap too where θ fits perfectly, whatever multipliers there are.
+
+    Parameters
+    ----------
+    risk, parts, theta
+        As for :func:`duality_gap`.
+
+    Returns
+    -------
+    float
+        At least 0; ∞ where a tilt, or a penalty of unknown form, could make P lower than that.
+    """
+    weights, tilts, _ = parts
+    if tilts is not None or _split(risk.penalty.convex_part, int(risk.penalized.sum())) is None:
+        return np.inf
+    above = risk.weighted(theta, *parts) - float(weights @ _ground(risk))
+    return max(above, 0.0) if np.isfinite(above) else np.inf
 
 
 # ---- lines below the losses ----------------------------------------------------------------------

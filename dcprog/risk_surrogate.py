@@ -11,7 +11,7 @@ import numpy as np
 
 from dcprog.errors import SubproblemError
 from dcprog.result import Attempt
-from dcprog.risk_bound import duality_gap
+from dcprog.risk_bound import above_least, duality_gap
 from dcprog.risk_units import Parts, Units, column_sizes, margin_unit
 from dcprog.solvers.protocol import ExactSolver, Solution, SubproblemSolver
 from dcprog.solvers.registry import choose, make, witnesses
@@ -35,6 +35,7 @@ LEAST = 1e-3, 1e-7
 ROUNDING = 1e-13  # of the latter: no solver is asked for less
 FINEST, COARSEST = 1e-14, 1e-2  # tolerances for solvers
 OUT_OF_SIZE = 30.0  # the objective's size, over that at which the solvers were made
+PERFECT = 1e-4  # of the objective's size: what a fit that is almost perfect leaves
 SHARE = 0.5  # of the time left for a solver of the start with others behind it
 
 
@@ -305,8 +306,13 @@ class RiskSurrogate(Unconstrained):
         last = self._last
         if self._centre is None or last is None:
             return -np.inf
-        value = self._offset + self.risk.weighted(last.coefficients, *self._parts)
-        bound = value - duality_gap(self.risk, self._parts, last.coefficients, last.dual)
+        units, theta = self._natural, last.coefficients
+        value = self._offset + self.risk.weighted(theta, *self._parts)
+        where = units.natural, units.parts(self._parts), units.theta(theta)
+        gap = duality_gap(*where, units.dual(last.dual))
+        above = above_least(*where)  # too large, it says nothing of the solver
+        gap = min(gap, above) if above <= PERFECT else gap
+        bound = value - units.size * gap
         return bound if np.isfinite(bound) else -np.inf
 
     @np.errstate(all="ignore")

@@ -22,12 +22,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Parts", "Units", "column_sizes", "margin_unit"]
 
-# Samples of a size between these are left as they are: their copies would cost memory.
+# Samples of a size between these are left as they are: their copies would cost memory. So are
+# columns whose middle is no more than FAR times as large as they vary; only those whose entries
+# nearly all have ONE_SIGN are looked at.
 USUAL = 1e-3, 1e3
+FAR = 30.0
+ONE_SIGN = 0.98
 
 Parts = tuple[Array, Array | None, Array | None]  # weights, tilts and shrinkage of a tightening
 
-_SCALED: WeakKeyDictionary[Scores, Any] = WeakKeyDictionary()
+
+@dataclass(frozen=True)
+class Frame:
+    """Rows of (x − middle)/unit in place of those of the samples x; without a middle, of x/unit."""
+
+    rows: Any
+    unit: float = 1.0
+    middle: Array | None = None
+
+
+_FRAMES: WeakKeyDictionary[Scores, Frame] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -41,7 +55,8 @@ class Units:
         + penalty(κθ')/a + const,
 
     the same in whatever units targets, samples and objective are. The concave functions are not
-    touched: their ties and kinks stay where they are.
+    touched: their ties and kinks stay where they are. Where intercepts are free, columns with a
+    large offset are moved to around 0, and the intercepts with them.
 
     Attributes
     ----------
@@ -53,6 +68,8 @@ class Units:
         σ and β.
     coefficient : array of shape (p,)
         κ.
+    frame : Frame
+        Of the rows.
     """
 
     natural: Risk
@@ -60,24 +77,25 @@ class Units:
     margin: float
     loss: float
     coefficient: Array
+    frame: Frame
 
     @classmethod
     def of(cls, risk: Risk, size: float) -> Units:
         """Natural units of a risk for an objective of some size; 1 where others overflow."""
         try:
-            return cls._of(risk, size, margin_unit(risk), _sample_unit(risk))
+            return cls._of(risk, size, margin_unit(risk), _frame(risk))
         except (ValueError, TypeError, ArithmeticError):
-            return cls._of(risk, 1.0, 1.0, 1.0)
+            return cls._of(risk, 1.0, 1.0, Frame(risk.rows))
 
     @classmethod
-    def _of(cls, risk: Risk, size: float, margin: float, sample: float) -> Units:
+    def _of(cls, risk: Risk, size: float, margin: float, frame: Frame) -> Units:
         natural = copy(risk)
         natural.base, loss = risk.base.in_units(margin)
         natural.offset = None if risk.offset is None else risk.offset / margin
-        natural.rows = risk.rows if sample == 1 else _rows_over(risk.rows, sample)
-        unit = np.where(_scaled_columns(risk.rows), margin / sample, margin)
-        natural.penalty = risk.penalty.in_units(margin / sample, 1 / size)
-        return cls(natural.remembering(), size, margin, loss, unit)
+        natural.rows = frame.rows
+        unit = np.where(_sample_columns(risk.rows), margin / frame.unit, margin)
+        natural.penalty = risk.penalty.in_units(margin / frame.unit, 1 / size)
+        return cls(natural.remembering(), size, margin, loss, unit, frame)
 
     def parts(self, parts: Parts) -> Parts:
         """Weights, tilts and shrinkage in natural units."""
@@ -94,17 +112,27 @@ class Units:
 
     def theta(self, theta: Array) -> Array:
         """θ in natural units."""
-        return theta / self.coefficient
+        return self._moved(theta, 1.0) / self.coefficient
+
+    def _moved(self, theta: Array, side: float) -> Array:
+        """θ with the intercepts that belong to samples around their middle, or back."""
+        middle = self.frame.middle
+        if middle is None:
+            return theta
+        coef, intercept = self.natural.rows.unpack(theta)
+        return self.natural.rows.pack(coef, intercept + side * (coef @ middle))
 
     def solution(self, solution: Solution) -> Solution:
         """A solution in the risk's own units."""
-        dual = solution.dual
-        return replace(
-            solution,
-            coefficients=np.asarray(solution.coefficients, dtype=float) * self.coefficient,
-            dual=None if dual is None else dual * (self.size / self.margin),
-            value=solution.value * self.size,
-        )
+        theta, dual = np.asarray(solution.coefficients, dtype=float), solution.dual
+        if theta.shape == self.coefficient.shape:
+            theta = self._moved(theta * self.coefficient, -1.0)
+        dual = None if dual is None else dual * (self.size / self.margin)
+        return replace(solution, coefficients=theta, dual=dual, value=solution.value * self.size)
+
+    def dual(self, dual: Array | None) -> Array | None:
+        """Multipliers in natural units."""
+        return None if dual is None else dual * (self.margin / self.size)
 
 
 def margin_unit(risk: Risk) -> float:
@@ -135,31 +163,56 @@ def _mean_sizes(X: Any) -> Array:
     return np.asarray(abs(X).mean(axis=0)).ravel()
 
 
-def _scaled_columns(rows: Any) -> npt.NDArray[np.bool_]:
+def _sample_columns(rows: Any) -> npt.NDArray[np.bool_]:
     """The columns that have the samples' unit: all but the intercepts."""
     return rows.penalized if isinstance(rows, Scores) else np.ones(rows.shape[1], dtype=bool)
 
 
-def _sample_unit(risk: Risk) -> float:
-    """A power of two of the samples' size; 1 where they are of usual size, or are a kernel's."""
+def _frame(risk: Risk) -> Frame:
+    """Where the samples are around 0 and of about size 1; as they are where they are usual."""
     rows = risk.rows
-    if isinstance(rows, KernelRows | KernelExpansion):
-        return 1.0
-    columns = _scaled_columns(rows)
-    if np.any(risk.penalized & ~columns):  # one penalty weight would become two
-        return 1.0
-    sizes = column_sizes(rows)[columns]
+    held = bool(np.any(risk.penalized & ~_sample_columns(rows)))
+    if isinstance(rows, KernelRows | KernelExpansion) or held:  # K has no middle, and a held
+        return Frame(rows)  # intercept would get another weight
+    if not isinstance(rows, Scores):
+        unit = _power_of_two(column_sizes(rows))
+        return Frame(rows if unit == 1 else rows / unit, unit)
+    if rows not in _FRAMES:
+        _FRAMES[rows] = _framed(rows)
+    return replace(_FRAMES[rows], rows=_FRAMES[rows].rows or rows)
+
+
+def _framed(rows: Scores) -> Frame:
+    """The frame of scores; rows that stay as they are stand there as None."""
+    X, sizes = rows.X, _mean_sizes(rows.X)
+    middle = None
+    if rows.fit_intercept and isinstance(X, np.ndarray):
+        middle, sizes = _middle(X, sizes)
+    unit = _power_of_two(sizes)
+    if unit == 1 and middle is None:
+        return Frame(None)
+    moved = copy(rows)
+    moved.X = (X if middle is None else X - middle) / unit
+    return Frame(moved, unit, middle)
+
+
+def _middle(X: Array, sizes: Array) -> tuple[Array | None, Array]:
+    """The medians of columns far from 0, and the sizes of what is left; None if there are none."""
+    places = np.flatnonzero(np.abs(X.mean(axis=0)) >= ONE_SIGN * sizes)
+    median = np.median(X[:, places], axis=0)
+    left = np.abs(X[:, places] - median)
+    apart = np.median(left, axis=0)
+    apart = np.where(apart > 0, apart, left.mean(axis=0))
+    far = (np.abs(median) > FAR * apart) & (apart > 0)
+    if not np.any(far):
+        return None, sizes
+    middle, sizes = np.zeros(X.shape[1]), sizes.copy()
+    middle[places[far]], sizes[places[far]] = median[far], apart[far]
+    return middle, sizes
+
+
+def _power_of_two(sizes: Array) -> float:
+    """About a usual size, 1 where that is usual enough."""
     sizes = sizes[(sizes > 0) & (sizes < np.inf)]
     size = float(np.median(sizes)) if sizes.size else 1.0
     return 1.0 if USUAL[0] <= size <= USUAL[1] else float(np.exp2(np.round(np.log2(size))))
-
-
-def _rows_over(rows: Any, sample: float) -> Any:
-    """The rows of samples divided by their unit; the same object for the same rows."""
-    if not isinstance(rows, Scores):
-        return rows / sample
-    if rows not in _SCALED:
-        scaled = copy(rows)
-        scaled.X = rows.X / sample
-        _SCALED[rows] = scaled
-    return _SCALED[rows]
