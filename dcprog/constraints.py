@@ -174,9 +174,15 @@ def _residual(constraint: cp.Constraint, values: Values) -> float:
         return _largest(np.maximum(values.array(constraint.expr), 0.0))
     if isinstance(constraint, Equality | Zero):
         return _largest(np.abs(values.array(constraint.expr)))
+    args = [values.array(arg) for arg in constraint.args]
+    if isinstance(constraint, cp.constraints.NonNeg | cp.constraints.NonPos):
+        sign = -1 if isinstance(constraint, cp.constraints.NonNeg) else 1
+        return _largest(np.maximum(sign * args[0], 0.0))
+    if isinstance(constraint, cp.constraints.SOC):
+        return _largest(np.maximum(np.linalg.norm(args[1], axis=constraint.axis) - args[0], 0.0))
     try:
         return _largest(np.asarray(constraint.violation(), dtype=float))
-    except (ArithmeticError, ValueError):  # NaN in a cone's projection
+    except Exception:  # NaN in a cone's projection, shapes that it does not expect
         return np.inf
 
 

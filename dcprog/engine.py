@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from dcprog.acceleration import Acceleration, acceleration_named
-from dcprog.errors import SubproblemError
+from dcprog.errors import SubproblemError, UnfitSolver
 from dcprog.probing import downhill, guarded
 from dcprog.result import Attempt, History
 from dcprog.surrogate import Surrogate
@@ -36,6 +36,8 @@ ROUNDING = 16 * float(np.finfo(float).eps)
 # it; one that lies DENIAL of F's scale under it says that the solver missed the minimum.
 EVIDENCE = 10.0
 DENIAL = 1e-2
+# A function that is lower by so many times its scale far out falls for ever.
+FALLEN = 1e4
 # A step shorter than that, in units of the coordinates, is none.
 NO_STEP = 1e-9
 # Steps are slow where each lowers F by more than SLOW times what the one before did, LONG times
@@ -295,8 +297,11 @@ class _Descent:
         share = self.momentum / (self.momentum + 3)
         centre = self.x + share * (self.x - self.track.entries[-2].x)
         try:
-            new = self.surrogate.minimise_ahead(centre, self.x, self._accuracy, self.solvers[0])
-        except Exception:  # it was but a try
+            new = self.surrogate.minimise_ahead(
+                centre, self.x, self._accuracy, self.solvers[0], self._remaining()
+            )
+        except Exception as error:  # it was but a try
+            self._note(self.solvers[0], self._accuracy, f"ahead of x: {error}")
             new = self.x
         new_value = guarded(self.surrogate.value, new)
         if np.all(np.isfinite(new)) and self.value - new_value > self._slack:
@@ -383,6 +388,8 @@ class _Descent:
         denied = np.isfinite(gap) and gap > DENIAL * self.scale
         witness: str | None = None
         for solver in [*others, first]:
+            if self._remaining() == 0:
+                raise _Stop("time_limit", "the time limit is reached")
             tolerance = self._accuracy * (TIGHTER if solver == first else 1.0)
             try:
                 new = self._solve(solver, max(tolerance, FINEST))
@@ -418,15 +425,19 @@ class _Descent:
     def _lower(self) -> tuple[Array, float] | None:
         """A point around x where F is lower beyond doubt: x was a saddle, or a tie hid a slope."""
         unmoved = self.track.n_iter == 0 or all(e.step == 0 for e in self.track.entries)
-        return downhill(
-            self.surrogate, self.x, self.value - EVIDENCE * self._slack, self.rng, wide=unmoved
-        )
+        return self._look_around(self.value - EVIDENCE * self._slack, wide=unmoved)
 
     def _aside(self) -> tuple[Array, float] | None:
         """Where F still moves and x does not: any lower point, however far."""
         if not np.isfinite(self.value):
             return None
-        return downhill(self.surrogate, self.x, self.value - self._slack, self.rng, wide=True)
+        return self._look_around(self.value - self._slack, wide=True)
+
+    def _look_around(self, below: float, wide: bool) -> tuple[Array, float] | None:
+        limit = self._remaining()
+        if limit == 0:
+            raise _Stop("time_limit", "the time limit is reached")
+        return downhill(self.surrogate, self.x, below, self.rng, wide=wide, time_limit=limit)
 
     # ------------------------------------------------------------------------------------------
 
@@ -447,9 +458,30 @@ class _Descent:
             self.solvers.sort(key=lambda name: name != solver)  # what worked goes first next time
             return new, new_value
         lower = self._none_lower() if self.surrogate.settled else None
+        if lower is None and any(error.status == "unbounded" for _, error in failures):
+            lower = self._far_lower(failures)
         if lower is not None:
             return lower
         raise self._verdict(failures)
+
+    def _far_lower(self, failures: list[tuple[str, SubproblemError]]) -> tuple[Array, float] | None:
+        """Where solvers call M unbounded: a lower point, or the end if F falls as they say."""
+        if not np.isfinite(self.value) or not self.surrogate.settled:
+            return None
+        for _, error in failures:  # F lies under M: a ray along which M falls is one for F
+            proved = error.status == "unbounded" and getattr(error, "proved", False)
+            if proved and self.surrogate.is_feasible(self.x):
+                raise _Stop("unbounded", str(error))
+        best: tuple[Array, float] | None = None
+        for point in self.surrogate.far(self.x, self._remaining()):
+            value = guarded(self.surrogate.value, point)
+            if not (np.all(np.isfinite(point)) and self.surrogate.is_feasible(point)):
+                continue
+            if self.value - value > FALLEN * self.scale > 0:
+                raise _Stop("unbounded", f"the objective falls to {value:.3g} and goes on")
+            if value < self.value - self._slack and (best is None or value < best[1]):
+                best = point, value
+        return best
 
     def _solve(self, solver: str, tolerance: float) -> Array:
         """One solver's minimiser; whatever it raises is a failure."""
@@ -458,7 +490,7 @@ class _Descent:
             left *= SHARE
         try:
             return self.surrogate.minimise(self.x, tolerance, solver, left)
-        except SubproblemError:
+        except (SubproblemError, UnfitSolver):
             raise
         except Exception as error:
             raise SubproblemError("failed", f"{type(error).__name__}: {error}") from error
@@ -513,14 +545,13 @@ class _Descent:
         return new_value
 
     def _verdict(self, failures: list[tuple[str, SubproblemError]]) -> _Stop:
-        decisive = ["unbounded"] if self.surrogate.is_feasible(self.x) else []
-        if not np.isfinite(self.value):  # otherwise x itself is feasible, whatever a solver says
-            decisive.append("infeasible")
-        for status in decisive:
-            said = {solver: error for solver, error in failures if error.status == status}
-            proved = any(getattr(error, "proved", False) for error in said.values())
-            if said and (proved or len(said) >= min(2, len(self.solvers))):
-                return _Stop(status, str(next(iter(said.values()))))
+        said = {solver: error for solver, error in failures if error.status == "infeasible"}
+        proved = any(getattr(error, "proved", False) for error in said.values())
+        # otherwise x itself is feasible, whatever a solver says
+        if not np.isfinite(self.value) and (proved or len(said) >= min(2, len(self.solvers))):
+            return _Stop("infeasible", str(next(iter(said.values()))))
+        if not self.surrogate.settled and any(e.status == "unbounded" for _, e in failures):
+            return _Stop("unbounded", "the majorant is unbounded at this price of violations")
         return _Stop("solver_failed", f"every solver failed; the first: {failures[0][1]}")
 
     # ------------------------------------------------------------------------------------------

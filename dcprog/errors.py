@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["FisherConsistencyWarning", "NotMajorizable", "SubproblemError"]
+__all__ = ["FisherConsistencyWarning", "NotMajorizable", "SubproblemError", "UnfitSolver"]
 
 
 class NotMajorizable(ValueError):
@@ -46,6 +46,10 @@ class SubproblemError(RuntimeError):
 
     def __str__(self) -> str:
         return f"{self.status}: {self.message}"
+
+
+class UnfitSolver(ValueError):
+    """A convex subproblem is not one that the solver named for it can take."""
 
 
 class FisherConsistencyWarning(UserWarning):

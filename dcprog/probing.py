@@ -33,7 +33,13 @@ def guarded(function: Callable[[Array], float], x: Array) -> float:
 
 
 def downhill(
-    surrogate: Surrogate, x: Array, below: float, rng: np.random.Generator, wide: bool = False
+    surrogate: Surrogate,
+    x: Array,
+    below: float,
+    rng: np.random.Generator,
+    *,
+    wide: bool = False,
+    time_limit: float | None = None,
 ) -> tuple[Array, float] | None:
     """A point near x at which F is less than `below`, with its value; None if none is found.
 
@@ -48,6 +54,8 @@ def downhill(
     rng : numpy Generator
     wide : bool, default False
         Look as far as a hundred units away, too.
+    time_limit : float, optional
+        Seconds for each of the surrogate's own proposals.
 
     Returns
     -------
@@ -59,14 +67,15 @@ def downhill(
     units = surrogate.units(x)
     inside, tried = 0, 0
     for size in WIDE if wide else NEAR:
-        points = [x + s * size * units * d for d in directions for s in (1, -1)]
+        with np.errstate(over="ignore"):
+            points = [x + s * size * units * d for d in directions for s in (1, -1)]
         values = [_allowed_value(surrogate, point, leeway) for point in points]
         tried, inside = tried + len(values), inside + int(np.sum(np.isfinite(values)))
         if values and min(values) < below:
             lowest = int(np.argmin(values))
             return points[lowest], values[lowest]
     if tried and (wide or inside <= tried // 2):
-        for point in surrogate.proposals(x, rng):
+        for point in surrogate.proposals(x, rng, time_limit):
             value = _allowed_value(surrogate, point, leeway)
             if value < below:
                 return point, value

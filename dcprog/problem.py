@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.constraints import Feasibility, split
-from dcprog.errors import SubproblemError
+from dcprog.errors import SubproblemError, UnfitSolver
 from dcprog.freeze import check_data, freeze
 from dcprog.problem_modes import Modes, domain_of
 from dcprog.problem_starts import Starts
@@ -31,7 +31,7 @@ PENALTY_RANGE = 1e8
 # short, and every point that meets them looks critical. It is lowered until one is missed.
 DEAR = 3.0
 LOOSENED = 0.1
-# Where the terms of F vanish, they count with that share of what they add up to around the start.
+# Where the terms of F vanish, they count with that share of what they add up to a step away.
 LEAST_SCALE = 1e-3
 # In penalty mode violations are resolved to that share of the constraints' own size, times tol.
 RESOLUTION = 1e-2
@@ -57,6 +57,8 @@ UNSET = np.zeros(0)
 # What moves beside x, to look for a lower point at one that may be symmetric.
 ASIDE = (1e-2, 1.0)
 PROPOSAL_TOLERANCE = 1e-6
+# Boxes in which a problem that is said to be unbounded is looked at, in units around x.
+FAR = (1e3, 1e7)
 
 
 class ProblemSurrogate:
@@ -105,8 +107,9 @@ class ProblemSurrogate:
         self.frame = Frame(objective if self.sign > 0 else -objective, self.context, gather=True)
         convex, nonconvex, self._equalities = split(self.problem.constraints)
         self.constraints = [Frame(e, self.context, entrywise=True) for e in nonconvex]
+        self._named = check_solver(solver)
         self.modes = Modes(
-            self.frame, convex, self.constraints, self.variables, self.context, check_solver(solver)
+            self.frame, convex, self.constraints, self.variables, self.context, self._named
         )
         self.feasibility = Feasibility(convex, nonconvex, self.variables)
         roots = [self.frame.node, *nonconvex]
@@ -119,7 +122,6 @@ class ProblemSurrogate:
         self._tau = 0.0
         self._rate = 0.0
         self._loosened = self._tested = False
-        self._least_scale = 0.0
         self._weights: list[float] = []
         self._edge = EDGE
         self._point: Array | None = None
@@ -233,9 +235,6 @@ class ProblemSurrogate:
         """What terms add up to around x, for where they vanish; a wild start is no measure."""
         self.feasibility.learn(self.starts.around(x), narrower=narrower)
         self.domain.learn(self.starts.around(x), narrower=narrower)
-        sizes = [np.sum(values.magnitude(self.frame.node)) for values in self.starts.around(x)]
-        size = LEAST_SCALE * float(max(sizes))
-        self._least_scale = min(size, self._least_scale) or size if narrower else size
 
     @property
     def _largest_tau(self) -> float:
@@ -326,7 +325,15 @@ class ProblemSurrogate:
     ) -> Array:
         """Minimiser of the problem of a mode."""
         self._point = self._solved_in = None
-        self.modes.portfolio(mode).minimise(solver, tolerance, time_limit)
+        try:
+            self.modes.portfolio(mode).minimise(solver, tolerance, time_limit)
+        except SubproblemError:
+            raise
+        except Exception as error:
+            if isinstance(error, UnfitSolver) and solver == self._named:
+                raise
+            message = f"{solver}: {type(error).__name__}: {error}"
+            raise SubproblemError("failed", message) from error
         for variable in self.variables:
             if variable.value is None:  # in no term and no constraint left
                 variable.save_value(np.zeros(variable.shape))
@@ -402,10 +409,10 @@ class ProblemSurrogate:
         values = self.at(x)
         scale = self._price(values, [f.node for f in self.constraints])
         scale += RESOLUTION * self._tau
-        if not self.restoring:
-            size = float(np.sum(values.magnitude(self.frame.node)))
-            scale += max(size, self._least_scale)
-        return scale
+        if self.restoring:
+            return scale
+        here, beside = (np.sum(v.magnitude(self.frame.node)) for v in self.starts.around(x))
+        return scale + float(max(here, LEAST_SCALE * beside))
 
     def units(self, x: Array) -> Array:
         """The largest entry that each variable has had, or that any has where it was always 0."""
@@ -419,21 +426,48 @@ class ProblemSurrogate:
         parts = [np.full(v.size, s or fallback) for v, s in zip(self.variables, sizes, strict=True)]
         return np.concatenate(parts or [np.zeros(0)])
 
-    def proposals(self, x: Array, rng: np.random.Generator) -> Iterator[Array]:
+    def proposals(
+        self, x: Array, rng: np.random.Generator, time_limit: float | None = None
+    ) -> Iterator[Array]:
         """Minimisers of the majorant centred beside x: they heed all constraints."""
         units = self.units(x)
         for size in ASIDE:
             beside = x + size * units * rng.standard_normal(x.size)
             try:
-                yield self.minimise_ahead(beside, x, PROPOSAL_TOLERANCE, self.solvers[0])
-            except (SubproblemError, ValueError, ArithmeticError):
-                continue
+                yield self.minimise_ahead(
+                    beside, x, PROPOSAL_TOLERANCE, self.solvers[0], time_limit
+                )
+            except (SubproblemError, ValueError, ArithmeticError) as error:
+                self._note(self.solvers[0], PROPOSAL_TOLERANCE, f"beside x: {error}")
 
-    def minimise_ahead(self, centre: Array, x: Array, tolerance: float, solver: str) -> Array:
+    def far(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
+        """Minimisers of the majorant in growing boxes around x."""
+        units = self.units(x)
+        for size in FAR:
+            corners = self.split(x - size * units), self.split(x + size * units)
+            mode = self.modes.box(self.mode_now, *corners)
+            for solver in self.modes.portfolio(mode).order:
+                try:
+                    yield self.minimise_in(mode, PROPOSAL_TOLERANCE, solver, time_limit)
+                    break
+                except SubproblemError as error:
+                    self._note(solver, PROPOSAL_TOLERANCE, f"in a box: {error}")
+
+    def _note(self, solver: str, tolerance: float, outcome: str) -> None:
+        self.start_attempts.append(Attempt(0, solver, tolerance, outcome))
+
+    def minimise_ahead(
+        self,
+        centre: Array,
+        x: Array,
+        tolerance: float,
+        solver: str,
+        time_limit: float | None = None,
+    ) -> Array:
         """Minimiser of the majorant centred elsewhere, for the same τ and ε."""
         try:
             self.update(self.at(centre))
-            return self.minimise_in(self.mode_now, tolerance, solver)
+            return self.minimise_in(self.mode_now, tolerance, solver, time_limit)
         finally:
             self.update(self.at(x))
 

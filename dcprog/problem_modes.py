@@ -24,6 +24,7 @@ class Modes:
     feasible      the same under the majorised constraints
     penalty       the same, with slacks at the price τ·weight
     restore       the slacks' price alone
+    boxed         as feasible or penalty, near the point of ``box``: finite where these are not
     project       the distance to a point, ``target``, inside the domain by ``margin``
     relaxation    nothing, under the convex constraints: infeasible only if the problem is
     ============  ================================================================
@@ -61,6 +62,7 @@ class Modes:
         self._targets: list[cp.Parameter] = []
         self._units: list[cp.Parameter] = []
         self._margin = cp.Parameter(nonneg=True, value=0.0)
+        self._corners: list[tuple[cp.Parameter, cp.Parameter]] = []
 
     def portfolio(self, mode: str) -> Portfolio:
         """The solvers of a mode."""
@@ -88,6 +90,22 @@ class Modes:
             unit.value = 1 / u
             target.value = a / u
         self._margin.value = margin
+
+    def box(self, mode: str, low: Sequence[Array], high: Sequence[Array]) -> str:
+        """The name of a mode's problem between these bounds."""
+        if not self._corners:
+            self._corners = [
+                (cp.Parameter(v.shape), cp.Parameter(v.shape)) for v in self._variables
+            ]
+        for (least, most), a, b in zip(self._corners, low, high, strict=True):
+            least.value, most.value = a, b
+        name = f"boxed {mode}"
+        if name not in self._problems:
+            inner = self.problem(mode)
+            pairs = zip(self._variables, self._corners, strict=True)
+            bounds = [c for v, (a, b) in pairs for c in (v >= a, v <= b)]
+            self._problems[name] = cp.Problem(inner.objective, [*inner.constraints, *bounds])
+        return name
 
     def reset(self) -> None:
         """Forget warm starts, keep what is compiled."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Starts"]
 
 START_TOLERANCE = 1e-8
+SHARE = 0.5  # of the time that is left, for a solver behind the first
 # A point that misses a constraint or says nothing is moved by that many units.
 SHAKEN = 0.1
 # Powers of ten among which the unit of a problem that starts at 0 is looked for.
@@ -33,6 +35,7 @@ class Starts:
     def __init__(self, surrogate: ProblemSurrogate) -> None:
         self._of = surrogate
         self._unit: float | None = None
+        self._deadline: float | None = None
 
     def __call__(
         self, kind: str, rng: np.random.Generator, time_limit: float | None = None
@@ -42,22 +45,18 @@ class Starts:
         Raises
         ------
         SubproblemError
-            ``infeasible`` where the convex constraints contradict one another, else ``failed``.
+            The convex constraints contradict one another.
         """
+        self.limit(time_limit)
         if kind == "random":
-            return self.random(rng, time_limit=time_limit)
+            return self.random(rng)
         try:
-            x = self._convex(rng if kind == "half" else None, time_limit)
+            x = self._convex(rng if kind == "half" else None)
         except SubproblemError as error:
-            proved = error.status != "infeasible" or self.is_proved_infeasible(time_limit)
-            if self._of.is_convex and proved:
+            if error.status == "infeasible" and self.is_proved_infeasible():
                 raise
-            if self.is_proved_infeasible(time_limit):
-                raise SubproblemError("infeasible", str(error)) from error
-            if self._of.is_convex:
-                raise SubproblemError("no_feasible_point", str(error)) from error
             self._note("convex start", str(error))
-            return self.random(rng, time_limit=time_limit)  # the convex part says nothing of F
+            return self.random(rng)  # unbounded or failed: F need not be
         if self._of.is_convex:
             return x
         x = self.inside(x)
@@ -66,13 +65,18 @@ class Starts:
         missed = not self._of.is_feasible(x)
         return self.shaken(x, rng) if missed or self._is_flat(x, rng) else x
 
-    def random(
-        self, rng: np.random.Generator, size: float = 1.0, time_limit: float | None = None
-    ) -> Array:
+    def limit(self, seconds: float | None) -> None:
+        """From now on, at most so many seconds for everything together."""
+        self._deadline = None if seconds is None else time.perf_counter() + seconds
+
+    def _left(self) -> float | None:
+        return None if self._deadline is None else max(0.0, self._deadline - time.perf_counter())
+
+    def random(self, rng: np.random.Generator, size: float = 1.0) -> Array:
         """A random point that meets the convex constraints, some units from 0."""
         of = self._of
         x = size * self.unit * rng.standard_normal(sum(v.size for v in of.variables))
-        return self.inside(self._projected(x), time_limit)
+        return self.inside(self._projected(x))
 
     def shaken(self, x: Array, rng: np.random.Generator, size: float = SHAKEN) -> Array:
         """A point beside x that meets the convex constraints."""
@@ -88,7 +92,7 @@ class Starts:
 
     # ------------------------------------------------------------------------------------------
 
-    def inside(self, x: Array, time_limit: float | None = None) -> Array:
+    def inside(self, x: Array) -> Array:
         """The same point, or near it a point inside the convex constraints and the domain of F."""
         of = self._of
         if self._usable(x):
@@ -97,7 +101,7 @@ class Starts:
         for margin in MARGINS:
             of.modes.aim(of.split(x), of.split(units), margin * float(np.max(units, initial=0.0)))
             try:
-                near = self._first_solved("project", time_limit)
+                near = self._first_solved("project")
             except SubproblemError:
                 continue
             if self._usable(near):
@@ -127,7 +131,7 @@ class Starts:
         except (ValueError, ArithmeticError):
             return False
 
-    def is_proved_infeasible(self, time_limit: float | None = None) -> bool:
+    def is_proved_infeasible(self) -> bool:
         """Do the convex constraints alone contradict one another?
 
         By a certificate that was checked, or by the word of two solvers.
@@ -136,7 +140,7 @@ class Starts:
         portfolio = self._of.modes.portfolio("relaxation")
         for solver in portfolio.order:
             try:
-                portfolio.minimise(solver, START_TOLERANCE, time_limit)
+                self._of.minimise_in("relaxation", START_TOLERANCE, solver, self._left())
                 return False
             except SubproblemError as error:
                 said += error.status == "infeasible"
@@ -146,22 +150,27 @@ class Starts:
 
     # ------------------------------------------------------------------------------------------
 
-    def _convex(self, thin: np.random.Generator | None, time_limit: float | None) -> Array:
+    def _convex(self, thin: np.random.Generator | None) -> Array:
         of = self._of
         for variable in of.variables:
             if variable.value is None:  # tangents in the convex start do not depend on the point
                 variable.save_value(np.zeros(variable.shape))
         of.mode_now = "feasible"
         of.update(of.context.values(relaxed=True, thin=thin))
-        return self._first_solved("free" if of.constraints else "feasible", time_limit)
+        return self._first_solved("free" if of.constraints else "feasible")
 
-    def _first_solved(self, mode: str, time_limit: float | None) -> Array:
-        """By the first solver that can."""
+    def _first_solved(self, mode: str) -> Array:
+        """By the first solver that can; one behind the first may take half of the time left."""
         of = self._of
         failures: list[SubproblemError] = []
         for solver in of.modes.portfolio(mode).order:
+            left = self._left()
+            if left is not None and failures:
+                left *= SHARE
             try:
-                x = of.minimise_in(mode, START_TOLERANCE, solver, time_limit)
+                if left == 0:
+                    raise SubproblemError("failed", "the time limit is reached")
+                x = of.minimise_in(mode, START_TOLERANCE, solver, left)
                 if not np.all(np.isfinite(x)):
                     raise SubproblemError("failed", f"{solver}: the solution is not finite")
             except SubproblemError as error:

@@ -90,8 +90,10 @@ def restored(
     if run.status in ("interrupted", "time_limit", "max_iter") or _meets(surrogate, run):
         return run
     if not surrogate.constraints:
-        return _without_convex_point(surrogate, run, left())
+        surrogate.starts.limit(left())
+        return _without_convex_point(surrogate, run)
     attempts = run.history.attempts
+    surrogate.starts.limit(left())
     for origin in _origins(surrogate, run, rng):
         if left() == 0:
             return replace(run, status="time_limit", message="the time limit is reached")
@@ -110,13 +112,13 @@ def restored(
     return replace(run, status="no_feasible_point", message=message)
 
 
-def _without_convex_point(surrogate: ProblemSurrogate, run: Run, limit: float | None) -> Run:
+def _without_convex_point(surrogate: ProblemSurrogate, run: Run) -> Run:
     """The run under a status that tells whether its convex constraints can be met at all."""
     if run.status != "infeasible":
         return run
-    if surrogate.starts.is_proved_infeasible(limit):
-        return run
-    return replace(run, status="no_feasible_point")
+    if not surrogate.starts.is_proved_infeasible():
+        return replace(run, status="no_feasible_point")
+    return replace(run, value=surrogate.sign * np.inf)
 
 
 def _meets(surrogate: ProblemSurrogate, run: Run) -> bool:

@@ -118,6 +118,8 @@ class Task:
         try:
             start = self._start(surrogate, kind, rng)
         except SubproblemError as error:
+            if error.status == "infeasible" and not isinstance(self.problem, cp.Problem):
+                error = SubproblemError("failed", f"a risk has no constraints: {error}")
             run = _no_point(error, surrogate.sign)
             if run.status == "solver_failed" and self.left() == 0:
                 run = replace(run, status="time_limit")

@@ -9,6 +9,10 @@ import numpy as np
 
 from dcprog.tree import Array
 
+# How far, and along how many directions, an unbounded function is looked for.
+FAR = (1e3, 1e7)
+FAR_DIRECTIONS = 4
+
 __all__ = ["Surrogate", "Unconstrained"]
 
 
@@ -79,7 +83,14 @@ class Surrogate(Protocol):
             ``infeasible``, ``unbounded`` or ``failed``.
         """
 
-    def minimise_ahead(self, centre: Array, x: Array, tolerance: float, solver: str) -> Array:
+    def minimise_ahead(
+        self,
+        centre: Array,
+        x: Array,
+        tolerance: float,
+        solver: str,
+        time_limit: float | None = None,
+    ) -> Array:
         """A minimiser of M(·; centre), for the F that x is compared by; M is at x again after it.
 
         Raises
@@ -117,11 +128,16 @@ class Surrogate(Protocol):
         them look critical. True if the next ``tighten`` will move F.
         """
 
-    def proposals(self, x: Array, rng: np.random.Generator) -> Iterator[Array]:
+    def proposals(
+        self, x: Array, rng: np.random.Generator, time_limit: float | None = None
+    ) -> Iterator[Array]:
         """Points to try where x seems critical but may be a symmetric point; often none.
 
         F stays as it is, and the majorant is centred at x again afterwards.
         """
+
+    def far(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
+        """Points ever further away at which M is low, where a solver calls it unbounded."""
 
     def is_feasible(self, x: Array) -> bool:
         """Is every constraint met?"""
@@ -154,7 +170,14 @@ class Unconstrained:
     solver_steps = 0
     may_look_ahead = False
 
-    def minimise_ahead(self, centre: Array, x: Array, tolerance: float, solver: str) -> Array:
+    def minimise_ahead(
+        self,
+        centre: Array,
+        x: Array,
+        tolerance: float,
+        solver: str,
+        time_limit: float | None = None,
+    ) -> Array:
         """Not worth a try."""
         raise NotImplementedError
 
@@ -190,9 +213,22 @@ class Unconstrained:
         """No."""
         return False
 
-    def proposals(self, x: Array, rng: np.random.Generator) -> Iterator[Array]:
+    def proposals(
+        self, x: Array, rng: np.random.Generator, time_limit: float | None = None
+    ) -> Iterator[Array]:
         """None."""
         return iter(())
+
+    def far(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
+        """Along a few random directions."""
+        rng = np.random.default_rng(0)
+        directions = rng.standard_normal((FAR_DIRECTIONS, x.size))
+        for size in FAR:
+            yield from (x + size * self.units(x) * d for d in (*directions, *-directions))
+
+    def units(self, x: Array) -> Array:
+        """A typical size of every coordinate near x, positive."""
+        raise NotImplementedError
 
     def dual(self, x: Array) -> Array | None:
         """None."""

@@ -83,9 +83,11 @@ class Reweighted(Unconstrained):
         return rng.normal(size=4)
 
 
-def fail(status: str) -> Fault:
+def fail(status: str, *, proved: bool = False) -> Fault:
     def fault(x: Array) -> Array:
-        raise SubproblemError(status, "on demand")
+        error = SubproblemError(status, "on demand")
+        error.proved = proved  # type: ignore[attr-defined]
+        raise error
 
     return fault
 
@@ -312,11 +314,26 @@ def test_an_infeasible_subproblem_at_a_feasible_point_is_a_failure_of_the_solver
 
 
 def test_an_unbounded_subproblem_is_reported() -> None:
-    both = descend(Reweighted(first=fail("unbounded"), second=fail("unbounded")), START)
-    assert both.status == "unbounded"
-    assert "unbounded" in both.message
-    one = descend(Reweighted(first=fail("unbounded"), second=fail("failed")), START)
-    assert one.status == "solver_failed"  # one solver's word is not enough
+    run = descend(Reweighted(first=fail("unbounded", proved=True), second=fail("failed")), START)
+    assert run.status == "unbounded"
+    assert "unbounded" in run.message
+
+
+def test_unbounded_is_not_said_on_the_solvers_word_alone() -> None:
+    run = descend(Reweighted(first=fail("unbounded"), second=fail("unbounded")), START)
+    assert run.status == "solver_failed"
+
+
+class Falling(Reweighted):
+    """F falls for ever along x₀, whatever its majorant."""
+
+    def value(self, x: Array) -> float:
+        return super().value(x) - 1e3 * float(x[0])
+
+
+def test_a_function_that_is_seen_to_fall_for_ever_is_unbounded() -> None:
+    run = descend(Falling(first=fail("unbounded"), second=fail("unbounded")), START)
+    assert run.status == "unbounded"
 
 
 def test_a_growing_penalty_may_bound_the_subproblem() -> None:

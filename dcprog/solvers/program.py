@@ -17,11 +17,11 @@ from cvxpy.problems.problem_form import ProblemForm
 from cvxpy.reductions.solution import Solution
 from cvxpy.reductions.solvers.solving_chain import resolve_and_build_chain
 
-from dcprog.errors import SubproblemError
+from dcprog.errors import SubproblemError, UnfitSolver
 from dcprog.solvers.faults import failures, valueless
 from dcprog.solvers.outcome import KNOWN
 from dcprog.solvers.standard_form import StandardForm, standard_form
-from dcprog.tree import Array
+from dcprog.tree import Array, dense
 
 __all__ = ["ParamProgram", "problem_class", "save"]
 
@@ -158,12 +158,12 @@ def _chain(problem: cp.Problem, solver: str) -> Any:
         with failures(solver, let=(DPPError, SolverError)):
             return resolve_and_build_chain(problem, solver=solver, enforce_dpp=True)
     except DPPError as error:
-        raise ValueError(
+        raise UnfitSolver(
             "the convex subproblem is not DPP, most likely because a variable's bounds hold a "
             "Parameter: write such bounds as constraints, x <= parameter"
         ) from error
     except SolverError as error:
-        raise ValueError(
+        raise UnfitSolver(
             f"solver {solver} cannot handle this {problem_class(problem)} subproblem: {error} "
             "Leave solver=None to have one chosen."
         ) from error
@@ -179,7 +179,7 @@ def save(problem: cp.Problem, values: dict[int, Any], solver: str) -> None:
     """
     for variable in problem.variables():
         value = values[variable.id]
-        if value is None or not np.all(np.isfinite(np.asarray(value, dtype=float))):
+        if value is None or not np.all(np.isfinite(dense(value))):
             raise SubproblemError("failed", f"{solver}: its solution holds NaN or infinity")
     for variable in problem.variables():
         variable.save_value(values[variable.id])
