@@ -36,6 +36,7 @@ ROUNDING = 1e-13  # of the latter: no solver is asked for less
 FINEST, COARSEST = 1e-14, 1e-2  # tolerances for solvers
 OUT_OF_SIZE = 30.0  # the objective's size, over that at which the solvers were made
 PERFECT = 1e-4  # of the objective's size: what a fit that is almost perfect leaves
+ACCEPT = 10.0  # times a start's tolerance, above its centre
 SHARE = 0.5  # of the time left for a solver of the start with others behind it
 
 
@@ -350,7 +351,7 @@ class RiskSurrogate(Unconstrained):
         limit = np.inf if time_limit is None else time_limit
         begun = time.perf_counter()
         failures: list[SubproblemError] = []
-        value = abs(self.declared.weighted(centre, *parts))
+        value = self.declared.weighted(centre, *parts)
         for tolerance, solver in product(START, self.solvers):
             left = limit - (time.perf_counter() - begun)
             decided = tolerance > START[0] and any(e.status != "failed" for e in failures)
@@ -358,9 +359,13 @@ class RiskSurrogate(Unconstrained):
                 break
             share = 1.0 if solver == self.solvers[-1] else SHARE
             at_most = None if time_limit is None else share * left
-            aim = tolerance * (self._natural.size + value), value
+            aim = tolerance * (self._natural.size + abs(value)), value
             try:
-                return self._solve(parts, centre, aim, solver, at_most)
+                found = self._solve(parts, centre, aim, solver, at_most)
+                rise = self.declared.weighted(found, *parts) - value
+                if rise <= ACCEPT * aim[0]:
+                    return found
+                raise SubproblemError("failed", f"{solver} rose from θ = 0 by {rise:.3g}")
             except SubproblemError as error:
                 failures.append(error)
                 self.start_attempts.append(Attempt(0, solver, tolerance, str(error)))

@@ -1,4 +1,4 @@
-"""The lower bound of a subproblem holds whatever the solver left, and is tight where it is right."""
+"""A subproblem's lower bound holds whatever the solver left, and is tight where it is right."""
 
 from __future__ import annotations
 

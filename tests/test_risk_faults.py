@@ -1,0 +1,160 @@
+"""Whatever a subproblem's solver does costs a retry: the verdict and the best point are kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dcprog as dc
+from dcprog import risk_surrogate
+from dcprog.errors import SubproblemError
+from dcprog.risk import Risk
+from dcprog.rows import binary_margins
+
+RNG = np.random.default_rng(0)
+Y = RNG.choice([-1.0, 1.0], 30)
+X = RNG.standard_normal((30, 2)) + Y[:, None]
+X[:4] *= -10
+
+RISKS = {
+    "newton": Risk.from_loss(binary_margins(X, Y), dc.cap(dc.squared_hinge(), 1.0), dc.l2(1.0)),
+    "multipliers": Risk.from_loss(binary_margins(X, Y), dc.cap(dc.hinge(), 1.0), dc.l2(1.0)),
+    "proximal_newton": Risk.from_loss(
+        binary_margins(X, Y), dc.trim(dc.logistic(), 0.1), dc.l1(0.5)
+    ),
+    "simplex": Risk.from_loss(binary_margins(X, Y), dc.cap(dc.hinge(), 1.0), dc.l1(0.5)),
+    "least_squares": Risk.from_loss(binary_margins(X, Y), dc.trim(dc.square(1.0), 0.1), dc.l2()),
+}
+Fault = Callable[[Any, np.ndarray], Any]
+
+
+def _raise(error: type[BaseException]) -> Fault:
+    def fault(solution: Any, start: np.ndarray) -> Any:
+        raise error("injected")
+
+    return fault
+
+
+def _put(change: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Fault:
+    def fault(solution: Any, start: np.ndarray) -> Any:
+        return dataclasses.replace(solution, coefficients=change(solution.coefficients, start))
+
+    return fault
+
+
+FAULTS = {
+    **{
+        error.__name__: _raise(error)
+        for error in (
+            np.linalg.LinAlgError,
+            MemoryError,
+            FloatingPointError,
+            IndexError,
+            AssertionError,
+            RecursionError,
+        )
+    },
+    "nan": _put(lambda x, start: np.nan * x),
+    "one nan": _put(lambda x, start: np.where(np.arange(x.size) == 0, np.nan, x)),
+    "huge": _put(lambda x, start: np.full_like(x, 1e200)),
+    "start": _put(lambda x, start: start.copy()),
+    "worse": _put(lambda x, start: x + 1e-3 * (1 + np.abs(x))),
+    "short": _put(lambda x, start: x[:-1]),
+    "nothing": lambda solution, start: None,
+}
+
+
+def _spoil(monkeypatch: pytest.MonkeyPatch, calls: Any, fault: Fault, only: str = "") -> None:
+    """Solvers fail at some of their calls."""
+    make, number = risk_surrogate.make, itertools.count()
+
+    def spoiled(name: str, risk: Risk) -> Any:
+        solver = make(name, risk)
+        real = solver.minimise
+
+        def minimise(weights: Any, tilts: Any, start: np.ndarray, *rest: Any, **more: Any) -> Any:
+            solution = real(weights, tilts, start, *rest, **more)
+            hit = name.startswith(only) and next(number) in calls
+            return fault(solution, start) if hit else solution
+
+        solver.minimise = minimise  # type: ignore[method-assign]
+        return solver
+
+    monkeypatch.setattr(risk_surrogate, "make", spoiled)
+
+
+@pytest.mark.parametrize("call", [0, 1, 2])
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", RISKS)
+def test_one_fault_costs_a_retry(
+    name: str, fault: str, call: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clean = dc.solve(RISKS[name])
+    _spoil(monkeypatch, {call}, FAULTS[fault])
+    result = dc.solve(RISKS[name])
+    assert result.status == "converged"
+    assert np.all(np.isfinite(result.x))
+    if call == 0 and fault in ("start", "worse"):
+        return  # another start
+    assert result.value <= clean.value + 1e-6 * abs(clean.value)
+
+
+@pytest.mark.parametrize("fault", ["LinAlgError", "nan", "nothing", "short"])
+@pytest.mark.parametrize("name", RISKS)
+def test_a_solver_that_always_fails_leaves_it_to_the_next(
+    name: str, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clean = dc.solve(RISKS[name])
+    _spoil(monkeypatch, range(10**6), FAULTS[fault], only=name)
+    result = dc.solve(RISKS[name])
+    assert result.status == "converged"
+    assert result.solver != name
+    assert result.value == pytest.approx(clean.value, rel=1e-4)
+    assert any(attempt.solver == name for attempt in result.history.attempts)
+
+
+@pytest.mark.parametrize("fault", ["LinAlgError", "nan", "nothing"])
+def test_where_all_fail_the_status_says_so(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _spoil(monkeypatch, range(10**6), FAULTS[fault])
+    result = dc.solve(RISKS["newton"])
+    assert result.status == "solver_failed"
+    start = np.array([1.0, 1.0, 0.0])
+    kept = dc.solve(RISKS["newton"], start=start)
+    assert kept.status == "solver_failed"
+    assert np.array_equal(kept.x, start)
+
+
+def test_interrupts_are_no_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    _spoil(monkeypatch, {2}, _raise(KeyboardInterrupt))
+    result = dc.solve(RISKS["newton"])
+    assert result.status == "interrupted"
+    assert result.x is not None
+
+
+def test_failed_starts_are_on_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    _spoil(monkeypatch, {0}, FAULTS["MemoryError"])
+    surrogate = RISKS["newton"].surrogate()
+    surrogate.start("convex", np.random.default_rng(0))
+    (attempt,) = surrogate.start_attempts
+    assert attempt.solver == "newton"
+    assert "MemoryError: injected" in attempt.outcome
+
+
+def test_a_named_solver_has_the_others_for_witnesses() -> None:
+    surrogate = RISKS["newton"].surrogate("CLARABEL")
+    assert surrogate.solvers == ("CLARABEL",)
+    assert surrogate.witnesses[0] == "CLARABEL"
+    assert {"newton", "cvxpy"} < set(surrogate.witnesses)
+
+
+def test_a_failure_keeps_its_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    _spoil(monkeypatch, {0}, FAULTS["IndexError"])
+    surrogate = RISKS["newton"].surrogate()
+    with pytest.raises(SubproblemError, match="newton raised IndexError: injected") as raised:
+        surrogate.minimise(np.zeros(3), 1e-8, "newton")
+    assert isinstance(raised.value.__cause__, IndexError)
