@@ -15,6 +15,9 @@ from dcprog import risk_surrogate
 from dcprog.errors import SubproblemError
 from dcprog.risk import Risk
 from dcprog.rows import binary_margins
+from dcprog.rows_kernel import kernel_margins
+from dcprog.solvers.portfolio import Portfolio
+from dcprog.solvers.registry import make
 
 RNG = np.random.default_rng(0)
 Y = RNG.choice([-1.0, 1.0], 30)
@@ -158,3 +161,42 @@ def test_a_failure_keeps_its_cause(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SubproblemError, match="newton raised IndexError: injected") as raised:
         surrogate.minimise(np.zeros(3), 1e-8, "newton")
     assert isinstance(raised.value.__cause__, IndexError)
+
+
+# ---- cvxpy's solvers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", ["nan", "raises", "huge"])
+def test_a_fault_of_one_cvxpy_solver_leaves_it_to_the_next(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, number = Portfolio.minimise, itertools.count()
+
+    def minimise(self: Portfolio, *rest: Any) -> None:
+        real(self, *rest)
+        if next(number) != 1:
+            return
+        if fault == "raises":
+            raise IndexError("injected")
+        for variable in self.problem.variables():
+            spoiled = np.nan if fault == "nan" else 1e200
+            variable.save_value(spoiled * np.ones(variable.shape))
+
+    clean = dc.solve(RISKS["multipliers"], solver="cvxpy")
+    monkeypatch.setattr(Portfolio, "minimise", minimise)
+    result = dc.solve(RISKS["multipliers"], solver="cvxpy")
+    assert result.status == "converged"
+    assert result.value == pytest.approx(clean.value, rel=1e-6)
+
+
+# ---- time ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["newton", "newton_armijo", "multipliers", "smo"])
+def test_a_deadline_that_has_passed_ends_a_solver(name: str) -> None:
+    K = np.exp(-np.sum((X[:, None] - X) ** 2, axis=2))
+    base = {"newton": dc.squared_hinge(), "newton_armijo": dc.logistic()}.get(name, dc.hinge())
+    rows = kernel_margins(K, Y) if name == "smo" else binary_margins(X, Y)
+    solver = make(name, Risk(rows, base))
+    with pytest.raises(SubproblemError, match="the time limit ended"):
+        solver.minimise(np.ones(30), None, np.zeros(rows.shape[1]), 1e-8, 0.0)

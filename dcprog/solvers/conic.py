@@ -17,7 +17,7 @@ from dcprog.risk_expressions import (
     penalty_in_units,
 )
 from dcprog.solvers.portfolio import Portfolio
-from dcprog.solvers.protocol import ExactSolver, Solution
+from dcprog.solvers.protocol import Deadline, ExactSolver, Solution
 from dcprog.tree import Array
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ MATCH = 0.1
 # A point that is no worse than the centre, up to that many tolerances, ends the search: the loop
 # accepts it too, and where the centre is a minimiser no solver gets below it.
 ACCEPT = 10.0
+SHARE = 0.5  # of the time left for a solver with others behind it
 USUAL = 1e2  # columns of that size, or one over it, are taken as they are
 
 
@@ -115,11 +116,19 @@ class ConicSolver(ExactSolver):
             return Solution(start.copy(), None, centre)
         found: list[Solution] = []
         failures: list[SubproblemError] = []
-        for solver in self.portfolio.order:
+        deadline, order = Deadline(time_limit), list(self.portfolio.order)
+        for solver in order:
+            share = Deadline(_share(deadline.left, 1.0 if solver == order[-1] else SHARE))
             try:
-                theta, sure = problem.minimise(solver, start, tolerance, time_limit)
+                if failures or found:
+                    deadline.check("cvxpy's solvers")
+                theta, sure = problem.minimise(solver, start, tolerance, share)
             except SubproblemError as error:
                 failures.append(error)
+                continue
+            except Exception as error:
+                reason = f"{solver} raised {type(error).__name__}: {error}"
+                failures.append(SubproblemError("failed", reason))
                 continue
             found.append(Solution(theta, None, problem.value(theta)))
             if sure and found[-1].value <= centre + ACCEPT * tolerance * (1 + abs(centre)):
@@ -136,6 +145,10 @@ def _units(matrix: Any) -> Array | None:
     if np.all((sizes <= USUAL) & (sizes >= 1 / USUAL)):
         return None
     return np.exp2(-np.round(np.log2(sizes)))
+
+
+def _share(seconds: float | None, share: float) -> float | None:
+    return None if seconds is None else share * seconds
 
 
 class _Scaled:
@@ -163,7 +176,7 @@ class _Scaled:
         return self.risk.weighted(theta, self.weights, None, self.shrinkage)
 
     def minimise(
-        self, name: str, start: Array, tolerance: float, time_limit: float | None
+        self, name: str, start: Array, tolerance: float, deadline: Deadline
     ) -> tuple[Array, bool]:
         """One solver's point, and whether the objective was divided by about its own size there."""
         theta: Array | None = None
@@ -171,12 +184,16 @@ class _Scaled:
         for _ in range(ROUNDS):
             self._load(size)
             try:
-                self.solver.portfolio.minimise(name, tolerance, time_limit)
+                if theta is not None:
+                    deadline.check(name)
+                self.solver.portfolio.minimise(name, tolerance, deadline.left)
             except SubproblemError:
                 if theta is None:
                     raise
                 return theta, False
             theta = self.solver.point()
+            if not np.all(np.isfinite(theta)):
+                raise SubproblemError("failed", f"the solution of {name} is not finite")
             reached = self._size(theta)
             enough = self.tilts is None and reached <= tolerance  # 0 is the least there is
             if enough or not 0 < reached < MATCH * size:

@@ -11,7 +11,7 @@ import numpy as np
 from dcprog.errors import SubproblemError
 from dcprog.losses import Pieces
 from dcprog.solvers.newton_score import NewtonScore
-from dcprog.solvers.protocol import ExactSolver, Solution
+from dcprog.solvers.protocol import Deadline, ExactSolver, Solution
 from dcprog.solvers.ridge import Ridge
 from dcprog.solvers.screening import ScoreProblem, screened
 from dcprog.solvers.separable import Separable, separable_refusal
@@ -61,6 +61,7 @@ class MultiplierSolver(ExactSolver):
         self.scores = Separable(risk)
         assert risk.base.pieces is not None
         self._pieces = risk.base.pieces
+        self._deadline = Deadline()
         self._multipliers = np.zeros(self.scores.signs.shape)
         # how far the margins of each score went last time
         self._reach = np.full(self.scores.signs.shape[1], np.inf)
@@ -87,6 +88,7 @@ class MultiplierSolver(ExactSolver):
         scores = self.scores
         spread, tilt = scores.spread(weights, tilts)
         coef, intercept = scores.split(start)
+        self._deadline = Deadline(time_limit)
         for k in range(len(coef)):
             sides = scores.signs[:, k], scores.offsets[:, k]
             problem = ScoreProblem(scores.X, *sides, spread[:, k], tilt[:, k])
@@ -126,7 +128,7 @@ class MultiplierSolver(ExactSolver):
         allowed = 0.0
         for _ in range(ROUNDS):
             envelopes = Envelopes(self._pieces, problem.weight, mu, sigma)
-            score = NewtonScore(ridge, envelopes, *sides)
+            score = NewtonScore(ridge, envelopes, *sides, deadline=self._deadline)
             w, b = score.minimise(w, b, np.inf, allowed / 2 or np.inf)
             u = score.margins(w, b)
             mu = envelopes.slope(u)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dcprog.solvers.newton_score import NewtonScore, Weighted
-from dcprog.solvers.protocol import ExactSolver, Solution
+from dcprog.solvers.protocol import Deadline, ExactSolver, Solution
 from dcprog.solvers.separable import Separable, separable_refusal
 from dcprog.tree import Array
 
@@ -63,17 +63,24 @@ class NewtonSolver(ExactSolver):
         scores = self.scores
         spread, tilt = scores.spread(weights, tilts)
         coef, intercept = scores.split(start)
+        deadline = Deadline(time_limit)
         for k in range(len(coef)):
             columns = (scores.signs[:, k], scores.offsets[:, k], tilt[:, k])
             coef[k], intercept[k] = self._score(
-                spread[:, k], columns, coef[k], float(intercept[k]), tolerance
+                spread[:, k], columns, (coef[k], float(intercept[k])), tolerance, deadline
             )
         theta = scores.join(coef, intercept)
         dual = -spread.ravel() * self.risk.base.slope(self.risk.margins(theta))
         return Solution(theta, dual, self.risk.weighted(theta, weights, tilts))
 
     def _score(
-        self, weight: Array, columns: Columns, w: Array, b: float, tolerance: float
+        self,
+        weight: Array,
+        columns: Columns,
+        start: tuple[Array, float],
+        tolerance: float,
+        deadline: Deadline,
     ) -> tuple[Array, float]:
-        score = NewtonScore(self.scores.ridge, Weighted(self.risk.base, weight), *columns)
-        return score.minimise(w, b, tolerance)
+        losses = Weighted(self.risk.base, weight)
+        score = NewtonScore(self.scores.ridge, losses, *columns, deadline=deadline)
+        return score.minimise(*start, tolerance)

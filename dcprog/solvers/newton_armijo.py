@@ -10,6 +10,7 @@ from dcprog.losses import ConvexLoss
 from dcprog.solvers.line_search import armijo
 from dcprog.solvers.newton import Columns, NewtonSolver
 from dcprog.solvers.newton_score import NewtonScore, Place, Weighted
+from dcprog.solvers.protocol import Deadline
 from dcprog.tree import Array
 
 if TYPE_CHECKING:
@@ -53,11 +54,20 @@ class NewtonArmijoSolver(NewtonSolver):
         return NewtonSolver.refusal(risk)
 
     def _score(
-        self, weight: Array, columns: Columns, w: Array, b: float, tolerance: float
+        self,
+        weight: Array,
+        columns: Columns,
+        start: tuple[Array, float],
+        tolerance: float,
+        deadline: Deadline,
     ) -> tuple[Array, float]:
         def score(base: ConvexLoss) -> NewtonScore:
-            return NewtonScore(self.scores.ridge, Weighted(base, weight), *columns, search=armijo)
+            losses = Weighted(base, weight)
+            return NewtonScore(
+                self.scores.ridge, losses, *columns, search=armijo, deadline=deadline
+            )
 
+        w, b = start
         if not np.any(w) and b == 0:
             for base in softer_first(self.risk.base):
                 place = score(base).last(w, b, np.inf, precision=LOOSE)

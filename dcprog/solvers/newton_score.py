@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol
 
@@ -12,6 +12,7 @@ import numpy as np
 from dcprog.errors import SubproblemError
 from dcprog.losses import ConvexLoss
 from dcprog.solvers.line_search import Line, bottom
+from dcprog.solvers.protocol import Deadline
 from dcprog.solvers.ridge import Ridge
 from dcprog.tree import Array
 
@@ -130,6 +131,7 @@ class NewtonScore:
         A linear function, 0 by default.
     search : callable
         From a line to a step length; by default to the minimum.
+    deadline : Deadline
     """
 
     ridge: Ridge
@@ -139,6 +141,7 @@ class NewtonScore:
     tilt: Array
     tangent: Tangent = WITHOUT_TANGENT
     search: Callable[[Line], float] = bottom
+    deadline: Deadline = field(default_factory=Deadline)
 
     def margins(self, w: Array, b: float) -> Array:
         """The vector u."""
@@ -184,6 +187,7 @@ class NewtonScore:
             done = place.promise <= precision * place.size and place.imbalance <= balance
             if done or stalled == STALLS or number == MAX_STEPS:
                 break
+            self.deadline.check("Newton's method")
         if place.promise > tolerance * (1 + abs(place.value)):
             raise SubproblemError("failed", f"Newton's method stopped {place.promise:.3g} short")
         return place

@@ -9,7 +9,7 @@ import numpy as np
 from dcprog.penalties import kernel_norm
 from dcprog.rows_expansion import KernelExpansion
 from dcprog.rows_kernel import KernelMargins
-from dcprog.solvers.protocol import ExactSolver, Solution
+from dcprog.solvers.protocol import Deadline, ExactSolver, Solution
 from dcprog.solvers.smo_descent import DualPoint, minimise_dual
 from dcprog.solvers.smo_dual import Dual, warm
 from dcprog.tree import Array
@@ -113,6 +113,7 @@ class SmoSolver(ExactSolver):
             tol=tolerance,
             selection=self.selection,
             max_iter=self.max_iter,
+            deadline=Deadline(time_limit),
             product=None if gram is None else gram.times,
             after=None if self._last is None else self._last[1],
         )

@@ -11,6 +11,7 @@ from dcprog.errors import SubproblemError
 from dcprog.gram import symmetric_product
 from dcprog.solvers.backend import loops
 from dcprog.solvers.bordered import BorderedFactor
+from dcprog.solvers.protocol import Deadline
 from dcprog.solvers.smo_dual import Dual, warm
 from dcprog.solvers.smo_newton import proximal, times
 from dcprog.tree import Array
@@ -74,6 +75,7 @@ def minimise_dual(
     product: Product | None = None,
     after: DualPoint | None = None,
     max_iter: int | None = None,
+    deadline: Deadline | None = None,
 ) -> DualPoint:
     """Minimise a dual by pairs of variables.
 
@@ -98,6 +100,7 @@ def minimise_dual(
         The end of an earlier dual with the same K and samples, whose Kc and factor serve again.
     max_iter : int, optional
         Most pairs; by default a thousand a variable, and 10⁶ at least.
+    deadline : Deadline, optional
 
     Returns
     -------
@@ -117,7 +120,7 @@ def minimise_dual(
     """
     if max_iter is None:
         max_iter = max(MOST[0] * dual.q.size, MOST[1])
-    descent = _Descent(K, dual, selection, max_iter, after)
+    descent = _Descent(K, dual, selection, max_iter, after, deadline or Deadline())
     v = warm(dual, np.zeros(dual.q.size) if start is None else start)
     known = after
     for _ in range(ROUNDS):
@@ -152,8 +155,15 @@ class _Descent:
     """Sweeps of pairs from a point with known Kc, until the violation is within an aim."""
 
     def __init__(
-        self, K: Array, dual: Dual, selection: str, max_iter: int, after: DualPoint | None
+        self,
+        K: Array,
+        dual: Dual,
+        selection: str,
+        max_iter: int,
+        after: DualPoint | None,
+        deadline: Deadline,
     ) -> None:
+        self.deadline = deadline
         self.K = K
         self.dual = dual
         self.second = selection == "second"
@@ -173,6 +183,7 @@ class _Descent:
         apart, moves = dual.violation(v, dual.gradient(Kc)), True
         tried = self.n_iter
         while apart > aim and moves and self.n_iter < self.max_iter:
+            self.deadline.check("SMO")
             if self.second and (apart <= self.ready or self.n_iter > tried + PATIENCE * v.size):
                 tried = self.n_iter
                 v, Kc, settled = self._stepped(v, Kc, apart)
@@ -222,7 +233,8 @@ class _Descent:
         whole = work.size == len(self.K) == v.size
         parts = [np.ascontiguousarray(array[work]) for array in (dual.q, dual.lo, dual.hi, v, g)]
         left = self.max_iter - self.n_iter
-        left = min(left, PATIENCE * v.size + 1) if self.second else left
+        limited = self.second or self.deadline.end is not None
+        left = min(left, PATIENCE * v.size + 1) if limited else left
         few = left if whole else min(left, COPIED * work.size)
         moved = loops().descend(self.K, places, *parts, whole, self.second, aim, few)
         if few <= moved < left:

@@ -12,6 +12,7 @@ from dcprog.solvers.interior import Optimum, Program, primal_dual
 from dcprog.solvers.kronecker import KroneckerRows
 from dcprog.solvers.polyhedral import polyhedral_refusal
 from dcprog.solvers.polyhedral_solver import PolyhedralSolver
+from dcprog.solvers.protocol import Deadline
 from dcprog.solvers.subproblem import Index, Subproblem
 from dcprog.tree import Array
 
@@ -100,11 +101,11 @@ def interior_candidate(
     SubproblemError
         ``failed``.
     """
-    design = problem.design
+    design, deadline = problem.design, Deadline(time_limit)
     chosen = _first_features(problem, np.zeros(problem.linear.size) if start is None else start)
     while chosen.size < design.d:
         part = problem.restricted(chosen)
-        found = _whole(part, tolerance / 2, time_limit)
+        found = _whole(part, tolerance / 2, deadline)
         x = np.zeros((design.c, design.d))
         x[:, chosen] = found.x.reshape(design.c, -1)
         x = x.ravel()
@@ -117,7 +118,7 @@ def interior_candidate(
         if not more or (2 * (chosen.size + more) > design.d and design.d * design.c < FEW):
             break
         chosen = np.union1d(chosen, np.argsort(-excess, kind="stable")[:more])
-    return _whole(problem, tolerance, time_limit)
+    return _whole(problem, tolerance, deadline)
 
 
 def _first_features(problem: Subproblem, start: Array) -> Index:
@@ -143,13 +144,13 @@ def _excess(problem: Subproblem, duals: Array) -> Array:
     return np.max((np.abs(problem.slope(duals)) - problem.l1).reshape(design.c, -1), axis=0)
 
 
-def _whole(problem: Subproblem, tolerance: float, time_limit: float | None) -> Candidate:
+def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candidate:
     """The same, with all features at once."""
     if problem.linear.size > MOST_UNKNOWNS and not np.all(problem.l2 > 0):
         raise SubproblemError("failed", f"interior: more than {MOST_UNKNOWNS} unknowns a step")
     for asked in (max(tolerance, LOOSE), tolerance * TIGHTER):
         try:
-            found, guess = _central(problem, asked, time_limit)
+            found, guess = _central(problem, asked, deadline.left)
         except SubproblemError:
             if asked == tolerance * TIGHTER:
                 raise
