@@ -91,6 +91,7 @@ class Majorant:
         return self
 
     def _update(self, values: Values) -> None:
+        self._context.begin()  # a majorant follows from its centre, not from earlier ones
         self._frame.update(values)
         for frame in self._context.frames:
             frame.update(values)

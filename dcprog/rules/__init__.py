@@ -15,7 +15,7 @@ concave atom φ, nonincreasing                    φ(a₀) + φ'(a₀)·(down(a)
 quadratic form                                   split by its eigenvalues
 convex atom, nondecreasing (nonincreasing)       the atom of up(a) (of down(a))
 convex atom, even                                the atom of max(up(a), up(−a), 0)
-product of two expressions                       ¼(x + y)² − ¼(x − y)²
+product of two expressions                       ¼(αx + y/α)² − ¼(αx − y/α)²
 anything else                                    ``NotMajorizable``
 ===============================================  ==================================================
 

@@ -78,6 +78,8 @@ class Context:
         Atoms whose slope is infinite at the edge of their domain.
     sizes : dict of node id to float
         How large the arguments of atoms with an edge are, as ``measure`` found them.
+    memory : dict of product's id to sizes of its factors
+        What they were in a run.
     uses : dict of (node id, sign) to Use
         How often each node was majorised, and its stand-in.
     """
@@ -89,6 +91,7 @@ class Context:
     frames: list[Frame] = field(default_factory=list)
     edges: dict[int, cp.Expression] = field(default_factory=dict)
     sizes: dict[int, float] = field(default_factory=dict)
+    memory: dict[int, tuple[float, float]] = field(default_factory=dict)
     uses: dict[tuple[int, int], Use] = field(default_factory=dict)
 
     @property
@@ -99,6 +102,11 @@ class Context:
     def use(self, node: cp.Expression, sign: int) -> Use:
         """How often the node was majorised under a weight of that sign."""
         return self.uses.setdefault((id(node), sign), Use(node))
+
+    def begin(self) -> None:
+        """Forget what was measured in an earlier run."""
+        self.sizes.clear()
+        self.memory.clear()
 
     def values(self, edge: float = EDGE, **options: Any) -> Values:
         """Values of the majorised function: its atoms carried on beyond `edge`."""

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cvxpy as cp
 import numpy as np
 from cvxpy.atoms.affine.binary_operators import MulExpression, multiply
 from cvxpy.atoms.quad_form import QuadForm
 
 from dcprog.errors import NotMajorizable
+from dcprog.rules.context import Context
 from dcprog.rules.frame import Frame, Piece, Weight, majorise
-from dcprog.tree import Values, short
+from dcprog.tree import Array, Values, short
 
 __all__ = ["product", "quad_form"]
 
+FORGETTING = 0.7
+
 
 def product(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
-    """A product of two expressions is polarised: xy = ¼(x + y)² − ¼(x − y)²."""
+    """A product of two expressions is polarised: xy = ¼(αx + y/α)² − ¼(αx − y/α)²."""
     if not isinstance(node, MulExpression):  # cp.multiply is a subclass
         return None
     if any(arg.is_constant() for arg in node.args):
@@ -28,8 +33,47 @@ def product(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
             "it multiplies stacks of matrices",
             "one product a matrix, by indexing the first axis",
         )
-    rule = "product: polarised"
-    return _rewritten(node, _polarised(a, b, elementwise), weight, frame, rule)
+    balance = _Balance(node, frame.context)
+    piece = majorise(_polarised(*balance.factors, elementwise), weight, frame)
+
+    def update(w: Array, values: Values) -> Any:
+        balance.update(values)
+        return piece.update(w, values)
+
+    return Piece(node, "product: polarised", piece.expression, update, [piece])
+
+
+class _Balance:
+    """Two factors brought to the same size at the centre, their product unchanged.
+
+    The majorant is off by ¼(αΔx − Δy/α)²: with α = 1 and factors of different sizes, or in
+    different units, it is loose and steps are short. A factor's size is the largest entry it had
+    lately, so that one small step does not tip the balance.
+    """
+
+    def __init__(self, node: cp.Expression, context: Context) -> None:
+        self._node = node
+        self._memory = context.memory
+        self.factors: list[cp.Expression] = list(node.args)
+        self._scales: list[cp.Parameter] = []
+        if all(arg.is_affine() and not arg.parameters() for arg in node.args):  # else not DPP
+            self._scales = [cp.Parameter(pos=True, value=1.0) for _ in node.args]
+            self.factors = [scale * arg for scale, arg in zip(self._scales, node.args, strict=True)]
+
+    def update(self, values: Values) -> None:
+        """Take the factors' sizes at the centre."""
+        if not self._scales:
+            return
+        ratio = 1.0 if values.relaxed else self._ratio(values)
+        self._scales[0].value, self._scales[1].value = ratio, 1 / ratio
+
+    def _ratio(self, values: Values) -> float:
+        before = self._memory.get(id(self._node), (0.0, 0.0))
+        now = [float(np.max(np.abs(values.array(arg)), initial=0.0)) for arg in self._node.args]
+        a, b = (max(n, FORGETTING * o) for n, o in zip(now, before, strict=True))
+        self._memory[id(self._node)] = a, b
+        ratio = np.sqrt(b / a) if a > 0 else 0.0
+        return float(ratio) if 0 < ratio < np.inf else 1.0
 
 
 def _polarised(a: cp.Expression, b: cp.Expression, elementwise: bool) -> cp.Expression:
