@@ -10,13 +10,15 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from dcprog import SubproblemError
 from dcprog.solvers.arrow import ArrowProblem
 from dcprog.solvers.compiled import CompiledProblem
 from dcprog.solvers.cones import Cones
 from dcprog.solvers.portfolio import Portfolio
-from dcprog.solvers.standard_form import Evidence
+from dcprog.solvers.standard_form import Evidence, StandardForm
+from dcprog.solvers.units import Entries
 from dcprog.tree import Array
 
 SOLVERS = {
@@ -306,3 +308,32 @@ def _member(cones: Cones, rng: np.random.Generator) -> Array:
         base = rng.random(len(alphas))
         parts.append(np.append(base, rng.uniform(-1, 1) * np.prod(base ** np.array(alphas))))
     return np.concatenate(parts)
+
+
+def test_rounding_errors_are_no_units() -> None:
+    # a row of slopes that are 0 but for rounding, beside columns with entries of their own
+    A = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 2.0], [1e-17, 1e-17, 1.0], [1.0, 0.0, 0.0]])
+    form = StandardForm(None, np.ones(3), sp.csc_array(A), np.ones(4), Cones(nonneg=4))
+    columns, rows = Entries(form).units()
+    np.testing.assert_array_equal(columns, 1)
+    np.testing.assert_array_equal(rows, 1)
+
+
+@pytest.mark.parametrize("solver", ["PIQP", "OSQP", "CLARABEL", "SCS"])
+def test_an_optimum_of_zero_has_a_bound(solver: str) -> None:
+    x = cp.Variable(3)
+    for problem in (
+        cp.Problem(cp.Minimize(cp.sum_squares(x - 1)), [cp.sum(x) <= 7]),
+        cp.Problem(cp.Minimize(0), [x >= 1, cp.sum(x) == 5]),
+        cp.Problem(cp.Minimize(cp.norm1(x - 1)), [cp.sum(x) <= 7]),
+    ):
+        solved = CompiledProblem(problem, needs(solver))
+        solved.minimise(1e-9)
+        assert -1e-6 <= solved.bound() <= 1e-9
+
+
+def test_a_cost_that_nothing_balances_is_no_rounding() -> None:
+    # the first unknown may fall to -1e12, at a cost of 1e-10 beside others of 1
+    q, A = np.array([1e-10, 1.0]), sp.csc_array([[0.0, -1.0]])
+    form = StandardForm(None, q, A, np.zeros(1), Cones(nonneg=1))
+    assert form.bound(np.zeros(2), np.ones(1)) == -np.inf

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from cvxpy import settings as s
 
 from dcprog.solvers.cones import Cones
 from dcprog.tree import Array
+
+Mask = npt.NDArray[np.bool_]
 
 __all__ = ["Evidence", "StandardForm", "solver_data", "standard_form"]
 
@@ -74,7 +77,8 @@ class StandardForm:
 
         and r'x is bounded below over l ≤ x ≤ u and |xᵢ| ≤ 10·(|x̄ᵢ| + unitᵢ). The second is no
         constraint of the program: it says how far out a solution is looked for, and is used only
-        where rᵢ is what is left of 1e5 times larger terms. z is moved into K* first.
+        where rᵢ is what is left of 1e5 times larger terms, or next to nothing in units of the
+        objective. z is moved into K* first; where x̄ = 0 and z = 0 give more, they count.
 
         Parameters
         ----------
@@ -90,20 +94,33 @@ class StandardForm:
         float
             −inf where x and z say nothing.
         """
+        nothing = self._bound(np.zeros_like(self.q), np.zeros_like(self.b), units)
         if not (np.all(np.isfinite(x)) and np.all(np.isfinite(z))):
-            return -np.inf
+            return nothing
         with np.errstate(all="ignore"):
-            z = self.cones.into_dual(z)
-            residual, size = self._stationarity(x, z)
-            curve = 0.0 if self.P is None else 0.5 * float(x @ (self.P @ x))
-            sizes = np.abs(x) + units
-            largest = float(np.max(size * sizes, initial=0.0))
-            rounding = np.abs(residual) <= RESIDUAL * size
-            rounding |= np.abs(residual) * sizes <= NOTHING * largest
-            reach = np.where(rounding, REACH * sizes, np.inf)
-            least = float(np.sum(self._least(residual, reach)))
-            value = self.offset - curve - float(self.b @ z) + least
-        return value if np.isfinite(value) else -np.inf
+            value = self._bound(x, self.cones.into_dual(z), units)
+        return max(value, nothing) if np.isfinite(value) else nothing
+
+    def _bound(self, x: Array, z: Array, units: Array | float) -> float:
+        """The bound for z in K*."""
+        residual, size = self._stationarity(x, z)
+        curve = 0.0 if self.P is None else 0.5 * float(x @ (self.P @ x))
+        reach = np.where(self._is_rounding(residual, size, x, units), np.abs(x) + units, np.inf)
+        least = float(np.sum(self._least(residual, REACH * reach)))
+        return self.offset - curve - float(self.b @ z) + least
+
+    def _is_rounding(self, residual: Array, size: Array, x: Array, units: Array | float) -> Mask:
+        """Is a residual what is left of larger terms, or of multipliers that are hardly any?
+
+        A cost that nothing balances is neither.
+        """
+        typical = np.abs(x) + units
+        largest = float(np.max(size * typical, initial=float(np.max(np.abs(self.q) * units))))
+        if self.P is not None:
+            largest = max(largest, float(np.max(self.P.diagonal() * units * units)))
+        hardly = np.abs(residual) * typical <= NOTHING * largest
+        balanced = 2 * np.abs(residual - self.q) >= np.abs(self.q)
+        return np.asarray((np.abs(residual) <= RESIDUAL * size) | (hardly & balanced))
 
     def _stationarity(self, x: Array, z: Array) -> tuple[Array, Array]:
         """The residual r = Px + q + A'z, and the sum of its terms' absolute values."""

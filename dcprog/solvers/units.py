@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from dcprog.solvers.standard_form import StandardForm
 from dcprog.tree import Array
@@ -12,6 +13,8 @@ __all__ = ["USUAL", "Entries", "powers"]
 
 USUAL = 1e2  # what is of size 1 up to that factor is taken as it is
 PASSES = 30
+NEGLIGIBLE = 1e-8  # entries beside the largest in their row and in their column
+ROUNDING = 1e-14
 SQUARED = 10  # passes before the first that weighs outliers down
 
 
@@ -46,7 +49,7 @@ class Entries:
         self._shape = int(self._group.max(initial=-1)) + 1, A.shape[1]
         single = cones.zero + cones.nonneg + len(cones.soc) + len(cones.psd)
         self._n_free = single  # groups whose factor may change
-        live = A.data != 0
+        live = (A.data != 0) & ~_noise(A)
         self._i = self._group[A.indices[live]]
         self._j = np.repeat(np.arange(A.shape[1]), np.diff(A.indptr))[live]
         self._log = np.log2(np.abs(A.data[live]))
@@ -112,6 +115,26 @@ class Entries:
         if index is self._i:
             largest[self._n_free :] = 0.0
         return np.where(largest > np.log2(USUAL), np.round(largest), 0.0)
+
+
+def _noise(A: sp.csc_array) -> npt.NDArray[np.bool_]:
+    """Which entries are negligible both in their row and in their column.
+
+    The slopes of a square where its argument is 0 but for rounding: they say nothing of units. A
+    row with a single entry (a bound) says nothing either, of how large its column is. Where most
+    entries of a column are small, that is its unit, unless they are as small as rounding errors.
+    """
+    sizes = np.abs(A.data)
+    column = np.repeat(np.arange(A.shape[1]), np.diff(A.indptr))
+    in_row, in_column = np.zeros(A.shape[0]), np.zeros(A.shape[1])
+    np.maximum.at(in_row, A.indices, sizes)
+    several = np.bincount(A.indices, sizes > 0, minlength=A.shape[0])[A.indices] > 1
+    np.maximum.at(in_column, column[several], sizes[several])
+    share = sizes / np.maximum(np.minimum(in_row[A.indices], in_column[column]), 1e-300)
+    small = share < NEGLIGIBLE
+    balance = np.where(small, 1.0, -1.0)
+    mostly = np.bincount(column[several], balance[several], minlength=A.shape[1]) > 0
+    return small & (~mostly[column] | (share < ROUNDING))
 
 
 def powers(sizes: Array) -> Array:
