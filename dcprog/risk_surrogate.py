@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-import time
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dcprog.errors import SubproblemError
 from dcprog.result import Attempt
-from dcprog.risk_bound import above_least, duality_gap
-from dcprog.risk_units import Parts, Units, column_sizes, margin_unit
-from dcprog.solvers.protocol import ExactSolver, Solution, SubproblemSolver
+from dcprog.risk_starts import convex_parts, usual_coefficient, usual_coefficients
+from dcprog.risk_subproblems import Subproblems
+from dcprog.risk_units import Parts
+from dcprog.solvers.protocol import Solution
 from dcprog.solvers.registry import choose, make, witnesses
 from dcprog.surrogate import Unconstrained
 from dcprog.tree import EDGE, Array
@@ -23,9 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RiskSurrogate"]
 
-logger = logging.getLogger("dcprog")
-
-START = (1e-8, 1e-6, 1e-4)  # a start that is less accurate than a step still is one
 FIRST_EDGE = 0.1
 EDGE_DECAY = 0.1
 NEAR_EDGE = 1e-6
@@ -33,11 +27,6 @@ NEAR_EDGE = 1e-6
 # same at the start of the run, and at θ = 0, where rounding and a perfect fit would be all.
 LEAST = 1e-3, 1e-7
 ROUNDING = 1e-13  # of the latter: no solver is asked for less
-FINEST, COARSEST = 1e-14, 1e-2  # tolerances for solvers
-OUT_OF_SIZE = 30.0  # the objective's size, over that at which the solvers were made
-PERFECT = 1e-4  # of the objective's size: what a fit that is almost perfect leaves
-ACCEPT = 10.0  # times a start's tolerance, above its centre
-SHARE = 0.5  # of the time left for a solver of the start with others behind it
 
 
 class RiskSurrogate(Unconstrained):
@@ -85,11 +74,8 @@ class RiskSurrogate(Unconstrained):
         self.solvers = choose(risk, solver)
         self.witnesses = witnesses(risk, self.solvers)
         self.start_attempts: list[Attempt] = []
-        self.solve_time = 0.0
-        self.solver_steps = 0
-        self._units: Units | None = None
+        self.subproblems = Subproblems(risk, lambda name, natural: make(name, natural))
         self._least = self._rounding = 0.0
-        self._made: dict[str, SubproblemSolver] = {}
         self.weights = np.ones(risk.n_groups)
         self.tilts: Array | None = None
         self.shrinkage: Array | None = None
@@ -98,7 +84,6 @@ class RiskSurrogate(Unconstrained):
         self._centre: Array | None = None
         self._edges: Array | None = None
         self._last_edges = np.full(2, EDGE)
-        self._last: Solution | None = None
         self._accepted: Solution | None = None
         self._reset()
 
@@ -125,16 +110,7 @@ class RiskSurrogate(Unconstrained):
         ]
         self._least = max(size for size in (*sizes, 0.0) if np.isfinite(size))
         self._rounding = ROUNDING / LEAST[1] * sizes[1] if np.isfinite(sizes[1]) else 0.0
-        self._fit(self.scale(x))
-
-    def _fit(self, size: float) -> None:
-        """Natural units for an objective of that size, unless it is about the one they are for."""
-        if not 0 < size < np.inf:
-            size = 1.0
-        units = self._units
-        if units is None or not 1 / OUT_OF_SIZE <= size / units.size <= OUT_OF_SIZE:
-            self._units = Units.of(self.declared, size)
-            self._made = {}
+        self.subproblems.fit(self.scale(x))
 
     @np.errstate(all="ignore")
     def scale(self, x: Array) -> float:
@@ -145,17 +121,14 @@ class RiskSurrogate(Unconstrained):
     @np.errstate(all="ignore")
     def units(self, x: Array) -> Array:
         """What moves the margins by about their unit, or x_j where that is more."""
-        sizes = column_sizes(self.declared.rows)
-        moving = np.where(sizes > 0, margin_unit(self.declared) / np.where(sizes > 0, sizes, 1), 0)
-        units = np.maximum(np.abs(x), moving)
-        return np.where((units > 0) & (units < np.inf), units, 1.0)
+        return np.maximum(np.abs(x), usual_coefficients(self.declared))
 
     @np.errstate(all="ignore")
     def tighten(self, x: Array) -> bool:
         """Centre the majorant at x."""
         self._move(x)
-        if _is_at(self._last, x):
-            self._accepted = self._last
+        if _is_at(self.subproblems.last, x):
+            self._accepted = self.subproblems.last
         risk = self.risk
         aggregates = risk.aggregates(x)
         before = (self.weights, self.tilts, self.shrinkage)
@@ -188,7 +161,7 @@ class RiskSurrogate(Unconstrained):
         """ε of the transform and the penalty for the first step; sets those to end with."""
         risk = self.declared
         sizes = risk.aggregates(x), np.abs(x[risk.penalized])
-        units = self._natural.loss, _usual_size(risk)
+        units = self.subproblems.units.loss, usual_coefficient(risk)
         scales = [_largest(size, unit) for size, unit in zip(sizes, units, strict=True)]
         self._last_edges = EDGE * np.array(scales)
         starts = [
@@ -204,72 +177,11 @@ class RiskSurrogate(Unconstrained):
         """Minimiser of the weighted risk, to a tolerance relative to :meth:`scale`."""
         centre = start if self._centre is None else self._centre
         aim = max(tolerance * self.scale(centre), self._rounding), self._weighted
-        return self._solve(self._parts, centre, aim, solver, time_limit)
+        return self.subproblems.solve(self._parts, centre, aim, solver, time_limit)
 
     @property
     def _parts(self) -> Parts:
         return self.weights, self.tilts, self.shrinkage
-
-    def _solve(
-        self,
-        parts: Parts,
-        centre: Array,
-        aim: tuple[float, float],
-        solver: str,
-        limit: float | None,
-    ) -> Array:
-        """By one solver, to an accuracy where the value at the centre is given."""
-        begun = time.perf_counter()
-        try:
-            solution = self._answer(parts, centre, aim, solver, limit)
-        except SubproblemError:
-            raise
-        except Exception as error:
-            self._made.pop(solver, None)  # whatever it keeps is half done
-            logger.debug("%s", solver, exc_info=True)
-            reason = f"{solver} raised {type(error).__name__}: {error}"
-            raise SubproblemError("failed", reason) from error
-        finally:
-            self.solve_time += time.perf_counter() - begun
-        if solution.coefficients.shape != centre.shape:
-            raise SubproblemError("failed", f"{solver} returned {solution.coefficients.shape}")
-        if not np.all(np.isfinite(solution.coefficients)):
-            raise SubproblemError("failed", f"the solution of {solver} is not finite")
-        self.solver_steps += solution.n_iter or 0
-        self._last = solution
-        return solution.coefficients
-
-    def _answer(
-        self,
-        parts: Parts,
-        centre: Array,
-        aim: tuple[float, float],
-        solver: str,
-        limit: float | None,
-    ) -> Solution:
-        """A solver's answer in natural units, put back into the risk's own."""
-        made = self._solver(solver)
-        units = self._natural
-        slack, value = aim
-        tolerance = min(max(slack / (units.size + abs(value)), FINEST), COARSEST)
-        weights, tilts, shrinkage = units.parts(parts)
-        start = units.theta(centre)
-        found = made.minimise(weights, tilts, start, tolerance, limit, shrinkage=shrinkage)
-        return units.solution(found)
-
-    @property
-    def _natural(self) -> Units:
-        if self._units is None:
-            parts = self._start_parts()
-            zero = np.zeros(self.declared.rows.shape[1])
-            self._fit(abs(self.declared.weighted(zero, *parts)))
-        assert self._units is not None
-        return self._units
-
-    def _solver(self, name: str) -> SubproblemSolver:
-        if name not in self._made:
-            self._made[name] = make(name, self._natural.natural)
-        return self._made[name]
 
     def dual(self, x: Array) -> Array | None:
         """Multipliers of the rows at x: where x is a subproblem's solution and has some."""
@@ -286,17 +198,8 @@ class RiskSurrogate(Unconstrained):
         """M(x; centre)."""
         if self._centre is None:
             raise RuntimeError("the majorant has no centre yet; call tighten first")
-        return self._offset + self._minimised(x)
-
-    def _minimised(self, x: Array) -> float:
-        """The function of the solver tried first: most minimise the weighted risk itself."""
-        made = self._solver(self.solvers[0])
-        if isinstance(made, ExactSolver) or self._centre is None:
-            return self.risk.weighted(x, *self._parts)
-        weights, tilts, shrinkage = self._natural.parts(self._parts)
-        theta, centre = self._natural.theta(x), self._natural.theta(self._centre)
-        value = made.value(theta, weights, tilts, centre, shrinkage=shrinkage)
-        return value * self._natural.size
+        name, parts = self.solvers[0], self._parts
+        return self._offset + self.subproblems.value(name, x, parts, self._centre, self.risk)
 
     @np.errstate(all="ignore")
     def bound(self) -> float:
@@ -304,16 +207,11 @@ class RiskSurrogate(Unconstrained):
 
         See :func:`~dcprog.risk_bound.duality_gap` for what it certifies.
         """
-        last = self._last
+        last = self.subproblems.last
         if self._centre is None or last is None:
             return -np.inf
-        units, theta = self._natural, last.coefficients
-        value = self._offset + self.risk.weighted(theta, *self._parts)
-        where = units.natural, units.parts(self._parts), units.theta(theta)
-        gap = duality_gap(*where, units.dual(last.dual))
-        above = above_least(*where)  # too large, it says nothing of the solver
-        gap = min(gap, above) if above <= PERFECT else gap
-        bound = value - units.size * gap
+        value = self._offset + self.risk.weighted(last.coefficients, *self._parts)
+        bound = value - self.subproblems.gap(self._parts)
         return bound if np.isfinite(bound) else -np.inf
 
     @np.errstate(all="ignore")
@@ -325,51 +223,30 @@ class RiskSurrogate(Unconstrained):
     def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
         """The convex problem behind the risk, the same on a random half of the groups, or random θ.
 
-        The convex problem has the base losses with weight 1 (a linear transform's own slope),
-        nothing subtracted, and a concave penalty's slope at 0 (at 1 where that is infinite).
+        The convex problem has the base losses with the transform's slope at 0, nothing subtracted,
+        and a concave penalty's slope at 0; where those are infinite, at a usual size.
         """
         risk = self.declared
         p = risk.rows.shape[1]
         if kind == "random":
-            return rng.standard_normal(p)
-        weights, tilts, shrinkage = self._start_parts()
+            return usual_coefficients(risk) * rng.standard_normal(p)
+        weights, tilts, shrinkage = convex_parts(risk)
         if kind == "half":
             weights[rng.permutation(weights.size)[: weights.size // 2]] = 0.0
-        return self._first_solved((weights, tilts, shrinkage), np.zeros(p), time_limit)
+        parts, zero = (weights, tilts, shrinkage), np.zeros(p)
+        return self.subproblems.first_solved(
+            self.solvers, self.start_attempts, parts, zero, time_limit
+        )
 
-    def _start_parts(self) -> Parts:
-        """Weights, tilts and shrinkage of the convex problem."""
-        risk = self.declared
-        weights = risk.sampled(np.full(risk.n_groups, _start_slope(risk)))
-        return weights, None, _start_shrinkage(risk)
+    @property
+    def solve_time(self) -> float:
+        """Seconds spent in solvers."""
+        return self.subproblems.time
 
-    def _first_solved(self, parts: Parts, centre: Array, time_limit: float | None) -> Array:
-        """By the first solver that can, to the best tolerance that any can.
-
-        A solver gets half of the time left, the last one all of it.
-        """
-        limit = np.inf if time_limit is None else time_limit
-        begun = time.perf_counter()
-        failures: list[SubproblemError] = []
-        value = self.declared.weighted(centre, *parts)
-        for tolerance, solver in product(START, self.solvers):
-            left = limit - (time.perf_counter() - begun)
-            decided = tolerance > START[0] and any(e.status != "failed" for e in failures)
-            if failures and (left <= 0 or decided):
-                break
-            share = 1.0 if solver == self.solvers[-1] else SHARE
-            at_most = None if time_limit is None else share * left
-            aim = tolerance * (self._natural.size + abs(value)), value
-            try:
-                found = self._solve(parts, centre, aim, solver, at_most)
-                rise = self.declared.weighted(found, *parts) - value
-                if rise <= ACCEPT * aim[0]:
-                    return found
-                raise SubproblemError("failed", f"{solver} rose from θ = 0 by {rise:.3g}")
-            except SubproblemError as error:
-                failures.append(error)
-                self.start_attempts.append(Attempt(0, solver, tolerance, str(error)))
-        raise failures[0]
+    @property
+    def solver_steps(self) -> int:  # type: ignore[override]
+        """Steps of the solvers that count them."""
+        return self.subproblems.steps
 
     def __repr__(self) -> str:
         return f"RiskSurrogate({self.declared!r}, solvers={self.solvers})"
@@ -396,30 +273,3 @@ def _finite_at_zero(risk: Risk) -> bool:
     """Is the slope of the penalty at 0 finite? Otherwise it changes with ε."""
     zero = np.zeros(int(risk.penalized.sum()))
     return np.array_equal(risk.penalty.weights(zero, 1e-3), risk.penalty.weights(zero, 1e-6))
-
-
-def _start_slope(risk: Risk) -> float:
-    """φ'(0), or where that is infinite the slope of the chord from 0 to a usual loss at θ = 0."""
-    transform = risk.transform
-    if np.isfinite(transform.steepest):
-        return transform.steepest
-    losses = risk.aggregates(np.zeros(risk.rows.shape[1]))
-    losses = losses[(losses > 0) & (losses < np.inf)]
-    usual = float(np.median(losses)) if losses.size else 1.0
-    rise = transform(np.full(risk.n_groups, usual)) - transform(np.zeros(risk.n_groups))
-    return float(np.mean(rise)) / usual
-
-
-def _start_shrinkage(risk: Risk) -> Array | None:
-    """ν for the convex start: the slopes at 0, or where those are infinite at a usual size."""
-    if risk.penalty.is_convex:
-        return None
-    usual = _usual_size(risk)
-    return risk.penalty.weights(np.zeros(int(risk.penalized.sum())), usual)
-
-
-def _usual_size(risk: Risk) -> float:
-    """The coefficient that moves the margins by their unit."""
-    sizes = column_sizes(risk.rows)[risk.penalized]
-    sizes = sizes[(sizes > 0) & (sizes < np.inf)]
-    return margin_unit(risk) / float(np.median(sizes)) if sizes.size else 1.0
