@@ -259,9 +259,6 @@ class _Descent:
                 return
             raise
         if self._is_flat(new_value):
-            if self.surrogate.loosen():
-                self._tighten()
-                return
             new, new_value = self._conclude()
         elif not self.surrogate.settled and self._is_short(new):
             new, new_value = self._aside() or (new, new_value)
@@ -291,7 +288,7 @@ class _Descent:
         last = self.falls[-LONG - 1 :]
         slow = len(last) > LONG and all(b > SLOW * a > 0 for a, b in pairwise(last))
         usable = self.surrogate.may_look_ahead and self.accelerate is None
-        if not (usable and self.surrogate.settled and (slow or self.momentum)):
+        if not usable or not (slow or self.momentum) or last[-1] == 0:
             return None
         self.momentum += 1
         share = self.momentum / (self.momentum + 3)
@@ -326,8 +323,8 @@ class _Descent:
             raise _Stop("unbounded", f"the objective has fallen to {new_value:.3g} and goes on")
         before, value = self.x, self.value
         moved = self._arrive(new)
-        fallen = value - new_value if self.surrogate.settled else 0.0
-        self.falls.append(fallen)
+        still = abs(self.value - new_value) <= self._noise  # F itself did not move
+        self.falls.append(value - new_value if still and self.x is new else 0.0)
         step = float(np.linalg.norm(self.x - before))
         reached = new_value if self.x is new else self.value
         self._record(self.x, rise=reached - value if np.isfinite(value) else 0.0, step=step)
@@ -354,9 +351,6 @@ class _Descent:
         if gap > EVIDENCE * self._slack:
             return  # the next step solves it again
         self.track.last.gap = 0.0
-        if self.surrogate.loosen():
-            self._tighten()
-            return
         lower = self._lower()
         if lower is None:
             raise _Stop("converged", "the majorant did not change at its own minimiser")

@@ -26,9 +26,12 @@ __all__ = ["ProblemSurrogate"]
 FIRST_PENALTY = 0.1
 PENALTY_GROWTH = 1.5
 STUCK_GROWTH = 10.0
+# A violation that falls below that share of the last one needs no higher price.
+LASTING = 0.9
+CURVED = 30.0
 PENALTY_RANGE = 1e8
 # A price that many times the rate may be far above what the constraints need: then steps are
-# short, and every point that meets them looks critical. It is lowered until one is missed.
+# short, and every point that meets them looks critical. It is lowered until one is missed again.
 DEAR = 3.0
 LOOSENED = 0.1
 # Where the terms of F vanish, they count with that share of what they add up to a step away.
@@ -119,6 +122,7 @@ class ProblemSurrogate:
         self.restoring = False
         self.firmness = 1.0
         self._pushed = False
+        self._violation: float | None = None
         self._tau = 0.0
         self._rate = 0.0
         self._loosened = self._tested = False
@@ -222,7 +226,8 @@ class ProblemSurrogate:
         self._edge = self._first_edge(x) / EDGE_DECAY
         self._point = None
         self._learn(x)
-        self._tau, self._loosened, self._tested = 0.0, False, False
+        self._violation = None
+        self._tau, self._loosened, self._tested = 0.0, False, self.firmness > 1
         self.mode_now = "feasible"
         if self.constraints and (self.restoring or self._equalities or not self.is_feasible(x)):
             self._weights = [1 / size for size in self.feasibility.sizes]
@@ -246,7 +251,7 @@ class ProblemSurrogate:
         values = self.at(x)
         self.settled = self._edge == EDGE
         if self.penalised:
-            self._raise_price(x, values)
+            self._set_price(x, values)
         self._n_tightened += 1
         if self._n_tightened == 2:
             self._learn(x, narrower=True)
@@ -257,23 +262,33 @@ class ProblemSurrogate:
             self._reach[variable.id] = max(size, self._reach.get(variable.id, 0.0))
         return self.update(values)
 
-    def _raise_price(self, x: Array, values: Values) -> None:
-        missed = self._pushed or self.feasibility.nonconvex(values).relative > self.tolerance
-        self._tested |= missed and self._loosened
-        if missed and self._tau < self._largest_tau:
+    def _set_price(self, x: Array, values: Values) -> None:
+        """Raise τ where x misses a constraint for good; once, lower one that is dear.
+
+        A step along a curved constraint leaves it by about the square of its length, at any τ.
+        """
+        violation = self.feasibility.nonconvex(values).relative
+        missed = self._pushed or violation > self.tolerance
+        before = self._violation if self._violation is not None else violation
+        lasting = before > self.tolerance and violation > LASTING * before
+        lasting = self._pushed or (lasting and violation > CURVED * self._last_step(x) ** 2)
+        dear = self.mode_now == "penalty" and self._tau > DEAR * self._rate
+        if missed and lasting and self._tau < self._largest_tau:
             stuck = self._tightened is not None and np.array_equal(self._tightened, x)
             self._tau *= STUCK_GROWTH if stuck or self._pushed else PENALTY_GROWTH
+            self._tested |= self._loosened
+        elif dear and not missed and not self._tested:
+            self._tau *= LOOSENED
+            self._loosened = True
+            self.settled = False
         self.settled &= not missed or self._tau >= self._largest_tau
-        self._pushed = False
+        self._violation, self._pushed = violation, False
 
-    def loosen(self) -> bool:
-        """Lower a price that is far above the objective's rate, until a constraint was missed."""
-        dear = self.mode_now == "penalty" and self._tau > DEAR * self._rate
-        if not dear or self._tested:
-            return False
-        self._tau *= LOOSENED
-        self._loosened = True
-        return True
+    def _last_step(self, x: Array) -> float:
+        """Length of the last step in units of the coordinates; 0 before the first."""
+        if self._tightened is None:
+            return 0.0
+        return float(np.max(np.abs(x - self._tightened) / self.units(x), initial=0.0))
 
     def _first_edge(self, x: Array) -> float:
         """A tenth of the size of the arguments that start at an infinite slope."""

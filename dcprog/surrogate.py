@@ -121,13 +121,6 @@ class Surrogate(Protocol):
     def units(self, x: Array) -> Array:
         """A typical size of every coordinate near x, positive."""
 
-    def loosen(self) -> bool:
-        """Let F move to where it is easier to lower, if it can: the engine thinks x is critical.
-
-        A price of violations far above what the constraints need makes every point that meets
-        them look critical. True if the next ``tighten`` will move F.
-        """
-
     def proposals(
         self, x: Array, rng: np.random.Generator, time_limit: float | None = None
     ) -> Iterator[Array]:
@@ -208,10 +201,6 @@ class Unconstrained:
     def relative_violation(self, x: Array) -> float:
         """None."""
         return 0.0
-
-    def loosen(self) -> bool:
-        """No."""
-        return False
 
     def proposals(
         self, x: Array, rng: np.random.Generator, time_limit: float | None = None

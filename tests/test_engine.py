@@ -330,6 +330,9 @@ class Falling(Reweighted):
     def value(self, x: Array) -> float:
         return super().value(x) - 1e3 * float(x[0])
 
+    def scale(self, x: Array) -> float:
+        return super().value(x) + 1e3 * abs(float(x[0]))
+
 
 def test_a_function_that_is_seen_to_fall_for_ever_is_unbounded() -> None:
     run = descend(Falling(first=fail("unbounded"), second=fail("unbounded")), START)
