@@ -16,7 +16,7 @@ from dcprog.tree import Array, Values, short
 
 __all__ = ["product", "quad_form"]
 
-FORGETTING = 0.7
+FORGETTING = 0.9
 
 
 def product(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
