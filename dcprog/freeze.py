@@ -64,7 +64,7 @@ class Frozen:
     >>> p.value = 3.0
     >>> frozen.refresh()
     True
-    >>> float(np.round(frozen.problem.solve(), 6))
+    >>> float(np.round(frozen.problem.solve(solver="CLARABEL"), 6))
     -9.0
     >>> p.value = -3.0  # another sign might be another curvature
     >>> frozen.refresh()
