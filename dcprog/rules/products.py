@@ -34,7 +34,8 @@ def product(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
             "one product a matrix, by indexing the first axis",
         )
     balance = _Balance(node, frame.context)
-    piece = majorise(_polarised(*balance.factors, elementwise), weight, frame)
+    left, right = balance.factors
+    piece = majorise(_polarised(left, right, elementwise), weight, frame)
 
     def update(w: Array, values: Values) -> Any:
         balance.update(values)
