@@ -22,7 +22,13 @@ __all__ = ["above_least", "duality_gap"]
 RADIUS = 10.0
 
 
-def duality_gap(risk: Risk, parts: Parts, theta: Array, dual: Array | None = None) -> float:
+def duality_gap(
+    risk: Risk,
+    parts: Parts,
+    theta: Array,
+    dual: Array | None = None,
+    centre: Array | None = None,
+) -> float:
     r"""By how much the weighted risk P(θ) may miss its minimum, at most.
 
     Every convex loss lies above its lines: with slopes s_r of the weighted losses and
@@ -46,6 +52,8 @@ def duality_gap(risk: Risk, parts: Parts, theta: Array, dual: Array | None = Non
     theta : array of shape (p,)
     dual : array of shape (n_rows,), optional
         Minus the slope of each weighted loss.
+    centre : array of shape (p,), optional
+        Another point, whose sizes count too for what nothing holds.
 
     Returns
     -------
@@ -68,9 +76,10 @@ def duality_gap(risk: Risk, parts: Parts, theta: Array, dual: Array | None = Non
     """
     weights, tilts, _ = parts
     gap = np.inf
+    size = np.abs(theta) if centre is None else np.maximum(np.abs(theta), np.abs(centre))
     for slopes, missed in _supports(risk, weights, theta, dual):
         pull = slopes if tilts is None else slopes + tilts
-        found = missed + _penalty_gap(risk, parts, theta, pull)
+        found = missed + _penalty_gap(risk, parts, theta, pull, size)
         gap = min(gap, max(found, 0.0)) if np.isfinite(found) else gap
     return gap
 
@@ -188,12 +197,12 @@ def _shared(
 # ---- the penalty ---------------------------------------------------------------------------------
 
 
-def _penalty_gap(risk: Risk, parts: Parts, theta: Array, pull: Array) -> float:
+def _penalty_gap(risk: Risk, parts: Parts, theta: Array, pull: Array, size: Array) -> float:
     """pen(θ) + g·θ − min_z [pen(z) + g·z]."""
     shrinkage, held = parts[2], risk.penalized
     slope = np.asarray(risk.rows.T @ pull).ravel()
     free = np.flatnonzero(~held)
-    gap = float(slope[free] @ theta[free]) + _boxed(risk, theta, free, np.abs(slope[free]))
+    gap = float(slope[free] @ theta[free]) + _boxed(risk, size, free, np.abs(slope[free]))
     w, g = theta[held], slope[held]
     part = risk.penalty.convex_part
     if isinstance(part, kernel_norm) and isinstance(risk.rows, KernelExpansion):
@@ -221,7 +230,7 @@ def _penalty_gap(risk: Risk, parts: Parts, theta: Array, pull: Array) -> float:
         gap += reach * float(np.max(over[ball] / sizes[ball]))
     if groups is not None:
         return gap if np.all(ball) else np.inf
-    return gap + _boxed(risk, theta, np.flatnonzero(held)[~ball], over[~ball])
+    return gap + _boxed(risk, size, np.flatnonzero(held)[~ball], over[~ball])
 
 
 def _kernel_gap(penalty: kernel_norm, a: Array, pull: Array) -> float:
@@ -257,12 +266,12 @@ def _ground(risk: Risk) -> Array:
     return risk._combined(risk._scaled(np.full(risk.groups.shape, risk.base.lower)))
 
 
-def _boxed(risk: Risk, theta: Array, places: npt.NDArray[np.intp], over: Array) -> float:
+def _boxed(risk: Risk, size: Array, places: npt.NDArray[np.intp], over: Array) -> float:
     """Σ over·reach for coefficients that nothing holds."""
     if not np.any(over):
         return 0.0
     constants = 1.0 if risk.offset is None else float(np.max(np.abs(risk.offset))) or 1.0
     sizes = column_sizes(risk.rows)[places]
     units = constants / np.where(sizes > 0, sizes, np.inf)
-    reach = np.maximum(units, np.max(np.abs(theta[places])))
+    reach = np.maximum(units, np.max(size[places]))
     return RADIUS * float(over @ reach)

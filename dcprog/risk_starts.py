@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dcprog.risk_units import Parts, column_sizes, margin_unit
+from dcprog.transforms.algebra import chain_of, scale_by
 from dcprog.tree import Array
 
 if TYPE_CHECKING:
@@ -28,8 +29,14 @@ def convex_parts(risk: Risk) -> Parts:
 
 
 def _slope(risk: Risk) -> float:
-    """φ'(0), or where that is infinite the slope of the chord from 0 to a usual loss at θ = 0."""
+    """The weight of the base losses: 1 for margins, whose losses have no units, times φ's factor.
+
+    For residuals φ'(0), or where that is infinite the slope of the chord from 0 to a usual loss.
+    """
     transform = risk.transform
+    if risk.offset is None and not transform.is_linear:
+        outer = transform.outer if isinstance(transform, chain_of) else None
+        return float(outer.factor) if isinstance(outer, scale_by) else 1.0
     if np.isfinite(transform.steepest):
         return transform.steepest
     losses = risk.aggregates(np.zeros(risk.rows.shape[1]))

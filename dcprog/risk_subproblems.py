@@ -184,12 +184,12 @@ class Subproblems:
         theta, start = self.units.theta(x), self.units.theta(centre)
         return made.value(theta, weights, tilts, start, shrinkage=shrinkage) * self.units.size
 
-    def gap(self, parts: Parts) -> float:
+    def gap(self, parts: Parts, centre: Array) -> float:
         """By how much the last answer may miss the minimum; see :func:`duality_gap`."""
         if self.last is None:
             return np.inf
         units = self.units
         where = units.natural, units.parts(parts), units.theta(self.last.coefficients)
-        gap = duality_gap(*where, units.dual(self.last.dual))
+        gap = duality_gap(*where, units.dual(self.last.dual), units.theta(centre))
         above = above_least(*where)  # too large, it says nothing of the solver
         return units.size * (min(gap, above) if above <= PERFECT else gap)

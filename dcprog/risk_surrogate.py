@@ -211,7 +211,7 @@ class RiskSurrogate(Unconstrained):
         if self._centre is None or last is None:
             return -np.inf
         value = self._offset + self.risk.weighted(last.coefficients, *self._parts)
-        bound = value - self.subproblems.gap(self._parts)
+        bound = value - self.subproblems.gap(self._parts, self._centre)
         return bound if np.isfinite(bound) else -np.inf
 
     @np.errstate(all="ignore")
