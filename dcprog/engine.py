@@ -71,6 +71,7 @@ class Settings:
     acceleration: str | None = None
     callback: Callable[[Progress], object] | None = None
     verbose: bool = False
+    escape: bool = True
 
 
 @dataclass(frozen=True)
@@ -354,7 +355,7 @@ class _Descent:
         lower = self._lower()
         if lower is None:
             raise _Stop("converged", "the majorant did not change at its own minimiser")
-        self._move(*lower)
+        self._move_on(*lower)
 
     # ------------------------------------------------------------------------------------------
     # evidence
@@ -428,6 +429,8 @@ class _Descent:
         return self._look_around(self.value - self._slack, wide=True)
 
     def _look_around(self, below: float, wide: bool) -> tuple[Array, float] | None:
+        if not self.settings.escape:
+            return None
         limit = self._remaining()
         if limit == 0:
             raise _Stop("time_limit", "the time limit is reached")
@@ -463,7 +466,7 @@ class _Descent:
         if not np.isfinite(self.value) or not self.surrogate.settled:
             return None
         for _, error in failures:  # F lies under M: a ray along which M falls is one for F
-            proved = error.status == "unbounded" and getattr(error, "proved", False)
+            proved = error.status == "unbounded" and error.proved
             if proved and self.surrogate.is_feasible(self.x):
                 raise _Stop("unbounded", str(error))
         best: tuple[Array, float] | None = None
@@ -540,7 +543,7 @@ class _Descent:
 
     def _verdict(self, failures: list[tuple[str, SubproblemError]]) -> _Stop:
         said = {solver: error for solver, error in failures if error.status == "infeasible"}
-        proved = any(getattr(error, "proved", False) for error in said.values())
+        proved = any(error.proved for error in said.values())
         # otherwise x itself is feasible, whatever a solver says
         if not np.isfinite(self.value) and (proved or len(said) >= min(2, len(self.solvers))):
             return _Stop("infeasible", str(next(iter(said.values()))))

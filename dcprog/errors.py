@@ -37,11 +37,14 @@ class SubproblemError(RuntimeError):
         ``"infeasible"``, ``"unbounded"`` or ``"failed"``.
     message : str
         What the solver said.
+    proved : bool, default False
+        Was a certificate of "infeasible" or "unbounded" checked?
     """
 
-    def __init__(self, status: str, message: str) -> None:
+    def __init__(self, status: str, message: str, proved: bool = False) -> None:
         self.status = status
         self.message = message
+        self.proved = proved
         super().__init__(status, message)
 
     def __str__(self) -> str:

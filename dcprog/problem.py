@@ -9,8 +9,8 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.constraints import Feasibility, split
-from dcprog.errors import SubproblemError, UnfitSolver
-from dcprog.freeze import check_data, freeze
+from dcprog.errors import NotMajorizable, SubproblemError, UnfitSolver
+from dcprog.freeze import Frozen, check_data
 from dcprog.problem_modes import Modes, domain_of
 from dcprog.problem_starts import Starts
 from dcprog.result import Attempt
@@ -34,8 +34,10 @@ PENALTY_RANGE = 1e8
 # short, and every point that meets them looks critical. It is lowered until one is missed again.
 DEAR = 3.0
 LOOSENED = 0.1
-# Where the terms of F vanish, they count with that share of what they add up to a step away.
-LEAST_SCALE = 1e-3
+# Where F vanishes, that share of what it changes by at a step counts.
+LEAST_SCALE = 1e-2
+# Solvers are never asked for more than that share of a tolerance.
+LEAST_SHARE = 1e-4
 # In penalty mode violations are resolved to that share of the constraints' own size, times tol.
 RESOLUTION = 1e-2
 
@@ -101,8 +103,22 @@ class ProblemSurrogate:
         self, problem: cp.Problem, solver: str | None = None, feasibility: float = 1e-6
     ) -> None:
         check_data(problem)
-        self.problem = freeze(problem)
+        self._named = check_solver(solver)
         self.tolerance = feasibility
+        try:
+            self._declare(Frozen(problem))
+        except NotMajorizable:  # with its Parameters it is not, with numbers it may be
+            self._declare(Frozen(problem, moving=False))
+        self._forget()
+        self.start_solver = ""
+        self.solver_steps = 0
+        self.start_attempts: list[Attempt] = []
+
+    def _declare(self, frozen: Frozen) -> None:
+        """What does not change from run to run."""
+        self._frozen = frozen
+        # a problem of our own: who keeps this surrogate does not keep the user's alive
+        self.problem = cp.Problem(frozen.problem.objective, frozen.problem.constraints)
         self.variables: list[cp.Variable] = self.problem.variables()
         self.sign = -1.0 if isinstance(self.problem.objective, cp.Maximize) else 1.0
         self.context = Context()
@@ -110,18 +126,34 @@ class ProblemSurrogate:
         self.frame = Frame(objective if self.sign > 0 else -objective, self.context, gather=True)
         convex, nonconvex, self._equalities = split(self.problem.constraints)
         self.constraints = [Frame(e, self.context, entrywise=True) for e in nonconvex]
-        self._named = check_solver(solver)
         self.modes = Modes(
             self.frame, convex, self.constraints, self.variables, self.context, self._named
         )
+        if frozen.moves and not self.modes.problem("feasible").is_dpp():
+            raise NotMajorizable(short(objective), "its Parameters multiply one another", "numbers")
         self.feasibility = Feasibility(convex, nonconvex, self.variables)
         roots = [self.frame.node, *nonconvex]
         self.domain = Feasibility(domain_of(roots), [], [])
+        self._roots = roots
         self.starts = Starts(self)
+
+    def renew(self) -> bool:
+        """Take the user's Parameters at their present values; False if that takes a new object."""
+        if not self._frozen.refresh():
+            return False
+        self.modes.reset()
+        self._forget()
+        self.starts = Starts(self)
+        self.start_attempts = []
+        return True
+
+    def _forget(self) -> None:
+        """Runs before this one."""
         self.mode_now = "feasible"
         self.restoring = False
         self.firmness = 1.0
         self._pushed = False
+        self._cancelled = 0.0
         self._violation: float | None = None
         self._tau = 0.0
         self._rate = 0.0
@@ -136,9 +168,6 @@ class ProblemSurrogate:
         self._n_tightened = 0
         self._reach: dict[int, float] = {}
         self.settled = True
-        self.start_solver = ""
-        self.solver_steps = 0
-        self.start_attempts: list[Attempt] = []
 
     # ------------------------------------------------------------------------------------------
     # what is known before any point is
@@ -223,6 +252,7 @@ class ProblemSurrogate:
         self._slopes, self._solved_in, self._tightened = {}, None, None
         self._n_tightened = 0
         self._reach = {}
+        self._measure(x)
         self._edge = self._first_edge(x) / EDGE_DECAY
         self._point = None
         self._learn(x)
@@ -235,6 +265,13 @@ class ProblemSurrogate:
             first = self.firmness * FIRST_PENALTY * self._rate / PENALTY_GROWTH
             self._tau = 1.0 if self.restoring else first
             self.mode_now = "restore" if self.restoring else "penalty"
+
+    def _measure(self, x: Array) -> None:
+        """How large the arguments of atoms with an edge are, at x and a step away."""
+        self.context.begin()
+        for point in (x, x + self.units(x)):
+            self.load(point)
+            self.context.measure(self._roots, self.context.values())
 
     def _learn(self, x: Array, *, narrower: bool = False) -> None:
         """What terms add up to around x, for where they vanish; a wild start is no measure."""
@@ -291,14 +328,14 @@ class ProblemSurrogate:
         return float(np.max(np.abs(x - self._tightened) / self.units(x), initial=0.0))
 
     def _first_edge(self, x: Array) -> float:
-        """A tenth of the size of the arguments that start at an infinite slope."""
+        """A tenth of the arguments' size, where some start at an infinite slope."""
         self.load(x)
         values, widest = self.context.values(), EDGE
         for node in self.context.edges.values():
             size = np.abs(values.array(node.args[0]))
             largest = float(np.max(size, initial=0.0))
             if type(node).__name__ in EDGE_AT_ZERO and np.min(size) <= NEAR_EDGE * largest:
-                widest = max(widest, FIRST_EDGE * (largest or 1.0))
+                widest = FIRST_EDGE
         return widest
 
     def _move_edge(self) -> None:
@@ -308,7 +345,7 @@ class ProblemSurrogate:
 
     def update(self, values: Values) -> bool:
         """Set the Parameters; did any of the problem that is being solved move?"""
-        for frame in (self.frame, *self.constraints, *self.context.domain_frames):
+        for frame in (self.frame, *self.constraints, *self.context.frames):
             frame.update(values)
         if self.penalised:
             self.modes.set_prices([self._tau * w for w in self._weights])
@@ -325,8 +362,11 @@ class ProblemSurrogate:
         self, start: Array, tolerance: float, solver: str, time_limit: float | None = None
     ) -> Array:
         """Minimiser of the majorised problem."""
+        # solvers measure their tolerance by the terms, which cancel where F is a difference
+        scale = self.scale(start)
+        cancelled = min(1.0, max(scale / self._cancelled, LEAST_SHARE)) if self._cancelled else 1.0
         try:
-            x = self.minimise_in(self.mode_now, tolerance, solver, time_limit)
+            x = self.minimise_in(self.mode_now, cancelled * tolerance, solver, time_limit)
         except SubproblemError as error:
             if error.status == "unbounded" and self.mode_now == "penalty":
                 self._pushed = self._tau < self._largest_tau  # a larger price may bound it
@@ -420,14 +460,23 @@ class ProblemSurrogate:
         return float(np.sum(Values(self.context.definitions).array(self.frame.expression)))
 
     def scale(self, x: Array) -> float:
-        """What the terms of the objective and the priced violations add up to."""
-        values = self.at(x)
-        scale = self._price(values, [f.node for f in self.constraints])
-        scale += RESOLUTION * self._tau
+        """The size of the objective and of the priced violations.
+
+        The objective counts with its absolute value or, where a constant makes that large, with
+        what its terms add up to; and where it vanishes, with what it varies by.
+        """
+        price = self._price(self.at(x), [f.node for f in self.constraints])
+        price += RESOLUTION * self._tau
         if self.restoring:
-            return scale
-        here, beside = (np.sum(v.magnitude(self.frame.node)) for v in self.starts.around(x))
-        return scale + float(max(here, LEAST_SCALE * beside))
+            return price
+        (here, terms), (beside, _) = map(self._size, self.starts.around(x))
+        self._cancelled = terms
+        return price + max(min(terms, abs(here)), LEAST_SCALE * abs(beside - here))
+
+    def _size(self, values: Values) -> tuple[float, float]:
+        """The objective, and what its terms add up to."""
+        node = self.frame.node
+        return float(np.sum(values.array(node))), float(np.sum(values.magnitude(node)))
 
     def units(self, x: Array) -> Array:
         """The largest entry that each variable has had, or that any has where it was always 0."""
@@ -540,4 +589,4 @@ def _at_bottomless_edge(node: cp.Expression, values: Values) -> bool:
     argument = values.array(node.args[0])
     symmetric = (argument + argument.T) / 2
     least = np.linalg.eigvalsh(symmetric)[0] if name == "log_det" else np.min(argument)
-    return bool(least - BOTTOMLESS_AT[name] <= 2 * EDGE)
+    return bool(least - BOTTOMLESS_AT[name] <= 2 * EDGE * values.size(node))

@@ -144,7 +144,7 @@ class Starts:
                 return False
             except SubproblemError as error:
                 said += error.status == "infeasible"
-                if getattr(error, "proved", False) or said == min(2, len(portfolio.order)):
+                if error.proved or said == min(2, len(portfolio.order)):
                     return error.status == "infeasible"
         return False
 

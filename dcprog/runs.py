@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import cvxpy as cp
 import numpy as np
@@ -15,13 +16,14 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from dcprog.engine import Run, Settings, descend
 from dcprog.errors import SubproblemError
+from dcprog.freeze import check_data
 from dcprog.problem import ProblemSurrogate
 from dcprog.rescue import checked, restored, solved_once
 from dcprog.result import History, Result
 from dcprog.surrogate import Surrogate
 from dcprog.tree import Array, dense
 
-__all__ = ["Outcome", "Spec", "Task", "run_all"]
+__all__ = ["Outcome", "Spec", "Task", "keep", "run_all"]
 
 
 class Spec(Protocol):
@@ -31,6 +33,34 @@ class Spec(Protocol):
 
     def surrogate(self, solver: str | None = None) -> Surrogate:
         """A fresh surrogate."""
+
+
+# What was compiled for a problem serves its next solve.
+_KEPT: WeakKeyDictionary[cp.Problem, dict[str | None, ProblemSurrogate]] = WeakKeyDictionary()
+
+
+def compiled(problem: cp.Problem, solver: str | None) -> ProblemSurrogate:
+    """The surrogate kept from the last solve with that solver, or a new one.
+
+    It is taken out while it is used: two threads never share one.
+    """
+    kept = _KEPT.get(problem, {}).pop(solver, None) if _is_name(solver) else None
+    if kept is not None:
+        check_data(problem)
+        if kept.renew():
+            return kept
+    return ProblemSurrogate(problem, solver)
+
+
+def keep(task: Task) -> None:
+    """Keep what a task has compiled."""
+    if isinstance(task.problem, cp.Problem) and task._compiled is not None:
+        _KEPT.setdefault(task.problem, {})[task.solver] = task._compiled
+        task._compiled = None
+
+
+def _is_name(solver: object) -> bool:
+    return solver is None or isinstance(solver, str)
 
 
 @dataclass(frozen=True)
@@ -92,7 +122,7 @@ class Task:
         """
         if isinstance(self.problem, cp.Problem):
             if self._compiled is None:
-                self._compiled = ProblemSurrogate(self.problem, self.solver)
+                self._compiled = compiled(self.problem, self.solver)
             self._compiled.modes.reset()
             return self._compiled
         if not (hasattr(self.problem, "surrogate") and hasattr(self.problem, "rows")):

@@ -15,7 +15,7 @@ from dcprog.acceleration import acceleration_named
 from dcprog.engine import Progress, Run, Settings
 from dcprog.logs import visible
 from dcprog.result import Result, StartSummary, VariableValues
-from dcprog.runs import Outcome, Spec, Task, run_all
+from dcprog.runs import Outcome, Spec, Task, keep, run_all
 from dcprog.tree import Array
 
 __all__ = ["Spec", "solve"]
@@ -37,6 +37,7 @@ def solve(
     acceleration: str | None = None,
     callback: Callable[[Progress], object] | None = None,
     verbose: bool = False,
+    escape: bool = True,
 ) -> Result:
     r"""Minimise (or maximise) a nonconvex problem by successive convex majorants.
 
@@ -80,6 +81,10 @@ def solve(
         time``; a true return value stops the run. Forces ``n_jobs=1``.
     verbose : bool, default False
         Log a line a step to the logger ``dcprog``.
+    escape : bool, default True
+        Look around a point that seems critical, and go on where the objective is lower: at saddles
+        and symmetric points, and where a tie hides a slope. False ends where the majorants do, as
+        published algorithms.
 
     Returns
     -------
@@ -115,7 +120,7 @@ def solve(
     """
     begun = time.perf_counter()
     settings = _checked(
-        tol, max_iter, time_limit, n_starts, n_jobs, acceleration, callback, verbose
+        tol, max_iter, time_limit, n_starts, n_jobs, acceleration, callback, verbose, escape
     )
     kinds = _kinds(start, n_starts)
     task = Task(problem, solver, settings)
@@ -123,6 +128,7 @@ def solve(
     jobs = list(zip(kinds, _seeds(random_state, n_starts), strict=True))
     with visible(verbose):
         outcomes = run_all(task, jobs, None if callback else n_jobs)
+    keep(task)
     result = _result(problem, outcomes, time.perf_counter() - begun)
     if isinstance(problem, cp.Problem):
         _publish(problem, result)
@@ -138,6 +144,7 @@ def _checked(
     acceleration: str | None,
     callback: Callable[[Progress], object] | None,
     verbose: bool,
+    escape: bool,
 ) -> Settings:
     for name, number in (("tol", tol), ("time_limit", 1.0 if time_limit is None else time_limit)):
         if not _is_a(Real, number) or not 0 < number < np.inf:
@@ -149,10 +156,11 @@ def _checked(
         raise ValueError(f"n_jobs={n_jobs!r}: an integer other than 0 is needed, or None")
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={callback!r} is not callable")
-    if not isinstance(verbose, bool | Integral | np.bool_):
-        raise ValueError(f"verbose={verbose!r}: True or False is needed")
+    for name, flag in (("verbose", verbose), ("escape", escape)):
+        if not isinstance(flag, bool | Integral | np.bool_):
+            raise ValueError(f"{name}={flag!r}: True or False is needed")
     acceleration_named(acceleration)
-    return Settings(tol, max_iter, time_limit, acceleration, callback, verbose)
+    return Settings(tol, max_iter, time_limit, acceleration, callback, verbose, bool(escape))
 
 
 def _is_a(kind: type, value: object) -> bool:

@@ -53,7 +53,7 @@ class Kink:
         """Where the library ends."""
         rows = Margins(np.ones((1, 1)), np.ones((1, 1)), fit_intercept=False)
         risk = Risk(rows, squared_hinge(), transform=cap_at(self.eps), penalty=l2(2 * self.gamma))
-        result = dc.solve(risk, start=np.array([start]))
+        result = dc.solve(risk, start=np.array([start]), escape=False)
         return float(np.asarray(result.x)[0]), result
 
 
@@ -121,7 +121,7 @@ def all_capped_claims() -> list[Claim]:
     X, y = blobs(60, 4, 3, 0.2, 0)
     model = Model(X, y, 2.0, 1e-12, 0.1, 0.0)
     start = np.random.default_rng(0).normal(0, 0.01, 15)
-    W, b = model.split(np.asarray(dc.solve(model.spec(), start=start).x))
+    W, b = model.split(np.asarray(dc.solve(model.spec(), start=start, escape=False).x))
     size, kept = float(np.linalg.norm(W)), np.array_equal(b, model.split(start)[1])
     finite = bool(np.all(np.isfinite(published_step(model, start))))
     return [

@@ -109,5 +109,6 @@ def descend(data: str, model: Model, algorithm: str, max_iter: int = PASSES) -> 
         tol=1e-12,
         max_iter=max_iter,
         callback=lambda progress: points.append(progress.x),
+        escape=False,
     )
     return Run(data, model, points, result)

@@ -234,7 +234,7 @@ class SmoothSVC(LinearScores, ClassifierMixin, BaseEstimator):
         large = int(np.sum(slack >= np.percentile(slack, PERCENTILE)))
         self.spec_ = self._declare(X, y, self.classes_, min(dropped, large) / len(y))
         self.outlier_ = _left_out(self.spec_, start)
-        self.result_, _ = self._solve(self.spec_, start=start, max_iter=1)
+        self.result_, _ = self._solve(self.spec_, start=start, max_iter=1, escape=False)
 
     def _solve(self, spec: Risk, **options: Any) -> tuple[Result, Array]:
         options = {"max_iter": self.max_iter, "random_state": self.random_state} | options

@@ -219,6 +219,7 @@ CASES: dict[str, Case] = {
             "random_state": ("seed", 1.5),
             "n_jobs": (0, 1.5),
             "acceleration": ("nesterov",),
+            "escape": ("no", 0.5, None),
             "callback": (1.0, "print"),
             "verbose": ("loud", None),
         },

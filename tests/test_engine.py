@@ -85,9 +85,7 @@ class Reweighted(Unconstrained):
 
 def fail(status: str, *, proved: bool = False) -> Fault:
     def fault(x: Array) -> Array:
-        error = SubproblemError(status, "on demand")
-        error.proved = proved  # type: ignore[attr-defined]
-        raise error
+        raise SubproblemError(status, "on demand", proved)
 
     return fault
 

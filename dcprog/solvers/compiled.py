@@ -222,11 +222,11 @@ class CompiledProblem(ParamProgram):
     ) -> SubproblemError:
         """What to raise where the solver says that there is no solution."""
         error = SubproblemError(NO_SOLUTION[status], f"{self.solver} says {status}")
-        error.proved = False  # type: ignore[attr-defined]
+        error.proved = False
         infeasible = error.status == "infeasible"
         ray = (dual_ray if infeasible else primal_ray)(self.solver, raw)
         if form is not None and ray is not None:
-            error.proved = (  # type: ignore[attr-defined]
+            error.proved = (
                 form.proves_infeasible(scaling.dual(ray))
                 if infeasible
                 else form.proves_unbounded(scaling.primal(ray))
