@@ -9,10 +9,12 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 from cvxpy.atoms.affine.add_expr import AddExpression
+from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression
+from cvxpy.atoms.affine.unary_operators import NegExpression
 
 from dcprog.tree import Array, Values, dense, evaluate, nodes, unvec, vec
 
-__all__ = ["atom_jacobian", "constant_part", "jacobian"]
+__all__ = ["Adjoint", "atom_jacobian", "constant_part", "jacobian"]
 
 
 def jacobian(affine: cp.Expression) -> dict[int, sp.csr_array]:
@@ -38,6 +40,73 @@ def jacobian(affine: cp.Expression) -> dict[int, sp.csr_array]:
 
 def _add(sums: dict[int, sp.csr_array], key: int, term: sp.csr_array) -> None:
     sums[key] = sums[key] + term if key in sums else term
+
+
+class Adjoint:
+    """The adjoint map of an affine expression whose constants may hold Parameters.
+
+    Parameters
+    ----------
+    affine : cvxpy expression
+
+    Examples
+    --------
+    >>> x, p = cp.Variable(2, value=np.ones(2)), cp.Parameter(value=3.0)
+    >>> adjoint = Adjoint(p * x - 1)
+    >>> adjoint(np.array([1.0, 2.0]), Values())[x.id]
+    array([3., 6.])
+    """
+
+    def __init__(self, affine: cp.Expression) -> None:
+        self._root = affine
+        self._order = [n for n in reversed(nodes(affine)) if not n.is_constant()]
+        self._kept: dict[int, list[sp.csr_array]] = {}
+
+    def __call__(self, weight: Array, values: Values) -> dict[int, Array]:
+        """Variable id to the slope of ⟨weight, affine⟩, column-major."""
+        adjoints: dict[int, Any] = {id(self._root): vec(weight)}
+        total: dict[int, Array] = {}
+        for node in self._order:
+            adjoint = adjoints.pop(id(node), None)
+            if adjoint is None:
+                continue
+            if isinstance(node, cp.Variable):
+                total[node.id] = total.get(node.id, 0.0) + adjoint
+                continue
+            for i, arg in enumerate(node.args):
+                if not arg.is_constant():
+                    term = self.through(node, i, adjoint, values)
+                    adjoints[id(arg)] = adjoints.get(id(arg), 0.0) + term
+        return total
+
+    def through(self, atom: Any, index: int, adjoint: Array, values: Values) -> Array:
+        """The adjoint of one argument of one atom."""
+        scale = _scale(atom, index, values)
+        if scale is not None:
+            return scale * adjoint
+        matrices = self._kept.get(id(atom))
+        if matrices is None:
+            matrices = atom_jacobian(atom, values)
+            if not any(arg.is_constant() and arg.parameters() for arg in atom.args):
+                self._kept[id(atom)] = matrices
+        return np.asarray(matrices[index] @ adjoint, dtype=float)
+
+
+def _scale(atom: Any, index: int, values: Values) -> float | None:
+    """The factor, where the atom is a multiple of the argument, of the same shape."""
+    if atom.args[index].shape != atom.shape:
+        return None
+    if isinstance(atom, AddExpression):
+        return 1.0
+    if isinstance(atom, NegExpression):
+        return -1.0
+    if not isinstance(atom, MulExpression | DivExpression):
+        return None
+    other = atom.args[1 - index]
+    if other.size != 1:
+        return None
+    factor = float(dense(values(other)).reshape(()))
+    return 1 / factor if isinstance(atom, DivExpression) else factor
 
 
 def atom_jacobian(atom: Any, values: Values) -> list[sp.csr_array]:

@@ -105,7 +105,7 @@ def test_a_moving_problem_is_solved_as_the_constant_one(
     problem = cp.Problem(cp.Minimize(objective), [cp.abs(x) <= given[0] + 1])
     at, least = np.array([0.3, -0.2, 0.5]), []
     for moving in (False, True):
-        monkeypatch.setattr("dcprog.problem.freeze", lambda p, m=moving: Frozen(p, m).problem)
+        monkeypatch.setattr("dcprog.problem.Frozen", lambda p, m=moving: Frozen(p, m))
         surrogate = ProblemSurrogate(problem)
         surrogate.begin(at)
         surrogate.tighten(at)

@@ -12,7 +12,7 @@ from cvxpy.atoms.affine.binary_operators import DivExpression, multiply
 from cvxpy.atoms.affine.unary_operators import NegExpression
 
 from dcprog.errors import NotMajorizable
-from dcprog.jacobians import atom_jacobian, constant_part
+from dcprog.jacobians import Adjoint, atom_jacobian, constant_part
 from dcprog.rules.frame import Frame, Piece, Weight, is_affine_atom, majorise, plus, slope_sign
 from dcprog.rules.leaves import weighted_leaf
 from dcprog.rules.sharing import is_spent
@@ -77,11 +77,16 @@ def _adjoint_atom(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
             child = weight.times(_matrix_sign(fixed[0][i]))
         children.append(majorise(arg, child, frame))
 
+    adjoint = Adjoint(node)
+
     def update(w: Array, values: Values) -> float:
-        jacobians, constants = fixed or (atom_jacobian(node, values), constant_part(node, values))
+        constants = constant_part(node, values) if fixed is None else fixed[1]
         offset = float(np.sum(w * constants))
         for i, child in zip(live, children, strict=True):
-            offset += child.update(unvec(jacobians[i] @ vec(w), node.args[i].shape), values)
+            passed = (
+                adjoint.through(node, i, vec(w), values) if fixed is None else fixed[0][i] @ vec(w)
+            )
+            offset += child.update(unvec(passed, node.args[i].shape), values)
         return 0.0 if values.relaxed else offset
 
     return Piece(node, "affine atom: argument by argument", plus(*children), update, children)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
-import scipy.sparse as sp
 
-from dcprog.jacobians import jacobian
+from dcprog.jacobians import Adjoint, jacobian
 from dcprog.rules.frame import CONVEX, Frame, Piece, Weight, is_affine_atom
 from dcprog.tree import Array, Values, vec
 
@@ -63,21 +63,26 @@ def is_dpp(node: cp.Expression) -> bool:
 
 
 def _gradient_leaf(node: cp.Expression, frame: Frame) -> Piece:
-    keys = {v.id: frame.gradient(v) for v in node.variables()}
     variables = node.variables()
-    moves = bool(node.parameters())
-    cache: dict[int, sp.csr_array] = {} if moves else jacobian(node)
+    keys = {v.id: frame.gradient(v) for v in variables}
+    slope = Adjoint(node) if node.parameters() else _fixed_adjoint(node)
 
     def update(w: Array, values: Values) -> float:
-        slopes = jacobian(node) if moves else cache
+        slopes = slope(w, values)
         offset = float(np.sum(w * values.array(node)))
         for variable in variables:
-            term = slopes[variable.id] @ vec(w)
+            term = slopes[variable.id]
             frame.add_to_gradient(keys[variable.id], term)
             offset -= float(term @ vec(values.array(variable)))
         return offset
 
     return Piece(node, "affine: into the gradient", None, update)
+
+
+def _fixed_adjoint(node: cp.Expression) -> Callable[[Array, Values], dict[int, Array]]:
+    """The adjoint of an affine expression without Parameters: its Jacobian is formed once."""
+    matrices = jacobian(node)
+    return lambda w, values: {key: matrix @ vec(w) for key, matrix in matrices.items()}
 
 
 def curved(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
