@@ -261,7 +261,7 @@ class _Descent:
             raise
         if self._is_flat(new_value):
             new, new_value = self._conclude()
-        elif not self.surrogate.settled and self._is_short(new):
+        elif not self.surrogate.is_feasible(self.x) and self._is_short(new):
             new, new_value = self._aside() or (new, new_value)
         if self.accelerate is not None and self.track.n_iter < self.settings.max_iter:
             new = self.accelerate(self.surrogate.value, self.x, new, new_value)
@@ -382,12 +382,12 @@ class _Descent:
         others = [name for name in self.surrogate.witnesses if name != first]
         denied = np.isfinite(gap) and gap > DENIAL * self.scale
         witness: str | None = None
-        for solver in [*others, first]:
+        plain, tight = self._accuracy, max(self._accuracy * TIGHTER, FINEST)
+        for solver, tolerance in [*((s, plain) for s in others), (first, tight), (first, plain)]:
             if self._remaining() == 0:
                 raise _Stop("time_limit", "the time limit is reached")
-            tolerance = self._accuracy * (TIGHTER if solver == first else 1.0)
             try:
-                new = self._solve(solver, max(tolerance, FINEST))
+                new = self._solve(solver, tolerance)
                 below = self._fall(new)
             except SubproblemError as error:
                 self._note(solver, tolerance, str(error))
@@ -423,7 +423,7 @@ class _Descent:
         return self._look_around(self.value - EVIDENCE * self._slack, wide=unmoved)
 
     def _aside(self) -> tuple[Array, float] | None:
-        """Where F still moves and x does not: any lower point, however far."""
+        """Where x misses a constraint and does not move: any lower point, however far."""
         if not np.isfinite(self.value):
             return None
         return self._look_around(self.value - self._slack, wide=True)

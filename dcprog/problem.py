@@ -587,6 +587,7 @@ def _at_bottomless_edge(node: cp.Expression, values: Values) -> bool:
     if name not in BOTTOMLESS_AT:
         return False
     argument = values.array(node.args[0])
-    symmetric = (argument + argument.T) / 2
-    least = np.linalg.eigvalsh(symmetric)[0] if name == "log_det" else np.min(argument)
+    if name == "log_det":
+        argument = np.asarray(np.linalg.eigvalsh((argument + argument.T) / 2), dtype=float)
+    least = np.min(argument, initial=np.inf)
     return bool(least - BOTTOMLESS_AT[name] <= 2 * EDGE * values.size(node))

@@ -178,7 +178,7 @@ class _Scaled:
     def minimise(
         self, name: str, start: Array, tolerance: float, deadline: Deadline
     ) -> tuple[Array, bool]:
-        """One solver's point, and whether the objective was divided by about its own size there."""
+        """One solver's point; whether it is accurate, the objective divided by its own size there."""
         theta: Array | None = None
         size = self._size(start) or 1.0
         for _ in range(ROUNDS):
@@ -200,7 +200,7 @@ class _Scaled:
                 break
             size = reached
         assert theta is not None
-        return theta, True
+        return theta, not self.solver.portfolio.inaccurate
 
     def _load(self, size: float) -> None:
         solver = self.solver
