@@ -31,6 +31,9 @@ MATCH = 0.1
 # A point that is no worse than the centre, up to that many tolerances, ends the search: the loop
 # accepts it too, and where the centre is a minimiser no solver gets below it.
 ACCEPT = 10.0
+# So far may a dual bound lie under a solver's value before the next one is asked, too: far more
+# than tolerances leave, far less than where the program's own units hid what matters.
+DOUBT = 1e-4
 SHARE = 0.5  # of the time left for a solver with others behind it
 USUAL = 1e2  # columns of that size, or one over it, are taken as they are
 
@@ -42,7 +45,8 @@ class ConicSolver(ExactSolver):
     there: a solver's tolerance is absolute around 1. Weights of a run span many decades. So the
     objective is divided by its value at the centre, and again by its value at the solution until
     the two agree to a factor of ten. The solvers are tried in turn until one is no worse than the
-    centre; the lowest value, recomputed in NumPy, decides.
+    centre, content with its point, and not denied by its own multipliers; the lowest value,
+    recomputed in NumPy, decides.
 
     Parameters
     ----------
@@ -178,7 +182,7 @@ class _Scaled:
     def minimise(
         self, name: str, start: Array, tolerance: float, deadline: Deadline
     ) -> tuple[Array, bool]:
-        """One solver's point; whether it is accurate, the objective divided by its own size there."""
+        """One solver's point, and whether nothing speaks against it."""
         theta: Array | None = None
         size = self._size(start) or 1.0
         for _ in range(ROUNDS):
@@ -200,7 +204,15 @@ class _Scaled:
                 break
             size = reached
         assert theta is not None
-        return theta, not self.solver.portfolio.inaccurate
+        return theta, not self._doubtful()
+
+    def _doubtful(self) -> bool:
+        """Does the solver itself, or the bound from its multipliers, deny the point?"""
+        portfolio = self.solver.portfolio
+        value = float(portfolio.problem.objective.value)
+        bound = portfolio.bound()
+        missed = value - bound if np.isfinite(bound) else 0.0
+        return portfolio.inaccurate or missed > DOUBT * (1 + abs(value))
 
     def _load(self, size: float) -> None:
         solver = self.solver
