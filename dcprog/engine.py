@@ -239,6 +239,11 @@ class _Descent:
         return self.settings.tol * self.scale + self._noise
 
     @property
+    def _coarse(self) -> float:
+        """The same where F vanishes: what solvers resolve there is a share of F elsewhere."""
+        return self.settings.tol * max(self.scale, self.surrogate.resolution) + self._noise
+
+    @property
     def _allowed(self) -> float:
         """What F and M may rise by at a step."""
         return ACCEPT * self._accuracy * self.scale + self._noise
@@ -380,7 +385,9 @@ class _Descent:
             return None, "by a dual bound"
         first, *_ = self.solvers
         others = [name for name in self.surrogate.witnesses if name != first]
-        denied = np.isfinite(gap) and gap > DENIAL * self.scale
+        if gap <= EVIDENCE * self._coarse:
+            return None, "by a dual bound, as far as the solver resolves"
+        denied = self._denies(gap)
         witness: str | None = None
         plain, tight = self._accuracy, max(self._accuracy * TIGHTER, FINEST)
         for solver, tolerance in [*((s, plain) for s in others), (first, tight), (first, plain)]:
@@ -400,7 +407,9 @@ class _Descent:
             gap = self.value - self.surrogate.bound()
             if gap <= EVIDENCE * self._slack:
                 return None, f"by a dual bound from {solver}"
-            denied |= np.isfinite(gap) and gap > DENIAL * self.scale
+            if gap <= EVIDENCE * self._coarse:
+                return None, f"by a dual bound from {solver}, as far as it resolves"
+            denied |= self._denies(gap)
             # a solver that hands back where it began says nothing
             if witness is None and not np.array_equal(new, self.x):
                 witness = f"confirmed by {solver}" if solver != first else f"by {solver} alone"
@@ -408,12 +417,16 @@ class _Descent:
                 break
         return None, None if denied else witness
 
+    def _denies(self, gap: float) -> bool:
+        """Does a dual bound speak against x, rather than say nothing?"""
+        return np.isfinite(gap) and gap > DENIAL * max(self.scale, self.surrogate.resolution)
+
     def _fall(self, new: Array) -> float:
         """How far the majorant falls from x to a finite point."""
         if not np.all(np.isfinite(new)):
             raise SubproblemError("failed", "the solution is not finite")
         below = self.value - guarded(self.surrogate.majorant_value, new)
-        if not below >= -self._allowed:
+        if not below >= -max(self._allowed, self._coarse):
             raise SubproblemError("failed", f"the majorant rose by {-below:.3g}")
         return below
 
@@ -494,10 +507,10 @@ class _Descent:
 
     def _none_lower(self) -> tuple[Array, float] | None:
         """Every solution was refused: stop where none was so by much, or go where F is lower."""
-        near = [name for name, missed in self.shortfalls.items() if missed <= self._slack]
+        near = [name for name, missed in self.shortfalls.items() if missed <= self._coarse]
         if not near or not np.isfinite(self.value):
             return None
-        certain = self.value - self.surrogate.bound() <= EVIDENCE * self._slack
+        certain = self.value - self.surrogate.bound() <= EVIDENCE * self._coarse
         if not certain and len(near) < min(2, len(self.solvers)):
             return None
         lower = self._lower()

@@ -38,6 +38,8 @@ LOOSENED = 0.1
 LEAST_SCALE = 1e-2
 # Solvers are never asked for more than that share of a tolerance.
 LEAST_SHARE = 1e-4
+# Where F is 0, solvers resolve that share of what it is elsewhere, times tol.
+RESOLVED = 1e-2
 # In penalty mode violations are resolved to that share of the constraints' own size, times tol.
 RESOLUTION = 1e-2
 
@@ -477,6 +479,11 @@ class ProblemSurrogate:
         """The objective, and what its terms add up to."""
         node = self.frame.node
         return float(np.sum(values.array(node))), float(np.sum(values.magnitude(node)))
+
+    @property
+    def resolution(self) -> float:
+        """A hundredth of what the objective varies by over the problem's own unit."""
+        return RESOLVED * self.starts.variation + RESOLUTION * self._tau
 
     def units(self, x: Array) -> Array:
         """The largest entry that each variable has had, or that any has where it was always 0."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,12 +21,19 @@ START_TOLERANCE = 1e-8
 SHARE = 0.5  # of the time that is left, for a solver behind the first
 # A point that misses a constraint or says nothing is moved by that many units.
 SHAKEN = 0.1
-# Powers of ten among which the unit of a problem that starts at 0 is looked for.
-LADDER = tuple(10.0**k for k in range(-15, 16))
+# The unit of a problem that starts at 0 is looked for among powers of ten up to that, either way.
+DECADES = 15
 RESPONSE = 0.5
 SAMPLES = 10
 # How far inside its domain a start is moved, in units.
 MARGINS = (0.1, 1e-3, 1e-6, 0.0)
+
+
+def _smallest(answers: Callable[[int], bool]) -> int | None:
+    """The least power that answers, from 0 down or up; None where none does."""
+    if answers(0):
+        return next((k + 1 for k in range(-1, -DECADES - 1, -1) if not answers(k)), -DECADES)
+    return next((k for k in range(1, DECADES + 1) if answers(k)), None)
 
 
 class Starts:
@@ -35,6 +42,7 @@ class Starts:
     def __init__(self, surrogate: ProblemSurrogate) -> None:
         self._of = surrogate
         self._unit: float | None = None
+        self._variation = 0.0
         self._deadline: float | None = None
 
     def __call__(
@@ -204,26 +212,35 @@ class Starts:
         constraint by half of what they are; 1 where none does.
         """
         if self._unit is None:
-            self._unit = self._answering()
+            self._unit, self._variation = self._answering()
         return self._unit
 
-    def _answering(self) -> float:
+    @property
+    def variation(self) -> float:
+        """What the objective changes by over that step; 1 where it does not."""
+        return self._variation if self.unit > 0 and self._variation > 0 else 1.0
+
+    def _answering(self) -> tuple[float, float]:
         of = self._of
         before = [v.value for v in of.variables]
         direction = np.random.default_rng(0).standard_normal(sum(v.size for v in of.variables))
         nodes = [of.frame.node, *(frame.node for frame in of.constraints)]
         nodes += [arg for constraint in of.problem.constraints for arg in constraint.args]
+        here = self._numbers(np.zeros(direction.size), nodes)
+
+        def answers(power: int) -> bool:
+            change = np.abs(self._numbers(10.0**power * direction, nodes) - here)
+            return bool(np.any(change[here != 0] >= RESPONSE * np.abs(here[here != 0])))
+
         try:
-            here = self._numbers(np.zeros(direction.size), nodes)
-            for size in LADDER:
-                there = self._numbers(size * direction, nodes)
-                change = np.abs(there - here)
-                if np.any(change[here != 0] >= RESPONSE * np.abs(here[here != 0])):
-                    return size
+            power = _smallest(answers)
+            unit = 10.0**power if power is not None else 1.0
+            there = self._numbers(unit * direction, nodes)
         finally:
             for variable, value in zip(of.variables, before, strict=True):
                 variable.save_value(value)
-        return 1.0
+        size = of.frame.node.size
+        return unit, float(abs(np.sum(there[:size]) - np.sum(here[:size])))
 
     def _numbers(self, x: Array, nodes: list[Any]) -> Array:
         """All entries of the nodes at x, what is not finite as 0."""

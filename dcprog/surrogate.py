@@ -54,6 +54,10 @@ class Surrogate(Protocol):
     def may_look_ahead(self) -> bool:
         """Is ``minimise_ahead`` worth a try where steps are slow?"""
 
+    @property
+    def resolution(self) -> float:
+        """A share of what F is elsewhere, in whose tolerance solvers lose digits: where F is 0."""
+
     def begin(self, x: Array) -> None:
         """Forget earlier runs: the next ``tighten`` is the first of a run that starts at x."""
 
@@ -162,6 +166,7 @@ class Unconstrained:
     is_convex = False
     solver_steps = 0
     may_look_ahead = False
+    resolution = 0.0
 
     def minimise_ahead(
         self,

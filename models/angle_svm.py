@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,6 +19,7 @@ from dcprog.errors import FisherConsistencyWarning, SubproblemError
 from dcprog.estimators.constraints import LOOP, SHAPE
 from dcprog.estimators.kernels import KERNELS, Kernel, kernel_rows, width
 from dcprog.estimators.prediction import LargestScore
+from dcprog.estimators.refine import refined
 from dcprog.estimators.sparsity import cleared
 from dcprog.losses import hinge
 from dcprog.models.angle_consistency import fisher_gamma, is_fisher_consistent
@@ -362,21 +362,27 @@ class AngleSVC(LargestScore, ClassifierMixin, BaseEstimator):
         SubproblemError
             No point was found.
         """
-        result = solve(
-            spec,
-            start=start,
-            solver=self.solver,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            n_starts=self.n_starts,
-            random_state=self.random_state,
-            acceleration=self.acceleration,
-            verbose=bool(self.verbose),
-        )
+
+        def run(start: Any, max_iter: int, n_starts: int = 1) -> Result:
+            return solve(
+                spec,
+                start=start,
+                solver=self.solver,
+                tol=self.tol,
+                max_iter=max_iter,
+                n_starts=n_starts,
+                random_state=self.random_state,
+                acceleration=self.acceleration,
+                verbose=bool(self.verbose),
+            )
+
+        def tidy(theta: Array) -> Array:
+            return cleared(spec, theta, CLEARED * self.tol)
+
+        result = run(start, self.max_iter, self.n_starts)
         if result.x is None:
             raise SubproblemError("failed", f"no point was found: {result.message}")
-        theta = cleared(spec, result.x, CLEARED * self.tol)
-        return replace(result, x=theta, value=spec(theta))
+        return refined(result, spec, tidy, run, tol=self.tol, max_iter=self.max_iter)
 
     def keep(self, spec: Risk, kernel: Kernel | None, result: Result) -> None:
         """Set the fitted attributes that a run decides."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -28,6 +27,7 @@ from dcprog.errors import SubproblemError
 from dcprog.estimators.constraints import LOOP, SHAPE
 from dcprog.estimators.declaration import Declaration, nearest, outlier_weights, risk_of
 from dcprog.estimators.kernels import KERNELS, Kernel, kernel_rows, width
+from dcprog.estimators.refine import refined
 from dcprog.estimators.samples import Samples, distinct
 from dcprog.estimators.sparsity import cleared
 from dcprog.losses import Loss
@@ -245,33 +245,39 @@ class RobustEstimator(CallbackSupportMixin, BaseEstimator, ABC):
                 **data, reconstruction_attributes=lambda: self._point(declared, progress.x)
             )
 
-        with np.errstate(all="ignore"):
-            result = solve(
-                declared.risk,
-                start=start,
-                solver=self.solver,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                n_starts=self.n_starts,
-                random_state=self.random_state,
-                acceleration=self.acceleration,
-                callback=step,
-                verbose=bool(self.verbose),
-            )
-        self._keep(declared, result, starts)
+        def run(start: Any, max_iter: int, n_starts: int = 1) -> Result:
+            with np.errstate(all="ignore"):
+                return solve(
+                    declared.risk,
+                    start=start,
+                    solver=self.solver,
+                    tol=self.tol,
+                    max_iter=max_iter,
+                    n_starts=n_starts,
+                    random_state=self.random_state,
+                    acceleration=self.acceleration,
+                    callback=step,
+                    verbose=bool(self.verbose),
+                )
+
+        def tidy(theta: Array) -> Array:
+            near = nearest(declared.risk, theta, starts[0]) if starts else theta
+            return cleared(declared.risk, near, CLEARED * self.tol)
+
+        result = run(start, self.max_iter, self.n_starts)
+        if result.x is None:
+            raise SubproblemError("failed", f"no point was found: {result.message}")
+        kept = refined(result, declared.risk, tidy, run, tol=self.tol, max_iter=self.max_iter)
+        self._keep(declared, kept)
         context.call_on_fit_task_end(**data, reconstruction_attributes={})
         self._warn()
 
     @np.errstate(all="ignore")
-    def _keep(self, declared: Declaration, result: Result, starts: list[Array]) -> None:
+    def _keep(self, declared: Declaration, result: Result) -> None:
         """Set the fitted attributes."""
-        if result.x is None:
-            raise SubproblemError("failed", f"no point was found: {result.message}")
-        theta = nearest(declared.risk, result.x, starts[0]) if starts else result.x
-        theta = cleared(declared.risk, theta, CLEARED * self.tol)
-        self.spec_ = declared.risk
-        self.objective_ = declared.risk(theta)
-        self.result_ = replace(result, x=theta, value=self.objective_)
+        theta: Any = result.x
+        self.spec_, self.result_ = declared.risk, result
+        self.objective_ = result.value
         self.n_iter_ = max(1, result.n_iter)
         self.outlier_weight_ = outlier_weights(declared, theta)
         self._penalty_value = declared.risk.penalty_value(theta)
