@@ -1,0 +1,95 @@
+"""What a fit keeps: point, value, status and history of one and the same run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dcprog as dc
+from dcprog import losses, penalties
+from dcprog.estimators import RobustClassifier, RobustRegressor
+from dcprog.estimators.refine import refined
+from dcprog.models import AngleSVC
+from dcprog.result import Result
+from dcprog.risk import Risk
+from dcprog.tree import Array
+from tests.fuzz.cases import judged
+
+TOL = 1e-6
+
+
+def _data(seed: int) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((11, 3))
+    y = X @ rng.standard_normal(3) + 0.3 * rng.standard_normal(11)
+    y[:2] += 20
+    return X, y
+
+
+CASES = [
+    lambda: RobustRegressor(
+        losses.erf(losses.pinball(0.9), 1.0, delta=0.1), penalties.log_sum(0.7, 7.0)
+    ),
+    lambda: RobustRegressor(losses.cap(losses.square(), 1.0), penalties.l1(30.0)),
+    lambda: RobustRegressor(
+        losses.welsch(losses.absolute(), 4.5), penalties.group_lasso(3.0, [0, 0, 1])
+    ),
+    lambda: RobustClassifier(losses.cap(losses.sigmoid_hinge(0.3), 1.0), penalties.l1(1e4)),
+    lambda: RobustClassifier(losses.cap(losses.squared_hinge(), 0.2), penalties.scad(5.0)),
+    lambda: RobustClassifier(losses.rational(losses.hinge(), 0.4, delta=1e-4), penalties.mcp(5.0)),
+    lambda: AngleSVC(penalty="l1", lam=30.0),
+]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("case", range(len(CASES)))
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_ends_where_its_run_does(case: int, seed: int) -> None:
+    model: Any = CASES[case]()
+    X, y = _data(seed)
+    model.fit(X, y if isinstance(model, RobustRegressor) else np.where(y > np.median(y), 1, -1))
+    risk, result = model.spec_, model.result_
+    slack = 3 * TOL * risk.magnitude(result.x)
+    assert model.objective_ == result.value == pytest.approx(risk(result.x), rel=1e-12)
+    assert abs(result.history.value[-1] - result.value) <= slack
+    assert result.n_iter == len(result.history) - 1
+    coef, intercept = risk.rows.unpack(result.x)
+    np.testing.assert_array_equal(np.ravel(model.coef_), np.ravel(coef))
+    np.testing.assert_array_equal(np.ravel(model.intercept_), np.ravel(intercept))
+    if result.status == "converged":
+        again = dc.solve(risk, start=result.x, escape=False)
+        assert again.value >= result.value - slack
+
+
+@pytest.mark.parametrize("number", [485, 573, 1050, 1138, 1364, 1481, 1513, 1660, 1736, 1934])
+def test_zeros_that_lower_the_objective_are_gone_on_from(number: int) -> None:
+    """All random fits whose specks, set to 0, once took the point away from where the run ended."""
+    assert judged(f"fits:{number}").failures == []
+
+
+def _kinked(start: Array, max_iter: int) -> tuple[Risk, Result]:
+    risk = Risk(np.ones((1, 1)), losses.hinge(), penalty=penalties.l1(0.5))
+    return risk, dc.solve(risk, start=start, max_iter=max_iter, escape=False)
+
+
+def test_the_steps_of_all_runs_count() -> None:
+    risk, result = _kinked(np.zeros(1), 5)
+    worse = replace(result, x=result.x + 1.0, value=result.value + 0.5)
+
+    def tidy(theta: Array) -> Array:
+        return theta - 1.0 if theta[0] > 1.5 else theta
+
+    def resume(theta: Array, max_iter: int) -> Result:
+        return _kinked(theta, max_iter)[1]
+
+    kept = refined(worse, risk, tidy, resume, tol=TOL, max_iter=10)
+    assert kept.status == "converged"
+    assert kept.n_iter == len(kept.history) - 1 > result.n_iter
+    assert kept.value == risk(kept.x) < worse.value
+    assert np.all(np.diff(kept.history.time) >= 0)
+    short = refined(worse, risk, tidy, resume, tol=TOL, max_iter=result.n_iter)
+    assert (short.status, short.n_iter) == ("max_iter", result.n_iter)
+    assert short.value == risk(short.x) < worse.value
