@@ -14,6 +14,7 @@ from dcprog.freeze import Frozen, check_data
 from dcprog.problem_modes import Modes, domain_of
 from dcprog.problem_starts import Starts
 from dcprog.result import Attempt
+from dcprog.rewrites import rewritten
 from dcprog.rules import Context, Frame
 from dcprog.solvers.compiled import check_solver
 from dcprog.tree import EDGE, Array, Values, finite_in_domain, short, unvec, vec
@@ -120,7 +121,7 @@ class ProblemSurrogate:
         """What does not change from run to run."""
         self._frozen = frozen
         # a problem of our own: who keeps this surrogate does not keep the user's alive
-        self.problem = cp.Problem(frozen.problem.objective, frozen.problem.constraints)
+        self.problem = rewritten(cp.Problem(frozen.problem.objective, frozen.problem.constraints))
         self.variables: list[cp.Variable] = self.problem.variables()
         self.sign = -1.0 if isinstance(self.problem.objective, cp.Maximize) else 1.0
         self.context = Context()
@@ -558,6 +559,10 @@ class ProblemSurrogate:
         """Is every node of the user's problem inside its domain, by cvxpy's own evaluation?"""
         self.load(x)
         return finite_in_domain(self.frame.node)
+
+    def inside(self, x: Array) -> Array:
+        """The same point, or near it one inside the convex constraints and the domain of F."""
+        return self.starts.inside(x)
 
     def falls_off(self, x: Array) -> bool:
         """Is x at an edge of the domain towards which the objective falls to −∞?"""

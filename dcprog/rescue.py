@@ -19,6 +19,8 @@ __all__ = ["checked", "restored", "solved_once"]
 
 # Where the library itself looks for a feasible point: random points that many units from 0.
 RANDOM_SIZES = (1.0, 0.1, 10.0)
+# Relative to the scale of F, what a point at the edge of a domain may differ by from one inside.
+NEAR_ENOUGH = 1e-5
 # A run from a restored point under equations begins with a price that many times the usual one.
 FIRMNESS = (10.0, 1000.0)
 
@@ -48,31 +50,34 @@ def solved_once(surrogate: Any, x: Array, settings: Settings) -> Run | None:
 
 
 def checked(surrogate: Any, run: Run) -> Run:
-    """The run under a status that is true of the user's own function and constraints."""
-    if run.x is None or run.status != "converged":
+    """The run under a status, and at a point, that is true of the user's own function."""
+    if run.x is None or not surrogate.is_feasible(run.x):
         return run
-    if surrogate.falls_off(run.x):
+    finite = surrogate.is_finite(run.x)
+    falls = surrogate.sign * run.value == -np.inf
+    if falls or ((not finite or run.status == "converged") and surrogate.falls_off(run.x)):
         return replace(
             run,
             value=-surrogate.sign * np.inf,
             status="unbounded",
             message="the objective falls for ever towards the edge of its domain",
         )
-    if not surrogate.is_finite(run.x):
-        return _moved_inside(surrogate, run)
-    return run
+    return run if finite else _moved_inside(surrogate, run)
 
 
 def _moved_inside(surrogate: Any, run: Run) -> Run:
     """The same run at a point a little further inside the domain."""
     assert run.x is not None
-    near = surrogate.starts.inside(run.x)
-    if surrogate.is_finite(near) and surrogate.is_feasible(near):
-        value = surrogate.objective(near)
-        if abs(value - run.value) <= 1e-5 * run.scale:
-            return replace(run, x=near, value=value, violation=surrogate.violation(near))
-    message = f"the point is outside the domain of the objective ({run.message})"
-    return replace(run, status="solver_failed", message=message)
+    near = surrogate.inside(run.x)
+    if not (surrogate.is_finite(near) and surrogate.is_feasible(near)):
+        message = f"the point is outside the domain of the objective ({run.message})"
+        return replace(run, status="solver_failed", message=message)
+    value = surrogate.objective(near)
+    moved = replace(run, x=near, value=value, violation=surrogate.violation(near))
+    if run.status != "converged" or abs(value - run.value) <= NEAR_ENOUGH * run.scale:
+        return moved
+    message = f"at the edge of the objective's domain the value is another one ({run.message})"
+    return replace(moved, status="solver_failed", message=message)
 
 
 def restored(

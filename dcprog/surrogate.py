@@ -191,6 +191,10 @@ class Unconstrained:
         """The function's value, in the user's sign."""
         raise NotImplementedError
 
+    def inside(self, x: Array) -> Array:
+        """The same point."""
+        return x
+
     def falls_off(self, x: Array) -> bool:
         """No: losses are defined everywhere."""
         return False
