@@ -63,7 +63,7 @@ def downhill(
         Of the points at the first distance at which there is one, the lowest.
     """
     leeway = max(guarded(surrogate.outside, x), TOUCHING)
-    directions = _directions(x.size, rng)
+    directions = _directions(x, rng)
     units = surrogate.units(x)
     inside, tried = 0, 0
     for size in WIDE if wide else NEAR:
@@ -88,8 +88,10 @@ def _allowed_value(surrogate: Surrogate, x: Array, leeway: float) -> float:
     return value if np.isfinite(value) and guarded(surrogate.outside, x) <= leeway else np.inf
 
 
-def _directions(n: int, rng: np.random.Generator) -> list[Array]:
-    if n == 0:
+def _directions(x: Array, rng: np.random.Generator) -> list[Array]:
+    """Also those that leave alone what is 0: at the kinks there every other step may rise."""
+    if x.size == 0:
         return []
-    single = list(np.eye(n)) if n <= FEW else []
-    return [*single, *rng.standard_normal((DIRECTIONS - len(single), n))]
+    single = list(np.eye(x.size)) if x.size <= FEW else []
+    mixed = rng.standard_normal((DIRECTIONS - len(single), x.size))
+    return [*single, *mixed, *(mixed * (x != 0) if 0 < np.count_nonzero(x) < x.size else [])]

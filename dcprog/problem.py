@@ -157,6 +157,8 @@ class ProblemSurrogate:
         self.firmness = 1.0
         self._pushed = False
         self._cancelled = 0.0
+        self._largest_size = np.inf  # what is not known may be large
+        self._scaled: tuple[Array, float] | None = None
         self._violation: float | None = None
         self._tau = 0.0
         self._rate = 0.0
@@ -259,6 +261,7 @@ class ProblemSurrogate:
         self._edge = self._first_edge(x) / EDGE_DECAY
         self._point = None
         self._learn(x)
+        self._scaled, self._largest_size = None, np.inf
         self._violation = None
         self._tau, self._loosened, self._tested = 0.0, False, self.firmness > 1
         self.mode_now = "feasible"
@@ -344,7 +347,7 @@ class ProblemSurrogate:
     def _move_edge(self) -> None:
         edge = max(EDGE, self._edge * EDGE_DECAY)
         if edge != self._edge:
-            self._edge, self._point = edge, None
+            self._edge, self._point, self._scaled = edge, None, None
 
     def update(self, values: Values) -> bool:
         """Set the Parameters; did any of the problem that is being solved move?"""
@@ -468,13 +471,21 @@ class ProblemSurrogate:
         The objective counts with its absolute value or, where a constant makes that large, with
         what its terms add up to; and where it vanishes, with what it varies by.
         """
+        if self._scaled is None or not np.array_equal(self._scaled[0], x):
+            self._scaled = x.copy(), self._objective_scale(x)
         price = self._price(self.at(x), [f.node for f in self.constraints])
         price += RESOLUTION * self._tau
-        if self.restoring:
-            return price
-        (here, terms), (beside, _) = map(self._size, self.starts.around(x))
-        self._cancelled = terms
-        return price + max(min(terms, abs(here)), LEAST_SCALE * abs(beside - here))
+        return price if self.restoring else price + self._scaled[1]
+
+    def _objective_scale(self, x: Array) -> float:
+        here, self._cancelled = self._size(self.at(x))
+        size = min(self._cancelled, abs(here))
+        if size < LEAST_SCALE * self._largest_size:  # it has all but vanished
+            beside = max(abs(self._size(v)[0] - here) for v in self.starts.around(x))
+            size = max(size, LEAST_SCALE * beside)
+        known = self._largest_size if np.isfinite(self._largest_size) else 0.0
+        self._largest_size = max(known, size)
+        return size
 
     def _size(self, values: Values) -> tuple[float, float]:
         """The objective, and what its terms add up to."""

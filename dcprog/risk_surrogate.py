@@ -24,7 +24,8 @@ FIRST_EDGE = 0.1
 EDGE_DECAY = 0.1
 NEAR_EDGE = 1e-6
 # Tolerances are relative to what the terms of F add up to; never to less than these shares of the
-# same at the start of the run, and at θ = 0, where rounding and a perfect fit would be all.
+# same at the start of the run (or at θ = 0, if a bad start is far above that), and at θ = 0, where
+# rounding and a perfect fit would be all.
 LEAST = 1e-3, 1e-7
 ROUNDING = 1e-13  # of the latter: no solver is asked for less
 
@@ -104,12 +105,11 @@ class RiskSurrogate(Unconstrained):
     def begin(self, x: Array) -> None:
         """Let the transform adapt anew, and infinite slopes come in again."""
         self._reset()
-        zero = np.zeros(x.size)
-        sizes = [
-            share * self.declared.magnitude(y) for share, y in zip(LEAST, (x, zero), strict=True)
-        ]
-        self._least = max(size for size in (*sizes, 0.0) if np.isfinite(size))
-        self._rounding = ROUNDING / LEAST[1] * sizes[1] if np.isfinite(sizes[1]) else 0.0
+        sizes = [self.declared.magnitude(y) for y in (x, np.zeros(x.size))]
+        usable = [size for size in sizes if np.isfinite(size)] or [0.0]
+        at_zero = sizes[1] if np.isfinite(sizes[1]) else 0.0
+        self._least = max(LEAST[0] * min(usable), LEAST[1] * at_zero)
+        self._rounding = ROUNDING * at_zero
         self.subproblems.fit(self.scale(x))
 
     @np.errstate(all="ignore")
