@@ -10,11 +10,13 @@ solver; up to ``SLACK`` of the argument's size that counts as the edge.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from cvxpy.atoms.affine.affine_atom import AffAtom
 from cvxpy.atoms.axis_atom import AxisAtom
 from cvxpy.atoms.elementwise.elementwise import Elementwise
 
@@ -43,7 +45,7 @@ def evaluate(atom: Any, args: Sequence[Any], size: float = 1.0) -> Any:
     -------
     array of the atom's shape, or sparse
     """
-    values = [a if sp.issparse(a) else np.asarray(a) for a in args]
+    values = [a if type(a) is np.ndarray or sp.issparse(a) else np.asarray(a) for a in args]
     if 0 in atom.shape:
         return np.zeros(atom.shape)
     with np.errstate(all="ignore"):
@@ -58,21 +60,23 @@ def evaluate(atom: Any, args: Sequence[Any], size: float = 1.0) -> Any:
 def plain(atom: Any, args: Sequence[Any], slack: float = 0.0) -> Any:
     """The value that cvxpy gives, in the atom's shape."""
     value = atom.numeric(list(args))
-    if sp.issparse(value) or np.shape(value) == atom.shape:
+    if np.shape(value) == atom.shape or sp.issparse(value):
         return value
     return np.asarray(value).reshape(atom.shape, order="F")  # upper_tri is (n, 1) but says (n,)
 
 
 def _without_lost_nan(atom: Any, args: list[Any], value: Any) -> Any:
     """Sorting, comparing and eigenvalues may drop a NaN; linear algebra and ufuncs keep it."""
-    keeps = isinstance(atom, Elementwise | AxisAtom) and not _sorts(atom)
-    if keeps or atom.is_affine() or not any(np.any(np.isnan(_entries(a))) for a in args):
+    if _keeps_nan(type(atom)) or not any(np.any(np.isnan(_entries(a))) for a in args):
         return value
     return np.full(atom.shape, np.nan)
 
 
-def _sorts(atom: Any) -> bool:
-    return type(atom).__name__ in {"sum_largest", "dotsort"}
+@cache
+def _keeps_nan(kind: type) -> bool:
+    """Asked once a kind: an isinstance of cvxpy's abstract classes costs as much as a sum."""
+    sorts = kind.__name__ in {"sum_largest", "dotsort"}
+    return issubclass(kind, Elementwise | AxisAtom | AffAtom) and not sorts
 
 
 def _entries(value: Any) -> Any:
@@ -97,6 +101,8 @@ def edged(atom: Any) -> list[Any]:
 
 def dense(value: Any) -> Array:
     """A float array of what may be sparse."""
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return value
     sparse = isinstance(value, sp.sparray | sp.spmatrix)
     return np.asarray(value.toarray() if sparse else value, dtype=np.float64)
 

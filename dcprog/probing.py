@@ -13,7 +13,7 @@ __all__ = ["downhill", "guarded"]
 
 # Steps in units of the coordinates. A point that is critical for one choice of slopes at a tie, or
 # a saddle, shows near; one that a run has never left may lie in a hollow.
-NEAR = (1e-2, 1e-4)
+NEAR = (1e-2, 1e-3, 1e-4)
 WIDE = (1.0, 1e-2, 10.0, 1e-4, 100.0)
 DIRECTIONS = 6
 # A point may be no further outside a constraint than x itself, or than that.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dcprog.errors import SubproblemError
 from dcprog.result import Attempt
 from dcprog.risk_starts import convex_parts, usual_coefficient, usual_coefficients
 from dcprog.risk_subproblems import Subproblems
@@ -127,6 +128,7 @@ class RiskSurrogate(Unconstrained):
     def tighten(self, x: Array) -> bool:
         """Centre the majorant at x."""
         self._move(x)
+        self.subproblems.fit(self.scale(x))
         if _is_at(self.subproblems.last, x):
             self._accepted = self.subproblems.last
         risk = self.risk
@@ -224,7 +226,8 @@ class RiskSurrogate(Unconstrained):
         """The convex problem behind the risk, the same on a random half of the groups, or random θ.
 
         The convex problem has the base losses with the transform's slope at 0, nothing subtracted,
-        and a concave penalty's slope at 0; where those are infinite, at a usual size.
+        and a concave penalty's slope at 0; where those are infinite, at a usual size. Where no
+        solver can, θ = 0.
         """
         risk = self.declared
         p = risk.rows.shape[1]
@@ -234,9 +237,14 @@ class RiskSurrogate(Unconstrained):
         if kind == "half":
             weights[rng.permutation(weights.size)[: weights.size // 2]] = 0.0
         parts, zero = (weights, tilts, shrinkage), np.zeros(p)
-        return self.subproblems.first_solved(
-            self.solvers, self.start_attempts, parts, zero, time_limit
-        )
+        try:
+            return self.subproblems.first_solved(
+                self.solvers, self.start_attempts, parts, zero, time_limit
+            )
+        except SubproblemError:
+            if not np.isfinite(risk(zero)):
+                raise
+            return zero  # better than no point, as long as it is one
 
     @property
     def solve_time(self) -> float:

@@ -28,6 +28,8 @@ __all__ = ["Parts", "Units", "column_sizes", "margin_unit"]
 USUAL = 1e-3, 1e3
 FAR = 30.0
 ONE_SIGN = 0.98
+# Columns of smaller entries count as columns of zeros: no coefficient makes anything of them.
+VANISHING = 1e-150
 
 Parts = tuple[Array, Array | None, Array | None]  # weights, tilts and shrinkage of a tightening
 
@@ -184,16 +186,26 @@ def _frame(risk: Risk) -> Frame:
 
 def _framed(rows: Scores) -> Frame:
     """The frame of scores; rows that stay as they are stand there as None."""
-    X, sizes = rows.X, _mean_sizes(rows.X)
-    middle = None
+    X = _without_vanishing(rows.X)
+    middle, sizes = None, _mean_sizes(X)
     if rows.fit_intercept and isinstance(X, np.ndarray):
         middle, sizes = _middle(X, sizes)
     unit = _power_of_two(sizes)
-    if unit == 1 and middle is None:
+    if unit == 1 and middle is None and X is rows.X:
         return Frame(None)
     moved = copy(rows)
     moved.X = (X if middle is None else X - middle) / unit
     return Frame(moved, unit, middle)
+
+
+def _without_vanishing(X: Any) -> Any:
+    """Samples without the columns that hold nothing but vanishing numbers; X if there are none."""
+    largest = np.asarray(abs(X).max(axis=0).toarray() if sp.issparse(X) else abs(X).max(axis=0))
+    gone = (largest > 0) & (largest < VANISHING)
+    if not np.any(gone):
+        return X
+    kept = sp.diags_array(np.where(gone, 0.0, 1.0).ravel())
+    return X @ kept
 
 
 def _middle(X: Array, sizes: Array) -> tuple[Array | None, Array]:

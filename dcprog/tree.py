@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import cvxpy as cp
@@ -95,9 +96,9 @@ class Values:
         return self._magnitudes[key]
 
     def _evaluate(self, node: cp.Expression) -> Any:
-        if isinstance(node, cp.Variable) and node.id in self.definitions:
-            return self.array(self.definitions[node.id])
-        if isinstance(node, Leaf) or not isinstance(node, Atom):
+        if not _is_atom(type(node)):
+            if isinstance(node, cp.Variable) and node.id in self.definitions:
+                return self.array(self.definitions[node.id])
             value = node.value
             if value is None:
                 raise ValueError(
@@ -112,6 +113,12 @@ class Values:
     def size(self, node: cp.Expression) -> float:
         """How large the node's arguments are in this run."""
         return self.sizes.get(id(node), 1.0)
+
+
+@cache
+def _is_atom(kind: type) -> bool:
+    """Asked once a kind: an isinstance of cvxpy's abstract classes costs as much as a sum."""
+    return issubclass(kind, Atom) and not issubclass(kind, Leaf)
 
 
 def finite_in_domain(expression: cp.Expression) -> bool:
