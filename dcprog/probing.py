@@ -67,7 +67,7 @@ def downhill(
     units = surrogate.units(x)
     inside, tried = 0, 0
     for size in WIDE if wide else NEAR:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             points = [x + s * size * units * d for d in directions for s in (1, -1)]
         values = [_allowed_value(surrogate, point, leeway) for point in points]
         tried, inside = tried + len(values), inside + int(np.sum(np.isfinite(values)))

@@ -200,12 +200,10 @@ def _framed(rows: Scores) -> Frame:
 
 def _without_vanishing(X: Any) -> Any:
     """Samples without the columns that hold nothing but vanishing numbers; X if there are none."""
-    largest = np.asarray(abs(X).max(axis=0).toarray() if sp.issparse(X) else abs(X).max(axis=0))
+    largest: Any = abs(X).max(axis=0)
+    largest = np.ravel(largest if isinstance(X, np.ndarray) else largest.toarray())
     gone = (largest > 0) & (largest < VANISHING)
-    if not np.any(gone):
-        return X
-    kept = sp.diags_array(np.where(gone, 0.0, 1.0).ravel())
-    return X @ kept
+    return X @ sp.diags_array(np.where(gone, 0.0, 1.0)) if np.any(gone) else X
 
 
 def _middle(X: Array, sizes: Array) -> tuple[Array | None, Array]:

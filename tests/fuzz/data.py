@@ -72,9 +72,8 @@ def random_data(rng: np.random.Generator, margin: bool) -> Data:
         y = np.where(targets > 0, "yes", "no")
     handed = _handed(rng, X, kind)
     hostile = kind in HOSTILE or chosen in HOSTILE
-    if margin and weights is not None:
-        kept = targets[weights > 0]
-        hostile |= np.unique(kept).size < 2  # a class without weight
+    if weights is not None:  # no weight is left, or none of a class
+        hostile |= np.unique(targets[weights > 0]).size < (2 if margin else 1)
     u = "margin" if margin else "residual"
     return Data(handed, y, weights, X, targets, units, kind, u, hostile)
 
