@@ -58,7 +58,8 @@ class Units:
 
     the same in whatever units targets, samples and objective are. The concave functions are not
     touched: their ties and kinks stay where they are. Where intercepts are free, columns with a
-    large offset are moved to around 0, and the intercepts with them.
+    large offset are moved to around 0, and the intercepts with them. All units are powers of two,
+    so that nothing rounds: a multiplier at its bound is there in any units.
 
     Attributes
     ----------
@@ -85,7 +86,7 @@ class Units:
     def of(cls, risk: Risk, size: float) -> Units:
         """Natural units of a risk for an objective of some size; 1 where others overflow."""
         try:
-            return cls._of(risk, size, margin_unit(risk), _frame(risk))
+            return cls._of(risk, _power(size), _power(margin_unit(risk)), _frame(risk))
         except (ValueError, TypeError, ArithmeticError):
             return cls._of(risk, 1.0, 1.0, Frame(risk.rows))
 
@@ -225,4 +226,9 @@ def _power_of_two(sizes: Array) -> float:
     """About a usual size, 1 where that is usual enough."""
     sizes = sizes[(sizes > 0) & (sizes < np.inf)]
     size = float(np.median(sizes)) if sizes.size else 1.0
-    return 1.0 if USUAL[0] <= size <= USUAL[1] else float(np.exp2(np.round(np.log2(size))))
+    return 1.0 if USUAL[0] <= size <= USUAL[1] else _power(size)
+
+
+def _power(size: float) -> float:
+    """The power of two just below a size."""
+    return float(np.exp2(np.floor(np.log2(size))))

@@ -206,4 +206,36 @@ def test_a_subproblem_is_the_same_function_in_natural_units(far: float) -> None:
         )
     )
     assert units.size * there == pytest.approx(here, rel=1e-6)
-    assert margin_unit(units.natural) == pytest.approx(1.0)
+    assert 1 <= margin_unit(units.natural) < 2
+    for unit in (units.size, units.margin, *units.coefficient):
+        assert np.frexp(unit)[0] == 0.5  # a power of two: nothing rounds
+
+
+@pytest.mark.parametrize("cost", [0.1, 3.7, 1e5 / 3])
+def test_multipliers_at_their_bounds_are_there_exactly(cost: float) -> None:
+    rng = np.random.default_rng(1)
+    y = np.where(rng.random(30) < 0.5, -1.0, 1.0)
+    K = np.exp(-0.5 * np.subtract.outer(y + rng.standard_normal(30), np.zeros(30)) ** 2)
+    K = K @ K.T
+    risk = Risk.from_loss(
+        expansion := dc.expansion_margins(K, y), dc.hinge(), expansion.norm(1.0), np.full(30, cost)
+    )
+    dual = dc.solve(risk).dual
+    assert dual is not None
+    assert np.max(np.abs(dual)) <= cost
+
+
+@pytest.mark.parametrize("size", [1e-310, 1e-200])
+@pytest.mark.parametrize("penalty", [dc.l2(1.0), dc.l1(1.0), dc.mcp(1.0, 3.0)], ids=repr)
+def test_vanishing_columns_are_columns_of_zeros(size: float, penalty: Penalty) -> None:
+    rng = np.random.default_rng(2)
+    X, y = rng.standard_normal((20, 3)), rng.standard_normal(20)
+    X[:, 1] *= size
+    model = dc.RobustRegressor(dc.cap(dc.absolute(), 1.0), penalty).fit(X, y)
+    X[:, 1] = 0.0
+    zero = dc.RobustRegressor(dc.cap(dc.absolute(), 1.0), penalty).fit(X, y)
+    assert model.result_.status == "converged"
+    assert model.objective_ == pytest.approx(zero.objective_, rel=1e-6)
+    assert model.coef_[1] == pytest.approx(0.0, abs=1e-9)
+    every = dc.RobustRegressor(dc.cap(dc.absolute(), 1.0), penalty).fit(X * size, y)
+    assert every.result_.status == "converged"

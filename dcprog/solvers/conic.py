@@ -45,8 +45,8 @@ class ConicSolver(ExactSolver):
     there: a solver's tolerance is absolute around 1. Weights of a run span many decades. So the
     objective is divided by its value at the centre, and again by its value at the solution until
     the two agree to a factor of ten. The solvers are tried in turn until one is no worse than the
-    centre, content with its point, and not denied by its own multipliers; the lowest value,
-    recomputed in NumPy, decides.
+    centre, content with its point, and not denied by its own multipliers, or two have a point; the
+    lowest value, recomputed in NumPy, decides.
 
     Parameters
     ----------
@@ -135,7 +135,9 @@ class ConicSolver(ExactSolver):
                 failures.append(SubproblemError("failed", reason))
                 continue
             found.append(Solution(theta, None, problem.value(theta)))
-            if sure and found[-1].value <= centre + ACCEPT * tolerance * (1 + abs(centre)):
+            lowest = min(solution.value for solution in found)
+            certain = sure or len(found) > 1
+            if certain and lowest <= centre + ACCEPT * tolerance * (1 + abs(centre)):
                 break
         if not found:
             raise failures[0]
