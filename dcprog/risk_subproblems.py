@@ -60,6 +60,7 @@ class Subproblems:
         self.time = 0.0
         self.steps = 0
         self.last: Solution | None = None
+        self._parts: Parts | None = None  # that the last answer is for
         self._make = make
         self._made: dict[str, SubproblemSolver] = {}
         self._units: Units | None = None
@@ -114,7 +115,7 @@ class Subproblems:
         if not np.all(np.isfinite(solution.coefficients)):
             raise SubproblemError("failed", f"the solution of {solver} is not finite")
         self.steps += solution.n_iter or 0
-        self.last = solution
+        self.last, self._parts = solution, parts
         return solution.coefficients
 
     def _answer(
@@ -184,6 +185,11 @@ class Subproblems:
         theta, start = self.units.theta(x), self.units.theta(centre)
         return made.value(theta, weights, tilts, start, shrinkage=shrinkage) * self.units.size
 
+    def bound(self, parts: Parts) -> float:
+        """What the last answer itself knows to lie below the weighted risk of these parts."""
+        known = self._parts is not None and all(map(_same, parts, self._parts))
+        return self.last.bound if known and self.last is not None else -np.inf
+
     def gap(self, parts: Parts, centre: Array) -> float:
         """By how much the last answer may miss the minimum; see :func:`duality_gap`."""
         if self.last is None:
@@ -193,3 +199,7 @@ class Subproblems:
         gap = duality_gap(*where, units.dual(self.last.dual), units.theta(centre))
         above = above_least(*where)  # too large, it says nothing of the solver
         return units.size * (min(gap, above) if above <= PERFECT else gap)
+
+
+def _same(one: Array | None, other: Array | None) -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one, other))

@@ -207,14 +207,18 @@ class RiskSurrogate(Unconstrained):
     def bound(self) -> float:
         """A lower bound of min M(·; centre), by duality from the last solution's multipliers.
 
-        See :func:`~dcprog.risk_bound.duality_gap` for what it certifies.
+        See :func:`~dcprog.risk_bound.duality_gap` for what it certifies; cvxpy's solvers leave
+        multipliers of their own.
         """
         last = self.subproblems.last
         if self._centre is None or last is None:
             return -np.inf
         value = self._offset + self.risk.weighted(last.coefficients, *self._parts)
-        bound = value - self.subproblems.gap(self._parts, self._centre)
-        return bound if np.isfinite(bound) else -np.inf
+        bounds = (
+            value - self.subproblems.gap(self._parts, self._centre),
+            self._offset + self.subproblems.bound(self._parts),
+        )
+        return max((bound for bound in bounds if np.isfinite(bound)), default=-np.inf)
 
     @np.errstate(all="ignore")
     def objective(self, x: Array) -> float:

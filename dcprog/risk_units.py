@@ -131,7 +131,13 @@ class Units:
         if theta.shape == self.coefficient.shape:
             theta = self._moved(theta * self.coefficient, -1.0)
         dual = None if dual is None else dual * (self.size / self.margin)
-        return replace(solution, coefficients=theta, dual=dual, value=solution.value * self.size)
+        return replace(
+            solution,
+            coefficients=theta,
+            dual=dual,
+            value=solution.value * self.size,
+            bound=solution.bound * self.size,
+        )
 
     def dual(self, dual: Array | None) -> Array | None:
         """Multipliers in natural units."""

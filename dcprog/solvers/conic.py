@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -134,14 +135,15 @@ class ConicSolver(ExactSolver):
                 reason = f"{solver} raised {type(error).__name__}: {error}"
                 failures.append(SubproblemError("failed", reason))
                 continue
-            found.append(Solution(theta, None, problem.value(theta)))
+            found.append(Solution(theta, None, problem.value(theta), bound=problem.bound()))
             lowest = min(solution.value for solution in found)
             certain = sure or len(found) > 1
             if certain and lowest <= centre + ACCEPT * tolerance * (1 + abs(centre)):
                 break
         if not found:
             raise failures[0]
-        return min(found, key=lambda solution: solution.value)
+        bound = max(solution.bound for solution in found)
+        return replace(min(found, key=lambda solution: solution.value), bound=bound)
 
 
 def _units(matrix: Any) -> Array | None:
@@ -168,6 +170,7 @@ class _Scaled:
         self.weights = weights
         self.tilts = tilts
         self.shrinkage = shrinkage
+        self.size = 1.0  # what the objective is divided by
         size = solver.theta.size
         self.tilt = np.zeros(size) if tilts is None else self.risk.rows.T @ tilts
         if solver.units is not None:
@@ -206,18 +209,20 @@ class _Scaled:
                 break
             size = reached
         assert theta is not None
-        return theta, not self._doubtful()
+        return theta, not self._doubtful(theta)
 
-    def _doubtful(self) -> bool:
+    def bound(self) -> float:
+        """A lower bound of the weighted risk, from the last solver's multipliers."""
+        return self.size * self.solver.portfolio.bound()
+
+    def _doubtful(self, theta: Array) -> bool:
         """Does the solver itself, or the bound from its multipliers, deny the point?"""
-        portfolio = self.solver.portfolio
-        value = float(portfolio.problem.objective.value)
-        bound = portfolio.bound()
+        value, bound = self.value(theta), self.bound()
         missed = value - bound if np.isfinite(bound) else 0.0
-        return portfolio.inaccurate or missed > DOUBT * (1 + abs(value))
+        return self.solver.portfolio.inaccurate or missed > DOUBT * (self.size + abs(value))
 
     def _load(self, size: float) -> None:
-        solver = self.solver
+        solver, self.size = self.solver, size
         solver.weights.value = self.weights / size
         solver.tilt.value = self.tilt / size
         solver.scale.value = 1 / size

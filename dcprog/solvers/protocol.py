@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from dcprog.errors import SubproblemError
 from dcprog.tree import Array
 
@@ -64,12 +66,16 @@ class Solution:
         Of the minimised function at θ, recomputed in NumPy.
     n_iter : int or None
         Steps of the solver, where it counts them.
+    bound : float, default −∞
+        Below which the function is nowhere, whatever the solver did; for solvers that leave other
+        multipliers than those of the rows.
     """
 
     coefficients: Array
     dual: Array | None
     value: float
     n_iter: int | None = None
+    bound: float = -np.inf
 
 
 class SubproblemSolver(Protocol):
