@@ -77,6 +77,7 @@ def _kinked(start: Array, max_iter: int) -> tuple[Risk, Result]:
 
 def test_the_steps_of_all_runs_count() -> None:
     risk, result = _kinked(np.zeros(1), 5)
+    assert result.x is not None
     worse = replace(result, x=result.x + 1.0, value=result.value + 0.5)
 
     def tidy(theta: Array) -> Array:
@@ -88,8 +89,10 @@ def test_the_steps_of_all_runs_count() -> None:
     kept = refined(worse, risk, tidy, resume, tol=TOL, max_iter=10)
     assert kept.status == "converged"
     assert kept.n_iter == len(kept.history) - 1 > result.n_iter
+    assert kept.x is not None
     assert kept.value == risk(kept.x) < worse.value
     assert np.all(np.diff(kept.history.time) >= 0)
     short = refined(worse, risk, tidy, resume, tol=TOL, max_iter=result.n_iter)
     assert (short.status, short.n_iter) == ("max_iter", result.n_iter)
+    assert short.x is not None
     assert short.value == risk(short.x) < worse.value

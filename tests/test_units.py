@@ -199,7 +199,7 @@ def test_a_subproblem_is_the_same_function_in_natural_units(far: float) -> None:
     parts = rng.uniform(0, 1, 50), rng.standard_normal(50), None
     points = [1e-8 * rng.standard_normal(5) for _ in range(2)]
     there, here = (
-        np.subtract(*(one.weighted(move(theta), *weights) for theta in points))
+        -np.diff([one.weighted(move(theta), *weights) for theta in points])[0]
         for one, weights, move in (
             (units.natural, units.parts(parts), units.theta),
             (risk, parts, np.asarray),
