@@ -87,6 +87,7 @@ class Run:
     history: History
     solver: str = ""
     scale: float = 1.0
+    mode: str = "none"
 
     @property
     def n_iter(self) -> int:
@@ -114,6 +115,7 @@ class _Track:
 
     entries: list[_Entry] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
+    best: _Entry | None = None  # that meets all constraints
 
     @property
     def last(self) -> _Entry:
@@ -204,6 +206,8 @@ class _Descent:
         if self.settings.verbose:
             logger.info("%s: %s", status, message)
         last = self.track.last
+        if status != "converged":
+            last = self._best()
         return Run(
             last.x,
             last.value,
@@ -214,7 +218,16 @@ class _Descent:
             self.track.freeze(),
             self.solvers[0] if self.solvers else "",
             self.scale,
+            self.surrogate.mode,
         )
+
+    def _best(self) -> _Entry:
+        """The last point, or an earlier one that meets the constraints and is better or alone."""
+        last, best = self.track.last, self.track.best
+        if best is None or best is last:
+            return last
+        lost = self.surrogate.sign * (last.value - best.value) > 0
+        return best if lost or not self.surrogate.is_feasible(last.x) else last
 
     # ------------------------------------------------------------------------------------------
 
@@ -432,8 +445,13 @@ class _Descent:
 
     def _lower(self) -> tuple[Array, float] | None:
         """A point around x where F is lower beyond doubt: x was a saddle, or a tie hid a slope."""
+        below = self.value - EVIDENCE * self._slack
+        if self.track.best is not None:  # a run that pays for violations may pass a better one
+            value = guarded(self.surrogate.value, self.track.best.x)
+            if value < below:
+                return self.track.best.x, value
         unmoved = self.track.n_iter == 0 or all(e.step == 0 for e in self.track.entries)
-        return self._look_around(self.value - EVIDENCE * self._slack, wide=unmoved)
+        return self._look_around(below, wide=unmoved)
 
     def _aside(self) -> tuple[Array, float] | None:
         """Where x misses a constraint and does not move: any lower point, however far."""
@@ -582,6 +600,10 @@ class _Descent:
             rise=rise,
         )
         self.track.entries.append(entry)
+        best = self.track.best
+        lower = best is None or self.surrogate.sign * (entry.value - best.value) < 0
+        if lower and np.isfinite(entry.value) and self.surrogate.is_feasible(x):
+            self.track.best = entry
 
     def _note(self, solver: str, tolerance: float, outcome: str) -> None:
         iteration = self.track.n_iter

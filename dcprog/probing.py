@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
 import numpy as np
 
@@ -43,8 +44,8 @@ def downhill(
 ) -> tuple[Array, float] | None:
     """A point near x at which F is less than `below`, with its value; None if none is found.
 
-    Random directions and, of few variables, the coordinates, both ways; then what the surrogate
-    itself proposes (the minimiser of its majorant centred beside x, which heeds constraints).
+    Random directions and, of few variables, the coordinates, both ways; where constraints are near,
+    what the surrogate itself proposes (the minimiser of its majorant centred beside x).
 
     Parameters
     ----------
@@ -74,8 +75,9 @@ def downhill(
         if values and min(values) < below:
             lowest = int(np.argmin(values))
             return points[lowest], values[lowest]
-    if tried and (wide or inside <= tried // 2):
-        for point in surrogate.proposals(x, rng, time_limit):
+    if wide or inside < tried:
+        proposals = surrogate.proposals(x, rng, time_limit)
+        for point in proposals if wide else islice(proposals, 1):
             value = _allowed_value(surrogate, point, leeway)
             if value < below:
                 return point, value

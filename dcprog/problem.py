@@ -17,7 +17,7 @@ from dcprog.result import Attempt
 from dcprog.rewrites import rewritten
 from dcprog.rules import Context, Frame
 from dcprog.solvers.compiled import check_solver
-from dcprog.tree import EDGE, Array, Values, finite_in_domain, short, unvec, vec
+from dcprog.tree import EDGE, Array, Values, finite_in_domain, nodes, short, unvec, vec
 
 __all__ = ["ProblemSurrogate"]
 
@@ -55,6 +55,7 @@ EDGE_AT_ZERO = {"Power", "PowerApprox", "GeoMean", "GeoMeanApprox", "Pnorm", "Pn
 # Where concave atoms fall to −∞.
 BOTTOMLESS_AT = {"log": 0.0, "log_det": 0.0, "log1p": -1.0}
 
+WILD = 1e3  # a start so many times as large as what comes after it says nothing of sizes
 # Points below SMALL may be 0 but for rounding, if they are NEGLIGIBLE beside the problem's unit,
 # which is dear to find.
 SMALL = 1e-3
@@ -297,13 +298,26 @@ class ProblemSurrogate:
             self._set_price(x, values)
         self._n_tightened += 1
         if self._n_tightened == 2:
-            self._learn(x, narrower=True)
+            self._narrow(x)
             values = self.at(x)
         self._tightened = x.copy()
         for variable, array in self.unpack(x):
             size = float(np.max(np.abs(array), initial=0.0))
             self._reach[variable.id] = max(size, self._reach.get(variable.id, 0.0))
         return self.update(values)
+
+    def _narrow(self, x: Array) -> None:
+        """Forget the sizes of a wild start: the first step ends somewhere better."""
+        wild = any(
+            WILD * float(np.max(np.abs(array), initial=0.0)) < self._reach[variable.id]
+            for variable, array in self.unpack(x)
+        )
+        if wild:
+            self._reach = {}
+            self._largest_size, self._scaled = np.inf, None
+            self._measure(x)
+            self._point = None
+        self._learn(x, narrower=True)
 
     def _set_price(self, x: Array, values: Values) -> None:
         """Raise τ where x misses a constraint for good; once, lower one that is dear.
@@ -474,7 +488,7 @@ class ProblemSurrogate:
         if self._scaled is None or not np.array_equal(self._scaled[0], x):
             self._scaled = x.copy(), self._objective_scale(x)
         price = self._price(self.at(x), [f.node for f in self.constraints])
-        price += RESOLUTION * self._tau
+        price += RESOLUTION * min(self._tau, DEAR * self._rate)
         return price if self.restoring else price + self._scaled[1]
 
     def _objective_scale(self, x: Array) -> float:
@@ -495,7 +509,7 @@ class ProblemSurrogate:
     @property
     def resolution(self) -> float:
         """A hundredth of what the objective varies by over the problem's own unit."""
-        return RESOLVED * self.starts.variation + RESOLUTION * self._tau
+        return RESOLVED * self.starts.variation + RESOLUTION * min(self._tau, DEAR * self._rate)
 
     def units(self, x: Array) -> Array:
         """The largest entry that each variable has had, or that any has where it was always 0."""
@@ -569,17 +583,26 @@ class ProblemSurrogate:
     def is_finite(self, x: Array) -> bool:
         """Is every node of the user's problem inside its domain, by cvxpy's own evaluation?"""
         self.load(x)
-        return finite_in_domain(self.frame.node)
+        args = [arg for c in self.problem.constraints for arg in c.args]
+        return finite_in_domain(self.frame.node) and not any(map(_is_nan, args))
+
+    def mismatch(self, x: Array) -> float:
+        """How far F, carried on at infinite slopes, is from the user's objective."""
+        if not self.context.edges:
+            return 0.0
+        extended = float(np.sum(self.at(x).array(self.frame.node)))
+        return abs(extended - float(np.sum(Values().array(self.frame.node))))
 
     def inside(self, x: Array) -> Array:
         """The same point, or near it one inside the convex constraints and the domain of F."""
-        return self.starts.inside(x)
+        return self.starts.inside(x, strictly=True)
 
     def falls_off(self, x: Array) -> bool:
         """Is x at an edge of the domain towards which the objective falls to −∞?"""
         self.load(x)
         values = self.context.values()
-        return any(_at_bottomless_edge(node, values) for node in self.context.edges.values())
+        inside = nodes(self.frame.node)
+        return any(_at_bottomless_edge(n, values) for n in inside if id(n) in self.context.edges)
 
     def dual(self, x: Array) -> None:
         """Of a Risk only."""
@@ -602,6 +625,15 @@ class ProblemSurrogate:
 
     def __repr__(self) -> str:
         return f"ProblemSurrogate({short(self.frame.node, 60)})"
+
+
+def _is_nan(expression: cp.Expression) -> bool:
+    """Has it no value by cvxpy's own evaluation?"""
+    try:
+        with np.errstate(all="ignore"):
+            return bool(np.any(np.isnan(np.asarray(expression.value, dtype=float))))
+    except Exception:
+        return True
 
 
 def _at_bottomless_edge(node: cp.Expression, values: Values) -> bool:

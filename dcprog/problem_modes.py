@@ -164,6 +164,7 @@ class Modes:
             for v, u, t in zip(self._variables, self._units, self._targets, strict=True)
         )
         roots = [self._objective.node, *(frame.node for frame in self._nonconvex)]
+        roots += [arg for constraint in self._convex for arg in constraint.args]
         inside = [_inside(constraint, self._margin) for constraint in domain_of(roots)]
         return cp.Problem(cp.Minimize(far), [*self._convex, *inside])
 

@@ -27,6 +27,7 @@ RESPONSE = 0.5
 SAMPLES = 10
 # How far inside its domain a start is moved, in units.
 MARGINS = (0.1, 1e-3, 1e-6, 0.0)
+MARGINS_STRICT = (1e-7, 1e-5, 1e-3)  # as near as possible
 
 
 def _smallest(answers: Callable[[int], bool]) -> int | None:
@@ -100,19 +101,26 @@ class Starts:
 
     # ------------------------------------------------------------------------------------------
 
-    def inside(self, x: Array) -> Array:
-        """The same point, or near it a point inside the convex constraints and the domain of F."""
+    def inside(self, x: Array, *, strictly: bool = False) -> Array:
+        """The same point, or near it one inside the convex constraints and the domain of F.
+
+        Strictly: cvxpy's own evaluation, too, finds a number everywhere.
+        """
         of = self._of
-        if self._usable(x):
+
+        def accepts(point: Array) -> bool:
+            return self._usable(point) and (not strictly or of.is_finite(point))
+
+        if accepts(x):
             return x
         units = of.units(x)
-        for margin in MARGINS:
+        for margin in MARGINS_STRICT if strictly else MARGINS:
             of.modes.aim(of.split(x), of.split(units), margin * float(np.max(units, initial=0.0)))
             try:
                 near = self._first_solved("project")
             except SubproblemError:
                 continue
-            if self._usable(near):
+            if accepts(near):
                 return near
         return x
 

@@ -21,6 +21,7 @@ __all__ = ["checked", "restored", "solved_once"]
 RANDOM_SIZES = (1.0, 0.1, 10.0)
 # Relative to the scale of F, what a point at the edge of a domain may differ by from one inside.
 NEAR_ENOUGH = 1e-5
+MISMATCH = 1e-2  # the same for the function with finite slopes that stands for F
 # A run from a restored point under equations begins with a price that many times the usual one.
 FIRMNESS = (10.0, 1000.0)
 
@@ -62,7 +63,12 @@ def checked(surrogate: Any, run: Run) -> Run:
             status="unbounded",
             message="the objective falls for ever towards the edge of its domain",
         )
-    return run if finite else _moved_inside(surrogate, run)
+    if not finite:
+        return _moved_inside(surrogate, run)
+    if run.status == "converged" and surrogate.mismatch(run.x) > MISMATCH * run.scale:
+        message = f"at the edge of the objective's domain its slope is infinite ({run.message})"
+        return replace(run, status="solver_failed", message=message)
+    return run
 
 
 def _moved_inside(surrogate: Any, run: Run) -> Run:

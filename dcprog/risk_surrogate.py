@@ -164,7 +164,9 @@ class RiskSurrogate(Unconstrained):
         risk = self.declared
         sizes = risk.aggregates(x), np.abs(x[risk.penalized])
         units = self.subproblems.units.loss, usual_coefficient(risk)
-        scales = [_largest(size, unit) for size, unit in zip(sizes, units, strict=True)]
+        # a start may fit almost perfectly: what losses are usually, those at θ = 0 say
+        usual = risk.aggregates(np.zeros(x.size)), sizes[1]
+        scales = [_largest(size, unit) for size, unit in zip(usual, units, strict=True)]
         self._last_edges = EDGE * np.array(scales)
         starts = [
             steep and np.min(size, initial=np.inf) <= NEAR_EDGE * scale

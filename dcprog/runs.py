@@ -164,7 +164,7 @@ class Task:
             run=run,
             values=[(variable, array.copy()) for variable, array in pairs],
             sign=surrogate.sign,
-            mode=surrogate.mode,
+            mode=run.mode,
             feasible=not known or surrogate.is_feasible(run.x),
             relative_violation=surrogate.relative_violation(run.x) if known else np.inf,
             solver=run.solver or surrogate.solvers[0],

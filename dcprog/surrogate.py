@@ -47,6 +47,14 @@ class Surrogate(Protocol):
         """False while F still moves: the loop does not stop as converged before."""
 
     @property
+    def sign(self) -> float:
+        """1 where the user minimises, −1 where the user maximises ``objective``."""
+
+    @property
+    def mode(self) -> str:
+        """How nonconvex constraints are met: ``none``, ``feasible`` or ``penalty``."""
+
+    @property
     def solve_time(self) -> float:
         """Seconds spent inside the solvers' own calls so far."""
 
@@ -194,6 +202,10 @@ class Unconstrained:
     def inside(self, x: Array) -> Array:
         """The same point."""
         return x
+
+    def mismatch(self, x: Array) -> float:
+        """None."""
+        return 0.0
 
     def falls_off(self, x: Array) -> bool:
         """No: losses are defined everywhere."""

@@ -96,6 +96,8 @@ class Values:
         return self._magnitudes[key]
 
     def _evaluate(self, node: cp.Expression) -> Any:
+        if 0 in node.shape:  # a constant for cvxpy, whatever variables are in it
+            return np.zeros(node.shape)
         if not _is_atom(type(node)):
             if isinstance(node, cp.Variable) and node.id in self.definitions:
                 return self.array(self.definitions[node.id])

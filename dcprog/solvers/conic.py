@@ -35,7 +35,9 @@ ACCEPT = 10.0
 # So far may a dual bound lie under a solver's value before the next one is asked, too: far more
 # than tolerances leave, far less than where the program's own units hid what matters.
 DOUBT = 1e-4
+SLOW = "SCS"  # and coarse: no help where another has a point
 SHARE = 0.5  # of the time left for a solver with others behind it
+NOTHING = 1e-16  # a weight of so much of the largest is left out, if its loss is no larger share
 USUAL = 1e2  # columns of that size, or one over it, are taken as they are
 
 
@@ -124,6 +126,8 @@ class ConicSolver(ExactSolver):
         deadline, order = Deadline(time_limit), list(self.portfolio.order)
         for solver in order:
             share = Deadline(_share(deadline.left, 1.0 if solver == order[-1] else SHARE))
+            if found and solver == SLOW:
+                break
             try:
                 if failures or found:
                     deadline.check("cvxpy's solvers")
@@ -171,6 +175,7 @@ class _Scaled:
         self.tilts = tilts
         self.shrinkage = shrinkage
         self.size = 1.0  # what the objective is divided by
+        self.heard = weights
         size = solver.theta.size
         self.tilt = np.zeros(size) if tilts is None else self.risk.rows.T @ tilts
         if solver.units is not None:
@@ -190,6 +195,7 @@ class _Scaled:
         """One solver's point, and whether nothing speaks against it."""
         theta: Array | None = None
         size = self._size(start) or 1.0
+        self.heard = self._heard(start, size)
         for _ in range(ROUNDS):
             self._load(size)
             try:
@@ -211,6 +217,12 @@ class _Scaled:
         assert theta is not None
         return theta, not self._doubtful(theta)
 
+    def _heard(self, start: Array, size: float) -> Array:
+        """The weights without those of 1e-200 that solvers choke on; losses are never negative."""
+        small = self.weights <= NOTHING * np.max(self.weights)
+        small &= self.weights * self.risk.aggregates(start) <= NOTHING * size
+        return np.where(small, 0.0, self.weights)
+
     def bound(self) -> float:
         """A lower bound of the weighted risk, from the last solver's multipliers."""
         return self.size * self.solver.portfolio.bound()
@@ -223,7 +235,7 @@ class _Scaled:
 
     def _load(self, size: float) -> None:
         solver, self.size = self.solver, size
-        solver.weights.value = self.weights / size
+        solver.weights.value = self.heard / size
         solver.tilt.value = self.tilt / size
         solver.scale.value = 1 / size
         if self.shrinkage is not None:
