@@ -96,3 +96,12 @@ def test_the_next_solver_is_asked_where_multipliers_deny_a_point() -> None:
     assert len(asked) == 2
     assert found.value == pytest.approx(ConicSolver(risk).minimise(weights, None, zero, 1e-8).value)
     assert found.bound <= found.value + 1e-9
+
+
+def test_weights_that_are_next_to_nothing_are_left_out() -> None:
+    risk = _risks(penalties.group_lasso(1e6, [0, 0, 0]))[2]
+    weights = np.where(np.arange(30) < 10, 1e-3, 10.0 ** np.linspace(-40, -300, 30))
+    start = np.full(risk.rows.shape[1], 1e-14)
+    found = ConicSolver(risk).minimise(weights, None, start, 1e-8)
+    assert found.value <= risk.weighted(start, weights) * (1 + 1e-9)
+    assert found.value - found.bound <= 1e-4 * found.value
