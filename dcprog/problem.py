@@ -30,7 +30,7 @@ STUCK_GROWTH = 10.0
 # A violation that falls below that share of the last one needs no higher price.
 LASTING = 0.9
 CURVED = 30.0
-PENALTY_RANGE = 1e8
+PENALTY_RANGE = 1e6
 # A price that many times the rate may be far above what the constraints need: then steps are
 # short, and every point that meets them looks critical. It is lowered until one is missed again.
 DEAR = 3.0
@@ -297,8 +297,7 @@ class ProblemSurrogate:
         if self.penalised:
             self._set_price(x, values)
         self._n_tightened += 1
-        if self._n_tightened == 2:
-            self._narrow(x)
+        if self._n_tightened > 1 and self._narrow(x):
             values = self.at(x)
         self._tightened = x.copy()
         for variable, array in self.unpack(x):
@@ -306,8 +305,8 @@ class ProblemSurrogate:
             self._reach[variable.id] = max(size, self._reach.get(variable.id, 0.0))
         return self.update(values)
 
-    def _narrow(self, x: Array) -> None:
-        """Forget the sizes of a wild start: the first step ends somewhere better."""
+    def _narrow(self, x: Array) -> bool:
+        """Forget the sizes of a wild start: a step ends somewhere better."""
         wild = any(
             WILD * float(np.max(np.abs(array), initial=0.0)) < self._reach[variable.id]
             for variable, array in self.unpack(x)
@@ -317,7 +316,10 @@ class ProblemSurrogate:
             self._largest_size, self._scaled = np.inf, None
             self._measure(x)
             self._point = None
-        self._learn(x, narrower=True)
+        if wild or self._n_tightened == 2:
+            self._learn(x, narrower=True)
+            return True
+        return False
 
     def _set_price(self, x: Array, values: Values) -> None:
         """Raise τ where x misses a constraint for good; once, lower one that is dear.
