@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from scipy import special
 import dcprog as dc
 from tests.fuzz.landscape import Array
 
-__all__ = ["Formula", "Function", "random_loss", "random_penalty"]
+__all__ = ["Formula", "Function", "carried_on_from", "random_loss", "random_penalty"]
 
 Function = Callable[[Array], Array]
 EDGE = 1e-10
@@ -77,6 +78,17 @@ def random_loss(rng: np.random.Generator, margin: bool) -> Formula:
 
 def _times(c: float, f: Function) -> Function:
     return lambda u: c * f(u)
+
+
+@contextmanager
+def carried_on_from(edge: float) -> Iterator[None]:
+    """Infinite slopes are left at another distance: the runs' own is relative to sizes."""
+    global EDGE
+    usual, EDGE = EDGE, edge
+    try:
+        yield
+    finally:
+        EDGE = usual
 
 
 def _carried_on(p: float) -> Function:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,11 @@ class Landscape:
     def level(self, x: Array) -> float:
         """F as the run descends on it."""
         return self.value(x) if self.descended is None else self.descended(x)
+
+    @property
+    def as_is(self) -> Landscape:
+        """The same with the run's descent on F itself."""
+        return replace(self, descended=None)
 
     def miss(self, x: Array) -> float:
         """By how much x misses the constraints."""

@@ -13,16 +13,17 @@ from sklearn.exceptions import ConvergenceWarning
 import dcprog as dc
 from dcprog import models
 from tests.fuzz.data import Data, random_data
-from tests.fuzz.formulas import Formula, Function, random_loss, random_penalty
+from tests.fuzz.formulas import Formula, Function, carried_on_from, random_loss, random_penalty
 from tests.fuzz.landscape import Array, Landscape, free
 from tests.fuzz.report import Report, generator, judged_exception, where
-from tests.fuzz.verdicts import check_point, check_status
+from tests.fuzz.verdicts import check_point, check_status, find_descent, slope_along
 
 __all__ = ["landscape_of", "run"]
 
 TOL = 1e-6
 TIME_LIMIT = 5.0
 RESOLVED = 3e-9  # of a margin's or residual's units
+FARTHEST = 1e-8  # from an infinite slope that a run may leave it
 STORM = 20  # so many warnings of NumPy in one fit are no remark any more
 
 
@@ -189,10 +190,11 @@ def _check(
     land = landscape_of(data, loss, penalty, intercept)
     before = len(report.failures)
     check_point(report, land, result, TOL, rng, 1.0)
+    wrong = any(f.startswith("wrong converged") for f in report.failures)
+    if wrong and not _is_steep_anyhow(land, result.x, rng):
+        _excuse(report, "a slope of one way only to leave infinite slopes", "wrong converged")
     if loss.width < RESOLVED * data.units:  # no step resolves such a well; rounding decides in it
-        steep = [f for f in report.failures if f.startswith(("wrong converged", "a wrong value"))]
-        report.failures = [f for f in report.failures if f not in steep]
-        report.remarks += ["a slope beyond a very narrow well"] * len(steep)
+        _excuse(report, "a slope beyond a very narrow well", "wrong converged", "a wrong value")
     if result.status == "unbounded":
         report.fail("false unbounded", "a risk is never negative")
     if result.status == "infeasible":
@@ -201,6 +203,29 @@ def _check(
         report.remarks.append("solver_failed")
     words = f" [{loss.declared!r}, {penalty.declared!r}, {data.kind}, {result.solver}]"
     report.failures[before:] = [" ".join((f + words).split()) for f in report.failures[before:]]
+
+
+def _is_steep_anyhow(land: Landscape, x: Array | None, rng: np.random.Generator) -> bool:
+    """Does F fall from x as it is, and however near 0 infinite slopes are left?
+
+    Runs leave them at a distance relative to sizes that they know and the checks do not.
+    """
+    if x is None or not np.all(np.isfinite(x)):
+        return True
+    found = find_descent(land, x, TOL, rng)
+    if found is None:
+        return True
+    least = -found.slope / 10
+    with carried_on_from(FARTHEST):
+        slopes = [slope_along(f, x, found.direction, least) for f in (land, land.as_is)]
+    return max(slopes) < -least
+
+
+def _excuse(report: Report, remark: str, *kinds: str) -> None:
+    """Failures of some kinds are remarks."""
+    excused = [f for f in report.failures if f.startswith(kinds)]
+    report.failures = [f for f in report.failures if f not in excused]
+    report.remarks += [remark] * len(excused)
 
 
 def _check_pace(report: Report, begun: float) -> None:

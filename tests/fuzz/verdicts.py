@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from tests.fuzz.landscape import Array, Landscape
 from tests.fuzz.report import DOCUMENTED, Report
 
-__all__ = ["Descent", "check_point", "check_status", "find_descent", "worth"]
+__all__ = ["Descent", "check_point", "check_status", "find_descent", "slope_along", "worth"]
 
 FEASIBLE = 1e-5  # the largest violation at "converged", relative to the constraint's terms
 VALUE = 1e-7  # how far the reported value may be from the recomputed one, relative to the terms
@@ -29,8 +29,9 @@ LOST = 1e-3  # by so much of the terms the best value seen may not be better
 class Descent:
     """A direction in which F falls at first order, and what kind of point that makes x."""
 
-    def __init__(self, kind: str, slope: float, back: float, drop: float) -> None:
+    def __init__(self, kind: str, slope: float, back: float, drop: float, direction: Array) -> None:
         self.kind = kind
+        self.direction = direction
         self.slope = slope
         self.back = back
         self.drop = drop
@@ -119,13 +120,7 @@ def find_descent(land: Landscape, x: Array, tol: float, rng: np.random.Generator
     allowed = max(land.miss(x), STILL)
     worst: Descent | None = None
     for direction in _directions(land, x, steps, rng):
-        slopes = []
-        for h in STEPS[1:]:
-            y = _restored(land, x + h * steps * direction, steps, allowed)
-            slopes.append(np.inf if y is None else (land.level(y) - here) / (h * scale))
-            if not slopes[-1] < -least:
-                break
-        slope = max(slopes)
+        slope = slope_along(land, x, direction, least, allowed)
         if not slope < -least:
             continue
         drop = _drop(land, x, steps, direction, allowed, here) / scale
@@ -134,10 +129,24 @@ def find_descent(land: Landscape, x: Array, tol: float, rng: np.random.Generator
         back = (land.level(x - STEPS[-1] * steps * direction) - here) / (STEPS[-1] * scale)
         kind = _kind(land, x, STEPS[-1] * steps * direction, slope, back, least)
         if worst is None or (kind == "wrong converged") > (worst.kind == "wrong converged"):
-            worst = Descent(kind, slope, back, drop)
+            worst = Descent(kind, slope, back, drop, direction)
         if kind == "wrong converged":
             break
     return worst
+
+
+def slope_along(
+    land: Landscape, x: Array, direction: Array, least: float, allowed: float = STILL
+) -> float:
+    """The least steep slope over some steps, relative to the terms of F; ends at a flat one."""
+    scale, here, steps = worth(land, x), land.level(x), land.steps(x)
+    slope = -np.inf
+    for h in STEPS[1:]:
+        y = _restored(land, x + h * steps * direction, steps, allowed)
+        slope = max(slope, np.inf if y is None else (land.level(y) - here) / (h * scale))
+        if not slope < -least:
+            break
+    return slope
 
 
 def _kind(land: Landscape, x: Array, step: Array, slope: float, back: float, least: float) -> str:
