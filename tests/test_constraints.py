@@ -12,8 +12,6 @@ import pytest
 from dcprog.constraints import LEAST_SIZE, Feasibility, distance_to_attributes, split
 from dcprog.tree import Values
 
-LEFT = pytest.mark.xfail(reason="cvxpy projects NaN onto the cone")
-
 
 def miss(constraint: Any, *, learnt: Any = None, **values: Any) -> Any:
     """The miss at some values, of a constraint in the variables of these names."""
@@ -63,9 +61,7 @@ def test_outside_other_cones(build: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Explicitly invoking")
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=LEFT) if n == "semidefinite" else n for n in CONES]
-)
+@pytest.mark.parametrize("name", CONES)
 def test_a_point_that_is_nan_meets_nothing(name: str) -> None:
     x = cp.Variable(3, name="x")
     assert miss(CONES[name][0](x), x=[np.nan, 1.0, 1.0]).relative == np.inf

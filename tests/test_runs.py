@@ -188,7 +188,6 @@ def test_another_solver_is_another_problem(made: list[str]) -> None:
     assert len(made) == compiled
 
 
-@pytest.mark.xfail(reason="a frozen problem without Parameters is the user's")
 def test_what_was_compiled_goes_with_the_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     surrogates: list[weakref.ref[ProblemSurrogate]] = []
     real = ProblemSurrogate.__init__
