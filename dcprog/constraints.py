@@ -175,6 +175,8 @@ def _residual(constraint: cp.Constraint, values: Values) -> float:
     if isinstance(constraint, Equality | Zero):
         return _largest(np.abs(values.array(constraint.expr)))
     args = [values.array(arg) for arg in constraint.args]
+    if any(np.any(np.isnan(arg)) for arg in args):
+        return np.inf
     if isinstance(constraint, cp.constraints.NonNeg | cp.constraints.NonPos):
         sign = -1 if isinstance(constraint, cp.constraints.NonNeg) else 1
         return _largest(np.maximum(sign * args[0], 0.0))
@@ -182,7 +184,7 @@ def _residual(constraint: cp.Constraint, values: Values) -> float:
         return _largest(np.maximum(np.linalg.norm(args[1], axis=constraint.axis) - args[0], 0.0))
     try:
         return _largest(np.asarray(constraint.violation(), dtype=float))
-    except Exception:  # NaN in a cone's projection, shapes that it does not expect
+    except Exception:  # shapes that a cone's projection does not expect
         return np.inf
 
 

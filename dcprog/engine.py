@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
 from itertools import pairwise
 
 import numpy as np
@@ -13,8 +11,9 @@ import numpy as np
 from dcprog.acceleration import Acceleration, acceleration_named
 from dcprog.errors import SubproblemError, UnfitSolver
 from dcprog.probing import downhill, guarded
-from dcprog.result import Attempt, History
+from dcprog.result import Attempt
 from dcprog.surrogate import Surrogate
+from dcprog.track import Entry, Progress, Run, Settings, Stop, Track
 from dcprog.tree import Array
 
 __all__ = ["Progress", "Run", "Settings", "descend"]
@@ -46,102 +45,6 @@ SLOW = 0.6
 LONG = 3
 # A solver other than the first may use up that share of the time that is left.
 SHARE = 0.5
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a callback sees after every accepted step (and at the start, with ``n_iter`` 0)."""
-
-    n_iter: int
-    x: Array
-    value: float
-    gap: float
-    step: float
-    violation: float
-    time: float
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Options of the loop, as in :func:`dcprog.solve`."""
-
-    tol: float = 1e-6
-    max_iter: int = 100
-    time_limit: float | None = None
-    acceleration: str | None = None
-    callback: Callable[[Progress], object] | None = None
-    verbose: bool = False
-    escape: bool = True
-
-
-@dataclass(frozen=True)
-class Run:
-    """One descent from one start: the best point and how it was reached (None: there is none)."""
-
-    x: Array | None
-    value: float
-    gap: float
-    violation: float
-    status: str
-    message: str
-    history: History
-    solver: str = ""
-    scale: float = 1.0
-    mode: str = "none"
-
-    @property
-    def n_iter(self) -> int:
-        """Steps taken after the start."""
-        return max(len(self.history) - 1, 0)
-
-
-@dataclass
-class _Entry:
-    """A point and its line of the history; one object, so that Ctrl-C cannot tear them apart."""
-
-    x: Array
-    value: float
-    step: float
-    time: float
-    solve_time: float
-    violation: float
-    rise: float
-    gap: float = np.inf
-
-
-@dataclass
-class _Track:
-    """The history while it grows."""
-
-    entries: list[_Entry] = field(default_factory=list)
-    attempts: list[Attempt] = field(default_factory=list)
-    best: _Entry | None = None  # that meets all constraints
-
-    @property
-    def last(self) -> _Entry:
-        """Where the run is."""
-        return self.entries[-1]
-
-    @property
-    def n_iter(self) -> int:
-        """Steps taken so far."""
-        return len(self.entries) - 1
-
-    def freeze(self) -> History:
-        names = [column.name for column in fields(History) if column.name != "attempts"]
-        arrays = {
-            name: np.array([getattr(entry, name) for entry in self.entries]) for name in names
-        }
-        return History(**arrays, attempts=tuple(self.attempts))
-
-
-class _Stop(Exception):
-    """Ends the loop with a status and the reason in words."""
-
-    def __init__(self, status: str, message: str) -> None:
-        super().__init__(status, message)
-        self.status = status
-        self.message = message
 
 
 def descend(surrogate: Surrogate, start: Array, settings: Settings | None = None) -> Run:
@@ -183,7 +86,7 @@ class _Descent:
         self.value = np.inf
         self.scale = 0.0
         self.first_scale = 0.0
-        self.track = _Track()
+        self.track = Track()
         self.solvers: list[str] = []
         self.shortfalls: dict[str, float] = {}  # how far above x solvers' refused solutions are
         self.accelerate: Acceleration | None = acceleration_named(settings.acceleration)
@@ -197,7 +100,7 @@ class _Descent:
             self._begin()
             while True:
                 self._step()
-        except _Stop as stop:
+        except Stop as stop:
             status, message = stop.status, stop.message
         except KeyboardInterrupt:
             if not self.track.entries:
@@ -221,7 +124,7 @@ class _Descent:
             self.surrogate.mode,
         )
 
-    def _best(self) -> _Entry:
+    def _best(self) -> Entry:
         """The last point, or an earlier one that meets the constraints and is better or alone."""
         last, best = self.track.last, self.track.best
         if best is None or best is last:
@@ -272,7 +175,7 @@ class _Descent:
             return
         try:
             new, new_value = self._minimise()
-        except _Stop as stop:
+        except Stop as stop:
             if stop.status == "unbounded" and not self.surrogate.settled:
                 self._tighten()  # a larger penalty may bound it
                 return
@@ -288,10 +191,10 @@ class _Descent:
 
     def _move_on(self, new: Array, new_value: float) -> None:
         if self.track.n_iter >= self.settings.max_iter:
-            raise _Stop("max_iter", f"no criticality after {self.settings.max_iter} steps")
+            raise Stop("max_iter", f"no criticality after {self.settings.max_iter} steps")
         self._move(new, new_value)
         if self._remaining() == 0:
-            raise _Stop("time_limit", "the time limit is reached")
+            raise Stop("time_limit", "the time limit is reached")
 
     def _ahead(self) -> tuple[Array, float] | None:
         """The minimiser of the majorant centred beyond x, if plain steps are slow and it is lower.
@@ -339,7 +242,7 @@ class _Descent:
         first = abs(self.track.entries[0].value)
         size = max(self.first_scale, first if np.isfinite(first) else 0.0)
         if size > 0 and new_value < -BOTTOMLESS * size and self.surrogate.is_feasible(new):
-            raise _Stop("unbounded", f"the objective has fallen to {new_value:.3g} and goes on")
+            raise Stop("unbounded", f"the objective has fallen to {new_value:.3g} and goes on")
         before, value = self.x, self.value
         moved = self._arrive(new)
         still = abs(self.value - new_value) <= self._noise  # F itself did not move
@@ -362,7 +265,7 @@ class _Descent:
                 reason = str(error)
         self.x = before
         self._tighten()
-        raise _Stop("solver_failed", f"no step can be taken from here: {reason}")
+        raise Stop("solver_failed", f"no step can be taken from here: {reason}")
 
     def _stop_if_settled(self) -> None:
         """The majorant is the one x minimises already: no further step, if a bound says so."""
@@ -372,7 +275,7 @@ class _Descent:
         self.track.last.gap = 0.0
         lower = self._lower()
         if lower is None:
-            raise _Stop("converged", "the majorant did not change at its own minimiser")
+            raise Stop("converged", "the majorant did not change at its own minimiser")
         self._move_on(*lower)
 
     # ------------------------------------------------------------------------------------------
@@ -385,11 +288,11 @@ class _Descent:
         if better is not None:
             return better
         if witness is None:
-            raise _Stop(
+            raise Stop(
                 "solver_failed",
                 f"{self.solvers[0]} gets no lower from here, which nothing else confirms",
             )
-        raise _Stop("converged", f"the criticality gap is within tolerance ({witness})")
+        raise Stop("converged", f"the criticality gap is within tolerance ({witness})")
 
     def _second_opinion(self) -> tuple[tuple[Array, float] | None, str | None]:
         """A point lower than x where a solver finds one, and what else stands for the gap."""
@@ -405,7 +308,7 @@ class _Descent:
         plain, tight = self._accuracy, max(self._accuracy * TIGHTER, FINEST)
         for solver, tolerance in [*((s, plain) for s in others), (first, tight), (first, plain)]:
             if self._remaining() == 0:
-                raise _Stop("time_limit", "the time limit is reached")
+                raise Stop("time_limit", "the time limit is reached")
             try:
                 new = self._solve(solver, tolerance)
                 below = self._fall(new)
@@ -450,7 +353,8 @@ class _Descent:
             value = guarded(self.surrogate.value, self.track.best.x)
             if value < below:
                 return self.track.best.x, value
-        unmoved = self.track.n_iter == 0 or all(e.step == 0 for e in self.track.entries)
+        longest = max(entry.step for entry in self.track.entries)
+        unmoved = longest <= NO_STEP * float(np.max(self.surrogate.units(self.x), initial=0.0))
         return self._look_around(below, wide=unmoved)
 
     def _aside(self) -> tuple[Array, float] | None:
@@ -464,7 +368,7 @@ class _Descent:
             return None
         limit = self._remaining()
         if limit == 0:
-            raise _Stop("time_limit", "the time limit is reached")
+            raise Stop("time_limit", "the time limit is reached")
         return downhill(self.surrogate, self.x, below, self.rng, wide=wide, time_limit=limit)
 
     # ------------------------------------------------------------------------------------------
@@ -481,7 +385,7 @@ class _Descent:
                 failures.append((solver, error))
                 self._note(solver, tolerance, str(error))
                 if self._remaining() == 0:
-                    raise _Stop("time_limit", "the time limit ended a subproblem") from None
+                    raise Stop("time_limit", "the time limit ended a subproblem") from None
                 continue
             self.solvers.sort(key=lambda name: name != solver)  # what worked goes first next time
             return new, new_value
@@ -499,14 +403,14 @@ class _Descent:
         for _, error in failures:  # F lies under M: a ray along which M falls is one for F
             proved = error.status == "unbounded" and error.proved
             if proved and self.surrogate.is_feasible(self.x):
-                raise _Stop("unbounded", str(error))
+                raise Stop("unbounded", str(error))
         best: tuple[Array, float] | None = None
         for point in self.surrogate.far(self.x, self._remaining()):
             value = guarded(self.surrogate.value, point)
             if not (np.all(np.isfinite(point)) and self.surrogate.is_feasible(point)):
                 continue
             if self.value - value > FALLEN * self.scale > 0:
-                raise _Stop("unbounded", f"the objective falls to {value:.3g} and goes on")
+                raise Stop("unbounded", f"the objective falls to {value:.3g} and goes on")
             if value < self.value - self._slack and (best is None or value < best[1]):
                 best = point, value
         return best
@@ -534,7 +438,7 @@ class _Descent:
         lower = self._lower()
         if lower is None:
             self.track.last.gap = min(self.shortfalls[name] for name in near)
-            raise _Stop("converged", "no solver finds a lower point; the gap is their accuracy")
+            raise Stop("converged", "no solver finds a lower point; the gap is their accuracy")
         return lower
 
     def _attempts(self) -> list[tuple[str, float]]:
@@ -572,15 +476,15 @@ class _Descent:
         self.track.last.gap = max(below, 0.0)
         return new_value
 
-    def _verdict(self, failures: list[tuple[str, SubproblemError]]) -> _Stop:
+    def _verdict(self, failures: list[tuple[str, SubproblemError]]) -> Stop:
         said = {solver: error for solver, error in failures if error.status == "infeasible"}
         proved = any(error.proved for error in said.values())
         # otherwise x itself is feasible, whatever a solver says
         if not np.isfinite(self.value) and (proved or len(said) >= min(2, len(self.solvers))):
-            return _Stop("infeasible", str(next(iter(said.values()))))
+            return Stop("infeasible", str(next(iter(said.values()))))
         if not self.surrogate.settled and any(e.status == "unbounded" for _, e in failures):
-            return _Stop("unbounded", "the majorant is unbounded at this price of violations")
-        return _Stop("solver_failed", f"every solver failed; the first: {failures[0][1]}")
+            return Stop("unbounded", "the majorant is unbounded at this price of violations")
+        return Stop("solver_failed", f"every solver failed; the first: {failures[0][1]}")
 
     # ------------------------------------------------------------------------------------------
 
@@ -590,7 +494,7 @@ class _Descent:
         return max(0.0, self.settings.time_limit - (time.perf_counter() - self.begun))
 
     def _record(self, x: Array, *, rise: float, step: float) -> None:
-        entry = _Entry(
+        entry = Entry(
             x=x,
             value=self.surrogate.objective(x),
             step=step,
@@ -631,4 +535,4 @@ class _Descent:
                 progress.violation,
             )
         if self.settings.callback is not None and self.settings.callback(progress):
-            raise _Stop("interrupted", "the callback asked to stop")
+            raise Stop("interrupted", "the callback asked to stop")

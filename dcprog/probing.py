@@ -77,7 +77,7 @@ def downhill(
             return points[lowest], values[lowest]
     if wide or inside < tried:
         proposals = surrogate.proposals(x, rng, time_limit)
-        for point in proposals if wide else islice(proposals, 1):
+        for point in proposals if wide else islice(proposals, 2):
             value = _allowed_value(surrogate, point, leeway)
             if value < below:
                 return point, value

@@ -52,7 +52,8 @@ EDGE_DECAY = 0.1
 NEAR_EDGE = 1e-6
 EDGE_AT_ZERO = {"Power", "PowerApprox", "GeoMean", "GeoMeanApprox", "Pnorm", "PnormApprox", "entr"}
 
-# Where concave atoms fall to −∞.
+# Where concave atoms fall to −∞; so many times the edge of their domain is there.
+NEAR_BOTTOMLESS = 10.0
 BOTTOMLESS_AT = {"log": 0.0, "log_det": 0.0, "log1p": -1.0}
 
 WILD = 1e3  # a start so many times as large as what comes after it says nothing of sizes
@@ -63,8 +64,8 @@ NEGLIGIBLE = 1e-6
 
 UNSET = np.zeros(0)
 
-# What moves beside x, to look for a lower point at one that may be symmetric.
-ASIDE = (1e-2, 1.0)
+# Where beside x the majorant is centred, to look for a lower point: a tie has two sides.
+ASIDE = (1e-2, -1e-2, 1.0)
 PROPOSAL_TOLERANCE = 1e-6
 # Boxes in which a problem that is said to be unbounded is looked at, in units around x.
 FAR = (1e3, 1e7)
@@ -120,9 +121,10 @@ class ProblemSurrogate:
 
     def _declare(self, frozen: Frozen) -> None:
         """What does not change from run to run."""
-        self._frozen = frozen
         # a problem of our own: who keeps this surrogate does not keep the user's alive
-        self.problem = rewritten(cp.Problem(frozen.problem.objective, frozen.problem.constraints))
+        frozen.problem = cp.Problem(frozen.problem.objective, frozen.problem.constraints)
+        self._frozen = frozen
+        self.problem = rewritten(frozen.problem)
         self.variables: list[cp.Variable] = self.problem.variables()
         self.sign = -1.0 if isinstance(self.problem.objective, cp.Maximize) else 1.0
         self.context = Context()
@@ -529,9 +531,9 @@ class ProblemSurrogate:
         self, x: Array, rng: np.random.Generator, time_limit: float | None = None
     ) -> Iterator[Array]:
         """Minimisers of the majorant centred beside x: they heed all constraints."""
-        units = self.units(x)
+        aside = self.units(x) * rng.standard_normal(x.size)
         for size in ASIDE:
-            beside = x + size * units * rng.standard_normal(x.size)
+            beside = x + size * aside
             try:
                 yield self.minimise_ahead(
                     beside, x, PROPOSAL_TOLERANCE, self.solvers[0], time_limit
@@ -647,4 +649,4 @@ def _at_bottomless_edge(node: cp.Expression, values: Values) -> bool:
     if name == "log_det":
         argument = np.asarray(np.linalg.eigvalsh((argument + argument.T) / 2), dtype=float)
     least = np.min(argument, initial=np.inf)
-    return bool(least - BOTTOMLESS_AT[name] <= 2 * EDGE * values.size(node))
+    return bool(least - BOTTOMLESS_AT[name] <= NEAR_BOTTOMLESS * EDGE * values.size(node))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["checked", "restored", "solved_once"]
 
+ENDED = ("converged", "solver_failed", "max_iter")
 # Where the library itself looks for a feasible point: random points that many units from 0.
 RANDOM_SIZES = (1.0, 0.1, 10.0)
 # Relative to the scale of F, what a point at the edge of a domain may differ by from one inside.
@@ -56,7 +57,7 @@ def checked(surrogate: Any, run: Run) -> Run:
         return run
     finite = surrogate.is_finite(run.x)
     falls = surrogate.sign * run.value == -np.inf
-    if falls or ((not finite or run.status == "converged") and surrogate.falls_off(run.x)):
+    if falls or (run.status in ENDED and surrogate.falls_off(run.x)):
         return replace(
             run,
             value=-surrogate.sign * np.inf,

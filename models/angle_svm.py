@@ -15,11 +15,12 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
-from dcprog.errors import FisherConsistencyWarning, SubproblemError
+from dcprog.errors import FisherConsistencyWarning
 from dcprog.estimators.constraints import LOOP, SHAPE
 from dcprog.estimators.kernels import KERNELS, Kernel, kernel_rows, width
 from dcprog.estimators.prediction import LargestScore
 from dcprog.estimators.refine import refined
+from dcprog.estimators.refusal import unusable
 from dcprog.estimators.sparsity import cleared
 from dcprog.losses import hinge
 from dcprog.models.angle_consistency import fisher_gamma, is_fisher_consistent
@@ -264,9 +265,8 @@ class AngleSVC(LargestScore, ClassifierMixin, BaseEstimator):
         ------
         ValueError
             Parameters out of their range, data that are not finite, fewer than two classes, a
-            solver that cannot take the problem.
-        SubproblemError
-            No start could be computed.
+            solver that cannot take the problem,
+            numbers so large that no point was found.
         """
         X, y = validate_data(self, X, y, **self._checks())
         check_classification_targets(y)
@@ -359,8 +359,8 @@ class AngleSVC(LargestScore, ClassifierMixin, BaseEstimator):
 
         Raises
         ------
-        SubproblemError
-            No point was found.
+        ValueError
+            The numbers are so large that no point was found.
         """
 
         def run(start: Any, max_iter: int, n_starts: int = 1) -> Result:
@@ -381,7 +381,7 @@ class AngleSVC(LargestScore, ClassifierMixin, BaseEstimator):
 
         result = run(start, self.max_iter, self.n_starts)
         if result.x is None:
-            raise SubproblemError("failed", f"no point was found: {result.message}")
+            raise unusable(spec, result.message)
         return refined(result, spec, tidy, run, tol=self.tol, max_iter=self.max_iter)
 
     def keep(self, spec: Risk, kernel: Kernel | None, result: Result) -> None:

@@ -16,8 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from dcprog.certificate import criticality_gap
-from dcprog.errors import SubproblemError
 from dcprog.estimators.constraints import LOOP
+from dcprog.estimators.refusal import unusable
 from dcprog.losses import squared_hinge
 from dcprog.models.linear import LinearScores
 from dcprog.penalties import l2
@@ -202,9 +202,8 @@ class CappedSVC(LinearScores, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            Parameters out of their range, data that are not finite, fewer than two classes.
-        SubproblemError
-            No start could be computed.
+            Parameters out of their range, data that are not finite, fewer than two classes,
+            numbers so large that no point was found.
         """
         self._check_combinations()
         X, y = validate_data(self, X, y, **self.CHECKS)
@@ -252,7 +251,7 @@ class CappedSVC(LinearScores, ClassifierMixin, BaseEstimator):
         steps = 0
         if self.eps is None:
             rounds = min(spec.transform.rounds - 1, self.max_iter - 1)
-            start = _with_point(solve(spec, max_iter=rounds, **options))
+            start = _with_point(spec, solve(spec, max_iter=rounds, **options))
             spec, steps = spec.fixed(start.x), start.n_iter
         result = solve(
             spec,
@@ -263,7 +262,7 @@ class CappedSVC(LinearScores, ClassifierMixin, BaseEstimator):
             acceleration=self.acceleration,
             **options,
         )
-        return spec, _with_point(result), max(1, steps + result.n_iter)
+        return spec, _with_point(spec, result), max(1, steps + result.n_iter)
 
     def spec(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Risk:
         """The declaration J_δ for some data, which :func:`dcprog.solve` takes too.
@@ -343,7 +342,7 @@ class CappedSVC(LinearScores, ClassifierMixin, BaseEstimator):
         )
 
 
-def _with_point(result: Result) -> Result:
+def _with_point(risk: Risk, result: Result) -> Result:
     if result.x is None:
-        raise SubproblemError("failed", f"no point to start from: {result.message}")
+        raise unusable(risk, result.message)
     return result

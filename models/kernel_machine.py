@@ -19,10 +19,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
-from dcprog.errors import SubproblemError
 from dcprog.estimators.constraints import SHAPE
 from dcprog.estimators.kernels import KERNELS, Kernel, width
 from dcprog.estimators.prediction import LargestScore
+from dcprog.estimators.refusal import unusable
 from dcprog.penalties import Penalty, l2
 from dcprog.result import Result
 from dcprog.risk import Risk
@@ -132,9 +132,8 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
         ValueError
             Parameters out of their range, data that are not finite, fewer than two classes, a
             kernel matrix beyond ``memory_limit``, or one that is not symmetric and positive
-            semidefinite (as that of ``"poly"`` with coef0 < 0, or a callable's, may be).
-        SubproblemError
-            No solver could take a step.
+            semidefinite (as that of ``"poly"`` with coef0 < 0, or a callable's, may be),
+            numbers so large that no point was found.
         """
         X, y = validate_data(self, X, y, **self._checks())
         check_classification_targets(y)
@@ -146,7 +145,7 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
             risk = self._declared(machine)
             result, steps = self._minimise(machine, risk, self._part(X, machine.samples))
             if result.x is None:
-                raise SubproblemError("failed", f"no point was found: {result.message}")
+                raise unusable(risk, result.message)
             outcomes.append((result, steps))
             machines.append(machine)
             objective += result.value

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
-from dcprog.errors import SubproblemError
+from dcprog.estimators.refusal import unusable
 from dcprog.losses import ConvexLoss, pade_hinge, sigmoid_hinge, squared
 from dcprog.models.linear import LinearScores
 from dcprog.penalties import l2
@@ -204,9 +204,8 @@ class SmoothSVC(LinearScores, ClassifierMixin, BaseEstimator):
         ------
         ValueError
             Parameters out of their range, data that are not finite, fewer than two classes, a
-            ratio that leaves no sample.
-        SubproblemError
-            The plain fit could not be computed.
+            ratio that leaves no sample,
+            numbers so large that no point was found.
         """
         X, y = validate_data(self, X, y, **self.CHECKS)
         check_classification_targets(y)
@@ -240,7 +239,7 @@ class SmoothSVC(LinearScores, ClassifierMixin, BaseEstimator):
         options = {"max_iter": self.max_iter, "random_state": self.random_state} | options
         result = solve(spec, solver=self.solver, tol=self.tol, verbose=self.verbose, **options)
         if result.x is None:
-            raise SubproblemError("failed", f"no point to start from: {result.message}")
+            raise unusable(spec, result.message)
         return result, result.x
 
     def _warn_unless_converged(self) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import dcprog as dc
 from dcprog import losses, penalties
 from dcprog.estimators import RobustClassifier, RobustRegressor
 from dcprog.estimators.refine import refined
-from dcprog.models import AngleSVC
+from dcprog.models import AngleSVC, SmoothSVC
 from dcprog.result import Result
 from dcprog.risk import Risk
 from dcprog.tree import Array
@@ -96,3 +98,32 @@ def test_the_steps_of_all_runs_count() -> None:
     assert (short.status, short.n_iter) == ("max_iter", result.n_iter)
     assert short.x is not None
     assert short.value == risk(short.x) < worse.value
+
+
+@pytest.mark.parametrize("size", [1e200, 1e300])
+def test_data_beyond_all_sizes_are_refused_by_name_or_fitted(size: float) -> None:
+    X, y = _data(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match=r"targets go up to .*scale the data"):
+            RobustRegressor(losses.square(), penalties.l1(1.0)).fit(X, size * y)
+        labels = np.where(y > np.median(y), 1, -1)
+        for model in (RobustClassifier(losses.cap(losses.logistic(), 1.0)), SmoothSVC()):
+            try:
+                fitted = model.fit(size * X, labels)
+            except ValueError as error:
+                assert "feature" in str(error)
+            else:
+                assert np.all(np.isfinite(fitted.coef_))
+
+
+def test_where_no_solver_finds_a_start_zero_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("injected")
+
+    monkeypatch.setattr("dcprog.risk_surrogate.make", fail)
+    X, y = _data(0)
+    with pytest.warns(ConvergenceWarning, match="injected"):
+        model = RobustRegressor(losses.cap(losses.square(), 1.0), penalties.l1(1.0)).fit(X, y)
+    assert model.result_.status == "solver_failed"
+    np.testing.assert_array_equal(model.coef_, 0.0)

@@ -23,11 +23,11 @@ from sklearn.utils.validation import (
 )
 
 from dcprog.engine import Progress
-from dcprog.errors import SubproblemError
 from dcprog.estimators.constraints import LOOP, SHAPE
 from dcprog.estimators.declaration import Declaration, nearest, outlier_weights, risk_of
 from dcprog.estimators.kernels import KERNELS, Kernel, kernel_rows, width
 from dcprog.estimators.refine import refined
+from dcprog.estimators.refusal import unusable
 from dcprog.estimators.samples import Samples, distinct
 from dcprog.estimators.sparsity import cleared
 from dcprog.losses import Loss
@@ -266,7 +266,7 @@ class RobustEstimator(CallbackSupportMixin, BaseEstimator, ABC):
 
         result = run(start, self.max_iter, self.n_starts)
         if result.x is None:
-            raise SubproblemError("failed", f"no point was found: {result.message}")
+            raise unusable(declared.risk, result.message)
         kept = refined(result, declared.risk, tidy, run, tol=self.tol, max_iter=self.max_iter)
         self._keep(declared, kept)
         context.call_on_fit_task_end(**data, reconstruction_attributes={})

@@ -231,9 +231,8 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
         ------
         ValueError
             Parameters out of their range, data that are not finite, fewer than two classes, a
-            solver that cannot take the problem.
-        SubproblemError
-            No start could be computed.
+            solver that cannot take the problem,
+            numbers so large that no point was found.
         """
         X, y = validate_data(self, X, y, **self._checks())
         weights = self._sample_weight(sample_weight, X)

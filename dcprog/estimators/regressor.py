@@ -152,9 +152,8 @@ class RobustRegressor(RegressorMixin, RobustEstimator):
         ------
         ValueError
             Parameters out of their range, data that are not finite, a solver that cannot take the
-            problem.
-        SubproblemError
-            No start could be computed.
+            problem,
+            numbers so large that no point was found.
         """
         X, y = validate_data(self, X, y, **self._checks())
         declared = self._declared(X, y, self._sample_weight(sample_weight, X))

@@ -85,6 +85,7 @@ class ConicSolver(ExactSolver):
         if not risk.penalty.is_convex:
             objective = objective + cp.sum(cp.multiply(self.shrinkage, cp.abs(w)))
         self.portfolio = Portfolio(cp.Problem(cp.Minimize(objective)), solver)
+        self.slow_failed = False
 
     def _penalty(self, part: Penalty, w: cp.Expression) -> cp.Expression:
         if self.units is None:
@@ -126,13 +127,14 @@ class ConicSolver(ExactSolver):
         deadline, order = Deadline(time_limit), list(self.portfolio.order)
         for solver in order:
             share = Deadline(_share(deadline.left, 1.0 if solver == order[-1] else SHARE))
-            if found and solver == SLOW:
+            if solver == SLOW and (found or (failures and self.slow_failed)):
                 break
             try:
                 if failures or found:
                     deadline.check("cvxpy's solvers")
                 theta, sure = problem.minimise(solver, start, tolerance, share)
             except SubproblemError as error:
+                self.slow_failed |= solver == SLOW
                 failures.append(error)
                 continue
             except Exception as error:
