@@ -101,7 +101,7 @@ def test_the_steps_of_all_runs_count() -> None:
 
 
 @pytest.mark.parametrize("size", [1e200, 1e300])
-def test_data_beyond_all_sizes_are_refused_by_name_or_fitted(size: float) -> None:
+def test_data_beyond_all_sizes_are_refused_by_name_or_have_a_point(size: float) -> None:
     X, y = _data(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -109,12 +109,7 @@ def test_data_beyond_all_sizes_are_refused_by_name_or_fitted(size: float) -> Non
             RobustRegressor(losses.square(), penalties.l1(1.0)).fit(X, size * y)
         labels = np.where(y > np.median(y), 1, -1)
         for model in (RobustClassifier(losses.cap(losses.logistic(), 1.0)), SmoothSVC()):
-            try:
-                fitted = model.fit(size * X, labels)
-            except ValueError as error:
-                assert "feature" in str(error)
-            else:
-                assert np.all(np.isfinite(fitted.coef_))
+            assert np.all(np.isfinite(model.fit(size * X, labels).coef_))
 
 
 def test_where_no_solver_finds_a_start_zero_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

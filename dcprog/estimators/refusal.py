@@ -1,0 +1,42 @@
+"""What to tell the user of data that nothing can be made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dcprog.risk import Risk
+
+__all__ = ["unusable"]
+
+
+def unusable(risk: Risk, reason: str) -> ValueError:
+    """The error for a fit that has found no point, not even θ = 0.
+
+    Parameters
+    ----------
+    risk : Risk
+    reason : str
+        What the run says.
+
+    Returns
+    -------
+    ValueError
+        It names the feature with the largest numbers, or the size of targets that are larger.
+    """
+    targets = 0.0 if risk.offset is None else float(np.max(np.abs(risk.offset)))
+    place, largest = _largest(risk)
+    what = f"feature {place} goes up to {largest:.3g}"
+    if targets > largest:
+        what = f"targets go up to {targets:.3g}"
+    return ValueError(f"no point was found ({reason}): {what}; scale the data")
+
+
+def _largest(risk: Risk) -> tuple[int, float]:
+    """The feature with the largest numbers, and how large they are."""
+    X: Any = getattr(risk.rows, "X", np.zeros((1, 1)))
+    sizes: Any = abs(X).max(axis=0)
+    sizes = np.ravel(sizes if isinstance(X, np.ndarray) else sizes.toarray())
+    place = int(np.argmax(sizes))
+    return place, float(sizes[place])
