@@ -67,7 +67,8 @@ def plain(atom: Any, args: Sequence[Any], slack: float = 0.0) -> Any:
 
 def _without_lost_nan(atom: Any, args: list[Any], value: Any) -> Any:
     """Sorting, comparing and eigenvalues may drop a NaN; linear algebra and ufuncs keep it."""
-    if _keeps_nan(type(atom)) or not any(np.any(np.isnan(_entries(a))) for a in args):
+    keeps = _keeps_nan(type(atom))  # type: ignore[arg-type]  # classes are hashable
+    if keeps or not any(np.any(np.isnan(_entries(a))) for a in args):
         return value
     return np.full(atom.shape, np.nan)
 

@@ -56,7 +56,10 @@ EDGE_AT_ZERO = {"Power", "PowerApprox", "GeoMean", "GeoMeanApprox", "Pnorm", "Pn
 NEAR_BOTTOMLESS = 10.0
 BOTTOMLESS_AT = {"log": 0.0, "log_det": 0.0, "log1p": -1.0}
 
-WILD = 1e3  # a start so many times as large as what comes after it says nothing of sizes
+# A start so many times as large as what comes after it says nothing of sizes: they are measured
+# anew, and what variables reached is forgotten by the other factor a step.
+WILD = 1e3
+DECAY = 10.0
 # Points below SMALL may be 0 but for rounding, if they are NEGLIGIBLE beside the problem's unit,
 # which is dear to find.
 SMALL = 1e-3
@@ -308,20 +311,23 @@ class ProblemSurrogate:
         return self.update(values)
 
     def _narrow(self, x: Array) -> bool:
-        """Forget the sizes of a wild start: a step ends somewhere better."""
-        wild = any(
-            WILD * float(np.max(np.abs(array), initial=0.0)) < self._reach[variable.id]
-            for variable, array in self.unpack(x)
-        )
-        if wild:
-            self._reach = {}
+        """Forget the sizes of a wild start: steps end somewhere better."""
+        if self._is_smaller(x, WILD):
             self._largest_size, self._scaled = np.inf, None
             self._measure(x)
             self._point = None
-        if wild or self._n_tightened == 2:
-            self._learn(x, narrower=True)
-            return True
-        return False
+        if self._n_tightened > 2 and not self._is_smaller(x, DECAY):
+            return False
+        self._reach = {key: size / DECAY for key, size in self._reach.items()}
+        self._learn(x, narrower=True)
+        return True
+
+    def _is_smaller(self, x: Array, factor: float) -> bool:
+        """Is a variable that many times smaller than it has been?"""
+        return any(
+            factor * float(np.max(np.abs(array), initial=0.0)) < self._reach[variable.id]
+            for variable, array in self.unpack(x)
+        )
 
     def _set_price(self, x: Array, values: Values) -> None:
         """Raise τ where x misses a constraint for good; once, lower one that is dear.

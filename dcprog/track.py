@@ -93,6 +93,7 @@ class Track:
         return len(self.entries) - 1
 
     def freeze(self) -> History:
+        """What the user sees of it."""
         names = [column.name for column in fields(History) if column.name != "attempts"]
         arrays = {
             name: np.array([getattr(entry, name) for entry in self.entries]) for name in names

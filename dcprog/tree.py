@@ -98,7 +98,7 @@ class Values:
     def _evaluate(self, node: cp.Expression) -> Any:
         if 0 in node.shape:  # a constant for cvxpy, whatever variables are in it
             return np.zeros(node.shape)
-        if not _is_atom(type(node)):
+        if not _is_atom(type(node)):  # type: ignore[arg-type]  # classes are hashable
             if isinstance(node, cp.Variable) and node.id in self.definitions:
                 return self.array(self.definitions[node.id])
             value = node.value

@@ -14,11 +14,12 @@ from tests.fuzz.__main__ import main
 from tests.fuzz.cases import judged
 from tests.fuzz.data import random_data
 from tests.fuzz.evaluation import Evaluation
-from tests.fuzz.formulas import random_loss, random_penalty
+from tests.fuzz.formulas import _carried_on, random_loss, random_penalty
 from tests.fuzz.injection import Fault, injected
+from tests.fuzz.landscape import Array, free
 from tests.fuzz.problems import Problem, random_problem
 from tests.fuzz.report import Report, generator, judged_exception
-from tests.fuzz.run_fits import landscape_of
+from tests.fuzz.run_fits import _is_steep_anyhow, landscape_of
 from tests.fuzz.run_problems import check_problem
 from tests.fuzz.verdicts import find_descent
 
@@ -104,12 +105,13 @@ def test_a_wrong_point_is_caught(ring: tuple[Any, Any], x: list[float], caught: 
 def test_wrong_words_are_caught(ring: tuple[Any, Any]) -> None:
     made, result = ring
     history = result.history
+    met = replace(history, violation=0 * history.violation)  # no rise is that of a price
     for wrong, caught in [
         (replace(result, value=result.value * (1 + 1e-5)), "a wrong value"),
         (replace(result, status="optimal"), "undocumented status"),
         (replace(result, status="infeasible"), "false infeasible"),
         (replace(result, status="unbounded"), "unbounded without evidence"),
-        (replace(result, history=replace(history, rise=history.rise + 0.1)), "a rise"),
+        (replace(result, history=replace(met, rise=history.rise + 0.1)), "a rise"),
         (replace(result, history=replace(history, gap=history.gap[1:])), "a torn history"),
         (
             replace(
@@ -195,3 +197,18 @@ def test_exceptions_are_told_apart() -> None:
         kind, failure = judged_call(call)
         assert failure is not None
         assert failure.startswith(f"undocumented {kind}")
+
+
+def test_a_descent_counts_however_near_0_infinite_slopes_are_left() -> None:
+    """F = √|θ − 1| + θ/2 at points from which it falls whatever √ is like near 0."""
+
+    def level(theta: Array) -> float:
+        return float(np.sum(_carried_on(0.5)(np.abs(theta - 1.0))) + np.sum(theta) / 2)
+
+    def exact(theta: Array) -> float:
+        return float(np.sum(np.sqrt(np.abs(theta - 1.0))) + np.sum(theta) / 2)
+
+    land = free(exact, lambda theta: 1.0, np.ones(1), level)
+    rng = np.random.default_rng(0)
+    assert _is_steep_anyhow(land, np.array([2.0]), rng)
+    assert _is_steep_anyhow(land, np.array([0.5]), rng)
