@@ -101,6 +101,7 @@ def test_one_fault_costs_a_retry(
     _spoil(monkeypatch, {call}, FAULTS[fault])
     result = dc.solve(RISKS[name])
     assert result.status == "converged"
+    assert result.x is not None
     assert np.all(np.isfinite(result.x))
     if call == 0 and fault in ("start", "worse"):
         return  # another start
@@ -129,6 +130,7 @@ def test_where_all_fail_the_status_says_so(fault: str, monkeypatch: pytest.Monke
     start = np.array([1.0, 1.0, 0.0])
     kept = dc.solve(RISKS["newton"], start=start)
     assert kept.status == "solver_failed"
+    assert kept.x is not None
     assert np.array_equal(kept.x, start)
 
 
