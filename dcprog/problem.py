@@ -11,6 +11,7 @@ import numpy as np
 from dcprog.constraints import Feasibility, split
 from dcprog.errors import NotMajorizable, SubproblemError, UnfitSolver
 from dcprog.freeze import Frozen, check_data
+from dcprog.price import Price
 from dcprog.problem_modes import Modes, domain_of
 from dcprog.problem_starts import Starts
 from dcprog.result import Attempt
@@ -21,29 +22,12 @@ from dcprog.tree import EDGE, Array, Values, finite_in_domain, nodes, short, unv
 
 __all__ = ["ProblemSurrogate"]
 
-# Penalty CCP. The price of a violation starts at a fraction of the rate at which the objective and
-# the violation vary against each other around the start, and grows while a constraint is missed,
-# faster where the point does not move.
-FIRST_PENALTY = 0.1
-PENALTY_GROWTH = 1.5
-STUCK_GROWTH = 10.0
-# A violation that falls below that share of the last one needs no higher price.
-LASTING = 0.9
-CURVED = 30.0
-PENALTY_RANGE = 1e6
-# A price that many times the rate may be far above what the constraints need: then steps are
-# short, and every point that meets them looks critical. It is lowered until one is missed again.
-DEAR = 3.0
-LOOSENED = 0.1
 # Where F vanishes, that share of what it changes by at a step counts.
 LEAST_SCALE = 1e-2
 # Solvers are never asked for more than that share of a tolerance.
 LEAST_SHARE = 1e-4
 # Where F is 0, solvers resolve that share of what it is elsewhere, times tol.
 RESOLVED = 1e-2
-# In penalty mode violations are resolved to that share of the constraints' own size, times tol.
-RESOLUTION = 1e-2
-
 # Where a slope is infinite (√u at 0), the tangent is taken that far inside the domain, first a
 # fraction of the arguments' size and then less each step: with 1e-10 from the start, what is 0 in
 # the convex start could never leave.
@@ -161,14 +145,10 @@ class ProblemSurrogate:
         self.mode_now = "feasible"
         self.restoring = False
         self.firmness = 1.0
-        self._pushed = False
         self._cancelled = 0.0
         self._largest_size = np.inf  # what is not known may be large
         self._scaled: tuple[Array, float] | None = None
-        self._violation: float | None = None
-        self._tau = 0.0
-        self._rate = 0.0
-        self._loosened = self._tested = False
+        self._price = Price()
         self._weights: list[float] = []
         self._edge = EDGE
         self._point: Array | None = None
@@ -268,14 +248,11 @@ class ProblemSurrogate:
         self._point = None
         self._learn(x)
         self._scaled, self._largest_size = None, np.inf
-        self._violation = None
-        self._tau, self._loosened, self._tested = 0.0, False, self.firmness > 1
-        self.mode_now = "feasible"
+        self.mode_now, self._price = "feasible", Price()
         if self.constraints and (self.restoring or self._equalities or not self.is_feasible(x)):
             self._weights = [1 / size for size in self.feasibility.sizes]
-            self._rate = 1.0 if self.restoring else self.starts.exchange_rate(x)
-            first = self.firmness * FIRST_PENALTY * self._rate / PENALTY_GROWTH
-            self._tau = 1.0 if self.restoring else first
+            rate = 0.0 if self.restoring else self.starts.exchange_rate(x)
+            self._price = Price(rate, self.firmness, fixed=self.restoring)
             self.mode_now = "restore" if self.restoring else "penalty"
 
     def _measure(self, x: Array) -> None:
@@ -290,17 +267,14 @@ class ProblemSurrogate:
         self.feasibility.learn(self.starts.around(x), narrower=narrower)
         self.domain.learn(self.starts.around(x), narrower=narrower)
 
-    @property
-    def _largest_tau(self) -> float:
-        return self._tau if self.restoring else PENALTY_RANGE * self._rate
-
     def tighten(self, x: Array) -> bool:
         """Centre the majorant at x; raise τ where x misses a constraint."""
         self._move_edge()
         values = self.at(x)
         self.settled = self._edge == EDGE
         if self.penalised:
-            self._set_price(x, values)
+            violation = self.feasibility.nonconvex(values).relative
+            self.settled &= self._price.follow(violation, self.tolerance, self._last_step(x))
         self._n_tightened += 1
         if self._n_tightened > 1 and self._narrow(x):
             values = self.at(x)
@@ -329,28 +303,6 @@ class ProblemSurrogate:
             for variable, array in self.unpack(x)
         )
 
-    def _set_price(self, x: Array, values: Values) -> None:
-        """Raise τ where x misses a constraint for good; once, lower one that is dear.
-
-        A step along a curved constraint leaves it by about the square of its length, at any τ.
-        """
-        violation = self.feasibility.nonconvex(values).relative
-        missed = self._pushed or violation > self.tolerance
-        before = self._violation if self._violation is not None else violation
-        lasting = before > self.tolerance and violation > LASTING * before
-        lasting = self._pushed or (lasting and violation > CURVED * self._last_step(x) ** 2)
-        dear = self.mode_now == "penalty" and self._tau > DEAR * self._rate
-        if missed and lasting and self._tau < self._largest_tau:
-            stuck = self._tightened is not None and np.array_equal(self._tightened, x)
-            self._tau *= STUCK_GROWTH if stuck or self._pushed else PENALTY_GROWTH
-            self._tested |= self._loosened
-        elif dear and not missed and not self._tested:
-            self._tau *= LOOSENED
-            self._loosened = True
-            self.settled = False
-        self.settled &= not missed or self._tau >= self._largest_tau
-        self._violation, self._pushed = violation, False
-
     def _last_step(self, x: Array) -> float:
         """Length of the last step in units of the coordinates; 0 before the first."""
         if self._tightened is None:
@@ -378,7 +330,7 @@ class ProblemSurrogate:
         for frame in (self.frame, *self.constraints, *self.context.frames):
             frame.update(values)
         if self.penalised:
-            self.modes.set_prices([self._tau * w for w in self._weights])
+            self.modes.set_prices([self._price.tau * w for w in self._weights])
         parameters = self.modes.problem(self.mode_now).parameters()
         same = len(parameters) == len(self._slopes) and all(
             np.array_equal(p.value, self._slopes.get(p.id, UNSET)) for p in parameters
@@ -399,8 +351,7 @@ class ProblemSurrogate:
             x = self.minimise_in(self.mode_now, cancelled * tolerance, solver, time_limit)
         except SubproblemError as error:
             if error.status == "unbounded" and self.mode_now == "penalty":
-                self._pushed = self._tau < self._largest_tau  # a larger price may bound it
-                self.settled &= not self._pushed
+                self.settled &= not self._price.push()  # a larger price may bound it
             raise
         self._solved_in = self.mode_now
         return x
@@ -456,7 +407,7 @@ class ProblemSurrogate:
         value = 0.0 if self.restoring else float(np.sum(values.array(self.frame.node)))
         if np.isnan(value) or not self._strict_miss(values) <= self.tolerance:
             return np.inf
-        return value + self._price(values, [f.node for f in self.constraints])
+        return value + self._paid(values, [f.node for f in self.constraints])
 
     def outside(self, x: Array) -> float:
         """How far constraints without a price are missed, against what their terms add up to."""
@@ -468,11 +419,11 @@ class ProblemSurrogate:
             strict |= self.feasibility.nonconvex(values)
         return strict.relative
 
-    def _price(self, values: Values, expressions: list[cp.Expression]) -> float:
+    def _paid(self, values: Values, expressions: list[cp.Expression]) -> float:
         """τ·Σ max(e, 0)/size."""
         if not self.penalised:
             return 0.0
-        return self._tau * sum(
+        return self._price.tau * sum(
             w * float(np.sum(np.maximum(values.array(e), 0)))
             for w, e in zip(self._weights, expressions, strict=True)
         )
@@ -482,7 +433,7 @@ class ProblemSurrogate:
         value = 0.0 if self.restoring else self.objective_majorant(x)
         self.load(x)
         values = Values(self.context.definitions)
-        return value + self._price(values, [f.expression for f in self.constraints])
+        return value + self._paid(values, [f.expression for f in self.constraints])
 
     def objective_majorant(self, x: Array) -> float:
         """The majorant of the objective alone."""
@@ -497,8 +448,8 @@ class ProblemSurrogate:
         """
         if self._scaled is None or not np.array_equal(self._scaled[0], x):
             self._scaled = x.copy(), self._objective_scale(x)
-        price = self._price(self.at(x), [f.node for f in self.constraints])
-        price += RESOLUTION * min(self._tau, DEAR * self._rate)
+        price = self._paid(self.at(x), [f.node for f in self.constraints])
+        price += self._price.resolution
         return price if self.restoring else price + self._scaled[1]
 
     def _objective_scale(self, x: Array) -> float:
@@ -519,7 +470,7 @@ class ProblemSurrogate:
     @property
     def resolution(self) -> float:
         """A hundredth of what the objective varies by over the problem's own unit."""
-        return RESOLVED * self.starts.variation + RESOLUTION * min(self._tau, DEAR * self._rate)
+        return RESOLVED * self.starts.variation + self._price.resolution
 
     def units(self, x: Array) -> Array:
         """The largest entry that each variable has had, or that any has where it was always 0."""
