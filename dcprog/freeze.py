@@ -118,6 +118,8 @@ class Frozen:
         return self._seen[id(node)][1]
 
     def _new(self, node: cp.Expression) -> _Pair:
+        if node.is_constant() and node.variables():  # of no entries: its variables must stay
+            return node, node
         if node.is_constant():
             constant = cp.Constant(node.value)
             return constant, self._parameter(node) or self._fix(node, constant)

@@ -38,6 +38,8 @@ def number(expression: cp.Expression) -> Array:
 
 def terms(expression: cp.Expression) -> Array:
     """What the terms of an expression add up to in absolute value."""
+    if 0 in expression.shape:
+        return np.zeros(expression.shape)
     if isinstance(expression, AddExpression):
         parts = [terms(a) for a in expression.args]
         return np.asarray(sum(parts[1:], parts[0]))
