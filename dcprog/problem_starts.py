@@ -27,7 +27,7 @@ RESPONSE = 0.5
 SAMPLES = 10
 # How far inside its domain a start is moved, in units.
 MARGINS = (0.1, 1e-3, 1e-6, 0.0)
-MARGINS_STRICT = (1e-7, 1e-5, 1e-3)  # as near as possible
+MARGINS_STRICT = (1e-9, 1e-7, 1e-5, 1e-3)  # as near as possible
 
 
 def _smallest(answers: Callable[[int], bool]) -> int | None:
