@@ -17,7 +17,8 @@ from dcprog.solvers.arrow import ArrowProblem
 from dcprog.solvers.compiled import CompiledProblem
 from dcprog.solvers.cones import Cones
 from dcprog.solvers.portfolio import Portfolio
-from dcprog.solvers.standard_form import Evidence, StandardForm
+from dcprog.solvers.scaling import Scaler
+from dcprog.solvers.standard_form import Evidence, StandardForm, solver_data
 from dcprog.solvers.units import Entries
 from dcprog.tree import Array
 
@@ -337,3 +338,78 @@ def test_a_cost_that_nothing_balances_is_no_rounding() -> None:
     q, A = np.array([1e-10, 1.0]), sp.csc_array([[0.0, -1.0]])
     form = StandardForm(None, q, A, np.zeros(1), Cones(nonneg=1))
     assert form.bound(np.zeros(2), np.ones(1)) == -np.inf
+
+
+def squares(kind: str, unit: float) -> cp.Problem:
+    """Squares in constraints: 1, an argument and its square in one cone."""
+    rng = np.random.default_rng(0)
+    X, x = rng.normal(size=(10, 3)) / unit, cp.Variable(3)
+    limits: dict[str, list[Any]] = {
+        "sum": [cp.sum_squares(x) <= unit**2],
+        "each": [cp.square(x) <= unit**2],
+        "other factor": [cp.sum_squares(x) / 7 <= unit * x[0]],
+        "norms beside": [cp.norm(x) <= 2 * unit, cp.square(x[0]) + unit * x[1] <= unit**2],
+    }
+    return cp.Problem(cp.Minimize(cp.norm1(X @ x - 3)), limits[kind])
+
+
+SQUARES = ["sum", "each", "other factor", "norms beside"]
+
+
+@pytest.mark.parametrize("solver", SOLVERS["SOCP"])
+@pytest.mark.parametrize("kind", SQUARES)
+def test_squares_have_units_of_their_own(kind: str, solver: str) -> None:
+    expected = float(squares(kind, 1.0).solve(solver=cp.CLARABEL))
+    for unit in (1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9):
+        problem = squares(kind, unit)
+        solved = CompiledProblem(problem, needs(solver))
+        solved.minimise(tolerance(solver))
+        assert not solved.inaccurate
+        assert float(problem.objective.value) == pytest.approx(expected, rel=1e-6)
+        assert solved.bound() <= expected * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("kind", SQUARES)
+def test_bounds_from_boosted_cones(kind: str) -> None:
+    expected = float(squares(kind, 1.0).solve(solver=cp.CLARABEL))
+    rng = np.random.default_rng(0)
+    for unit in (1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9):
+        solved = CompiledProblem(squares(kind, unit), "CLARABEL")
+        form = solved.form()
+        assert form is not None
+        scaled, scaling = Scaler().scale(form)
+        assert scaling.boosts
+        raw = solved._call(solver_data(scaled, solved._data()[0]), 1e-9, None)
+        x, z = scaling.primal(np.array(raw.x)), np.array(raw.z)
+        assert scaling.evidence(x, z).bound(form) == pytest.approx(expected, rel=1e-6)
+        for far in (1e-9, 1e-3, 1.0, 1e3):
+            wrong = z + far * rng.standard_normal(len(z))
+            assert scaling.evidence(x, wrong).bound(form) <= expected * (1 + 1e-7)
+            shifted = x + far * unit * rng.standard_normal(len(x))
+            assert scaling.evidence(shifted, z).bound(form) <= expected * (1 + 1e-7)
+
+
+def test_a_boost_maps_the_cone_onto_itself() -> None:
+    form = CompiledProblem(squares("norms beside", 1e3), "CLARABEL").form()
+    assert form is not None
+    scaled, scaling = Scaler().scale(form)
+    assert scaling.heads is not None
+    assert len(scaling.heads) == 1  # the square's, not the norm's
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        s, z = _member(form.cones, rng), rng.standard_normal(len(form.b))
+        assert np.all(
+            form.cones.miss(scaling.boosted(s)) <= 1e-9 * np.abs(scaling.boosted(s)).max()
+        )
+        assert scaling.boosted(s) @ z == pytest.approx(s @ scaling.boosted(z), rel=1e-9)
+        x = rng.standard_normal(len(form.q))
+        rows = scaling.boosted(form.b - form.A @ scaling.primal(x))
+        np.testing.assert_allclose(rows, scaled.b - scaled.A @ x, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", SQUARES)
+def test_usual_squares_stay_as_they_are(kind: str) -> None:
+    for unit in (0.1, 1.0, 10.0):
+        form = CompiledProblem(squares(kind, unit), "CLARABEL").form()
+        assert form is not None
+        assert Scaler().scale(form)[0] is form

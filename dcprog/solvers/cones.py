@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from dcprog.tree import Array
 
-__all__ = ["Cones"]
+Rows = npt.NDArray[np.intp]
+
+__all__ = ["Cones", "Rows", "to_edges"]
 
 E = float(np.e)
 LARGEST = 700.0  # exponent
@@ -88,7 +91,12 @@ class Cones:
             yield "power", slice(at, at + len(alphas) + 1), np.array(alphas)
             at += len(alphas) + 1
 
-    def groups(self) -> npt.NDArray[np.intp]:
+    def heads(self) -> Rows:
+        """First rows of the second-order cones with more than one."""
+        blocks = [rows for kind, rows, _ in self._blocks() if kind == "soc"]
+        return np.array([r.start for r in blocks if r.stop - r.start > 1], dtype=np.intp)
+
+    def groups(self) -> Rows:
         """Number of the cone that each row belongs to; rows of the first two stand alone."""
         single = self.zero + self.nonneg
         parts = [np.arange(single)]
@@ -173,3 +181,13 @@ def _exp_miss(x: float, y: float, z: float) -> float:
     if y > 0 and x / y < LARGEST:
         return float(y * np.exp(x / y) - z)
     return float(max(x, -y, -z)) if y <= 0 else np.inf
+
+
+def to_edges(n_rows: int, heads: Rows) -> sp.csr_array:
+    """The symmetric map of (s₀, s₁) to (s₀ + s₁, s₀ − s₁) in the rows from each head on."""
+    rows = np.arange(n_rows)
+    signs = np.ones(n_rows)
+    signs[heads + 1] = -1.0
+    entries = np.concatenate([signs, np.ones(2 * len(heads))])
+    at = np.concatenate([rows, heads, heads + 1]), np.concatenate([rows, heads + 1, heads])
+    return sp.csr_array((entries, at), shape=(n_rows, n_rows))

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from dcprog.errors import SubproblemError
-from dcprog.solvers.standard_form import StandardForm
-from dcprog.solvers.units import USUAL, Entries, powers
+from dcprog.solvers.cones import Rows, to_edges
+from dcprog.solvers.standard_form import Evidence, StandardForm
+from dcprog.solvers.units import (
+    USUAL,
+    Entries,
+    coefficients,
+    common_unit,
+    middle,
+    power,
+    units_of,
+    usual,
+    with_free,
+)
 from dcprog.tree import Array
 
-__all__ = ["Scaler", "Scaling", "minimise_in_units"]
+__all__ = ["BoostedEvidence", "Scaler", "Scaling", "minimise_in_units"]
 
 NOISE = 1e2  # tolerances
 ROUNDS = 3  # of a solution that shows units far from the right ones
@@ -24,11 +34,16 @@ ROUNDS = 3  # of a solution that shows units far from the right ones
 
 @dataclass(frozen=True)
 class Scaling:
-    """x = columns·x̂,  rows·(b − Ax) ∈ K,  objective·F: powers of two, so that nothing rounds."""
+    """x = columns·x̂,  rows·(b − Ax) ∈ K,  objective·F: powers of two, so that nothing rounds.
+
+    In the cones that start at ``heads``, the first two rows' factors are those of their sum and
+    of their difference: ŝ = T⁻¹·rows·T·s with T the map to these, a Lorentz boost.
+    """
 
     columns: Array | float = 1.0
     rows: Array | float = 1.0
     objective: float = 1.0
+    heads: Rows | None = None
 
     def primal(self, x: Array) -> Array:
         """The program's unknowns from the scaled ones."""
@@ -36,7 +51,66 @@ class Scaling:
 
     def dual(self, z: Array) -> Array:
         """The program's multipliers from the scaled ones."""
-        return np.asarray(self.rows * z / self.objective, dtype=float)
+        return self.boosted(z) / self.objective
+
+    def boosted(self, s: Array) -> Array:
+        """T⁻¹·rows·T·s of rows or, for the map is symmetric, of multipliers."""
+        if not self.boosts:
+            return np.asarray(self.rows * s, dtype=float)
+        turn, factors = self._turned()
+        return np.asarray(turn @ (factors * (turn @ s)), dtype=float)
+
+    def boosted_rows(self, A: sp.csc_array) -> sp.csc_array:
+        """A in units, where cones are boosted."""
+        turn, factors = self._turned()
+        # in this order, for the boost itself rounds
+        scaled = turn @ (sp.diags_array(factors) @ (turn @ A))
+        scaled = sp.csc_array(scaled @ sp.diags_array(np.asarray(self.columns)))
+        scaled.eliminate_zeros()
+        return scaled
+
+    @property
+    def boosts(self) -> bool:
+        """Is there a cone that is boosted?"""
+        return self.heads is not None and len(self.heads) > 0
+
+    def _turned(self) -> tuple[sp.csr_array, Array]:
+        """T, and f with  T⁻¹·rows·T = T·f·T."""
+        assert self.heads is not None
+        factors = np.array(self.rows)
+        factors[self.heads] /= 2
+        factors[self.heads + 1] /= 2
+        return to_edges(len(factors), self.heads), factors
+
+    def evidence(self, x: Array, z: Array) -> Evidence:
+        """What a solver leaves behind: the program's unknowns, the scaled one's multipliers."""
+        if not self.boosts:
+            return Evidence(x, self.dual(z), self.columns)
+        return BoostedEvidence(x, z, self.columns, self)
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedEvidence(Evidence):
+    """Evidence whose z are the multipliers of the program in units.
+
+    In the units of the program itself, the difference of a boosted cone's first two multipliers
+    would be lost in the rounding errors of their sum.
+    """
+
+    scaling: Scaling = Scaling()
+
+    def bound(self, form: StandardForm | None) -> float:
+        """The lower bound it gives of a program's optimal value."""
+        if form is None or self.x.shape != form.q.shape or self.z.shape != form.b.shape:
+            return -np.inf
+        with np.errstate(all="ignore"):
+            A, P = self.scaling.boosted_rows(form.A), form.P
+            if P is not None:
+                units = sp.diags_array(np.asarray(self.units))
+                P = sp.csc_array(self.scaling.objective * (units @ P @ units))
+            b = self.scaling.boosted(form.b)
+            scaled = form.in_units(P, A, b, self.units, self.scaling.objective)
+        return scaled.bound(self.x / self.units, self.z) / self.scaling.objective
 
 
 class Scaler:
@@ -65,6 +139,7 @@ class Scaler:
         """Forget what solutions have shown."""
         self._columns: Array | None = None  # of A alone
         self._rows: Array | None = None
+        self._heads: Rows | None = None  # of the cones that are boosted
         self._unit: float | None = None
         self._objective: float | None = None
         self._coefficients: float | None = None  # the objective's, when its unit was found
@@ -77,20 +152,10 @@ class Scaler:
             scaling = self._scaling(form)
         if scaling is None:
             return form, Scaling()
-        columns, rows, objective = scaling.columns, scaling.rows, scaling.objective
-        return (
-            replace(
-                form,
-                P=None if form.P is None else self._both("P", form.P, columns, columns, objective),
-                q=objective * columns * form.q,
-                A=self._both("A", form.A, rows, columns, 1.0),
-                b=rows * form.b,
-                offset=objective * form.offset,
-                lower=None if form.lower is None else form.lower / columns,
-                upper=None if form.upper is None else form.upper / columns,
-            ),
-            scaling,
-        )
+        columns, objective = scaling.columns, scaling.objective
+        P = None if form.P is None else self._both("P", form.P, columns, columns, objective)
+        b = scaling.boosted(form.b)
+        return form.in_units(P, self._boosted(form.A, scaling), b, columns, objective), scaling
 
     def learn(self, form: StandardForm, x: Array, tolerance: float) -> bool:
         """Take sizes from a solution; False if the units were right for it.
@@ -109,9 +174,9 @@ class Scaler:
         seen, size = self._objective * terms, float(np.max(np.abs(x / columns), initial=0.0))
         wrong = False
         if not form.cones.fixed and _is_off(size, tolerance):
-            self._unit, wrong = _power(self._unit * size), True
+            self._unit, wrong = power(self._unit * size), True
         if _is_off(seen, tolerance):
-            self._objective, wrong = _power(1 / terms), True
+            self._objective, wrong = power(1 / terms), True
         if wrong:
             self._coefficients = None
         return wrong
@@ -119,26 +184,26 @@ class Scaler:
     def _scaling(self, form: StandardForm) -> Scaling | None:
         """None where every unit is 1."""
         if self._columns is None or self._rows is None or not self._fits(form):
-            self._columns, self._rows = Entries(form).units()
+            self._columns, self._rows, self._heads = units_of(form)
             self._even = form.A
         if self._unit is None:
-            self._unit = _unit(form, self._columns)
+            self._unit = common_unit(form, self._columns)
         columns = self._columns * self._unit
         free = np.diff(form.A.indptr) == 0
         if np.any(free):
-            columns = _with_free(form, columns, free)
-        objective = self._follow(_middle(_coefficients(form, columns)))
+            columns = with_free(form, columns, free)
+        objective = self._follow(middle(coefficients(form, columns)))
         rows = self._rows / self._unit
         if objective == 1 and np.all(columns == 1) and np.all(rows == 1):
             return None
-        return Scaling(columns, rows, objective)
+        return Scaling(columns, rows, objective, self._heads)
 
     def _follow(self, coefficients: float) -> float:
         """The objective's unit, which moves with its coefficients."""
         if self._objective is None:
-            self._objective = _usual(1 / coefficients)
+            self._objective = usual(1 / coefficients)
             self._coefficients = coefficients
-        moved = _usual(coefficients / (self._coefficients or coefficients))
+        moved = usual(coefficients / (self._coefficients or coefficients))
         if moved != 1 or self._coefficients is None:
             self._objective /= moved
             self._coefficients = coefficients
@@ -152,7 +217,18 @@ class Scaler:
             return True
         if form.A.shape != (len(self._rows), len(self._columns)):
             return False
-        return Entries(form).are_even(np.log2(self._rows), np.log2(self._columns))
+        return Entries(form, self._heads).are_even(np.log2(self._rows), np.log2(self._columns))
+
+    def _boosted(self, A: sp.csc_array, scaling: Scaling) -> sp.csc_array:
+        """A in units; the last one is kept."""
+        if not scaling.boosts:
+            return self._both("A", A, scaling.rows, scaling.columns, 1.0)
+        parts: list[Any] = [scaling.rows, scaling.columns, scaling.heads]
+        key = np.hstack(parts)
+        kept = self._matrices.get("boosted")
+        if kept is None or kept[0] is not A or not np.array_equal(kept[1], key):
+            kept = self._matrices["boosted"] = (A, key, scaling.boosted_rows(A))
+        return kept[2]
 
     def _both(
         self, name: str, matrix: sp.csc_array, rows: Any, columns: Any, factor: float
@@ -174,45 +250,6 @@ class Scaler:
         return scaled
 
 
-def _unit(form: StandardForm, columns: Array) -> float:
-    """The unit of all unknowns where no right-hand side tells it: there q balances P."""
-    bounds = [v[np.isfinite(v)] for v in (form.lower, form.upper) if v is not None]
-    if form.cones.fixed or form.P is None or any(np.any(v) for v in (form.b, *bounds)):
-        return 1.0
-    pull = _middle(columns * np.abs(form.q), none=0.0)
-    return _usual(pull / _middle(columns**2 * np.abs(form.P.diagonal()), none=np.inf))
-
-
-def _with_free(form: StandardForm, columns: Array, free: npt.NDArray[np.bool_]) -> Array:
-    """The unknowns in no row get the unit in which they curve as much as the others cost."""
-    if form.P is None:
-        return columns
-    curvature = form.P.diagonal()
-    curved = free & (curvature > 0)
-    others = _coefficients(form, np.where(free, 0.0, columns))
-    pulls = form.q[curved] ** 2 / curvature[curved]
-    size = _middle(others, none=0.0) or _middle(pulls, none=0.0)
-    if not size:
-        return columns
-    units = np.sqrt(size / curvature[curved])
-    if np.all((units <= USUAL) & (units >= 1 / USUAL)):
-        units = np.ones(len(units))
-    columns = columns.copy()
-    columns[free] = 1.0
-    columns[curved] = powers(units)
-    return columns
-
-
-def _coefficients(form: StandardForm, columns: Array) -> Array:
-    """The sizes of the objective's coefficients, unknowns in units."""
-    linear = columns * np.abs(form.q)
-    return (
-        linear
-        if form.P is None
-        else np.concatenate([linear, columns**2 * np.abs(form.P.diagonal())])
-    )
-
-
 def _alike(one: sp.csc_array | None, other: sp.csc_array) -> bool:
     """Are the entries of two matrices the same up to a usual factor?"""
     if one is None or one.nnz != other.nnz or one.shape != other.shape:
@@ -226,29 +263,12 @@ def _alike(one: sp.csc_array | None, other: sp.csc_array) -> bool:
     )
 
 
-def _middle(sizes: Array, none: float = 1.0) -> float:
-    """The median of what is neither 0 nor infinite."""
-    usable = sizes[(sizes > 0) & np.isfinite(sizes)]
-    return float(np.median(usable)) if len(usable) else none
-
-
 def _is_off(size: float, tolerance: float) -> bool:
     """Is the size of a solution too small for the tolerance, which is relative above 1 only?
 
     What is no larger than the tolerance is noise.
     """
     return NOISE * tolerance < size < 1 / USUAL
-
-
-def _usual(size: float) -> float:
-    """1 where the size is about that."""
-    if not 0 < size < np.inf or 1 / USUAL <= size <= USUAL:
-        return 1.0
-    return _power(size)
-
-
-def _power(size: float) -> float:
-    return float(powers(np.array([size]))[0])
 
 
 def minimise_in_units(

@@ -6,7 +6,7 @@ takes its multipliers and nothing else, and any multipliers give a valid one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,21 @@ class StandardForm:
     offset: float = 0.0
     lower: Array | None = None
     upper: Array | None = None
+
+    def in_units(
+        self, P: Any, A: sp.csc_array, b: Array, columns: Array | float, objective: float
+    ) -> StandardForm:
+        """The program of x / columns, times ``objective``; P, A and b are in units already."""
+        return replace(
+            self,
+            P=P,
+            q=objective * columns * self.q,
+            A=A,
+            b=b,
+            offset=objective * self.offset,
+            lower=None if self.lower is None else self.lower / columns,
+            upper=None if self.upper is None else self.upper / columns,
+        )
 
     def terms(self, x: Array) -> float:
         """Σ of the absolute values of the objective's terms at x, the offset left out."""
