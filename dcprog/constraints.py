@@ -114,7 +114,9 @@ class Feasibility:
         self._bounded = [v for v in variables if any(v.attributes.values())]
         self._least: dict[int, float] = {}
 
-    def learn(self, points: Iterable[Values], *, narrower: bool = False) -> None:
+    def learn(
+        self, points: Iterable[Values], *, narrower: bool = False, convex: bool = True
+    ) -> None:
         """Remember the sizes of the terms at these points.
 
         Parameters
@@ -123,12 +125,22 @@ class Feasibility:
             Each is used before the next one is asked for: they share the variables.
         narrower : bool, default False
             Keep what was learnt before where that is smaller.
+        convex : bool, default True
+            False: the sizes of convex constraints stay as they are.
         """
         before, self._least = self._least, {}
+        fixed: set[int] = set()
         for values in points:
-            for item in (*self._convex, *self._nonconvex, *self._bounded):
-                size = _size(item, values)
-                self._least[id(item)] = max(self._least.get(id(item), 0.0), size)
+            for item in (*self._convex, *self._bounded, *self._nonconvex):
+                if not convex and not isinstance(item, cp.Expression):
+                    continue
+                known = self._least.get(id(item), 0.0)
+                if id(item) not in fixed:
+                    self._least[id(item)] = max(known, _size(item, values))
+                if _has_constant(item, values):  # that is its size, wherever a point is moved to
+                    fixed.add(id(item))
+        if not convex:
+            self._least = {**before, **self._least}
         if narrower:
             for key, size in before.items():
                 self._least[key] = min(size, max(self._least[key], LEAST_SIZE * size)) or size
@@ -164,7 +176,9 @@ class Feasibility:
             return Miss()
         if not np.isfinite(worst):  # outside a domain
             return Miss(np.inf, np.inf)
-        size = max(_size(item, values), LEAST_SIZE * self._least.get(id(item), 0.0))
+        size = _size(item, values)
+        if not _has_constant(item, values):
+            size = max(size, LEAST_SIZE * self._least.get(id(item), 0.0))
         return Miss(worst, worst / (size or 1.0))
 
 
@@ -200,6 +214,22 @@ def _size(item: Any, values: Values) -> float:
         terms = [np.abs(values.array(arg)) for arg in item.args]
     sizes = [_largest(np.where(np.isfinite(t), t, 0.0)) for t in terms]
     return max(sizes, default=0.0)
+
+
+def _has_constant(item: Any, values: Values) -> bool:
+    """Is a constraint's expression more than its terms? Then its size is known at any point."""
+    expression = item if isinstance(item, cp.Expression) else _expression(item)
+    if isinstance(item, cp.Variable) or not isinstance(expression, cp.Expression):
+        return False
+    terms = _largest(values.magnitude(expression))
+    whole = _largest(np.abs(values.array(expression)))
+    return bool(np.isfinite(whole) and whole > 1.000001 * terms)
+
+
+def _expression(constraint: Any) -> Any:
+    """Of an inequality or an equation; None for a cone."""
+    kinds = cp.constraints.Inequality | Equality | Zero
+    return constraint.expr if isinstance(constraint, kinds) else None
 
 
 def distance_to_attributes(variable: cp.Variable) -> float:

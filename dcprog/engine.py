@@ -240,7 +240,8 @@ class _Descent:
 
     def _move(self, new: Array, new_value: float) -> None:
         first = abs(self.track.entries[0].value)
-        size = max(self.first_scale, first if np.isfinite(first) else 0.0)
+        first = first if np.isfinite(first) else 0.0
+        size = max(self.first_scale, first, self.surrogate.resolution)
         if size > 0 and new_value < -BOTTOMLESS * size and self.surrogate.is_feasible(new):
             raise Stop("unbounded", f"the objective has fallen to {new_value:.3g} and goes on")
         before, value = self.x, self.value

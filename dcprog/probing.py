@@ -64,10 +64,10 @@ def downhill(
         Of the points at the first distance at which there is one, the lowest.
     """
     leeway = max(guarded(surrogate.outside, x), TOUCHING)
-    directions = _directions(x, rng)
     units = surrogate.units(x)
     inside, tried = 0, 0
     for size in WIDE if wide else NEAR:
+        directions = _directions(x, rng)
         with np.errstate(over="ignore", invalid="ignore"):
             points = [x + s * size * units * d for d in directions for s in (1, -1)]
         values = [_allowed_value(surrogate, point, leeway) for point in points]
@@ -95,5 +95,5 @@ def _directions(x: Array, rng: np.random.Generator) -> list[Array]:
     if x.size == 0:
         return []
     single = list(np.eye(x.size)) if x.size <= FEW else []
-    mixed = rng.standard_normal((DIRECTIONS - len(single), x.size))
+    mixed = rng.standard_normal((DIRECTIONS, x.size))
     return [*single, *mixed, *(mixed * (x != 0) if 0 < np.count_nonzero(x) < x.size else [])]

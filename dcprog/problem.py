@@ -22,12 +22,10 @@ from dcprog.tree import EDGE, Array, Values, finite_in_domain, nodes, short, unv
 
 __all__ = ["ProblemSurrogate"]
 
-# Where F vanishes, that share of what it changes by at a step counts.
-LEAST_SCALE = 1e-2
-# Solvers are never asked for more than that share of a tolerance.
-LEAST_SHARE = 1e-4
 # Where F is 0, solvers resolve that share of what it is elsewhere, times tol.
 RESOLVED = 1e-2
+# Solvers are never asked for more than that share of a tolerance.
+LEAST_SHARE = 1e-4
 # Where a slope is infinite (√u at 0), the tangent is taken that far inside the domain, first a
 # fraction of the arguments' size and then less each step: with 1e-10 from the start, what is 0 in
 # the convex start could never leave.
@@ -48,6 +46,7 @@ DECAY = 10.0
 # which is dear to find.
 SMALL = 1e-3
 NEGLIGIBLE = 1e-6
+ENTRY = 1e-8  # an entry so much smaller than the largest of its variable counts as 0
 
 UNSET = np.zeros(0)
 
@@ -134,19 +133,24 @@ class ProblemSurrogate:
         """Take the user's Parameters at their present values; False if that takes a new object."""
         if not self._frozen.refresh():
             return False
+        self.restart()
+        return True
+
+    def restart(self) -> None:
+        """Forget all that earlier runs have left, but not what is compiled."""
         self.modes.reset()
+        self.context.begin()
         self._forget()
         self.starts = Starts(self)
         self.start_attempts = []
-        return True
 
     def _forget(self) -> None:
         """Runs before this one."""
         self.mode_now = "feasible"
         self.restoring = False
         self.firmness = 1.0
+        self.paying = False
         self._cancelled = 0.0
-        self._largest_size = np.inf  # what is not known may be large
         self._scaled: tuple[Array, float] | None = None
         self._price = Price()
         self._weights: list[float] = []
@@ -157,7 +161,7 @@ class ProblemSurrogate:
         self._solved_in: str | None = None
         self._tightened: Array | None = None
         self._n_tightened = 0
-        self._reach: dict[int, float] = {}
+        self._reach: Array | None = None
         self.settled = True
 
     # ------------------------------------------------------------------------------------------
@@ -242,14 +246,15 @@ class ProblemSurrogate:
         self.modes.reset()
         self._slopes, self._solved_in, self._tightened = {}, None, None
         self._n_tightened = 0
-        self._reach = {}
+        self._reach = None
         self._measure(x)
         self._edge = self._first_edge(x) / EDGE_DECAY
         self._point = None
         self._learn(x)
-        self._scaled, self._largest_size = None, np.inf
+        self._scaled = None
         self.mode_now, self._price = "feasible", Price()
-        if self.constraints and (self.restoring or self._equalities or not self.is_feasible(x)):
+        priced = self.restoring or self.paying or self._equalities
+        if self.constraints and (priced or not self.is_feasible(x)):
             self._weights = [1 / size for size in self.feasibility.sizes]
             rate = 0.0 if self.restoring else self.starts.exchange_rate(x)
             self._price = Price(rate, self.firmness, fixed=self.restoring)
@@ -262,10 +267,11 @@ class ProblemSurrogate:
             self.load(point)
             self.context.measure(self._roots, self.context.values())
 
-    def _learn(self, x: Array, *, narrower: bool = False) -> None:
+    def _learn(self, x: Array, *, narrower: bool = False, convex: bool = True) -> None:
         """What terms add up to around x, for where they vanish; a wild start is no measure."""
-        self.feasibility.learn(self.starts.around(x), narrower=narrower)
-        self.domain.learn(self.starts.around(x), narrower=narrower)
+        self.feasibility.learn(self.starts.around(x), narrower=narrower, convex=convex)
+        if convex:
+            self.domain.learn(self.starts.around(x), narrower=narrower)
 
     def tighten(self, x: Array) -> bool:
         """Centre the majorant at x; raise τ where x misses a constraint."""
@@ -279,29 +285,34 @@ class ProblemSurrogate:
         if self._n_tightened > 1 and self._narrow(x):
             values = self.at(x)
         self._tightened = x.copy()
-        for variable, array in self.unpack(x):
-            size = float(np.max(np.abs(array), initial=0.0))
-            self._reach[variable.id] = max(size, self._reach.get(variable.id, 0.0))
+        self._reach = self._reached(x)
         return self.update(values)
 
     def _narrow(self, x: Array) -> bool:
         """Forget the sizes of a wild start: steps end somewhere better."""
         if self._is_smaller(x, WILD):
-            self._largest_size, self._scaled = np.inf, None
+            self._scaled = None
             self._measure(x)
             self._point = None
         if self._n_tightened > 2 and not self._is_smaller(x, DECAY):
             return False
-        self._reach = {key: size / DECAY for key, size in self._reach.items()}
-        self._learn(x, narrower=True)
+        assert self._reach is not None
+        self._reach = self._reach / DECAY
+        self._learn(x, narrower=True, convex=self._n_tightened == 2)
         return True
 
     def _is_smaller(self, x: Array, factor: float) -> bool:
         """Is a variable that many times smaller than it has been?"""
-        return any(
-            factor * float(np.max(np.abs(array), initial=0.0)) < self._reach[variable.id]
-            for variable, array in self.unpack(x)
-        )
+        before = self._sizes(self._reached(x))
+        return bool(np.any(factor * self._sizes(np.abs(x)) < before))
+
+    def _reached(self, x: Array) -> Array:
+        """The largest that each coordinate has been."""
+        return np.abs(x) if self._reach is None else np.maximum(np.abs(x), self._reach)
+
+    def _sizes(self, sizes: Array) -> Array:
+        """The largest of each variable."""
+        return np.array([np.max(part, initial=0.0) for part in self.split(sizes)])
 
     def _last_step(self, x: Array) -> float:
         """Length of the last step in units of the coordinates; 0 before the first."""
@@ -379,9 +390,10 @@ class ProblemSurrogate:
         """The dual bound of the last subproblem, where the majorant still is the same."""
         if self._is_constant:
             return self._constant
+        least = 0.0 if self.restoring or self.frame.node.is_nonneg() else -np.inf  # M ≥ F ≥ 0
         if self._solved_in is None:
-            return -np.inf
-        return self.modes.portfolio(self._solved_in).bound()
+            return least
+        return max(least, self.modes.portfolio(self._solved_in).bound())
 
     def bound_of_start(self) -> float:
         """A dual bound of the problem itself, where it is convex and the start has solved it."""
@@ -444,7 +456,7 @@ class ProblemSurrogate:
         """The size of the objective and of the priced violations.
 
         The objective counts with its absolute value or, where a constant makes that large, with
-        what its terms add up to; and where it vanishes, with what it varies by.
+        what its terms add up to.
         """
         if self._scaled is None or not np.array_equal(self._scaled[0], x):
             self._scaled = x.copy(), self._objective_scale(x)
@@ -454,13 +466,7 @@ class ProblemSurrogate:
 
     def _objective_scale(self, x: Array) -> float:
         here, self._cancelled = self._size(self.at(x))
-        size = min(self._cancelled, abs(here))
-        if size < LEAST_SCALE * self._largest_size:  # it has all but vanished
-            beside = max(abs(self._size(v)[0] - here) for v in self.starts.around(x))
-            size = max(size, LEAST_SCALE * beside)
-        known = self._largest_size if np.isfinite(self._largest_size) else 0.0
-        self._largest_size = max(known, size)
-        return size
+        return min(self._cancelled, abs(here))
 
     def _size(self, values: Values) -> tuple[float, float]:
         """The objective, and what its terms add up to."""
@@ -473,16 +479,15 @@ class ProblemSurrogate:
         return RESOLVED * self.starts.variation + self._price.resolution
 
     def units(self, x: Array) -> Array:
-        """The largest entry that each variable has had, or that any has where it was always 0."""
-        sizes = [
-            max(float(np.max(np.abs(a), initial=0.0)), self._reach.get(v.id, 0.0))
-            for v, a in self.unpack(x)
-        ]
-        fallback = max(sizes, default=0.0)
-        if fallback < SMALL and fallback <= NEGLIGIBLE * self.starts.unit:  # rounding, no size
-            sizes, fallback = [0.0] * len(sizes), self.starts.unit
-        parts = [np.full(v.size, s or fallback) for v, s in zip(self.variables, sizes, strict=True)]
-        return np.concatenate(parts or [np.zeros(0)])
+        """What each coordinate has been; where that is 0, what its variable has, or any."""
+        entries = self._reached(x)
+        sizes = self._sizes(entries)
+        largest = float(np.max(sizes, initial=0.0))
+        if largest < SMALL and largest < NEGLIGIBLE * self.starts.unit:  # rounding, no size
+            return np.full(x.size, self.starts.unit)
+        sizes = np.where(sizes > 0, sizes, largest or 1.0)
+        of_variable = np.repeat(sizes, [v.size for v in self.variables])
+        return np.where(entries > ENTRY * of_variable, entries, of_variable)
 
     def proposals(
         self, x: Array, rng: np.random.Generator, time_limit: float | None = None
@@ -557,6 +562,10 @@ class ProblemSurrogate:
     def inside(self, x: Array) -> Array:
         """The same point, or near it one inside the convex constraints and the domain of F."""
         return self.starts.inside(x, strictly=True)
+
+    def cleared(self, x: Array) -> Array:
+        """The same point with 0 for what is 0 but for rounding."""
+        return np.where(np.abs(x) <= ENTRY * self.units(x), 0.0, x)
 
     def falls_off(self, x: Array) -> bool:
         """Is x at an edge of the domain towards which the objective falls to −∞?"""

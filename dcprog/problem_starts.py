@@ -27,7 +27,20 @@ RESPONSE = 0.5
 SAMPLES = 10
 # How far inside its domain a start is moved, in units.
 MARGINS = (0.1, 1e-3, 1e-6, 0.0)
-MARGINS_STRICT = (1e-9, 1e-7, 1e-5, 1e-3)  # as near as possible
+MARGINS_STRICT = (1e-7, 1e-5, 1e-3)  # and from there back as near as possible
+HALVINGS = 30
+
+
+def _nearest(x: Array, inside: Array, accepts: Callable[[Array], bool]) -> Array:
+    """The first accepted point on the way from x to one that is accepted, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if accepts(x + middle * (inside - x)):
+            high = middle
+        else:
+            low = middle
+    return x + high * (inside - x) if high < 1 else inside
 
 
 def _smallest(answers: Callable[[int], bool]) -> int | None:
@@ -84,7 +97,7 @@ class Starts:
     def random(self, rng: np.random.Generator, size: float = 1.0) -> Array:
         """A random point that meets the convex constraints, some units from 0."""
         of = self._of
-        x = size * self.unit * rng.standard_normal(sum(v.size for v in of.variables))
+        x = size * (self.unit or 1.0) * rng.standard_normal(sum(v.size for v in of.variables))
         return self.inside(self._projected(x))
 
     def shaken(self, x: Array, rng: np.random.Generator, size: float = SHAKEN) -> Array:
@@ -121,7 +134,7 @@ class Starts:
             except SubproblemError:
                 continue
             if accepts(near):
-                return near
+                return _nearest(x, near, accepts) if strictly else near
         return x
 
     def inside_domain(self, x: Array) -> Array:
@@ -217,7 +230,7 @@ class Starts:
         """A size of coordinates at which the problem's terms answer, where nothing else is known.
 
         The smallest power of ten by which a random step from 0 changes the objective or a
-        constraint by half of what they are; 1 where none does.
+        constraint by half of what they are; 0 where none does.
         """
         if self._unit is None:
             self._unit, self._variation = self._answering()
@@ -225,8 +238,8 @@ class Starts:
 
     @property
     def variation(self) -> float:
-        """What the objective changes by over that step; 1 where it does not."""
-        return self._variation if self.unit > 0 and self._variation > 0 else 1.0
+        """What the objective changes by over that step."""
+        return self._variation if self.unit > 0 else 0.0
 
     def _answering(self) -> tuple[float, float]:
         of = self._of
@@ -242,7 +255,7 @@ class Starts:
 
         try:
             power = _smallest(answers)
-            unit = 10.0**power if power is not None else 1.0
+            unit = 10.0**power if power is not None else 0.0
             there = self._numbers(unit * direction, nodes)
         finally:
             for variable, value in zip(of.variables, before, strict=True):

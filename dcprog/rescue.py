@@ -75,7 +75,9 @@ def checked(surrogate: Any, run: Run) -> Run:
 def _moved_inside(surrogate: Any, run: Run) -> Run:
     """The same run at a point a little further inside the domain."""
     assert run.x is not None
-    near = surrogate.inside(run.x)
+    near = surrogate.cleared(run.x)
+    if not (surrogate.is_finite(near) and surrogate.is_feasible(near)):
+        near = surrogate.inside(run.x)
     if not (surrogate.is_finite(near) and surrogate.is_feasible(near)):
         message = f"the point is outside the domain of the objective ({run.message})"
         return replace(run, status="solver_failed", message=message)
@@ -99,7 +101,11 @@ def restored(
     Points from which the violation alone is minimised: where the run ended, beside it, and random
     ones of several sizes.
     """
-    if run.status in ("interrupted", "time_limit", "max_iter") or _meets(surrogate, run):
+    if run.status in ("interrupted", "time_limit", "max_iter"):
+        return run
+    if run.status == "solver_failed" and run.mode == "feasible" and surrogate.constraints:
+        run = _paying(surrogate, run, settings, left)
+    if _meets(surrogate, run):
         return run
     if not surrogate.constraints:
         surrogate.starts.limit(left())
@@ -122,6 +128,21 @@ def restored(
         f"{run.violation:.3g}: try n_starts > 1 or another start"
     )
     return replace(run, status="no_feasible_point", message=message)
+
+
+def _paying(
+    surrogate: ProblemSurrogate, run: Run, settings: Settings, left: Callable[[], float | None]
+) -> Run:
+    """A run that pays for violations, where majorised constraints leave no room for a step."""
+    assert run.x is not None
+    surrogate.paying = True
+    try:
+        other = descend(surrogate, run.x, replace(settings, time_limit=left()))
+    finally:
+        surrogate.paying = False
+    other = checked(surrogate, other)
+    worse = surrogate.sign * (other.value - run.value) > 0 and other.status != "converged"
+    return run if worse or not _meets(surrogate, other) else other
 
 
 def _without_convex_point(surrogate: ProblemSurrogate, run: Run) -> Run:

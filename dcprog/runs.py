@@ -123,7 +123,7 @@ class Task:
         if isinstance(self.problem, cp.Problem):
             if self._compiled is None:
                 self._compiled = compiled(self.problem, self.solver)
-            self._compiled.modes.reset()
+            self._compiled.restart()
             return self._compiled
         if not (hasattr(self.problem, "surrogate") and hasattr(self.problem, "rows")):
             raise TypeError(

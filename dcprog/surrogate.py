@@ -203,6 +203,10 @@ class Unconstrained:
         """The same point."""
         return x
 
+    def cleared(self, x: Array) -> Array:
+        """The same point."""
+        return x
+
     def mismatch(self, x: Array) -> float:
         """None."""
         return 0.0

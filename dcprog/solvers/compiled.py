@@ -189,7 +189,7 @@ class CompiledProblem(ParamProgram):
         x = scaling.primal(np.asarray(found, dtype=float).ravel())
         self._judge(x, form, answer.status)
         z = multipliers(self.solver, raw)
-        self._evidence = None if z is None else Evidence(x, scaling.dual(z), scaling.columns)
+        self._evidence = None if z is None else scaling.evidence(x, z)
         return x
 
     def _judge(self, x: Array, form: StandardForm | None, status: str) -> None:
