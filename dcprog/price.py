@@ -16,10 +16,11 @@ LASTING = 0.9
 CURVED = 30.0
 # A price that many times the rate may be far above what the constraints need: then steps are
 # short, and every point that meets them looks critical. It is lowered until one is missed again.
-DEAR = 3.0
+DEAR = 30.0
 LOOSENED = 0.1
 # Violations are resolved to that share of the constraints' own size, times tol.
 RESOLUTION = 1e-2
+USUAL = 3.0  # prices beyond that many rates resolve no more
 
 
 class Price:
@@ -52,7 +53,7 @@ class Price:
     @property
     def resolution(self) -> float:
         """The size of F below which violations are a solver's rounding, over tol."""
-        return RESOLUTION * min(self.tau, DEAR * self._rate)
+        return RESOLUTION * min(self.tau, USUAL * self._rate)
 
     def push(self) -> bool:
         """Ask for a rise at the next point: at this price the majorant has no minimum."""

@@ -170,16 +170,18 @@ class CompiledProblem(ParamProgram):
         time_limit: float | None,
     ) -> Array:
         """One call of the solver: a point of the program."""
-        scaling = Scaling()
+        scaling, given = Scaling(), data
         if form is not None:
             scaled, scaling = self._scaler.scale(form)
-            data = data if scaled is form else solver_data(scaled, data)
-        raw = self._call(data, tolerance, time_limit)
+            given = data if scaled is form else solver_data(scaled, data)
+        raw = self._call(given, tolerance, time_limit)
         with failures(self.solver):
             answer = self._chain.solver.invert(raw, inverse[-1])
             self._pace = _pace(answer)
         if answer.status != s.OPTIMAL:
             self._cache.clear()
+            if form is not None and self._scaler.give_up_boosts():
+                return self._solve(form, data, inverse, tolerance, time_limit)
         if answer.status in NO_SOLUTION:
             raise self._without_solution(form, scaling, answer.status, raw)
         found = next(iter((answer.primal_vars or {}).values()), None)

@@ -137,6 +137,7 @@ class Scaler:
 
     def reset(self) -> None:
         """Forget what solutions have shown."""
+        self._boosts = True
         self._columns: Array | None = None  # of A alone
         self._rows: Array | None = None
         self._heads: Rows | None = None  # of the cones that are boosted
@@ -145,6 +146,14 @@ class Scaler:
         self._coefficients: float | None = None  # the objective's, when its unit was found
         self._even: sp.csc_array | None = None  # the A they were found for
         self._matrices: dict[str, tuple[Any, ...]] = {}
+
+    def give_up_boosts(self) -> bool:
+        """From now on no cone is boosted, for a solver that failed; False if none was."""
+        boosted = self._boosts and self._heads is not None and len(self._heads) > 0
+        if boosted:
+            self.reset()
+            self._boosts = False
+        return boosted
 
     def scale(self, form: StandardForm) -> tuple[StandardForm, Scaling]:
         """The program in units of its own, and these."""
@@ -184,7 +193,7 @@ class Scaler:
     def _scaling(self, form: StandardForm) -> Scaling | None:
         """None where every unit is 1."""
         if self._columns is None or self._rows is None or not self._fits(form):
-            self._columns, self._rows, self._heads = units_of(form)
+            self._columns, self._rows, self._heads = units_of(form, self._boosts)
             self._even = form.A
         if self._unit is None:
             self._unit = common_unit(form, self._columns)

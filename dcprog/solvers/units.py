@@ -169,13 +169,13 @@ class Entries:
         return np.where(largest > np.log2(USUAL), np.round(largest), 0.0)
 
 
-def units_of(form: StandardForm) -> tuple[Array, Array, Rows]:
+def units_of(form: StandardForm, boosts: bool = True) -> tuple[Array, Array, Rows]:
     """Units of columns, factors of rows, and the first rows of the cones that are boosted.
 
     Cones are boosted only where the program is uneven, and only those that gain by it.
     """
     entries, heads = Entries(form), form.cones.heads()
-    if len(heads) and not entries.are_even(np.zeros(len(form.b)), np.zeros(len(form.q))):
+    if boosts and len(heads) and not entries.are_even(np.zeros(len(form.b)), np.zeros(len(form.q))):
         heads = Entries(form, heads).unlike()
         entries = Entries(form, heads) if len(heads) else entries
     else:
