@@ -239,10 +239,10 @@ class _Descent:
         return float(np.max(np.abs(new - self.x) / units, initial=0.0)) <= NO_STEP
 
     def _move(self, new: Array, new_value: float) -> None:
-        first = abs(self.track.entries[0].value)
-        first = first if np.isfinite(first) else 0.0
-        size = max(self.first_scale, first, self.surrogate.resolution)
-        if size > 0 and new_value < -BOTTOMLESS * size and self.surrogate.is_feasible(new):
+        seen = [abs(entry.value) for entry in self.track.entries[:3] if np.isfinite(entry.value)]
+        size = max(self.first_scale, self.surrogate.resolution, *seen, 0.0)
+        far = self.track.n_iter > 1 and size > 0 and new_value < -BOTTOMLESS * size
+        if far and self.surrogate.is_feasible(new):
             raise Stop("unbounded", f"the objective has fallen to {new_value:.3g} and goes on")
         before, value = self.x, self.value
         moved = self._arrive(new)

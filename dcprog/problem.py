@@ -35,7 +35,7 @@ NEAR_EDGE = 1e-6
 EDGE_AT_ZERO = {"Power", "PowerApprox", "GeoMean", "GeoMeanApprox", "Pnorm", "PnormApprox", "entr"}
 
 # Where concave atoms fall to −∞; so many times the edge of their domain is there.
-NEAR_BOTTOMLESS = 10.0
+NEAR_BOTTOMLESS = 100.0
 BOTTOMLESS_AT = {"log": 0.0, "log_det": 0.0, "log1p": -1.0}
 
 # A start so many times as large as what comes after it says nothing of sizes: they are measured
@@ -332,7 +332,8 @@ class ProblemSurrogate:
         return widest
 
     def _move_edge(self) -> None:
-        edge = max(EDGE, self._edge * EDGE_DECAY)
+        edge = self._edge * EDGE_DECAY
+        edge = edge if edge > 2 * EDGE else EDGE
         if edge != self._edge:
             self._edge, self._point, self._scaled = edge, None, None
 

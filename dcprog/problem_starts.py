@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import cvxpy as cp
 import numpy as np
 
 from dcprog.errors import SubproblemError
@@ -29,6 +30,12 @@ SAMPLES = 10
 MARGINS = (0.1, 1e-3, 1e-6, 0.0)
 MARGINS_STRICT = (1e-7, 1e-5, 1e-3)  # and from there back as near as possible
 HALVINGS = 30
+
+
+def _sides(constraint: cp.Constraint) -> list[cp.Expression]:
+    """What is compared with 0, or a cone's arguments."""
+    compared = isinstance(constraint, cp.constraints.Inequality | cp.constraints.Equality)
+    return [constraint.expr] if compared else list(constraint.args)
 
 
 def _nearest(x: Array, inside: Array, accepts: Callable[[Array], bool]) -> Array:
@@ -97,7 +104,7 @@ class Starts:
     def random(self, rng: np.random.Generator, size: float = 1.0) -> Array:
         """A random point that meets the convex constraints, some units from 0."""
         of = self._of
-        x = size * (self.unit or 1.0) * rng.standard_normal(sum(v.size for v in of.variables))
+        x = size * self.unit * rng.standard_normal(sum(v.size for v in of.variables))
         return self.inside(self._projected(x))
 
     def shaken(self, x: Array, rng: np.random.Generator, size: float = SHAKEN) -> Array:
@@ -230,7 +237,8 @@ class Starts:
         """A size of coordinates at which the problem's terms answer, where nothing else is known.
 
         The smallest power of ten by which a random step from 0 changes the objective or a
-        constraint by half of what they are; 0 where none does.
+        constraint by half of what they are, or at which an objective that is 0 there bends; 1 where
+        none does.
         """
         if self._unit is None:
             self._unit, self._variation = self._answering()
@@ -239,14 +247,14 @@ class Starts:
     @property
     def variation(self) -> float:
         """What the objective changes by over that step."""
-        return self._variation if self.unit > 0 else 0.0
+        return self._variation if self.unit > 0 else 0.0  # the unit is looked for first
 
     def _answering(self) -> tuple[float, float]:
         of = self._of
         before = [v.value for v in of.variables]
         direction = np.random.default_rng(0).standard_normal(sum(v.size for v in of.variables))
         nodes = [of.frame.node, *(frame.node for frame in of.constraints)]
-        nodes += [arg for constraint in of.problem.constraints for arg in constraint.args]
+        nodes += [node for constraint in of.problem.constraints for node in _sides(constraint)]
         here = self._numbers(np.zeros(direction.size), nodes)
 
         def answers(power: int) -> bool:
@@ -255,13 +263,25 @@ class Starts:
 
         try:
             power = _smallest(answers)
-            unit = 10.0**power if power is not None else 0.0
+            power = self._bend(direction) if power is None else power
+            unit = 10.0**power if power is not None else 1.0
             there = self._numbers(unit * direction, nodes)
         finally:
             for variable, value in zip(of.variables, before, strict=True):
                 variable.save_value(value)
         size = of.frame.node.size
         return unit, float(abs(np.sum(there[:size]) - np.sum(here[:size])))
+
+    def _bend(self, direction: Array) -> int | None:
+        """Where the objective, 0 at 0, goes over from one power of the step to another one."""
+        node = [self._of.frame.node]
+        powers = range(-DECADES, DECADES + 1)
+        sizes = [abs(np.sum(self._numbers(10.0**k * direction, node))) for k in powers]
+        with np.errstate(all="ignore"):
+            slopes = np.diff(np.log10(np.where(np.isfinite(sizes), sizes, 0.0)))
+        known = np.flatnonzero(np.isfinite(slopes))
+        bent = [k for k in known if abs(slopes[k] - slopes[known[0]]) > RESPONSE]
+        return powers[bent[0]] if bent else None
 
     def _numbers(self, x: Array, nodes: list[Any]) -> Array:
         """All entries of the nodes at x, what is not finite as 0."""
