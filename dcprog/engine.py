@@ -182,7 +182,7 @@ class _Descent:
             raise
         if self._is_flat(new_value):
             new, new_value = self._conclude()
-        elif not self.surrogate.is_feasible(self.x) and self._is_short(new):
+        elif self._is_short(new) and not self.surrogate.is_feasible(self.x):
             new, new_value = self._aside() or (new, new_value)
         if self.accelerate is not None and self.track.n_iter < self.settings.max_iter:
             new = self.accelerate(self.surrogate.value, self.x, new, new_value)

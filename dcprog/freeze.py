@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression, multiply
 
-from dcprog.tree import Array, short
+from dcprog.tree import Array, rebuilt, short
 
 __all__ = ["Frozen", "check_data", "freeze"]
 
@@ -129,8 +129,8 @@ class Frozen:
             frozen = [self._both(d)[0].value if _moves(d) else d for d in data]
             constant = type(node)(*(pair[0] for pair in pairs), *frozen)
             return constant, self._fix(node, constant)
-        constant = node.copy([pair[0] for pair in pairs])
-        moving = self._quotient(node, pairs) or node.copy([pair[1] for pair in pairs])
+        constant = rebuilt(node, [pair[0] for pair in pairs])
+        moving = self._quotient(node, pairs) or rebuilt(node, [pair[1] for pair in pairs])
         if _is_mixed(moving) or (constant.is_dcp() and not moving.is_dpp()):
             return constant, self._fix(node, constant)
         return constant, moving

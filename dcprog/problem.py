@@ -8,7 +8,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from dcprog.constraints import Feasibility, split
+from dcprog.constraints import Feasibility, Miss, split
 from dcprog.errors import NotMajorizable, SubproblemError, UnfitSolver
 from dcprog.freeze import Frozen, check_data
 from dcprog.price import Price
@@ -18,6 +18,8 @@ from dcprog.result import Attempt
 from dcprog.rewrites import rewritten
 from dcprog.rules import Context, Frame
 from dcprog.solvers.compiled import check_solver
+from dcprog.solvers.faults import failures
+from dcprog.surrogate import FAR
 from dcprog.tree import EDGE, Array, Values, finite_in_domain, nodes, short, unvec, vec
 
 __all__ = ["ProblemSurrogate"]
@@ -53,8 +55,6 @@ UNSET = np.zeros(0)
 # Where beside x the majorant is centred, to look for a lower point: a tie has two sides.
 ASIDE = (1e-2, -1e-2, 1.0)
 PROPOSAL_TOLERANCE = 1e-6
-# Boxes in which a problem that is said to be unbounded is looked at, in units around x.
-FAR = (1e3, 1e7)
 
 
 class ProblemSurrogate:
@@ -150,8 +150,6 @@ class ProblemSurrogate:
         self.restoring = False
         self.firmness = 1.0
         self.paying = False
-        self._cancelled = 0.0
-        self._scaled: tuple[Array, float] | None = None
         self._price = Price()
         self._weights: list[float] = []
         self._edge = EDGE
@@ -251,7 +249,6 @@ class ProblemSurrogate:
         self._edge = self._first_edge(x) / EDGE_DECAY
         self._point = None
         self._learn(x)
-        self._scaled = None
         self.mode_now, self._price = "feasible", Price()
         priced = self.restoring or self.paying or self._equalities
         if self.constraints and (priced or not self.is_feasible(x)):
@@ -291,7 +288,6 @@ class ProblemSurrogate:
     def _narrow(self, x: Array) -> bool:
         """Forget the sizes of a wild start: steps end somewhere better."""
         if self._is_smaller(x, WILD):
-            self._scaled = None
             self._measure(x)
             self._point = None
         if self._n_tightened > 2 and not self._is_smaller(x, DECAY):
@@ -335,7 +331,7 @@ class ProblemSurrogate:
         edge = self._edge * EDGE_DECAY
         edge = edge if edge > 2 * EDGE else EDGE
         if edge != self._edge:
-            self._edge, self._point, self._scaled = edge, None, None
+            self._edge, self._point = edge, None
 
     def update(self, values: Values) -> bool:
         """Set the Parameters; did any of the problem that is being solved move?"""
@@ -357,8 +353,8 @@ class ProblemSurrogate:
     ) -> Array:
         """Minimiser of the majorised problem."""
         # solvers measure their tolerance by the terms, which cancel where F is a difference
-        scale = self.scale(start)
-        cancelled = min(1.0, max(scale / self._cancelled, LEAST_SHARE)) if self._cancelled else 1.0
+        scale, terms = self.scale(start), self._terms(self.at(start))
+        cancelled = min(1.0, max(scale / terms, LEAST_SHARE)) if terms else 1.0
         try:
             x = self.minimise_in(self.mode_now, cancelled * tolerance, solver, time_limit)
         except SubproblemError as error:
@@ -371,21 +367,17 @@ class ProblemSurrogate:
     def minimise_in(
         self, mode: str, tolerance: float, solver: str, time_limit: float | None = None
     ) -> Array:
-        """Minimiser of the problem of a mode."""
+        """Minimiser of the problem of a mode, a finite point."""
         self._point = self._solved_in = None
-        try:
+        with failures(solver, let=(UnfitSolver,) if solver == self._named else ()):
             self.modes.portfolio(mode).minimise(solver, tolerance, time_limit)
-        except SubproblemError:
-            raise
-        except Exception as error:
-            if isinstance(error, UnfitSolver) and solver == self._named:
-                raise
-            message = f"{solver}: {type(error).__name__}: {error}"
-            raise SubproblemError("failed", message) from error
         for variable in self.variables:
             if variable.value is None:  # in no term and no constraint left
                 variable.save_value(np.zeros(variable.shape))
-        return self.pack({v.id: v.value for v in self.variables})
+        x = self.pack({v.id: v.value for v in self.variables})
+        if not np.all(np.isfinite(x)):
+            raise SubproblemError("failed", f"{solver}: the solution is not finite")
+        return x
 
     def bound(self) -> float:
         """The dual bound of the last subproblem, where the majorant still is the same."""
@@ -420,23 +412,30 @@ class ProblemSurrogate:
         value = 0.0 if self.restoring else float(np.sum(values.array(self.frame.node)))
         if np.isnan(value) or not self._strict_miss(values) <= self.tolerance:
             return np.inf
-        return value + self._paid(values, [f.node for f in self.constraints])
+        return value + self._paid(values)
 
     def outside(self, x: Array) -> float:
         """How far constraints without a price are missed, against what their terms add up to."""
         return self._strict_miss(self.at(x))
 
     def _strict_miss(self, values: Values) -> float:
-        strict = self.feasibility.convex(values) | self.domain.convex(values)
+        strict = self.convex_miss(values)
         if not self.penalised:
             strict |= self.feasibility.nonconvex(values)
         return strict.relative
 
-    def _paid(self, values: Values, expressions: list[cp.Expression]) -> float:
+    def convex_miss(self, values: Values) -> Miss:
+        """By how much convex constraints are missed, and the domain of F."""
+        return self.feasibility.convex(values) | self.domain.convex(values)
+
+    def _paid(self, values: Values, *, majorised: bool = False) -> float:
         """τ·Σ max(e, 0)/size."""
-        if not self.penalised:
-            return 0.0
-        return self._price.tau * sum(
+        return self._price.tau * self.missed(values, majorised=majorised) if self.penalised else 0.0
+
+    def missed(self, values: Values, *, majorised: bool = False) -> float:
+        """Σ max(e, 0)/size over the nonconvex constraints e ≤ 0, or over their majorants."""
+        expressions = (f.expression if majorised else f.node for f in self.constraints)
+        return sum(
             w * float(np.sum(np.maximum(values.array(e), 0)))
             for w, e in zip(self._weights, expressions, strict=True)
         )
@@ -446,7 +445,7 @@ class ProblemSurrogate:
         value = 0.0 if self.restoring else self.objective_majorant(x)
         self.load(x)
         values = Values(self.context.definitions)
-        return value + self._paid(values, [f.expression for f in self.constraints])
+        return value + self._paid(values, majorised=True)
 
     def objective_majorant(self, x: Array) -> float:
         """The majorant of the objective alone."""
@@ -459,20 +458,15 @@ class ProblemSurrogate:
         The objective counts with its absolute value or, where a constant makes that large, with
         what its terms add up to.
         """
-        if self._scaled is None or not np.array_equal(self._scaled[0], x):
-            self._scaled = x.copy(), self._objective_scale(x)
-        price = self._paid(self.at(x), [f.node for f in self.constraints])
-        price += self._price.resolution
-        return price if self.restoring else price + self._scaled[1]
+        values = self.at(x)
+        price = self._paid(values) + self._price.resolution
+        if self.restoring:
+            return price
+        return price + min(self._terms(values), abs(float(np.sum(values.array(self.frame.node)))))
 
-    def _objective_scale(self, x: Array) -> float:
-        here, self._cancelled = self._size(self.at(x))
-        return min(self._cancelled, abs(here))
-
-    def _size(self, values: Values) -> tuple[float, float]:
-        """The objective, and what its terms add up to."""
-        node = self.frame.node
-        return float(np.sum(values.array(node))), float(np.sum(values.magnitude(node)))
+    def _terms(self, values: Values) -> float:
+        """What the terms of the objective add up to."""
+        return float(np.sum(values.magnitude(self.frame.node)))
 
     @property
     def resolution(self) -> float:

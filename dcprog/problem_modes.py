@@ -24,7 +24,7 @@ class Modes:
     feasible      the same under the majorised constraints
     penalty       the same, with slacks at the price τ·weight
     restore       the slacks' price alone
-    boxed         as feasible or penalty, near the point of ``box``: finite where these are not
+    boxed …       another mode's between the bounds of ``box``: finite where that is not
     project       the distance to a point, ``target``, inside the domain by ``margin``
     relaxation    nothing, under the convex constraints: infeasible only if the problem is
     ============  ================================================================
@@ -53,6 +53,7 @@ class Modes:
         self._objective = objective
         self._convex = list(convex)
         self._nonconvex = list(nonconvex)
+        self._roots = [objective.node, *(frame.node for frame in self._nonconvex)]
         self._variables = variables
         self._context = context
         self._solver = solver
@@ -137,14 +138,14 @@ class Modes:
         return cp.Problem(cp.Minimize(self._objective.expression), [*self._always, *majorised])
 
     def _penalty(self) -> cp.Problem:
-        slacks = self._slacks()
-        price = sum(p * cp.sum(s) for p, s in zip(self._prices, slacks, strict=True))
-        return cp.Problem(cp.Minimize(self._objective.expression + price), self._relaxed(slacks))
+        return cp.Problem(cp.Minimize(self._objective.expression + self._price()), self._relaxed())
 
     def _restore(self) -> cp.Problem:
+        return cp.Problem(cp.Minimize(self._price()), self._relaxed())
+
+    def _price(self) -> Any:
         slacks = self._slacks()
-        price = sum(p * cp.sum(s) for p, s in zip(self._prices, slacks, strict=True))
-        return cp.Problem(cp.Minimize(price), self._relaxed(slacks))
+        return sum(p * cp.sum(s) for p, s in zip(self._prices, slacks, strict=True))
 
     def _slacks(self) -> list[cp.Variable]:
         if not self._prices:
@@ -152,8 +153,8 @@ class Modes:
             self._slack = [cp.Variable(f.expression.shape, nonneg=True) for f in self._nonconvex]
         return self._slack
 
-    def _relaxed(self, slacks: Iterable[cp.Variable]) -> list[cp.Constraint]:
-        pairs = zip(self._nonconvex, slacks, strict=True)
+    def _relaxed(self) -> list[cp.Constraint]:
+        pairs = zip(self._nonconvex, self._slacks(), strict=True)
         return [*self._always, *(frame.expression <= s for frame, s in pairs)]
 
     def _project(self) -> cp.Problem:
@@ -163,14 +164,12 @@ class Modes:
             cp.sum_squares(cp.multiply(u, v) - t)
             for v, u, t in zip(self._variables, self._units, self._targets, strict=True)
         )
-        roots = [self._objective.node, *(frame.node for frame in self._nonconvex)]
-        roots += [arg for constraint in self._convex for arg in constraint.args]
+        roots = [*self._roots, *(arg for constraint in self._convex for arg in constraint.args)]
         inside = [_inside(constraint, self._margin) for constraint in domain_of(roots)]
         return cp.Problem(cp.Minimize(far), [*self._convex, *inside])
 
     def _relaxation(self) -> cp.Problem:
-        roots = [self._objective.node, *(frame.node for frame in self._nonconvex)]
-        return cp.Problem(cp.Minimize(0), [*self._convex, *domain_of(roots)])
+        return cp.Problem(cp.Minimize(0), [*self._convex, *domain_of(self._roots)])
 
 
 def domain_of(roots: Iterable[cp.Expression]) -> list[cp.Constraint]:

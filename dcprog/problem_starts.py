@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -62,8 +63,6 @@ class Starts:
 
     def __init__(self, surrogate: ProblemSurrogate) -> None:
         self._of = surrogate
-        self._unit: float | None = None
-        self._variation = 0.0
         self._deadline: float | None = None
 
     def __call__(
@@ -109,10 +108,10 @@ class Starts:
 
     def shaken(self, x: Array, rng: np.random.Generator, size: float = SHAKEN) -> Array:
         """A point beside x that meets the convex constraints."""
-        return self.inside(self._projected(x + size * self._of.units(x) * self._noise(x, rng)))
+        return self.inside(self._projected(self._beside(x, rng, size)))
 
-    def _noise(self, x: Array, rng: np.random.Generator) -> Array:
-        return rng.standard_normal(x.size)
+    def _beside(self, x: Array, rng: np.random.Generator, size: float = SHAKEN) -> Array:
+        return x + size * self._of.units(x) * rng.standard_normal(x.size)
 
     def _projected(self, x: Array) -> Array:
         """The nearest point that is what the variables were declared to be."""
@@ -159,9 +158,7 @@ class Starts:
         try:
             with np.errstate(all="ignore"):
                 values = of.at(x)
-                met = (
-                    of.feasibility.convex(values) | of.domain.convex(values)
-                ).relative <= of.tolerance
+                met = of.convex_miss(values).relative <= of.tolerance
                 of.update(values)
                 return met and bool(np.all(np.isfinite(values.array(of.frame.node))))
         except (ValueError, ArithmeticError):
@@ -207,8 +204,6 @@ class Starts:
                 if left == 0:
                     raise SubproblemError("failed", "the time limit is reached")
                 x = of.minimise_in(mode, START_TOLERANCE, solver, left)
-                if not np.all(np.isfinite(x)):
-                    raise SubproblemError("failed", f"{solver}: the solution is not finite")
             except SubproblemError as error:
                 failures.append(error)
                 self._note(solver, str(error))
@@ -225,8 +220,7 @@ class Starts:
     def _is_flat(self, x: Array, rng: np.random.Generator) -> bool:
         """Is the convex start's objective a constant?"""
         of = self._of
-        beside = x + SHAKEN * of.units(x) * self._noise(x, rng)
-        there = of.objective_majorant(beside)
+        there = of.objective_majorant(self._beside(x, rng))
         return bool(np.isclose(there, of.objective_majorant(x), rtol=1e-12, atol=0))
 
     # ------------------------------------------------------------------------------------------
@@ -240,16 +234,16 @@ class Starts:
         constraint by half of what they are, or at which an objective that is 0 there bends; 1 where
         none does.
         """
-        if self._unit is None:
-            self._unit, self._variation = self._answering()
-        return self._unit
+        return self._answer[0]
 
     @property
     def variation(self) -> float:
         """What the objective changes by over that step."""
-        return self._variation if self.unit > 0 else 0.0  # the unit is looked for first
+        return self._answer[1]
 
-    def _answering(self) -> tuple[float, float]:
+    @cached_property
+    def _answer(self) -> tuple[float, float]:
+        """The unit, and the variation."""
         of = self._of
         before = [v.value for v in of.variables]
         direction = np.random.default_rng(0).standard_normal(sum(v.size for v in of.variables))
@@ -301,25 +295,20 @@ class Starts:
         of = self._of
         rng = np.random.default_rng(0)
         yield of.at(x)
-        yield of.at(self._projected(x + SHAKEN * of.units(x) * self._noise(x, rng)))
+        yield of.at(self._projected(self._beside(x, rng)))
 
     def exchange_rate(self, x: Array) -> float:
         """How fast the objective varies against the violation around x: the scale of τ."""
         of = self._of
         rng = np.random.default_rng(0)
-        units, sizes = of.units(x), of.feasibility.sizes
 
         def at(point: Array) -> tuple[float, float]:
             values = of.at(point)
-            missed = sum(
-                float(np.sum(np.maximum(values.array(f.node), 0))) / size
-                for f, size in zip(of.constraints, sizes, strict=True)
-            )
-            return float(np.sum(values.array(of.frame.node))), missed
+            return float(np.sum(values.array(of.frame.node))), of.missed(values)
 
         with np.errstate(all="ignore"):
             here = at(x)
-            there = [at(x + SHAKEN * units * self._noise(x, rng)) for _ in range(SAMPLES)]
+            there = [at(self._beside(x, rng)) for _ in range(SAMPLES)]
             changes = np.abs(np.array(there) - here)
         usable = np.all(np.isfinite(changes), axis=1) & (changes[:, 1] > of.tolerance)
         objective, missed = np.sum(changes[usable], axis=0)

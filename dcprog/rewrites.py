@@ -5,7 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 from cvxpy.atoms.sum_largest import sum_largest
 
-from dcprog.tree import nodes
+from dcprog.tree import nodes, rebuilt
 
 __all__ = ["rewritten"]
 
@@ -35,7 +35,7 @@ def _new(node: cp.Expression, seen: dict[int, cp.Expression]) -> cp.Expression:
         if _is_whole(node):
             seen[id(node)] = cp.sum(args[0], keepdims=node.keepdims)
         elif any(new is not old for new, old in zip(args, node.args, strict=True)):
-            seen[id(node)] = node.copy(args)
+            seen[id(node)] = rebuilt(node, args)
         else:
             seen[id(node)] = node
     return seen[id(node)]

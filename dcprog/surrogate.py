@@ -9,7 +9,7 @@ import numpy as np
 
 from dcprog.tree import Array
 
-# How far, and along how many directions, an unbounded function is looked for.
+# How far in units of x, and along how many directions, an unbounded function is looked for.
 FAR = (1e3, 1e7)
 FAR_DIRECTIONS = 4
 

@@ -29,6 +29,7 @@ __all__ = [
     "magnitude",
     "nodes",
     "one_sided",
+    "rebuilt",
     "short",
     "unvec",
     "variables",
@@ -190,6 +191,12 @@ def variables(expression: cp.Expression) -> list[cp.Variable]:
         elif not isinstance(node, Atom | Leaf):  # an indicator's are in its constraints
             found.update({v.id: v for v in node.variables()})
     return list(found.values())
+
+
+def rebuilt(node: cp.Expression, args: list[cp.Expression]) -> cp.Expression:
+    """The same atom of other arguments; cvxpy's own copy of norm1 and norm_inf drops keepdims."""
+    new = node.copy(args)
+    return new if new.shape == node.shape else cp.reshape(new, node.shape, order="F")
 
 
 def magnitude(node: cp.Expression, values: Values) -> Array:

@@ -57,6 +57,8 @@ OUTER: dict[str, Build] = {
     "sum": cp.sum,
     "sum 0": lambda e: cp.sum(e, axis=0),
     "sum 1 kept": lambda e: cp.sum(e, axis=1, keepdims=True),
+    "norm_inf 1 kept": lambda e: cp.norm_inf(e, axis=1, keepdims=True),
+    "norm1 0 kept": lambda e: cp.norm1(e, axis=0, keepdims=True),
     "max 0 kept": lambda e: cp.max(e, axis=0, keepdims=True),
     "min 1": lambda e: cp.min(e, axis=1),
     "-max": lambda e: -cp.max(e),

@@ -11,7 +11,7 @@ from dcprog.errors import NotMajorizable
 from dcprog.rules.context import Context
 from dcprog.rules.frame import Frame, Piece, Weight, slope_sign
 from dcprog.rules.leaves import fixed_leaf, is_dpp, weighted_leaf
-from dcprog.tree import Array, Values, short
+from dcprog.tree import Array, Values, rebuilt, short
 
 __all__ = ["composition"]
 
@@ -33,10 +33,10 @@ def composition(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | No
     args = [
         _bound(arg, side, frame.context, inner) for arg, side in zip(node.args, sides, strict=True)
     ]
-    replaced = node.copy(args)
+    replaced = rebuilt(node, args)
     if not replaced.is_dcp(dpp=True):  # such as quad_over_lin with Parameters below the line
         args = [_stand_in(a, side, frame.context) for a, side in zip(args, sides, strict=True)]
-        replaced = node.copy(args)
+        replaced = rebuilt(node, args)
     if not (replaced.is_convex() if weight.sign > 0 else replaced.is_concave()):
         raise NotMajorizable(
             short(node),

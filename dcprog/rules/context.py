@@ -94,11 +94,6 @@ class Context:
     memory: dict[int, tuple[float, float]] = field(default_factory=dict)
     uses: dict[tuple[int, int], Use] = field(default_factory=dict)
 
-    @property
-    def domain_frames(self) -> list[Frame]:
-        """Another name of ``frames``."""
-        return self.frames
-
     def use(self, node: cp.Expression, sign: int) -> Use:
         """How often the node was majorised under a weight of that sign."""
         return self.uses.setdefault((id(node), sign), Use(node))

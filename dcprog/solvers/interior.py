@@ -11,7 +11,7 @@ import numpy as np
 from dcprog.errors import SubproblemError
 from dcprog.tree import Array
 
-__all__ = ["Optimum", "Program", "Rows", "interior_point", "primal_dual"]
+__all__ = ["Optimum", "Program", "Rows", "primal_dual"]
 
 MAX_ITER = 100
 TO_BOUNDARY = 0.995
@@ -68,14 +68,6 @@ class Optimum:
     x: Array
     slacks: Array
     multipliers: Array
-
-
-def interior_point(
-    program: Program, tolerance: float, time_limit: float | None = None
-) -> tuple[Array, Array]:
-    """Minimiser (t, x), as :func:`primal_dual` finds it."""
-    optimum = primal_dual(program, tolerance, time_limit)
-    return optimum.t, optimum.x
 
 
 def primal_dual(program: Program, tolerance: float, time_limit: float | None = None) -> Optimum:
