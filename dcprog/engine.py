@@ -37,8 +37,10 @@ EVIDENCE = 10.0
 DENIAL = 1e-2
 # A function that is lower by so many times its scale far out falls for ever.
 FALLEN = 1e4
-# A step shorter than that, in units of the coordinates, is none.
+# A step shorter than that, in units of the coordinates, is none; where a constraint is missed, one
+# shorter than STILL leads nowhere.
 NO_STEP = 1e-9
+STILL = 1e-6
 # Steps are slow where each lowers F by more than SLOW times what the one before did, LONG times
 # in a row; then the majorant is centred ahead of x.
 SLOW = 0.6
@@ -236,7 +238,7 @@ class _Descent:
 
     def _is_short(self, new: Array) -> bool:
         units = self.surrogate.units(self.x)
-        return float(np.max(np.abs(new - self.x) / units, initial=0.0)) <= NO_STEP
+        return float(np.max(np.abs(new - self.x) / units, initial=0.0)) <= STILL
 
     def _move(self, new: Array, new_value: float) -> None:
         seen = [abs(entry.value) for entry in self.track.entries[:3] if np.isfinite(entry.value)]

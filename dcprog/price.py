@@ -9,6 +9,7 @@ __all__ = ["Price"]
 FIRST = 0.1
 GROWTH = 1.5
 STUCK_GROWTH = 10.0
+STUCK = 1e-6
 RANGE = 1e6
 # A violation that falls below that share of the last one needs no higher price, nor does one of
 # so many squares of the last step's length: a step along a curved constraint leaves it by that.
@@ -18,6 +19,8 @@ CURVED = 30.0
 # short, and every point that meets them looks critical. It is lowered until one is missed again.
 DEAR = 30.0
 LOOSENED = 0.1
+# A rate that is that share of the one before makes a new price.
+FALLEN = 0.1
 # Violations are resolved to that share of the constraints' own size, times tol.
 RESOLUTION = 1e-2
 USUAL = 3.0  # prices beyond that many rates resolve no more
@@ -60,6 +63,20 @@ class Price:
         self._pushed = not self._fixed and self.tau < self._largest
         return self._pushed
 
+    def reconsider(self, rate: float) -> bool:
+        """Follow a rate that has fallen far, for one measured at a wild start is none.
+
+        Returns
+        -------
+        bool
+            Has τ fallen with it?
+        """
+        if self._fixed or not rate < FALLEN * self._rate:
+            return False
+        self.tau *= rate / self._rate
+        self._rate, self._largest = rate, RANGE * rate
+        return True
+
     def follow(self, violation: float, tolerance: float, step: float) -> bool:
         """Move to a point.
 
@@ -82,7 +99,7 @@ class Price:
         lasting = before > tolerance and violation > max(LASTING * before, CURVED * step**2)
         first, self._before = self._before is None, violation
         if missed and (lasting or self._pushed) and self.tau < self._largest:
-            stuck = self._pushed or (step == 0 and not first)
+            stuck = self._pushed or (step <= STUCK and not first)
             self.tau *= STUCK_GROWTH if stuck else GROWTH
             self._tested |= self._loosened
         elif not missed and not self._tested and self._is_dear:

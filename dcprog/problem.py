@@ -19,6 +19,7 @@ from dcprog.rewrites import rewritten
 from dcprog.rules import Context, Frame
 from dcprog.solvers.compiled import check_solver
 from dcprog.solvers.faults import failures
+from dcprog.solvers.protocol import Deadline
 from dcprog.surrogate import FAR
 from dcprog.tree import EDGE, Array, Values, finite_in_domain, nodes, short, unvec, vec
 
@@ -266,9 +267,9 @@ class ProblemSurrogate:
 
     def _learn(self, x: Array, *, narrower: bool = False, convex: bool = True) -> None:
         """What terms add up to around x, for where they vanish; a wild start is no measure."""
-        self.feasibility.learn(self.starts.around(x), narrower=narrower, convex=convex)
-        if convex:
-            self.domain.learn(self.starts.around(x), narrower=narrower)
+        for sizes in (self.feasibility, self.domain) if convex else (self.feasibility,):
+            around = self.starts.around(x, widely=narrower)
+            sizes.learn(around, narrower=narrower, convex=convex)
 
     def tighten(self, x: Array) -> bool:
         """Centre the majorant at x; raise τ where x misses a constraint."""
@@ -288,13 +289,17 @@ class ProblemSurrogate:
     def _narrow(self, x: Array) -> bool:
         """Forget the sizes of a wild start: steps end somewhere better."""
         if self._is_smaller(x, WILD):
+            self._reach, reach = None, self._reach
             self._measure(x)
-            self._point = None
+            self._reach, self._point = reach, None
         if self._n_tightened > 2 and not self._is_smaller(x, DECAY):
             return False
         assert self._reach is not None
-        self._reach = self._reach / DECAY
+        unit = self._spread(self._sizes(self.starts.unit))
+        self._reach = np.maximum(self._reach / DECAY, np.minimum(self._reach, unit))
         self._learn(x, narrower=True, convex=self._n_tightened == 2)
+        if self.mode_now == "penalty":
+            self.settled &= not self._price.reconsider(self.starts.exchange_rate(x))
         return True
 
     def _is_smaller(self, x: Array, factor: float) -> bool:
@@ -309,6 +314,10 @@ class ProblemSurrogate:
     def _sizes(self, sizes: Array) -> Array:
         """The largest of each variable."""
         return np.array([np.max(part, initial=0.0) for part in self.split(sizes)])
+
+    def _spread(self, of_variables: Array) -> Array:
+        """A number of each variable at all its coordinates."""
+        return np.repeat(of_variables, [v.size for v in self.variables])
 
     def _last_step(self, x: Array) -> float:
         """Length of the last step in units of the coordinates; 0 before the first."""
@@ -474,39 +483,40 @@ class ProblemSurrogate:
         return RESOLVED * self.starts.variation + self._price.resolution
 
     def units(self, x: Array) -> Array:
-        """What each coordinate has been; where that is 0, what its variable has, or any."""
+        """What each coordinate has been; where that is 0, what its variable has, or its unit."""
         entries = self._reached(x)
-        sizes = self._sizes(entries)
-        largest = float(np.max(sizes, initial=0.0))
-        if largest < SMALL and largest < NEGLIGIBLE * self.starts.unit:  # rounding, no size
-            return np.full(x.size, self.starts.unit)
-        sizes = np.where(sizes > 0, sizes, largest or 1.0)
-        of_variable = np.repeat(sizes, [v.size for v in self.variables])
+        of_variable = self._spread(self._sizes(entries))
+        if self.penalised or np.any(of_variable < SMALL):  # else it is a size and no rounding
+            unit = self._spread(self._sizes(self.starts.unit))
+            tiny = of_variable < NEGLIGIBLE * unit
+            entries, of_variable = np.where(tiny, 0.0, entries), np.where(tiny, unit, of_variable)
         return np.where(entries > ENTRY * of_variable, entries, of_variable)
 
     def proposals(
         self, x: Array, rng: np.random.Generator, time_limit: float | None = None
     ) -> Iterator[Array]:
         """Minimisers of the majorant centred beside x: they heed all constraints."""
-        aside = self.units(x) * rng.standard_normal(x.size)
+        aside, deadline = self.units(x) * rng.standard_normal(x.size), Deadline(time_limit)
         for size in ASIDE:
-            beside = x + size * aside
+            beside, left = x + size * aside, deadline.left
+            if left == 0:
+                return
             try:
-                yield self.minimise_ahead(
-                    beside, x, PROPOSAL_TOLERANCE, self.solvers[0], time_limit
-                )
+                yield self.minimise_ahead(beside, x, PROPOSAL_TOLERANCE, self.solvers[0], left)
             except (SubproblemError, ValueError, ArithmeticError) as error:
                 self._note(self.solvers[0], PROPOSAL_TOLERANCE, f"beside x: {error}")
 
     def far(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
         """Minimisers of the majorant in growing boxes around x."""
-        units = self.units(x)
+        units, deadline = self.units(x), Deadline(time_limit)
         for size in FAR:
             corners = self.split(x - size * units), self.split(x + size * units)
             mode = self.modes.box(self.mode_now, *corners)
             for solver in self.modes.portfolio(mode).order:
+                if deadline.left == 0:
+                    return
                 try:
-                    yield self.minimise_in(mode, PROPOSAL_TOLERANCE, solver, time_limit)
+                    yield self.minimise_in(mode, PROPOSAL_TOLERANCE, solver, deadline.left)
                     break
                 except SubproblemError as error:
                     self._note(solver, PROPOSAL_TOLERANCE, f"in a box: {error}")

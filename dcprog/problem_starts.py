@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from dcprog.errors import SubproblemError
 from dcprog.result import Attempt
+from dcprog.solvers.protocol import Deadline
 from dcprog.tree import Array, Values
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ SHAKEN = 0.1
 # The unit of a problem that starts at 0 is looked for among powers of ten up to that, either way.
 DECADES = 15
 RESPONSE = 0.5
+MANY = 20  # variables share their unit
 SAMPLES = 10
 # How far inside its domain a start is moved, in units.
 MARGINS = (0.1, 1e-3, 1e-6, 0.0)
@@ -63,7 +64,7 @@ class Starts:
 
     def __init__(self, surrogate: ProblemSurrogate) -> None:
         self._of = surrogate
-        self._deadline: float | None = None
+        self._deadline = Deadline()
 
     def __call__(
         self, kind: str, rng: np.random.Generator, time_limit: float | None = None
@@ -95,10 +96,7 @@ class Starts:
 
     def limit(self, seconds: float | None) -> None:
         """From now on, at most so many seconds for everything together."""
-        self._deadline = None if seconds is None else time.perf_counter() + seconds
-
-    def _left(self) -> float | None:
-        return None if self._deadline is None else max(0.0, self._deadline - time.perf_counter())
+        self._deadline = Deadline(seconds)
 
     def random(self, rng: np.random.Generator, size: float = 1.0) -> Array:
         """A random point that meets the convex constraints, some units from 0."""
@@ -173,7 +171,7 @@ class Starts:
         portfolio = self._of.modes.portfolio("relaxation")
         for solver in portfolio.order:
             try:
-                self._of.minimise_in("relaxation", START_TOLERANCE, solver, self._left())
+                self._of.minimise_in("relaxation", START_TOLERANCE, solver, self._deadline.left)
                 return False
             except SubproblemError as error:
                 said += error.status == "infeasible"
@@ -197,7 +195,7 @@ class Starts:
         of = self._of
         failures: list[SubproblemError] = []
         for solver in of.modes.portfolio(mode).order:
-            left = self._left()
+            left = self._deadline.left
             if left is not None and failures:
                 left *= SHARE
             try:
@@ -227,12 +225,13 @@ class Starts:
     # sizes
 
     @property
-    def unit(self) -> float:
-        """A size of coordinates at which the problem's terms answer, where nothing else is known.
+    def unit(self) -> Array:
+        """Sizes of coordinates at which the problem's terms answer, where nothing else is known.
 
-        The smallest power of ten by which a random step from 0 changes the objective or a
-        constraint by half of what they are, or at which an objective that is 0 there bends; 1 where
-        none does.
+        For each variable, the smallest power of ten by which a random step of it alone changes the
+        objective or a constraint by half of what they are at 0; where it changes none so (or there
+        are MANY), the same for all variables together, or at which an objective that is 0 there
+        bends; 1 where none does.
         """
         return self._answer[0]
 
@@ -242,29 +241,47 @@ class Starts:
         return self._answer[1]
 
     @cached_property
-    def _answer(self) -> tuple[float, float]:
+    def _answer(self) -> tuple[Array, float]:
         """The unit, and the variation."""
         of = self._of
         before = [v.value for v in of.variables]
-        direction = np.random.default_rng(0).standard_normal(sum(v.size for v in of.variables))
         nodes = [of.frame.node, *(frame.node for frame in of.constraints)]
         nodes += [node for constraint in of.problem.constraints for node in _sides(constraint)]
+        direction = np.random.default_rng(0).standard_normal(sum(v.size for v in of.variables))
         here = self._numbers(np.zeros(direction.size), nodes)
 
-        def answers(power: int) -> bool:
-            change = np.abs(self._numbers(10.0**power * direction, nodes) - here)
-            return bool(np.any(change[here != 0] >= RESPONSE * np.abs(here[here != 0])))
+        def power(step: Array) -> int | None:
+            def answers(power: int) -> bool:
+                change = np.abs(self._numbers(10.0**power * step, nodes) - here)
+                return bool(np.any(change[here != 0] >= RESPONSE * np.abs(here[here != 0])))
+
+            return _smallest(answers)
 
         try:
-            power = _smallest(answers)
-            power = self._bend(direction) if power is None else power
-            unit = 10.0**power if power is not None else 1.0
-            there = self._numbers(unit * direction, nodes)
+            units = self._of_each(direction, power)
+            if np.any(np.isnan(units)):
+                common = power(direction)
+                common = self._bend(direction) if common is None else common
+                units = np.where(np.isnan(units), 1.0 if common is None else 10.0**common, units)
+            there = self._numbers(units * direction, nodes)
         finally:
             for variable, value in zip(of.variables, before, strict=True):
                 variable.save_value(value)
         size = of.frame.node.size
-        return unit, float(abs(np.sum(there[:size]) - np.sum(here[:size])))
+        return units, float(abs(np.sum(there[:size]) - np.sum(here[:size])))
+
+    def _of_each(self, direction: Array, power: Callable[[Array], int | None]) -> Array:
+        """The unit of each variable by itself; NaN where it has none."""
+        sizes = [v.size for v in self._of.variables]
+        if not 1 < len(sizes) <= MANY:
+            return np.full(direction.size, np.nan)
+        number = np.repeat(np.arange(len(sizes)), sizes)
+        units = []
+        for i in range(len(sizes)):
+            alone = direction * (number == i)
+            found = (power(step) for step in (alone, -alone))  # it may have a sign
+            units.append(next((10.0**k for k in found if k is not None), np.nan))
+        return np.repeat(units, sizes)
 
     def _bend(self, direction: Array) -> int | None:
         """Where the objective, 0 at 0, goes over from one power of the step to another one."""
@@ -290,12 +307,14 @@ class Starts:
         joined = np.concatenate(numbers or [np.zeros(0)])
         return np.where(np.isfinite(joined), joined, 0.0)
 
-    def around(self, x: Array) -> Iterator[Values]:
-        """Values at x and a little beside it."""
+    def around(self, x: Array, *, widely: bool = False) -> Iterator[Values]:
+        """Values at x and a little beside it; widely: by the problem's own unit, too."""
         of = self._of
         rng = np.random.default_rng(0)
         yield of.at(x)
         yield of.at(self._projected(self._beside(x, rng)))
+        if widely:
+            yield of.at(self._projected(x + SHAKEN * self.unit * rng.standard_normal(x.size)))
 
     def exchange_rate(self, x: Array) -> float:
         """How fast the objective varies against the violation around x: the scale of τ."""

@@ -78,8 +78,10 @@ class Context:
         Atoms whose slope is infinite at the edge of their domain.
     sizes : dict of node id to float
         How large the arguments of atoms with an edge are, as ``measure`` found them.
+    products : dict of node id to node
+        Those whose factors are brought to the same size.
     memory : dict of product's id to sizes of its factors
-        What they were in a run.
+        What they were in a run, beginning with what ``measure`` found.
     uses : dict of (node id, sign) to Use
         How often each node was majorised, and its stand-in.
     """
@@ -91,6 +93,7 @@ class Context:
     frames: list[Frame] = field(default_factory=list)
     edges: dict[int, cp.Expression] = field(default_factory=dict)
     sizes: dict[int, float] = field(default_factory=dict)
+    products: dict[int, cp.Expression] = field(default_factory=dict)
     memory: dict[int, tuple[float, float]] = field(default_factory=dict)
     uses: dict[tuple[int, int], Use] = field(default_factory=dict)
 
@@ -114,16 +117,28 @@ class Context:
         )
 
     def measure(self, roots: Iterable[cp.Expression], values: Values) -> None:
-        """Let the sizes for edges be at least those of the arguments at a point.
+        """Let the sizes for edges and products be at least those of the arguments at a point.
 
         Called at the start of a run, it makes what counts as an edge free of units; a second point
         helps where an argument starts at 0.
         """
+        for product in self.products.values():
+            self.remember(product, values)
         for node in chain.from_iterable(map(nodes, roots)):
             for arg in edged(node):
                 largest = float(np.max(np.abs(values.array(arg)), initial=0.0))
                 if np.isfinite(largest) and largest > self.sizes.get(id(node), 0.0):
                     self.sizes[id(node)] = largest
+
+    def remember(
+        self, product: cp.Expression, values: Values, share: float = 1.0
+    ) -> tuple[float, float]:
+        """The sizes of a product's factors at a point, or that share of what they were."""
+        before = self.memory.get(id(product), (0.0, 0.0))
+        now = [float(np.max(np.abs(values.array(arg)), initial=0.0)) for arg in product.args]
+        a, b = (max(n, share * o) for n, o in zip(now, before, strict=True))
+        self.memory[id(product)] = a, b
+        return a, b
 
     def stand_in(self, expression: cp.Expression, exact: bool = False) -> cp.Variable:
         """A variable t ≥ expression (or equal to it) that a weight can multiply under DPP."""

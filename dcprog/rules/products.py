@@ -54,10 +54,11 @@ class _Balance:
 
     def __init__(self, node: cp.Expression, context: Context) -> None:
         self._node = node
-        self._memory = context.memory
+        self._context = context
         self.factors: list[cp.Expression] = list(node.args)
         self._scales: list[cp.Parameter] = []
         if all(arg.is_affine() and not arg.parameters() for arg in node.args):  # else not DPP
+            context.products[id(node)] = node
             self._scales = [cp.Parameter(pos=True, value=1.0) for _ in node.args]
             self.factors = [scale * arg for scale, arg in zip(self._scales, node.args, strict=True)]
 
@@ -69,10 +70,7 @@ class _Balance:
         self._scales[0].value, self._scales[1].value = ratio, 1 / ratio
 
     def _ratio(self, values: Values) -> float:
-        before = self._memory.get(id(self._node), (0.0, 0.0))
-        now = [float(np.max(np.abs(values.array(arg)), initial=0.0)) for arg in self._node.args]
-        a, b = (max(n, FORGETTING * o) for n, o in zip(now, before, strict=True))
-        self._memory[id(self._node)] = a, b
+        a, b = self._context.remember(self._node, values, FORGETTING)
         ratio = np.sqrt(b / a) if a > 0 else 0.0
         return float(ratio) if 0 < ratio < np.inf else 1.0
 

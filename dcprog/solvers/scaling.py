@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import scipy.sparse as sp
 
 from dcprog.errors import SubproblemError
 from dcprog.solvers.cones import Rows, to_edges
+from dcprog.solvers.protocol import Deadline
 from dcprog.solvers.standard_form import Evidence, StandardForm
 from dcprog.solvers.units import (
     USUAL,
@@ -292,13 +292,13 @@ def minimise_in_units(
     ``solve`` takes the program, a tolerance and seconds. Where it fails after it once succeeded,
     the last solution stands.
     """
-    end = None if time_limit is None else time.perf_counter() + time_limit
+    deadline = Deadline(time_limit)
     x = solve(form, tolerance, time_limit)
     for _ in range(ROUNDS):
         if not scaler.learn(form, x, tolerance):
             break
         try:
-            x = solve(form, tolerance, None if end is None else end - time.perf_counter())
+            x = solve(form, tolerance, deadline.left)
         except SubproblemError:
             break
     return x

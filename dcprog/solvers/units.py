@@ -74,11 +74,12 @@ class Entries:
         self._shape = int(self._group.max(initial=-1)) + 1, A.shape[1]
         single = cones.zero + cones.nonneg + len(cones.soc) + len(cones.psd)
         self._n_free = single  # groups whose factor may change
-        live = (A.data != 0) & ~_noise(A)
+        noise = _noise(A)
+        live = (A.data != 0) & ~noise
         self._i = self._group[A.indices[live]]
         self._j = np.repeat(np.arange(A.shape[1]), np.diff(A.indptr))[live]
         self._log = np.log2(np.abs(A.data[live]))
-        of_b = np.flatnonzero(b)
+        of_b = np.flatnonzero(_without_noise(b, A.indices[noise]))
         self._of_b, self._log_b = self._group[of_b], np.log2(np.abs(b[of_b]))
         self._side, self._rows_side = side, (side[A.indices[live]], side[of_b])
         bounds = [v for v in (form.lower, form.upper) if v is not None]
@@ -210,6 +211,15 @@ def _noise(A: sp.csc_array) -> npt.NDArray[np.bool_]:
     balance = np.where(small, 1.0, -1.0)
     mostly = np.bincount(column[several], balance[several], minlength=A.shape[1]) > 0
     return small & (~mostly[column] | (share < ROUNDING))
+
+
+def _without_noise(b: Array, noisy: npt.NDArray[np.integer]) -> Array:
+    """b, but 0 where it is negligible in a row with negligible entries.
+
+    The tangent of a square where its argument is 0 but for rounding has such a constant.
+    """
+    small = np.abs(b) < NEGLIGIBLE * np.max(np.abs(b), initial=0.0)
+    return np.where(small & np.isin(np.arange(len(b)), noisy), 0.0, b)
 
 
 def powers(sizes: Array) -> Array:

@@ -18,6 +18,7 @@ NEAR = 1e-7
 STEEP = {"log", "entr", "GeoMean", "GeoMeanApprox", "rel_entr", "kl_div"}
 POWERS = {"Power", "PowerApprox"}
 DOMAIN = 1e-6  # how far outside a domain, relatively, a point of a solver may lie
+OUTSIDE = 1e300  # sizes beyond that are infinite
 
 
 def dense(value: Any) -> Array:
@@ -66,10 +67,8 @@ class Evaluation:
         self.typical = [1.0] * (len(self.inequalities) + len(self.equations))
         self.points = [self.pack(r) for r in references]
         if self.points:
-            self.typical = [
-                float(np.median([self._size(e, p) for p in self.points]))
-                for e in (*self.inequalities, *self.equations)
-            ]
+            entries = (*self.inequalities, *self.equations)
+            self.typical = [_median([self._size(e, p) for p in self.points]) for e in entries]
         curved = [e for e in self.inequalities if not e.is_convex()]
         self.curved = [*curved, *(s * e for e in self.equations for s in (1, -1))]
         self.landscape = Landscape(
@@ -143,7 +142,7 @@ class Evaluation:
     def edge(self, x: Array) -> bool:
         """Is an argument of a root or a logarithm (nearly) 0, where the slope is infinite?"""
         self.go(x)
-        return _at_edge(self.objective)
+        return any(map(_at_edge, (self.objective, *self.curved)))
 
     def _rows(self) -> tuple[list[cp.Expression], list[cp.Expression]]:
         """Every constraint and attribute as expressions that are ≤ 0 or = 0."""
@@ -169,6 +168,12 @@ class Evaluation:
             if v.attributes["symmetric"] or v.attributes["PSD"]:
                 equal.append(cp.vec(v - v.T, order="F"))
         return less, equal
+
+
+def _median(sizes: list[float]) -> float:
+    """Of those that are inside a domain."""
+    inside = [size for size in sizes if size < OUTSIDE]
+    return float(np.median(inside)) if inside else 1.0
 
 
 def _at_edge(node: cp.Expression) -> bool:

@@ -22,6 +22,8 @@ EVIDENCE = 30.0  # a descent counts from so many tolerances on …
 STEEP = 10.0  # … and where its slope is so many roots of the tolerance
 RANDOM = 16
 MOST_COORDINATES = 40
+RESOLVED = 0.1  # where F vanishes, solvers resolve tol times a share of what it varies by
+SAMPLES = 5
 STILL = 1e-9  # a violation that no step may add to
 LOST = 1e-3  # by so much of the terms the best value seen may not be better
 
@@ -118,18 +120,19 @@ def find_descent(land: Landscape, x: Array, tol: float, rng: np.random.Generator
     steps = land.steps(x)
     least = STEEP * np.sqrt(tol)
     allowed = max(land.miss(x), STILL)
+    least_drop = EVIDENCE * tol * max(scale, RESOLVED * _variation(land, x, rng))
     worst: Descent | None = None
     for direction in _directions(land, x, steps, rng):
         slope = slope_along(land, x, direction, least, allowed)
         if not slope < -least:
             continue
-        drop = _drop(land, x, steps, direction, allowed, here) / scale
-        if drop <= EVIDENCE * tol:
+        drop = _drop(land, x, steps, direction, allowed, here)
+        if drop <= least_drop:
             continue
         back = (land.level(x - STEPS[-1] * steps * direction) - here) / (STEPS[-1] * scale)
         kind = _kind(land, x, STEPS[-1] * steps * direction, slope, back, least)
         if worst is None or (kind == "wrong converged") > (worst.kind == "wrong converged"):
-            worst = Descent(kind, slope, back, drop, direction)
+            worst = Descent(kind, slope, back, drop / scale, direction)
         if kind == "wrong converged":
             break
     return worst
@@ -147,6 +150,15 @@ def slope_along(
         if not slope < -least:
             break
     return slope
+
+
+def _variation(land: Landscape, x: Array, rng: np.random.Generator) -> float:
+    """What F typically varies by over its variables' own units."""
+    here = land.level(x)
+    there = [land.level(x + land.units * rng.normal(size=x.size)) for _ in range(SAMPLES)]
+    changes = np.abs(np.array(there) - here)
+    usable = np.isfinite(changes)
+    return float(np.median(changes[usable])) if np.any(usable) else 0.0
 
 
 def _kind(land: Landscape, x: Array, step: Array, slope: float, back: float, least: float) -> str:
