@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import cvxpy as cp
@@ -124,3 +125,42 @@ def test_a_solution_that_is_not_finite_is_a_failure(monkeypatch: pytest.MonkeyPa
         portfolio.minimise("CLARABEL", 1e-8)
     for variable, value in zip(portfolio.problem.variables(), kept, strict=True):
         np.testing.assert_array_equal(variable.value, value)
+
+
+def test_no_solver_is_called_after_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither for a step nor to look around at the end."""
+    limit, calls = 0.3, []
+    minimise = Portfolio.minimise
+
+    def slow(self: Portfolio, *args: Any, **options: Any) -> Any:
+        calls.append(time.perf_counter() - begun)
+        time.sleep(limit / 4)
+        return minimise(self, *args, **options)
+
+    x = cp.Variable(2)
+    on_a_circle = cp.Problem(cp.Minimize(cp.norm1(x - [2, 0.5])), [cp.sum_squares(x) == 2])
+    dc.solve(on_a_circle)  # compiled before the clock runs
+    monkeypatch.setattr(Portfolio, "minimise", slow)
+    begun = time.perf_counter()
+    dc.solve(on_a_circle, time_limit=limit)
+    assert calls
+    assert max(calls) <= limit
+
+
+@pytest.mark.parametrize("far", [1e100, 1e200])
+def test_a_wild_solution_sets_no_edge(far: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the start is an absurd point, logarithms do not fall for ever."""
+    minimise, calls = Portfolio.minimise, [0]
+
+    def wild(self: Portfolio, *args: Any, **options: Any) -> Any:
+        minimise(self, *args, **options)
+        calls[0] += 1
+        if calls[0] == 1:
+            for variable in self.problem.variables():
+                variable.save_value(np.full(variable.shape, far))
+
+    A = np.random.default_rng(0).standard_normal((20, 3))
+    w = cp.Variable(3)
+    goal = cp.sum(cp.huber(A @ w - 1)) + 2 * cp.sum(cp.log(0.1 + cp.abs(w)))
+    monkeypatch.setattr(Portfolio, "minimise", wild)
+    assert dc.solve(cp.Problem(cp.Minimize(goal))).status == "converged"

@@ -81,6 +81,22 @@ def beams() -> cp.Problem:
     return cp.Problem(cp.Minimize(cp.sum_squares(w)), [cp.square(H @ w) >= 1])
 
 
+def factors(u: float) -> cp.Problem:
+    """A product that must not be 0, whose slope is 0 where the objective is least."""
+    x, y = cp.Variable(), cp.Variable()
+    return cp.Problem(cp.Minimize(x / u + y), [x * y == 4 * u, x >= 0, y >= 0])
+
+
+def complements(*, equal: bool) -> cp.Problem:
+    """Of neighbours one must be 0; in the end a square's argument is 0 but for rounding."""
+    x = cp.Variable(3)
+    products = [x[0] * x[1], x[1] * x[2]]
+    return cp.Problem(
+        cp.Minimize(cp.sum_squares(x - 1)),
+        [x >= 0, *(p == 0 if equal else p <= 0 for p in products)],
+    )
+
+
 # the problem, the value (None: any) and the most steps it may take
 PROBLEMS: dict[str, tuple[Callable[[], cp.Problem], float | None, int]] = {
     "two circles": (lambda: packing(2), 0.7071068, 20),
@@ -97,6 +113,10 @@ PROBLEMS: dict[str, tuple[Callable[[], cp.Problem], float | None, int]] = {
     "other quadratic equations": (lambda: equations(1), None, 99),
     "a concave equation": (exponentials, 0.562945, 60),
     "products": (products, 16.849, 99),
+    "factors": (lambda: factors(1.0), 4.0, 60),
+    "factors in units of their own": (lambda: factors(1e-6), 4.0, 99),
+    "complements": (lambda: complements(equal=False), 1.0, 60),
+    "complementary equations": (lambda: complements(equal=True), 1.0, 99),
     "beams": (beams, None, 80),
 }
 

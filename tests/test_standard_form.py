@@ -320,6 +320,17 @@ def test_rounding_errors_are_no_units() -> None:
     np.testing.assert_array_equal(rows, 1)
 
 
+def test_a_slope_that_is_rounding_sets_no_units() -> None:
+    """(x + y)² + δ(x − y) − δ² ≤ s, the second square's tangent where it is 0 but for δ."""
+    x, s = cp.Variable(2), cp.Variable(nonneg=True)
+    delta = np.finfo(float).eps / 2
+    square = 0.25 * cp.square(2 * cp.sum(x)) + np.array([delta, -delta]) @ x - delta**2 <= s
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x - 1) + 0.01 * s), [square, x >= 0])
+    for solver in ("CLARABEL", "SCS"):
+        CompiledProblem(problem, solver).minimise(1e-8)
+        assert problem.objective.value == pytest.approx(0.04 / 1.02, rel=1e-4)
+
+
 @pytest.mark.parametrize("solver", ["PIQP", "OSQP", "CLARABEL", "SCS"])
 def test_an_optimum_of_zero_has_a_bound(solver: str) -> None:
     x = cp.Variable(3)
