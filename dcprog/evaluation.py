@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from cvxpy.atoms.affine.add_expr import AddExpression
 from cvxpy.atoms.affine.affine_atom import AffAtom
 from cvxpy.atoms.axis_atom import AxisAtom
 from cvxpy.atoms.elementwise.elementwise import Elementwise
@@ -28,7 +27,6 @@ Extended = Callable[[Any, list[Array], float], Any]
 
 SLACK = 1e-6
 ROUNDING = 1e-13
-CANCELLED = 4 * float(np.finfo(float).eps)
 
 
 def evaluate(atom: Any, args: Sequence[Any], size: float = 1.0) -> Any:
@@ -52,7 +50,7 @@ def evaluate(atom: Any, args: Sequence[Any], size: float = 1.0) -> Any:
         return np.zeros(atom.shape)
     with np.errstate(all="ignore"):
         try:
-            rule = _EXTENDED.get(type(atom).__name__, _sum if _is_sum(atom) else plain)
+            rule = _EXTENDED.get(type(atom).__name__, plain)
             value = rule(atom, values, SLACK * size)
         except Exception:  # whatever the libraries below raise, there is no value
             return np.full(atom.shape, np.nan)
@@ -65,20 +63,6 @@ def plain(atom: Any, args: Sequence[Any], slack: float = 0.0) -> Any:
     if np.shape(value) == atom.shape or sp.issparse(value):
         return value
     return np.asarray(value).reshape(atom.shape, order="F")  # upper_tri is (n, 1) but says (n,)
-
-
-def _is_sum(atom: Any) -> bool:
-    return isinstance(atom, AddExpression)
-
-
-def _sum(atom: Any, args: list[Any], slack: float) -> Any:
-    """0 where nothing but rounding is left: a slope of 1e-16 would set a solver's units."""
-    value = plain(atom, args)
-    if sp.issparse(value) or any(map(sp.issparse, args)):
-        return value
-    terms: Any = sum(np.abs(a) for a in args)
-    left = np.abs(value) > CANCELLED * terms
-    return np.where(left | ~np.isfinite(terms), value, 0.0)
 
 
 def _without_lost_nan(atom: Any, args: list[Any], value: Any) -> Any:
