@@ -20,8 +20,8 @@ import cvxpy as cp
 import numpy as np
 
 import dcprog as dc
-from dcprog.errors import SubproblemError
-from dcprog.rows_angle import angle_differences, angle_margins, simplex_vertices
+from dcprog.foundation.errors import SubproblemError
+from dcprog.rows.angle import angle_differences, angle_margins, simplex_vertices
 from dcprog.solvers.registry import SOLVERS, make
 
 LAMBDAS = np.logspace(-1.5, 3, 30)

@@ -23,11 +23,11 @@ from sklearn.preprocessing import StandardScaler
 
 from dcprog.losses import ConvexLoss
 from dcprog.models import SmoothSVC
-from dcprog.risk import Risk
-from dcprog.solvers.line_search import Line, armijo
-from dcprog.solvers.newton_armijo import LOOSE, softer_first
-from dcprog.solvers.newton_score import NewtonScore, Weighted
-from dcprog.solvers.separable import Separable
+from dcprog.risk.risk import Risk
+from dcprog.solvers.linalg.line_search import Line, armijo
+from dcprog.solvers.linalg.separable import Separable
+from dcprog.solvers.smooth.newton_armijo import LOOSE, softer_first
+from dcprog.solvers.smooth.newton_score import NewtonScore, Weighted
 
 Array = np.ndarray
 

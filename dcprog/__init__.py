@@ -1,10 +1,11 @@
 """Convex programming for problems that are almost convex."""
 
-from dcprog.certificate import Certificate, Claim
-from dcprog.checks import check_loss, check_penalty
-from dcprog.engine import Progress
-from dcprog.errors import FisherConsistencyWarning, NotMajorizable, SubproblemError
+from dcprog.checks.declarations import check_loss, check_penalty
+from dcprog.engine.certificate import Certificate, Claim
+from dcprog.engine.descent import Progress
+from dcprog.engine.result import History, Result
 from dcprog.estimators import RobustClassifier, RobustRegressor
+from dcprog.foundation.errors import FisherConsistencyWarning, NotMajorizable, SubproblemError
 from dcprog.losses import (
     ConvexLoss,
     Loss,
@@ -34,7 +35,7 @@ from dcprog.losses import (
     tukey,
     welsch,
 )
-from dcprog.majorize import Majorant, explain, is_majorizable, majorize
+from dcprog.majorants.majorant import Majorant, explain, is_majorizable, majorize
 from dcprog.penalties import (
     Penalty,
     capped_l1,
@@ -47,19 +48,18 @@ from dcprog.penalties import (
     mcp,
     scad,
 )
-from dcprog.result import History, Result
-from dcprog.risk import Risk
-from dcprog.rows import binary_margins, class_margins, residual_rows
-from dcprog.rows_angle import angle_differences, angle_margins, simplex_vertices
-from dcprog.rows_expansion import expansion_margins, expansion_residuals
-from dcprog.rows_kernel import (
+from dcprog.risk.risk import Risk
+from dcprog.rows.angle import angle_differences, angle_margins, simplex_vertices
+from dcprog.rows.kernel import (
     kernel_angle_differences,
     kernel_angle_margins,
     kernel_margins,
     kernel_residuals,
 )
-from dcprog.solve import solve
+from dcprog.rows.kernel_expansion import expansion_margins, expansion_residuals
+from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers.registry import explain_choice
+from dcprog.surrogates.driver import solve
 from dcprog.transforms import (
     Transform,
     andrews_by,

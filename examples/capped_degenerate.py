@@ -16,8 +16,8 @@ from common import Claim, at_most
 import dcprog as dc
 from dcprog.losses import squared_hinge
 from dcprog.penalties import l2
-from dcprog.risk import Risk
-from dcprog.rows import Margins
+from dcprog.risk.risk import Risk
+from dcprog.rows.linear import Margins
 from dcprog.transforms import cap_at
 
 

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from dcprog.models import CappedSVC
-from dcprog.risk import Risk
+from dcprog.risk.risk import Risk
 
 Array = np.ndarray
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcprog.models import LeastOneNormSVC
-from dcprog.solvers.smo_descent import minimise_dual
-from dcprog.solvers.smo_dual import Dual
+from dcprog.solvers.kernel.smo_descent import minimise_dual
+from dcprog.solvers.kernel.smo_dual import Dual
 
 __all__ = ["MACHINES", "Machine", "coefficients", "descent", "least_one_norm", "least_squares"]
 

@@ -39,8 +39,8 @@ import dcprog as dc
 from dcprog.losses import hinge
 from dcprog.models import SmoothSVC
 from dcprog.penalties import l2
-from dcprog.risk import Risk
-from dcprog.rows import binary_margins
+from dcprog.risk.risk import Risk
+from dcprog.rows.linear import binary_margins
 
 Array = np.ndarray
 SHARE = 0.025

@@ -16,8 +16,8 @@ from sklearn.preprocessing import StandardScaler
 import dcprog as dc
 from dcprog.models import RescaledHingeSVC
 from dcprog.models.baselines import baseline, one_shot_weights
-from dcprog.rows_expansion import expansion_margins
-from dcprog.rows_kernel import kernel_margins
+from dcprog.rows.kernel import kernel_margins
+from dcprog.rows.kernel_expansion import expansion_margins
 
 Array = np.ndarray
 COSTS = (0.1, 1.0, 10.0)

@@ -47,7 +47,7 @@ from common import Claim, print_claims
 from scipy.optimize import linprog
 
 from dcprog.models import AngleSVC, fisher_gamma, is_fisher_consistent
-from dcprog.rows_angle import simplex_vertices
+from dcprog.rows.angle import simplex_vertices
 
 Array = np.ndarray
 TIE = 1e-9

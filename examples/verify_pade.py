@@ -38,10 +38,10 @@ from sklearn.preprocessing import StandardScaler
 import dcprog as dc
 from dcprog.losses import pade_hinge, sigmoid_hinge
 from dcprog.models import SmoothSVC
-from dcprog.risk import Risk
-from dcprog.solvers.line_search import armijo
-from dcprog.solvers.newton_score import NewtonScore, Place, Weighted
-from dcprog.solvers.separable import Separable
+from dcprog.risk.risk import Risk
+from dcprog.solvers.linalg.line_search import armijo
+from dcprog.solvers.linalg.separable import Separable
+from dcprog.solvers.smooth.newton_score import NewtonScore, Place, Weighted
 
 Array = np.ndarray
 ETAS = (1.0, 10.0, 100.0, 1e3, 1e4)

@@ -18,11 +18,11 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dcprog.errors import FisherConsistencyWarning
-from dcprog.logs import bar, logger, visible
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import FisherConsistencyWarning
+from dcprog.foundation.progress_log import bar, logger, visible
 from dcprog.models.angle_path import AnglePath, angle_path, checked_lams
 from dcprog.models.angle_svm import AngleSVC
-from dcprog.tree import Array
 
 __all__ = ["AngleSVCCV"]
 

@@ -15,13 +15,13 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array
 
+from dcprog.engine.result import Result
 from dcprog.estimators.kernels import Kernel
-from dcprog.logs import bar, logger, visible
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.progress_log import bar, logger, visible
 from dcprog.models.angle_svm import AngleSVC
-from dcprog.result import Result
-from dcprog.risk import Risk
-from dcprog.rows_angle import simplex_vertices
-from dcprog.tree import Array
+from dcprog.risk.risk import Risk
+from dcprog.rows.angle import simplex_vertices
 
 __all__ = ["DEFAULT_LAMS", "AnglePath", "angle_path", "checked_lams"]
 
@@ -142,7 +142,7 @@ class AnglePath:
         -------
         matplotlib Axes
         """
-        from dcprog.display import _axes
+        from dcprog.display.plots import _axes
 
         ax = _axes(ax)
         done = self.lams[: len(self)]

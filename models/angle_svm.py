@@ -15,22 +15,22 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
-from dcprog.errors import FisherConsistencyWarning
+from dcprog.engine.result import Result
 from dcprog.estimators.constraints import LOOP, SHAPE
 from dcprog.estimators.kernels import KERNELS, Kernel, kernel_rows, width
 from dcprog.estimators.prediction import LargestScore
 from dcprog.estimators.refine import refined
 from dcprog.estimators.refusal import unusable
 from dcprog.estimators.sparsity import cleared
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import FisherConsistencyWarning
 from dcprog.losses import hinge
 from dcprog.models.angle_consistency import fisher_gamma, is_fisher_consistent
 from dcprog.penalties import Penalty, elastic_net, l1, l2
-from dcprog.result import Result
-from dcprog.risk import Risk
-from dcprog.rows_angle import Coded, angle_differences, angle_margins, simplex_vertices
-from dcprog.solve import solve
+from dcprog.risk.risk import Risk
+from dcprog.rows.angle import Coded, angle_differences, angle_margins, simplex_vertices
+from dcprog.surrogates.driver import solve
 from dcprog.transforms import cap_at
-from dcprog.tree import Array
 
 __all__ = ["AngleSVC"]
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss, cap, hinge, rescale, square, squared_hinge
 from dcprog.penalties import l2
-from dcprog.risk import Risk
-from dcprog.rows_expansion import KernelExpansion
-from dcprog.tree import Array
+from dcprog.risk.risk import Risk
+from dcprog.rows.kernel_expansion import KernelExpansion
 
 __all__ = ["LOSSES", "baseline", "one_shot_weights"]
 
@@ -35,8 +35,8 @@ def baseline(
     Parameters
     ----------
     rows : Margins
-        Of :func:`~dcprog.rows.binary_margins`, :func:`~dcprog.rows_kernel.kernel_margins` or, for
-        a piecewise linear loss, :func:`~dcprog.rows_expansion.expansion_margins`.
+        Of :func:`binary_margins`, :func:`kernel_margins` or, for
+        a piecewise linear loss, :func:`~dcprog.rows.kernel_expansion.expansion_margins`.
     loss : str or Loss, default "svm"
         A name of ``LOSSES``: ``"svm"`` (hinge), ``"ramp"`` (hinge capped at 2), ``"closs"``
         (β(1 − e^{−η(1−z)²}), η = ½), ``"l2svm"`` (½ squared hinge), ``"lssvm"`` (½(1 − z)²).

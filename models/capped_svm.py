@@ -15,17 +15,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
-from dcprog.certificate import criticality_gap
+from dcprog.engine.certificate import criticality_gap
+from dcprog.engine.result import Result
 from dcprog.estimators.constraints import LOOP
 from dcprog.estimators.refusal import unusable
 from dcprog.losses import squared_hinge
 from dcprog.models.linear import LinearScores
 from dcprog.penalties import l2
-from dcprog.result import Result
-from dcprog.risk import Risk
-from dcprog.rows import binary_margins, class_margins
-from dcprog.solve import solve
+from dcprog.risk.risk import Risk
+from dcprog.rows.linear import binary_margins, class_margins
 from dcprog.solvers.registry import SOLVERS
+from dcprog.surrogates.driver import solve
 from dcprog.transforms import Transform, cap_at, cap_largest, power_of
 
 __all__ = ["CappedSVC"]

@@ -19,16 +19,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
+from dcprog.engine.result import Result
 from dcprog.estimators.constraints import SHAPE
 from dcprog.estimators.kernels import KERNELS, Kernel, width
 from dcprog.estimators.prediction import LargestScore
 from dcprog.estimators.refusal import unusable
+from dcprog.foundation.arrays import Array
 from dcprog.penalties import Penalty, l2
-from dcprog.result import Result
-from dcprog.risk import Risk
-from dcprog.rows import Margins, binary_margins
-from dcprog.rows_expansion import expansion_margins
-from dcprog.tree import Array
+from dcprog.risk.risk import Risk
+from dcprog.rows.kernel_expansion import expansion_margins
+from dcprog.rows.linear import Margins, binary_margins
 
 __all__ = ["KernelMachine", "Machine"]
 

@@ -11,12 +11,12 @@ import numpy.typing as npt
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from dcprog.engine.result import Result
+from dcprog.foundation.arrays import Array
 from dcprog.losses import absolute
 from dcprog.models.kernel_machine import KernelMachine, Machine
-from dcprog.result import Result
-from dcprog.risk import Risk
-from dcprog.solve import solve
-from dcprog.tree import Array
+from dcprog.risk.risk import Risk
+from dcprog.surrogates.driver import solve
 
 __all__ = ["LeastOneNormSVC", "Optimality"]
 

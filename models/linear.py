@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dcprog.estimators.prediction import LargestScore
-from dcprog.tree import Array
+from dcprog.foundation.arrays import Array
 
 __all__ = ["LinearScores"]
 

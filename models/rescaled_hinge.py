@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from dcprog.engine.result import Result
+from dcprog.foundation.arrays import Array
 from dcprog.losses import hinge, rescale
 from dcprog.models.kernel_machine import KernelMachine, Machine
-from dcprog.result import Result
-from dcprog.risk import Risk
-from dcprog.solve import solve
-from dcprog.tree import Array
+from dcprog.risk.risk import Risk
+from dcprog.surrogates.driver import solve
 
 __all__ = ["RescaledHingeSVC", "class_centre_weights"]
 

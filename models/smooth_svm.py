@@ -15,16 +15,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
+from dcprog.engine.result import Result
 from dcprog.estimators.refusal import unusable
+from dcprog.foundation.arrays import Array
 from dcprog.losses import ConvexLoss, pade_hinge, sigmoid_hinge, squared
 from dcprog.models.linear import LinearScores
 from dcprog.penalties import l2
-from dcprog.result import Result
-from dcprog.risk import Risk
-from dcprog.rows import binary_margins, class_margins
-from dcprog.solve import solve
+from dcprog.risk.risk import Risk
+from dcprog.rows.linear import binary_margins, class_margins
+from dcprog.surrogates.driver import solve
 from dcprog.transforms import trim_of
-from dcprog.tree import Array
 
 __all__ = ["SmoothSVC"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.tree import Array
+from dcprog.foundation.arrays import Array
 
 RNG = np.random.default_rng(0)
 N, P = 200, 5

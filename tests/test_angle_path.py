@@ -20,7 +20,7 @@ import dcprog as dc
 from dcprog.models import AnglePath, AngleSVC, AngleSVCCV, angle_path
 
 LAMS = [0.1, 0.5, 2.0, 8.0, 32.0]
-pytestmark = pytest.mark.filterwarnings("ignore::dcprog.errors.FisherConsistencyWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::dcprog.foundation.errors.FisherConsistencyWarning")
 
 
 def _data(n: int = 60, d: int = 5, noise: float = 0.2, seed: int = 0) -> Any:

@@ -9,20 +9,20 @@ import pytest
 import scipy.sparse as sp
 
 import dcprog as dc
-from dcprog.errors import SubproblemError
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import absolute, epsilon_insensitive, hinge, pinball
 from dcprog.penalties import elastic_net, l1, l2, mcp
-from dcprog.risk import Risk
-from dcprog.rows import binary_margins, residual_rows
-from dcprog.rows_angle import angle_differences, angle_margins
+from dcprog.risk.risk import Risk
+from dcprog.rows.angle import angle_differences, angle_margins
+from dcprog.rows.linear import binary_margins, residual_rows
 from dcprog.solvers import backend
-from dcprog.solvers.conic import ConicSolver
-from dcprog.solvers.kronecker import KroneckerRows
+from dcprog.solvers.conic.conic import ConicSolver
+from dcprog.solvers.linalg.kronecker import KroneckerRows
 from dcprog.solvers.memory import Memory
-from dcprog.solvers.polyhedral import Polyhedral
+from dcprog.solvers.piecewise.polyhedral import Polyhedral
 from dcprog.solvers.registry import SOLVERS, choose, make
 from dcprog.transforms import cap_at
-from dcprog.tree import Array
 
 EXACT = ("simplex", "interior")
 INTERCEPTS = ("free", "penalised", "none")

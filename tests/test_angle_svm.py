@@ -18,13 +18,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
-from dcprog.certificate import criticality_gap
+from dcprog.engine.certificate import criticality_gap
 from dcprog.estimators.sparsity import cleared
+from dcprog.foundation.arrays import Array
 from dcprog.models import AngleSVC, fisher_gamma, is_fisher_consistent
-from dcprog.rows_angle import simplex_vertices
-from dcprog.tree import Array
+from dcprog.rows.angle import simplex_vertices
 
-pytestmark = pytest.mark.filterwarnings("ignore::dcprog.errors.FisherConsistencyWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::dcprog.foundation.errors.FisherConsistencyWarning")
 
 FORMS = [1, 2]
 PENALTIES = ["l2", "l1", "elasticnet"]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 
-from dcprog.solvers.bordered import BorderedFactor
-from dcprog.tree import Array
+from dcprog.foundation.arrays import Array
+from dcprog.solvers.linalg.bordered import BorderedFactor
 
 
 def _exact(system: BorderedFactor, free: Any, right: Array) -> Array:

@@ -19,17 +19,17 @@ from sklearn.preprocessing import minmax_scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
-from dcprog.engine import Settings, descend
+from dcprog.engine.descent import Settings, descend
+from dcprog.foundation.arrays import Array
 from dcprog.losses import squared_hinge
 from dcprog.models import CappedSVC
 from dcprog.penalties import l2
-from dcprog.risk import Risk
-from dcprog.rows import class_margins
-from dcprog.solvers.alternating import AlternatingSolver
-from dcprog.solvers.conic import ConicSolver
-from dcprog.solvers.newton import NewtonSolver
+from dcprog.risk.risk import Risk
+from dcprog.rows.linear import class_margins
+from dcprog.solvers.conic.conic import ConicSolver
+from dcprog.solvers.published.alternating import AlternatingSolver
+from dcprog.solvers.smooth.newton import NewtonSolver
 from dcprog.transforms import cap_at, power_of
-from dcprog.tree import Array
 
 POWERS = [0.5, 1.0, 1.5, 2.0]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.checks import check_loss, check_penalty
+from dcprog.checks.declarations import check_loss, check_penalty
 from dcprog.losses import ConvexLoss, Loss, Pieces, cap, hinge, square
 from dcprog.penalties import ConcavePenalty, Penalty
 from dcprog.transforms import Transform

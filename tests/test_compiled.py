@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 
 from dcprog import SubproblemError
-from dcprog.solvers.compiled import (
-    CompiledProblem,
-    check_solver,
-    problem_class,
-    solver_order,
-)
+from dcprog.solvers.conic.compiled import CompiledProblem, check_solver, problem_class, solver_order
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(40, 3))

@@ -9,11 +9,11 @@ import pytest
 
 import dcprog as dc
 from dcprog import losses, penalties
-from dcprog.risk import Risk
-from dcprog.rows import binary_margins, residual_rows
-from dcprog.solvers.conic import ConicSolver
-from dcprog.solvers.portfolio import Portfolio
-from dcprog.tree import Array
+from dcprog.foundation.arrays import Array
+from dcprog.risk.risk import Risk
+from dcprog.rows.linear import binary_margins, residual_rows
+from dcprog.solvers.conic.conic import ConicSolver
+from dcprog.solvers.conic.portfolio import Portfolio
 
 PENALTIES = [penalties.group_lasso(0.7, [0, 0, 1]), penalties.l1(0.3), penalties.mcp(0.5, 3.0)]
 

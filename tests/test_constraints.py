@@ -9,8 +9,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from dcprog.constraints import LEAST_SIZE, Feasibility, distance_to_attributes, split
-from dcprog.tree import Values
+from dcprog.majorants.tree import Values
+from dcprog.surrogates.constraints import LEAST_SIZE, Feasibility, distance_to_attributes, split
 
 
 def miss(constraint: Any, *, learnt: Any = None, **values: Any) -> Any:

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dcprog.acceleration import LineSearch, Squarem
-from dcprog.engine import Progress, Run, Settings, descend
-from dcprog.errors import SubproblemError
-from dcprog.surrogate import Unconstrained
-from dcprog.tree import Array
+from dcprog.engine.acceleration import LineSearch, Squarem
+from dcprog.engine.descent import Progress, Run, Settings, descend
+from dcprog.engine.protocol import Unconstrained
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
 
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=(30, 4))

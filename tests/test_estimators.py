@@ -24,6 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import dcprog as dc
 from dcprog.estimators import RobustClassifier, RobustRegressor
 from dcprog.estimators.samples import distinct
+from dcprog.foundation.arrays import Array
 from dcprog.losses import (
     Loss,
     absolute,
@@ -39,8 +40,7 @@ from dcprog.losses import (
     welsch,
 )
 from dcprog.penalties import Penalty, elastic_net, l1, l2, scad
-from dcprog.rows_angle import simplex_vertices
-from dcprog.tree import Array
+from dcprog.rows.angle import simplex_vertices
 
 
 def _classes(n: int = 60, d: int = 4, k: int = 2, flipped: float = 0.1, seed: int = 0) -> Any:

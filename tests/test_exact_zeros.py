@@ -9,28 +9,12 @@ import pytest
 from sklearn.linear_model import Lasso, LogisticRegression
 
 from dcprog.estimators import RobustRegressor
-from dcprog.losses import (
-    absolute,
-    cap,
-    huber,
-    logistic,
-    square,
-)
-from dcprog.penalties import (
-    Penalty,
-    elastic_net,
-    group_lasso,
-    l1,
-    l2,
-    lp,
-    mcp,
-    scad,
-    weighted_l1,
-)
-from dcprog.risk import Risk
-from dcprog.rows import binary_margins, residual_rows
-from dcprog.solvers.proximal_newton import ProximalNewtonSolver
-from dcprog.tree import Array
+from dcprog.foundation.arrays import Array
+from dcprog.losses import absolute, cap, huber, logistic, square
+from dcprog.penalties import Penalty, elastic_net, group_lasso, l1, l2, lp, mcp, scad, weighted_l1
+from dcprog.risk.risk import Risk
+from dcprog.rows.linear import binary_margins, residual_rows
+from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 
 
 def _solution(risk: Risk) -> Array:

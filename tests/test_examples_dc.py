@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.tree import Array
+from dcprog.foundation.arrays import Array
 
 
 def test_ten_circles_in_the_smallest_square() -> None:

@@ -14,7 +14,7 @@ from rescaled_hinge_paper import ACCURACY, COLUMNS, SUPPORT
 
 import dcprog as dc
 from dcprog.models.baselines import baseline
-from dcprog.rows_kernel import kernel_margins
+from dcprog.rows.kernel import kernel_margins
 
 
 @pytest.fixture

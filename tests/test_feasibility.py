@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.engine import Settings, descend
-from dcprog.problem import ProblemSurrogate
-from dcprog.rescue import restored
+from dcprog.engine.descent import Settings, descend
+from dcprog.surrogates.problem import ProblemSurrogate
+from dcprog.surrogates.rescue import restored
 
 
 def packing(n: int) -> cp.Problem:

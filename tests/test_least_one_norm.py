@@ -17,12 +17,12 @@ from sklearn.svm import SVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
+from dcprog.foundation.arrays import Array
 from dcprog.models import LeastOneNormSVC
 from dcprog.models.baselines import baseline
 from dcprog.models.least_one_norm import DUAL, optimality
-from dcprog.rows_kernel import kernel_margins
+from dcprog.rows.kernel import kernel_margins
 from dcprog.solvers import backend
-from dcprog.tree import Array
 
 
 def _data(n: int = 60, seed: int = 0, apart: float = 1.0) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
-from dcprog.errors import NotMajorizable
+from dcprog.foundation.errors import NotMajorizable
 from dcprog.losses import (
     Loss,
     absolute,

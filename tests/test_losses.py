@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dcprog.checks import check_loss
+from dcprog.checks.declarations import check_loss
 from dcprog.losses import (
     ConvexLoss,
     Loss,
@@ -43,7 +43,7 @@ from dcprog.losses import (
     tukey,
     welsch,
 )
-from dcprog.majorize import majorize
+from dcprog.majorants.majorant import majorize
 from dcprog.transforms import cap_at, concave, rescale_by
 
 Slow = Callable[[float], float]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from dcprog.tree import Values, magnitude
+from dcprog.majorants.tree import Values, magnitude
 
 A = np.array([[1.0, -2.0, 0.0], [0.5, 1.0, -1.0]])
 X = np.array([1.0, -3.0, 2.0])

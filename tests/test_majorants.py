@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 import dcprog as dc
-from dcprog.rules import Context, Frame
-from dcprog.slopes import EDGE
-from dcprog.tree import Values, dense
+from dcprog.foundation.arrays import dense
+from dcprog.majorants.rules import Context, Frame
+from dcprog.majorants.slopes import EDGE
+from dcprog.majorants.tree import Values
 
 RNG = np.random.default_rng(7)
 A, B = RNG.normal(size=(3, 3)).round(2), RNG.normal(size=(3, 3)).round(2)

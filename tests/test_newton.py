@@ -9,16 +9,16 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from dcprog.errors import SubproblemError
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import hinge, squared_hinge
 from dcprog.penalties import l2
-from dcprog.risk import Risk
-from dcprog.rows import Margins, binary_margins, class_margins
-from dcprog.solvers.alternating import AlternatingSolver
-from dcprog.solvers.conic import ConicSolver
-from dcprog.solvers.newton import NewtonSolver
-from dcprog.solvers.ridge import Ridge
-from dcprog.tree import Array
+from dcprog.risk.risk import Risk
+from dcprog.rows.linear import Margins, binary_margins, class_margins
+from dcprog.solvers.conic.conic import ConicSolver
+from dcprog.solvers.linalg.ridge import Ridge
+from dcprog.solvers.published.alternating import AlternatingSolver
+from dcprog.solvers.smooth.newton import NewtonSolver
 
 SHAPES = [(40, 5, 3), (40, 5, 2), (25, 60, 3), (25, 60, 2)]
 LARGE = LinearOperator((10**5, 10**5), matvec=lambda v: v, dtype=float)  # never formed

@@ -10,16 +10,16 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from dcprog.errors import SubproblemError
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import ConvexLoss, logistic, pade_hinge, sigmoid_hinge, squared
 from dcprog.penalties import l2
-from dcprog.risk import Risk
-from dcprog.rows import binary_margins
-from dcprog.solvers.line_search import ROUNDING, armijo
-from dcprog.solvers.newton import NewtonSolver
-from dcprog.solvers.newton_armijo import NewtonArmijoSolver, softer_first
-from dcprog.solvers.newton_score import NewtonScore, Weighted
-from dcprog.tree import Array
+from dcprog.risk.risk import Risk
+from dcprog.rows.linear import binary_margins
+from dcprog.solvers.linalg.line_search import ROUNDING, armijo
+from dcprog.solvers.smooth.newton import NewtonSolver
+from dcprog.solvers.smooth.newton_armijo import NewtonArmijoSolver, softer_first
+from dcprog.solvers.smooth.newton_score import NewtonScore, Weighted
 
 BASES: list[ConvexLoss] = [
     logistic(),

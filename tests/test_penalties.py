@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from dcprog.checks import check_penalty
-from dcprog.majorize import majorize
+from dcprog.checks.declarations import check_penalty
+from dcprog.majorants.majorant import majorize
 from dcprog.penalties import (
     Penalty,
     capped_l1,

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from dcprog import SubproblemError
-from dcprog.solvers import compiled
-from dcprog.solvers.compiled import CompiledProblem, installed_solvers
-from dcprog.solvers.options import options
-from dcprog.solvers.portfolio import Portfolio
+from dcprog.solvers.conic import compiled
+from dcprog.solvers.conic.compiled import CompiledProblem, installed_solvers
+from dcprog.solvers.conic.options import options
+from dcprog.solvers.conic.portfolio import Portfolio
 
 RNG = np.random.default_rng(0)
 Y = RNG.choice([-1.0, 1.0], 400)

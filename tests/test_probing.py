@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.engine import Settings, descend
-from dcprog.probing import downhill, guarded
-from dcprog.problem import ProblemSurrogate
-from dcprog.tree import Array
+from dcprog.engine.descent import Settings, descend
+from dcprog.engine.probing import downhill, guarded
+from dcprog.foundation.arrays import Array
+from dcprog.surrogates.problem import ProblemSurrogate
 
 RNG = np.random.default_rng(0)
 S = RNG.standard_normal((4, 4))

@@ -13,8 +13,9 @@ from scipy.sparse.linalg import LinearOperator
 from sklearn.datasets import load_wine
 
 import dcprog as dc
-from dcprog.errors import SubproblemError
 from dcprog.estimators import RobustClassifier
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import (
     ConvexLoss,
     cap,
@@ -39,16 +40,15 @@ from dcprog.penalties import (
     mcp,
     scad,
 )
-from dcprog.risk import Risk
-from dcprog.rows import binary_margins, class_margins, residual_rows
-from dcprog.rows_angle import angle_differences, angle_margins
-from dcprog.rows_kernel import kernel_angle_margins
-from dcprog.solvers.conic import ConicSolver
-from dcprog.solvers.curved_rows import CurvedRows
-from dcprog.solvers.l1_quadratic import SignSearch
-from dcprog.solvers.proximal_newton import ProximalNewtonSolver
+from dcprog.risk.risk import Risk
+from dcprog.rows.angle import angle_differences, angle_margins
+from dcprog.rows.kernel import kernel_angle_margins
+from dcprog.rows.linear import binary_margins, class_margins, residual_rows
+from dcprog.solvers.conic.conic import ConicSolver
+from dcprog.solvers.linalg.curved_rows import CurvedRows
 from dcprog.solvers.registry import choose
-from dcprog.tree import Array
+from dcprog.solvers.smooth.l1_quadratic import SignSearch
+from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 
 MARGINS: list[ConvexLoss] = [
     squared_hinge(),

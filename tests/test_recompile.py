@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.freeze import Frozen, freeze
-from dcprog.problem import ProblemSurrogate
-from dcprog.rules import Context, Frame
-from dcprog.tree import Values
+from dcprog.majorants.frozen_problem import Frozen, freeze
+from dcprog.majorants.rules import Context, Frame
+from dcprog.majorants.tree import Values
+from dcprog.surrogates.problem import ProblemSurrogate
 
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(size=(6, 3)), RNG.normal(size=6)
@@ -105,7 +105,7 @@ def test_a_moving_problem_is_solved_as_the_constant_one(
     problem = cp.Problem(cp.Minimize(objective), [cp.abs(x) <= given[0] + 1])
     at, least = np.array([0.3, -0.2, 0.5]), []
     for moving in (False, True):
-        monkeypatch.setattr("dcprog.problem.Frozen", lambda p, m=moving: Frozen(p, m))
+        monkeypatch.setattr("dcprog.surrogates.problem.Frozen", lambda p, m=moving: Frozen(p, m))
         surrogate = ProblemSurrogate(problem)
         surrogate.begin(at)
         surrogate.tighten(at)

@@ -12,12 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 import dcprog as dc
 from dcprog import losses, penalties
+from dcprog.engine.result import Result
 from dcprog.estimators import RobustClassifier, RobustRegressor
 from dcprog.estimators.refine import refined
+from dcprog.foundation.arrays import Array
 from dcprog.models import AngleSVC, SmoothSVC
-from dcprog.result import Result
-from dcprog.risk import Risk
-from dcprog.tree import Array
+from dcprog.risk.risk import Risk
 from tests.fuzz.cases import judged
 
 TOL = 1e-6
@@ -116,7 +116,7 @@ def test_where_no_solver_finds_a_start_zero_is_one(monkeypatch: pytest.MonkeyPat
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("injected")
 
-    monkeypatch.setattr("dcprog.risk_surrogate.make", fail)
+    monkeypatch.setattr("dcprog.surrogates.risk.make", fail)
     X, y = _data(0)
     with pytest.warns(ConvergenceWarning, match="injected"):
         model = RobustRegressor(losses.cap(losses.square(), 1.0), penalties.l1(1.0)).fit(X, y)

@@ -26,11 +26,11 @@ from dcprog.losses import (
     truncate,
 )
 from dcprog.penalties import elastic_net, l1, l2, scad
-from dcprog.risk import Risk
-from dcprog.rows import binary_margins, class_margins, residual_rows
-from dcprog.rows_angle import angle_margins
-from dcprog.rows_expansion import expansion_margins
-from dcprog.rows_kernel import kernel_margins
+from dcprog.risk.risk import Risk
+from dcprog.rows.angle import angle_margins
+from dcprog.rows.kernel import kernel_margins
+from dcprog.rows.kernel_expansion import expansion_margins
+from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers.protocol import Solution
 from dcprog.solvers.registry import SOLVERS, choose, explain_choice, make
 

@@ -19,12 +19,12 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
+from dcprog.foundation.arrays import Array
 from dcprog.models import RescaledHingeSVC
 from dcprog.models.baselines import LOSSES, baseline, one_shot_weights
 from dcprog.models.rescaled_hinge import class_centre_weights
-from dcprog.rows_expansion import expansion_margins
+from dcprog.rows.kernel_expansion import expansion_margins
 from dcprog.solvers import backend
-from dcprog.tree import Array
 
 ETAS = [0.2, 0.5, 1.0, 2.0, 3.0]
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.display import plot_history
+from dcprog.display.plots import plot_history
 from dcprog.losses import cap, hinge, logistic, rescale, square, squared_hinge
 from dcprog.penalties import l2
-from dcprog.risk import Risk
-from dcprog.rows import binary_margins
-from dcprog.rows_kernel import kernel_margins
+from dcprog.risk.risk import Risk
+from dcprog.rows.kernel import kernel_margins
+from dcprog.rows.linear import binary_margins
 
 mpl.use("Agg")
 

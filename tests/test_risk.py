@@ -26,15 +26,15 @@ from dcprog.losses import (
     trim,
 )
 from dcprog.penalties import elastic_net, group_lasso, l1, l2, mcp
-from dcprog.risk import Risk
-from dcprog.rows import binary_margins, class_margins, residual_rows
-from dcprog.rows_angle import angle_differences, angle_margins, simplex_vertices
-from dcprog.rows_kernel import (
+from dcprog.risk.risk import Risk
+from dcprog.rows.angle import angle_differences, angle_margins, simplex_vertices
+from dcprog.rows.kernel import (
     kernel_angle_differences,
     kernel_angle_margins,
     kernel_margins,
     kernel_residuals,
 )
+from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.transforms import Transform, cap_at, cap_largest, identity, power_of
 
 LOSSES: list[ConvexLoss] = [hinge(), hinge(at=-0.5), squared_hinge(), squared_hinge(at=2.0)]

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog import risk_surrogate
-from dcprog.errors import SubproblemError
-from dcprog.risk import Risk
-from dcprog.rows import binary_margins
-from dcprog.rows_kernel import kernel_margins
-from dcprog.solvers.portfolio import Portfolio
+from dcprog.foundation.errors import SubproblemError
+from dcprog.risk.risk import Risk
+from dcprog.rows.kernel import kernel_margins
+from dcprog.rows.linear import binary_margins
+from dcprog.solvers.conic.portfolio import Portfolio
 from dcprog.solvers.registry import make
+from dcprog.surrogates import risk as risk_surrogate
 
 RNG = np.random.default_rng(0)
 Y = RNG.choice([-1.0, 1.0], 30)

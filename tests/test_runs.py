@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.engine import Settings
-from dcprog.problem import ProblemSurrogate
-from dcprog.runs import Task, run_all
-from dcprog.solvers.compiled import CompiledProblem
+from dcprog.engine.descent import Settings
+from dcprog.solvers.conic.compiled import CompiledProblem
+from dcprog.surrogates.problem import ProblemSurrogate
+from dcprog.surrogates.runs import Task, run_all
 
 RNG = np.random.default_rng(0)
 Y = RNG.choice([-1.0, 1.0], 60)

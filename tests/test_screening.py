@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import dcprog as dc
+from dcprog.foundation.arrays import Array
 from dcprog.losses import absolute, epsilon_insensitive, hinge, pinball
 from dcprog.penalties import l2
-from dcprog.risk import Risk
-from dcprog.rows import binary_margins, class_margins, residual_rows
-from dcprog.solvers import multipliers, screening
-from dcprog.solvers.multipliers import MultiplierSolver
-from dcprog.tree import Array
+from dcprog.risk.risk import Risk
+from dcprog.rows.linear import binary_margins, class_margins, residual_rows
+from dcprog.solvers.smooth import multipliers, screening
+from dcprog.solvers.smooth.multipliers import MultiplierSolver
 
 N, P = 400, 6
 

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 import dcprog as dc
-from dcprog.jacobians import jacobian
-from dcprog.tree import dense, vec
+from dcprog.foundation.arrays import dense, vec
+from dcprog.majorants.jacobians import jacobian
 
 Build = Callable[[Any], Any]
 

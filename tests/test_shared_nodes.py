@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.tree import short, variables
+from dcprog.majorants.tree import short, variables
 
 Step = Callable[[Any], Any]
 

@@ -7,8 +7,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from dcprog.slopes import EDGE, interior, pull_back
-from dcprog.tree import evaluate
+from dcprog.majorants.slopes import EDGE, interior, pull_back
+from dcprog.majorants.tree import evaluate
 
 RNG = np.random.default_rng(3)
 

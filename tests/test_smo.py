@@ -16,20 +16,21 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR
 
 import dcprog as dc
-from dcprog.checks import check_penalty
-from dcprog.errors import SubproblemError
-from dcprog.gram import Gram
+from dcprog.checks.declarations import check_penalty
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.kernel_matrix import Gram
 from dcprog.losses import absolute, cap, epsilon_insensitive, hinge, pinball, rescale, truncate
 from dcprog.penalties import kernel_norm, l2
-from dcprog.risk import Risk
-from dcprog.rows_expansion import KernelExpansion, expansion_margins, expansion_residuals
-from dcprog.rows_kernel import kernel_margins
-from dcprog.solvers import backend, smo_numpy
-from dcprog.solvers.conic import ConicSolver
+from dcprog.risk.risk import Risk
+from dcprog.rows.kernel import kernel_margins
+from dcprog.rows.kernel_expansion import KernelExpansion, expansion_margins, expansion_residuals
+from dcprog.solvers import backend
+from dcprog.solvers.kernel import smo_numpy
+from dcprog.solvers.conic.conic import ConicSolver
+from dcprog.solvers.kernel.smo_descent import minimise_dual
+from dcprog.solvers.kernel.smo_dual import Dual, warm
 from dcprog.solvers.registry import make
-from dcprog.solvers.smo_descent import minimise_dual
-from dcprog.solvers.smo_dual import Dual, warm
-from dcprog.tree import Array
 
 needs_numba = pytest.mark.skipif(not backend.is_compiled(), reason="numba is not installed")
 
@@ -139,7 +140,7 @@ def test_gathered_rows_do_what_a_copy_does(seed: int, loop: str) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_compiled_loop_is_the_plain_one(seed: int) -> None:
-    numba = pytest.importorskip("dcprog.solvers.smo_numba")
+    numba = pytest.importorskip("dcprog.solvers.kernel.smo_numba")
     K, dual = _random_dual(seed)
     rows = dual.sample
     whole = rows.size == len(K)
@@ -448,7 +449,7 @@ def test_where_numba_cannot_write_its_cache_it_compiles_anew(
 ) -> None:
     numba = importlib.import_module("numba")
     jit = importlib.import_module("dcprog.solvers.jit")
-    module = importlib.import_module("dcprog.solvers.smo_numba")
+    module = importlib.import_module("dcprog.solvers.kernel.smo_numba")
     plain = numba.njit
 
     def refusing(*, cache: bool = False, **options: Any) -> Any:

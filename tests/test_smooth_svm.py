@@ -21,16 +21,16 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
+from dcprog.foundation.arrays import Array
 from dcprog.losses import hinge, pade_hinge, sigmoid_hinge, squared
 from dcprog.models import SmoothSVC
 from dcprog.penalties import l2
-from dcprog.risk import Risk
-from dcprog.rows import binary_margins
-from dcprog.solvers.line_search import armijo
-from dcprog.solvers.newton_score import NewtonScore, Weighted
+from dcprog.risk.risk import Risk
+from dcprog.rows.linear import binary_margins
+from dcprog.solvers.linalg.line_search import armijo
+from dcprog.solvers.linalg.separable import Separable
 from dcprog.solvers.registry import explain_choice
-from dcprog.solvers.separable import Separable
-from dcprog.tree import Array
+from dcprog.solvers.smooth.newton_score import NewtonScore, Weighted
 
 ETAS = [0.5, 1.0, 10.0, 1e4]
 VARIANTS: list[dict[str, Any]] = [

@@ -11,8 +11,8 @@ import pytest
 from cvxpy.lin_ops import lin_utils
 
 import dcprog as dc
-from dcprog.problem import ProblemSurrogate
-from dcprog.tree import Array
+from dcprog.foundation.arrays import Array
+from dcprog.surrogates.problem import ProblemSurrogate
 
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(size=(20, 3)), RNG.normal(size=20)
@@ -525,8 +525,8 @@ def test_a_feasible_run_beats_a_lower_value_that_misses_a_constraint(x: cp.Varia
 def test_numbers_of_variables_do_not_clash_in_another_process(
     x: cp.Variable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dcprog.engine import Settings
-    from dcprog.runs import Task
+    from dcprog.engine.descent import Settings
+    from dcprog.surrogates.runs import Task
 
     goal = cp.log(1 + capped(A @ x - B, 2)) + cp.exp(cp.minimum(cp.abs(x[0] - 1), 1))
     problem = cp.Problem(cp.Minimize(goal))

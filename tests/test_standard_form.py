@@ -13,14 +13,14 @@ import pytest
 import scipy.sparse as sp
 
 from dcprog import SubproblemError
-from dcprog.solvers.arrow import ArrowProblem
-from dcprog.solvers.compiled import CompiledProblem
-from dcprog.solvers.cones import Cones
-from dcprog.solvers.portfolio import Portfolio
-from dcprog.solvers.scaling import Scaler
-from dcprog.solvers.standard_form import Evidence, StandardForm, solver_data
-from dcprog.solvers.units import Entries
-from dcprog.tree import Array
+from dcprog.foundation.arrays import Array
+from dcprog.solvers.conic.arrow import ArrowProblem
+from dcprog.solvers.conic.compiled import CompiledProblem
+from dcprog.solvers.conic.cones import Cones
+from dcprog.solvers.conic.portfolio import Portfolio
+from dcprog.solvers.conic.scaling import Scaler
+from dcprog.solvers.conic.standard_form import Evidence, StandardForm, solver_data
+from dcprog.solvers.conic.units import Entries
 
 SOLVERS = {
     "LP": ("PIQP", "OSQP", "HIGHS", "CLARABEL", "ECOS", "SCS", "SCIPY", "ARROW"),

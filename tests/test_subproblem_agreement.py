@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 import dcprog as dc
-from dcprog.errors import SubproblemError
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import (
     absolute,
     cap,
@@ -31,12 +32,11 @@ from dcprog.losses import (
     welsch,
 )
 from dcprog.penalties import elastic_net, l1, l2, mcp, scad
-from dcprog.risk import Risk
-from dcprog.rows import binary_margins, residual_rows
-from dcprog.rows_kernel import kernel_margins, kernel_residuals
-from dcprog.solvers.conic import ConicSolver
+from dcprog.risk.risk import Risk
+from dcprog.rows.kernel import kernel_margins, kernel_residuals
+from dcprog.rows.linear import binary_margins, residual_rows
+from dcprog.solvers.conic.conic import ConicSolver
 from dcprog.solvers.registry import make
-from dcprog.tree import Array
 
 MARGINS = [hinge(), squared_hinge(), logistic(), hinge(0.5), absolute(at=1.0), square(at=1.0)]
 RESIDUALS = [square(), absolute(), huber(0.7), pinball(0.3), epsilon_insensitive(0.2)]

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from dcprog.curves import check_transform
-from dcprog.errors import NotMajorizable
+from dcprog.checks.numerical_checks import check_transform
+from dcprog.foundation.errors import NotMajorizable
 from dcprog.transforms import (
     Transform,
     andrews_by,

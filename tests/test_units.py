@@ -12,12 +12,12 @@ import dcprog as dc
 from dcprog.losses import ConvexLoss, convex_sum, squared
 from dcprog.losses.convex import stretched
 from dcprog.penalties import Penalty, group_lasso
-from dcprog.risk import Risk
-from dcprog.risk_units import Units, margin_unit
-from dcprog.rows import binary_margins, residual_rows
-from dcprog.rows_angle import angle_differences, angle_margins
-from dcprog.rows_expansion import expansion_residuals
-from dcprog.rows_kernel import kernel_margins
+from dcprog.risk.risk import Risk
+from dcprog.rows.angle import angle_differences, angle_margins
+from dcprog.rows.kernel import kernel_margins
+from dcprog.rows.kernel_expansion import expansion_residuals
+from dcprog.rows.linear import binary_margins, residual_rows
+from dcprog.surrogates.risk_units import Units, margin_unit
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((50, 4))

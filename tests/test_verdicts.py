@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.engine import descend
-from dcprog.problem import ProblemSurrogate
-from dcprog.solvers.portfolio import Portfolio
+from dcprog.engine.descent import descend
+from dcprog.solvers.conic.portfolio import Portfolio
+from dcprog.surrogates.problem import ProblemSurrogate
 
 RNG = np.random.default_rng(0)
 Y = RNG.choice([-1.0, 1.0], 30)

@@ -22,7 +22,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from dcprog.engine import Progress
+from dcprog.engine.descent import Progress
+from dcprog.engine.result import Result
 from dcprog.estimators.constraints import LOOP, SHAPE
 from dcprog.estimators.declaration import Declaration, nearest, outlier_weights, risk_of
 from dcprog.estimators.kernels import KERNELS, Kernel, kernel_rows, width
@@ -30,13 +31,12 @@ from dcprog.estimators.refine import refined
 from dcprog.estimators.refusal import unusable
 from dcprog.estimators.samples import Samples, distinct
 from dcprog.estimators.sparsity import cleared
+from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss
 from dcprog.penalties import Penalty, l2
-from dcprog.result import Result
-from dcprog.risk import Risk
-from dcprog.rows import Scores
-from dcprog.solve import solve
-from dcprog.tree import Array
+from dcprog.risk.risk import Risk
+from dcprog.rows.linear import Scores
+from dcprog.surrogates.driver import solve
 
 __all__ = ["RobustEstimator"]
 

@@ -18,11 +18,11 @@ from dcprog.estimators.base import RobustEstimator
 from dcprog.estimators.coding import margins_of
 from dcprog.estimators.declaration import Declaration
 from dcprog.estimators.prediction import LargestScore
+from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss, cap, hinge
 from dcprog.penalties import Penalty
-from dcprog.rows import Scores, class_index
-from dcprog.rows_angle import simplex_vertices
-from dcprog.tree import Array
+from dcprog.rows.angle import simplex_vertices
+from dcprog.rows.linear import Scores, class_index
 
 __all__ = ["RobustClassifier"]
 

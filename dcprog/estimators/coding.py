@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dcprog.rows import Scores, binary_margins, class_margins
-from dcprog.rows_angle import angle_margins
+from dcprog.rows.angle import angle_margins
+from dcprog.rows.linear import Scores, binary_margins, class_margins
 
 __all__ = ["margins_of"]
 

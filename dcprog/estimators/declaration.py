@@ -8,12 +8,12 @@ import numpy as np
 
 from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.samples import Samples
+from dcprog.foundation.arrays import EDGE, Array
 from dcprog.losses import Loss
 from dcprog.penalties import Penalty
-from dcprog.risk import Risk
-from dcprog.rows import Scores
-from dcprog.rows_kernel import KernelRows
-from dcprog.tree import EDGE, Array
+from dcprog.risk.risk import Risk
+from dcprog.rows.kernel import KernelRows
+from dcprog.rows.linear import Scores
 
 __all__ = ["Declaration", "nearest", "outlier_weights", "risk_of"]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from dcprog.rows import Margins, Scores
-from dcprog.rows_angle import Coded
-from dcprog.rows_kernel import KernelCoded, KernelMargins, KernelRows
-from dcprog.tree import Array
+from dcprog.foundation.arrays import Array
+from dcprog.rows.angle import Coded
+from dcprog.rows.kernel import KernelCoded, KernelMargins, KernelRows
+from dcprog.rows.linear import Margins, Scores
 
 __all__ = ["KERNELS", "Kernel", "kernel_rows"]
 

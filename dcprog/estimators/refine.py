@@ -7,9 +7,9 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from dcprog.result import History, Result
-from dcprog.risk import Risk
-from dcprog.tree import Array
+from dcprog.engine.result import History, Result
+from dcprog.foundation.arrays import Array
+from dcprog.risk.risk import Risk
 
 __all__ = ["refined"]
 

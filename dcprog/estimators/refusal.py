@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dcprog.risk import Risk
+from dcprog.risk.risk import Risk
 
 __all__ = ["unusable"]
 

@@ -11,9 +11,9 @@ from sklearn.utils.validation import validate_data
 
 from dcprog.estimators.base import RobustEstimator
 from dcprog.estimators.declaration import Declaration
+from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss, absolute, cap
-from dcprog.rows import Scores, residual_rows
-from dcprog.tree import Array
+from dcprog.rows.linear import Scores, residual_rows
 
 __all__ = ["RobustRegressor"]
 

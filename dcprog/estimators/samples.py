@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dcprog.tree import Array
+from dcprog.foundation.arrays import Array
 
 __all__ = ["Samples", "distinct"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcprog.risk import Risk
-from dcprog.tree import Array
+from dcprog.foundation.arrays import Array
+from dcprog.risk.risk import Risk
 
 __all__ = ["cleared"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import cvxpy as cp
 
-from dcprog.declared import check_number, same
-from dcprog.errors import NotMajorizable
+from dcprog.foundation.errors import NotMajorizable
+from dcprog.foundation.parameters import check_number, same
 from dcprog.losses.convex import combination, convex_sum
 from dcprog.losses.loss import ConvexLoss, Loss, check_is_loss
 from dcprog.transforms import Transform, chain, identity, scale_by, sum_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dcprog.declared import check_number
+from dcprog.foundation.parameters import check_number
 from dcprog.losses.composed import Composed
 from dcprog.losses.loss import ConvexLoss, Loss, check_is_loss
 from dcprog.losses.smooth_hinges import pade_hinge, sigmoid_hinge

@@ -8,11 +8,11 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.errors import NotMajorizable
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import NotMajorizable
 from dcprog.losses.convex import excess
 from dcprog.losses.loss import ConvexLoss, Loss, check_is_loss
 from dcprog.transforms import Transform, chain, identity, scale_by
-from dcprog.tree import Array
 
 __all__ = ["Composed", "compose"]
 

@@ -8,11 +8,11 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.declared import check_number
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.parameters import check_number
 from dcprog.losses.loss import ConvexLoss, check_is_loss
 from dcprog.losses.pieces import Pieces
 from dcprog.transforms import Transform
-from dcprog.tree import Array
 
 __all__ = ["combination", "convex_sum", "excess", "squared", "stretched"]
 

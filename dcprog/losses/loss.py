@@ -9,10 +9,10 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.declared import Declared
-from dcprog.errors import NotMajorizable
+from dcprog.foundation.arrays import EDGE, Array
+from dcprog.foundation.errors import NotMajorizable
+from dcprog.foundation.parameters import Declared
 from dcprog.transforms import Transform, identity
-from dcprog.tree import EDGE, Array
 
 if TYPE_CHECKING:
     from dcprog.losses.algebra import difference, scaled

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.tree import Array
+from dcprog.foundation.arrays import Array
 
 __all__ = ["Pieces"]
 

@@ -6,10 +6,10 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.declared import check_number
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.parameters import check_number
 from dcprog.losses.loss import ConvexLoss
 from dcprog.losses.pieces import Pieces
-from dcprog.tree import Array
 
 __all__ = ["absolute", "epsilon_insensitive", "huber", "pinball", "square"]
 

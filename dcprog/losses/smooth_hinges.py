@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from dcprog.declared import check_number
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.parameters import check_number
 from dcprog.losses.loss import ConvexLoss
 from dcprog.losses.margins import StartingLoss
-from dcprog.tree import Array
 
 __all__ = ["pade_hinge", "sigmoid_hinge"]
 

@@ -6,8 +6,8 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
+from dcprog.foundation.arrays import EDGE, Array
 from dcprog.penalties.penalty import Penalty
-from dcprog.tree import EDGE, Array
 
 __all__ = ["penalty_in_units", "penalty_sum"]
 

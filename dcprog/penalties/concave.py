@@ -5,9 +5,9 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 
-from dcprog.declared import check_number
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.parameters import check_number
 from dcprog.penalties.penalty import ConcavePenalty
-from dcprog.tree import Array
 
 __all__ = ["capped_l1", "log_sum", "lp", "mcp", "scad"]
 

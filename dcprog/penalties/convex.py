@@ -9,9 +9,9 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.declared import check_number
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.parameters import check_number
 from dcprog.penalties.penalty import Penalty
-from dcprog.tree import Array
 
 __all__ = ["elastic_net", "group_lasso", "l1", "l2", "weighted_l1"]
 

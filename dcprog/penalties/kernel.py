@@ -6,10 +6,10 @@ from typing import Any
 
 import cvxpy as cp
 
-from dcprog.declared import check_number
-from dcprog.gram import Gram
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.kernel_matrix import Gram
+from dcprog.foundation.parameters import check_number
 from dcprog.penalties.penalty import Penalty
-from dcprog.tree import Array
 
 __all__ = ["kernel_norm"]
 

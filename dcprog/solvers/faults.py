@@ -8,7 +8,7 @@ from typing import Any
 
 import cvxpy as cp
 
-from dcprog.errors import SubproblemError
+from dcprog.foundation.errors import SubproblemError
 
 __all__ = ["failures", "valueless"]
 
@@ -28,7 +28,7 @@ def failures(solver: str, let: tuple[type[Exception], ...] = ()) -> Iterator[Non
     ...     [][0]
     Traceback (most recent call last):
     ...
-    dcprog.errors.SubproblemError: failed: PIQP: IndexError: list index out of range
+    dcprog.foundation.errors.SubproblemError: failed: PIQP: IndexError: list index out of range
     """
     try:
         yield

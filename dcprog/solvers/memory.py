@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from dcprog.rows import Scores
+from dcprog.rows.linear import Scores
 
 __all__ = ["Memory"]
 
@@ -31,7 +31,7 @@ class Memory:
     Examples
     --------
     >>> import numpy as np
-    >>> from dcprog.rows import binary_margins
+    >>> from dcprog.rows.linear import binary_margins
     >>> rows = binary_margins(np.eye(2), [0, 1])
     >>> Memory(rows, "hinge").put("basis")
     >>> again = Memory(rows, "hinge")

@@ -2,53 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from dcprog.errors import SubproblemError
-from dcprog.tree import Array
+from dcprog.foundation.arrays import Array
 
 if TYPE_CHECKING:
-    from dcprog.risk import Risk
+    from dcprog.risk.risk import Risk
 
-__all__ = ["Deadline", "ExactSolver", "Solution", "SubproblemSolver"]
-
-
-class Deadline:
-    """When a solver must have ended.
-
-    Parameters
-    ----------
-    seconds : float, optional
-        From now; without, never.
-
-    Examples
-    --------
-    >>> Deadline(None).left, Deadline(0.0).left
-    (None, 0.0)
-    """
-
-    def __init__(self, seconds: float | None = None) -> None:
-        self.end = None if seconds is None else time.perf_counter() + seconds
-
-    @property
-    def left(self) -> float | None:
-        """Seconds that are left, None for no limit."""
-        return None if self.end is None else max(self.end - time.perf_counter(), 0.0)
-
-    def check(self, name: str) -> None:
-        """Raise where it has passed.
-
-        Raises
-        ------
-        SubproblemError
-            ``failed``.
-        """
-        if self.end is not None and time.perf_counter() > self.end:
-            raise SubproblemError("failed", f"the time limit ended {name}")
+__all__ = ["ExactSolver", "Solution", "SubproblemSolver"]
 
 
 @dataclass(frozen=True)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dcprog.solvers.alternating import AlternatingSolver
-from dcprog.solvers.alternating_linearization import AlternatingLinearizationSolver
-from dcprog.solvers.compiled import check_solver
-from dcprog.solvers.conic import ConicSolver
-from dcprog.solvers.coordinate import CoordinateSolver
-from dcprog.solvers.dual_qp import DualQpSolver
-from dcprog.solvers.least_squares import LeastSquaresSolver
-from dcprog.solvers.libsvm import LibsvmSolver
-from dcprog.solvers.multipliers import MultiplierSolver
-from dcprog.solvers.newton import NewtonSolver
-from dcprog.solvers.newton_armijo import NewtonArmijoSolver
+from dcprog.solvers.conic.compiled import check_solver
+from dcprog.solvers.conic.conic import ConicSolver
+from dcprog.solvers.kernel.dual_qp import DualQpSolver
+from dcprog.solvers.kernel.libsvm import LibsvmSolver
+from dcprog.solvers.kernel.smo import FirstOrderSmoSolver, SmoSolver
+from dcprog.solvers.piecewise.simplex import SimplexSolver
+from dcprog.solvers.piecewise.structured import InteriorSolver
 from dcprog.solvers.protocol import SubproblemSolver
-from dcprog.solvers.proximal_newton import ProximalNewtonSolver
+from dcprog.solvers.published.alternating import AlternatingSolver
+from dcprog.solvers.published.alternating_linearization import AlternatingLinearizationSolver
+from dcprog.solvers.published.coordinate import CoordinateSolver
 from dcprog.solvers.rehline import RehlineSolver
-from dcprog.solvers.simplex import SimplexSolver
-from dcprog.solvers.smo import FirstOrderSmoSolver, SmoSolver
-from dcprog.solvers.structured import InteriorSolver
+from dcprog.solvers.smooth.least_squares import LeastSquaresSolver
+from dcprog.solvers.smooth.multipliers import MultiplierSolver
+from dcprog.solvers.smooth.newton import NewtonSolver
+from dcprog.solvers.smooth.newton_armijo import NewtonArmijoSolver
+from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 
 if TYPE_CHECKING:
-    from dcprog.risk import Risk
+    from dcprog.risk.risk import Risk
 
 __all__ = ["SOLVERS", "choose", "explain_choice", "make", "witnesses"]
 
@@ -154,7 +154,7 @@ def explain_choice(risk: Risk) -> str:
     --------
     >>> import numpy as np
     >>> from dcprog.losses import cap, hinge
-    >>> from dcprog.risk import Risk
+    >>> from dcprog.risk.risk import Risk
     >>> from dcprog.solvers.registry import explain_choice
     >>> print(explain_choice(Risk.from_loss(np.eye(3), cap(hinge(), 1.0))))
     multipliers: chosen

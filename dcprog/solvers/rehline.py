@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dcprog.errors import SubproblemError
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import Pieces
+from dcprog.solvers.linalg.separable import Separable, separable_refusal
 from dcprog.solvers.protocol import ExactSolver, Solution
-from dcprog.solvers.separable import Separable, separable_refusal
-from dcprog.tree import Array
 
 if TYPE_CHECKING:
-    from dcprog.risk import Risk
+    from dcprog.risk.risk import Risk
 
 __all__ = ["RehlineSolver", "relu_parts"]
 

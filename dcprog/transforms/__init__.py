@@ -5,13 +5,7 @@ A new one is a short class with a value, a slope and, where cvxpy has the atoms,
 
 from dcprog.transforms.algebra import chain, chain_of, scale_by, sum_of
 from dcprog.transforms.caps import cap_at, cap_largest, trim_of
-from dcprog.transforms.composite import (
-    andrews_by,
-    huberize_by,
-    log_ratio_by,
-    tukey_by,
-    welsch_by,
-)
+from dcprog.transforms.composite import andrews_by, huberize_by, log_ratio_by, tukey_by, welsch_by
 from dcprog.transforms.joined import erf_by, rational_by
 from dcprog.transforms.smooth import concave, log_of, power_of, rescale_by
 from dcprog.transforms.transform import Transform, extended_from, identity

@@ -6,10 +6,10 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.declared import check_number
-from dcprog.errors import NotMajorizable
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import NotMajorizable
+from dcprog.foundation.parameters import check_number
 from dcprog.transforms.transform import Transform, identity
-from dcprog.tree import Array
 
 __all__ = ["chain", "chain_of", "scale_by", "sum_of"]
 

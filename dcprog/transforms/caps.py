@@ -6,9 +6,9 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.declared import check_count, check_number
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.parameters import check_count, check_number
 from dcprog.transforms.transform import Transform, check_is_transform, identity
-from dcprog.tree import Array
 
 __all__ = ["cap_at", "cap_largest", "trim_of"]
 

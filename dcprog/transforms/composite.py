@@ -14,9 +14,9 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.declared import check_number
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.parameters import check_number
 from dcprog.transforms.transform import Transform
-from dcprog.tree import Array
 
 __all__ = [
     "andrews_by",

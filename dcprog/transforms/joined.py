@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from dcprog.declared import check_number
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.parameters import check_number
 from dcprog.transforms.composite import NO_ATOM, share
 from dcprog.transforms.transform import Transform
-from dcprog.tree import Array
 
 __all__ = ["erf_by", "rational_by"]
 

@@ -8,8 +8,8 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.declared import Declared
-from dcprog.tree import EDGE, Array
+from dcprog.foundation.arrays import EDGE, Array
+from dcprog.foundation.parameters import Declared
 
 __all__ = ["Transform", "check_is_transform", "extended_from", "identity"]
 

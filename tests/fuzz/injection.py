@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-import dcprog.risk_surrogate as risk_door
-from dcprog.errors import SubproblemError
-from dcprog.solvers.portfolio import Portfolio
+import dcprog.surrogates.risk as risk_door
+from dcprog.foundation.errors import SubproblemError
+from dcprog.solvers.conic.portfolio import Portfolio
 from tests.fuzz.landscape import Array
 
 __all__ = ["KINDS", "OFTEN", "RAISING", "STEPS", "Fault", "injected"]

@@ -1,0 +1,1 @@
+"""Is a declared loss or penalty what it says? By numbers."""

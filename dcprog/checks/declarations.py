@@ -1,0 +1,281 @@
+"""Checks of losses and penalties: what the library's own tests run, for those a user wrote."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from sklearn.base import clone
+
+from dcprog.checks.numerical_checks import (
+    SHARE,
+    SLOPE,
+    STEP,
+    check_convex,
+    check_equal,
+    check_slope,
+    check_total,
+    check_transform,
+    vectors,
+)
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.parameters import check_count, check_number
+from dcprog.losses import Loss
+from dcprog.penalties import Penalty
+
+__all__ = ["check_loss", "check_penalty"]
+
+
+def check_loss(loss: Loss, low: float = -6.0, high: float = 6.0, points: int = 241) -> None:
+    """Check everything a solver relies on: value = transform(base) − subtracted, and each part.
+
+    The base and what is subtracted are convex, and their slopes are subgradients and derivatives;
+    the transform is concave and nondecreasing over the values of the base; the parts add up to the
+    value; the surrogate lies above and touches; the cvxpy expression agrees; the loss stays
+    between `lower` and `bound`; a clone is the same loss.
+
+    Parameters
+    ----------
+    loss : Loss
+    low, high : float
+        Margins or residuals to check on, an even grid of `points` and the kinks known.
+    points : int
+
+    Raises
+    ------
+    TypeError
+        Not a loss, or `points` is no whole number.
+    ValueError
+        The grid is empty or not finite.
+    AssertionError
+        A check fails; the message names the point.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, numpy as np
+    >>> from dcprog.checks.declarations import check_loss
+    >>> from dcprog.losses import ConvexLoss, cap
+    >>> class quartic(ConvexLoss):
+    ...     def __call__(self, u):
+    ...         return np.asarray(u) ** 4
+    ...     def slope(self, u):
+    ...         return 3 * np.asarray(u) ** 3
+    ...     def expression(self, u):
+    ...         return cp.power(u, 4)
+    >>> check_loss(cap(quartic(), 2.0))
+    Traceback (most recent call last):
+    ...
+    AssertionError: quartic(): slope(-6) = -648 is no subgradient: ...
+    """
+    if not isinstance(loss, Loss):
+        raise TypeError(f"loss={loss!r}: an instance of a subclass of Loss is needed")
+    check_number("low", low)
+    check_number("high", high, low)
+    check_count("points", points, 3)
+    grid = np.linspace(low, high, points)
+    kinks = [] if loss.base.pieces is None else loss.base.pieces.knots
+    u = np.unique(np.concatenate([grid, kinks]))
+    check_convex(loss.base, u)
+    if loss.subtracted is not None:
+        check_convex(loss.subtracted, u)
+    check_transform(loss.transform, loss.base(u))
+    _check_value(loss, u)
+    _check_surrogate(loss, u)
+    _check_slope(loss, u)
+    _check_expression(loss, u)
+    _check_clone(loss, u)
+
+
+def _check_value(loss: Loss, u: Array) -> None:
+    kept = u.copy()
+    value = np.asarray(loss(u), dtype=float)
+    if not np.array_equal(u, kept):
+        raise AssertionError(f"{loss!r}: it changes its argument")
+    if value.shape != u.shape:
+        raise AssertionError(f"{loss!r}: values of shape {value.shape} for {u.shape}")
+    if not np.all(np.isfinite(value)):
+        raise AssertionError(f"{loss!r}: not finite at u={_first(u, value):.6g}")
+    parts = loss.transform(loss.base(u))
+    parts = parts if loss.subtracted is None else parts - loss.subtracted(u)
+    check_equal(loss, u, value, parts, "transform(base(u)) - subtracted(u)")
+    if not loss.is_joint:
+        for shape in ((), (1,), (2, 3)):
+            points, alone = np.resize(u, shape), np.resize(value, shape)
+            check_equal(loss, points, loss(points), alone, "the value among others")
+    room = SHARE * (1 + np.abs(value))
+    for name, limit, beyond in (
+        ("bound", loss.bound, value > loss.bound + room),
+        ("lower", loss.lower, value < loss.lower - room),
+    ):
+        if np.any(beyond):
+            raise AssertionError(
+                f"{loss!r}: {value[beyond][0]:.9g} at u={u[beyond][0]:.6g} is beyond {name}, "
+                f"{limit:.9g}"
+            )
+
+
+def _check_slope(loss: Loss, u: Array) -> None:
+    if loss.is_joint:
+        return
+    # where kinks of the parts cancel, the majorant's slope need not be the derivative
+    around = [np.asarray(loss.slope(u + side * STEP * (1 + np.abs(u)))) for side in (-1, 0, 1)]
+    even = np.ptp(around, axis=0) <= 0.1
+    check_slope(loss, loss, loss.slope, u[even], "slope")
+
+
+def _check_surrogate(loss: Loss, u: Array) -> None:
+    weight, tilt = (np.asarray(part, dtype=float) for part in loss.surrogate(u))
+    for name, part in (("weight", weight), ("tilt", tilt)):
+        if part.shape != u.shape:
+            raise AssertionError(f"{loss!r}: {name} has shape {part.shape}, u {u.shape}")
+        if not np.all(np.isfinite(part)):
+            raise AssertionError(f"{loss!r}: {name} not finite at u={_first(u, part):.6g}")
+    if not np.all(weight >= 0):
+        raise AssertionError(f"{loss!r}: negative weight at u={u[np.argmin(weight)]:.6g}")
+    if loss.is_joint:
+        for point, other in vectors(u):
+            w, s = loss.surrogate(point)
+            majorant = loss(point) + w * (loss.base(other) - loss.base(point)) + s * (other - point)
+            check_total(loss, point, majorant, loss(other), "below the value at", other)
+        return
+    t = loss.base(u)
+    carried = loss.transform.extended()(t) - loss.transform(t)  # 0 unless a slope is infinite
+    rise = weight[:, None] * (t - t[:, None]) + tilt[:, None] * (u - u[:, None])
+    majorant = (loss(u) + carried)[:, None] + rise
+    value = loss(u)
+    size = np.abs(majorant) + np.abs(weight[:, None] * t) + np.abs(value)[:, None]
+    short = value - majorant - SHARE * (1 + size)
+    i, j = np.unravel_index(int(np.argmax(short)), short.shape)
+    if not (short[i, j] <= 0):
+        raise AssertionError(
+            f"{loss!r}: the majorant that touches at u={u[i]:.6g} (weight {weight[i]:.6g}, tilt "
+            f"{tilt[i]:.6g}) is {majorant[i, j]:.9g} at u={u[j]:.6g}, below the value "
+            f"{value[j]:.9g}"
+        )
+
+
+def _check_expression(loss: Loss, u: Array) -> None:
+    variable = cp.Variable(u.size)
+    variable.value = u
+    if not loss.has_expression:
+        try:
+            loss.expression(variable)
+        except ValueError:
+            return
+        raise AssertionError(f"{loss!r}: has_expression is False, but expression(u) gives one")
+    got, value = np.asarray(loss.expression(variable).value, dtype=float), loss(u)
+    if loss.is_joint:
+        got, value, u = np.array([np.sum(got)]), np.array([np.sum(value)]), u[:1]
+    check_equal(loss, u, got, value, "the value", "expression")
+    base = loss.base.expression(variable)
+    if not base.is_convex():
+        raise AssertionError(f"{loss.base!r}: cvxpy does not see that its expression is convex")
+
+
+def _check_clone(piece: Any, u: Array) -> None:
+    try:
+        same = np.array_equal(clone(piece)(u), piece(u))
+    except (AttributeError, TypeError, RuntimeError) as error:
+        raise AssertionError(
+            f"{type(piece).__name__}: it cannot be cloned; let __init__ store each parameter under "
+            f"its name ({error})"
+        ) from error
+    if not same:
+        raise AssertionError(
+            f"{piece!r}: a clone gives other values; let __init__ store its parameters only"
+        )
+
+
+def check_penalty(penalty: Penalty, size: int = 5, draws: int = 50) -> None:
+    """Check a penalty: value, slope, expression and majorant at random coefficients.
+
+    Parameters
+    ----------
+    penalty : Penalty
+    size : int, default 5
+        Number of coefficients, as the penalty's own groups or weights may ask for.
+    draws : int
+
+    Raises
+    ------
+    TypeError
+        Not a penalty, or a number that is not whole.
+    ValueError
+        `size` or `draws` below 1.
+    AssertionError
+        A check fails; the message names the point.
+
+    Examples
+    --------
+    >>> from dcprog.checks.declarations import check_penalty
+    >>> from dcprog.penalties import l2, mcp
+    >>> check_penalty(mcp(1.0, 3.0) + l2(0.5))
+    """
+    if not isinstance(penalty, Penalty):
+        raise TypeError(f"penalty={penalty!r}: an instance of a subclass of Penalty is needed")
+    check_count("size", size, 1)
+    check_count("draws", draws, 1)
+    rng = np.random.default_rng(0)
+    variable, weights = cp.Variable(size), cp.Parameter(size, nonneg=True)
+    written = penalty.expression(variable)
+    with_weights = penalty.expression_with(variable, weights)
+    if not with_weights.is_dcp(dpp=True):
+        raise AssertionError(f"{penalty!r}: expression_with(w, Parameter) is not DPP")
+    if not with_weights.is_convex():
+        raise AssertionError(f"{penalty!r}: expression_with(w, weights) is not convex")
+    smooth = penalty.extended()
+    for _ in range(draws):
+        v, w = rng.standard_normal((2, size)) * 10 ** rng.uniform(-2, 1, (2, size))
+        v[rng.random(size) < 0.2] = 0.0
+        value = penalty(w)
+        if np.ndim(value) != 0:
+            raise AssertionError(f"{penalty!r}: value {value!r} at {w}, not one number")
+        if not np.isfinite(value):
+            raise AssertionError(f"{penalty!r}: value {value!r} at {w}")
+        _check_gradient(penalty, w)
+        variable.value, weights.value = w, penalty.weights(v)
+        if not np.all(weights.value >= 0):
+            raise AssertionError(f"{penalty!r}: negative weights at {v}")
+        _agree(penalty, w, float(written.value), value, "expression")
+        majorant = penalty.surrogate(v)
+        if not majorant.is_convex:
+            raise AssertionError(f"{penalty!r}: its surrogate {majorant!r} is not convex")
+        _agree(penalty, w, float(with_weights.value), majorant(w), "expression_with")
+        tangent = majorant(v) + float(majorant.slope(v) @ (w - v))
+        _not_below(majorant, w, majorant(w), tangent, f"its tangent at {v}")
+        above = smooth(v) + majorant(w) - majorant(v)
+        _not_below(penalty, w, above, value, f"(its majorant at {v}) the value")
+        form = majorant.as_l1_l2(size)
+        if form is not None:
+            quadratic = float(form[0] @ np.abs(w)) + form[1] / 2 * float(w @ w)
+            _agree(majorant, w, quadratic, majorant(w), "as_l1_l2")
+    _check_clone(penalty, w)
+
+
+def _check_gradient(penalty: Penalty, w: Array) -> None:
+    for j in range(w.size):
+        step = np.zeros(w.size)
+        step[j] = STEP * abs(w[j])
+        here, left, right = penalty(w), penalty(w - step), penalty(w + step)
+        if abs(right - 2 * here + left) <= SLOPE * (abs(right - left) + step[j]):
+            got, slope = float(penalty.slope(w)[j]), (right - left) / (2 * step[j])
+            if not (abs(got - slope) <= SLOPE * (1 + abs(slope) + abs(here))):
+                raise AssertionError(
+                    f"{penalty!r}: slope[{j}] = {got:.9g} at {w}, but differences give {slope:.9g}"
+                )
+
+
+def _agree(piece: Any, at: Array, got: float, value: float, name: str) -> None:
+    if not (abs(got - value) <= 1e-8 * (1 + abs(value))):
+        raise AssertionError(f"{piece!r}: {name} is {got:.12g} at {at}, the value {value:.12g}")
+
+
+def _not_below(piece: Any, at: Array, high: float, low: float, name: str) -> None:
+    if not (high >= low - SHARE * (1 + abs(high) + abs(low))):
+        raise AssertionError(f"{piece!r}: {high:.12g} at {at}, below {name}, {low:.12g}")
+
+
+def _first(u: Array, numbers: Array) -> float:
+    """Where the first entry that is not finite stands."""
+    return float(u[~np.isfinite(numbers)][0])

@@ -1,0 +1,249 @@
+"""The protocol between the outer loop and everything that can be majorised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+
+# How far in units of x, and along how many directions, an unbounded function is looked for.
+FAR = (1e3, 1e7)
+FAR_DIRECTIONS = 4
+
+__all__ = ["Surrogate", "Unconstrained"]
+
+
+class Surrogate(Protocol):
+    """What the engine sees of a problem: a function F and a convex majorant that can be moved.
+
+    A point x is a flat NumPy vector. Four verbs make the loop: ``tighten(x)`` centres the
+    majorant M(·; x), ``minimise`` returns (an approximation of) its minimiser, ``value`` and
+    ``majorant_value`` compute F and M in NumPy, never from a solver's own report. The majorant
+    touches: ``majorant_value(x) == value(x)`` right after ``tighten(x)``.
+
+    Where F itself moves along the run (a penalty weight that grows, a cap set by a quantile),
+    ``tighten`` moves it, and the engine compares values of one F only.
+
+    Nothing here has units of its own: the engine measures differences of F against ``scale`` and
+    steps against ``units``, so that F → a·F and x → a·x change no decision.
+    """
+
+    @property
+    def solvers(self) -> tuple[str, ...]:
+        """Names for ``minimise``, in the order in which to try them."""
+
+    @property
+    def witnesses(self) -> tuple[str, ...]:
+        """Names of solvers that may confirm what another one says.
+
+        Those of ``solvers`` and, where the user named one, the others behind it.
+        """
+
+    @property
+    def settled(self) -> bool:
+        """False while F still moves: the loop does not stop as converged before."""
+
+    @property
+    def sign(self) -> float:
+        """1 where the user minimises, −1 where the user maximises ``objective``."""
+
+    @property
+    def mode(self) -> str:
+        """How nonconvex constraints are met: ``none``, ``feasible`` or ``penalty``."""
+
+    @property
+    def solve_time(self) -> float:
+        """Seconds spent inside the solvers' own calls so far."""
+
+    @property
+    def may_look_ahead(self) -> bool:
+        """Is ``minimise_ahead`` worth a try where steps are slow?"""
+
+    @property
+    def resolution(self) -> float:
+        """A share of what F is elsewhere, in whose tolerance solvers lose digits: where F is 0."""
+
+    def begin(self, x: Array) -> None:
+        """Forget earlier runs: the next ``tighten`` is the first of a run that starts at x."""
+
+    def tighten(self, x: Array) -> bool:
+        """Centre the majorant at x.
+
+        Returns
+        -------
+        bool
+            False if that left the majorant as it was (up to a constant): its last minimiser is
+            then still one.
+
+        Raises
+        ------
+        ValueError
+            F has no slope at x: x is outside its domain.
+        """
+
+    def minimise(
+        self, start: Array, tolerance: float, solver: str, time_limit: float | None = None
+    ) -> Array:
+        """A minimiser of the majorant, to a tolerance relative to ``scale``.
+
+        Raises
+        ------
+        SubproblemError
+            ``infeasible``, ``unbounded`` or ``failed``.
+        """
+
+    def minimise_ahead(
+        self,
+        centre: Array,
+        x: Array,
+        tolerance: float,
+        solver: str,
+        time_limit: float | None = None,
+    ) -> Array:
+        """A minimiser of M(·; centre), for the F that x is compared by; M is at x again after it.
+
+        Raises
+        ------
+        SubproblemError, ValueError
+            There is none, or M has no slope at the centre.
+        """
+
+    def bound(self) -> float:
+        """A lower bound of min M(·; centre), from multipliers that the last ``minimise`` left.
+
+        Computed from the problem's data, so that no solver can fake it: wrong multipliers make it
+        low. −∞ where there are none, or where the majorant has moved since.
+        """
+
+    def value(self, x: Array) -> float:
+        """F(x), infinite where x violates a convex constraint."""
+
+    def outside(self, x: Array) -> float:
+        """How far x is outside the constraints that make F infinite, relative to their terms."""
+
+    def majorant_value(self, x: Array) -> float:
+        """M(x; centre)."""
+
+    def scale(self, x: Array) -> float:
+        """What the terms of F add up to at x, in absolute value: the unit of every tolerance."""
+
+    def units(self, x: Array) -> Array:
+        """A typical size of every coordinate near x, positive."""
+
+    def proposals(
+        self, x: Array, rng: np.random.Generator, time_limit: float | None = None
+    ) -> Iterator[Array]:
+        """Points to try where x seems critical but may be a symmetric point; often none.
+
+        F stays as it is, and the majorant is centred at x again afterwards.
+        """
+
+    def far(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
+        """Points ever further away at which M is low, where a solver calls it unbounded."""
+
+    def is_feasible(self, x: Array) -> bool:
+        """Is every constraint met?"""
+
+    def objective(self, x: Array) -> float:
+        """What is reported to the user: F without penalty terms, in the user's sign."""
+
+    def violation(self, x: Array) -> float:
+        """Largest constraint violation, 0 where there are none."""
+
+    def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
+        """A point to start from.
+
+        ``"convex"`` (the convex problem behind F), ``"half"`` (the same on a random half of its
+        terms) or ``"random"``.
+
+        Raises
+        ------
+        SubproblemError
+            The convex problem is infeasible, or was not solved.
+        """
+
+
+class Unconstrained:
+    """What the driver asks of a surrogate beside the protocol, where there are no constraints."""
+
+    sign = 1.0
+    mode = "none"
+    is_convex = False
+    solver_steps = 0
+    may_look_ahead = False
+    resolution = 0.0
+
+    def minimise_ahead(
+        self,
+        centre: Array,
+        x: Array,
+        tolerance: float,
+        solver: str,
+        time_limit: float | None = None,
+    ) -> Array:
+        """Not worth a try."""
+        raise NotImplementedError
+
+    def is_feasible(self, x: Array) -> bool:
+        """Yes."""
+        return True
+
+    def is_finite(self, x: Array) -> bool:
+        """Has the declared function a finite value at x?"""
+        return bool(np.isfinite(self.objective(x)))
+
+    def objective(self, x: Array) -> float:
+        """The function's value, in the user's sign."""
+        raise NotImplementedError
+
+    def inside(self, x: Array) -> Array:
+        """The same point."""
+        return x
+
+    def cleared(self, x: Array) -> Array:
+        """The same point."""
+        return x
+
+    def mismatch(self, x: Array) -> float:
+        """None."""
+        return 0.0
+
+    def falls_off(self, x: Array) -> bool:
+        """No: losses are defined everywhere."""
+        return False
+
+    def outside(self, x: Array) -> float:
+        """Not at all."""
+        return 0.0
+
+    def violation(self, x: Array) -> float:
+        """None."""
+        return 0.0
+
+    def relative_violation(self, x: Array) -> float:
+        """None."""
+        return 0.0
+
+    def proposals(
+        self, x: Array, rng: np.random.Generator, time_limit: float | None = None
+    ) -> Iterator[Array]:
+        """None."""
+        return iter(())
+
+    def far(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
+        """Along a few random directions."""
+        rng = np.random.default_rng(0)
+        directions = rng.standard_normal((FAR_DIRECTIONS, x.size))
+        for size in FAR:
+            yield from (x + size * self.units(x) * d for d in (*directions, *-directions))
+
+    def units(self, x: Array) -> Array:
+        """A typical size of every coordinate near x, positive."""
+        raise NotImplementedError
+
+    def dual(self, x: Array) -> Array | None:
+        """None."""
+        return None

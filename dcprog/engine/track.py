@@ -1,0 +1,110 @@
+"""What is known of a run: its options, its points and solver calls so far, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+from dcprog.engine.result import Attempt, History
+from dcprog.foundation.arrays import Array
+
+__all__ = ["Entry", "Progress", "Run", "Settings", "Stop", "Track"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees after every accepted step (and at the start, with ``n_iter`` 0)."""
+
+    n_iter: int
+    x: Array
+    value: float
+    gap: float
+    step: float
+    violation: float
+    time: float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options of the loop, as in :func:`dcprog.solve`."""
+
+    tol: float = 1e-6
+    max_iter: int = 100
+    time_limit: float | None = None
+    acceleration: str | None = None
+    callback: Callable[[Progress], object] | None = None
+    verbose: bool = False
+    escape: bool = True
+
+
+@dataclass(frozen=True)
+class Run:
+    """One descent from one start: the best point and how it was reached (None: there is none)."""
+
+    x: Array | None
+    value: float
+    gap: float
+    violation: float
+    status: str
+    message: str
+    history: History
+    solver: str = ""
+    scale: float = 1.0
+    mode: str = "none"
+
+    @property
+    def n_iter(self) -> int:
+        """Steps taken after the start."""
+        return max(len(self.history) - 1, 0)
+
+
+@dataclass
+class Entry:
+    """A point and its line of the history; one object, so that Ctrl-C cannot tear them apart."""
+
+    x: Array
+    value: float
+    step: float
+    time: float
+    solve_time: float
+    violation: float
+    rise: float
+    gap: float = np.inf
+
+
+@dataclass
+class Track:
+    """The history while it grows."""
+
+    entries: list[Entry] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    best: Entry | None = None  # that meets all constraints
+
+    @property
+    def last(self) -> Entry:
+        """Where the run is."""
+        return self.entries[-1]
+
+    @property
+    def n_iter(self) -> int:
+        """Steps taken so far."""
+        return len(self.entries) - 1
+
+    def freeze(self) -> History:
+        """What the user sees of it."""
+        names = [column.name for column in fields(History) if column.name != "attempts"]
+        arrays = {
+            name: np.array([getattr(entry, name) for entry in self.entries]) for name in names
+        }
+        return History(**arrays, attempts=tuple(self.attempts))
+
+
+class Stop(Exception):
+    """Ends the loop with a status and the reason in words."""
+
+    def __init__(self, status: str, message: str) -> None:
+        super().__init__(status, message)
+        self.status = status
+        self.message = message

@@ -1,0 +1,34 @@
+"""Arrays of floats, and cvxpy's column-major order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+__all__ = ["EDGE", "Array", "dense", "unvec", "vec"]
+
+Array = npt.NDArray[np.float64]
+
+# How far inside a domain a tangent is taken where the slope at its edge is infinite.
+EDGE = 1e-10
+
+
+def dense(value: Any) -> Array:
+    """A float array of what may be sparse."""
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return value
+    sparse = isinstance(value, sp.sparray | sp.spmatrix)
+    return np.asarray(value.toarray() if sparse else value, dtype=np.float64)
+
+
+def vec(value: Any) -> Array:
+    """Column-major vector of an array, cvxpy's order."""
+    return dense(value).ravel(order="F")
+
+
+def unvec(value: Any, shape: tuple[int, ...]) -> Array:
+    """Array of `shape` from a column-major vector."""
+    return np.asarray(value, dtype=float).reshape(shape, order="F")

@@ -1,0 +1,1 @@
+"""Front door 1: convex majorants of cvxpy expressions, by rules."""

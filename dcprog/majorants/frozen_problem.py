@@ -1,0 +1,236 @@
+"""A user's problem as the solve sees it: Parameters at their values, bad data refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression, multiply
+
+from dcprog.foundation.arrays import Array
+from dcprog.majorants.tree import rebuilt, short
+
+__all__ = ["Frozen", "check_data", "freeze"]
+
+_Pair = tuple[cp.Expression, cp.Expression]
+
+MOST_MOVING = 1000  # entries of Parameters: the compiled problem has a column for each
+
+
+def freeze(problem: cp.Problem) -> cp.Problem:
+    """The problem with every Parameter replaced by its value; the variables stay the user's.
+
+    Slopes multiply a user's Parameters, and parameter × parameter is not DPP; during one solve
+    they are constants anyway.
+
+    Raises
+    ------
+    ValueError
+        A Parameter has no value.
+    """
+    return Frozen(problem, moving=False).problem
+
+
+class Frozen:
+    """A problem whose Parameters are constants, or Parameters of its own.
+
+    A constant part that holds Parameters becomes one Parameter with the sign of its value, so
+    that the problem's curvature is that of today's numbers. Parts that would not be DPP that way
+    become constants: a product of two such parts, an exponent, a matrix of a quadratic form, a
+    factor of mixed signs before something that is not affine; and everything beyond a thousand
+    entries.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+    moving : bool, default True
+        False: constants everywhere.
+
+    Attributes
+    ----------
+    problem : cvxpy.Problem
+        In the user's variables; the same object where there are no Parameters.
+
+    Raises
+    ------
+    ValueError
+        A Parameter has no value.
+
+    Examples
+    --------
+    >>> x, p = cp.Variable(), cp.Parameter(value=2.0)
+    >>> frozen = Frozen(cp.Problem(cp.Minimize(cp.square(x) - 2 * p * x)))
+    >>> p.value = 3.0
+    >>> frozen.refresh()
+    True
+    >>> float(np.round(frozen.problem.solve(solver="CLARABEL"), 6))
+    -9.0
+    >>> p.value = -3.0  # another sign might be another curvature
+    >>> frozen.refresh()
+    False
+    """
+
+    def __init__(self, problem: cp.Problem, moving: bool = True) -> None:
+        self._room = MOST_MOVING if moving else 0
+        self._own: dict[int, tuple[cp.Parameter, cp.Expression]] = {}
+        self._fixed: dict[int, tuple[cp.Parameter, Any]] = {}
+        self._seen: dict[int, tuple[cp.Expression, _Pair]] = {}
+        self.problem = problem
+        if problem.parameters():
+            _check_values(problem)
+            objective = type(problem.objective)(self._both(problem.objective.args[0])[1])
+            constraints = [c.copy([self._both(a)[1] for a in c.args]) for c in problem.constraints]
+            self.problem = cp.Problem(objective, constraints)
+        used = {parameter.id for parameter in self.problem.parameters()}
+        self._own = {key: pair for key, pair in self._own.items() if key in used}
+        self._seen = {}
+
+    @property
+    def moves(self) -> bool:
+        """Is there anything to refresh?"""
+        return bool(self._own)
+
+    def refresh(self) -> bool:
+        """Pass on what the user's Parameters are now.
+
+        Returns
+        -------
+        bool
+            False where the problem must be frozen anew: a constant has changed, or a sign, or a
+            value is not finite.
+        """
+        if any(not np.array_equal(_dense(p.value), value) for p, value in self._fixed.values()):
+            return False
+        values = [(own, _number(expression)) for own, expression in self._own.values()]
+        if any(value is None or not _has_sign(value, own) for own, value in values):
+            return False
+        for own, value in values:
+            own.value = value
+        return True
+
+    def _both(self, node: cp.Expression) -> _Pair:
+        """The node with constants, and with Parameters of our own; a node twice in a tree once."""
+        if not node.parameters():
+            return node, node
+        if id(node) not in self._seen:
+            self._seen[id(node)] = node, self._new(node)
+        return self._seen[id(node)][1]
+
+    def _new(self, node: cp.Expression) -> _Pair:
+        if node.is_constant() and node.variables():  # of no entries: its variables must stay
+            return node, node
+        if node.is_constant():
+            constant = cp.Constant(node.value)
+            return constant, self._parameter(node) or self._fix(node, constant)
+        pairs = [self._both(arg) for arg in node.args]
+        data = node.get_data() or []
+        if any(_moves(datum) for datum in data):  # a power's exponent and huber's M
+            frozen = [self._both(d)[0].value if _moves(d) else d for d in data]
+            constant = type(node)(*(pair[0] for pair in pairs), *frozen)
+            return constant, self._fix(node, constant)
+        constant = rebuilt(node, [pair[0] for pair in pairs])
+        moving = self._quotient(node, pairs) or rebuilt(node, [pair[1] for pair in pairs])
+        if _is_mixed(moving) or (constant.is_dcp() and not moving.is_dpp()):
+            return constant, self._fix(node, constant)
+        return constant, moving
+
+    def _quotient(self, node: cp.Expression, pairs: list[_Pair]) -> cp.Expression | None:
+        """The product with 1/p for the quotient by p, which is not DPP."""
+        if not isinstance(node, DivExpression) or not node.args[1].parameters():
+            return None
+        inverse = self._parameter(1 / node.args[1]) if node.args[1].is_constant() else None
+        return None if inverse is None else cp.multiply(pairs[0][1], inverse)
+
+    def _parameter(self, node: cp.Expression) -> cp.Parameter | None:
+        """A Parameter that stands for a constant node; None where it has to be a constant."""
+        value = _number(node)
+        if value is None or node.size > self._room:
+            return None
+        self._room -= node.size
+        nonneg, nonpos = bool(np.all(value >= 0)), bool(np.all(value <= 0))
+        own = cp.Parameter(node.shape, nonneg=nonneg, nonpos=nonpos and not nonneg, value=value)
+        self._own[own.id] = own, node
+        return own
+
+    def _fix(self, node: cp.Expression, constant: cp.Expression) -> cp.Expression:
+        """Remember that the node's Parameters must stay as they are."""
+        for parameter in node.parameters():
+            self._fixed[parameter.id] = parameter, np.copy(_dense(parameter.value))
+        return constant
+
+
+def _check_values(problem: cp.Problem) -> None:
+    for parameter in problem.parameters():
+        if parameter.value is None:
+            raise ValueError(f"Parameter {parameter.name()!r} has no value: set its .value first")
+
+
+def _number(node: cp.Expression) -> Array | None:
+    """The value of a constant node; None unless it is dense, real and finite."""
+    value = node.value
+    if value is None or sp.issparse(value) or np.iscomplexobj(value):
+        return None
+    value = np.asarray(value, dtype=float)
+    return value if np.all(np.isfinite(value)) else None
+
+
+def _dense(value: Any) -> Any:
+    return value.toarray() if hasattr(value, "toarray") else value
+
+
+def _has_sign(value: Array, parameter: cp.Parameter) -> bool:
+    """Does the value keep the sign the Parameter was declared with?"""
+    if parameter.is_nonneg():
+        return bool(np.all(value >= 0))
+    return not parameter.is_nonpos() or bool(np.all(value <= 0))
+
+
+def _is_mixed(node: cp.Expression) -> bool:
+    """Is it a product of a moving factor of both signs with something that is not affine?"""
+    if not isinstance(node, MulExpression | multiply):
+        return False
+    factors = [arg for arg in node.args if arg.is_constant() and arg.parameters()]
+    mixed = any(not (factor.is_nonneg() or factor.is_nonpos()) for factor in factors)
+    return mixed and not all(arg.is_affine() for arg in node.args)
+
+
+def _moves(datum: Any) -> bool:
+    return isinstance(datum, cp.Expression) and bool(datum.parameters())
+
+
+def check_data(problem: cp.Problem) -> None:
+    """Refuse what no step could handle.
+
+    Raises
+    ------
+    ValueError
+        A variable is integer, boolean or complex or restricted to a finite set, or a constant
+        holds NaN or infinity.
+    """
+    for constraint in problem.constraints:
+        if isinstance(constraint, cp.FiniteSet):
+            raise ValueError(
+                f"{short(constraint, 40)} restricts a variable to finitely many values: dcprog "
+                "solves continuous problems; use bounds, or a mixed-integer solver"
+            )
+    for variable in problem.variables():
+        if variable.attributes["integer"] or variable.attributes["boolean"]:
+            raise ValueError(
+                f"variable {variable.name()!r} is integer or boolean: dcprog solves continuous "
+                "problems; relax it to bounds, or use a mixed-integer solver"
+            )
+        if variable.is_complex():
+            raise ValueError(
+                f"variable {variable.name()!r} is complex: write the real and the imaginary part "
+                "as two variables"
+            )
+    for constant in [*problem.constants(), *problem.parameters()]:
+        value: Any = constant.value
+        entries = value.tocoo().data if hasattr(value, "tocoo") else value
+        if entries is not None and not np.all(np.isfinite(np.asarray(entries))):
+            raise ValueError(
+                f"the data {short(constant, 40)} of shape {constant.shape} contains NaN or "
+                "infinity: clean it before it enters the problem"
+            )

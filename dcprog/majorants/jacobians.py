@@ -1,0 +1,168 @@
+"""Jacobians of affine expressions and atoms, as sparse matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+from cvxpy.atoms.affine.add_expr import AddExpression
+from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression
+from cvxpy.atoms.affine.unary_operators import NegExpression
+
+from dcprog.foundation.arrays import Array, dense, unvec, vec
+from dcprog.majorants.tree import Values, evaluate, nodes
+
+__all__ = ["Adjoint", "atom_jacobian", "constant_part", "jacobian"]
+
+
+def jacobian(affine: cp.Expression) -> dict[int, sp.csr_array]:
+    """Jacobian of an affine expression: variable id to a (variable.size, size) matrix.
+
+    Backwards through the nodes, each once.
+    """
+    values = Values()
+    adjoints = {id(affine): sp.csr_array(sp.eye_array(affine.size))}
+    total: dict[int, sp.csr_array] = {}
+    for node in reversed(nodes(affine)):
+        if id(node) not in adjoints:
+            continue
+        adjoint = adjoints.pop(id(node))
+        if isinstance(node, cp.Variable):
+            _add(total, node.id, adjoint)
+            continue
+        for arg, matrix in zip(node.args, atom_jacobian(node, values), strict=True):
+            if not arg.is_constant():
+                _add(adjoints, id(arg), matrix @ adjoint)
+    return total
+
+
+def _add(sums: dict[int, sp.csr_array], key: int, term: sp.csr_array) -> None:
+    sums[key] = sums[key] + term if key in sums else term
+
+
+class Adjoint:
+    """The adjoint map of an affine expression whose constants may hold Parameters.
+
+    Parameters
+    ----------
+    affine : cvxpy expression
+
+    Examples
+    --------
+    >>> x, p = cp.Variable(2, value=np.ones(2)), cp.Parameter(value=3.0)
+    >>> adjoint = Adjoint(p * x - 1)
+    >>> adjoint(np.array([1.0, 2.0]), Values())[x.id]
+    array([3., 6.])
+    """
+
+    def __init__(self, affine: cp.Expression) -> None:
+        self._root = affine
+        self._order = [n for n in reversed(nodes(affine)) if not n.is_constant()]
+        self._kept: dict[int, list[sp.csr_array]] = {}
+
+    def __call__(self, weight: Array, values: Values) -> dict[int, Array]:
+        """Variable id to the slope of ⟨weight, affine⟩, column-major."""
+        adjoints: dict[int, Any] = {id(self._root): vec(weight)}
+        total: dict[int, Array] = {}
+        for node in self._order:
+            adjoint = adjoints.pop(id(node), None)
+            if adjoint is None:
+                continue
+            if isinstance(node, cp.Variable):
+                total[node.id] = total.get(node.id, 0.0) + adjoint
+                continue
+            for i, arg in enumerate(node.args):
+                if not arg.is_constant():
+                    term = self.through(node, i, adjoint, values)
+                    adjoints[id(arg)] = adjoints.get(id(arg), 0.0) + term
+        return total
+
+    def through(self, atom: Any, index: int, adjoint: Array, values: Values) -> Array:
+        """The adjoint of one argument of one atom."""
+        scale = _scale(atom, index, values)
+        if scale is not None:
+            return scale * adjoint
+        matrices = self._kept.get(id(atom))
+        if matrices is None:
+            matrices = atom_jacobian(atom, values)
+            if not any(arg.is_constant() and arg.parameters() for arg in atom.args):
+                self._kept[id(atom)] = matrices
+        return np.asarray(matrices[index] @ adjoint, dtype=float)
+
+
+def _scale(atom: Any, index: int, values: Values) -> float | None:
+    """The factor, where the atom is a multiple of the argument, of the same shape."""
+    if atom.args[index].shape != atom.shape:
+        return None
+    if isinstance(atom, AddExpression):
+        return 1.0
+    if isinstance(atom, NegExpression):
+        return -1.0
+    if not isinstance(atom, MulExpression | DivExpression):
+        return None
+    other = atom.args[1 - index]
+    if other.size != 1:
+        return None
+    factor = float(dense(values(other)).reshape(()))
+    return 1 / factor if isinstance(atom, DivExpression) else factor
+
+
+def atom_jacobian(atom: Any, values: Values) -> list[sp.csr_array]:
+    """Jacobians of an affine atom, one (arg.size, atom.size) matrix an argument."""
+    if isinstance(atom, AddExpression):  # the commonest node of all, and its Jacobian is known
+        return [
+            sp.csr_array(sp.eye_array(atom.size))
+            if arg.size == atom.size
+            else sp.csr_array(np.ones((1, atom.size)))
+            for arg in atom.args
+        ]
+    try:
+        # an affine map's slope is the same everywhere: 1 will do, and is inside every domain
+        raw = atom._grad(_arguments(atom, values, lambda i: np.ones(atom.args[i].shape)))
+        matrices = [_sparse(m, (a.size, atom.size)) for m, a in zip(raw, atom.args, strict=True)]
+    except Exception:  # cvxpy has no derivative of some atoms, and of some shapes
+        return _probed(atom, values)
+    flat = max(arg.ndim for arg in (atom, *atom.args)) <= 2
+    return matrices if flat or _agree(atom, values, matrices) else _probed(atom, values)
+
+
+def constant_part(atom: Any, values: Values) -> Array:
+    """What an affine atom adds of its own: its value where every live argument is 0."""
+    zeros = _arguments(atom, values, lambda i: np.zeros(atom.args[i].shape))
+    return dense(evaluate(atom, zeros))
+
+
+def _arguments(atom: Any, values: Values, live: Callable[[int], Array]) -> list[Any]:
+    """The atom's arguments: the constants' values, and `live` for the others."""
+    return [values(a) if a.is_constant() else live(i) for i, a in enumerate(atom.args)]
+
+
+def _sparse(matrix: Any, shape: tuple[int, int]) -> sp.csr_array:
+    full: Any = matrix if sp.issparse(matrix) else np.broadcast_to(dense(matrix), shape)
+    return sp.csr_array(full)
+
+
+def _agree(atom: Any, values: Values, matrices: Sequence[sp.csr_array]) -> bool:
+    """Do the matrices map as the atom does? Those of three axes may not (hstack in cvxpy 1.9)."""
+    rng = np.random.default_rng(0)
+    steps = _arguments(atom, values, lambda i: rng.random(atom.args[i].shape))
+    change = vec(evaluate(atom, steps)) - vec(constant_part(atom, values))
+    live = [i for i, arg in enumerate(atom.args) if not arg.is_constant()]
+    return np.allclose(change, sum(matrices[i].T @ vec(steps[i]) for i in live))
+
+
+def _probed(atom: Any, values: Values) -> list[sp.csr_array]:
+    """The Jacobians of an affine atom from its values at the unit vectors."""
+    zeros = _arguments(atom, values, lambda i: np.zeros(atom.args[i].shape))
+    origin = vec(evaluate(atom, zeros))
+    matrices = []
+    for i, arg in enumerate(atom.args):
+        rows = np.zeros((arg.size, atom.size))
+        for k in [] if arg.is_constant() else range(arg.size):
+            unit = unvec(np.eye(1, arg.size, k), arg.shape)
+            rows[k] = vec(evaluate(atom, [*zeros[:i], unit, *zeros[i + 1 :]])) - origin
+        matrices.append(sp.csr_array(rows))
+    return matrices

@@ -1,0 +1,300 @@
+"""Convex majorants of cvxpy expressions: the public face of the rules."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.transforms.indicator import indicator
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import NotMajorizable
+from dcprog.majorants.rules import Context, Frame, Piece, Weight
+from dcprog.majorants.tree import Values, short, variables
+
+__all__ = ["Majorant", "explain", "is_majorizable", "majorize"]
+
+
+class Majorant:
+    """A convex function above an expression that touches it at a movable centre.
+
+    Made by :func:`majorize`. Everything that depends on the centre is a ``cp.Parameter``, so a
+    problem built from ``expression`` compiles once and only Parameter values change afterwards.
+
+    Parameters
+    ----------
+    expression : cvxpy expression
+        What to majorise, of any shape (entry by entry).
+
+    Raises
+    ------
+    TypeError
+        Not an expression.
+    NotMajorizable
+        No rule applies to a sub-expression.
+
+    Attributes
+    ----------
+    expression : cvxpy expression
+        The majorant: DCP, DPP, of the same shape.
+    domain : list of cvxpy constraints
+        Where the original is defined and a tangent alone would not know it (``log``'s argument
+        stays positive). Add them to a problem that minimises ``expression``.
+    """
+
+    def __init__(self, expression: cp.Expression) -> None:
+        _refuse_unsupported(expression)
+        self.original = expression
+        self._context = Context()
+        self._frame = Frame(expression, self._context, entrywise=expression.size != 1, gather=True)
+        self._inner = self._frame.expression
+        if self._inner.shape != expression.shape:
+            self._inner = cp.reshape(self._inner, expression.shape, order="F")
+        self.expression = self._closed()
+        self.domain: list[cp.Constraint] = self._domain()
+
+    def _closed(self) -> cp.Expression:
+        """The majorant with what defines its auxiliary variables."""
+        if not self._context.auxiliaries:
+            return self._inner
+        return self._inner + indicator(self._context.constraints)
+
+    def _domain(self) -> list[cp.Constraint]:
+        """The domain, with what defines the auxiliary variables in it."""
+        context = self._context
+        used = {v.id for constraint in context.domain for v in constraint.variables()}
+        auxiliary = any(v.id in used for v in context.auxiliaries)
+        return [*context.domain, *(context.constraints if auxiliary else [])]
+
+    def tighten(self) -> Majorant:
+        """Centre the majorant at the variables' current values.
+
+        Returns
+        -------
+        Majorant
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            A variable has no value, or the expression has no slope there (outside its domain).
+        """
+        self._update(Values())
+        return self
+
+    def relax(self) -> Majorant:
+        """Set the slopes of the convex start.
+
+        A concave function of a convex loss gets its slope at 0 (the capped hinge becomes the
+        hinge), a subtracted convex part is left out. No longer a majorant in general, but the
+        convex problem an outer loop starts from.
+        """
+        self._update(Values(relaxed=True))
+        return self
+
+    def _update(self, values: Values) -> None:
+        self._context.begin()  # a majorant follows from its centre, not from earlier ones
+        self._frame.update(values)
+        for frame in self._context.frames:
+            frame.update(values)
+
+    @property
+    def value(self) -> Array:
+        """The majorant at the variables' current values, computed in NumPy."""
+        return Values(self._context.definitions).array(self._inner)
+
+    @property
+    def tree(self) -> Piece:
+        """The rule applied at each node."""
+        return self._frame.piece
+
+    def __repr__(self) -> str:
+        return f"Majorant({short(self.original, 60)})"
+
+
+def majorize(expression: cp.Expression) -> Majorant:
+    r"""A convex majorant of an expression, tight at a point that can be moved.
+
+    For a function F it returns M(·; x₀) with M(x; x₀) ≥ F(x) for all x and M(x₀; x₀) = F(x₀),
+    convex in x, by composition rules: convex parts are kept, concave ones are replaced by their
+    tangent, and a concave nondecreasing function φ of a convex f becomes
+    φ(f(x₀)) + φ'(f(x₀))·(f(x) − f(x₀)).
+
+    Parameters
+    ----------
+    expression : cvxpy expression
+        Scalar, vector or matrix (majorised entry by entry).
+
+    Returns
+    -------
+    Majorant
+        Centred at the variables' values where all of them have one; call ``tighten`` to move it.
+
+    Raises
+    ------
+    TypeError
+        Not an expression.
+    NotMajorizable
+        No rule applies to a sub-expression.
+
+    References
+    ----------
+    Lipp and Boyd (2016), Variations and extension of the convex-concave procedure, Optimization
+    and Engineering 17. Hunter and Lange (2004), A tutorial on MM algorithms, Am. Stat. 58.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, dcprog as dc
+    >>> x = cp.Variable()
+    >>> x.value = 0.5
+    >>> m = dc.majorize(cp.minimum(cp.square(x), 1))
+    >>> m.expression.is_dcp(dpp=True), round(float(m.expression.value), 6)
+    (True, 0.25)
+    >>> x.value = 3.0   # the loss is capped at 1, its majorant is not
+    >>> round(float(m.expression.value), 6)
+    9.0
+    >>> _ = m.tighten()
+    >>> round(float(m.expression.value), 6)
+    1.0
+    """
+    majorant = Majorant(expression)
+    if all(v.value is not None for v in variables(majorant.original)):
+        majorant.tighten()
+    return majorant
+
+
+def _refuse_unsupported(expression: cp.Expression) -> None:
+    _refuse_others(expression, "a cvxpy expression")
+    if expression.is_complex() or any(v.is_complex() for v in variables(expression)):
+        raise NotMajorizable(
+            short(expression), "it is complex", "the real and imaginary parts as two variables"
+        )
+    discrete = [
+        v.name()
+        for v in variables(expression)
+        if v.attributes["integer"] or v.attributes["boolean"]
+    ]
+    if discrete:
+        raise ValueError(
+            f"variable {discrete[0]!r} is integer or boolean: dcprog solves continuous problems; "
+            "relax it to bounds, or use a mixed-integer solver"
+        )
+
+
+def _refuse_others(value: object, wanted: str) -> None:
+    """Refuse what is no expression."""
+    if not isinstance(value, cp.Expression):
+        raise TypeError(f"{value!r} is a {type(value).__name__}: {wanted} is needed")
+
+
+def is_majorizable(problem: cp.Problem | cp.Expression) -> bool:
+    """Can ``solve`` handle the problem (or ``majorize`` the expression)?
+
+    Parameters
+    ----------
+    problem : cvxpy Problem or Expression
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    TypeError
+        Neither of them.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, dcprog as dc
+    >>> x = cp.Variable(2)
+    >>> dc.is_majorizable(cp.Problem(cp.Minimize(cp.sum(cp.sqrt(cp.abs(x))))))
+    True
+    >>> dc.is_majorizable(x[0] / x[1])
+    False
+    """
+    from dcprog.surrogates.problem import ProblemSurrogate
+
+    try:
+        if isinstance(problem, cp.Problem):
+            ProblemSurrogate(problem)
+        else:
+            Majorant(problem)
+    except ValueError:
+        return False
+    return True
+
+
+def explain(problem: cp.Problem | cp.Expression) -> str:
+    """The expression tree, node by node, with the rule that majorises each node.
+
+    Parameters
+    ----------
+    problem : cvxpy Problem or Expression
+
+    Returns
+    -------
+    str
+        One line a node: curvature, text, and the rule, or why none applies and what to write.
+
+    Raises
+    ------
+    TypeError
+        Neither a problem nor an expression.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, dcprog as dc
+    >>> x = cp.Variable(name="x")
+    >>> print(dc.explain(cp.minimum(cp.square(x), 1)))
+    minimum(power(x, 2.0), 1.0)  [quasiconvex]  concave atom: tangent
+      power(x, 2.0)  [convex]  convex: kept, times a slope
+    """
+    if not isinstance(problem, cp.Problem):
+        _refuse_others(problem, "a cvxpy problem or expression")
+        return "\n".join(_describe(problem, Weight(1, np.ones(problem.shape))))
+    maximise = isinstance(problem.objective, cp.Maximize)
+    inner = problem.objective.args[0]
+    lines = ["maximise, that is minimise the negative of" if maximise else "minimise"]
+    objective = -inner if maximise else inner
+    lines += _describe(objective, Weight(1, np.ones(objective.shape)), 1)
+    for constraint in problem.constraints:
+        lines.append(f"subject to {short(constraint)}")
+        if constraint.is_dcp():
+            lines.append("  [convex]  kept")
+        elif isinstance(constraint, cp.constraints.Inequality | cp.constraints.Equality):
+            sides = [constraint.expr]
+            if isinstance(constraint, cp.constraints.Equality):
+                lines.append("  equality: split in ≤ and ≥")
+                sides.append(-constraint.expr)
+            for side in sides:
+                lines += _describe(side, Weight(1, np.ones(side.shape)), 1)
+        else:
+            lines.append("  no rule: a nonconvex cone constraint; its arguments must be affine")
+    return "\n".join(lines)
+
+
+def _describe(node: cp.Expression, weight: Weight, depth: int = 0) -> list[str]:
+    try:
+        frame = Frame(node, Context(), entrywise=node.size != 1, gather=True, weight=weight)
+    except NotMajorizable as error:
+        return _describe_failure(node, error, depth)
+    return _describe_piece(frame.piece, depth)
+
+
+def _describe_piece(piece: Piece, depth: int) -> list[str]:
+    line = f"{'  ' * depth}{short(piece.node)}  [{piece.node.curvature.lower()}]  {piece.rule}"
+    lines = [line]
+    for child in piece.children:
+        lines += _describe_piece(child, depth + 1)
+    return lines
+
+
+def _describe_failure(node: cp.Expression, error: NotMajorizable, depth: int) -> list[str]:
+    """The path down to the node without a rule; its neighbours as usual."""
+    head = f"{'  ' * depth}{short(node)}  [{node.curvature.lower()}]"
+    if error.expression == short(node):
+        return [f"{head}  no rule: {error.reason}. Try: {error.rewrite}"]
+    lines = [f"{head}  contains a node without a rule"]
+    for arg in node.args:
+        if not arg.is_constant():
+            lines += _describe(arg, Weight(0), depth + 1)
+    return lines

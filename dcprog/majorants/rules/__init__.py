@@ -1,0 +1,54 @@
+"""The majorisation rules: from an expression's node to its convex majorant.
+
+The table of the library, in the order in which its rows are tried. ``up`` is a convex majorant,
+``down`` a concave minorant, tight at the centre a₀:
+
+===============================================  ==================================================
+expression                                       up
+===============================================  ==================================================
+convex                                           itself
+concave                                          its tangent
+one that stands in many places                   a variable t ≥ up
+sum, scaling, indexing, any affine atom          argument by argument, up or down by the sign
+concave atom φ, nondecreasing                    φ(a₀) + φ'(a₀)·(up(a) − a₀)
+concave atom φ, nonincreasing                    φ(a₀) + φ'(a₀)·(down(a) − a₀)
+quadratic form                                   split by its eigenvalues
+convex atom, nondecreasing (nonincreasing)       the atom of up(a) (of down(a))
+convex atom, even                                the atom of max(up(a), up(−a), 0)
+product of two expressions                       ¼(αx + y/α)² − ¼(αx − y/α)²
+anything else                                    ``NotMajorizable``
+===============================================  ==================================================
+
+``down(e)`` is ``−up(−e)``: a rule meets it as a nonpositive weight (see ``frame``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import cvxpy as cp
+
+from dcprog.majorants.rules.affine_atoms import affine_atom, both_signs
+from dcprog.majorants.rules.compositions import composition
+from dcprog.majorants.rules.context import Context
+from dcprog.majorants.rules.frame import Frame, Piece, Weight
+from dcprog.majorants.rules.leaves import affine, constant, curved, scalar
+from dcprog.majorants.rules.products import product, quad_form
+from dcprog.majorants.rules.sharing import shared
+from dcprog.majorants.rules.tangents import tangent
+
+__all__ = ["RULES", "Context", "Frame", "Piece", "Weight"]
+
+RULES: tuple[Callable[[cp.Expression, Weight, Frame], Piece | None], ...] = (
+    constant,
+    affine,
+    curved,
+    shared,
+    both_signs,
+    scalar,
+    affine_atom,
+    tangent,
+    quad_form,
+    composition,
+    product,
+)

@@ -1,0 +1,197 @@
+"""Affine atoms, through which a weight passes by the adjoint map, and weights of both signs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+from cvxpy.atoms.affine.add_expr import AddExpression
+from cvxpy.atoms.affine.binary_operators import DivExpression, multiply
+from cvxpy.atoms.affine.unary_operators import NegExpression
+
+from dcprog.foundation.arrays import Array, unvec, vec
+from dcprog.foundation.errors import NotMajorizable
+from dcprog.majorants.jacobians import Adjoint, atom_jacobian, constant_part
+from dcprog.majorants.rules.frame import (
+    Frame,
+    Piece,
+    Weight,
+    is_affine_atom,
+    majorise,
+    plus,
+    slope_sign,
+)
+from dcprog.majorants.rules.leaves import weighted_leaf
+from dcprog.majorants.rules.sharing import is_spent
+from dcprog.majorants.tree import Values, short
+
+__all__ = ["affine_atom", "both_signs"]
+
+
+def both_signs(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
+    """A weight of either sign is split into its positive and its negative part."""
+    curved_somewhere = node.is_convex() or node.is_concave()
+    passes_on = is_affine_atom(node) and not frame.entrywise and not curved_somewhere
+    if weight.sign != 0 or (passes_on and not is_spent(node, weight, frame)):
+        return None  # an affine atom passes any weight on; splitting it too would double the tree
+    if weight.fixed is None:
+        parts = [Weight(1), Weight(-1)]
+    else:
+        parts = [Weight(1, np.maximum(weight.fixed, 0)), Weight(-1, np.minimum(weight.fixed, 0))]
+    up, down = (majorise(node, part, frame) for part in parts)
+
+    def update(w: Array, values: Values) -> Any:
+        return up.update(np.maximum(w, 0), values) + down.update(np.minimum(w, 0), values)
+
+    return Piece(node, "both signs: split", plus(up, down), update, [up, down])
+
+
+def affine_atom(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
+    """Sums, scalings, indexing …: argument by argument, weights through the adjoint map."""
+    if not is_affine_atom(node):
+        return None
+    if not frame.entrywise:
+        return _adjoint_atom(node, weight, frame)
+    if isinstance(node, AddExpression | NegExpression) and all(
+        arg.shape == node.shape for arg in node.args
+    ):
+        return _entrywise_sum(node, weight, frame)
+    if isinstance(node, multiply | DivExpression) and all(
+        arg.shape == node.shape for arg in node.args
+    ):
+        return _entrywise_scaling(node, weight, frame)
+    return _entrywise_affine_atom(node, weight, frame)
+
+
+def _moving(node: cp.Expression) -> bool:
+    """Does the Jacobian of an affine atom depend on Parameters?"""
+    return any(arg.is_constant() and arg.parameters() for arg in node.args)
+
+
+def _adjoint_atom(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
+    live = [i for i, arg in enumerate(node.args) if not arg.is_constant()]
+    fixed = (
+        None if _moving(node) else (atom_jacobian(node, Values()), constant_part(node, Values()))
+    )
+    children = []
+    for i in live:
+        arg = node.args[i]
+        if fixed is None:
+            child = weight.times(slope_sign(node, i))
+        elif weight.fixed is not None:
+            child = Weight.constant(unvec(fixed[0][i] @ vec(weight.fixed), arg.shape))
+        else:
+            child = weight.times(_matrix_sign(fixed[0][i]))
+        children.append(majorise(arg, child, frame))
+
+    adjoint = Adjoint(node)
+
+    def update(w: Array, values: Values) -> float:
+        constants = constant_part(node, values) if fixed is None else fixed[1]
+        offset = float(np.sum(w * constants))
+        for i, child in zip(live, children, strict=True):
+            passed = (
+                adjoint.through(node, i, vec(w), values) if fixed is None else fixed[0][i] @ vec(w)
+            )
+            offset += child.update(unvec(passed, node.args[i].shape), values)
+        return 0.0 if values.relaxed else offset
+
+    return Piece(node, "affine atom: argument by argument", plus(*children), update, children)
+
+
+def _matrix_sign(matrix: sp.csr_array) -> int:
+    if np.all(matrix.data >= 0):
+        return 1
+    return -1 if np.all(matrix.data <= 0) else 0
+
+
+def _entrywise_sum(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
+    """Sums and negations, entry by entry: the weight goes through."""
+    factor = -1 if isinstance(node, NegExpression) else 1
+    child_weight = (
+        weight.times(factor) if weight.fixed is None else Weight.constant(factor * weight.fixed)
+    )
+    children = [majorise(arg, child_weight, frame) for arg in node.args]
+
+    def update(w: Array, values: Values) -> Array:
+        return np.sum([child.update(factor * w, values) for child in children], axis=0)
+
+    return Piece(node, "affine atom: argument by argument", plus(*children), update, children)
+
+
+def _entrywise_scaling(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
+    """c∘a and a/c, entry by entry: the coefficient joins the weight."""
+    index = 1 if node.args[0].is_constant() else 0
+    arg, coefficient = node.args[index], node.args[1 - index]
+
+    def scaled(w: Array, values: Values) -> Array:
+        c = values.array(coefficient)
+        return w / c if isinstance(node, DivExpression) else w * c
+
+    if coefficient.parameters() or weight.fixed is None:
+        child_weight = weight.times(slope_sign(node, index))
+    else:
+        child_weight = Weight.constant(scaled(weight.fixed, Values()))
+    child = majorise(arg, child_weight, frame)
+
+    def update(w: Array, values: Values) -> Any:
+        return child.update(scaled(w, values), values)
+
+    return Piece(node, "affine atom: argument by argument", child.expression, update, [child])
+
+
+def _entrywise_affine_atom(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
+    """Any other affine map A: A⁺ on majorants of the arguments, A⁻ on minorants.
+
+    A weight that moves cannot be pushed through A row by row; it multiplies a stand-in.
+    """
+    if weight.fixed is None:
+        return _weighted_stand_in(node, weight, frame)
+    if _moving(node):
+        raise NotMajorizable(
+            short(node),
+            "a Parameter multiplies a nonconvex expression inside a vector or a convex atom",
+            "give the Parameter a fixed value (a constant), or pull it out of the convex atom",
+        )
+    matrices, constants = atom_jacobian(node, Values()), constant_part(node, Values())
+    children: list[Piece] = []
+    frames: list[Frame] = []
+    terms: list[cp.Expression] = []
+    scale = vec(weight.fixed)
+    for matrix, arg in zip(matrices, node.args, strict=True):
+        if arg.is_constant():
+            continue
+        rows = sp.csr_array(matrix.multiply(scale[None, :])).T
+        for part, signed in ((rows.maximum(0), arg), (-rows.minimum(0), -arg)):
+            if sp.csr_array(part).nnz == 0:
+                continue
+            inner = Frame(signed, frame.context, entrywise=True)
+            children.append(inner.piece)
+            frames.append(inner)
+            terms.append(sp.csr_array(part) @ cp.vec(inner.expression, order="F"))
+    expression = None  # where no entry reaches the result, the offset is all
+    if terms:
+        expression = cp.reshape(sum(terms[1:], terms[0]), node.shape, order="F")
+
+    def update(w: Array, values: Values) -> Array:
+        for inner in frames:
+            inner.update(values)
+        return w * constants
+
+    return Piece(node, "affine atom: argument by argument", expression, update, children)
+
+
+def _weighted_stand_in(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
+    """W∘t with t ≥ up(node), or −W∘t with t ≥ up(−node)."""
+    inner = Frame(node if weight.sign > 0 else -node, frame.context, entrywise=True)
+    t = frame.context.stand_in(inner.expression)
+    leaf = weighted_leaf(node, t if weight.sign > 0 else -t, weight.sign, frame, "")
+
+    def update(w: Array, values: Values) -> Any:
+        inner.update(values)
+        return leaf.update(w, values)
+
+    rule = f"{inner.piece.rule}, through an epigraph variable"
+    return Piece(node, rule, leaf.expression, update, [inner.piece])

@@ -1,0 +1,149 @@
+"""What a whole majorant shares: auxiliary variables, domains, edges, nodes used many times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import cvxpy as cp
+import numpy as np
+
+from dcprog.foundation.arrays import EDGE
+from dcprog.majorants.evaluation import edged
+from dcprog.majorants.slopes import extended
+from dcprog.majorants.tree import Values, nodes
+
+if TYPE_CHECKING:
+    from dcprog.majorants.rules.frame import Frame
+
+__all__ = ["Context", "Use"]
+
+
+@dataclass
+class Use:
+    """What was spent on majorising a node, which stays alive, under one sign."""
+
+    node: cp.Expression
+    pieces: int = 0
+    under_way: bool = False
+    stand_in: cp.Variable | None = None
+
+
+class StandIn(cp.Variable):
+    """A variable whose value is that of the expression it stands for, at any point.
+
+    Stand-ins stand in one another's expressions, in many places: one memo serves them all.
+    """
+
+    def __init__(
+        self, expression: cp.Expression, definitions: dict[int, cp.Expression], name: str
+    ) -> None:
+        self._definitions = definitions
+        super().__init__(expression.shape, name=name)
+        definitions[self.id] = expression
+
+    @property
+    def value(self) -> Any:
+        """The expression's; None where a variable in it has none."""
+        try:
+            return Values(self._definitions).array(self._definitions[self.id])
+        except ValueError:
+            return None
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        """Nothing to set."""
+
+    def save_value(self, value: Any, sparse_path: bool = False) -> None:
+        """Nothing to save."""
+
+
+@dataclass
+class Context:
+    """What a whole majorant shares: auxiliary variables and the constraints it brings along.
+
+    Attributes
+    ----------
+    definitions : dict of variable id to expression
+        What each auxiliary variable stands for.
+    auxiliaries, constraints : lists
+        The auxiliary variables, and what defines them.
+    domain : list of cvxpy constraints
+        Where the original is defined and its tangents would not know it.
+    frames : list of Frame
+        Those beside the roots': of domains and of shared nodes. Update them with the roots'.
+    edges : dict of node id to node
+        Atoms whose slope is infinite at the edge of their domain.
+    sizes : dict of node id to float
+        How large the arguments of atoms with an edge are, as ``measure`` found them.
+    products : dict of node id to node
+        Those whose factors are brought to the same size.
+    memory : dict of product's id to sizes of its factors
+        What they were in a run, beginning with what ``measure`` found.
+    uses : dict of (node id, sign) to Use
+        How often each node was majorised, and its stand-in.
+    """
+
+    definitions: dict[int, cp.Expression] = field(default_factory=dict)
+    auxiliaries: list[cp.Variable] = field(default_factory=list)
+    constraints: list[cp.Constraint] = field(default_factory=list)
+    domain: list[cp.Constraint] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    edges: dict[int, cp.Expression] = field(default_factory=dict)
+    sizes: dict[int, float] = field(default_factory=dict)
+    products: dict[int, cp.Expression] = field(default_factory=dict)
+    memory: dict[int, tuple[float, float]] = field(default_factory=dict)
+    uses: dict[tuple[int, int], Use] = field(default_factory=dict)
+
+    def use(self, node: cp.Expression, sign: int) -> Use:
+        """How often the node was majorised under a weight of that sign."""
+        return self.uses.setdefault((id(node), sign), Use(node))
+
+    def begin(self) -> None:
+        """Forget what was measured in an earlier run."""
+        self.sizes.clear()
+        self.memory.clear()
+
+    def values(self, edge: float = EDGE, **options: Any) -> Values:
+        """Values of the majorised function: its atoms carried on beyond `edge`."""
+        extensions = {
+            key: partial(extended, node, edge=edge * self.sizes.get(key, 1.0))
+            for key, node in self.edges.items()
+        }
+        return Values(
+            self.definitions, extensions=extensions, edge=edge, sizes=self.sizes, **options
+        )
+
+    def measure(self, roots: Iterable[cp.Expression], values: Values) -> None:
+        """Let the sizes for edges and products be at least those of the arguments at a point.
+
+        Called at the start of a run, it makes what counts as an edge free of units; a second point
+        helps where an argument starts at 0.
+        """
+        for product in self.products.values():
+            self.remember(product, values)
+        for node in chain.from_iterable(map(nodes, roots)):
+            for arg in edged(node):
+                largest = float(np.max(np.abs(values.array(arg)), initial=0.0))
+                if np.isfinite(largest) and largest > self.sizes.get(id(node), 0.0):
+                    self.sizes[id(node)] = largest
+
+    def remember(
+        self, product: cp.Expression, values: Values, share: float = 1.0
+    ) -> tuple[float, float]:
+        """The sizes of a product's factors at a point, or that share of what they were."""
+        before = self.memory.get(id(product), (0.0, 0.0))
+        now = [float(np.max(np.abs(values.array(arg)), initial=0.0)) for arg in product.args]
+        a, b = (max(n, share * o) for n, o in zip(now, before, strict=True))
+        self.memory[id(product)] = a, b
+        return a, b
+
+    def stand_in(self, expression: cp.Expression, exact: bool = False) -> cp.Variable:
+        """A variable t ≥ expression (or equal to it) that a weight can multiply under DPP."""
+        t = StandIn(expression, self.definitions, f"dcprog_epigraph_{len(self.auxiliaries)}")
+        self.auxiliaries.append(t)
+        self.constraints.append(t == expression if exact else t >= expression)
+        return t

@@ -1,0 +1,192 @@
+"""What a rule is given and what it returns: weights, pieces, frames.
+
+A rule answers one question: *given a weight w, what convex function lies above ⟨w, e⟩ (or above
+w∘e, entry by entry) and touches it at the current point?* A nonnegative weight asks for a convex
+majorant of e, a nonpositive one for the negative of a concave minorant, so one recursion covers
+both columns of the table ``up`` / ``down`` and slopes are pushed down to the leaves as weights:
+each leaf carries a single Parameter whose value is the product of the slopes above it, which
+keeps nested compositions DPP.
+
+There are two frames. In a *total* frame the sum ⟨w, e⟩ is wanted: every linear term flows back to
+the variables, as in reverse-mode differentiation, and is gathered in one gradient Parameter a
+variable. In an *entrywise* frame (the argument of a convex atom, a vector of constraints) the
+shape must stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.atoms.atom import Atom
+
+from dcprog.foundation.arrays import Array, unvec
+from dcprog.majorants.rules.context import Context
+from dcprog.majorants.tree import Values, short
+
+__all__ = [
+    "CONVEX",
+    "Frame",
+    "Piece",
+    "Weight",
+    "is_affine_atom",
+    "majorise",
+    "plus",
+    "slope_sign",
+]
+
+Update = Callable[[Array, Values], Any]
+
+
+@dataclass(frozen=True)
+class Weight:
+    """What is known of a weight before any point is: its sign, and its value if it never moves."""
+
+    sign: int
+    fixed: Array | None = None
+
+    @staticmethod
+    def constant(value: Array) -> Weight:
+        """A weight that never moves; its sign is 0 when the entries differ in sign."""
+        sign = 1 if np.all(value >= 0) else -1 if np.all(value <= 0) else 0
+        return Weight(sign, np.asarray(value, dtype=float))
+
+    def times(self, direction: int) -> Weight:
+        """The moving weight behind a slope of the given sign (0: unknown)."""
+        return Weight(self.sign * direction)
+
+
+@dataclass
+class Piece:
+    """The majorant of one node: an expression, and how to set its Parameters at a new point.
+
+    ``update(w, values)`` sets the Parameters below the node for the weight w and returns the
+    constant that belongs to the expression (a number, or an array in an entrywise frame).
+    """
+
+    node: cp.Expression
+    rule: str
+    expression: cp.Expression | None
+    update: Update
+    children: list[Piece] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.size: int = 1 + sum(child.size for child in self.children)
+
+
+CONVEX = "convex: kept"
+
+
+class Frame:
+    """The majorant of one root expression, with its offset and gradient Parameters.
+
+    Parameters
+    ----------
+    node : cvxpy expression
+    context : Context
+    entrywise : bool
+        Keep the shape; otherwise majorise the sum of the entries.
+    gather : bool
+        Let every linear term flow back to the variables (total frames only); otherwise only those
+        with more entries than the variables have.
+    weight : Weight, optional
+        The weight of the root; 1 by default.
+    """
+
+    def __init__(
+        self,
+        node: cp.Expression,
+        context: Context,
+        *,
+        entrywise: bool = False,
+        gather: bool = False,
+        weight: Weight | None = None,
+    ) -> None:
+        self.node = node
+        self.context = context
+        self.entrywise = entrywise
+        self.gather = gather and not entrywise
+        self._gradients: dict[int, tuple[cp.Variable, cp.Parameter]] = {}
+        self._sums: dict[int, Array] = {}
+        root = weight or Weight.constant(np.ones(node.shape))
+        self._weight = np.ones(node.shape) if root.fixed is None else root.fixed
+        self.piece = majorise(node, root, self)
+        self.expression: cp.Expression = self._assemble()
+
+    def _assemble(self) -> cp.Expression:
+        terms: list[cp.Expression] = []
+        if self.piece.expression is not None:
+            terms.append(self.piece.expression)
+        for variable, parameter in self._gradients.values():
+            terms.append(cp.sum(cp.multiply(parameter, variable)))
+        self._offset: cp.Parameter | None = None
+        if self.piece.rule != CONVEX:
+            self._offset = cp.Parameter(self.node.shape if self.entrywise else ())
+            terms.append(self._offset)
+        return terms[0] if len(terms) == 1 else sum(terms[1:], terms[0])
+
+    def gradient(self, variable: cp.Variable) -> int:
+        """Register a gradient Parameter for `variable`; returns its key."""
+        if variable.id not in self._gradients:
+            self._gradients[variable.id] = (variable, cp.Parameter(variable.shape))
+        return int(variable.id)
+
+    def add_to_gradient(self, key: int, term: Array) -> None:
+        """Add a column-major vector to a variable's gradient."""
+        self._sums[key] += term
+
+    def update(self, values: Values, weight: Array | None = None) -> None:
+        """Set every Parameter of the frame at the point that `values` holds."""
+        self._sums = {key: np.zeros(v.size) for key, (v, _) in self._gradients.items()}
+        offset = self.piece.update(self._weight if weight is None else weight, values)
+        if not np.all(np.isfinite(offset)):
+            raise ValueError(
+                f"{short(self.node)} is not finite at the current point: start inside its domain"
+            )
+        for key, (variable, parameter) in self._gradients.items():
+            parameter.value = unvec(self._sums[key], variable.shape)
+        if self._offset is not None:
+            self._offset.value = np.asarray(offset, dtype=float).reshape(self._offset.shape)
+
+    def total(self, expression: cp.Expression) -> cp.Expression:
+        """The expression itself in an entrywise frame, its sum in a total one."""
+        if self.entrywise or expression.shape == ():
+            return expression
+        return cp.sum(expression)
+
+    def constant(self, array: Any) -> Any:
+        """A node's constant: an array in an entrywise frame, its sum in a total one."""
+        return array if self.entrywise else float(np.sum(array))
+
+
+def majorise(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
+    """The first rule of ``RULES`` that applies."""
+    from dcprog.majorants.rules import RULES  # the table imports its rules, and they import this
+    from dcprog.majorants.rules.refusals import refusal
+
+    for rule in RULES:
+        piece = rule(node, weight, frame)
+        if piece is not None:
+            if piece.children:
+                frame.context.use(node, weight.sign).pieces += piece.size
+            return piece
+    raise refusal(node)
+
+
+def plus(*pieces: Piece) -> cp.Expression | None:
+    """The sum of the pieces' expressions, if any has one."""
+    terms = [p.expression for p in pieces if p.expression is not None]
+    return sum(terms[1:], terms[0]) if terms else None
+
+
+def is_affine_atom(node: cp.Expression) -> bool:
+    """Is the node an affine map of its arguments, whatever these are?"""
+    return isinstance(node, Atom) and bool(node.is_atom_convex() and node.is_atom_concave())
+
+
+def slope_sign(node: Any, index: int) -> int:
+    """1 where the atom is nondecreasing in an argument, −1 nonincreasing, 0 unknown."""
+    return 1 if node.is_incr(index) else -1 if node.is_decr(index) else 0

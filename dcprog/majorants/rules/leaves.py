@@ -1,0 +1,129 @@
+"""Leaves: constants, single numbers, affine terms and terms of the right curvature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from dcprog.foundation.arrays import Array, vec
+from dcprog.majorants.jacobians import Adjoint, jacobian
+from dcprog.majorants.rules.frame import CONVEX, Frame, Piece, Weight, is_affine_atom
+from dcprog.majorants.tree import Values
+
+__all__ = ["affine", "constant", "curved", "fixed_leaf", "is_dpp", "scalar", "weighted_leaf"]
+
+
+def constant(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
+    """A constant goes into the offset."""
+    if not node.is_constant():
+        return None
+    return Piece(node, "constant", None, lambda w, values: frame.constant(w * values.array(node)))
+
+
+def scalar(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
+    """A single number inside an entrywise frame is a total of its own."""
+    if not frame.entrywise or node.size != 1:
+        return None
+    inner = Frame(node, frame.context, weight=weight)
+    expression = inner.expression
+    if expression.shape != node.shape:
+        expression = cp.reshape(expression, node.shape, order="F")
+
+    def update(w: Array, values: Values) -> Array:
+        inner.update(values, w)
+        return np.zeros(node.shape)
+
+    return Piece(node, inner.piece.rule, expression, update, inner.piece.children)
+
+
+def affine(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
+    """An affine term is its own tangent: a constant weight, a gradient or one Parameter."""
+    if not node.is_affine():
+        return None
+    if not is_dpp(node):  # such as x / parameter
+        return None if frame.entrywise else _gradient_leaf(node, frame)
+    if weight.fixed is not None:
+        return fixed_leaf(node, weight.fixed, frame, "affine: kept")
+    if frame.entrywise:
+        target = node
+        if node.parameters():  # weight × user parameter is not DPP
+            target = frame.context.stand_in(node, exact=True)
+        return weighted_leaf(node, target, 0, frame, "affine: one Parameter an entry")
+    small = node.size <= sum(v.size for v in node.variables())
+    if small and not frame.gather and not node.parameters():
+        return weighted_leaf(node, node, 0, frame, "affine: one Parameter an entry")
+    return _gradient_leaf(node, frame)
+
+
+def is_dpp(node: cp.Expression) -> bool:
+    """Does no Parameter multiply another one?"""
+    return not node.parameters() or bool(node.is_dpp())
+
+
+def _gradient_leaf(node: cp.Expression, frame: Frame) -> Piece:
+    variables = node.variables()
+    keys = {v.id: frame.gradient(v) for v in variables}
+    slope = Adjoint(node) if node.parameters() else _fixed_adjoint(node)
+
+    def update(w: Array, values: Values) -> float:
+        slopes = slope(w, values)
+        offset = float(np.sum(w * values.array(node)))
+        for variable in variables:
+            term = slopes[variable.id]
+            frame.add_to_gradient(keys[variable.id], term)
+            offset -= float(term @ vec(values.array(variable)))
+        return offset
+
+    return Piece(node, "affine: into the gradient", None, update)
+
+
+def _fixed_adjoint(node: cp.Expression) -> Callable[[Array, Values], dict[int, Array]]:
+    """The adjoint of an affine expression without Parameters: its Jacobian is formed once."""
+    matrices = jacobian(node)
+    return lambda w, values: {key: matrix @ vec(w) for key, matrix in matrices.items()}
+
+
+def curved(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
+    """A term whose curvature suits its weight is kept, times one nonnegative Parameter."""
+    suits = (weight.sign > 0 and node.is_convex()) or (weight.sign < 0 and node.is_concave())
+    if not suits or not is_dpp(node):
+        return None
+    rule = CONVEX if weight.sign > 0 else "concave under a minus: kept"
+    if weight.fixed is not None:
+        return fixed_leaf(node, weight.fixed, frame, rule)
+    if node.parameters() and is_affine_atom(node):
+        return None  # a user's Parameter may join the weight further down
+    target = node
+    if node.parameters():  # weight × user parameter is not DPP: the weight multiplies a stand-in
+        t = frame.context.stand_in(node if weight.sign > 0 else -node)
+        target = t if weight.sign > 0 else -t
+    return weighted_leaf(node, target, weight.sign, frame, f"{rule}, times a slope")
+
+
+def fixed_leaf(node: cp.Expression, fixed: Array, frame: Frame, rule: str) -> Piece:
+    """The node times a weight that never moves."""
+    if np.all(fixed == fixed.flat[0]):
+        c = float(fixed.flat[0])
+        base = frame.total(node)
+        expression = base if c == 1 else c * base
+    else:
+        expression = frame.total(cp.multiply(fixed, node))
+    return Piece(node, rule, expression, lambda w, values: frame.constant(np.zeros(node.shape)))
+
+
+def weighted_leaf(
+    node: cp.Expression, target: cp.Expression, sign: int, frame: Frame, rule: str
+) -> Piece:
+    """⟨W, target⟩ with a Parameter W of known sign (0: any, for affine targets only)."""
+    parameter = cp.Parameter(node.shape, nonneg=sign != 0)
+    product = cp.multiply(parameter, target)
+    expression = frame.total(product if sign >= 0 else -product)
+
+    def update(w: Array, values: Values) -> Any:
+        parameter.value = w if sign == 0 else np.maximum(sign * w, 0.0)
+        return frame.constant(np.zeros(node.shape))
+
+    return Piece(node, rule, expression, update)

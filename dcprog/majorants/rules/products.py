@@ -1,0 +1,119 @@
+"""Products and quadratic forms, rewritten as differences of squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.atoms.affine.binary_operators import MulExpression, multiply
+from cvxpy.atoms.quad_form import QuadForm
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import NotMajorizable
+from dcprog.majorants.rules.context import Context
+from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise
+from dcprog.majorants.tree import Values, short
+
+__all__ = ["product", "quad_form"]
+
+FORGETTING = 0.9
+
+
+def product(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
+    """A product of two expressions is polarised: xy = ¼(αx + y/α)² − ¼(αx − y/α)²."""
+    if not isinstance(node, MulExpression):  # cp.multiply is a subclass
+        return None
+    if any(arg.is_constant() for arg in node.args):
+        return None
+    a, b = node.args
+    elementwise = isinstance(node, multiply) or () in {a.shape, b.shape}
+    if not elementwise and max(a.ndim, b.ndim) > 2:
+        raise NotMajorizable(
+            short(node),
+            "it multiplies stacks of matrices",
+            "one product a matrix, by indexing the first axis",
+        )
+    balance = _Balance(node, frame.context)
+    left, right = balance.factors
+    piece = majorise(_polarised(left, right, elementwise), weight, frame)
+
+    def update(w: Array, values: Values) -> Any:
+        balance.update(values)
+        return piece.update(w, values)
+
+    return Piece(node, "product: polarised", piece.expression, update, [piece])
+
+
+class _Balance:
+    """Two factors brought to the same size at the centre, their product unchanged.
+
+    The majorant is off by ¼(αΔx − Δy/α)²: with α = 1 and factors of different sizes, or in
+    different units, it is loose and steps are short. A factor's size is the largest entry it had
+    lately, so that one small step does not tip the balance.
+    """
+
+    def __init__(self, node: cp.Expression, context: Context) -> None:
+        self._node = node
+        self._context = context
+        self.factors: list[cp.Expression] = list(node.args)
+        self._scales: list[cp.Parameter] = []
+        if all(arg.is_affine() and not arg.parameters() for arg in node.args):  # else not DPP
+            context.products[id(node)] = node
+            self._scales = [cp.Parameter(pos=True, value=1.0) for _ in node.args]
+            self.factors = [scale * arg for scale, arg in zip(self._scales, node.args, strict=True)]
+
+    def update(self, values: Values) -> None:
+        """Take the factors' sizes at the centre."""
+        if not self._scales:
+            return
+        ratio = 1.0 if values.relaxed else self._ratio(values)
+        self._scales[0].value, self._scales[1].value = ratio, 1 / ratio
+
+    def _ratio(self, values: Values) -> float:
+        a, b = self._context.remember(self._node, values, FORGETTING)
+        ratio = np.sqrt(b / a) if a > 0 else 0.0
+        return float(ratio) if 0 < ratio < np.inf else 1.0
+
+
+def _polarised(a: cp.Expression, b: cp.Expression, elementwise: bool) -> cp.Expression:
+    if elementwise:
+        return 0.25 * cp.square(a + b) - 0.25 * cp.square(a - b)
+    if a.ndim == 1 and b.ndim == 1:
+        return cp.sum(_polarised(a, b, True))
+    rows = a if a.ndim == 2 else cp.reshape(a, (1, a.size), order="F")
+    columns = b if b.ndim == 2 else cp.reshape(b, (b.size, 1), order="F")
+    m, n = rows.shape[0], columns.shape[1]
+    terms = [
+        _polarised(rows[:, [k]] @ np.ones((1, n)), np.ones((m, 1)) @ columns[[k], :], True)
+        for k in range(rows.shape[1])
+    ]
+    total = sum(terms[1:], terms[0])
+    shape = a.shape[:-1] + b.shape[1:]
+    return cp.reshape(total, shape, order="F")
+
+
+def quad_form(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
+    """xᵀPx is split by the eigenvalues of P: ‖L₊ᵀx‖² − ‖L₋ᵀx‖²."""
+    if not isinstance(node, QuadForm) or node.args[1].parameters():
+        return None
+    x, matrix = node.args
+    if not matrix.is_constant():
+        return None
+    value = Values().array(matrix)
+    eigenvalues, vectors = np.linalg.eigh((value + value.T) / 2)
+    parts = []
+    for sign in (1, -1):
+        keep = sign * eigenvalues > 0
+        root = vectors[:, keep] * np.sqrt(sign * eigenvalues[keep])
+        if np.any(keep):
+            parts.append(sign * cp.sum_squares(root.T @ x))
+    split = sum(parts[1:], parts[0]) if parts else cp.Constant(0)
+    return _rewritten(node, split, weight, frame, "quadratic form: split by eigenvalues")
+
+
+def _rewritten(
+    node: cp.Expression, other: cp.Expression, weight: Weight, frame: Frame, rule: str
+) -> Piece:
+    piece = majorise(other, weight, frame)
+    return Piece(node, rule, piece.expression, piece.update, [piece])

@@ -1,0 +1,265 @@
+"""Numbers at the nodes of a cvxpy expression tree, each node evaluated once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression
+from cvxpy.atoms.affine.conv import conv, convolve
+from cvxpy.atoms.affine.kron import kron
+from cvxpy.atoms.affine.unary_operators import NegExpression
+from cvxpy.atoms.atom import Atom
+from cvxpy.expressions.leaf import Leaf
+
+from dcprog.foundation.arrays import EDGE, Array, dense
+from dcprog.majorants.evaluation import SLACK, evaluate, one_sided, plain
+
+__all__ = [
+    "SLACK",
+    "Values",
+    "evaluate",
+    "finite_in_domain",
+    "magnitude",
+    "nodes",
+    "one_sided",
+    "rebuilt",
+    "short",
+    "variables",
+]
+
+
+class Values:
+    """Memo of node values at the variables' current values.
+
+    Parameters
+    ----------
+    definitions : mapping of variable id to expression, optional
+        Auxiliary variables that stand for an expression: their value is the expression's, not
+        what a solver left in them.
+    relaxed : bool, default False
+        Asks the linearisations for the slopes of the convex start (see ``Majorant.relax``).
+    extensions : mapping of node id to function, optional
+        How to evaluate nodes whose tangent is taken inside their domain's edge, from the values
+        of their arguments (see ``slopes.extended``).
+    edge : float
+        How far inside their domain those tangents are taken, over the arguments' size.
+    sizes : mapping of node id to float, optional
+        How large the arguments of atoms with an edge are in a run; 1 for all others.
+    thin : numpy Generator, optional
+        With `relaxed`: keep a random half of the entries of every composition, twice.
+    """
+
+    def __init__(
+        self,
+        definitions: dict[int, cp.Expression] | None = None,
+        relaxed: bool = False,
+        extensions: Mapping[int, Callable[[list[Array]], Array]] | None = None,
+        edge: float = EDGE,
+        thin: np.random.Generator | None = None,
+        sizes: Mapping[int, float] | None = None,
+    ) -> None:
+        self.definitions = definitions or {}
+        self.relaxed = relaxed
+        self.extensions = extensions or {}
+        self.edge = edge
+        self.thin = thin
+        self.sizes = sizes or {}
+        self._memo: dict[int, Any] = {}
+        self._magnitudes: dict[int, Array] = {}
+
+    def __call__(self, node: cp.Expression) -> Any:
+        """Value of `node`: an array of its shape (sparse constants stay sparse)."""
+        key = id(node)
+        if key not in self._memo:
+            self._memo[key] = self._evaluate(node)
+        return self._memo[key]
+
+    def array(self, node: cp.Expression) -> Array:
+        """Value of `node` as a dense float array of its shape."""
+        return dense(self(node)).reshape(node.shape, order="F")
+
+    def magnitude(self, node: cp.Expression) -> Array:
+        """What the terms of `node` add up to in absolute value (see ``magnitude``)."""
+        key = id(node)
+        if key not in self._magnitudes:
+            self._magnitudes[key] = _magnitude(node, self)
+        return self._magnitudes[key]
+
+    def _evaluate(self, node: cp.Expression) -> Any:
+        if 0 in node.shape:  # a constant for cvxpy, whatever variables are in it
+            return np.zeros(node.shape)
+        if not _is_atom(type(node)):  # type: ignore[arg-type]  # classes are hashable
+            if isinstance(node, cp.Variable) and node.id in self.definitions:
+                return self.array(self.definitions[node.id])
+            value = node.value
+            if value is None:
+                raise ValueError(
+                    f"{type(node).__name__} '{node.name()}' has no value: "
+                    "set its .value before centring a majorant there"
+                )
+            return value
+        if id(node) in self.extensions:
+            return self.extensions[id(node)]([self.array(arg) for arg in node.args])
+        return evaluate(node, [self(arg) for arg in node.args], self.size(node))
+
+    def size(self, node: cp.Expression) -> float:
+        """How large the node's arguments are in this run."""
+        return self.sizes.get(id(node), 1.0)
+
+
+@cache
+def _is_atom(kind: type) -> bool:
+    """Asked once a kind: an isinstance of cvxpy's abstract classes costs as much as a sum."""
+    return issubclass(kind, Atom) and not issubclass(kind, Leaf)
+
+
+def finite_in_domain(expression: cp.Expression) -> bool:
+    """Is the expression finite at the variables' values, and every node inside its domain?
+
+    Asked of a user's own expression: cvxpy, too, must find a number there, without the slack and
+    the extensions that a run works with. The logarithm of a determinant is not finite at the edge.
+
+    Parameters
+    ----------
+    expression : cvxpy expression
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> x = cp.Variable(value=0.0)
+    >>> finite_in_domain(cp.sqrt(x)), finite_in_domain(cp.log(x))
+    (True, False)
+    >>> finite_in_domain(cp.minimum(cp.inv_pos(x), 3))   # infinite inside, but it has a value
+    True
+    """
+    ours, cvxpys = Values(), _PlainValues()
+    try:
+        with np.errstate(all="ignore"):
+            if not all(_is_defined(node, ours, cvxpys) for node in nodes(expression)):
+                return False
+            return all(np.all(np.isfinite(v.array(expression))) for v in (ours, cvxpys))
+    except Exception:  # cvxpy's evaluation raises what its libraries raise
+        return False
+
+
+def _is_defined(node: cp.Expression, *values: Values) -> bool:
+    return not any(np.any(np.isnan(v.array(node))) for v in values)
+
+
+class _PlainValues(Values):
+    """Values as cvxpy computes them."""
+
+    def _evaluate(self, node: Any) -> Any:
+        own = isinstance(node, Leaf) or 0 in node.shape or type(node).__name__ == "perspective"
+        return super()._evaluate(node) if own else plain(node, [self(arg) for arg in node.args])
+
+
+def nodes(expression: cp.Expression) -> list[cp.Expression]:
+    """The nodes of a tree, each once, arguments before what is made of them."""
+    found: dict[int, cp.Expression] = {}
+    stack = [(expression, False)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            found.setdefault(id(node), node)
+        elif id(node) not in found:
+            stack += [(node, True), *((arg, False) for arg in node.args)]
+    return list(found.values())
+
+
+def variables(expression: cp.Expression) -> list[cp.Variable]:
+    """The variables of a tree; unlike cvxpy's, in time linear in the number of nodes."""
+    found: dict[int, cp.Variable] = {}
+    for node in nodes(expression):
+        if isinstance(node, cp.Variable):
+            found[node.id] = node
+        elif not isinstance(node, Atom | Leaf):  # an indicator's are in its constraints
+            found.update({v.id: v for v in node.variables()})
+    return list(found.values())
+
+
+def rebuilt(node: cp.Expression, args: list[cp.Expression]) -> cp.Expression:
+    """The same atom of other arguments; cvxpy's own copy of norm1 and norm_inf drops keepdims."""
+    new = node.copy(args)
+    return new if new.shape == node.shape else cp.reshape(new, node.shape, order="F")
+
+
+def magnitude(node: cp.Expression, values: Values) -> Array:
+    r"""What the terms of an expression add up to in absolute value.
+
+    For Σ cᵢtᵢ + const. it is Σ |cᵢ||tᵢ|: sums, constant factors, indexing, stacking and other
+    affine atoms are passed through, everything else counts with its absolute value, constants do
+    not count. Homogeneous of degree 1, and large where the value is small by cancellation.
+
+    Parameters
+    ----------
+    node : cvxpy expression
+    values : Values
+        The numbers at its nodes.
+
+    Returns
+    -------
+    array of the node's shape
+        Entries ≥ 0 and finite: what is NaN or infinite counts 0.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> x = cp.Variable(value=2.0)
+    >>> float(magnitude(cp.square(x) - 3 * x + 7, Values()))
+    10.0
+    """
+    return values.magnitude(node)
+
+
+_SCALINGS = (MulExpression, DivExpression, kron, conv, convolve)  # multiply is a MulExpression
+
+
+def _magnitude(node: cp.Expression, values: Values) -> Array:
+    if node.is_constant():
+        return np.zeros(node.shape)
+    sized = _sized_arguments(node, values)
+    with np.errstate(all="ignore"):
+        size = values.array(node) if sized is None else dense(evaluate(node, sized))
+        size = np.abs(size).reshape(node.shape, order="F")
+    return np.where(np.isfinite(size), size, 0.0)
+
+
+def _sized_arguments(node: Any, values: Values) -> list[Any] | None:
+    """Magnitudes in place of an affine atom's arguments, absolute values of constant factors."""
+    if not isinstance(node, Atom) or not (node.is_atom_convex() and node.is_atom_concave()):
+        return None
+    if isinstance(node, _SCALINGS):
+        return [
+            abs(values(arg)) if arg.is_constant() else values.magnitude(arg) for arg in node.args
+        ]
+    keeps_sign = isinstance(node, NegExpression) or all(map(node.is_incr, range(len(node.args))))
+    return [values.magnitude(arg) for arg in node.args] if keeps_sign else None
+
+
+_WRITTEN = re.compile(r"\b(Power|GeoMean|Pnorm)(Approx)?\(")
+_FUNCTIONS = {"Power": "power(", "GeoMean": "geo_mean(", "Pnorm": "pnorm("}
+
+
+def short(expression: cp.Expression, width: int = 90) -> str:
+    """One-line text of an expression for messages, with atoms as users write them."""
+    if _written_nodes(expression) > 1000:  # a tree of shared parts may be longer than memory
+        return f"{type(expression).__name__}(…)"
+    text = _WRITTEN.sub(lambda found: _FUNCTIONS[found[1]], " ".join(str(expression).split()))
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _written_nodes(expression: cp.Expression) -> int:
+    counts: dict[int, int] = {}
+    for node in nodes(expression):
+        counts[id(node)] = 1 + sum(counts[id(arg)] for arg in node.args)
+    return counts[id(expression)]

@@ -1,0 +1,1 @@
+"""Front door 2: losses of rows plus a penalty."""

@@ -1,0 +1,87 @@
+"""A risk as cvxpy sees it: margins, aggregates and the whole problem."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+
+from dcprog.foundation.arrays import Array
+from dcprog.losses import ConvexLoss
+from dcprog.penalties import Penalty, group_lasso
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["aggregate_expression", "margin_expression", "penalised_part", "problem_of"]
+
+
+def margin_expression(risk: Risk, theta: cp.Variable, matrix: Any = None) -> cp.Expression:
+    """The margins u of a variable θ, or of other unknowns by their matrix."""
+    # signs inside the matrix: cvxpy infers wrong bounds else
+    u = (risk.matrix() if matrix is None else matrix) @ theta
+    return u if risk.offset is None else u + risk.offset
+
+
+def penalised_part(risk: Risk, theta: cp.Variable) -> cp.Expression:
+    """The entries of θ that the penalty sees."""
+    return theta[np.flatnonzero(risk.penalized)]
+
+
+def penalty_in_units(penalty: Penalty, w: cp.Expression, units: Array) -> cp.Expression:
+    """The penalty of units·w, with the units in the weights where it has some."""
+    form = penalty.as_l1_l2(w.size)
+    if isinstance(penalty, group_lasso):  # a norm: a common factor comes out
+        size = float(np.exp(np.mean(np.log(units))))
+        return size * penalty.expression(cp.multiply(units / size, w))
+    if form is None:
+        return penalty.expression(cp.multiply(units, w))
+    sizes, ridge = form
+    value: cp.Expression = cp.Constant(0.0)
+    if np.any(sizes):
+        value = value + cp.sum(cp.multiply(sizes * units, cp.abs(w)))
+    if ridge:
+        value = value + cp.sum(cp.multiply(ridge / 2 * units**2, cp.square(w)))
+    return value
+
+
+def aggregate_expression(risk: Risk, u: cp.Expression, loss: ConvexLoss) -> cp.Expression:
+    """Agg v_r·loss(u_r), of shape (n_groups,)."""
+    losses = loss.expression(u)
+    if risk.weights is not None:
+        losses = cp.multiply(risk.weights, losses)
+    match risk.aggregate:
+        case "sum":
+            n_rows = risk.groups.size
+            places = (risk.groups, np.arange(n_rows))
+            return sp.csr_array((np.ones(n_rows), places)) @ losses
+        case "max":
+            members = risk.members
+            padded = cp.reshape(losses[members.ravel()], members.shape, order="C")
+            return cp.max(padded, axis=1)
+    return losses
+
+
+def problem_of(risk: Risk) -> cp.Problem:
+    """The risk as a cvxpy problem in one variable named ``theta``."""
+    theta = cp.Variable(risk.rows.shape[1], name="theta")
+    u = margin_expression(risk, theta)
+    if risk.loss is not None:
+        total = _total(risk, risk.loss.expression(u))
+    else:
+        total = _total(risk, risk.transform.expression(aggregate_expression(risk, u, risk.base)))
+        if risk.subtracted is not None:
+            total = total - _total(risk, aggregate_expression(risk, u, risk.subtracted))
+    penalty = risk.penalty.expression(penalised_part(risk, theta))
+    return cp.Problem(cp.Minimize(total + penalty))
+
+
+def _total(risk: Risk, values: cp.Expression) -> cp.Expression:
+    """Σ s_g values_g, also of a joint loss, which comes summed."""
+    if risk.sample_weight is None:
+        return cp.sum(values)
+    if values.size != risk.n_groups:
+        return float(risk.sample_weight[0]) * cp.sum(values)
+    return cp.sum(cp.multiply(risk.sample_weight, values))

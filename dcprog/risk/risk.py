@@ -1,0 +1,310 @@
+"""A risk Σ φ(loss) + penalty, declared.
+
+A scalar loss on margins or residuals is the simplest one; an estimator declares
+
+    Risk.from_loss(binary_margins(X, y), loss, penalty, sample_weight=...)
+    Risk.from_loss(residual_rows(X, y), loss, penalty, sample_weight=...)
+
+and hands it to :func:`dcprog.solve`. ``risk.rows.unpack(result.x)`` are its coefficients and
+intercepts.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse.linalg import LinearOperator
+
+from dcprog.foundation.arrays import EDGE, Array
+from dcprog.losses import ConvexLoss, Loss
+from dcprog.penalties import Penalty, l2
+from dcprog.risk.checks import check_kind, checked_rows, flags, vector, weight_vector
+from dcprog.risk.values import RiskValues
+from dcprog.rows.linear import Scores
+from dcprog.transforms import Transform, identity
+
+if TYPE_CHECKING:
+    from dcprog.surrogates.risk import RiskSurrogate
+
+__all__ = ["Risk"]
+
+AGGREGATES = (None, "sum", "max")
+
+
+class Risk(RiskValues):
+    r"""R(θ) = Σ_g s_g·[φ(agg_{r∈g} v_r·base(u_r)) − agg_{r∈g} v_r·sub(u_r)] + penalty(θ).
+
+    The margins or residuals are u = Aθ + offset, with the rows a_r of A.
+
+    Parameters
+    ----------
+    rows : array, sparse matrix, LinearOperator or row builder's, of shape (n_rows, p)
+        The rows a_r.
+    base : ConvexLoss
+        Convex loss of a margin or residual.
+    weights : array of shape (n_rows,), optional
+        v_r ≥ 0, ones by default.
+    groups : int array of shape (n_rows,), optional
+        The group of each row, 0, 1, …; by default the rows' own (the sample, for the row builders).
+        Heeded only with an aggregate.
+    aggregate : {None, "sum", "max"}, default None
+        How the losses of a group combine; None makes every row a group.
+    transform : Transform, optional
+        φ, concave and nondecreasing; the identity by default.
+    penalty : Penalty, default l2(1.0)
+        Convex, or concave in the sizes of the coefficients.
+    penalized : bool array of shape (p,), optional
+        The entries of θ that are penalised; by default the rows' own (all but the intercepts),
+        or all.
+    sample_weight : array of shape (n_groups,), optional
+        s_g ≥ 0, outside φ; ones by default.
+    subtracted : ConvexLoss, optional
+        sub, which a majorant replaces by its tangent; nothing by default.
+    offset : array of shape (n_rows,), optional
+        By default the rows' own (the targets, for residuals), or 0.
+
+    Raises
+    ------
+    TypeError
+        A loss, transform or penalty that is none.
+    ValueError
+        Shapes that do not fit, negative weights, data that are not finite, an unknown aggregate,
+        a trimmed loss with sample weights that differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.losses import squared_hinge
+    >>> from dcprog.risk.risk import Risk
+    >>> from dcprog.transforms import cap_at
+    >>> rows = np.array([[1.0], [2.0], [-9.0]])
+    >>> risk = Risk(rows, squared_hinge(), transform=cap_at(1.0))
+    >>> risk(np.array([1.0]))
+    1.5
+    """
+
+    def __init__(
+        self,
+        rows: Any,
+        base: ConvexLoss,
+        weights: npt.ArrayLike | None = None,
+        groups: npt.ArrayLike | None = None,
+        aggregate: str | None = None,
+        transform: Transform | None = None,
+        penalty: Penalty | None = None,
+        penalized: npt.ArrayLike | None = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        subtracted: ConvexLoss | None = None,
+        offset: npt.ArrayLike | None = None,
+    ) -> None:
+        if aggregate is not None and aggregate not in AGGREGATES:
+            raise ValueError(f"aggregate={aggregate!r}: choose one of {AGGREGATES}")
+        self.rows = checked_rows(rows)
+        self.base = check_kind("base", base, ConvexLoss, "hinge()")
+        self.aggregate = aggregate
+        self.transform = check_kind("transform", transform or identity(), Transform, "cap_at(1.0)")
+        self.penalty = check_kind(
+            "penalty", l2() if penalty is None else penalty, Penalty, "l2(1.0)"
+        )
+        self.subtracted = subtracted
+        if subtracted is not None:
+            check_kind("subtracted", subtracted, ConvexLoss, "hinge(0.0)")
+        self.loss: Loss | None = None
+        self._set_groups(groups)
+        n_rows, p = self.rows.shape
+        if penalized is None:
+            penalized = getattr(self.rows, "penalized", np.ones(p))
+        self.penalized = flags("penalized", penalized, p)
+        self.weights = weight_vector("weights", weights, n_rows)
+        self.sample_weight = weight_vector("sample_weight", sample_weight, self.n_groups)
+        offset = getattr(self.rows, "offset", None) if offset is None else offset
+        self.offset = None if offset is None else vector("offset", offset, n_rows)
+        self._check_joint()
+        self._check_transform()
+        self.penalty(np.zeros(int(self.penalized.sum())))  # groups of coefficients must fit
+
+    @classmethod
+    def from_loss(
+        cls,
+        rows: Any,
+        loss: Loss,
+        penalty: Penalty | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
+        penalized: npt.ArrayLike | None = None,
+    ) -> Risk:
+        r"""Σ_r s_r·loss(u_r) + penalty(θ), a loss on every row.
+
+        Parameters
+        ----------
+        rows, penalty, offset, penalized
+            As for the class.
+        loss : Loss
+        sample_weight : array of shape (n_rows,), optional
+            s_r ≥ 0; ones by default.
+
+        Returns
+        -------
+        Risk
+
+        Raises
+        ------
+        TypeError, ValueError
+            As from the class.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dcprog.losses import cap, square
+        >>> from dcprog.risk.risk import Risk
+        >>> from dcprog.rows.linear import residual_rows
+        >>> rows = residual_rows(np.array([[1.0], [2.0], [3.0]]), [1.0, 2.0, 9.0])
+        >>> Risk.from_loss(rows, cap(square(), 4.0))(np.array([1.0, 0.0]))
+        4.5
+        """
+        check_kind("loss", loss, Loss, "hinge()")
+        risk = cls(
+            rows,
+            loss.base,
+            transform=loss.transform,
+            penalty=penalty,
+            penalized=penalized,
+            sample_weight=sample_weight,
+            subtracted=loss.subtracted,
+            offset=offset,
+        )
+        risk.loss = loss
+        return risk
+
+    def _set_groups(self, groups: npt.ArrayLike | None) -> None:
+        n_rows = self.rows.shape[0]
+        if groups is None:
+            groups = getattr(self.rows, "groups", None)
+        if groups is None or self.aggregate is None:
+            groups = np.arange(n_rows)
+        labels = vector("groups", groups, n_rows)
+        self.groups = labels.astype(np.intp)
+        if not np.array_equal(self.groups, labels) or np.min(self.groups) < 0:
+            raise ValueError("groups must be whole numbers 0, 1, …")
+        sizes = np.bincount(self.groups)
+        if np.any(sizes == 0):
+            raise ValueError("groups must be numbered 0, 1, … without gaps")
+        self.n_groups = sizes.size
+
+    def _check_joint(self) -> None:
+        sub = self.subtracted
+        if sub is not None and sub.is_joint and self.aggregate is not None:
+            raise ValueError(f"subtracted={sub!r} takes all rows together: leave out the aggregate")
+        joint = self.transform.is_joint and self.transform.rounds == 0
+        s = self.sample_weight
+        if (joint or (sub is not None and sub.is_joint)) and s is not None and np.ptp(s) > 0:
+            raise ValueError(
+                "sample_weight differs between samples, and the loss is trimmed: its sum would not "
+                "be continuous; use weights, which are inside the trimming"
+            )
+
+    def _check_transform(self) -> None:
+        """Refuse caps of another number than there are groups."""
+        if np.size(getattr(self.transform, "c", 0.0)) not in (1, self.n_groups):
+            raise ValueError(
+                f"transform={self.transform!r} has {np.size(self.transform.c)} caps for "
+                f"{self.n_groups} groups"
+            )
+
+    def matrix(self) -> Any:
+        """The rows as an array or a sparse matrix.
+
+        Raises
+        ------
+        ValueError
+            They are a general LinearOperator.
+        """
+        if self.no_matrix is not None:
+            raise ValueError(self.no_matrix)
+        return self.rows.matrix() if isinstance(self.rows, Scores) else self.rows
+
+    @property
+    def no_matrix(self) -> str | None:
+        """Why the rows have no matrix, None if they have one."""
+        if isinstance(self.rows, Scores) or not isinstance(self.rows, LinearOperator):
+            return None
+        return (
+            "the matrix of so large a LinearOperator is not formed; pass an array, a sparse matrix "
+            "or one of the row builders"
+        )
+
+    def problem(self) -> cp.Problem:
+        """The same spec as a cvxpy problem in one variable named ``theta``.
+
+        Returns
+        -------
+        cvxpy.Problem
+            Nonconvex if the transform is; ``dc.solve`` takes it.
+
+        Raises
+        ------
+        ValueError
+            Rows or a part of the loss have no cvxpy form.
+        """
+        from dcprog.risk.expressions import problem_of
+
+        return problem_of(self)
+
+    def with_penalty(self, penalty: Penalty) -> Risk:
+        """The same risk under another penalty; rows and data are shared.
+
+        Parameters
+        ----------
+        penalty : Penalty
+
+        Returns
+        -------
+        Risk
+
+        Raises
+        ------
+        TypeError
+            It is no penalty.
+        """
+        risk = copy(self)
+        risk.penalty = check_kind("penalty", penalty, Penalty, "l2(1.0)")
+        risk.penalty(np.zeros(int(risk.penalized.sum())))
+        return risk
+
+    def fixed(self, theta: Array) -> Risk:
+        """The risk with its transform as the losses at θ set it; itself if nothing adapts."""
+        risk = copy(self)
+        risk.transform = self.transform.fixed(self.aggregates(theta))
+        risk.loss = self.loss if risk.transform is self.transform else None
+        return risk
+
+    def extended(self, transform_edge: float = EDGE, penalty_edge: float = EDGE) -> Risk:
+        """The risk whose infinite slopes are cut off: a transform's and a concave penalty's."""
+        risk = copy(self)
+        risk.transform = self.transform.extended(transform_edge)
+        risk.penalty = self.penalty.extended(penalty_edge)
+        return risk
+
+    def surrogate(self, solver: str | None = None) -> RiskSurrogate:
+        """A fresh surrogate for the outer loop."""
+        from dcprog.surrogates.risk import RiskSurrogate
+
+        return RiskSurrogate(self, solver)
+
+    def __repr__(self) -> str:
+        aggregate = (
+            "" if self.aggregate is None else f", {self.aggregate} of {self.n_groups} groups"
+        )
+        loss: Any = self.loss
+        if loss is None:
+            loss = f"{self.transform!r} of {self.base!r}"
+            loss += "" if self.subtracted is None else f" - {self.subtracted!r}"
+        return (
+            f"Risk({self.rows.shape[0]} rows, {self.rows.shape[1]} coefficients{aggregate}: "
+            f"{loss} + {self.penalty!r})"
+        )

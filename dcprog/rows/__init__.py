@@ -1,0 +1,1 @@
+"""From coefficients to margins or residuals."""

@@ -1,0 +1,1 @@
+"""cvxpy problems compiled for general solvers."""

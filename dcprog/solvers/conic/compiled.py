@@ -1,0 +1,254 @@
+"""A convex cvxpy problem, compiled once and solved again whenever its Parameters move."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from functools import cache
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from cvxpy import settings as s
+from cvxpy.reductions.solution import Solution
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
+from dcprog.solvers.conic.options import options
+from dcprog.solvers.conic.outcome import dual_ray, multipliers, point, primal_ray
+from dcprog.solvers.conic.program import ParamProgram, problem_class, save
+from dcprog.solvers.conic.scaling import Scaler, Scaling, minimise_in_units
+from dcprog.solvers.conic.standard_form import Evidence, StandardForm, solver_data
+from dcprog.solvers.faults import failures
+
+__all__ = ["CompiledProblem", "check_solver", "problem_class", "solver_order"]
+
+# Preferred solvers by problem class; the first installed one is used, the others are fallbacks.
+PREFERENCE = {
+    "LP": ("HIGHS", "PIQP", "CLARABEL"),
+    "QP": ("PIQP", "CLARABEL", "OSQP"),
+    "conic": ("CLARABEL", "ECOS", "SCS"),
+}
+
+
+NO_SOLUTION = {
+    s.INFEASIBLE: "infeasible",
+    s.INFEASIBLE_INACCURATE: "infeasible",
+    s.UNBOUNDED: "unbounded",
+    s.UNBOUNDED_INACCURATE: "unbounded",
+}
+
+
+@cache
+def installed_solvers() -> tuple[str, ...]:
+    """Our own solver and those cvxpy can call here; looked up once, it imports every one."""
+    return ("ARROW", *cp.installed_solvers())
+
+
+def check_solver(solver: str | None) -> str | None:
+    """Upper-case name of an installed solver, or None.
+
+    Raises
+    ------
+    ValueError
+        The name is not an installed solver's.
+    """
+    if solver is None:
+        return None
+    installed = installed_solvers()
+    if not isinstance(solver, str) or solver.upper() not in installed:
+        raise ValueError(
+            f"solver {solver!r} is not installed or not known to cvxpy; choose one of "
+            f"{', '.join(installed)}, or None to let the problem class decide"
+        )
+    return solver.upper()
+
+
+def solver_order(kind: str, solver: str | None) -> tuple[str, ...]:
+    """The solvers to try, best first: the user's, then the installed ones for the class."""
+    installed = installed_solvers()
+    order = [name for name in PREFERENCE[kind] if name in installed]
+    if solver is not None:
+        order = [solver, *(name for name in order if name != solver)]
+    return tuple(order)
+
+
+def data_solver() -> str:
+    """The solver whose compiled quadratic programs our own works on."""
+    installed = installed_solvers()
+    return next((name for name in ("PIQP", "OSQP", "CLARABEL") if name in installed), "CLARABEL")
+
+
+class CompiledProblem(ParamProgram):
+    """A DPP problem compiled for one solver, which gets it in units that make its numbers about 1.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        Minimisation, DCP and DPP.
+    solver : str
+        Name of an installed solver.
+
+    Attributes
+    ----------
+    inaccurate : bool
+        Did the solver call its last solution less accurate than asked?
+    compile_time, solve_time : float
+        Seconds spent compiling, and in the solver's own calls so far.
+
+    Raises
+    ------
+    ValueError
+        The solver does not handle the class of problem.
+    """
+
+    def __init__(self, problem: cp.Problem, solver: str) -> None:
+        super().__init__(problem, solver)
+        self.solve_time = 0.0
+        self._scaler = Scaler()
+        self._cache: dict[str, Any] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every solution, but not what is compiled: the next run is as the first one."""
+        self.inaccurate = False
+        self._evidence: Evidence | None = None
+        self._scaler.reset()
+        self._cache.clear()
+        self._last_tolerance: float | None = None
+        self._pace: float | None = None
+
+    def minimise(self, tolerance: float, time_limit: float | None = None) -> None:
+        """Solve at the current Parameter values; the variables receive the minimiser.
+
+        A point the solver is not content with, but which meets the constraints to 1e-4, is taken
+        and marked :attr:`inaccurate`: what it is worth shows in its value.
+
+        Parameters
+        ----------
+        tolerance : float
+            Accuracy asked of the solver, absolute and relative, in the units of the program.
+        time_limit : float, optional
+            Seconds, for the solvers that take one.
+
+        Raises
+        ------
+        SubproblemError
+            With status ``"infeasible"``, ``"unbounded"`` or ``"failed"``. Its attribute `proved`
+            tells whether the solver's certificate of the first two was verified.
+        """
+        self.inaccurate, self._evidence = False, None
+        with failures(self.solver):
+            data, inverse = self._data()
+            form = self._form(data, inverse)
+
+        def solve(form: StandardForm | None, tolerance: float, left: float | None) -> Array:
+            return self._solve(form, data, inverse, tolerance, left)
+
+        if self._program is None:
+            self._accept_constant(data, inverse)
+        elif form is None:
+            self.save(solve(form, tolerance, time_limit), inverse)
+        else:
+            x = minimise_in_units(self._scaler, form, tolerance, time_limit, solve)
+            self.save(x, inverse)
+
+    def bound(self) -> float:
+        """A lower bound of the problem's optimal value at the current Parameter values.
+
+        It rests on the multipliers of the last :meth:`minimise` and on nothing else the solver
+        said; see :meth:`StandardForm.bound`. −inf where there are none.
+        """
+        return -np.inf if self._evidence is None else self._evidence.bound(self.form())
+
+    def _solve(
+        self,
+        form: StandardForm | None,
+        data: Any,
+        inverse: list[Any],
+        tolerance: float,
+        time_limit: float | None,
+    ) -> Array:
+        """One call of the solver: a point of the program."""
+        scaling, given = Scaling(), data
+        if form is not None:
+            scaled, scaling = self._scaler.scale(form)
+            given = data if scaled is form else solver_data(scaled, data)
+        raw = self._call(given, tolerance, time_limit)
+        with failures(self.solver):
+            answer = self._chain.solver.invert(raw, inverse[-1])
+            self._pace = _pace(answer)
+        if answer.status != s.OPTIMAL:
+            self._cache.clear()
+            if form is not None and self._scaler.give_up_boosts():
+                return self._solve(form, data, inverse, tolerance, time_limit)
+        if answer.status in NO_SOLUTION:
+            raise self._without_solution(form, scaling, answer.status, raw)
+        found = next(iter((answer.primal_vars or {}).values()), None)
+        found = point(self.solver, raw) if found is None else found
+        if found is None:
+            raise SubproblemError("failed", f"{self.solver} says {answer.status}")
+        x = scaling.primal(np.asarray(found, dtype=float).ravel())
+        self._judge(x, form, answer.status)
+        z = multipliers(self.solver, raw)
+        self._evidence = None if z is None else scaling.evidence(x, z)
+        return x
+
+    def _judge(self, x: Array, form: StandardForm | None, status: str) -> None:
+        """Refuse a point that is none, or that the solver itself does not hold for one."""
+        if not np.all(np.isfinite(x)):
+            raise SubproblemError("failed", f"{self.solver}: its solution holds NaN or infinity")
+        self.inaccurate = status != s.OPTIMAL
+        if self.inaccurate and (form is None or not form.is_nearly_feasible(x)):
+            raise SubproblemError("failed", f"{self.solver} says {status}")
+
+    def _call(self, data: Any, tolerance: float, time_limit: float | None) -> Any:
+        """The solver's own answer."""
+        if tolerance != self._last_tolerance:
+            self._cache.clear()  # a cached solver keeps the settings it was made with
+            self._last_tolerance = tolerance
+        asked = options(self.solver, tolerance, time_limit, self._pace)
+        begin = time.perf_counter()
+        try:
+            with failures(self.solver), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # inaccuracy is judged by the point
+                return self._chain.solver.solve_via_data(data, True, False, asked, self._cache)
+        except SubproblemError:
+            self._cache.clear()
+            raise
+        finally:
+            self.solve_time += time.perf_counter() - begin
+
+    def _without_solution(
+        self, form: StandardForm | None, scaling: Scaling, status: str, raw: Any
+    ) -> SubproblemError:
+        """What to raise where the solver says that there is no solution."""
+        error = SubproblemError(NO_SOLUTION[status], f"{self.solver} says {status}")
+        error.proved = False
+        infeasible = error.status == "infeasible"
+        ray = (dual_ray if infeasible else primal_ray)(self.solver, raw)
+        if form is not None and ray is not None:
+            error.proved = (
+                form.proves_infeasible(scaling.dual(ray))
+                if infeasible
+                else form.proves_unbounded(scaling.primal(ray))
+            )
+        return error
+
+    def _accept_constant(self, data: Any, inverse: list[Any]) -> None:
+        """The answer of a problem in which nothing is variable."""
+        raw = self._call(data, 1.0, None)
+        with failures(self.solver):
+            solution = self._chain.invert(raw, inverse)
+            if solution.status == s.OPTIMAL:
+                save(self.problem, solution.primal_vars, self.solver)
+                return
+        raise SubproblemError(
+            NO_SOLUTION.get(solution.status, "failed"), f"it is {solution.status}"
+        )
+
+
+def _pace(answer: Solution) -> float | None:
+    """Seconds a step of the solver took."""
+    steps, seconds = answer.attr.get(s.NUM_ITERS), answer.attr.get(s.SOLVE_TIME)
+    return seconds / steps if steps and seconds else None

@@ -1,0 +1,246 @@
+"""Any risk's weighted subproblem through cvxpy, compiled once: the reference path."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.errors import SubproblemError
+from dcprog.penalties import Penalty
+from dcprog.risk.expressions import (
+    aggregate_expression,
+    margin_expression,
+    penalised_part,
+    penalty_in_units,
+)
+from dcprog.solvers.conic.portfolio import Portfolio
+from dcprog.solvers.protocol import ExactSolver, Solution
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["ConicSolver"]
+
+# The objective is rescaled up to ROUNDS times, until it is above MATCH at its minimum.
+ROUNDS = 5
+MATCH = 0.1
+# A point that is no worse than the centre, up to that many tolerances, ends the search: the loop
+# accepts it too, and where the centre is a minimiser no solver gets below it.
+ACCEPT = 10.0
+# So far may a dual bound lie under a solver's value before the next one is asked, too: far more
+# than tolerances leave, far less than where the program's own units hid what matters.
+DOUBT = 1e-4
+SLOW = "SCS"  # and coarse: no help where another has a point
+SHARE = 0.5  # of the time left for a solver with others behind it
+NOTHING = 1e-16  # a weight of so much of the largest is left out, if its loss is no larger share
+USUAL = 1e2  # columns of that size, or one over it, are taken as they are
+
+
+class ConicSolver(ExactSolver):
+    """The weighted risk as a DPP problem whose weights are Parameters.
+
+    Where the columns of the rows are far from size 1, the unknowns are θ in units that bring them
+    there: a solver's tolerance is absolute around 1. Weights of a run span many decades. So the
+    objective is divided by its value at the centre, and again by its value at the solution until
+    the two agree to a factor of ten. The solvers are tried in turn until one is no worse than the
+    centre, content with its point, and not denied by its own multipliers, or two have a point; the
+    lowest value, recomputed in NumPy, decides.
+
+    Parameters
+    ----------
+    risk : Risk
+        Any whose rows have a matrix and whose base has a cvxpy expression.
+    solver : str, optional
+        Installed cvxpy solver (or our own, ``"ARROW"``) to try first; by default the class of the
+        problem decides.
+
+    Raises
+    ------
+    ValueError
+        The rows have no matrix.
+    """
+
+    def __init__(self, risk: Risk, solver: str | None = None) -> None:
+        self.risk = risk
+        matrix = risk.matrix()
+        self.units = _units(matrix)
+        if self.units is not None:
+            matrix = matrix @ sp.diags_array(self.units)
+        self.theta = cp.Variable(risk.rows.shape[1], name="theta")
+        self.weights = cp.Parameter(risk.n_groups, nonneg=True)
+        self.tilt = cp.Parameter(self.theta.size)
+        self.scale = cp.Parameter(nonneg=True)
+        self.shrinkage = cp.Parameter(int(risk.penalized.sum()), nonneg=True)
+        losses = aggregate_expression(risk, margin_expression(risk, self.theta, matrix), risk.base)
+        objective = cp.sum(cp.multiply(self.weights, losses)) + self.tilt @ self.theta
+        w = penalised_part(risk, self.theta)
+        part = risk.penalty.convex_part
+        if part is not None:
+            objective = objective + self.scale * self._penalty(part, w)
+        if not risk.penalty.is_convex:
+            objective = objective + cp.sum(cp.multiply(self.shrinkage, cp.abs(w)))
+        self.portfolio = Portfolio(cp.Problem(cp.Minimize(objective)), solver)
+        self.slow_failed = False
+
+    def _penalty(self, part: Penalty, w: cp.Expression) -> cp.Expression:
+        if self.units is None:
+            return part.expression(w)
+        return penalty_in_units(part, w, self.units[self.risk.penalized])
+
+    def point(self) -> Array:
+        """θ as the solver left it."""
+        theta = np.asarray(self.theta.value, dtype=float)
+        return theta if self.units is None else self.units * theta
+
+    @staticmethod
+    def refusal(risk: Risk) -> str | None:
+        """Why cvxpy cannot take a risk, None if it can."""
+        if not risk.base.has_expression:
+            return f"its base {risk.base!r} has no cvxpy expression"
+        return risk.no_matrix
+
+    def minimise(
+        self,
+        weights: Array,
+        tilts: Array | None,
+        start: Array,
+        tolerance: float,
+        time_limit: float | None = None,
+        *,
+        shrinkage: Array | None = None,
+    ) -> Solution:
+        """The lowest point the solvers found."""
+        problem = _Scaled(self, weights, tilts, shrinkage)
+        centre = problem.value(start)
+        if tilts is None and not np.any(weights):
+            theta = np.where(self.risk.penalized, 0.0, start)
+            return Solution(theta, None, problem.value(theta))
+        if tilts is None and centre <= tolerance:  # losses and penalties are never negative
+            return Solution(start.copy(), None, centre)
+        found: list[Solution] = []
+        failures: list[SubproblemError] = []
+        deadline, order = Deadline(time_limit), list(self.portfolio.order)
+        for solver in order:
+            share = Deadline(_share(deadline.left, 1.0 if solver == order[-1] else SHARE))
+            if solver == SLOW and (found or (failures and self.slow_failed)):
+                break
+            try:
+                if failures or found:
+                    deadline.check("cvxpy's solvers")
+                theta, sure = problem.minimise(solver, start, tolerance, share)
+            except SubproblemError as error:
+                self.slow_failed |= solver == SLOW
+                failures.append(error)
+                continue
+            except Exception as error:
+                reason = f"{solver} raised {type(error).__name__}: {error}"
+                failures.append(SubproblemError("failed", reason))
+                continue
+            found.append(Solution(theta, None, problem.value(theta), bound=problem.bound()))
+            lowest = min(solution.value for solution in found)
+            certain = sure or len(found) > 1
+            if certain and lowest <= centre + ACCEPT * tolerance * (1 + abs(centre)):
+                break
+        if not found:
+            raise failures[0]
+        bound = max(solution.bound for solution in found)
+        return replace(min(found, key=lambda solution: solution.value), bound=bound)
+
+
+def _units(matrix: Any) -> Array | None:
+    """Powers of two that bring the columns of the rows to about size 1, None where they are."""
+    squares = np.ravel((matrix * matrix).mean(axis=0))
+    sizes = np.sqrt(np.where(squares > 0, squares, 1.0))
+    if np.all((sizes <= USUAL) & (sizes >= 1 / USUAL)):
+        return None
+    return np.exp2(-np.round(np.log2(sizes)))
+
+
+def _share(seconds: float | None, share: float) -> float | None:
+    return None if seconds is None else share * seconds
+
+
+class _Scaled:
+    """One subproblem, its objective divided by about its own size."""
+
+    def __init__(
+        self, solver: ConicSolver, weights: Array, tilts: Array | None, shrinkage: Array | None
+    ) -> None:
+        self.solver = solver
+        self.risk = solver.risk
+        self.weights = weights
+        self.tilts = tilts
+        self.shrinkage = shrinkage
+        self.size = 1.0  # what the objective is divided by
+        self.heard = weights
+        size = solver.theta.size
+        self.tilt = np.zeros(size) if tilts is None else self.risk.rows.T @ tilts
+        if solver.units is not None:
+            self.tilt = solver.units * self.tilt
+
+    def value(self, theta: Array) -> float:
+        """The weighted risk."""
+        return self.risk.weighted(theta, self.weights, self.tilts, self.shrinkage)
+
+    def _size(self, theta: Array) -> float:
+        """The same without the tilts, which is never negative."""
+        return self.risk.weighted(theta, self.weights, None, self.shrinkage)
+
+    def minimise(
+        self, name: str, start: Array, tolerance: float, deadline: Deadline
+    ) -> tuple[Array, bool]:
+        """One solver's point, and whether nothing speaks against it."""
+        theta: Array | None = None
+        size = self._size(start) or 1.0
+        self.heard = self._heard(start, size)
+        for _ in range(ROUNDS):
+            self._load(size)
+            try:
+                if theta is not None:
+                    deadline.check(name)
+                self.solver.portfolio.minimise(name, tolerance, deadline.left)
+            except SubproblemError:
+                if theta is None:
+                    raise
+                return theta, False
+            theta = self.solver.point()
+            if not np.all(np.isfinite(theta)):
+                raise SubproblemError("failed", f"the solution of {name} is not finite")
+            reached = self._size(theta)
+            enough = self.tilts is None and reached <= tolerance  # 0 is the least there is
+            if enough or not 0 < reached < MATCH * size:
+                break
+            size = reached
+        assert theta is not None
+        return theta, not self._doubtful(theta)
+
+    def _heard(self, start: Array, size: float) -> Array:
+        """The weights without those of 1e-200 that solvers choke on; losses are never negative."""
+        small = self.weights <= NOTHING * np.max(self.weights)
+        small &= self.weights * self.risk.aggregates(start) <= NOTHING * size
+        return np.where(small, 0.0, self.weights)
+
+    def bound(self) -> float:
+        """A lower bound of the weighted risk, from the last solver's multipliers."""
+        return self.size * self.solver.portfolio.bound()
+
+    def _doubtful(self, theta: Array) -> bool:
+        """Does the solver itself, or the bound from its multipliers, deny the point?"""
+        value, bound = self.value(theta), self.bound()
+        missed = value - bound if np.isfinite(bound) else 0.0
+        return self.solver.portfolio.inaccurate or missed > DOUBT * (self.size + abs(value))
+
+    def _load(self, size: float) -> None:
+        solver, self.size = self.solver, size
+        solver.weights.value = self.heard / size
+        solver.tilt.value = self.tilt / size
+        solver.scale.value = 1 / size
+        if self.shrinkage is not None:
+            units = 1.0 if solver.units is None else solver.units[self.risk.penalized]
+            solver.shrinkage.value = self.shrinkage * units / size

@@ -1,0 +1,218 @@
+"""A cvxpy problem as a solver's data, reduced once and filled in whenever its Parameters move."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+from cvxpy import settings as s
+from cvxpy.constraints import NonNeg, NonPos, Zero
+from cvxpy.cvxcore.python.canonInterface import get_parameter_vector
+from cvxpy.error import DPPError, SolverError
+from cvxpy.problems.problem_form import ProblemForm
+from cvxpy.reductions.solution import Solution
+from cvxpy.reductions.solvers.solving_chain import resolve_and_build_chain
+
+from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.errors import SubproblemError, UnfitSolver
+from dcprog.solvers.conic.outcome import KNOWN
+from dcprog.solvers.conic.standard_form import StandardForm, standard_form
+from dcprog.solvers.faults import failures, valueless
+
+__all__ = ["ParamProgram", "problem_class", "save"]
+
+
+def problem_class(problem: cp.Problem) -> str:
+    """``"LP"``, ``"QP"`` (linear constraints, convex quadratic objective) or ``"conic"``."""
+    form = ProblemForm(problem)
+    if not form.cones(quad_obj=True) <= {Zero, NonNeg, NonPos}:
+        return "conic"
+    return "QP" if form.has_quadratic_objective() else "LP"
+
+
+class ParamProgram:
+    """A DPP problem reduced to the data of one solver.
+
+    cvxpy's chain of reductions runs once; afterwards only Parameter values flow into the solver's
+    data. Bounds that cvxpy infers for its auxiliary variables are switched off: 1.9.3 infers wrong
+    ones for ``pos``, ``abs`` and ``maximum`` of ``multiply(constant, X @ w)``, and solvers that
+    take variable bounds then return a wrong "optimal" (users' own bounds stay).
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        Minimisation, DCP and DPP.
+    solver : str
+        Name of an installed solver.
+
+    Attributes
+    ----------
+    compile_time : float
+        Seconds spent compiling.
+
+    Raises
+    ------
+    ValueError
+        The solver does not handle the class of problem.
+    """
+
+    def __init__(self, problem: cp.Problem, solver: str) -> None:
+        self.problem = problem
+        self.solver = solver
+        begin = time.perf_counter()
+        with valueless(problem):
+            self._chain = _chain(problem, solver)
+        if self._chain.solver_context is not None:  # None: there is no variable to bound
+            self._chain.solver_context.solver_supports_bounds = False
+        self._program: Any = None
+        self._inverse: Any = None
+        self._constant: tuple[dict[str, Any], list[Any]] | None = None
+        self._costs_move: bool | None = None
+        self._matrices: StandardForm | None = None
+        self._cache: dict[str, Any] = {}
+        self.compile_time = time.perf_counter() - begin
+
+    def form(self) -> StandardForm | None:
+        """The program at the current Parameter values; None where its layout is not known."""
+        try:
+            return self.current()[0]
+        except SubproblemError:
+            return None
+
+    def current(self) -> tuple[StandardForm | None, list[Any]]:
+        """The program, and what cvxpy needs to go back from a point of it.
+
+        Raises
+        ------
+        SubproblemError
+            cvxpy failed.
+        """
+        with failures(self.solver):
+            data, inverse = self._data()
+            return self._form(data, inverse), inverse
+
+    def save(self, x: Array, inverse: list[Any]) -> None:
+        """Give the variables their values at a point of the standard form.
+
+        Raises
+        ------
+        SubproblemError
+            Something in it is not finite.
+        """
+        with failures(self.solver):
+            chain = self._chain
+            values = {inverse[-1][chain.solver.VAR_ID]: x}
+            solution = Solution(s.OPTIMAL, 0.0, values, None, {})
+            for reduction, data in list(zip(chain.reductions, inverse, strict=True))[-2::-1]:
+                solution = reduction.invert(solution, data)
+            save(self.problem, solution.primal_vars, self.solver)
+
+    def _data(self) -> tuple[dict[str, Any], list[Any]]:
+        solver = self._chain.solver
+        if self._program is None:
+            begin = time.perf_counter()
+            with valueless(self.problem):
+                data, inverse = self._chain.apply(self.problem)
+            if isinstance(data, dict):  # otherwise nothing is variable, and nothing is compiled
+                self._program = data[s.PARAM_PROB]
+                self._inverse = inverse[:-1]
+            self.compile_time += time.perf_counter() - begin
+            return data, inverse
+        if self._constant is None:
+            data, last = solver.apply(self._program)
+            inverse = [*self._inverse, last]
+            if self._costs_move is None:
+                self._costs_move = _only_cost_moves(self._program)
+            if self._costs_move:
+                self._constant = (data, inverse)
+            elif self.solver == "PIQP":
+                self._cache.clear()  # its update of a moved quadratic form ends in user_limit
+            return data, inverse
+        data, inverse = self._constant
+        if self._program.total_param_size:
+            cost, inverse[-1][s.OFFSET] = _cost(self._program)
+            data = {**data, s.Q if s.Q in data else s.C: cost}
+        return data, inverse
+
+    def _form(self, data: Any, inverse: list[Any]) -> StandardForm | None:
+        if not isinstance(data, dict) or self.solver not in KNOWN:
+            return None
+        offset = float(inverse[-1][s.OFFSET])
+        kept = self._matrices
+        if kept is not None and self._constant is not None:
+            return replace(kept, q=data[s.Q if s.Q in data else s.C], offset=offset)
+        form = standard_form(data, offset, self._chain.solver)
+        if kept is not None and _same(kept.A, form.A):  # what is known of A holds on
+            form = replace(form, A=kept.A)
+        self._matrices = form
+        return form
+
+
+def _chain(problem: cp.Problem, solver: str) -> Any:
+    """The reductions of a problem to a solver's data."""
+    try:
+        with failures(solver, let=(DPPError, SolverError)):
+            return resolve_and_build_chain(problem, solver=solver, enforce_dpp=True)
+    except DPPError as error:
+        raise UnfitSolver(
+            "the convex subproblem is not DPP, most likely because a variable's bounds hold a "
+            "Parameter: write such bounds as constraints, x <= parameter"
+        ) from error
+    except SolverError as error:
+        raise UnfitSolver(
+            f"solver {solver} cannot handle this {problem_class(problem)} subproblem: {error} "
+            "Leave solver=None to have one chosen."
+        ) from error
+
+
+def save(problem: cp.Problem, values: dict[int, Any], solver: str) -> None:
+    """Give the variables their values, all of them or none.
+
+    Raises
+    ------
+    SubproblemError
+        One is not finite.
+    """
+    for variable in problem.variables():
+        value = values[variable.id]
+        if value is None or not np.all(np.isfinite(dense(value))):
+            raise SubproblemError("failed", f"{solver}: its solution holds NaN or infinity")
+    for variable in problem.variables():
+        variable.save_value(values[variable.id])
+
+
+def _only_cost_moves(program: Any) -> bool:
+    """Do Parameters appear in the linear cost alone?
+
+    cvxpy keeps each block of a program as a sparse matrix with one column a Parameter entry and a
+    last one for the constants.
+    """
+    if program.lb_tensor is not None or program.ub_tensor is not None:
+        return False
+    blocks = [t.reduced_mat for t in (program.reduced_A, program.reduced_P) if t is not None]
+    return all(b is None or b.shape[1] == 1 or b.tocsc()[:, :-1].nnz == 0 for b in blocks)
+
+
+def _cost(program: Any) -> tuple[Array, float]:
+    """The linear cost at the Parameters' values, and the constant."""
+    values = get_parameter_vector(
+        program.total_param_size,
+        program.param_id_to_col,
+        program.param_id_to_size,
+        lambda index: np.asarray(program.id_to_param[index].value),
+    )
+    cost = np.asarray(program.q @ values).ravel()
+    return cost[:-1], float(cost[-1])
+
+
+def _same(one: sp.csc_array, other: sp.csc_array) -> bool:
+    return (
+        one.shape == other.shape
+        and np.array_equal(one.data, other.data)
+        and np.array_equal(one.indices, other.indices)
+        and np.array_equal(one.indptr, other.indptr)
+    )

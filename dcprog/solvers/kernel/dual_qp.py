@@ -1,0 +1,47 @@
+"""The dual of a kernel machine as a quadratic program through cvxpy."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+
+from dcprog.foundation.arrays import Array
+from dcprog.solvers.conic.compiled import CompiledProblem
+from dcprog.solvers.kernel.smo import SmoSolver
+from dcprog.solvers.kernel.smo_dual import Dual, warm
+
+__all__ = ["DualQpSolver"]
+
+NEAR = 1e-6
+ACCURACY = 1e-9
+
+
+class DualQpSolver(SmoSolver):
+    r"""min ½ cᵀKc − q·v over lo ≤ v ≤ hi, Σv = 0, by a general solver for quadratic programs.
+
+    An independent way to the dual solution: the coefficients of a primal solved by cvxpy are any
+    that give the same f, not multipliers. What the program leaves to the tolerance, SMO finishes,
+    with the same certificate.
+
+    Parameters
+    ----------
+    risk : Risk
+        As for :class:`~dcprog.solvers.kernel.smo.SmoSolver`.
+    """
+
+    def _start(self, dual: Dual, weights: Array, start: Array) -> Array:
+        """The program's solution; what it leaves a little inside a bound is put there."""
+        n, m = len(self.rows.kernel), dual.q.size
+        if not np.any(dual.hi > dual.lo):
+            return super()._start(dual, weights, start)
+        size = float(np.max(dual.hi - dual.lo))  # of the box: the unknowns are around 1
+        v = cp.Variable(m)
+        c = sp.csr_array((np.ones(m), (dual.sample, np.arange(m))), shape=(n, m)) @ v
+        form = size / 2 * cp.quad_form(c, cp.psd_wrap(self.rows.kernel))
+        bounds = [cp.sum(v) == 0, v >= dual.lo / size, v <= dual.hi / size]
+        program = CompiledProblem(cp.Problem(cp.Minimize(form - dual.q @ v), bounds), "CLARABEL")
+        program.minimise(ACCURACY)
+        found, near = size * np.asarray(v.value, dtype=float), NEAR * (dual.hi - dual.lo)
+        found = np.where(found <= dual.lo + near, dual.lo, found)
+        return warm(dual, np.where(found >= dual.hi - near, dual.hi, found))

@@ -1,0 +1,164 @@
+"""Sequential minimal optimisation for kernel machines with piecewise linear losses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
+from dcprog.penalties import kernel_norm
+from dcprog.rows.kernel import KernelMargins
+from dcprog.rows.kernel_expansion import KernelExpansion
+from dcprog.solvers.kernel.smo_descent import DualPoint, minimise_dual
+from dcprog.solvers.kernel.smo_dual import Dual, warm
+from dcprog.solvers.protocol import ExactSolver, Solution
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["FirstOrderSmoSolver", "SmoSolver", "kernel_ridge"]
+
+
+def kernel_ridge(risk: Risk) -> float | None:
+    """The λ of a kernel machine with one free intercept and penalty (λ/2)aᵀKa; None if none."""
+    rows, penalty = risk.rows, risk.penalty
+    if not isinstance(rows, KernelMargins | KernelExpansion) or rows.n_scores != 1:
+        return None
+    if not rows.fit_intercept or not np.array_equal(risk.penalized, rows.penalized):
+        return None
+    if isinstance(rows, KernelExpansion):
+        same = isinstance(penalty, kernel_norm) and penalty.gram.K is rows.kernel
+        return float(penalty.lam) if same and penalty.lam > 0 else None
+    form = penalty.as_l1_l2(1)
+    return None if form is None or np.any(form[0]) or not form[1] > 0 else float(form[1])
+
+
+class SmoSolver(ExactSolver):
+    r"""min Σ_i d_i base(u_i) + t_i u_i + (λ/2)‖f‖² over f in the kernel's space and a free b.
+
+    A piecewise linear base of slope β₀ on its far left, with jumps δ_j at the kinks κ_j, has the
+    dual
+
+    .. math::
+        \min \tfrac12 c^\top K c - q \cdot v, \quad \textstyle\sum v = 0, \quad
+        c_i = -s_i (d_i β_0 + t_i)/λ + \sum_j v_{ij},
+
+    with v_ij between 0 and −s_i d_i δ_j/λ and q_ij = s_i (κ_j − o_i), for margins or residuals
+    u = s f + o: one variable a kink, so n for the hinge and the absolute value, 2n for the
+    ε-insensitive loss. Pairs of variables are minimised until few are wrong, then Newton's method
+    on those between their bounds ends it. The next subproblem, whose weights moved the bounds,
+    starts from this one's solution.
+
+    Parameters
+    ----------
+    risk : Risk
+        A piecewise linear base of :func:`~dcprog.rows.kernel_expansion.expansion_margins`,
+        :func:`~dcprog.rows.kernel.kernel_margins` or their residuals with a free intercept.
+
+    References
+    ----------
+    Fan, Chen, Lin (2005), Working set selection using second order information for training
+    support vector machines, JMLR 6.
+    """
+
+    selection: ClassVar[str] = "second"
+    max_iter: ClassVar[int | None] = None
+
+    def __init__(self, risk: Risk) -> None:
+        self.risk = risk
+        self.rows: Any = risk.rows
+        lam, pieces = kernel_ridge(risk), risk.base.pieces
+        assert lam is not None
+        assert pieces is not None
+        self.lam = lam
+        self.first = pieces.linear[0]
+        self.jumps = np.diff(pieces.linear)
+        self.knots = np.array(pieces.knots)
+        self._last: tuple[Dual, DualPoint] | None = None
+
+    @staticmethod
+    def refusal(risk: Risk) -> str | None:
+        """Why SMO cannot take a risk, None if it can."""
+        rows, pieces = risk.rows, risk.base.pieces
+        if not isinstance(rows, KernelMargins | KernelExpansion):
+            return "its rows are not those of a kernel machine"
+        if pieces is None or any(pieces.quadratic) or not pieces.knots:
+            return f"its base is {risk.base!r}, not piecewise linear with a kink"
+        if not rows.fit_intercept or np.all(risk.penalized):
+            return "it has no free intercept"
+        if kernel_ridge(risk) is None:
+            return f"its penalty is {risk.penalty!r}, not the kernel's norm"
+        if not np.array_equal(risk.groups, np.arange(len(risk.groups))):
+            return "its groups have several rows"
+        return None
+
+    def minimise(
+        self,
+        weights: Array,
+        tilts: Array | None,
+        start: Array,
+        tolerance: float,
+        time_limit: float | None = None,
+        *,
+        shrinkage: Array | None = None,
+    ) -> Solution:
+        """The minimiser, certified by its duality gap."""
+        dual = self._dual(weights, tilts)
+        gram = getattr(self.rows, "gram", None)
+        point = minimise_dual(
+            self.rows.kernel,
+            dual,
+            self._start(dual, weights, start),
+            tol=tolerance,
+            selection=self.selection,
+            max_iter=self.max_iter,
+            deadline=Deadline(time_limit),
+            product=None if gram is None else gram.times,
+            after=None if self._last is None else self._last[1],
+        )
+        self._last = dual, point
+        coef = self.rows.coordinates(point.c[None, :])
+        theta = self.rows.pack(coef, np.array([point.intercept]))
+        value = self.risk.weighted(theta, weights, tilts)
+        multipliers = self.lam * point.c * self.rows.signs[:, 0]
+        multipliers = multipliers if tilts is None else multipliers + tilts
+        return Solution(theta, multipliers, value, point.n_iter)
+
+    def _start(self, dual: Dual, weights: Array, start: Array) -> Array:
+        """The last solution, moved into the new bounds; at first the coefficients of θ."""
+        if self._last is not None:
+            return warm(dual, self._last[1].v, self._last[0])
+        if isinstance(self.rows, KernelExpansion) and dual.q.size == len(self.rows.kernel):
+            return warm(dual, self.rows.unpack(start)[0][0])
+        return warm(dual, np.zeros(dual.q.size))
+
+    def _dual(self, weights: Array, tilts: Array | None) -> Dual:
+        """The dual of a subproblem; the shift of c by the far left slope goes into the first v."""
+        signs, n = self.rows.signs[:, 0], len(self.rows.kernel)
+        offset = np.zeros(n) if self.risk.offset is None else self.risk.offset
+        weight = self.risk.row_weights(weights) / self.lam
+        tilt = np.zeros(n) if tilts is None else tilts / self.lam
+        at_zero = self.lam * float(weight @ self.risk.base(offset) + tilt @ offset)
+        ends = -np.multiply.outer(self.jumps, signs * weight)
+        lo, hi = np.minimum(ends, 0.0), np.maximum(ends, 0.0)
+        shift = -signs * (weight * self.first + tilt)
+        lo[0] += shift
+        hi[0] += shift
+        q = signs * (self.knots[:, None] - offset)
+        sample = np.tile(np.arange(n), len(self.knots))
+        return Dual(sample, q.ravel(), lo.ravel(), hi.ravel(), self.lam).above(at_zero)
+
+
+class FirstOrderSmoSolver(SmoSolver):
+    """SMO that always takes the most violating pair among all variables, as first published.
+
+    References
+    ----------
+    Keerthi, Shevade, Bhattacharyya, Murthy (2001), Improvements to Platt's SMO algorithm for SVM
+    classifier design, Neural Computation 13.
+    """
+
+    selection: ClassVar[str] = "first"
+    max_iter: ClassVar[int | None] = 100_000_000

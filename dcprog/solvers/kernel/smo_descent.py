@@ -1,0 +1,245 @@
+"""Sequential minimal optimisation of a kernel machine's dual, stopped by the duality gap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.kernel_matrix import symmetric_product
+from dcprog.solvers.backend import loops
+from dcprog.solvers.kernel.smo_dual import Dual, warm
+from dcprog.solvers.kernel.smo_newton import proximal, times
+from dcprog.solvers.linalg.bordered import BorderedFactor
+
+__all__ = ["DualPoint", "minimise_dual"]
+
+Product = Callable[[Array], Array]
+MOST = 1000, 1_000_000  # pairs a variable, or altogether where that is more
+ROUNDS = 200
+ROUNDING = 1e-15
+NOISE = 1e-15  # where a sweep gains little below that, rounding may be all that is left:
+STALLS = 3  # it ends when that has happened so often
+CANCELLED = 1e-3
+SHRINK = 0.7  # a working set smaller than that share of all is gathered from the rows of K,
+COPIED = 3  # and copied as soon as it has taken so many pairs a variable
+ROUGH = 0.1  # a sweep over many variables ends at that share of the violation
+READY = 2e-2  # Newton's method takes over at a violation of that share of the spread of q,
+PATIENCE = 10  # after that many pairs a variable in any case,
+LATER = 0.1  # or next time at that share of the violation,
+PROXIMAL = 20  # It takes so many proximal steps at most,
+SMOOTHED = 1e-9  # with a δ of at least that share of the largest K_ii,
+BETTER = 0.1  # and must leave no more than that share of the violation.
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """Where :func:`minimise_dual` ended.
+
+    Attributes
+    ----------
+    v, c : arrays
+        Variables, and coefficients of the samples.
+    intercept : float
+        b, which minimises the primal for c.
+    gap : float
+        The duality gap.
+    n_iter : int
+        Pairs moved.
+    Kc : array
+    system : BorderedFactor
+        Of Newton's steps.
+    """
+
+    v: Array
+    c: Array
+    intercept: float
+    gap: float
+    n_iter: int
+    Kc: Array = field(repr=False)
+    system: BorderedFactor = field(repr=False)
+
+
+def minimise_dual(
+    K: Array,
+    dual: Dual,
+    start: Array | None = None,
+    *,
+    tol: float = 1e-8,
+    violation: float | None = None,
+    selection: str = "second",
+    product: Product | None = None,
+    after: DualPoint | None = None,
+    max_iter: int | None = None,
+    deadline: Deadline | None = None,
+) -> DualPoint:
+    """Minimise a dual by pairs of variables.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+        Symmetric and positive semidefinite, float64 in C order.
+    dual : Dual
+    start : array of shape (m,), optional
+        By default the feasible point nearest to 0.
+    tol : float, default 1e-8
+        On the duality gap, relative to 1 + |primal value|.
+    violation : float, optional
+        Stop when the optimality conditions are violated by no more than that, whatever the gap.
+    selection : {"second", "first"}, default "second"
+        ``"second"``: the second of a pair promises the largest decrease, the pairs come from a
+        working set without those held at a bound by their gradient, and Newton's method on the
+        free variables ends it. ``"first"``: the most violating pair among all, to the end.
+    product : callable, optional
+        c → Kc; by default computed.
+    after : DualPoint, optional
+        The end of an earlier dual with the same K and samples, whose Kc and factor serve again.
+    max_iter : int, optional
+        Most pairs; by default a thousand a variable, and 10⁶ at least.
+    deadline : Deadline, optional
+
+    Returns
+    -------
+    DualPoint
+
+    Raises
+    ------
+    SubproblemError
+        ``failed`` where the gap stays above the tolerance, ``unbounded`` where no point is
+        feasible.
+
+    References
+    ----------
+    Fan, Chen, Lin (2005), Working set selection using second order information for training
+    support vector machines, JMLR 6. Keerthi, Shevade, Bhattacharyya, Murthy (2001), Improvements
+    to Platt's SMO algorithm for SVM classifier design, Neural Computation 13.
+    """
+    if max_iter is None:
+        max_iter = max(MOST[0] * dual.q.size, MOST[1])
+    descent = _Descent(K, dual, selection, max_iter, after, deadline or Deadline())
+    v = warm(dual, np.zeros(dual.q.size) if start is None else start)
+    known = after
+    for _ in range(ROUNDS):
+        c = dual.coefficients(v, len(K))
+        Kc, known = _product(K, c, product, known), None
+        g = dual.gradient(Kc)
+        b = dual.intercept(g)
+        gap, apart = dual.gap(v, g, b), dual.violation(v, g)
+        allowed = tol * (1 + abs(dual.primal(c, Kc, g, b)))
+        if gap <= allowed if violation is None else apart <= violation:
+            return DualPoint(v, c, b, gap, descent.n_iter, Kc, descent.system)
+        rounding = ROUNDING * (float(np.max(np.abs(Kc))) + float(np.max(np.abs(dual.q))))
+        if descent.n_iter >= max_iter or apart <= rounding or descent.stalls == STALLS:
+            break
+        aim = apart * min(0.5, 0.3 * allowed / gap) if violation is None else violation
+        v = descent.run(v, Kc, aim)
+    raise SubproblemError(
+        "failed", f"SMO's duality gap stayed at {gap:.3g} after {descent.n_iter} pairs"
+    )
+
+
+def _product(K: Array, c: Array, product: Product | None, known: DualPoint | None) -> Array:
+    """Kc; from a known one unless that is so much larger that its rounding counts."""
+    if known is not None:
+        Kc = known.Kc + times(K, c - known.c)
+        if np.max(np.abs(Kc)) >= CANCELLED * np.max(np.abs(known.Kc)):
+            return Kc
+    return symmetric_product(K, c) if product is None else product(c)
+
+
+class _Descent:
+    """Sweeps of pairs from a point with known Kc, until the violation is within an aim."""
+
+    def __init__(
+        self,
+        K: Array,
+        dual: Dual,
+        selection: str,
+        max_iter: int,
+        after: DualPoint | None,
+        deadline: Deadline,
+    ) -> None:
+        self.deadline = deadline
+        self.K = K
+        self.dual = dual
+        self.second = selection == "second"
+        self.max_iter = max_iter
+        self.n_iter = 0
+        self.stalls = 0
+        self.size = float(np.max(np.diag(K)))
+        if after is None:
+            self.system = BorderedFactor(K, dual.sample, SMOOTHED * self.size)
+        else:
+            self.system = after.system
+        self.ready = READY * float(np.ptp(dual.q)) if self.second else 0.0
+
+    def run(self, v: Array, Kc: Array, aim: float) -> Array:
+        """Variables whose violation is within the aim, up to what rounding has left in Kc."""
+        dual, Kc = self.dual, Kc.copy()
+        apart, moves = dual.violation(v, dual.gradient(Kc)), True
+        tried = self.n_iter
+        while apart > aim and moves and self.n_iter < self.max_iter:
+            self.deadline.check("SMO")
+            if self.second and (apart <= self.ready or self.n_iter > tried + PATIENCE * v.size):
+                tried = self.n_iter
+                v, Kc, settled = self._stepped(v, Kc, apart)
+                if settled:
+                    return v
+            before, pairs, former = v, self.n_iter, apart
+            v = self._sweep(v, dual.gradient(Kc), apart, max(aim, 0.9 * self.ready))
+            moves = self.n_iter > pairs
+            Kc += times(self.K, dual.coefficients(v - before, len(Kc)))
+            apart = dual.violation(v, dual.gradient(Kc))
+            if apart > former / 2 and apart <= self._noise(v):
+                self.stalls += 1
+                break
+        return v
+
+    def _noise(self, v: Array) -> float:
+        """The size of the rounding errors in Kc, roughly."""
+        c = self.dual.coefficients(v, len(self.K))
+        return NOISE * self.size * float(np.linalg.norm(c))
+
+    def _stepped(self, v: Array, Kc: Array, apart: float) -> tuple[Array, Array, bool]:
+        """Where proximal steps lead, and whether they have lessened the violation much."""
+        dual, system = self.dual, self.system
+        for _ in range(PROXIMAL):
+            new = proximal(system, dual, v, Kc)
+            if new is None:
+                system.delta = min(100 * system.delta, self.size)
+                continue
+            system.delta = max(system.delta / 10, SMOOTHED * self.size)
+            end, Kc = new
+            v = warm(dual, end)
+            Kc += times(self.K, dual.coefficients(v - end, len(Kc)))
+            if dual.violation(v, dual.gradient(Kc)) <= BETTER * apart:
+                return v, Kc, True
+        self.ready = LATER * apart
+        return v, Kc, False
+
+    def _sweep(self, v: Array, g: Array, apart: float, aim: float) -> Array:
+        """Minimise over a working set."""
+        dual, v = self.dual, v.copy()
+        work = dual.loose(v, g) if self.second else np.arange(v.size)
+        aim = min(aim, 0.9 * apart)
+        if work.size > SHRINK * v.size:
+            aim = max(aim, ROUGH * apart) if self.second else aim
+            work = np.arange(v.size)
+        places = dual.sample[work]
+        whole = work.size == len(self.K) == v.size
+        parts = [np.ascontiguousarray(array[work]) for array in (dual.q, dual.lo, dual.hi, v, g)]
+        left = self.max_iter - self.n_iter
+        limited = self.second or self.deadline.end is not None
+        left = min(left, PATIENCE * v.size + 1) if limited else left
+        few = left if whole else min(left, COPIED * work.size)
+        moved = loops().descend(self.K, places, *parts, whole, self.second, aim, few)
+        if few <= moved < left:
+            part, places = loops().block(self.K, places), np.arange(work.size)
+            moved += loops().descend(part, places, *parts, True, self.second, aim, left - moved)
+        self.n_iter += int(moved)
+        v[work] = parts[3]
+        return v

@@ -1,0 +1,99 @@
+"""How far to go along a descent direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
+
+__all__ = ["Line", "armijo", "bottom"]
+
+# A step length is good enough where the slope has fallen to that share.
+FLAT = 0.1
+LONGEST = 1e30
+ARMIJO = 1e-4
+HALVINGS = 100
+ROUNDING = 1e-14  # of a value, relative to its terms
+
+
+class Line(Protocol):
+    """A convex function h of t ≥ 0 whose slope is negative at 0 and increasing."""
+
+    size: float
+
+    def rise(self, t: float) -> float:
+        """The change h(t) − h(0), in which rounding is relative to `size`."""
+
+    def slope(self, t: float) -> float:
+        """The derivative h'(t)."""
+
+    def breaks(self) -> Array | None:
+        """Where the second derivative jumps, if h is piecewise quadratic."""
+
+
+def armijo(line: Line) -> float:
+    """The largest t of 1, ½, ¼, … with h(0) − h(t) ≥ −σ·t·h'(0), σ = 1e-4.
+
+    Up to rounding: near the minimum the decrease has fewer digits than the step.
+    """
+    slope, spare = line.slope(0.0), ROUNDING * line.size
+    t = 1.0
+    for _ in range(HALVINGS):
+        if line.rise(t) <= ARMIJO * t * slope + spare:
+            return t
+        t /= 2
+    return 0.0
+
+
+def bottom(line: Line) -> float:
+    """The minimum: exact for a piecewise quadratic, else where the slope is nearly 0."""
+    at_start, breaks = line.slope(0.0), line.breaks()
+    if not at_start < 0:
+        return 0.0  # there is nothing but rounding left
+    if abs(line.slope(1.0)) <= (FLAT if breaks is None else 1e-12) * abs(at_start):
+        return 1.0
+    if breaks is None:
+        return _where_flat(line.slope)
+    return _root(line.slope, breaks[(breaks > 0) & np.isfinite(breaks)])
+
+
+def _where_flat(slope: Callable[[float], float]) -> float:
+    """A place where an increasing function that is negative at 0 has come close to 0."""
+    low, at_low = 0.0, slope(0.0)
+    high, at_high = 1.0, slope(1.0)
+    enough = FLAT * abs(at_low)
+    while at_high < -enough:
+        if high > LONGEST:
+            raise SubproblemError("unbounded", "the function falls for ever along a direction")
+        low, at_low, high = high, at_high, 4 * high
+        at_high = slope(high)
+    for _ in range(100):
+        if at_high <= enough:
+            return high
+        share = np.clip(at_low / (at_low - at_high), 0.05, 0.95)
+        middle = low + float(share) * (high - low)
+        there = slope(middle)
+        if there > -enough:
+            high, at_high = middle, there
+        else:
+            low, at_low = middle, there
+    return low
+
+
+def _root(slope: Callable[[float], float], breaks: Array) -> float:
+    """Root of an increasing, piecewise linear function that is negative at 0."""
+    knots = np.concatenate([[0.0], np.sort(breaks)])
+    low, high = 0, knots.size  # negative up to knots[low], not from knots[high] on
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if slope(knots[middle]) < 0 else (low, middle)
+    left = knots[low]
+    right = knots[high] if high < knots.size else 2 * left + 1
+    at_left, at_right = slope(left), slope(right)
+    if not at_right > at_left:
+        raise SubproblemError("unbounded", "the function falls for ever along a direction")
+    return left - at_left * (right - left) / (at_right - at_left)

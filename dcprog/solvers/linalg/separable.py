@@ -1,0 +1,111 @@
+"""Risks that fall apart into one ridge problem a score."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from dcprog.foundation.arrays import Array
+from dcprog.rows.linear import Margins
+from dcprog.solvers.linalg.ridge import Ridge
+from dcprog.solvers.linalg.scored import with_ones
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["Separable", "separable_refusal"]
+
+
+def _parts(risk: Risk) -> tuple[Any, Array, bool, bool] | None:
+    """X, signs, has it intercepts, and are they penalised; None if there are no such scores."""
+    rows, penalized = risk.rows, risk.penalized
+    if isinstance(rows, Margins):
+        if not np.all(penalized[rows.penalized]):
+            return None
+        held = bool(np.all(penalized))
+        free = not np.any(penalized[~rows.penalized])
+        return (rows.X, rows.signs, rows.fit_intercept, held) if held or free else None
+    plain = isinstance(rows, np.ndarray) or sp.issparse(rows)
+    return (rows, np.ones((rows.shape[0], 1)), False, True) if plain and penalized.all() else None
+
+
+def separable_refusal(risk: Risk) -> str | None:
+    """Why a risk does not fall apart into Σ_k [losses of score k + (λ/2)‖w_k‖²], if so."""
+    if _parts(risk) is None:
+        return (
+            "its rows are not margins or residuals, or only a part of the coefficients is penalised"
+        )
+    if risk.aggregate == "max":
+        return "its groups take the maximum"
+    form = risk.penalty.as_l1_l2(1)
+    if form is None or np.any(form[0]) or not form[1] > 0:
+        return f"its penalty is {risk.penalty!r}, not l2 with a positive lam"
+    return None
+
+
+class Separable:
+    """For every score k: Σ_i d_ik base(s_ik (x_i·w_k + b_k) + t_ik) + tilts + (λ/2)‖w_k‖².
+
+    A penalised intercept is the weight of a constant column; a free one stays apart.
+
+    Parameters
+    ----------
+    risk : Risk
+        One that :func:`separable_refusal` has nothing against.
+
+    Attributes
+    ----------
+    X : array or sparse matrix
+        The samples, with the constant column where there is one.
+    lam : float
+        λ.
+    free : bool
+        Is there a free intercept?
+    signs, offsets : arrays of shape (n, c)
+        s and t.
+    """
+
+    def __init__(self, risk: Risk) -> None:
+        parts = _parts(risk)
+        form = risk.penalty.as_l1_l2(1)
+        assert parts is not None
+        assert form is not None
+        X, self.signs, intercept, held = parts
+        self.risk = risk
+        self.free = intercept and not held
+        self.constant = intercept and held
+        self.X = with_ones(X) if self.constant else X
+        self.lam = float(form[1])
+        shape = self.signs.shape
+        offset = np.zeros(shape) if risk.offset is None else risk.offset
+        self.offsets = offset.reshape(shape)
+
+    @cached_property
+    def ridge(self) -> Ridge:
+        """The linear algebra of a score."""
+        return Ridge(self.X, self.lam, self.free)
+
+    def split(self, theta: Array) -> tuple[Array, Array]:
+        """The weights of each score (c, columns of X), and the free intercepts (c,), or zeros."""
+        c = self.signs.shape[1]
+        d = self.X.shape[1] - self.constant
+        coef, intercept = theta[: c * d].reshape(c, d), theta[c * d :]
+        if self.constant:
+            return np.column_stack([coef, intercept]), np.zeros(c)
+        return coef.copy(), intercept.copy() if self.free else np.zeros(c)
+
+    def join(self, coef: Array, intercept: Array) -> Array:
+        """θ of the weights and the free intercepts."""
+        if self.constant:
+            coef, intercept = coef[:, :-1], coef[:, -1]
+        tail = intercept if self.constant or self.free else np.zeros(0)
+        return np.concatenate([coef.ravel(), tail])
+
+    def spread(self, weights: Array, tilts: Array | None) -> tuple[Array, Array]:
+        """D and the tilts of each score, (n, c)."""
+        shape = self.signs.shape
+        tilt = np.zeros(shape) if tilts is None else tilts.reshape(shape)
+        return self.risk.row_weights(weights).reshape(shape), tilt

@@ -1,0 +1,194 @@
+"""Risks whose losses are maxima of affine functions of a sample's scores."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+
+from dcprog.foundation.arrays import Array
+from dcprog.losses import Pieces
+from dcprog.rows.linear import Scores
+from dcprog.solvers.linalg.scored import (
+    order_of,
+    penalty_form,
+    penalty_weights,
+    samples_of,
+    units_of,
+)
+from dcprog.solvers.piecewise.subproblem import Index, Subproblem
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["Polyhedral", "polyhedral_refusal"]
+
+
+def polyhedral_refusal(risk: Risk) -> str | None:
+    """Why a risk's subproblems are no linear or quadratic programs of this form, if so."""
+    pieces = risk.base.pieces
+    if pieces is None or any(pieces.quadratic):
+        return f"its base is {risk.base!r}, not piecewise linear"
+    rows = risk.rows
+    if not (isinstance(rows, Scores | np.ndarray) or sp.issparse(rows)):
+        return "its rows are a general LinearOperator"
+    own = getattr(rows, "groups", None)
+    if risk.aggregate == "max" and not (own is not None and np.array_equal(own, risk.groups)):
+        return "its maxima are not over the rows of a sample"
+    if penalty_form(risk) is None:
+        return f"its penalty is {risk.penalty!r}, not made of l1 and l2"
+    return None
+
+
+class Polyhedral:
+    r"""Σ_g cost_g max_p (code_gp · f_{i(g)} + const_gp), with the scores f_i = B x̃_i.
+
+    A local function g is a row (or, with the aggregate ``"max"``, a sample); its P lines are the
+    pieces of the base there. B has the shape (c, d̃), and x̃ ends in a constant where there are
+    intercepts; the rows code_gp ⊗ x̃ are never formed.
+
+    Parameters
+    ----------
+    risk : Risk
+        One that :func:`polyhedral_refusal` has nothing against.
+
+    Attributes
+    ----------
+    X : array or sparse matrix of shape (n, d̃)
+    code : array of shape (G, P, c)
+    const : array of shape (G, P)
+    sample : int array of shape (G,)
+        i(g).
+    rate : array of shape (G, P)
+        The slope of the line in the margin of its row.
+    units : array of shape (p,)
+        The sizes of coefficients.
+    order : int array of shape (p,)
+        Places in θ of the entries of B.
+    """
+
+    def __init__(self, risk: Risk) -> None:
+        self.risk = risk
+        rows, pieces = risk.rows, risk.base.pieces
+        assert pieces is not None
+        self.scored = isinstance(rows, Scores)
+        mixing = rows.mixing() if self.scored else np.ones((rows.shape[0], 1, 1))
+        self.X = samples_of(rows)
+        self.n, m, self.c = mixing.shape
+        self.d = self.X.shape[1]
+        self.order = order_of(rows, self.c, self.d)
+        offset = np.zeros((self.n, m)) if risk.offset is None else risk.offset.reshape(self.n, m)
+        if risk.aggregate == "max":
+            weight = np.ones(self.n * m) if risk.weights is None else risk.weights
+            parts = _maxima(pieces, mixing, offset, weight.reshape(self.n, m))
+            self.sample = np.arange(self.n)
+        else:
+            parts = _pieces(pieces, mixing.reshape(-1, 1, self.c), offset.ravel())
+            self.sample = np.repeat(np.arange(self.n), m)
+        self.code, self.const, self.rate = map(np.ascontiguousarray, parts)
+        self.units = np.tile(units_of(self.X, self.const), self.c)
+
+    @property
+    def key(self) -> int:
+        """The same for the same functions of the same samples."""
+        arrays = self.code, self.const, self.order, self.risk.penalized
+        return hash(tuple(np.ascontiguousarray(array).tobytes() for array in arrays))
+
+    def restricted(self, features: Index) -> Polyhedral:
+        """The same without the other columns of X."""
+        part = copy(self)
+        part.X = self.X[:, features]
+        part.d = features.size
+        part.units = np.tile(self.units[features], self.c)
+        part.order = self.order.reshape(self.c, self.d)[:, features].ravel()
+        return part
+
+    def costs(self, weights: Array) -> Array:
+        """The cost of each local function for the weights of the groups."""
+        return weights if self.risk.aggregate == "max" else self.risk.row_weights(weights)
+
+    def subproblem(
+        self, weights: Array, tilts: Array | None, shrinkage: Array | None
+    ) -> Subproblem:
+        """The function to minimise for the weights, tilts and shrinkage of a tightening."""
+        risk = self.risk
+        linear, constant = np.zeros(self.order.size), 0.0
+        if tilts is not None:
+            linear = np.asarray(risk.rows.T @ tilts).ravel()[self.order]
+            constant = 0.0 if risk.offset is None else float(tilts @ risk.offset)
+        l1, l2 = penalty_weights(risk, shrinkage)
+        sizes = l1[self.order], l2[self.order]
+        return Subproblem(self, self.costs(weights), linear, *sizes, constant)
+
+    def theta(self, x: Array) -> Array:
+        """θ of the entries of B."""
+        theta = np.empty(x.size)
+        theta[self.order] = x
+        return theta
+
+    def slopes(self, duals: Array) -> Array:
+        """The slope of the losses in each margin, (n_rows,), of multipliers (G, P)."""
+        slopes = duals * self.rate
+        if self.risk.aggregate != "max":
+            return slopes.sum(axis=1)
+        n_rows = self.risk.rows.shape[0]
+        m = n_rows // self.n
+        slanted = slopes[:, : slopes.shape[1] // m * m]
+        return slanted.reshape(n_rows, -1).sum(axis=1)
+
+    def scores(self, x: Array) -> Array:
+        """The f_i, of shape (n, c)."""
+        return np.asarray(self.X @ x.reshape(self.c, self.d).T)
+
+    def spread(self, scores: Array) -> Array:
+        """code_gp · f_{i(g)}, of shape (G, P)."""
+        return np.einsum("gpc,gc->gp", self.code, scores[self.sample])
+
+    def lines(self, x: Array) -> Array:
+        """The values of all lines, of shape (G, P)."""
+        return self.spread(self.scores(x)) + self.const
+
+    def pull(self, duals: Array) -> Array:
+        """Σ duals_gp code_gp ⊗ x̃_{i(g)}, the transpose of :meth:`lines`."""
+        return self.back(np.einsum("gp,gpc->gc", duals, self.code))
+
+    def back(self, codes: Array) -> Array:
+        """Σ_g codes_g ⊗ x̃_{i(g)} of vectors (G, c)."""
+        gathered = self.gather(codes)
+        return np.asarray(self.X.T @ gathered).T.ravel()
+
+    def gather(self, values: Array) -> Array:
+        """Sums over the local functions of each sample, of shape (n, …)."""
+        if self.sample.size == self.n:
+            return values
+        return values.reshape(self.n, -1, *values.shape[1:]).sum(axis=1)
+
+
+def _pieces(pieces: Pieces, codes: Array, offset: Array) -> tuple[Array, Array, Array]:
+    """Every piece of the base on every row: codes (G, P, c), constants and rates (G, P)."""
+    slope, const = np.asarray(pieces.linear), np.asarray(pieces.constant)
+    rate = np.broadcast_to(slope, (offset.size, slope.size))
+    return slope[:, None] * codes, slope * offset[:, None] + const, rate
+
+
+def _maxima(
+    pieces: Pieces, mixing: Array, offset: Array, weight: Array
+) -> tuple[Array, Array, Array]:
+    """The lines of a sample's rows together, row by row; of those of slope 0 one, at the end."""
+    n, _, c = mixing.shape
+    slope, const = np.asarray(pieces.linear), np.asarray(pieces.constant)
+    slanted, flat = slope != 0, slope == 0
+    rate = weight[:, :, None] * slope[slanted]
+    code = (rate[:, :, :, None] * mixing[:, :, None]).reshape(n, -1, c)
+    level = (rate * offset[:, :, None] + weight[:, :, None] * const[slanted]).reshape(n, -1)
+    rate = rate.reshape(n, -1)
+    if not np.any(flat):
+        return code, level, rate
+    ground = np.max(weight * const[flat].max(), axis=1)
+    return (
+        np.concatenate([code, np.zeros((n, 1, c))], axis=1),
+        np.column_stack([level, ground]),
+        np.column_stack([rate, np.zeros(n)]),
+    )

@@ -1,0 +1,60 @@
+"""What the solvers of polyhedral risks do before and after a subproblem."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+from dcprog.solvers.memory import Memory
+from dcprog.solvers.piecewise.polyhedral import Polyhedral
+from dcprog.solvers.piecewise.subproblem import Subproblem
+from dcprog.solvers.protocol import ExactSolver, Solution
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["PolyhedralSolver"]
+
+
+class PolyhedralSolver(ExactSolver):
+    """A solver of :class:`Subproblem`: what all of them do before and after.
+
+    A subclass sets `name` and says how a problem is solved.
+    """
+
+    name: str
+
+    def __init__(self, risk: Risk) -> None:
+        self.risk = risk
+        self.design = Polyhedral(risk)
+        self.memory = Memory(risk.rows, (self.name, self.design.key))
+
+    @abstractmethod
+    def candidate(
+        self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None
+    ) -> tuple[Array, Array]:
+        """Minimiser x and multipliers of the lines (G, P)."""
+
+    def minimise(
+        self,
+        weights: Array,
+        tilts: Array | None,
+        start: Array,
+        tolerance: float,
+        time_limit: float | None = None,
+        *,
+        shrinkage: Array | None = None,
+    ) -> Solution:
+        """The minimiser, certified by its duality gap."""
+        problem = self.design.subproblem(weights, tilts, shrinkage)
+        if problem.live.size:
+            x, duals = self.candidate(problem, start[self.design.order], tolerance, time_limit)
+        else:
+            x = problem.lossless(start[self.design.order])
+            duals = np.zeros(self.design.const.shape)
+        theta = self.design.theta(x)
+        value = self.risk.weighted(theta, weights, tilts, shrinkage)
+        return Solution(theta, -self.design.slopes(duals), value)

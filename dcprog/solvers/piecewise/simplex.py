@@ -1,0 +1,162 @@
+"""Linear programs by HiGHS's simplex method, from the basis of the last one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import highspy
+import numpy as np
+import scipy.sparse as sp
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
+from dcprog.solvers.piecewise.active_set import Guess, crossover
+from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
+from dcprog.solvers.piecewise.polyhedral_solver import PolyhedralSolver
+from dcprog.solvers.piecewise.subproblem import Subproblem
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["SimplexSolver"]
+
+MOST_NUMBERS = 2**25  # in the matrix
+FEASIBLE = 1e-10
+CROSSOVER_ROUNDS = 3
+CHOOSE, PRIMAL = 0, 4  # of HiGHS's simplex strategies
+UNBOUNDED = (
+    highspy.HighsModelStatus.kUnbounded,
+    highspy.HighsModelStatus.kUnboundedOrInfeasible,
+)
+
+
+class SimplexSolver(PolyhedralSolver):
+    r"""min Σ_g cost_g ξ_g + (l + b)·x⁺ + (l − b)·x⁻  s.t.  ξ_g ≥ line_gp(x⁺ − x⁻),  x⁺, x⁻ ≥ 0.
+
+    Lines of slope 0 are bounds of ξ. Weights, tilts and shrinkage are costs, so that the basis of
+    one subproblem is feasible for the next, and the primal simplex method goes on from there. A
+    coefficient that is not in the basis is exactly 0. The duality gap is certified.
+
+    Parameters
+    ----------
+    risk : Risk
+        A piecewise linear base, alone or with the maximum over a sample's rows, and an ``l1`` or
+        concave penalty, or none.
+
+    References
+    ----------
+    Huangfu, Hall (2018), Parallelizing the dual revised simplex method, Math. Program. Comput. 10.
+    """
+
+    name = "simplex"
+
+    def __init__(self, risk: Risk) -> None:
+        super().__init__(risk)
+        self._split = np.flatnonzero(risk.penalized[self.design.order])
+        self._slanted = np.any(self.design.code != 0, axis=2)
+
+    @staticmethod
+    def refusal(risk: Risk) -> str | None:
+        """Why the method cannot take a risk, None if it can."""
+        reason = polyhedral_refusal(risk)
+        if reason is not None:
+            return reason
+        part = risk.penalty.convex_part
+        form = None if part is None else part.as_l1_l2(int(risk.penalized.sum()))
+        if form is not None and form[1] > 0:
+            return f"its penalty is {risk.penalty!r}, which is not linear"
+        if risk.rows.shape[0] * risk.rows.shape[1] > MOST_NUMBERS:
+            return "its matrix takes too much memory"
+        return None
+
+    def candidate(
+        self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None
+    ) -> tuple[Array, Array]:
+        """A vertex."""
+        kept = self.memory.take()
+        highs = kept or self._model()
+        x, duals = self._vertex(highs, PRIMAL if kept else CHOOSE, problem, time_limit)
+        self.memory.put(highs)
+        gap, value = problem.gap(x, duals), problem.value(x)
+        if gap > tolerance * (1 + abs(value)):
+            return self._polished(problem, x, duals, tolerance)
+        return x, duals
+
+    def _polished(
+        self, problem: Subproblem, x: Array, duals: Array, tolerance: float
+    ) -> tuple[Array, Array]:
+        """The vertex recomputed from what is active there."""
+        lines = problem.design.lines(x)
+        active = (lines >= lines.max(axis=1, keepdims=True)) | (duals > 0)
+        sign = np.where(problem.l1 > 0, np.sign(x), 1).astype(np.int8)
+        guess = Guess(active, sign, duals)
+        exact, _ = crossover(problem, guess, tolerance, CROSSOVER_ROUNDS)
+        if exact is None:
+            raise SubproblemError("failed", "simplex: the duality gap is above the tolerance")
+        return exact.x, exact.duals
+
+    def _vertex(
+        self, highs: Any, strategy: int, problem: Subproblem, time_limit: float | None
+    ) -> tuple[Array, Array]:
+        """HiGHS's minimiser and the multipliers of the lines."""
+        split = self._split
+        plus, minus = problem.l1 + problem.linear, (problem.l1 - problem.linear)[split]
+        cost = np.concatenate([plus, minus, problem.cost])
+        places = np.arange(cost.size, dtype=np.int32)
+        highs.changeColsCost(cost.size, places, cost)
+        limit = np.inf if time_limit is None else highs.getRunTime() + time_limit
+        highs.setOptionValue("time_limit", limit)
+        highs.setOptionValue("simplex_strategy", strategy)
+        highs.run()
+        status = highs.getModelStatus()
+        if status in UNBOUNDED:
+            raise SubproblemError("unbounded", f"simplex: {highs.modelStatusToString(status)}")
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise SubproblemError("failed", f"simplex: {highs.modelStatusToString(status)}")
+        solution = highs.getSolution()
+        values = np.asarray(solution.col_value)
+        x = values[: plus.size].copy()
+        x[split] -= values[plus.size : plus.size + split.size]
+        duals = np.zeros(problem.design.const.shape)
+        duals[self._slanted] = np.maximum(np.asarray(solution.row_dual), 0.0)
+        rest = np.maximum(problem.cost - duals.sum(axis=1), 0.0)
+        flat = ~self._slanted
+        duals += rest[:, None] * flat / np.maximum(flat.sum(axis=1), 1)[:, None]
+        return x, problem.feasible(duals)
+
+    def _model(self) -> Any:
+        """The program, without its costs."""
+        design, split = self.design, self._split
+        local, line = np.nonzero(self._slanted)
+        X = design.X if isinstance(design.X, np.ndarray) else design.X.toarray()
+        code, rows = design.code[local, line], X[design.sample[local]]
+        slopes = (code[:, :, None] * rows[:, None, :]).reshape(local.size, -1)
+        chosen = sp.csc_array(
+            (np.ones(local.size), (np.arange(local.size), local)),
+            shape=(local.size, len(design.code)),
+        )
+        blocks: Any = [-slopes, slopes[:, split], chosen]
+        A: Any = sp.csc_array(sp.hstack(blocks, format="csc"))
+        ground = np.where(self._slanted, -np.inf, design.const).max(axis=1)
+        p, infinity = slopes.shape[1], highspy.kHighsInf
+        lower = np.concatenate([np.full(p, -infinity), np.zeros(split.size), ground])
+        lower[split] = 0.0
+        lp = highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = A.shape[1], A.shape[0]
+        lp.col_cost_ = np.zeros(A.shape[1])
+        lp.col_lower_ = np.where(np.isinf(lower), -infinity, lower)
+        lp.col_upper_ = np.full(A.shape[1], infinity)
+        lp.row_lower_ = design.const[local, line]
+        lp.row_upper_ = np.full(A.shape[0], infinity)
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        lp.a_matrix_.start_ = A.indptr
+        lp.a_matrix_.index_ = A.indices
+        lp.a_matrix_.value_ = A.data
+        highs = highspy.Highs()
+        highs.setOptionValue("output_flag", False)
+        highs.setOptionValue("threads", 1)
+        highs.setOptionValue("primal_feasibility_tolerance", FEASIBLE)
+        highs.setOptionValue("dual_feasibility_tolerance", FEASIBLE)
+        if highs.passModel(lp) == highspy.HighsStatus.kError:
+            raise SubproblemError("failed", "simplex: HiGHS refused the model")
+        return highs

@@ -1,0 +1,227 @@
+"""An interior point method with a crossover, for polyhedral risks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.errors import SubproblemError
+from dcprog.solvers.conic.interior import Optimum, Program, primal_dual
+from dcprog.solvers.linalg.kronecker import KroneckerRows
+from dcprog.solvers.piecewise.active_set import Candidate, Guess, crossover, guess_at
+from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
+from dcprog.solvers.piecewise.polyhedral_solver import PolyhedralSolver
+from dcprog.solvers.piecewise.subproblem import Index, Subproblem
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["InteriorSolver", "interior_candidate"]
+
+MOST_UNKNOWNS = 6000  # of a step's linear system
+LEAST_FEATURES = 24
+FEW = 800  # unknowns that are worth taking all together
+WARM_ROUNDS = 12
+CROSSOVER_ROUNDS = 10
+# The crossover needs only enough accuracy to see what is active; without it more is asked.
+LOOSE = 1e-7
+TIGHTER = 1e-1
+
+
+class InteriorSolver(PolyhedralSolver):
+    r"""min Σ_g cost_g max_p line_gp(θ) + linear·θ + Σ_j l_j|θ_j| + ½Σ_j q_j θ_j².
+
+    First the exact minimiser for what was active at the last one, or at the start, is tried: where
+    the weights moved little, that and a few corrections are all it takes. Otherwise Mehrotra's
+    interior point method, whose steps cost c(c + 1)/2 weighted Gram matrices of X
+    (:class:`~dcprog.solvers.linalg.kronecker.KroneckerRows`), finds what is active, and its exact
+    minimiser replaces it. Either way the duality gap is certified, and coefficients that an ℓ1 norm
+    holds at 0 are 0.
+
+    Parameters
+    ----------
+    risk : Risk
+        A piecewise linear base, alone or with the maximum over a sample's rows, and a penalty
+        made of ``l1`` and ``l2``, or a concave one.
+
+    References
+    ----------
+    Mehrotra (1992), On the implementation of a primal-dual interior point method, SIAM J. Optim.
+    2(4).
+    """
+
+    name = "interior"
+
+    @staticmethod
+    def refusal(risk: Risk) -> str | None:
+        """Why the method cannot take a risk, None if it can."""
+        n, p = risk.rows.shape
+        if min(n, p) > MOST_UNKNOWNS:
+            return f"{min(n, p)} unknowns a step are more than {MOST_UNKNOWNS}"
+        return polyhedral_refusal(risk)
+
+    def candidate(
+        self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None
+    ) -> tuple[Array, Array]:
+        """The exact minimiser for what was active before, or the interior point method's."""
+        guess = self.memory.take() or guess_at(problem, start)
+        found, _ = crossover(problem, guess, tolerance, WARM_ROUNDS)
+        if found is None:
+            found = interior_candidate(problem, tolerance, time_limit, start)
+        self.memory.put(guess_at(problem, found.x, found.duals))
+        return found.x, found.duals
+
+
+def interior_candidate(
+    problem: Subproblem,
+    tolerance: float,
+    time_limit: float | None = None,
+    start: Array | None = None,
+) -> Candidate:
+    """The minimiser by the interior point method, made exact where that succeeds.
+
+    Where an ℓ1 norm leaves few of many features, it works on some of them: those of the start and
+    those with the largest slopes; then those whose slope turns out too large are taken in.
+
+    Parameters
+    ----------
+    problem : Subproblem
+    tolerance : float
+        Duality gap, relative to 1 + |value|.
+    time_limit : float, optional
+        Seconds.
+    start : array of shape (p,), optional
+        Whose features are among the first ones.
+
+    Raises
+    ------
+    SubproblemError
+        ``failed``.
+    """
+    design, deadline = problem.design, Deadline(time_limit)
+    chosen = _first_features(problem, np.zeros(problem.linear.size) if start is None else start)
+    while chosen.size < design.d:
+        part = problem.restricted(chosen)
+        found = _whole(part, tolerance / 2, deadline)
+        x = np.zeros((design.c, design.d))
+        x[:, chosen] = found.x.reshape(design.c, -1)
+        x = x.ravel()
+        gap = found.value - problem.bound(x, found.duals)
+        if gap <= tolerance * (1 + abs(found.value)):
+            return Candidate(x, found.duals, found.value, max(gap, 0.0))
+        excess = _excess(problem, found.duals)
+        excess[chosen] = -np.inf
+        more = min(2 * chosen.size, int(np.sum(excess > 0)))
+        if not more or (2 * (chosen.size + more) > design.d and design.d * design.c < FEW):
+            break
+        chosen = np.union1d(chosen, np.argsort(-excess, kind="stable")[:more])
+    return _whole(problem, tolerance, deadline)
+
+
+def _first_features(problem: Subproblem, start: Array) -> Index:
+    """Columns of X to begin with; all where that saves nothing."""
+    design = problem.design
+    shape = design.c, design.d
+    forced = np.any((problem.l1 <= 0).reshape(shape), axis=0)
+    if 2 * LEAST_FEATURES + int(forced.sum()) > design.d:
+        return np.arange(design.d)
+    used = forced | np.any(start.reshape(shape) != 0, axis=0)
+    lines = design.lines(start)
+    duals = np.zeros(lines.shape)
+    duals[np.arange(len(lines)), np.argmax(lines, axis=1)] = problem.cost
+    excess = _excess(problem, duals)
+    excess[used] = np.inf
+    size = max(LEAST_FEATURES, int(used.sum()) + LEAST_FEATURES // 2)
+    return np.sort(np.argsort(-excess, kind="stable")[:size])
+
+
+def _excess(problem: Subproblem, duals: Array) -> Array:
+    """By how much the largest slope of each feature exceeds its ℓ1 weight."""
+    design = problem.design
+    return np.max((np.abs(problem.slope(duals)) - problem.l1).reshape(design.c, -1), axis=0)
+
+
+def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candidate:
+    """The same, with all features at once."""
+    if problem.linear.size > MOST_UNKNOWNS and not np.all(problem.l2 > 0):
+        raise SubproblemError("failed", f"interior: more than {MOST_UNKNOWNS} unknowns a step")
+    for asked in (max(tolerance, LOOSE), tolerance * TIGHTER):
+        try:
+            found, guess = _central(problem, asked, deadline.left)
+        except SubproblemError:
+            if asked == tolerance * TIGHTER:
+                raise
+            continue
+        exact, _ = crossover(problem, guess, tolerance, CROSSOVER_ROUNDS)
+        if exact is not None:
+            return exact
+        if asked > tolerance * TIGHTER and np.any(problem.l1):
+            continue  # its zeros are not sure yet
+        for candidate in (_thresholded(problem, found, guess), found):
+            if candidate.gap <= tolerance * (1 + abs(found.value)):
+                return candidate
+    raise SubproblemError("failed", "interior: the duality gap stayed above the tolerance")
+
+
+def _central(
+    problem: Subproblem, tolerance: float, time_limit: float | None
+) -> tuple[Candidate, Guess]:
+    """The interior point method's own minimiser, and what seems active there."""
+    program, sparse = _program(problem)
+    try:
+        optimum = primal_dual(program, tolerance, time_limit)
+    except ArithmeticError as error:
+        raise SubproblemError("failed", f"interior: {error}") from error
+    return _read_off(problem, optimum, sparse)
+
+
+def _program(problem: Subproblem) -> tuple[Program, Index]:
+    """The quadratic program in (ξ, τ) and x, and the places of the x_j with a τ_j."""
+    design, live = problem.design, problem.live
+    sparse = np.flatnonzero(problem.l1 > 0)
+    curved = problem.l2 > 0
+    few = design.n * design.c < curved.size and bool(np.all(curved | (problem.l1 <= 0)))
+    rows = KroneckerRows(design, live, sparse, curved, few)
+    return Program(
+        rows=rows,
+        Q=problem.l2,
+        a=np.concatenate([problem.cost[live], problem.l1[sparse]]),
+        b=problem.linear,
+        p=np.zeros(0),
+        h=np.zeros(0),
+        g=np.concatenate([-design.const[live].ravel(), np.zeros(2 * sparse.size)]),
+    ), sparse
+
+
+def _read_off(problem: Subproblem, optimum: Optimum, sparse: Index) -> tuple[Candidate, Guess]:
+    """The minimiser's multipliers and gap, and what is active there: slack below multiplier."""
+    design, live = problem.design, problem.live
+    size = live.size * design.const.shape[1]
+    duals = np.zeros(design.const.shape)
+    duals[live] = optimum.multipliers[:size].reshape(live.size, -1)
+    duals = problem.feasible(duals)
+    x = optimum.x
+    lines = design.lines(x)
+    value = problem.value(x, lines)
+    cost = problem.cost[live, None]
+    top = np.abs(lines[live]).max(axis=1, keepdims=True) + 1
+    active = lines >= lines.max(axis=1, keepdims=True)
+    slack = optimum.slacks[:size].reshape(live.size, -1)
+    active[live] |= duals[live] / cost > slack / top
+    plus, minus = optimum.multipliers[size:].reshape(2, -1) / problem.l1[sparse]
+    unit = float(np.max(np.abs(x), initial=0.0)) or 1.0
+    plus_slack, minus_slack = optimum.slacks[size:].reshape(2, -1) / unit
+    sign = np.ones(x.size, dtype=np.int8)
+    sign[sparse] = np.where(minus < minus_slack, 1, np.where(plus < plus_slack, -1, 0))
+    gap = value - problem.bound(x, duals)
+    return Candidate(x, duals, value, gap), Guess(active, sign, duals)
+
+
+def _thresholded(problem: Subproblem, rough: Candidate, guess: Guess) -> Candidate:
+    """The same with zeros where the guess has them."""
+    x = np.where(guess.sign == 0, 0.0, rough.x)
+    value = problem.value(x)
+    return Candidate(x, rough.duals, value, value - problem.bound(x, rough.duals))

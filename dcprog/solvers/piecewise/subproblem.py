@@ -1,0 +1,112 @@
+"""The convex subproblem of a polyhedral risk, its value and its dual bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
+
+if TYPE_CHECKING:
+    from dcprog.solvers.piecewise.polyhedral import Polyhedral
+
+__all__ = ["Index", "Subproblem"]
+
+# How far the certificate of a gap looks for a better point, in units of the coefficients.
+RADIUS = 10.0
+
+Index = npt.NDArray[np.intp]
+
+
+@dataclass
+class Subproblem:
+    """Σ_g cost_g max_p line_gp(x) + linear·x + Σ_j l1_j |x_j| + ½ Σ_j l2_j x_j² + constant.
+
+    Attributes
+    ----------
+    design : Polyhedral
+    cost : array of shape (G,)
+    linear, l1, l2 : arrays of shape (p,)
+        In the order of the entries of B.
+    constant : float
+    """
+
+    design: Polyhedral
+    cost: Array
+    linear: Array
+    l1: Array
+    l2: Array
+    constant: float = 0.0
+    live: Index = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.live = np.flatnonzero(self.cost > 0)
+
+    def restricted(self, features: Index) -> Subproblem:
+        """The same with x_j = 0 outside these columns of X."""
+        design = self.design
+        linear, l1, l2 = (
+            part.reshape(design.c, design.d)[:, features].ravel()
+            for part in (self.linear, self.l1, self.l2)
+        )
+        return Subproblem(design.restricted(features), self.cost, linear, l1, l2, self.constant)
+
+    def value(self, x: Array, lines: Array | None = None) -> float:
+        """The function at x."""
+        lines = self.design.lines(x) if lines is None else lines
+        losses = float(self.cost @ lines.max(axis=1))
+        penalty = float(self.l1 @ np.abs(x)) + 0.5 * float(self.l2 @ x**2)
+        return losses + float(self.linear @ x) + penalty + self.constant
+
+    def slope(self, duals: Array) -> Array:
+        """The slope of the losses and the linear term, of multipliers (G, P) of the lines."""
+        return self.linear + self.design.pull(duals)
+
+    def gap(self, x: Array, duals: Array, lines: Array | None = None) -> float:
+        """By how much x may miss the minimum, from multipliers duals ≥ 0 with Σ_p = cost_g.
+
+        Entries with l2_j = 0 are taken to lie in an ℓ1 ball, ten times as large as theirs and as
+        what moves the lines by the size of their constants: without it any error of their
+        stationarity, however small, would leave the dual value at −∞.
+        """
+        return self.value(x, lines) - self.bound(x, duals)
+
+    def bound(self, x: Array, duals: Array) -> float:
+        """The dual value."""
+        over = np.maximum(np.abs(self.slope(duals)) - self.l1, 0.0)
+        held = self.l2 > 0
+        conjugate = 0.5 * float(np.sum(over[held] ** 2 / self.l2[held]))
+        if not np.all(held):
+            size = float(np.sum(np.abs(x[~held]))) + float(np.max(self.design.units[~held]))
+            conjugate += RADIUS * size * float(np.max(over[~held]))
+        return float(np.sum(duals * self.design.const)) + self.constant - conjugate
+
+    def lossless(self, start: Array) -> Array:
+        """The minimiser where no loss counts; what nothing holds stays at the start.
+
+        Raises
+        ------
+        SubproblemError
+            ``unbounded``: the linear term falls for ever.
+        """
+        over = np.maximum(np.abs(self.linear) - self.l1, 0.0)
+        held = self.l2 > 0
+        if np.any(over[~held] > 0):
+            raise SubproblemError("unbounded", "no loss and no penalty holds a linear term")
+        free = ~held & (self.l1 == 0)
+        x = np.where(free, start, 0.0)
+        x[held] = -np.sign(self.linear[held]) * over[held] / self.l2[held]
+        return x
+
+    def feasible(self, duals: Array) -> Array:
+        """The multipliers made nonnegative, and their sums made the costs."""
+        duals = np.maximum(duals, 0.0)
+        total = duals.sum(axis=1)
+        lost = total <= 0
+        duals[lost] = 1.0
+        total[lost] = duals.shape[1]
+        return duals * (self.cost / total)[:, None]

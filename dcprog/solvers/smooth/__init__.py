@@ -1,0 +1,1 @@
+"""Newton methods for smooth losses and for kinks behind multipliers."""

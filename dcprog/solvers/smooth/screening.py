@@ -1,0 +1,120 @@
+"""Samples that stay on one straight piece of their loss are left out of a subproblem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.foundation.arrays import Array
+from dcprog.losses import Pieces
+from dcprog.solvers.smooth.newton_score import WITHOUT_TANGENT, Tangent
+
+__all__ = ["ScoreProblem", "screened"]
+
+# Kept are the samples whose margin is nearer to a knot than WIDER times the farthest that a margin
+# went last time. With more than MOST of them left the smaller problem is not worth the detour.
+WIDER = 2.0
+MOST = 0.5
+
+Mask = npt.NDArray[np.bool_]
+# (w, b, multipliers) of a problem, from a point and multipliers
+Minimise = Callable[["ScoreProblem", Array, float, Array], tuple[Array, float, Array]]
+
+
+@dataclass(frozen=True)
+class ScoreProblem:
+    """Σ_i d_i pieces(u_i) + t_i u_i + (λ/2)‖w‖² + tangent with u_i = s_i(x_i·w + b) + o_i."""
+
+    X: Any
+    sign: Array
+    offset: Array
+    weight: Array
+    tilt: Array
+    tangent: Tangent = WITHOUT_TANGENT
+
+    def margins(self, w: Array, b: float) -> Array:
+        """The vector u."""
+        return self.sign * (self.X @ w + b) + self.offset
+
+    def value(self, pieces: Pieces, u: Array) -> float:
+        """Σ_i d_i pieces(u_i) + t_i u_i."""
+        return float(self.weight @ pieces(u) + self.tilt @ u)
+
+    def straightened(self, pieces: Pieces, u: Array, kept: Mask, intercept: bool) -> ScoreProblem:
+        """Only the samples kept, the others on their pieces at u."""
+        rest = ~kept
+        side = np.searchsorted(pieces.knots, u[rest])
+        slope = self.tilt.copy()
+        slope[kept] = 0.0
+        slope[rest] += self.weight[rest] * np.take(pieces.linear, side)
+        pull = self.sign * slope
+        constant = float(self.weight[rest] @ np.take(pieces.constant, side) + slope @ self.offset)
+        tangent = Tangent(self.X.T @ pull, float(np.sum(pull)) if intercept else 0.0, constant)
+        return ScoreProblem(
+            self.X[kept],
+            self.sign[kept],
+            self.offset[kept],
+            self.weight[kept],
+            self.tilt[kept],
+            tangent,
+        )
+
+
+def screened(
+    problem: ScoreProblem,
+    pieces: Pieces,
+    point: tuple[Array, float, Array],
+    u: Array,
+    reach: float,
+    intercept: bool,
+    minimise: Minimise,
+) -> tuple[Array, float, Array]:
+    """The minimiser of a problem, by smaller ones whose other samples are on straight pieces.
+
+    A loss is nowhere below its straight pieces, so a minimiser of the smaller problem at which
+    every sample left out is still on its own piece minimises the whole. Those that have left it
+    are taken in.
+
+    Parameters
+    ----------
+    problem : ScoreProblem
+    pieces : Pieces
+        Convex, without quadratic parts.
+    point : tuple (w, b, multipliers)
+        Where to begin.
+    u : array
+        The margins there.
+    reach : float
+        By how much margins are expected to change.
+    intercept : bool
+        Is b free? Otherwise it is 0.
+    minimise : callable
+        For the smaller problems.
+    """
+    w, b, mu = point
+    bends = problem.weight > 0
+    kept = np.zeros(u.size, dtype=bool)
+    while True:
+        reach *= WIDER
+        kept |= bends & (_distance(pieces, u) <= reach)
+        if np.count_nonzero(kept) > MOST * u.size:
+            return minimise(problem, w, b, mu)
+        part = problem.straightened(pieces, u, kept, intercept)
+        w, b, inner = minimise(part, w, b, mu[kept])
+        side = np.searchsorted(pieces.knots, u)
+        u = problem.margins(w, b)
+        strays = bends & ~kept & (np.searchsorted(pieces.knots, u) != side)
+        if not np.any(strays):
+            mu = problem.weight * np.take(pieces.linear, side)
+            mu[kept] = inner
+            return w, b, mu
+        kept |= strays
+
+
+def _distance(pieces: Pieces, u: Array) -> Array:
+    """To the nearest knot."""
+    return np.min(np.abs(u - np.array(pieces.knots)[:, None]), axis=0, initial=np.inf)

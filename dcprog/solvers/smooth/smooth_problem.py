@@ -1,0 +1,164 @@
+"""Weighted smooth losses of the margins of a risk plus ℓ1 and ℓ2: values, slopes and a bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
+from dcprog.losses import ConvexLoss
+from dcprog.risk.risk import Risk
+
+__all__ = ["SmoothLine", "SmoothPlace", "SmoothProblem"]
+
+# How far the certificate looks for a better point where no penalty holds one.
+RADIUS = 10.0
+
+
+@dataclass(frozen=True)
+class SmoothPlace:
+    """A point, and what is known of the function there.
+
+    Attributes
+    ----------
+    theta, margins : arrays
+        θ and u.
+    value : float
+        F(θ).
+    size : float
+        The sum of the sizes of its terms, to which its rounding is relative.
+    pull : array of shape (n_rows,)
+        w_r base'(u_r) + t_r.
+    slope : array of shape (p,)
+        Aᵀpull, without the penalty's.
+    gap : float
+        By how much F(θ) may miss the minimum; see :meth:`SmoothProblem.gap`.
+    """
+
+    theta: Array
+    margins: Array
+    value: float
+    size: float
+    pull: Array
+    slope: Array
+    gap: float
+
+
+@dataclass(frozen=True)
+class SmoothProblem:
+    r"""F(θ) = Σ_r w_r base(u_r) + Σ_r t_r u_r + ½ Σ_j q_j θ_j² + Σ_j l_j |θ_j|, u = Aθ + offset.
+
+    Attributes
+    ----------
+    risk : Risk
+        For A and the offset.
+    base : ConvexLoss
+        With a continuous slope.
+    weight, tilt : arrays of shape (n_rows,)
+        w ≥ 0 and t.
+    l1, l2 : arrays of shape (p,)
+        l and q, at least 0.
+    units : array of shape (p,)
+        The sizes of coefficients.
+    """
+
+    risk: Risk
+    base: ConvexLoss
+    weight: Array
+    tilt: Array
+    l1: Array
+    l2: Array
+    units: Array = field(repr=False)
+
+    def place(self, theta: Array, margins: Array | None = None) -> SmoothPlace:
+        """All that is known at θ."""
+        u = self.risk.margins(theta) if margins is None else margins
+        losses, tilted = self.weight * self.base(u), self.tilt * u
+        penalties = self.l1 * np.abs(theta) + 0.5 * self.l2 * theta**2
+        pull = self.weight * self.base.slope(u) + self.tilt
+        slope = np.asarray(self.risk.rows.T @ pull).ravel()
+        value = float(np.sum(losses) + np.sum(tilted) + np.sum(penalties))
+        size = float(np.sum(np.abs(losses)) + np.sum(np.abs(tilted)) + np.sum(penalties))
+        if not np.isfinite(value):
+            raise SubproblemError("failed", "the value is not finite")
+        gap = self.gap(theta, slope, float(np.sum(losses)))
+        return SmoothPlace(theta, u, value, size, pull, slope, gap)
+
+    def gap(self, theta: Array, slope: Array, losses: float) -> float:
+        r"""F(θ) − min over z of  losses' tangent at θ + penalty(z), an upper bound of F(θ) − min F.
+
+        The losses are nowhere below their tangent, and what is left falls apart into
+
+            l_j|θ_j| + ½q_jθ_j² + g_jθ_j + max_z [−g_j z − l_j|z| − ½q_j z²],
+
+        with the maximum (|g_j| − l_j)₊²/(2q_j). Where q_j = 0 < l_j and nothing is tilted, a point
+        below F(θ) has Σ l_j|z_j| ≤ F(θ) − inf of the losses: there the maximum over that ball is
+        taken, so that the bound holds for all z. Other entries with q_j = 0 (free intercepts) are
+        taken to lie within ten times their largest and the units: for those it is a bound over
+        that box.
+        """
+        over = np.maximum(np.abs(slope) - self.l1, 0.0)
+        held = self.l2 > 0
+        sizes = self.l1 * np.abs(theta) + 0.5 * self.l2 * theta**2
+        gap = float(np.sum(sizes + slope * theta))
+        gap += float(np.sum(over[held] ** 2 / (2 * self.l2[held])))
+        free = ~held
+        if not np.any(self.tilt):
+            reach = losses - self.base.lower * float(np.sum(self.weight)) + float(np.sum(sizes))
+            ball = free & (self.l1 > 0)
+            gap += reach * float(np.max(over[ball] / self.l1[ball], initial=0.0))
+            free &= ~ball
+        return gap + self._boxed(theta, over, free)
+
+    def _boxed(self, theta: Array, over: Array, free: npt.NDArray[np.bool_]) -> float:
+        reach = np.maximum(self.units[free], np.max(np.abs(theta[free]), initial=0.0))
+        return RADIUS * float(over[free] @ reach)
+
+    def lossless(self, start: Array) -> Array:
+        """The minimiser where no loss counts; what nothing holds stays at the start.
+
+        Raises
+        ------
+        SubproblemError
+            ``unbounded``: the tilts fall for ever.
+        """
+        linear = np.asarray(self.risk.rows.T @ self.tilt).ravel()
+        noise = 1e-14 * np.asarray(abs(self.risk.matrix()).T @ np.abs(self.tilt)).ravel()
+        over = np.maximum(np.abs(linear) - self.l1, 0.0)
+        held = self.l2 > 0
+        if np.any(over[~held] > noise[~held]):
+            raise SubproblemError("unbounded", "no loss and no penalty holds a tilt")
+        theta = np.where(self.l1 > 0, 0.0, start)
+        theta[held] = -np.sign(linear[held]) * over[held] / self.l2[held]
+        return theta
+
+
+class SmoothLine:
+    """F along θ + t·d, with the slope at 0 that the ℓ1 norm shows between 0 and 1."""
+
+    def __init__(self, problem: SmoothProblem, place: SmoothPlace, d: Array, change: Array) -> None:
+        self.problem, self.place, self.d, self.change = problem, place, d, change
+        self.size = place.size
+        theta, l1, l2 = place.theta, problem.l1, problem.l2
+        self._sizes = float(l1 @ np.abs(theta))
+        self.along = float(problem.tilt @ change) + float((l2 * theta) @ d)
+        self.square = float(l2 @ d**2)
+        steep = float(place.slope @ d) + float((l2 * theta) @ d)
+        self.first = steep + float(l1 @ np.abs(theta + d)) - self._sizes
+
+    def rise(self, t: float) -> float:
+        """F(θ + td) − F(θ)."""
+        problem, place = self.problem, self.place
+        ends = problem.base(place.margins + t * self.change) - problem.base(place.margins)
+        sizes = float(problem.l1 @ np.abs(place.theta + t * self.d)) - self._sizes
+        return float(problem.weight @ ends) + sizes + t * (self.along + t / 2 * self.square)
+
+    def slope(self, t: float) -> float:
+        """What Armijo's rule compares with; asked for at t = 0 only."""
+        return self.first
+
+    def breaks(self) -> None:
+        """Not needed by Armijo's rule."""

@@ -1,0 +1,238 @@
+"""``dc.solve``: from a problem and its options to a Result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from sklearn.utils import check_random_state
+
+from dcprog.engine.acceleration import acceleration_named
+from dcprog.engine.descent import Progress, Run, Settings
+from dcprog.engine.result import Result, StartSummary, VariableValues
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.progress_log import visible
+from dcprog.surrogates.runs import Outcome, Spec, Task, keep, run_all
+
+__all__ = ["Spec", "solve"]
+
+STARTS = ("convex", "current", "random")
+
+
+def solve(
+    problem: cp.Problem | Spec,
+    *,
+    start: str | Mapping[cp.Variable, Any] | Array | Result = "convex",
+    solver: str | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+    time_limit: float | None = None,
+    n_starts: int = 1,
+    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    acceleration: str | None = None,
+    callback: Callable[[Progress], object] | None = None,
+    verbose: bool = False,
+    escape: bool = True,
+) -> Result:
+    r"""Minimise (or maximise) a nonconvex problem by successive convex majorants.
+
+    x⁺ ∈ argmin_z M(z; x), where M(·; x) is convex, nowhere below the objective and equal to it at
+    x. The objective never rises, and M(x; x) − min M(·; x), the criticality gap, is zero exactly
+    at a critical point.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem or Risk
+        Any problem the rules can majorise (see :func:`dcprog.explain`). A convex one is solved
+        once.
+    start : {"convex", "current", "random"}, mapping, array or Result, default "convex"
+        ``"convex"``: the solution of the convex problem behind it (concave functions of convex
+        losses at their slope for loss 0, nonconvex constraints left out; where that misses a
+        constraint, moved a little at random). ``"current"``: the variables' values. A mapping
+        from Variable to array must name every variable. A ``Result`` resumes its run. For a
+        ``Risk`` an array is θ.
+    solver : str, optional
+        Subproblem solver to try first, a name cvxpy knows or ``"ARROW"``, our own for quadratic
+        programs in few shared variables. By default ARROW or PIQP for quadratic programs, HiGHS
+        for linear ones, Clarabel for the rest; the others are fallbacks.
+    tol : float, default 1e-6
+        Stop when the criticality gap and the decrease are at most tol times what the terms of F
+        add up to in absolute value. Subproblems are solved to tol/100.
+    max_iter : int, default 100
+        Steps from each start.
+    time_limit : float, optional
+        Seconds for all starts together.
+    n_starts : int, default 1
+        Number of starts; those after the first are solutions of the convex problem on random
+        halves of the terms and random points, in turn. The best run is returned.
+    random_state : int, Generator, RandomState or None, default None
+        Seed of the starts; None is a fixed seed, so that results repeat.
+    n_jobs : int, optional
+        Processes for the starts, by joblib.
+    acceleration : {"linesearch", "squarem"}, optional
+        Boosted DCA's line search, or SQUAREM's extrapolation; both only ever go downhill.
+    callback : callable, optional
+        ``callback(progress)`` after every step, with ``n_iter, x, value, gap, step, violation,
+        time``; a true return value stops the run. Forces ``n_jobs=1``.
+    verbose : bool, default False
+        Log a line a step to the logger ``dcprog``.
+    escape : bool, default True
+        Look around a point that seems critical, and go on where the objective is lower: at saddles
+        and symmetric points, and where a tie hides a slope. False ends where the majorants do, as
+        published algorithms.
+
+    Returns
+    -------
+    Result
+        The variables hold the best point too.
+
+    Raises
+    ------
+    NotMajorizable
+        No rule applies to a sub-expression.
+    ValueError
+        Bad data or options: NaN, integer variables, an unknown solver, a start of wrong shape.
+    TypeError
+        `problem` is not a problem.
+
+    References
+    ----------
+    Lipp and Boyd (2016), Variations and extension of the convex-concave procedure, Optimization
+    and Engineering 17. Le Thi and Pham Dinh (2018), DC programming and DCA: thirty years of
+    developments, Math. Program. 169.
+
+    Examples
+    --------
+    A ramp loss, as written:
+
+    >>> import cvxpy as cp, numpy as np, dcprog as dc
+    >>> X = np.array([[1.0], [2.0], [3.0], [-2.0]])   # the last sample is an outlier
+    >>> w = cp.Variable(1)
+    >>> loss = cp.sum(cp.minimum(cp.pos(1 - X @ w), 1))
+    >>> result = dc.solve(cp.Problem(cp.Minimize(loss + 0.05 * cp.sum_squares(w))))
+    >>> result.status, round(result.value, 4)
+    ('converged', 1.05)
+    """
+    begun = time.perf_counter()
+    settings = _checked(
+        tol, max_iter, time_limit, n_starts, n_jobs, acceleration, callback, verbose, escape
+    )
+    kinds = _kinds(start, n_starts)
+    task = Task(problem, solver, settings)
+    task.surrogate()  # bad problems are refused here, before any process starts
+    jobs = list(zip(kinds, _seeds(random_state, n_starts), strict=True))
+    with visible(verbose):
+        outcomes = run_all(task, jobs, None if callback else n_jobs)
+    keep(task)
+    result = _result(problem, outcomes, time.perf_counter() - begun)
+    if isinstance(problem, cp.Problem):
+        _publish(problem, result)
+    return result
+
+
+def _checked(
+    tol: float,
+    max_iter: int,
+    time_limit: float | None,
+    n_starts: int,
+    n_jobs: int | None,
+    acceleration: str | None,
+    callback: Callable[[Progress], object] | None,
+    verbose: bool,
+    escape: bool,
+) -> Settings:
+    for name, number in (("tol", tol), ("time_limit", 1.0 if time_limit is None else time_limit)):
+        if not _is_a(Real, number) or not 0 < number < np.inf:
+            raise ValueError(f"{name}={number!r}: a positive finite number is needed")
+    for name, count, least in (("max_iter", max_iter, 0), ("n_starts", n_starts, 1)):
+        if not _is_a(Integral, count) or count < least:
+            raise ValueError(f"{name}={count!r}: an integer of at least {least} is needed")
+    if n_jobs is not None and (not _is_a(Integral, n_jobs) or n_jobs == 0):
+        raise ValueError(f"n_jobs={n_jobs!r}: an integer other than 0 is needed, or None")
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback={callback!r} is not callable")
+    for name, flag in (("verbose", verbose), ("escape", escape)):
+        if not isinstance(flag, bool | Integral | np.bool_):
+            raise ValueError(f"{name}={flag!r}: True or False is needed")
+    acceleration_named(acceleration)
+    return Settings(tol, max_iter, time_limit, acceleration, callback, verbose, bool(escape))
+
+
+def _is_a(kind: type, value: object) -> bool:
+    """Is it a number of that kind? True and False are not numbers here."""
+    return isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+
+
+def _kinds(start: Any, n_starts: int) -> list[Any]:
+    """What each run starts from: the user's start, then halves and random points in turn."""
+    if isinstance(start, str) and start not in STARTS:
+        raise ValueError(f"start={start!r}: choose one of {STARTS}, a mapping or a Result")
+    if isinstance(start, str) and start == "random":
+        return ["random"] * n_starts
+    return [start, *("half" if i % 2 == 0 else "random" for i in range(n_starts - 1))]
+
+
+def _seeds(random_state: Any, n_starts: int) -> list[np.random.SeedSequence]:
+    if isinstance(random_state, np.random.Generator):
+        entropy = random_state.integers(2**32, size=4)
+    else:
+        state = check_random_state(0 if random_state is None else random_state)
+        entropy = state.randint(2**31 - 1, size=4)
+    return np.random.SeedSequence([int(e) for e in entropy]).spawn(n_starts)
+
+
+# ----------------------------------------------------------------------------------------------
+# the result
+
+
+def _result(problem: Any, outcomes: list[Outcome], seconds: float) -> Result:
+    best = min(outcomes, key=lambda o: o.rank)
+    run = best.run
+    value = -best.sign * np.inf if run.status == "unbounded" else run.value
+    return Result(
+        value=value,
+        status=run.status,
+        n_iter=run.n_iter,
+        gap=run.gap,
+        violation=run.violation,
+        variables=VariableValues(best.values),
+        x=run.x,
+        history=run.history,
+        starts=tuple(_summary(o.kind, o.run) for o in outcomes),
+        mode=best.mode,
+        solver=best.solver,
+        solve_time=sum(o.solve_time for o in outcomes),
+        total_time=seconds,
+        message=run.message,
+        solver_steps=sum(o.solver_steps for o in outcomes),
+        dual=best.dual,
+        scale=run.scale,
+        relative_violation=best.relative_violation,
+    )
+
+
+def _summary(kind: str, run: Run) -> StartSummary:
+    return StartSummary(kind, run.value, run.status, run.n_iter, run.gap, run.violation)
+
+
+def _publish(problem: cp.Problem, result: Result) -> None:
+    """Leave the result in the problem and its variables, as cvxpy's own solve does."""
+    values = {v.id: array for v, array in result.variables.items()}
+    for variable in problem.variables():
+        array = values.get(variable.id)
+        variable.save_value(None if array is None else array.copy())
+    problem._value = result.value
+    problem._status = result.status
+
+
+def _solve_method(problem: cp.Problem, *args: Any, **options: Any) -> float:
+    """``problem.solve(method="dc", **options)``: the value, as cvxpy's own solve returns it."""
+    return solve(problem, *args, **options).value
+
+
+cp.Problem.register_solve("dc", _solve_method)

@@ -1,0 +1,240 @@
+"""A risk in natural units: margins, coefficients and objective around 1."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from dcprog.foundation.arrays import Array
+from dcprog.rows.kernel import KernelRows
+from dcprog.rows.kernel_expansion import KernelExpansion
+from dcprog.rows.linear import Scores
+from dcprog.solvers.protocol import Solution
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["Parts", "Units", "column_sizes", "margin_unit"]
+
+# Samples of a size between these are left as they are: their copies would cost memory. So are
+# columns whose middle is no more than FAR times as large as they vary; only those whose entries
+# nearly all have ONE_SIGN are looked at.
+USUAL = 1e-3, 1e3
+FAR = 30.0
+ONE_SIGN = 0.98
+# Columns of smaller entries count as columns of zeros: no coefficient makes anything of them.
+VANISHING = 1e-150
+
+Parts = tuple[Array, Array | None, Array | None]  # weights, tilts and shrinkage of a tightening
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Rows of (x − middle)/unit in place of those of the samples x; without a middle, of x/unit."""
+
+    rows: Any
+    unit: float = 1.0
+    middle: Array | None = None
+
+
+_FRAMES: WeakKeyDictionary[Scores, Frame] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Units:
+    r"""Between the subproblems of a risk and the same ones in natural units.
+
+    With margins u = σu', coefficients θ_j = κ_j θ'_j and base(σu') = β·base'(u') the subproblem
+    over a is
+
+        Σ_g (d_g β/a) agg v_r base'(u'_r) + Σ_r (t_r σ/a) u'_r + Σ_j (ν_j κ_j/a) |θ'_j|
+        + penalty(κθ')/a + const,
+
+    the same in whatever units targets, samples and objective are. The concave functions are not
+    touched: their ties and kinks stay where they are. Where intercepts are free, columns with a
+    large offset are moved to around 0, and the intercepts with them. All units are powers of two,
+    so that nothing rounds: a multiplier at its bound is there in any units.
+
+    Attributes
+    ----------
+    natural : Risk
+        In natural units, for the solvers of subproblems: they look at no transform.
+    size : float
+        a.
+    margin, loss : float
+        σ and β.
+    coefficient : array of shape (p,)
+        κ.
+    frame : Frame
+        Of the rows.
+    """
+
+    natural: Risk
+    size: float
+    margin: float
+    loss: float
+    coefficient: Array
+    frame: Frame
+
+    @classmethod
+    def of(cls, risk: Risk, size: float) -> Units:
+        """Natural units of a risk for an objective of some size; 1 where others overflow."""
+        try:
+            return cls._of(risk, _power(size), _power(margin_unit(risk)), _frame(risk))
+        except (ValueError, TypeError, ArithmeticError):
+            return cls._of(risk, 1.0, 1.0, Frame(risk.rows))
+
+    @classmethod
+    def _of(cls, risk: Risk, size: float, margin: float, frame: Frame) -> Units:
+        natural = copy(risk)
+        natural.base, loss = risk.base.in_units(margin)
+        natural.offset = None if risk.offset is None else risk.offset / margin
+        natural.rows = frame.rows
+        unit = np.where(_sample_columns(risk.rows), margin / frame.unit, margin)
+        natural.penalty = risk.penalty.in_units(margin / frame.unit, 1 / size)
+        return cls(natural.remembering(), size, margin, loss, unit, frame)
+
+    def parts(self, parts: Parts) -> Parts:
+        """Weights, tilts and shrinkage in natural units."""
+        weights, tilts, shrinkage = parts
+        return (
+            weights * (self.loss / self.size),
+            None if tilts is None else tilts * (self.margin / self.size),
+            None if shrinkage is None else shrinkage * (self._penalized / self.size),
+        )
+
+    @property
+    def _penalized(self) -> Array:
+        return self.coefficient[self.natural.penalized]
+
+    def theta(self, theta: Array) -> Array:
+        """θ in natural units."""
+        return self._moved(theta, 1.0) / self.coefficient
+
+    def _moved(self, theta: Array, side: float) -> Array:
+        """θ with the intercepts that belong to samples around their middle, or back."""
+        middle = self.frame.middle
+        if middle is None:
+            return theta
+        coef, intercept = self.natural.rows.unpack(theta)
+        return self.natural.rows.pack(coef, intercept + side * (coef @ middle))
+
+    def solution(self, solution: Solution) -> Solution:
+        """A solution in the risk's own units."""
+        theta, dual = np.asarray(solution.coefficients, dtype=float), solution.dual
+        if theta.shape == self.coefficient.shape:
+            theta = self._moved(theta * self.coefficient, -1.0)
+        dual = None if dual is None else dual * (self.size / self.margin)
+        return replace(
+            solution,
+            coefficients=theta,
+            dual=dual,
+            value=solution.value * self.size,
+            bound=solution.bound * self.size,
+        )
+
+    def dual(self, dual: Array | None) -> Array | None:
+        """Multipliers in natural units."""
+        return None if dual is None else dual * (self.margin / self.size)
+
+
+def margin_unit(risk: Risk) -> float:
+    """How far the constants of the margins are apart, or their size, or 1 if there are none."""
+    offset = risk.offset
+    if offset is None:
+        return 1.0
+    apart = np.abs(offset / 2 - np.median(offset) / 2)  # halves: their difference may overflow
+    for size in (2 * np.median(apart), 2 * np.mean(apart), np.max(np.abs(offset))):
+        if 0 < size < np.inf:
+            return float(size)
+    return 1.0
+
+
+def column_sizes(rows: Any) -> Array:
+    """The mean size of the entries of each column of the rows; 1 where they are not known.
+
+    For scores those of the samples, and 1 for the intercepts.
+    """
+    if not isinstance(rows, Scores):
+        known = isinstance(rows, np.ndarray) or sp.issparse(rows)
+        return _mean_sizes(rows) if known else np.ones(rows.shape[1])
+    sizes = np.tile(_mean_sizes(rows.X), rows.n_scores)
+    return np.concatenate([sizes, np.ones(rows.shape[1] - sizes.size)])
+
+
+def _mean_sizes(X: Any) -> Array:
+    return np.asarray(abs(X).mean(axis=0)).ravel()
+
+
+def _sample_columns(rows: Any) -> npt.NDArray[np.bool_]:
+    """The columns that have the samples' unit: all but the intercepts."""
+    return rows.penalized if isinstance(rows, Scores) else np.ones(rows.shape[1], dtype=bool)
+
+
+def _frame(risk: Risk) -> Frame:
+    """Where the samples are around 0 and of about size 1; as they are where they are usual."""
+    rows = risk.rows
+    held = bool(np.any(risk.penalized & ~_sample_columns(rows)))
+    if isinstance(rows, KernelRows | KernelExpansion) or held:  # K has no middle, and a held
+        return Frame(rows)  # intercept would get another weight
+    if not isinstance(rows, Scores):
+        unit = _power_of_two(column_sizes(rows))
+        return Frame(rows if unit == 1 else rows / unit, unit)
+    if rows not in _FRAMES:
+        _FRAMES[rows] = _framed(rows)
+    return replace(_FRAMES[rows], rows=_FRAMES[rows].rows or rows)
+
+
+def _framed(rows: Scores) -> Frame:
+    """The frame of scores; rows that stay as they are stand there as None."""
+    X = _without_vanishing(rows.X)
+    middle, sizes = None, _mean_sizes(X)
+    if rows.fit_intercept and isinstance(X, np.ndarray):
+        middle, sizes = _middle(X, sizes)
+    unit = _power_of_two(sizes)
+    if unit == 1 and middle is None and X is rows.X:
+        return Frame(None)
+    moved = copy(rows)
+    moved.X = (X if middle is None else X - middle) / unit
+    return Frame(moved, unit, middle)
+
+
+def _without_vanishing(X: Any) -> Any:
+    """Samples without the columns that hold nothing but vanishing numbers; X if there are none."""
+    largest: Any = abs(X).max(axis=0)
+    largest = np.ravel(largest if isinstance(X, np.ndarray) else largest.toarray())
+    gone = (largest > 0) & (largest < VANISHING)
+    return X @ sp.diags_array(np.where(gone, 0.0, 1.0)) if np.any(gone) else X
+
+
+def _middle(X: Array, sizes: Array) -> tuple[Array | None, Array]:
+    """The medians of columns far from 0, and the sizes of what is left; None if there are none."""
+    places = np.flatnonzero(np.abs(X.mean(axis=0)) >= ONE_SIGN * sizes)
+    median = np.median(X[:, places], axis=0)
+    left = np.abs(X[:, places] - median)
+    apart = np.median(left, axis=0)
+    apart = np.where(apart > 0, apart, left.mean(axis=0))
+    far = (np.abs(median) > FAR * apart) & (apart > 0)
+    if not np.any(far):
+        return None, sizes
+    middle, sizes = np.zeros(X.shape[1]), sizes.copy()
+    middle[places[far]], sizes[places[far]] = median[far], apart[far]
+    return middle, sizes
+
+
+def _power_of_two(sizes: Array) -> float:
+    """About a usual size, 1 where that is usual enough."""
+    sizes = sizes[(sizes > 0) & (sizes < np.inf)]
+    size = float(np.median(sizes)) if sizes.size else 1.0
+    return 1.0 if USUAL[0] <= size <= USUAL[1] else _power(size)
+
+
+def _power(size: float) -> float:
+    """The power of two just below a size."""
+    return float(np.exp2(np.floor(np.log2(size))))
