@@ -35,7 +35,7 @@ from dcprog.losses import (
     tukey,
     welsch,
 )
-from dcprog.majorants.majorant import Majorant, explain, is_majorizable, majorize
+from dcprog.majorants.majorant import Majorant, explain, majorize
 from dcprog.penalties import (
     Penalty,
     capped_l1,
@@ -60,6 +60,7 @@ from dcprog.rows.kernel_expansion import expansion_margins, expansion_residuals
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers.registry import explain_choice
 from dcprog.surrogates.driver import solve
+from dcprog.surrogates.majorizable import is_majorizable
 from dcprog.transforms import (
     Transform,
     andrews_by,

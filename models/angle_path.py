@@ -142,9 +142,9 @@ class AnglePath:
         -------
         matplotlib Axes
         """
-        from dcprog.display.plots import _axes
+        from dcprog.display.plots import axes
 
-        ax = _axes(ax)
+        ax = axes(ax)
         done = self.lams[: len(self)]
         for q in range(self.coefs.shape[1]):
             ax.semilogx(done, self.coefs[:, q], color=f"C{q % 10}", lw=1)

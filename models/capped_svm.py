@@ -7,6 +7,7 @@ from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
+import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
@@ -24,7 +25,6 @@ from dcprog.models.linear import LinearScores
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.linear import binary_margins, class_margins
-from dcprog.solvers.registry import SOLVERS
 from dcprog.surrogates.driver import solve
 from dcprog.transforms import Transform, cap_at, cap_largest, power_of
 
@@ -132,7 +132,8 @@ class CappedSVC(LinearScores, ClassifierMixin, BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import cvxpy as cp
+    import numpy as np
     >>> from dcprog.models import CappedSVC
     >>> X = np.array([[0.0], [0.1], [0.2], [0.3], [0.7], [0.8], [0.9], [1.0], [2.0]])
     >>> y = ["low"] * 4 + ["high"] * 4 + ["low"]  # the last one is an outlier
@@ -312,7 +313,8 @@ class CappedSVC(LinearScores, ClassifierMixin, BaseEstimator):
                 f"delta=0 with p={self.p}: satisfied samples have infinite weights for p < 2; "
                 "give a positive delta, such as 1e-8"
             )
-        if self.solver in set(SOLVERS) - {"newton", "cvxpy"}:
+        named = str(self.solver).upper() in cp.installed_solvers()
+        if self.solver not in ("auto", "newton", "cvxpy") and not named:
             raise ValueError(
                 f"solver={self.solver!r}: choose 'auto', 'newton', 'cvxpy' or a cvxpy solver's name"
             )

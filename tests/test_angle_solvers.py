@@ -18,9 +18,10 @@ from dcprog.rows.angle import angle_differences, angle_margins
 from dcprog.rows.linear import binary_margins, residual_rows
 from dcprog.solvers import backend
 from dcprog.solvers.conic.conic import ConicSolver
-from dcprog.solvers.linalg.kronecker import KroneckerRows
 from dcprog.solvers.memory import Memory
+from dcprog.solvers.piecewise.kronecker_rows import KroneckerRows
 from dcprog.solvers.piecewise.polyhedral import Polyhedral
+from dcprog.solvers.piecewise.subproblem import Subproblem
 from dcprog.solvers.registry import SOLVERS, choose, make
 from dcprog.transforms import cap_at
 
@@ -143,7 +144,7 @@ def test_coordinate_ascent_goes_on_from_its_multipliers() -> None:
     weights, start = np.ones(risk.n_groups), np.zeros(risk.rows.shape[1])
     first = solver.minimise(weights, None, start, 1e-8)
     duals = solver.memory.take()
-    problem = solver.design.subproblem(weights, None, None)
+    problem = Subproblem.of(solver.design, weights, None, None)
     x = -problem.slope(problem.feasible(duals)) / 20.0
     np.testing.assert_allclose(solver.design.theta(x), first.coefficients, atol=1e-6)
     assert problem.gap(x, problem.feasible(duals)) <= 1e-8 * (1 + first.value)
@@ -318,7 +319,7 @@ def test_kronecker_rows_are_the_matrix_they_stand_for(
     rng = np.random.default_rng(8)
     X, y = _samples(rng, 6, 9, 3)
     design = Polyhedral(_risk(X, y, form, elastic_net(1.0, 1.0), intercept))
-    problem = design.subproblem(np.ones(18 if form == 1 else 6), None, None)
+    problem = Subproblem.of(design, np.ones(18 if form == 1 else 6), None, None)
     live = np.arange(len(design.code))[1:]
     sparse = np.flatnonzero(problem.l1 > 0)[::2]
     rows = KroneckerRows(design, live, sparse, problem.l2 > 0, dual)
@@ -339,7 +340,7 @@ def test_kronecker_rows_are_the_matrix_they_stand_for(
 def test_lines_are_the_losses_and_duals_bound_them(seed: int) -> None:
     risk, weights, tilts = _configuration(seed)
     rng = np.random.default_rng(seed)
-    problem = Polyhedral(risk).subproblem(weights, tilts, None)
+    problem = Subproblem.of(Polyhedral(risk), weights, tilts, None)
     x = rng.standard_normal(risk.rows.shape[1])
     theta = problem.design.theta(x)
     assert problem.value(x) == pytest.approx(risk.weighted(theta, weights, tilts), rel=1e-10)

@@ -11,7 +11,7 @@ from cvxpy.atoms.affine.wraps import symmetric_wrap
 from cvxpy.atoms.elementwise.hyperbolic import asinh, atanh, tanh
 from cvxpy.atoms.elementwise.trig import cos, tan
 
-from dcprog.majorants.rules import Context, Frame
+from dcprog.majorants.rules import Frame, fresh_context
 from dcprog.majorants.slopes import pull_back
 from dcprog.majorants.tree import Values, evaluate, finite_in_domain, nodes
 
@@ -289,7 +289,7 @@ def test_edges_follow_the_units_of_the_arguments(unit: float) -> None:
     """√ is carried on along its tangent from the same share of its argument's size."""
     x = cp.Variable(3)
     root = cp.sum(cp.sqrt(cp.abs(x)))
-    context = Context()
+    context = fresh_context()
     frame = Frame(root, context)
     x.value = unit * np.array([0.0, 1.0, -2.0])
     context.measure([root], context.values())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import dcprog as dc
 from dcprog.foundation.arrays import dense
-from dcprog.majorants.rules import Context, Frame
+from dcprog.majorants.rules import Frame, fresh_context
 from dcprog.majorants.slopes import EDGE
 from dcprog.majorants.tree import Values
 
@@ -653,7 +653,7 @@ def test_relaxed_loss_is_the_convex_base(loss: Callable[[cp.Expression], cp.Expr
 
 def test_thinned_start_keeps_half_of_the_terms() -> None:
     data = np.random.default_rng(0).normal(size=(400, 3))
-    frame = Frame(cp.sum(cp.minimum(cp.pos(1 - data @ x), 1)), Context(), gather=True)
+    frame = Frame(cp.sum(cp.minimum(cp.pos(1 - data @ x), 1)), fresh_context(), gather=True)
     x.value = np.zeros(3)
     frame.update(Values(relaxed=True, thin=np.random.default_rng(1)))
     weights = next(p.value for p in frame.expression.parameters() if p.size == 400)

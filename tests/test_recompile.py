@@ -11,7 +11,7 @@ import pytest
 
 import dcprog as dc
 from dcprog.majorants.frozen_problem import Frozen, freeze
-from dcprog.majorants.rules import Context, Frame
+from dcprog.majorants.rules import Context, Frame, fresh_context
 from dcprog.majorants.tree import Values
 from dcprog.surrogates.problem import ProblemSurrogate
 
@@ -61,7 +61,7 @@ def move(given: tuple[cp.Parameter, cp.Parameter, cp.Parameter], seed: int) -> N
 
 
 def majorant(problem: cp.Problem) -> tuple[Frame, Context]:
-    context = Context()
+    context = fresh_context()
     return Frame(problem.objective.args[0], context, gather=True), context
 
 

@@ -26,8 +26,8 @@ from dcprog.risk.risk import Risk
 from dcprog.rows.kernel import kernel_margins
 from dcprog.rows.kernel_expansion import KernelExpansion, expansion_margins, expansion_residuals
 from dcprog.solvers import backend
-from dcprog.solvers.kernel import smo_numpy
 from dcprog.solvers.conic.conic import ConicSolver
+from dcprog.solvers.kernel import smo_numpy
 from dcprog.solvers.kernel.smo_descent import minimise_dual
 from dcprog.solvers.kernel.smo_dual import Dual, warm
 from dcprog.solvers.registry import make

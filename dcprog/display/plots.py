@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from dcprog.engine.result import History, Result
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 from dcprog.losses.loss import Loss, check_is_loss
@@ -171,7 +170,7 @@ class LossDisplay:
         ImportError
             matplotlib is not installed.
         """
-        self.ax_ = ax = _axes(ax)
+        self.ax_ = ax = axes(ax)
         self.figure_ = ax.figure
         self.lines_ = ax.plot(
             self.u,
@@ -247,7 +246,7 @@ class ConvergenceDisplay:
 
     @classmethod
     def from_result(
-        cls, result: Result, x: str = "iteration", *, ax: Any = None, **kwargs: Any
+        cls, result: Any, x: str = "iteration", *, ax: Any = None, **kwargs: Any
     ) -> ConvergenceDisplay:
         """Plot the run that gave a result.
 
@@ -271,14 +270,14 @@ class ConvergenceDisplay:
         ValueError
             Another x.
         """
-        if not isinstance(result, Result):
+        if not hasattr(result, "history"):
             raise TypeError(
                 f"result={result!r}: a Result is needed, from solve(...) or an estimator's result_"
             )
         return cls._of(result.history, x).plot(ax, **kwargs)
 
     @classmethod
-    def _of(cls, history: History, x: str = "iteration") -> ConvergenceDisplay:
+    def _of(cls, history: Any, x: str = "iteration") -> ConvergenceDisplay:
         _check_choice("x", x, HORIZONTAL)
         steps = np.arange(len(history), dtype=float) if x == "iteration" else history.time
         return cls(steps, history.value, history.gap, HORIZONTAL[x])
@@ -303,7 +302,7 @@ class ConvergenceDisplay:
         ImportError
             matplotlib is not installed.
         """
-        self.ax_ = ax = _axes(ax)
+        self.ax_ = ax = axes(ax)
         self.figure_ = ax.figure
         self.gap_ax_ = twin = ax.twinx()
         look = {"color": BLUE, "marker": "o", "markersize": 4, "label": "objective"}
@@ -444,7 +443,7 @@ class OutlierDisplay:
         ImportError
             matplotlib is not installed.
         """
-        self.ax_ = ax = _axes(ax)
+        self.ax_ = ax = axes(ax)
         self.figure_ = ax.figure
         out = self.given_up
         look = {"color": BLUE, "marker": "o", "markersize": 4, "linestyle": "none"}
@@ -466,7 +465,7 @@ class OutlierDisplay:
         return self.ax_.plot(np.flatnonzero(shown), self.weight[self.order][shown], **look)
 
 
-def plot_history(history: History, ax: Any = None) -> Any:
+def plot_history(history: Any, ax: Any = None) -> Any:
     """Objective (left axis) and criticality gap (right axis, logarithmic) by iteration.
 
     Parameters
@@ -491,7 +490,7 @@ def plot_history(history: History, ax: Any = None) -> Any:
 # ---- parts ---------------------------------------------------------------------------------------
 
 
-def _axes(ax: Any) -> Any:
+def axes(ax: Any) -> Any:
     """The axes given, or those of a new figure."""
     try:
         import matplotlib.pyplot as plt

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcprog.engine.protocol import Surrogate
-from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array
 
 __all__ = ["Certificate", "Claim", "certify", "criticality_gap"]
+
+
+FEASIBLE = 1e-5  # the largest violation, relative to what a constraint's terms add up to
 
 
 @dataclass(frozen=True)
@@ -100,12 +102,10 @@ def criticality_gap(surrogate: Surrogate, x: Array, tolerance: float = 1e-9) -> 
     return max(0.0, surrogate.value(x) - surrogate.majorant_value(best))
 
 
-def certify(result: Result, tol: float) -> Certificate:
-    """The certificate of a result, tolerances relative to the scale of what was minimised."""
-    scale = result.scale
-    rise = float(np.max(result.history.rise, initial=0.0))
+def certify(rises: Array, gap: float, violation: float, tolerance: float) -> Certificate:
+    """The certificate of a run's rises and of its last point's gap and relative violation."""
     return Certificate(
-        descent=Claim("largest rise", rise, tol * scale),
-        gap=Claim("criticality gap", result.gap, tol * scale),
-        violation=Claim("violation", result.relative_violation, 1e-5),
+        descent=Claim("largest rise", float(np.max(rises, initial=0.0)), tolerance),
+        gap=Claim("criticality gap", gap, tolerance),
+        violation=Claim("violation", violation, FEASIBLE),
     )

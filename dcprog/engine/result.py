@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
+from dcprog.engine.certificate import Certificate, certify
 from dcprog.foundation.arrays import Array
-
-if TYPE_CHECKING:
-    from dcprog.engine.certificate import Certificate
 
 __all__ = ["Attempt", "History", "Result", "StartSummary", "VariableValues"]
 
@@ -233,9 +231,7 @@ class Result:
         -------
         Certificate
         """
-        from dcprog.engine.certificate import certify
-
-        return certify(self, tol)
+        return certify(self.history.rise, self.gap, self.relative_violation, tol * self.scale)
 
     def plot(self, ax: Any = None) -> Any:
         """Objective and criticality gap by iteration.

@@ -7,12 +7,13 @@ import cvxpy as cp
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.foundation.parameters import check_number, same
 from dcprog.losses.convex import combination, convex_sum
-from dcprog.losses.loss import ConvexLoss, Loss, check_is_loss
+from dcprog.losses.loss import ConvexLoss, Loss, check_is_loss, makes
 from dcprog.transforms import Transform, chain, identity, scale_by, sum_of
 
 __all__ = ["added", "difference", "scaled"]
 
 
+@makes
 class scaled(Loss):
     """factor·loss(u), written ``2 * loss``.
 
@@ -68,6 +69,7 @@ class scaled(Loss):
         return self.loss.has_expression
 
 
+@makes
 class added(Loss):
     """first(u) + second(u), written ``first + second``.
 
@@ -142,6 +144,7 @@ class added(Loss):
         return self.first.lower + self.second.lower, self.first.bound + self.second.bound
 
 
+@makes
 class difference(Loss):
     """first(u) − second(u) with a convex `second`, written ``first - second``.
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
-from dcprog.losses.loss import ConvexLoss, check_is_loss
+from dcprog.losses.loss import ConvexLoss, check_is_loss, makes
 from dcprog.losses.pieces import Pieces
 from dcprog.transforms import Transform
 
@@ -185,6 +185,7 @@ class squared(ConvexLoss):
         return self.loss.has_expression
 
 
+@makes
 class excess(ConvexLoss):
     """αF(u) − φ(F(u) − G(u)), with F = factor·plus, G = minus and α = φ'(0): convex.
 
@@ -255,6 +256,7 @@ class excess(ConvexLoss):
         return self.outer.is_joint
 
 
+@makes
 class stretched(ConvexLoss):
     """loss(unit·u): a loss of margins that are counted in other units.
 
@@ -330,6 +332,7 @@ class stretched(ConvexLoss):
         return self.loss.has_expression
 
 
+@makes
 def combination(terms: Sequence[tuple[float, ConvexLoss | None]]) -> ConvexLoss | None:
     """Σ factor·loss, written as simply as it can be; None if no term is left."""
     flat: list[tuple[float, ConvexLoss]] = []

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import cvxpy as cp
 import numpy as np
@@ -15,10 +16,22 @@ from dcprog.foundation.parameters import Declared
 from dcprog.transforms import Transform, identity
 
 if TYPE_CHECKING:
-    from dcprog.losses.algebra import difference, scaled
     from dcprog.losses.pieces import Pieces
 
-__all__ = ["ConvexLoss", "Loss", "check_is_loss"]
+__all__ = ["ConvexLoss", "Loss", "check_is_loss", "makes"]
+
+
+# What losses of losses are made by, each by its name: the files that build on this one add to it.
+MAKERS: dict[str, Callable[..., Any]] = {}
+
+
+Maker = TypeVar("Maker", bound=Callable[..., Any])
+
+
+def makes(maker: Maker) -> Maker:
+    """A class or function that makes losses of losses, under its name."""
+    MAKERS[maker.__name__] = maker
+    return maker
 
 
 class Loss(Declared, ABC):
@@ -162,8 +175,6 @@ class Loss(Declared, ABC):
         NotMajorizable
             α is infinite.
         """
-        from dcprog.losses.convex import combination, excess
-
         alpha = self.transform.steepest
         if not np.isfinite(alpha):
             raise NotMajorizable(
@@ -173,26 +184,20 @@ class Loss(Declared, ABC):
             )
         if self.transform.is_linear:
             return alpha, self.base, self.subtracted
-        rest = excess(self.transform, 1.0, self.base)
-        return alpha, self.base, combination([(1.0, rest), (1.0, self.subtracted)])
+        rest = MAKERS["excess"](self.transform, 1.0, self.base)
+        return alpha, self.base, MAKERS["combination"]([(1.0, rest), (1.0, self.subtracted)])
 
     def __add__(self, other: Any) -> Loss:
-        from dcprog.losses.algebra import added
-
-        return added(self, other) if isinstance(other, Loss) else NotImplemented
+        return MAKERS["added"](self, other) if isinstance(other, Loss) else NotImplemented
 
     def __radd__(self, other: Any) -> Loss:
         return self if other == 0 else NotImplemented  # the start of Python's sum()
 
-    def __sub__(self, other: Any) -> difference:
-        from dcprog.losses.algebra import difference
+    def __sub__(self, other: Any) -> Loss:
+        return MAKERS["difference"](self, other) if isinstance(other, Loss) else NotImplemented
 
-        return difference(self, other) if isinstance(other, Loss) else NotImplemented
-
-    def __mul__(self, factor: Any) -> scaled:
-        from dcprog.losses.algebra import scaled
-
-        return NotImplemented if isinstance(factor, Loss) else scaled(factor, self)
+    def __mul__(self, factor: Any) -> Loss:
+        return NotImplemented if isinstance(factor, Loss) else MAKERS["scaled"](factor, self)
 
     __rmul__ = __mul__
 
@@ -277,9 +282,7 @@ class ConvexLoss(Loss):
         loss, factor : ConvexLoss, float
             With ``self(unit * u) == factor * loss(u)``.
         """
-        from dcprog.losses.convex import stretched
-
-        return (self if unit == 1 else stretched(self, unit)), 1.0
+        return (self if unit == 1 else MAKERS["stretched"](self, unit)), 1.0
 
     @property
     def base(self) -> ConvexLoss:

@@ -8,10 +8,10 @@ from cvxpy.transforms.indicator import indicator
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable
-from dcprog.majorants.rules import Context, Frame, Piece, Weight
+from dcprog.majorants.rules import Frame, Piece, Weight, fresh_context
 from dcprog.majorants.tree import Values, short, variables
 
-__all__ = ["Majorant", "explain", "is_majorizable", "majorize"]
+__all__ = ["Majorant", "explain", "majorize"]
 
 
 class Majorant:
@@ -44,7 +44,7 @@ class Majorant:
     def __init__(self, expression: cp.Expression) -> None:
         _refuse_unsupported(expression)
         self.original = expression
-        self._context = Context()
+        self._context = fresh_context()
         self._frame = Frame(expression, self._context, entrywise=expression.size != 1, gather=True)
         self._inner = self._frame.expression
         if self._inner.shape != expression.shape:
@@ -186,43 +186,6 @@ def _refuse_others(value: object, wanted: str) -> None:
         raise TypeError(f"{value!r} is a {type(value).__name__}: {wanted} is needed")
 
 
-def is_majorizable(problem: cp.Problem | cp.Expression) -> bool:
-    """Can ``solve`` handle the problem (or ``majorize`` the expression)?
-
-    Parameters
-    ----------
-    problem : cvxpy Problem or Expression
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    TypeError
-        Neither of them.
-
-    Examples
-    --------
-    >>> import cvxpy as cp, dcprog as dc
-    >>> x = cp.Variable(2)
-    >>> dc.is_majorizable(cp.Problem(cp.Minimize(cp.sum(cp.sqrt(cp.abs(x))))))
-    True
-    >>> dc.is_majorizable(x[0] / x[1])
-    False
-    """
-    from dcprog.surrogates.problem import ProblemSurrogate
-
-    try:
-        if isinstance(problem, cp.Problem):
-            ProblemSurrogate(problem)
-        else:
-            Majorant(problem)
-    except ValueError:
-        return False
-    return True
-
-
 def explain(problem: cp.Problem | cp.Expression) -> str:
     """The expression tree, node by node, with the rule that majorises each node.
 
@@ -274,7 +237,7 @@ def explain(problem: cp.Problem | cp.Expression) -> str:
 
 def _describe(node: cp.Expression, weight: Weight, depth: int = 0) -> list[str]:
     try:
-        frame = Frame(node, Context(), entrywise=node.size != 1, gather=True, weight=weight)
+        frame = Frame(node, fresh_context(), entrywise=node.size != 1, gather=True, weight=weight)
     except NotMajorizable as error:
         return _describe_failure(node, error, depth)
     return _describe_piece(frame.piece, depth)

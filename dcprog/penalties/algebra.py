@@ -7,11 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import EDGE, Array
-from dcprog.penalties.penalty import Penalty
+from dcprog.penalties.penalty import Penalty, makes
 
 __all__ = ["penalty_in_units", "penalty_sum"]
 
 
+@makes
 class penalty_sum(Penalty):
     """first(w) + second(w), written ``first + second``.
 
@@ -86,6 +87,7 @@ class penalty_sum(Penalty):
         return penalty_sum(self.first.in_units(unit, factor), self.second.in_units(unit, factor))
 
 
+@makes
 class penalty_in_units(Penalty):
     """factor·penalty(unit·w).
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
-from dcprog.penalties.penalty import Penalty
+from dcprog.penalties.penalty import Penalty, makes
 
 __all__ = ["elastic_net", "group_lasso", "l1", "l2", "weighted_l1"]
 
@@ -164,6 +164,7 @@ class elastic_net(Penalty):
         return np.full(size, float(self.l1)), float(self.l2)
 
 
+@makes
 class weighted_l1(Penalty):
     """Σ_j v_j |w_j|, the majorant of a concave penalty.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import cvxpy as cp
 import numpy as np
@@ -12,10 +13,20 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.parameters import Declared
 
-if TYPE_CHECKING:
-    from dcprog.penalties.algebra import penalty_sum
+__all__ = ["ConcavePenalty", "Penalty", "makes"]
 
-__all__ = ["ConcavePenalty", "Penalty"]
+
+# What penalties of penalties are made by, each by its name: files that build on this one add to it.
+MAKERS: dict[str, Callable[..., Any]] = {}
+
+
+Maker = TypeVar("Maker", bound=Callable[..., Any])
+
+
+def makes(maker: Maker) -> Maker:
+    """A class or function that makes penalties of penalties, under its name."""
+    MAKERS[maker.__name__] = maker
+    return maker
 
 
 class Penalty(Declared, ABC):
@@ -65,11 +76,9 @@ class Penalty(Declared, ABC):
         Penalty
             ``convex_part + weighted_l1(weights(w))``; the penalty itself if it is convex.
         """
-        from dcprog.penalties.convex import weighted_l1
-
         if self.is_convex:
             return self
-        weighted = weighted_l1(self.weights(w, edge))
+        weighted = MAKERS["weighted_l1"](self.weights(w, edge))
         return weighted if self.convex_part is None else self.convex_part + weighted
 
     def expression_with(
@@ -108,9 +117,7 @@ class Penalty(Declared, ABC):
         Penalty
             factor·penalty(unit·w).
         """
-        from dcprog.penalties.algebra import penalty_in_units
-
-        return self if unit == factor == 1 else penalty_in_units(self, unit, factor)
+        return self if unit == factor == 1 else MAKERS["penalty_in_units"](self, unit, factor)
 
     def sparse_sizes(self, w: npt.ArrayLike) -> Array:
         """What must be 0 for an entry to lie at a kink of the penalty, entry by entry.
@@ -128,10 +135,8 @@ class Penalty(Declared, ABC):
         form = self.as_l1_l2(w.size)
         return np.where(form[0] > 0, np.abs(w), np.inf) if form else np.full(w.shape, np.inf)
 
-    def __add__(self, other: Any) -> penalty_sum:
-        from dcprog.penalties.algebra import penalty_sum
-
-        return penalty_sum(self, other) if isinstance(other, Penalty) else NotImplemented
+    def __add__(self, other: Any) -> Penalty:
+        return MAKERS["penalty_sum"](self, other) if isinstance(other, Penalty) else NotImplemented
 
     def __radd__(self, other: Any) -> Penalty:
         return self if other == 0 else NotImplemented  # the start of Python's sum()

@@ -13,19 +13,19 @@ from dcprog.losses import ConvexLoss
 from dcprog.penalties import Penalty, group_lasso
 
 if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
+    from dcprog.risk.values import RiskValues
 
 __all__ = ["aggregate_expression", "margin_expression", "penalised_part", "problem_of"]
 
 
-def margin_expression(risk: Risk, theta: cp.Variable, matrix: Any = None) -> cp.Expression:
+def margin_expression(risk: RiskValues, theta: cp.Variable, matrix: Any = None) -> cp.Expression:
     """The margins u of a variable θ, or of other unknowns by their matrix."""
     # signs inside the matrix: cvxpy infers wrong bounds else
     u = (risk.matrix() if matrix is None else matrix) @ theta
     return u if risk.offset is None else u + risk.offset
 
 
-def penalised_part(risk: Risk, theta: cp.Variable) -> cp.Expression:
+def penalised_part(risk: RiskValues, theta: cp.Variable) -> cp.Expression:
     """The entries of θ that the penalty sees."""
     return theta[np.flatnonzero(risk.penalized)]
 
@@ -47,7 +47,7 @@ def penalty_in_units(penalty: Penalty, w: cp.Expression, units: Array) -> cp.Exp
     return value
 
 
-def aggregate_expression(risk: Risk, u: cp.Expression, loss: ConvexLoss) -> cp.Expression:
+def aggregate_expression(risk: RiskValues, u: cp.Expression, loss: ConvexLoss) -> cp.Expression:
     """Agg v_r·loss(u_r), of shape (n_groups,)."""
     losses = loss.expression(u)
     if risk.weights is not None:
@@ -64,7 +64,7 @@ def aggregate_expression(risk: Risk, u: cp.Expression, loss: ConvexLoss) -> cp.E
     return losses
 
 
-def problem_of(risk: Risk) -> cp.Problem:
+def problem_of(risk: RiskValues) -> cp.Problem:
     """The risk as a cvxpy problem in one variable named ``theta``."""
     theta = cp.Variable(risk.rows.shape[1], name="theta")
     u = margin_expression(risk, theta)
@@ -78,7 +78,7 @@ def problem_of(risk: Risk) -> cp.Problem:
     return cp.Problem(cp.Minimize(total + penalty))
 
 
-def _total(risk: Risk, values: cp.Expression) -> cp.Expression:
+def _total(risk: RiskValues, values: cp.Expression) -> cp.Expression:
     """Σ s_g values_g, also of a joint loss, which comes summed."""
     if risk.sample_weight is None:
         return cp.sum(values)

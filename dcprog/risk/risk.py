@@ -11,24 +11,21 @@ intercepts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.linalg import LinearOperator
 
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.losses import ConvexLoss, Loss
 from dcprog.penalties import Penalty, l2
 from dcprog.risk.checks import check_kind, checked_rows, flags, vector, weight_vector
+from dcprog.risk.expressions import problem_of
 from dcprog.risk.values import RiskValues
-from dcprog.rows.linear import Scores
 from dcprog.transforms import Transform, identity
-
-if TYPE_CHECKING:
-    from dcprog.surrogates.risk import RiskSurrogate
 
 __all__ = ["Risk"]
 
@@ -86,6 +83,8 @@ class Risk(RiskValues):
     >>> risk(np.array([1.0]))
     1.5
     """
+
+    _surrogate: ClassVar[Callable[..., Any]]
 
     def __init__(
         self,
@@ -216,28 +215,6 @@ class Risk(RiskValues):
                 f"{self.n_groups} groups"
             )
 
-    def matrix(self) -> Any:
-        """The rows as an array or a sparse matrix.
-
-        Raises
-        ------
-        ValueError
-            They are a general LinearOperator.
-        """
-        if self.no_matrix is not None:
-            raise ValueError(self.no_matrix)
-        return self.rows.matrix() if isinstance(self.rows, Scores) else self.rows
-
-    @property
-    def no_matrix(self) -> str | None:
-        """Why the rows have no matrix, None if they have one."""
-        if isinstance(self.rows, Scores) or not isinstance(self.rows, LinearOperator):
-            return None
-        return (
-            "the matrix of so large a LinearOperator is not formed; pass an array, a sparse matrix "
-            "or one of the row builders"
-        )
-
     def problem(self) -> cp.Problem:
         """The same spec as a cvxpy problem in one variable named ``theta``.
 
@@ -251,8 +228,6 @@ class Risk(RiskValues):
         ValueError
             Rows or a part of the loss have no cvxpy form.
         """
-        from dcprog.risk.expressions import problem_of
-
         return problem_of(self)
 
     def with_penalty(self, penalty: Penalty) -> Risk:
@@ -290,11 +265,9 @@ class Risk(RiskValues):
         risk.penalty = self.penalty.extended(penalty_edge)
         return risk
 
-    def surrogate(self, solver: str | None = None) -> RiskSurrogate:
-        """A fresh surrogate for the outer loop."""
-        from dcprog.surrogates.risk import RiskSurrogate
-
-        return RiskSurrogate(self, solver)
+    def surrogate(self, solver: str | None = None) -> Any:
+        """A fresh surrogate for the outer loop; ``dcprog.surrogates.risk`` sets its maker."""
+        return self._surrogate(self, solver)
 
     def __repr__(self) -> str:
         aggregate = (

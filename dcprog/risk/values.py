@@ -8,10 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse.linalg import LinearOperator
 
 from dcprog.foundation.arrays import Array
-from dcprog.losses import ConvexLoss
+from dcprog.losses import ConvexLoss, Loss
 from dcprog.penalties import Penalty
+from dcprog.rows.linear import Scores
 from dcprog.transforms import Transform
 
 __all__ = ["RiskValues"]
@@ -24,6 +26,7 @@ class RiskValues:
 
     rows: Any
     base: ConvexLoss
+    loss: Loss | None
     weights: Array | None
     groups: npt.NDArray[np.intp]
     n_groups: int
@@ -46,6 +49,28 @@ class RiskValues:
         first = np.cumsum(sizes) - sizes
         place = np.arange(sizes.max())
         return order[first[:, None] + np.where(place < sizes[:, None], place, 0)]
+
+    def matrix(self) -> Any:
+        """The rows as an array or a sparse matrix.
+
+        Raises
+        ------
+        ValueError
+            They are a general LinearOperator.
+        """
+        if self.no_matrix is not None:
+            raise ValueError(self.no_matrix)
+        return self.rows.matrix() if isinstance(self.rows, Scores) else self.rows
+
+    @property
+    def no_matrix(self) -> str | None:
+        """Why the rows have no matrix, None if they have one."""
+        if isinstance(self.rows, Scores) or not isinstance(self.rows, LinearOperator):
+            return None
+        return (
+            "the matrix of so large a LinearOperator is not formed; pass an array, a sparse matrix "
+            "or one of the row builders"
+        )
 
     def margins(self, theta: Array) -> Array:
         """The vector u = Aθ + offset, of shape (n_rows,)."""

@@ -9,8 +9,8 @@ from dcprog.solvers.conic.conic import ConicSolver
 from dcprog.solvers.kernel.dual_qp import DualQpSolver
 from dcprog.solvers.kernel.libsvm import LibsvmSolver
 from dcprog.solvers.kernel.smo import FirstOrderSmoSolver, SmoSolver
+from dcprog.solvers.piecewise.interior import InteriorSolver
 from dcprog.solvers.piecewise.simplex import SimplexSolver
-from dcprog.solvers.piecewise.structured import InteriorSolver
 from dcprog.solvers.protocol import SubproblemSolver
 from dcprog.solvers.published.alternating import AlternatingSolver
 from dcprog.solvers.published.alternating_linearization import AlternatingLinearizationSolver

@@ -15,7 +15,7 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitSolver
 from dcprog.majorants.frozen_problem import Frozen, check_data
 from dcprog.majorants.rewrites import rewritten
-from dcprog.majorants.rules import Context, Frame
+from dcprog.majorants.rules import Frame, fresh_context
 from dcprog.majorants.tree import Values, finite_in_domain, nodes, short
 from dcprog.solvers.conic.compiled import check_solver
 from dcprog.solvers.faults import failures
@@ -115,7 +115,7 @@ class ProblemSurrogate:
         self.problem = rewritten(frozen.problem)
         self.variables: list[cp.Variable] = self.problem.variables()
         self.sign = -1.0 if isinstance(self.problem.objective, cp.Maximize) else 1.0
-        self.context = Context()
+        self.context = fresh_context()
         objective = self.problem.objective.args[0]
         self.frame = Frame(objective if self.sign > 0 else -objective, self.context, gather=True)
         convex, nonconvex, self._equalities = split(self.problem.constraints)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -14,9 +14,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.majorants.tree import Values
-
-if TYPE_CHECKING:
-    from dcprog.surrogates.problem import ProblemSurrogate
 
 __all__ = ["Starts"]
 
@@ -63,7 +60,7 @@ def _smallest(answers: Callable[[int], bool]) -> int | None:
 class Starts:
     """Starting points of a problem, and what a size of its coordinates is before any is known."""
 
-    def __init__(self, surrogate: ProblemSurrogate) -> None:
+    def __init__(self, surrogate: Any) -> None:
         self._of = surrogate
         self._deadline = Deadline()
 

@@ -287,3 +287,6 @@ def _finite_at_zero(risk: Risk) -> bool:
     """Is the slope of the penalty at 0 finite? Otherwise it changes with ε."""
     zero = np.zeros(int(risk.penalized.sum()))
     return np.array_equal(risk.penalty.weights(zero, 1e-3), risk.penalty.weights(zero, 1e-6))
+
+
+Risk._surrogate = staticmethod(RiskSurrogate)

@@ -37,7 +37,7 @@ from dcprog.majorants.rules.products import product, quad_form
 from dcprog.majorants.rules.sharing import shared
 from dcprog.majorants.rules.tangents import tangent
 
-__all__ = ["RULES", "Context", "Frame", "Piece", "Weight"]
+__all__ = ["RULES", "Context", "Frame", "Piece", "Weight", "fresh_context"]
 
 RULES: tuple[Callable[[cp.Expression, Weight, Frame], Piece | None], ...] = (
     constant,
@@ -52,3 +52,8 @@ RULES: tuple[Callable[[cp.Expression, Weight, Frame], Piece | None], ...] = (
     composition,
     product,
 )
+
+
+def fresh_context() -> Context:
+    """A context with the library's table of rules."""
+    return Context(RULES)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import cvxpy as cp
 import numpy as np
@@ -15,9 +15,6 @@ from dcprog.foundation.arrays import EDGE
 from dcprog.majorants.evaluation import edged
 from dcprog.majorants.slopes import extended
 from dcprog.majorants.tree import Values, nodes
-
-if TYPE_CHECKING:
-    from dcprog.majorants.rules.frame import Frame
 
 __all__ = ["Context", "Use"]
 
@@ -61,6 +58,13 @@ class StandIn(cp.Variable):
         """Nothing to save."""
 
 
+class Moved(Protocol):
+    """What is moved with the centre, as a frame is."""
+
+    def update(self, values: Values) -> None:
+        """Set every Parameter at the point that `values` holds."""
+
+
 @dataclass
 class Context:
     """What a whole majorant shares: auxiliary variables and the constraints it brings along.
@@ -73,6 +77,8 @@ class Context:
         The auxiliary variables, and what defines them.
     domain : list of cvxpy constraints
         Where the original is defined and its tangents would not know it.
+    rules : tuple of callables
+        The table of rules, in the order in which they are tried.
     frames : list of Frame
         Those beside the roots': of domains and of shared nodes. Update them with the roots'.
     edges : dict of node id to node
@@ -87,11 +93,12 @@ class Context:
         How often each node was majorised, and its stand-in.
     """
 
+    rules: tuple[Callable[..., Any], ...]
     definitions: dict[int, cp.Expression] = field(default_factory=dict)
     auxiliaries: list[cp.Variable] = field(default_factory=list)
     constraints: list[cp.Constraint] = field(default_factory=list)
     domain: list[cp.Constraint] = field(default_factory=list)
-    frames: list[Frame] = field(default_factory=list)
+    frames: list[Moved] = field(default_factory=list)
     edges: dict[int, cp.Expression] = field(default_factory=dict)
     sizes: dict[int, float] = field(default_factory=dict)
     products: dict[int, cp.Expression] = field(default_factory=dict)

@@ -25,6 +25,7 @@ from cvxpy.atoms.atom import Atom
 
 from dcprog.foundation.arrays import Array, unvec
 from dcprog.majorants.rules.context import Context
+from dcprog.majorants.rules.refusals import refusal
 from dcprog.majorants.tree import Values, short
 
 __all__ = [
@@ -163,11 +164,8 @@ class Frame:
 
 
 def majorise(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
-    """The first rule of ``RULES`` that applies."""
-    from dcprog.majorants.rules import RULES  # the table imports its rules, and they import this
-    from dcprog.majorants.rules.refusals import refusal
-
-    for rule in RULES:
+    """The first rule of the context's table that applies."""
+    for rule in frame.context.rules:
         piece = rule(node, weight, frame)
         if piece is not None:
             if piece.children:

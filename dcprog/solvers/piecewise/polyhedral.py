@@ -6,6 +6,7 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
@@ -14,16 +15,16 @@ from dcprog.rows.linear import Scores
 from dcprog.solvers.linalg.scored import (
     order_of,
     penalty_form,
-    penalty_weights,
     samples_of,
     units_of,
 )
-from dcprog.solvers.piecewise.subproblem import Index, Subproblem
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["Polyhedral", "polyhedral_refusal"]
+__all__ = ["Index", "Polyhedral", "polyhedral_refusal"]
+
+Index = npt.NDArray[np.intp]
 
 
 def polyhedral_refusal(risk: Risk) -> str | None:
@@ -108,19 +109,6 @@ class Polyhedral:
     def costs(self, weights: Array) -> Array:
         """The cost of each local function for the weights of the groups."""
         return weights if self.risk.aggregate == "max" else self.risk.row_weights(weights)
-
-    def subproblem(
-        self, weights: Array, tilts: Array | None, shrinkage: Array | None
-    ) -> Subproblem:
-        """The function to minimise for the weights, tilts and shrinkage of a tightening."""
-        risk = self.risk
-        linear, constant = np.zeros(self.order.size), 0.0
-        if tilts is not None:
-            linear = np.asarray(risk.rows.T @ tilts).ravel()[self.order]
-            constant = 0.0 if risk.offset is None else float(tilts @ risk.offset)
-        l1, l2 = penalty_weights(risk, shrinkage)
-        sizes = l1[self.order], l2[self.order]
-        return Subproblem(self, self.costs(weights), linear, *sizes, constant)
 
     def theta(self, x: Array) -> Array:
         """θ of the entries of B."""

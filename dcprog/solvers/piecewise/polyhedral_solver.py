@@ -49,7 +49,7 @@ class PolyhedralSolver(ExactSolver):
         shrinkage: Array | None = None,
     ) -> Solution:
         """The minimiser, certified by its duality gap."""
-        problem = self.design.subproblem(weights, tilts, shrinkage)
+        problem = Subproblem.of(self.design, weights, tilts, shrinkage)
         if problem.live.size:
             x, duals = self.candidate(problem, start[self.design.order], tolerance, time_limit)
         else:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.solvers.linalg.scored import penalty_weights
+from dcprog.solvers.piecewise.polyhedral import Index, Polyhedral
 
-if TYPE_CHECKING:
-    from dcprog.solvers.piecewise.polyhedral import Polyhedral
-
-__all__ = ["Index", "Subproblem"]
+__all__ = ["Subproblem"]
 
 # How far the certificate of a gap looks for a better point, in units of the coefficients.
 RADIUS = 10.0
-
-Index = npt.NDArray[np.intp]
 
 
 @dataclass
@@ -45,6 +40,20 @@ class Subproblem:
 
     def __post_init__(self) -> None:
         self.live = np.flatnonzero(self.cost > 0)
+
+    @classmethod
+    def of(
+        cls, design: Polyhedral, weights: Array, tilts: Array | None, shrinkage: Array | None
+    ) -> Subproblem:
+        """The function to minimise for the weights, tilts and shrinkage of a tightening."""
+        risk = design.risk
+        linear, constant = np.zeros(design.order.size), 0.0
+        if tilts is not None:
+            linear = np.asarray(risk.rows.T @ tilts).ravel()[design.order]
+            constant = 0.0 if risk.offset is None else float(tilts @ risk.offset)
+        l1, l2 = penalty_weights(risk, shrinkage)
+        sizes = l1[design.order], l2[design.order]
+        return cls(design, design.costs(weights), linear, *sizes, constant)
 
     def restricted(self, features: Index) -> Subproblem:
         """The same with x_j = 0 outside these columns of X."""

@@ -11,9 +11,9 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.solvers.piecewise.active_set import Candidate, crossover, guess_at
+from dcprog.solvers.piecewise.interior import WARM_ROUNDS, interior_candidate
 from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
 from dcprog.solvers.piecewise.polyhedral_solver import PolyhedralSolver
-from dcprog.solvers.piecewise.structured import WARM_ROUNDS, interior_candidate
 from dcprog.solvers.piecewise.subproblem import Subproblem
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers.conic.interior import Optimum, Program, primal_dual
-from dcprog.solvers.linalg.kronecker import KroneckerRows
+from dcprog.solvers.linalg.interior_point import Optimum, Program, primal_dual
 from dcprog.solvers.piecewise.active_set import Candidate, Guess, crossover, guess_at
-from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
+from dcprog.solvers.piecewise.kronecker_rows import KroneckerRows
+from dcprog.solvers.piecewise.polyhedral import Index, polyhedral_refusal
 from dcprog.solvers.piecewise.polyhedral_solver import PolyhedralSolver
-from dcprog.solvers.piecewise.subproblem import Index, Subproblem
+from dcprog.solvers.piecewise.subproblem import Subproblem
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk

@@ -1,0 +1,139 @@
+"""Who may import whom: arrows only go down, files form no circle, no module stands at the top."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import dcprog
+
+HOUSE = Path(dcprog.__file__).parent
+
+# What each room may import, beside its own files. Late imports and those for types count.
+MATHEMATICS = {"foundation", "transforms", "losses", "penalties"}
+DECLARED = MATHEMATICS | {"checks", "rows", "risk"}
+ROOMS: dict[str, set[str]] = {
+    "foundation": set(),
+    "transforms": {"foundation"},
+    "losses": {"foundation", "transforms"},
+    "penalties": {"foundation"},
+    "rows": {"foundation", "penalties"},  # the expansion in kernels brings its own norm
+    "checks": MATHEMATICS,
+    "risk": MATHEMATICS | {"rows"},
+    "majorants": {"foundation"},
+    "engine": {"foundation"},
+    "solvers": DECLARED - {"checks"},
+    "surrogates": DECLARED | {"majorants", "engine", "solvers"},
+    "display": MATHEMATICS,
+    "estimators": DECLARED | {"engine", "surrogates"},
+    "models": DECLARED | {"engine", "surrogates", "estimators", "display"},
+}
+# A result plots itself by the room that plots results.
+LATE = {("dcprog.engine.result", "display")}
+
+# Families of solvers may import one another so; all may import linalg and the files beside them.
+FAMILIES: dict[str, set[str]] = {
+    "linalg": set(),
+    "conic": set(),
+    "smooth": set(),
+    "piecewise": {"smooth"},
+    "kernel": {"conic"},
+    "published": {"piecewise", "smooth"},
+}
+REGISTRY = "dcprog.solvers.registry"  # knows all of them
+
+Arrow = tuple[str, str]
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the library by its dotted name; models by way of the link."""
+    found = {}
+    for file in [*HOUSE.rglob("*.py"), *(HOUSE / "models").glob("*.py")]:
+        parts = ["dcprog", *file.relative_to(HOUSE).with_suffix("").parts]
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return found
+
+
+MODULES = modules()
+
+
+def arrows() -> Iterator[Arrow]:
+    """Every import of one of our modules by another one, wherever it stands."""
+    for module, file in MODULES.items():
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{module}: a relative import"
+                for alias in node.names:
+                    name = f"{node.module}.{alias.name}"
+                    target = name if name in MODULES else str(node.module)
+                    if target in MODULES and target != module:
+                        yield module, target
+            elif isinstance(node, ast.Import):
+                yield from ((module, a.name) for a in node.names if a.name in MODULES)
+
+
+ARROWS = sorted(set(arrows()))
+
+
+def room(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def family(module: str) -> str:
+    """Of a solver; empty for the files that all families share."""
+    parts = module.split(".")
+    return parts[2] if len(parts) > 3 and parts[1] == "solvers" else ""
+
+
+def test_the_sources_are_read() -> None:
+    assert len(MODULES) > 100
+    assert ("dcprog.losses.margins", "dcprog.losses.loss") in ARROWS
+
+
+def test_no_module_stands_at_the_top() -> None:
+    assert {room(module) for module in MODULES if module != "dcprog"} == set(ROOMS)
+    assert [file.name for file in HOUSE.glob("*.py")] == ["__init__.py"]
+
+
+def test_arrows_only_go_down() -> None:
+    up = [
+        f"{source} -> {target}"
+        for source, target in ARROWS
+        if room(source)
+        and room(target) not in ROOMS[room(source)] | {room(source)}
+        and (source, room(target)) not in LATE
+    ]
+    assert up == []
+
+
+def test_rooms_form_no_circle() -> None:
+    order = list(TopologicalSorter(ROOMS).static_order())
+    assert order.index("foundation") == 0
+
+
+def test_families_of_solvers_keep_to_themselves() -> None:
+    wrong = [
+        f"{source} -> {target}"
+        for source, target in ARROWS
+        if room(source) == room(target) == "solvers"
+        and family(target)
+        and source != REGISTRY
+        and family(target) not in {family(source), "linalg"} | FAMILIES.get(family(source), set())
+    ]
+    assert wrong == []
+
+
+def test_files_form_no_circle() -> None:
+    graph: dict[str, set[str]] = {module: set() for module in MODULES}
+    for source, target in ARROWS:
+        if (source, room(target)) not in LATE:
+            graph[source].add(target)
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
