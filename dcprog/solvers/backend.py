@@ -17,7 +17,7 @@ def is_compiled() -> bool:
 
 @lru_cache(maxsize=2)
 def _module(name: str) -> Any:
-    return import_module(f"dcprog.solvers.{name}")
+    return import_module(f"dcprog.solvers.kernel.{name}")
 
 
 def loops() -> Any:

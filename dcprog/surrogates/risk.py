@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from dcprog.engine.protocol import Unconstrained
 from dcprog.engine.result import Attempt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.risk.risk import Risk
 from dcprog.solvers.protocol import Solution
 from dcprog.solvers.registry import choose, make, witnesses
 from dcprog.surrogates.risk_starts import convex_parts, usual_coefficient, usual_coefficients
 from dcprog.surrogates.risk_subproblems import Subproblems
 from dcprog.surrogates.risk_units import Parts
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
 
 __all__ = ["RiskSurrogate"]
 

@@ -20,8 +20,10 @@ from dcprog.engine.result import History, Result
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import SubproblemError
 from dcprog.majorants.frozen_problem import check_data
+from dcprog.risk.risk import Risk
 from dcprog.surrogates.problem import ProblemSurrogate
 from dcprog.surrogates.rescue import checked, restored, solved_once
+from dcprog.surrogates.risk import RiskSurrogate
 
 __all__ = ["Outcome", "Spec", "Task", "keep", "run_all"]
 
@@ -125,6 +127,8 @@ class Task:
                 self._compiled = compiled(self.problem, self.solver)
             self._compiled.restart()
             return self._compiled
+        if isinstance(self.problem, Risk):
+            return RiskSurrogate(self.problem, self.solver)
         if not (hasattr(self.problem, "surrogate") and hasattr(self.problem, "rows")):
             raise TypeError(
                 f"a {type(self.problem).__name__} is not a problem: pass a cvxpy Problem, such as "
