@@ -311,9 +311,9 @@ def test_an_infeasible_subproblem_at_a_feasible_point_is_a_failure_of_the_solver
     assert run.status == "solver_failed"
 
 
-def test_an_unbounded_subproblem_is_reported() -> None:
+def test_a_proof_of_unboundedness_that_the_function_denies_is_none() -> None:
     run = descend(Reweighted(first=fail("unbounded", proved=True), second=fail("failed")), START)
-    assert run.status == "unbounded"
+    assert run.status == "solver_failed"
     assert "unbounded" in run.message
 
 

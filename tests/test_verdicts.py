@@ -233,3 +233,57 @@ def test_a_zero_matrix_times_what_is_not_convex() -> None:
     zero = np.zeros((2, 2)) @ cp.sqrt(cp.abs(x))
     problem = cp.Problem(cp.Minimize(cp.sum_squares(x - 1)), [zero <= 1])
     assert dc.solve(problem).value == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("units", [[1.0, 1.0], [1e9, 1.0], [1e-12, 1.0], [1e-6, 1e6]])
+def test_a_constraint_is_as_large_as_its_constant_wherever_a_point_is(units: list[float]) -> None:
+    x = cp.Variable(2)
+    z = cp.multiply(np.array(units), x)
+    capped = cp.minimum(cp.sum_squares(z - 3), 6) + z[0]
+    inside = dc.solve(cp.Problem(cp.Minimize(capped), [cp.sum_squares(z) <= 4]))
+    assert inside.violation <= 1e-5
+    assert inside.value == pytest.approx(4, rel=1e-4)
+    circle = dc.solve(cp.Problem(cp.Minimize(cp.sum(z)), [cp.sum_squares(z) == 4]))
+    assert circle.violation <= 1e-5
+    assert circle.value == pytest.approx(-np.sqrt(8), rel=1e-4)
+
+
+def test_a_ratio_that_vanishes_far_out_is_not_unbounded() -> None:
+    x = cp.Variable(2)
+    ratio = (x[0] + 2 * x[1] + 1) * cp.inv_pos(cp.sum_squares(x) + 3)
+    result = dc.solve(cp.Problem(cp.Maximize(ratio)), max_iter=10)
+    assert result.status != "unbounded"
+    assert np.isfinite(result.value)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0, 4.0])
+def test_infinite_slopes_where_the_value_is_0(shift: float) -> None:
+    p = cp.Variable(4)
+    roots = dc.solve(cp.Problem(cp.Minimize(cp.sum(cp.sqrt(p)) - shift), [cp.sum(p) == 1]))
+    assert roots.status == "converged"
+    assert roots.value == pytest.approx(1 - shift, abs=1e-6)
+    entropy = dc.solve(cp.Problem(cp.Minimize(cp.sum(cp.entr(p)) - shift), [cp.sum(p) == 1]))
+    assert entropy.status == "converged"
+    assert entropy.value == pytest.approx(-shift, abs=1e-6)
+
+
+@pytest.mark.parametrize("error", [ValueError, RuntimeError, np.linalg.LinAlgError])
+def test_what_a_callback_raises_comes_through(error: type[Exception]) -> None:
+    def callback(progress: dc.Progress) -> None:
+        if progress.n_iter == 2:
+            raise error("boom")
+
+    x = cp.Variable(2)
+    valley = cp.square(1 - x[0]) + 100 * cp.square(x[1] - cp.square(x[0]))
+    with pytest.raises(error, match="boom"):
+        dc.solve(cp.Problem(cp.Minimize(valley)), callback=callback)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e9, 1e-9])
+def test_a_feasible_point_ends_a_problem_without_an_objective(unit: float) -> None:
+    x = cp.Variable(3)
+    z = x / unit
+    equal = [z[0] * z[1] == 6, z[1] * z[2] == 12, z[0] * z[2] == 8]
+    result = dc.solve(cp.Problem(cp.Minimize(1), equal))
+    assert result.status == "converged"
+    assert result.relative_violation <= 1e-6

@@ -14,7 +14,7 @@ from dcprog.engine.protocol import Surrogate
 from dcprog.engine.result import Attempt
 from dcprog.engine.track import Entry, Progress, Run, Settings, Stop, Track
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.errors import SubproblemError, UnfitSolver
+from dcprog.foundation.errors import SubproblemError, UnfitSolver, UnfitStart
 
 __all__ = ["Progress", "Run", "Settings", "descend"]
 
@@ -74,8 +74,8 @@ def descend(surrogate: Surrogate, start: Array, settings: Settings | None = None
 
     Raises
     ------
-    ValueError
-        F has no slope at the start.
+    UnfitStart
+        F has no slope at the start. What a callback raises comes through.
     """
     return _Descent(surrogate, start, settings or Settings()).run()
 
@@ -122,7 +122,7 @@ class _Descent:
             message,
             self.track.freeze(),
             self.solvers[0] if self.solvers else "",
-            self.scale,
+            max(self.scale, self.surrogate.resolution),
             self.surrogate.mode,
         )
 
@@ -139,7 +139,10 @@ class _Descent:
     def _begin(self) -> None:
         self.surrogate.begin(self.x)
         self.solvers = list(self.surrogate.solvers)
-        self._tighten()
+        try:
+            self._tighten()
+        except ValueError as error:
+            raise UnfitStart(str(error)) from error
         self._record(self.x, rise=0.0, step=0.0)
         self._report()
 
@@ -171,6 +174,10 @@ class _Descent:
         return ROUNDING * abs(self.value) if np.isfinite(self.value) else 0.0
 
     def _step(self) -> None:
+        above = self.value - self.surrogate.floor
+        if self.surrogate.settled and above <= self._slack:
+            self.track.last.gap = max(above, 0.0)
+            raise Stop("converged", "the value is as low as any can be")
         ahead = self._ahead()
         if ahead is not None:
             self._move_on(*ahead)
@@ -403,19 +410,22 @@ class _Descent:
         """Where solvers call M unbounded: a lower point, or the end if F falls as they say."""
         if not np.isfinite(self.value) or not self.surrogate.settled:
             return None
-        for _, error in failures:  # F lies under M: a ray along which M falls is one for F
-            proved = error.status == "unbounded" and error.proved
-            if proved and self.surrogate.is_feasible(self.x):
-                raise Stop("unbounded", str(error))
         best: tuple[Array, float] | None = None
+        values = [self.value]  # further and further out
         for point in self.surrogate.far(self.x, self._remaining()):
             value = guarded(self.surrogate.value, point)
             if not (np.all(np.isfinite(point)) and self.surrogate.is_feasible(point)):
                 continue
             if self.value - value > FALLEN * self.scale > 0:
                 raise Stop("unbounded", f"the objective falls to {value:.3g} and goes on")
+            values.append(value)
             if value < self.value - self._slack and (best is None or value < best[1]):
                 best = point, value
+        proofs = [str(e) for _, e in failures if e.status == "unbounded" and e.proved]
+        # F lies under M: a ray along which M falls is one for F, unless M's curvature was lost
+        falls = all(after < before - self._slack for before, after in pairwise(values))
+        if proofs and falls and self.surrogate.is_feasible(self.x):
+            raise Stop("unbounded", proofs[0])
         return best
 
     def _solve(self, solver: str, tolerance: float) -> Array:
@@ -475,6 +485,7 @@ class _Descent:
             raise SubproblemError("failed", f"the majorant rose by {-below:.3g}")
         rise = new_value - self.value
         if not rise <= self._allowed:
+            self.shortfalls[solver] = min(self.shortfalls.get(solver, np.inf), rise)
             raise SubproblemError("failed", f"the objective rose by {rise:.3g}")
         self.track.last.gap = max(below, 0.0)
         return new_value

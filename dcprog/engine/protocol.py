@@ -66,6 +66,10 @@ class Surrogate(Protocol):
     def resolution(self) -> float:
         """A share of what F is elsewhere, in whose tolerance solvers lose digits: where F is 0."""
 
+    @property
+    def floor(self) -> float:
+        """A value below which F is known not to be anywhere; −∞ where none is."""
+
     def begin(self, x: Array) -> None:
         """Forget earlier runs: the next ``tighten`` is the first of a run that starts at x."""
 
@@ -175,6 +179,7 @@ class Unconstrained:
     solver_steps = 0
     may_look_ahead = False
     resolution = 0.0
+    floor = -np.inf
 
     def minimise_ahead(
         self,

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["FisherConsistencyWarning", "NotMajorizable", "SubproblemError", "UnfitSolver"]
+__all__ = [
+    "FisherConsistencyWarning",
+    "NotMajorizable",
+    "SubproblemError",
+    "UnfitSolver",
+    "UnfitStart",
+]
 
 
 class NotMajorizable(ValueError):
@@ -53,6 +59,10 @@ class SubproblemError(RuntimeError):
 
 class UnfitSolver(ValueError):
     """A convex subproblem is not one that the solver named for it can take."""
+
+
+class UnfitStart(ValueError):
+    """The function to minimise has no slope at the point that a run should start from."""
 
 
 class FisherConsistencyWarning(UserWarning):

@@ -22,6 +22,7 @@ from dcprog.majorants.evaluation import SLACK, evaluate, one_sided, plain
 __all__ = [
     "SLACK",
     "Values",
+    "constants",
     "evaluate",
     "finite_in_domain",
     "magnitude",
@@ -227,23 +228,47 @@ _SCALINGS = (MulExpression, DivExpression, kron, conv, convolve)  # multiply is 
 def _magnitude(node: cp.Expression, values: Values) -> Array:
     if node.is_constant():
         return np.zeros(node.shape)
-    sized = _sized_arguments(node, values)
+    sized = _sized_arguments(node, values, values.magnitude)
     with np.errstate(all="ignore"):
         size = values.array(node) if sized is None else dense(evaluate(node, sized))
         size = np.abs(size).reshape(node.shape, order="F")
     return np.where(np.isfinite(size), size, 0.0)
 
 
-def _sized_arguments(node: Any, values: Values) -> list[Any] | None:
-    """Magnitudes in place of an affine atom's arguments, absolute values of constant factors."""
+def constants(node: cp.Expression) -> Array:
+    """What the constants among an expression's terms add up to in absolute value.
+
+    What ``magnitude`` leaves out: 7 for square(x) − 3x + 7.
+
+    Parameters
+    ----------
+    node : cvxpy expression
+
+    Returns
+    -------
+    array of the node's shape
+    """
+    values = Values()
+    if node.is_constant():
+        return np.abs(values.array(node))
+    sized = _sized_arguments(node, values, constants)
+    if sized is None:
+        return np.zeros(node.shape)
+    return np.abs(dense(evaluate(node, sized))).reshape(node.shape, order="F")
+
+
+def _sized_arguments(
+    node: Any, values: Values, size: Callable[[cp.Expression], Array]
+) -> list[Any] | None:
+    """Sizes in place of an affine atom's arguments, absolute values of constant factors."""
     if not isinstance(node, Atom) or not (node.is_atom_convex() and node.is_atom_concave()):
         return None
     if isinstance(node, _SCALINGS):
         return [
-            abs(values(arg)) if arg.is_constant() else values.magnitude(arg) for arg in node.args
+            abs(values(arg)) if arg.is_constant() else size(arg) for arg in node.args
         ]
     keeps_sign = isinstance(node, NegExpression) or all(map(node.is_incr, range(len(node.args))))
-    return [values.magnitude(arg) for arg in node.args] if keeps_sign else None
+    return [size(arg) for arg in node.args] if keeps_sign else None
 
 
 _WRITTEN = re.compile(r"\b(Power|GeoMean|Pnorm)(Approx)?\(")

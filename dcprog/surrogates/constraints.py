@@ -15,7 +15,7 @@ from cvxpy.constraints.zero import Equality, Zero
 
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotMajorizable
-from dcprog.majorants.tree import Values, short
+from dcprog.majorants.tree import Values, constants, short
 
 __all__ = ["Feasibility", "Miss", "split"]
 
@@ -114,6 +114,7 @@ class Feasibility:
         self._nonconvex = nonconvex
         self._bounded = [v for v in variables if any(v.attributes.values())]
         self._least: dict[int, float] = {}
+        self._constants: dict[int, float] = {}  # they may be Parameters, which move between runs
 
     def learn(
         self, points: Iterable[Values], *, narrower: bool = False, convex: bool = True
@@ -129,7 +130,7 @@ class Feasibility:
         convex : bool, default True
             False: the sizes of convex constraints stay as they are.
         """
-        before, self._least = self._least, {}
+        before, self._least, self._constants = self._least, {}, {}
         fixed: set[int] = set()
         for values in points:
             for item in (*self._convex, *self._bounded, *self._nonconvex):
@@ -138,7 +139,7 @@ class Feasibility:
                 known = self._least.get(id(item), 0.0)
                 if id(item) not in fixed:
                     self._least[id(item)] = max(known, _size(item, values))
-                if _has_constant(item, values):  # that is its size, wherever a point is moved to
+                if self._constant(item) > 0:  # that is its size, wherever a point is moved to
                     fixed.add(id(item))
         if not convex:
             self._least = {**before, **self._least}
@@ -172,14 +173,21 @@ class Feasibility:
         """Both."""
         return self.convex(values) | self.nonconvex(values)
 
+    def _constant(self, item: Any) -> float:
+        """What the constants of a constraint's expression add up to; 0 where it has none."""
+        if id(item) not in self._constants:
+            expression = item if isinstance(item, cp.Expression) else _expression(item)
+            known = isinstance(expression, cp.Expression) and not isinstance(item, cp.Variable)
+            self._constants[id(item)] = _largest(constants(expression)) if known else 0.0
+        return self._constants[id(item)]
+
     def _judged(self, item: Any, worst: float, values: Values) -> Miss:
         if worst == 0:
             return Miss()
         if not np.isfinite(worst):  # outside a domain
             return Miss(np.inf, np.inf)
-        size = _size(item, values)
-        if not _has_constant(item, values):
-            size = max(size, LEAST_SIZE * self._least.get(id(item), 0.0))
+        learnt = LEAST_SIZE * self._least.get(id(item), 0.0)
+        size = max(_size(item, values), self._constant(item) or learnt)
         return Miss(worst, worst / (size or 1.0))
 
 
@@ -215,16 +223,6 @@ def _size(item: Any, values: Values) -> float:
         terms = [np.abs(values.array(arg)) for arg in item.args]
     sizes = [_largest(np.where(np.isfinite(t), t, 0.0)) for t in terms]
     return max(sizes, default=0.0)
-
-
-def _has_constant(item: Any, values: Values) -> bool:
-    """Is a constraint's expression more than its terms? Then its size is known at any point."""
-    expression = item if isinstance(item, cp.Expression) else _expression(item)
-    if isinstance(item, cp.Variable) or not isinstance(expression, cp.Expression):
-        return False
-    terms = _largest(values.magnitude(expression))
-    whole = _largest(np.abs(values.array(expression)))
-    return bool(np.isfinite(whole) and whole > 1.000001 * terms)
 
 
 def _expression(constraint: Any) -> Any:

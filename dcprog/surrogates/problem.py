@@ -389,25 +389,24 @@ class ProblemSurrogate:
             raise SubproblemError("failed", f"{solver}: the solution is not finite")
         return x
 
+    @property
+    def floor(self) -> float:
+        """0 where nothing is negative, the value of a constant; prices only add to it."""
+        if self.frame.node.is_constant() and not self.restoring:
+            return self._constant
+        return 0.0 if self.restoring or self.frame.node.is_nonneg() else -np.inf
+
     def bound(self) -> float:
         """The dual bound of the last subproblem, where the majorant still is the same."""
-        if self._is_constant:
-            return self._constant
-        least = 0.0 if self.restoring or self.frame.node.is_nonneg() else -np.inf  # M ≥ F ≥ 0
         if self._solved_in is None:
-            return least
-        return max(least, self.modes.portfolio(self._solved_in).bound())
+            return self.floor
+        return max(self.floor, self.modes.portfolio(self._solved_in).bound())
 
     def bound_of_start(self) -> float:
         """A dual bound of the problem itself, where it is convex and the start has solved it."""
-        if self._is_constant:
+        if self.frame.node.is_constant():
             return self._constant
         return self.modes.portfolio("feasible").bound()
-
-    @property
-    def _is_constant(self) -> bool:
-        """Is every point as good as another?"""
-        return self.mode_now == "feasible" and bool(self.frame.node.is_constant())
 
     @property
     def _constant(self) -> float:

@@ -24,6 +24,7 @@ SHAKEN = 0.1
 # The unit of a problem that starts at 0 is looked for among powers of ten up to that, either way.
 DECADES = 15
 RESPONSE = 0.5
+FAR_OFF = 1e2  # units
 MANY = 20  # variables share their unit
 SAMPLES = 10
 # How far inside its domain a start is moved, in units.
@@ -86,11 +87,25 @@ class Starts:
             return self.random(rng)  # unbounded or failed: F need not be
         if self._of.is_convex:
             return x
-        x = self.inside(x)
+        x = self._tame(self.inside(x), rng)
         # ‖x‖ at 0 has no slope to leave by: a point that misses a constraint may as well move, and
         # so may one that the convex problem says nothing about
         missed = not self._of.is_feasible(x)
         return self.shaken(x, rng) if missed or self._is_flat(x, rng) else x
+
+    def _tame(self, x: Array, rng: np.random.Generator) -> Array:
+        """The same point, or where it is absurdly far, a random one at which F is lower.
+
+        A flat relaxation has its minimum anywhere, and solvers find it thousands of units away.
+        """
+        if not np.any(np.abs(x) > FAR_OFF * self.unit):
+            return x
+        near = self.random(rng)
+        with np.errstate(all="ignore"):
+            far_value, near_value = (
+                float(np.sum(self._of.at(point).array(self._of.frame.node))) for point in (x, near)
+            )
+        return near if near_value < far_value and self._usable(near) else x
 
     def limit(self, seconds: float | None) -> None:
         """From now on, at most so many seconds for everything together."""
@@ -261,12 +276,14 @@ class Starts:
                 common = power(direction)
                 common = self._bend(direction) if common is None else common
                 units = np.where(np.isnan(units), 1.0 if common is None else 10.0**common, units)
-            there = self._numbers(units * direction, nodes)
+            steps = (direction, -direction, np.abs(direction))
+            there = [self._numbers(units * step, nodes[:1]) for step in steps]
         finally:
             for variable, value in zip(of.variables, before, strict=True):
                 variable.save_value(value)
-        size = of.frame.node.size
-        return units, float(abs(np.sum(there[:size]) - np.sum(here[:size])))
+        beside = np.sum(here[: of.frame.node.size])
+        changes = (float(abs(np.sum(numbers) - beside)) for numbers in there)
+        return units, next((change for change in changes if change > 0), 0.0)
 
     def _of_each(self, direction: Array, power: Callable[[Array], int | None]) -> Array:
         """The unit of each variable by itself; NaN where it has none."""

@@ -11,6 +11,7 @@ import numpy as np
 from dcprog.engine.descent import EVIDENCE, Run, Settings, descend
 from dcprog.engine.result import History
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import UnfitStart
 
 if TYPE_CHECKING:
     from dcprog.surrogates.problem import ProblemSurrogate
@@ -118,7 +119,7 @@ def restored(
         try:
             found = _feasible_point(surrogate, origin, settings, left())
             again = None if found is None else _from_feasible(surrogate, found, settings, left)
-        except ValueError:  # no slope there
+        except UnfitStart:
             continue
         if again is not None:
             history = replace(again.history, attempts=(*attempts, *again.history.attempts))

@@ -18,7 +18,7 @@ from dcprog.engine.descent import Run, Settings, descend
 from dcprog.engine.protocol import Surrogate
 from dcprog.engine.result import History, Result
 from dcprog.foundation.arrays import Array, dense
-from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.errors import SubproblemError, UnfitStart
 from dcprog.majorants.frozen_problem import check_data
 from dcprog.risk.risk import Risk
 from dcprog.surrogates.problem import ProblemSurrogate
@@ -185,7 +185,7 @@ class Task:
                 return once
         try:
             run = descend(surrogate, start, replace(self.settings, time_limit=self.left()))
-        except ValueError as error:
+        except UnfitStart as error:
             if not isinstance(kind, str) or kind == "current":
                 raise
             failure = SubproblemError("failed", f"the start is of no use: {error}")
