@@ -3,7 +3,8 @@
 from dcprog.checks.declarations import check_loss, check_penalty
 from dcprog.engine.certificate import Certificate, Claim
 from dcprog.engine.descent import Progress
-from dcprog.engine.result import History, Result
+from dcprog.engine.history import History
+from dcprog.engine.result import Result
 from dcprog.estimators import RobustClassifier, RobustRegressor
 from dcprog.foundation.errors import FisherConsistencyWarning, NotMajorizable, SubproblemError
 from dcprog.losses import (

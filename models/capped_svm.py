@@ -132,8 +132,7 @@ class CappedSVC(LinearScores, ClassifierMixin, BaseEstimator):
 
     Examples
     --------
-    >>> import cvxpy as cp
-    import numpy as np
+    >>> import numpy as np
     >>> from dcprog.models import CappedSVC
     >>> X = np.array([[0.0], [0.1], [0.2], [0.3], [0.7], [0.8], [0.9], [1.0], [2.0]])
     >>> y = ["low"] * 4 + ["high"] * 4 + ["low"]  # the last one is an outlier

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dcprog.engine.acceleration import LineSearch, Squarem
 from dcprog.engine.descent import Progress, Run, Settings, descend
-from dcprog.engine.protocol import Unconstrained
+from dcprog.engine.unconstrained import Unconstrained
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 

@@ -171,7 +171,7 @@ def test_the_default_start_does_not_stay_at_a_symmetric_point(name: str) -> None
 def test_from_the_symmetric_point_itself(name: str) -> None:
     make, most = SYMMETRIC[name]
     surrogate = ProblemSurrogate(make())
-    zero = np.zeros(sum(v.size for v in surrogate.variables))
+    zero = np.zeros(surrogate.points.size)
     run = descend(surrogate, zero)
     assert run.status == "converged"
     assert surrogate.sign * run.value <= most
@@ -183,7 +183,7 @@ def test_from_the_symmetric_point_itself(name: str) -> None:
 def test_without_escapes_the_majorants_have_the_last_word(name: str) -> None:
     make, most = SYMMETRIC[name]
     surrogate = ProblemSurrogate(make())
-    zero = np.zeros(sum(v.size for v in surrogate.variables))
+    zero = np.zeros(surrogate.points.size)
     run = descend(surrogate, zero, Settings(escape=False))
     assert surrogate.sign * run.value > most
 

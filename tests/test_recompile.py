@@ -105,13 +105,15 @@ def test_a_moving_problem_is_solved_as_the_constant_one(
     problem = cp.Problem(cp.Minimize(objective), [cp.abs(x) <= given[0] + 1])
     at, least = np.array([0.3, -0.2, 0.5]), []
     for moving in (False, True):
-        monkeypatch.setattr("dcprog.surrogates.problem.Frozen", lambda p, m=moving: Frozen(p, m))
+        monkeypatch.setattr(
+            "dcprog.surrogates.majorised_problem.Frozen", lambda p, m=moving: Frozen(p, m)
+        )
         surrogate = ProblemSurrogate(problem)
         surrogate.begin(at)
         surrogate.tighten(at)
         reached = surrogate.minimise(at, 1e-9, surrogate.solvers[0])
         least.append(surrogate.majorant_value(reached))
-        assert surrogate.modes.problem("feasible").is_dpp()
+        assert surrogate.majorised.modes.problem("feasible").is_dpp()
         assert np.isfinite(dc.solve(problem, max_iter=20).value)
     if name not in OF_ITS_PAST:
         assert least[1] == pytest.approx(least[0], rel=1e-6, abs=1e-7)

@@ -145,7 +145,8 @@ def test_failed_starts_are_on_record(monkeypatch: pytest.MonkeyPatch) -> None:
     _spoil(monkeypatch, {0}, FAULTS["MemoryError"])
     surrogate = RISKS["newton"].surrogate()
     surrogate.start("convex", np.random.default_rng(0))
-    (attempt,) = surrogate.start_attempts
+    (attempt,) = surrogate.take_attempts()
+    assert surrogate.take_attempts() == ()
     assert attempt.solver == "newton"
     assert "MemoryError: injected" in attempt.outcome
 

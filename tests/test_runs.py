@@ -16,7 +16,8 @@ import dcprog as dc
 from dcprog.engine.descent import Settings
 from dcprog.solvers.conic.compiled import CompiledProblem
 from dcprog.surrogates.problem import ProblemSurrogate
-from dcprog.surrogates.runs import Task, run_all
+from dcprog.surrogates.runs import run_all
+from dcprog.surrogates.task import Task
 
 RNG = np.random.default_rng(0)
 Y = RNG.choice([-1.0, 1.0], 60)

@@ -112,7 +112,7 @@ def test_scale_and_units_follow(name: str, factor: float) -> None:
         point = u * np.linspace(0.5, 1.5, x.size)
         surrogate.begin(point)
         surrogate.tighten(point)
-        unit = surrogate.starts.unit
+        unit = surrogate.sizes.natural.unit
         sizes.append((surrogate.scale(point) / a, surrogate.units(point) / u, unit / u))
     for scale, units, unit in sizes[1:]:
         assert scale == pytest.approx(sizes[0][0], rel=1e-9)

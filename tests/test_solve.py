@@ -12,6 +12,7 @@ from cvxpy.lin_ops import lin_utils
 
 import dcprog as dc
 from dcprog.foundation.arrays import Array
+from dcprog.surrogates.majorised_problem import MajorisedProblem
 from dcprog.surrogates.problem import ProblemSurrogate
 
 RNG = np.random.default_rng(0)
@@ -42,14 +43,14 @@ Meddle = Callable[[int, str, Array], Array]
 def watch(monkeypatch: pytest.MonkeyPatch, meddle: Meddle) -> list[str]:
     """Note the solver of every subproblem; `meddle(number, solver, solution)` may change it."""
     calls: list[str] = []
-    minimise = ProblemSurrogate.minimise_in
+    minimise = MajorisedProblem.minimise
 
-    def watched(self: ProblemSurrogate, mode: str, tolerance: float, *args: Any) -> Array:
+    def watched(self: MajorisedProblem, mode: str, tolerance: float, *args: Any) -> Array:
         solver = args[0]
         calls.append(solver)
         return meddle(len(calls), solver, minimise(self, mode, tolerance, *args))
 
-    monkeypatch.setattr(ProblemSurrogate, "minimise_in", watched)
+    monkeypatch.setattr(MajorisedProblem, "minimise", watched)
     return calls
 
 
@@ -526,7 +527,7 @@ def test_numbers_of_variables_do_not_clash_in_another_process(
     x: cp.Variable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dcprog.engine.descent import Settings
-    from dcprog.surrogates.runs import Task
+    from dcprog.surrogates.task import Task
 
     goal = cp.log(1 + capped(A @ x - B, 2)) + cp.exp(cp.minimum(cp.abs(x[0] - 1), 1))
     problem = cp.Problem(cp.Minimize(goal))

@@ -76,10 +76,10 @@ def test_every_parameter_is_compared(name: str) -> None:
     surrogate.begin(np.array([0.4]))
     surrogate.tighten(np.array([0.4]))
     assert not surrogate.tighten(np.array([0.4])) or not surrogate.settled
-    for parameter in surrogate.modes.problem("feasible").parameters():
+    for parameter in surrogate.majorised.modes.problem("feasible").parameters():
         kept = dict(surrogate._slopes)
         surrogate._slopes[parameter.id] = np.asarray(parameter.value) + 1.0
-        assert surrogate.update(surrogate.at(np.array([0.4]))), parameter
+        assert surrogate._update(surrogate.majorised.at(np.array([0.4]))), parameter
         assert {k: v.tolist() for k, v in surrogate._slopes.items()} == {
             k: v.tolist() for k, v in kept.items()
         }

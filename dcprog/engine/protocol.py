@@ -7,13 +7,14 @@ from typing import Protocol
 
 import numpy as np
 
+from dcprog.engine.history import Attempt
 from dcprog.foundation.arrays import Array
 
 # How far in units of x, and along how many directions, an unbounded function is looked for.
 FAR = (1e3, 1e7)
 FAR_DIRECTIONS = 4
 
-__all__ = ["Surrogate", "Unconstrained"]
+__all__ = ["FAR", "FAR_DIRECTIONS", "Surrogate"]
 
 
 class Surrogate(Protocol):
@@ -169,86 +170,43 @@ class Surrogate(Protocol):
             The convex problem is infeasible, or was not solved.
         """
 
+    # What the driver asks before, between and after runs.
 
-class Unconstrained:
-    """What the driver asks of a surrogate beside the protocol, where there are no constraints."""
+    @property
+    def is_convex(self) -> bool:
+        """Is F its own majorant?"""
 
-    sign = 1.0
-    mode = "none"
-    is_convex = False
-    solver_steps = 0
-    may_look_ahead = False
-    resolution = 0.0
-    floor = -np.inf
+    @property
+    def start_solver(self) -> str:
+        """What solved the convex start; empty where none was asked."""
 
-    def minimise_ahead(
-        self,
-        centre: Array,
-        x: Array,
-        tolerance: float,
-        solver: str,
-        time_limit: float | None = None,
-    ) -> Array:
-        """Not worth a try."""
-        raise NotImplementedError
+    @property
+    def solver_steps(self) -> int:
+        """Steps inside the subproblems' solvers so far, where they count them."""
 
-    def is_feasible(self, x: Array) -> bool:
-        """Yes."""
-        return True
+    def bound_of_start(self) -> float:
+        """A lower bound of a convex F, from the solution of the convex start; −∞ without one."""
 
-    def is_finite(self, x: Array) -> bool:
-        """Has the declared function a finite value at x?"""
-        return bool(np.isfinite(self.objective(x)))
-
-    def objective(self, x: Array) -> float:
-        """The function's value, in the user's sign."""
-        raise NotImplementedError
-
-    def inside(self, x: Array) -> Array:
-        """The same point."""
-        return x
-
-    def cleared(self, x: Array) -> Array:
-        """The same point."""
-        return x
-
-    def mismatch(self, x: Array) -> float:
-        """None."""
-        return 0.0
-
-    def falls_off(self, x: Array) -> bool:
-        """No: losses are defined everywhere."""
-        return False
-
-    def outside(self, x: Array) -> float:
-        """Not at all."""
-        return 0.0
-
-    def violation(self, x: Array) -> float:
-        """None."""
-        return 0.0
+    def take_attempts(self) -> tuple[Attempt, ...]:
+        """The solver calls that failed beside those of the steps; they are handed over once."""
 
     def relative_violation(self, x: Array) -> float:
-        """None."""
-        return 0.0
+        """Largest violation against what the constraint's terms add up to."""
 
-    def proposals(
-        self, x: Array, rng: np.random.Generator, time_limit: float | None = None
-    ) -> Iterator[Array]:
-        """None."""
-        return iter(())
+    def is_finite(self, x: Array) -> bool:
+        """Is x inside the domain of the declared function itself?"""
 
-    def far(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
-        """Along a few random directions."""
-        rng = np.random.default_rng(0)
-        directions = rng.standard_normal((FAR_DIRECTIONS, x.size))
-        for size in FAR:
-            yield from (x + size * self.units(x) * d for d in (*directions, *-directions))
+    def mismatch(self, x: Array) -> float:
+        """How far F, carried on at infinite slopes, is from the declared function."""
 
-    def units(self, x: Array) -> Array:
-        """A typical size of every coordinate near x, positive."""
-        raise NotImplementedError
+    def falls_off(self, x: Array) -> bool:
+        """Is x at an edge of the domain towards which the objective falls to −∞?"""
+
+    def cleared(self, x: Array) -> Array:
+        """The same point with 0 for what is 0 but for rounding."""
+
+    def inside(self, x: Array) -> Array:
+        """The same point, or near it one inside the domain of the declared function."""
 
     def dual(self, x: Array) -> Array | None:
-        """None."""
-        return None
+        """Multipliers of a risk's rows at x, where the last solver left them."""

@@ -3,102 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import cvxpy as cp
-import numpy as np
 
 from dcprog.engine.certificate import Certificate, certify
+from dcprog.engine.history import History
 from dcprog.foundation.arrays import Array
 
-__all__ = ["Attempt", "History", "Result", "StartSummary", "VariableValues"]
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """One call of a subproblem solver that was not accepted.
-
-    Attributes
-    ----------
-    iteration : int
-    solver : str
-    tolerance : float
-    outcome : str
-        What was wrong.
-    """
-
-    iteration: int
-    solver: str
-    tolerance: float
-    outcome: str
-
-
-@dataclass(frozen=True, eq=False)
-class History:
-    """The run, step by step; entry 0 is the start.
-
-    Attributes
-    ----------
-    value : array of shape (n_iter + 1,)
-        True objective, recomputed, in the user's sign.
-    gap : array of shape (n_iter + 1,)
-        Criticality gap: majorant at the point minus the majorant's minimum; infinite where it
-        was not measured.
-    step : array of shape (n_iter + 1,)
-        Euclidean distance from the point before.
-    time : array of shape (n_iter + 1,)
-        Seconds since the start.
-    solve_time : array of shape (n_iter + 1,)
-        Seconds of them inside the solvers' own calls (and those before the start).
-    violation : array of shape (n_iter + 1,)
-        Largest constraint violation.
-    rise : array of shape (n_iter + 1,)
-        Change of the minimised function over the step; positive is a rise. In penalty CCP the
-        function includes the penalty of that step.
-    attempts : tuple of Attempt
-        Solver calls that were not accepted.
-    """
-
-    value: Array
-    gap: Array
-    step: Array
-    time: Array
-    solve_time: Array
-    violation: Array
-    rise: Array
-    attempts: tuple[Attempt, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.value)
-
-    @classmethod
-    def empty(cls) -> History:
-        """The history of a run that found no point."""
-        return cls._of([])
-
-    @classmethod
-    def single(cls, value: float, violation: float) -> History:
-        """The history of a problem that its start solves."""
-        return cls._of([(value, 0.0, 0.0, 0.0, 0.0, violation, 0.0)])
-
-    @classmethod
-    def _of(cls, rows: list[tuple[float, ...]]) -> History:
-        value, gap, step, time, solve_time, violation, rise = np.array(rows).reshape(-1, 7).T
-        return cls(value, gap, step, time, solve_time, violation, rise)
-
-    def to_frame(self) -> Any:
-        """The arrays as a pandas DataFrame.
-
-        Raises
-        ------
-        ImportError
-            pandas is not installed.
-        """
-        import pandas as pd
-
-        arrays = (f.name for f in fields(self) if f.name != "attempts")
-        return pd.DataFrame({name: getattr(self, name) for name in arrays})
+__all__ = ["Result", "StartSummary", "VariableValues"]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from dcprog.engine.result import Attempt, History
+from dcprog.engine.history import Attempt, History
 from dcprog.foundation.arrays import Array
 
 __all__ = ["Entry", "Progress", "Run", "Settings", "Stop", "Track"]

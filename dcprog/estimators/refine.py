@@ -7,7 +7,8 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from dcprog.engine.result import History, Result
+from dcprog.engine.history import History
+from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
 

@@ -264,9 +264,7 @@ def _sized_arguments(
     if not isinstance(node, Atom) or not (node.is_atom_convex() and node.is_atom_concave()):
         return None
     if isinstance(node, _SCALINGS):
-        return [
-            abs(values(arg)) if arg.is_constant() else size(arg) for arg in node.args
-        ]
+        return [abs(values(arg)) if arg.is_constant() else size(arg) for arg in node.args]
     keeps_sign = isinstance(node, NegExpression) or all(map(node.is_incr, range(len(node.args))))
     return [size(arg) for arg in node.args] if keeps_sign else None
 

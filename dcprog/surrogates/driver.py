@@ -16,7 +16,8 @@ from dcprog.engine.descent import Progress, Run, Settings
 from dcprog.engine.result import Result, StartSummary, VariableValues
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.progress_log import visible
-from dcprog.surrogates.runs import Outcome, Spec, Task, keep, run_all
+from dcprog.surrogates.runs import run_all
+from dcprog.surrogates.task import Outcome, Spec, Task, keep
 
 __all__ = ["Spec", "solve"]
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["Price"]
+from collections.abc import Callable
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+
+__all__ = ["Price", "exchange_rate"]
+
+SAMPLES = 10
 
 # It starts at a fraction of the rate at which the objective and the violation vary against each
 # other around the start, and grows while a constraint is missed, faster where x does not move.
@@ -112,3 +120,31 @@ class Price:
     @property
     def _is_dear(self) -> bool:
         return not self._fixed and self.tau > DEAR * self._rate
+
+
+def exchange_rate(
+    at: Callable[[Array], tuple[float, float]],
+    x: Array,
+    beside: Callable[[Array, np.random.Generator], Array],
+    tolerance: float,
+) -> float:
+    """How fast an objective varies against a violation around x; 0 where that is not seen.
+
+    Parameters
+    ----------
+    at : callable
+        Objective and violation at a point.
+    x : array
+    beside : callable
+        A random point beside another one.
+    tolerance : float
+        Changes of the violation below that are none.
+    """
+    rng = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        here = at(x)
+        there = [at(beside(x, rng)) for _ in range(SAMPLES)]
+        changes = np.abs(np.array(there) - here)
+    usable = np.all(np.isfinite(changes), axis=1) & (changes[:, 1] > tolerance)
+    objective, missed = np.sum(changes[usable], axis=0)
+    return float(objective / missed) if objective > 0 and missed > 0 else 0.0

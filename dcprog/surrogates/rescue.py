@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dcprog.engine.descent import EVIDENCE, Run, Settings, descend
-from dcprog.engine.result import History
+from dcprog.engine.history import History
+from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import UnfitStart
 
@@ -28,7 +29,7 @@ MISMATCH = 1e-2  # the same for the function with finite slopes that stands for 
 FIRMNESS = (10.0, 1000.0)
 
 
-def solved_once(surrogate: Any, x: Array, settings: Settings) -> Run | None:
+def solved_once(surrogate: Surrogate, x: Array, settings: Settings) -> Run | None:
     """A convex problem's only step, where a dual bound says that its start is its solution."""
     bound = surrogate.bound_of_start()
     surrogate.begin(x)
@@ -52,7 +53,7 @@ def solved_once(surrogate: Any, x: Array, settings: Settings) -> Run | None:
     return run if run.status in ("converged", "unbounded") else None
 
 
-def checked(surrogate: Any, run: Run) -> Run:
+def checked(surrogate: Surrogate, run: Run) -> Run:
     """The run under a status, and at a point, that is true of the user's own function."""
     if run.x is None or not surrogate.is_feasible(run.x):
         return run
@@ -73,7 +74,7 @@ def checked(surrogate: Any, run: Run) -> Run:
     return run
 
 
-def _moved_inside(surrogate: Any, run: Run) -> Run:
+def _moved_inside(surrogate: Surrogate, run: Run) -> Run:
     """The same run at a point a little further inside the domain."""
     assert run.x is not None
     near = surrogate.cleared(run.x)
@@ -104,15 +105,14 @@ def restored(
     """
     if run.status in ("interrupted", "time_limit", "max_iter"):
         return run
-    if run.status == "solver_failed" and run.mode == "feasible" and surrogate.constraints:
+    if run.status == "solver_failed" and run.mode == "feasible":
         run = _paying(surrogate, run, settings, left)
     if _meets(surrogate, run):
         return run
-    if not surrogate.constraints:
-        surrogate.starts.limit(left())
+    surrogate.starts.limit(left())
+    if surrogate.mode == "none":
         return _without_convex_point(surrogate, run)
     attempts = run.history.attempts
-    surrogate.starts.limit(left())
     for origin in _origins(surrogate, run, rng):
         if left() == 0:
             return replace(run, status="time_limit", message="the time limit is reached")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcprog.engine.protocol import Unconstrained
-from dcprog.engine.result import Attempt
+from dcprog.engine.history import Attempt
+from dcprog.engine.unconstrained import Unconstrained
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
@@ -54,8 +54,6 @@ class RiskSurrogate(Unconstrained):
         d, t and ν of the last tightening; t and ν are None where there are none.
     witnesses : tuple of str
         All solvers that can take the risk, those of `solvers` first.
-    start_attempts : list of Attempt
-        Solvers that failed at a start.
 
     Raises
     ------
@@ -71,7 +69,7 @@ class RiskSurrogate(Unconstrained):
         self.declared = self.risk = risk = risk.remembering()
         self.solvers = choose(risk, solver)
         self.witnesses = witnesses(risk, self.solvers)
-        self.start_attempts: list[Attempt] = []
+        self._attempts: list[Attempt] = []
         self.subproblems = Subproblems(risk, lambda name, natural: make(name, natural))
         self._least = self._rounding = 0.0
         self.weights = np.ones(risk.n_groups)
@@ -121,6 +119,11 @@ class RiskSurrogate(Unconstrained):
         return np.maximum(np.abs(x), usual_coefficients(self.declared))
 
     @np.errstate(all="ignore")
+    def take_attempts(self) -> tuple[Attempt, ...]:
+        """The solvers that failed at a start; they are handed over once."""
+        attempts, self._attempts = self._attempts, []
+        return tuple(attempts)
+
     def tighten(self, x: Array) -> bool:
         """Centre the majorant at x."""
         self._move(x)
@@ -241,7 +244,7 @@ class RiskSurrogate(Unconstrained):
         parts, zero = (weights, tilts, shrinkage), np.zeros(p)
         try:
             return self.subproblems.first_solved(
-                self.solvers, self.start_attempts, parts, zero, time_limit
+                self.solvers, self._attempts, parts, zero, time_limit
             )
         except SubproblemError:
             if not np.isfinite(risk(zero)):

@@ -1,0 +1,99 @@
+"""A step's subproblem: solver after solver, and what of their answers is accepted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dcprog.engine.probing import guarded
+from dcprog.engine.state import FINEST, State
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError, UnfitSolver
+
+__all__ = ["TIGHTER", "AllFailed", "minimise", "solve"]
+
+TIGHTER = 1e-2  # times the first tolerance; where every solver stalls before that, tol itself
+SHARE = 0.5  # of the time that is left, for a solver other than the first
+
+
+class AllFailed(Exception):
+    """No solver's solution was accepted.
+
+    Attributes
+    ----------
+    failures : list of (str, SubproblemError)
+    shortfalls : dict of str to float
+        How far above x the solutions are that solvers offered.
+    """
+
+    def __init__(
+        self, failures: list[tuple[str, SubproblemError]], shortfalls: dict[str, float]
+    ) -> None:
+        super().__init__("every solver failed")
+        self.failures = failures
+        self.shortfalls = shortfalls
+
+
+def minimise(state: State) -> tuple[Array, float]:
+    """An acceptable minimiser of the majorant and its value; measures the gap of x.
+
+    Raises
+    ------
+    AllFailed
+    """
+    failures: list[tuple[str, SubproblemError]] = []
+    shortfalls: dict[str, float] = {}
+    for solver, tolerance in _in_order(state):
+        try:
+            new = solve(state, solver, tolerance)
+            new_value = _checked(state, new, solver, shortfalls)
+        except SubproblemError as error:
+            failures.append((solver, error))
+            state.note(solver, tolerance, str(error))
+            state.check_time("the time limit ended a subproblem")
+            continue
+        state.prefer(solver)
+        return new, new_value
+    raise AllFailed(failures, shortfalls)
+
+
+def solve(state: State, solver: str, tolerance: float) -> Array:
+    """One solver's minimiser; whatever it raises is a failure."""
+    left = state.remaining()
+    if left is not None and state.solvers and solver != state.solvers[0]:
+        left *= SHARE
+    try:
+        return state.surrogate.minimise(state.x, tolerance, solver, left)
+    except (SubproblemError, UnfitSolver):
+        raise
+    except Exception as error:
+        raise SubproblemError("failed", f"{type(error).__name__}: {error}") from error
+
+
+def _in_order(state: State) -> list[tuple[str, float]]:
+    tolerance = state.accuracy
+    first, *others = state.solvers
+    attempts = [
+        (first, tolerance),
+        (first, max(tolerance * TIGHTER, FINEST)),
+        *((solver, tolerance) for solver in others),
+        *((solver, max(state.settings.tol, tolerance)) for solver in state.solvers),
+    ]
+    return list(dict.fromkeys(attempts))
+
+
+def _checked(state: State, new: Array, solver: str, shortfalls: dict[str, float]) -> float:
+    """Value at a candidate, which must minimise the majorant and not raise F."""
+    if not np.all(np.isfinite(new)):
+        raise SubproblemError("failed", "the solution is not finite")
+    new_value = guarded(state.surrogate.value, new)
+    if not np.isfinite(state.value):
+        if not np.isfinite(new_value):
+            raise SubproblemError("failed", "the solution violates a constraint")
+        return new_value
+    below = state.value - guarded(state.surrogate.majorant_value, new)
+    for what, rise in (("majorant", -below), ("objective", new_value - state.value)):
+        if not rise <= state.allowed:
+            shortfalls[solver] = min(shortfalls.get(solver, np.inf), rise)
+            raise SubproblemError("failed", f"the {what} rose by {rise:.3g}")
+    state.track.last.gap = max(below, 0.0)
+    return new_value

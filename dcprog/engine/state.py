@@ -1,0 +1,160 @@
+"""Where a run stands: its point, the tolerances there, the clock, and what is on record."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import numpy as np
+
+from dcprog.engine.history import Attempt
+from dcprog.engine.probing import guarded
+from dcprog.engine.protocol import Surrogate
+from dcprog.engine.track import Entry, Progress, Settings, Stop, Track
+from dcprog.foundation.arrays import Array
+
+__all__ = ["State"]
+
+logger = logging.getLogger("dcprog")
+
+# Subproblems are solved to tol·SUBPROBLEM, not finer than FINEST, which rounding lets a solver
+# reach. A point may miss descent by ACCEPT times that before it is refused, whatever it was solved
+# to.
+SUBPROBLEM = 1e-2
+FINEST = 1e-12
+ACCEPT = 10.0
+# No tolerance is finer than the rounding of F itself.
+ROUNDING = 16 * float(np.finfo(float).eps)
+
+
+class State:
+    """A point x of a run, F and M there, and the tolerances that follow from F's scale.
+
+    Parameters
+    ----------
+    surrogate : Surrogate
+    start : array
+    settings : Settings
+
+    Attributes
+    ----------
+    solvers : list of str
+        The best one first: what worked last.
+    """
+
+    def __init__(self, surrogate: Surrogate, start: Array, settings: Settings) -> None:
+        self.surrogate = surrogate
+        self.settings = settings
+        self.x = np.array(start, dtype=float)
+        self.value = np.inf
+        self.scale = 0.0
+        self.first_scale = 0.0
+        self.solvers: list[str] = []
+        self.track = Track()
+        self._begun = time.perf_counter()
+
+    def tighten(self) -> bool:
+        """Centre the majorant at x; has it moved?"""
+        moved = self.surrogate.tighten(self.x)
+        self.value = guarded(self.surrogate.value, self.x)
+        scale = self.surrogate.scale(self.x)
+        self.scale = scale if np.isfinite(scale) else 0.0
+        self.first_scale = self.first_scale or self.scale
+        return moved
+
+    def prefer(self, solver: str) -> None:
+        """What worked goes first next time."""
+        self.solvers.sort(key=lambda name: name != solver)
+
+    # ------------------------------------------------------------------------------------------
+    # tolerances
+
+    @property
+    def accuracy(self) -> float:
+        """Of the subproblems, relative to the scale of F."""
+        return max(self.settings.tol * SUBPROBLEM, FINEST)
+
+    @property
+    def slack(self) -> float:
+        """The gap and the decrease below which x counts as critical."""
+        return self.settings.tol * self.scale + self.noise
+
+    @property
+    def coarse(self) -> float:
+        """The same where F vanishes: what solvers resolve there is a share of F elsewhere."""
+        return self.settings.tol * max(self.scale, self.surrogate.resolution) + self.noise
+
+    @property
+    def allowed(self) -> float:
+        """What F and M may rise by at a step."""
+        return ACCEPT * self.accuracy * self.scale + self.noise
+
+    @property
+    def noise(self) -> float:
+        """What F is rounded by."""
+        return ROUNDING * abs(self.value) if np.isfinite(self.value) else 0.0
+
+    # ------------------------------------------------------------------------------------------
+    # the clock
+
+    def remaining(self) -> float | None:
+        """Seconds; None for no limit."""
+        if self.settings.time_limit is None:
+            return None
+        return max(0.0, self.settings.time_limit - (time.perf_counter() - self._begun))
+
+    def check_time(self, reason: str = "the time limit is reached") -> None:
+        """Stop where it is over."""
+        if self.remaining() == 0:
+            raise Stop("time_limit", reason)
+
+    # ------------------------------------------------------------------------------------------
+    # the record
+
+    def note(self, solver: str, tolerance: float, outcome: str) -> None:
+        """Put an attempt on record that was not accepted."""
+        iteration = self.track.n_iter
+        self.track.attempts.append(Attempt(iteration, solver, tolerance, outcome))
+        logger.debug("step %d, %s at %.1e: %s", iteration, solver, tolerance, outcome)
+
+    def record(self, *, rise: float, step: float) -> None:
+        """Put the point on record."""
+        surrogate, x = self.surrogate, self.x
+        entry = Entry(
+            x=x,
+            value=surrogate.objective(x),
+            step=step,
+            time=time.perf_counter() - self._begun,
+            solve_time=surrogate.solve_time,
+            violation=surrogate.violation(x),
+            rise=rise,
+        )
+        self.track.entries.append(entry)
+        best = self.track.best
+        lower = best is None or surrogate.sign * (entry.value - best.value) < 0
+        if lower and np.isfinite(entry.value) and surrogate.is_feasible(x):
+            self.track.best = entry
+
+    def report(self) -> None:
+        """Tell the log and the callback."""
+        last = self.track.last
+        progress = Progress(
+            n_iter=self.track.n_iter,
+            x=last.x.copy(),
+            value=last.value,
+            gap=self.track.entries[-2].gap if self.track.n_iter > 0 else np.inf,
+            step=last.step,
+            violation=last.violation,
+            time=last.time,
+        )
+        if self.settings.verbose:
+            logger.info(
+                "%4d  value %-16.10g gap before %-9.3g step %-9.3g violation %.2g",
+                progress.n_iter,
+                progress.value,
+                progress.gap,
+                progress.step,
+                progress.violation,
+            )
+        if self.settings.callback is not None and self.settings.callback(progress):
+            raise Stop("interrupted", "the callback asked to stop")

@@ -1,0 +1,139 @@
+"""Sizes of a problem's coordinates before any point is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+from dcprog.majorants.tree import Values
+from dcprog.surrogates.majorised_problem import MajorisedProblem
+
+__all__ = ["NaturalUnits"]
+
+DECADES = 15  # either way from 1
+RESPONSE = 0.5
+MANY = 20  # variables share their unit
+
+
+class NaturalUnits:
+    """At what size of its variables a problem's terms answer.
+
+    Parameters
+    ----------
+    problem : MajorisedProblem
+    """
+
+    def __init__(self, problem: MajorisedProblem) -> None:
+        self._problem = problem
+        self._points = problem.points
+
+    @property
+    def unit(self) -> Array:
+        """A size of every coordinate, dear to find.
+
+        For each variable, the smallest power of ten by which a random step of it alone changes the
+        objective or a constraint by half of what they are at 0; where it changes none so (or there
+        are MANY), the same for all variables together, or at which an objective that is 0 there
+        bends; 1 where none does.
+        """
+        return self._answer[0]
+
+    @property
+    def variation(self) -> float:
+        """What the objective changes by over that step."""
+        return self._answer[1]
+
+    @cached_property
+    def _answer(self) -> tuple[Array, float]:
+        """The unit, and the variation."""
+        variables = self._points.variables
+        before = [v.value for v in variables]
+        try:
+            return self._measured()
+        finally:
+            for variable, value in zip(variables, before, strict=True):
+                variable.save_value(value)
+
+    def _measured(self) -> tuple[Array, float]:
+        problem = self._problem
+        nodes = [problem.frame.node, *(frame.node for frame in problem.constraints)]
+        nodes += [node for c in problem.problem.constraints for node in _sides(c)]
+        direction = np.random.default_rng(0).standard_normal(self._points.size)
+        here = self._numbers(np.zeros(direction.size), nodes)
+
+        def power(step: Array) -> int | None:
+            def answers(power: int) -> bool:
+                change = np.abs(self._numbers(10.0**power * step, nodes) - here)
+                return bool(np.any(change[here != 0] >= RESPONSE * np.abs(here[here != 0])))
+
+            return _smallest(answers)
+
+        units = self._of_each(direction, power)
+        if np.any(np.isnan(units)):
+            common = power(direction)
+            common = self._bend(direction) if common is None else common
+            units = np.where(np.isnan(units), 1.0 if common is None else 10.0**common, units)
+        return units, self._change(units * direction, float(np.sum(here[: nodes[0].size])))
+
+    def _change(self, step: Array, here: float) -> float:
+        """Of the objective, one way, the other way or with one sign."""
+        for there in (step, -step, np.abs(step)):
+            numbers = self._numbers(there, [self._problem.frame.node])
+            change = float(abs(np.sum(numbers) - here))
+            if change > 0:
+                return change
+        return 0.0
+
+    def _of_each(self, direction: Array, power: Callable[[Array], int | None]) -> Array:
+        """The unit of each variable by itself; NaN where it has none."""
+        n = len(self._points.variables)
+        if not 1 < n <= MANY:
+            return np.full(direction.size, np.nan)
+        units = np.full(n, np.nan)
+        for i in range(n):
+            alone = direction * self._points.spread(np.arange(n) == i)
+            found = (power(step) for step in (alone, -alone))  # it may have a sign
+            units[i] = next((10.0**k for k in found if k is not None), np.nan)
+        return self._points.spread(units)
+
+    def _bend(self, direction: Array) -> int | None:
+        """Where the objective, 0 at 0, goes over from one power of the step to another one."""
+        node = [self._problem.frame.node]
+        powers = range(-DECADES, DECADES + 1)
+        sizes = [abs(np.sum(self._numbers(10.0**k * direction, node))) for k in powers]
+        with np.errstate(all="ignore"):
+            slopes = np.diff(np.log10(np.where(np.isfinite(sizes), sizes, 0.0)))
+        known = np.flatnonzero(np.isfinite(slopes))
+        bent = [k for k in known if abs(slopes[k] - slopes[known[0]]) > RESPONSE]
+        return powers[bent[0]] if bent else None
+
+    def _numbers(self, x: Array, nodes: list[Any]) -> Array:
+        """All entries of the nodes at x, what is not finite as 0."""
+        self._points.load(self._points.projected(x))
+        values, numbers = Values(), []
+        for node in nodes:
+            try:
+                with np.errstate(all="ignore"):
+                    numbers.append(values.array(node).ravel())
+            except (ValueError, ArithmeticError):
+                numbers.append(np.zeros(node.size))
+        joined = np.concatenate(numbers or [np.zeros(0)])
+        return np.where(np.isfinite(joined), joined, 0.0)
+
+
+def _sides(constraint: cp.Constraint) -> list[cp.Expression]:
+    """What is compared with 0, or a cone's arguments."""
+    compared = isinstance(constraint, cp.constraints.Inequality | cp.constraints.Equality)
+    return [constraint.expr] if compared else list(constraint.args)
+
+
+def _smallest(answers: Callable[[int], bool]) -> int | None:
+    """The least power that answers, from 0 down or up; None where none does."""
+    if answers(0):
+        return next((k + 1 for k in range(-1, -DECADES - 1, -1) if not answers(k)), -DECADES)
+    return next((k for k in range(1, DECADES + 1) if answers(k)), None)
