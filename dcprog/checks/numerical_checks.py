@@ -131,7 +131,7 @@ def _check_limit(transform: Transform, t: Array) -> None:
     seen = seen_limit(transform)
     room = MISSED * max(abs(limit), abs(float(value[0]))) if np.isfinite(limit) else 0.0
     if not (seen == limit or abs(seen - limit) <= room):
-        found = f"it settles at {seen:.9g}" if np.isfinite(seen) else "it rises for ever"
+        found = f"it settles at {seen:.9g}" if np.isfinite(seen) else "it settles nowhere"
         raise AssertionError(
             f"{transform!r}: its limit is {limit:.9g}, but {found} as far as numbers tell; {STATE}"
         )

@@ -245,7 +245,7 @@ class penalty_sum(Penalty):
 
 
 class penalty_in_units(Penalty):
-    """factor·penalty(unit·w) with positive numbers, written ``factor * penalty`` if the unit is 1."""
+    """factor·penalty(unit·w), of positive numbers; ``factor * penalty`` where the unit is 1."""
 
     def __init__(self, penalty: Penalty, unit: float, factor: float) -> None:
         self.penalty = penalty
