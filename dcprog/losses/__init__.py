@@ -5,15 +5,16 @@ expression; a new robust one composes, adds or subtracts what is here, or subcla
 :class:`Loss`.
 """
 
-from dcprog.losses.algebra import added, difference, scaled
-from dcprog.losses.combinators import cap, log, power, rescale, trim, truncate
-from dcprog.losses.composed import Composed, compose
-from dcprog.losses.composite import andrews, erf, huberize, log_ratio, rational, tukey, welsch
-from dcprog.losses.convex import convex_sum, excess, squared
+from dcprog.losses.arithmetic import added, difference, scaled
+from dcprog.losses.caps import cap, trim, truncate
+from dcprog.losses.concave_compositions import Composed, compose, log, power, rescale
+from dcprog.losses.convex_operations import convex_sum, squared
+from dcprog.losses.difference_form import excess
 from dcprog.losses.loss import ConvexLoss, Loss
 from dcprog.losses.margins import hinge, logistic, squared_hinge
-from dcprog.losses.pieces import Pieces
+from dcprog.losses.piecewise_quadratic import Pieces
 from dcprog.losses.residuals import absolute, epsilon_insensitive, huber, pinball, square
+from dcprog.losses.robust import andrews, erf, huberize, log_ratio, rational, tukey, welsch
 from dcprog.losses.smooth_hinges import pade_hinge, sigmoid_hinge
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -13,25 +13,14 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.foundation.parameters import Declared
+from dcprog.losses.piecewise_quadratic import Pieces
 from dcprog.transforms import Transform, identity
 
-if TYPE_CHECKING:
-    from dcprog.losses.pieces import Pieces
+__all__ = ["OPERATIONS", "ConvexLoss", "Loss", "check_is_loss"]
 
-__all__ = ["ConvexLoss", "Loss", "check_is_loss", "makes"]
-
-
-# What losses of losses are made by, each by its name: the files that build on this one add to it.
-MAKERS: dict[str, Callable[..., Any]] = {}
-
-
-Maker = TypeVar("Maker", bound=Callable[..., Any])
-
-
-def makes(maker: Maker) -> Maker:
-    """A class or function that makes losses of losses, under its name."""
-    MAKERS[maker.__name__] = maker
-    return maker
+# The classes behind +, −, · and units are losses themselves, so their files import this one, and
+# add them here: imports go one way.
+OPERATIONS: dict[str, Callable[..., Any]] = {}
 
 
 class Loss(Declared, ABC):
@@ -152,52 +141,24 @@ class Loss(Declared, ABC):
         return None if other is None else parts.plus(other.times(-1.0))
 
     def _extremes(self) -> tuple[float, float]:
-        low, high = (float(self.transform(t)) for t in (self.base.lower, self.base.bound))
+        low, high = float(self.transform(self.base.lower)), self.transform.up_to(self.base.bound)
         if self.subtracted is None:
             return low, high
         if self.pieces is not None:
             return self.pieces.extremes()
         return low - self.subtracted.bound, high - self.subtracted.lower
 
-    def difference_form(self) -> tuple[float, ConvexLoss, ConvexLoss | None]:
-        """The loss as α·base − minus with α = φ'(0), for sums and for functions of differences.
-
-        α·base − φ(base) is convex: its slope α − φ' is nonnegative and rises with base ≥ 0.
-
-        Returns
-        -------
-        alpha : float
-        base, minus : ConvexLoss
-            `minus` is None where nothing is subtracted.
-
-        Raises
-        ------
-        NotMajorizable
-            α is infinite.
-        """
-        alpha = self.transform.steepest
-        if not np.isfinite(alpha):
-            raise NotMajorizable(
-                repr(self),
-                "its slope at 0 is infinite, so it is no difference of convex functions",
-                "a smoothed one, such as power(loss, p, delta=1e-3)",
-            )
-        if self.transform.is_linear:
-            return alpha, self.base, self.subtracted
-        rest = MAKERS["excess"](self.transform, 1.0, self.base)
-        return alpha, self.base, MAKERS["combination"]([(1.0, rest), (1.0, self.subtracted)])
-
     def __add__(self, other: Any) -> Loss:
-        return MAKERS["added"](self, other) if isinstance(other, Loss) else NotImplemented
+        return OPERATIONS["added"](self, other) if isinstance(other, Loss) else NotImplemented
 
     def __radd__(self, other: Any) -> Loss:
         return self if other == 0 else NotImplemented  # the start of Python's sum()
 
     def __sub__(self, other: Any) -> Loss:
-        return MAKERS["difference"](self, other) if isinstance(other, Loss) else NotImplemented
+        return OPERATIONS["difference"](self, other) if isinstance(other, Loss) else NotImplemented
 
     def __mul__(self, factor: Any) -> Loss:
-        return NotImplemented if isinstance(factor, Loss) else MAKERS["scaled"](factor, self)
+        return NotImplemented if isinstance(factor, Loss) else OPERATIONS["scaled"](factor, self)
 
     __rmul__ = __mul__
 
@@ -206,7 +167,7 @@ class ConvexLoss(Loss):
     """A convex function of one number, given by its value, its slope and its cvxpy expression.
 
     At a kink the slope is the one of smallest size: a sample that just meets its margin asks for
-    nothing.
+    nothing. Without an expression only Newton's method takes it, which asks for `is_smooth`.
 
     Attributes
     ----------
@@ -214,14 +175,24 @@ class ConvexLoss(Loss):
         Supremum and infimum; ∞ and 0 unless a subclass says otherwise.
     is_smooth : bool
         Has it a continuous slope and a :meth:`curvature`?
-    has_expression : bool
-        Has it a cvxpy expression?
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import dcprog as dc
+    >>> class quartic(dc.ConvexLoss):
+    ...     def __call__(self, u):
+    ...         return u**4
+    ...     def slope(self, u):
+    ...         return 4 * u**3
+    ...     def expression(self, u):
+    ...         return cp.power(u, 4)
+    >>> dc.check_loss(dc.cap(quartic(), 2.0))
     """
 
     bound: float = np.inf
     lower: float = 0.0
     pieces: Pieces | None = None
-    has_expression: bool = True
     is_joint: bool = False
     is_smooth = False
 
@@ -233,18 +204,33 @@ class ConvexLoss(Loss):
     def slope(self, u: npt.ArrayLike) -> Array:
         """A subgradient, entry by entry."""
 
-    @abstractmethod
     def expression(self, u: cp.Expression) -> cp.Expression:
-        """The loss of a cvxpy expression, entry by entry."""
+        """The loss of a cvxpy expression, entry by entry.
+
+        Raises
+        ------
+        ValueError
+            The subclass does not define it.
+        """
+        raise ValueError(f"{self!r} has no cvxpy expression; Newton's method does without")
+
+    @property
+    def has_expression(self) -> bool:
+        """Has it a cvxpy expression? As a rule, whether its class defines one."""
+        return type(self).expression is not ConvexLoss.expression
 
     def curvature(self, u: npt.ArrayLike) -> Array:
         """The second derivative, entry by entry; the smaller one where it jumps, 0 at kinks.
+
+        It is 0 for piecewise linear losses, as their pieces say.
 
         Raises
         ------
         NotImplementedError
             The subclass does not define it.
         """
+        if self.pieces is not None and not any(self.pieces.quadratic):
+            return np.zeros(np.shape(u))
         raise NotImplementedError(
             f"{self!r} defines no curvature(u), which Newton's method needs; add it, or take a "
             "solver that does without"
@@ -282,7 +268,7 @@ class ConvexLoss(Loss):
         loss, factor : ConvexLoss, float
             With ``self(unit * u) == factor * loss(u)``.
         """
-        return (self if unit == 1 else MAKERS["stretched"](self, unit)), 1.0
+        return (self if unit == 1 else OPERATIONS["stretched"](self, unit)), 1.0
 
     @property
     def base(self) -> ConvexLoss:

@@ -10,7 +10,7 @@ from scipy import special
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 from dcprog.losses.loss import ConvexLoss
-from dcprog.losses.pieces import Pieces
+from dcprog.losses.piecewise_quadratic import Pieces
 
 __all__ = ["StartingLoss", "hinge", "logistic", "squared_hinge"]
 
@@ -73,10 +73,6 @@ class hinge(StartingLoss):
         """−1 below `at`, 0 from there on."""
         # strict: a subtracted hinge adds no tilt at its own kink, or w = 0 can trap the loop
         return np.where(np.asarray(u, dtype=float) < self.at, -1.0, 0.0)
-
-    def curvature(self, u: npt.ArrayLike) -> Array:
-        """0."""
-        return np.zeros(np.shape(u))
 
     def expression(self, u: cp.Expression) -> cp.Expression:
         """``pos(at - u)``."""

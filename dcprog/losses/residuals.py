@@ -9,7 +9,7 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 from dcprog.losses.loss import ConvexLoss
-from dcprog.losses.pieces import Pieces
+from dcprog.losses.piecewise_quadratic import Pieces
 
 __all__ = ["absolute", "epsilon_insensitive", "huber", "pinball", "square"]
 
@@ -45,10 +45,6 @@ class absolute(ConvexLoss):
     def slope(self, u: npt.ArrayLike) -> Array:
         """The sign of u − at, 0 at the kink."""
         return np.sign(np.asarray(u, dtype=float) - self.at)
-
-    def curvature(self, u: npt.ArrayLike) -> Array:
-        """0."""
-        return np.zeros(np.shape(u))
 
     def expression(self, u: cp.Expression) -> cp.Expression:
         """``abs(u - at)``."""
@@ -218,10 +214,6 @@ class pinball(ConvexLoss):
         u = np.asarray(u, dtype=float)
         return np.where(u > 0, self.tau, np.where(u < 0, self.tau - 1, 0.0))
 
-    def curvature(self, u: npt.ArrayLike) -> Array:
-        """0."""
-        return np.zeros(np.shape(u))
-
     def expression(self, u: cp.Expression) -> cp.Expression:
         """``tau * pos(u) + (1 - tau) * neg(u)``, which cvxpy sees to be nonnegative."""
         return self.tau * cp.pos(u) + (1 - self.tau) * cp.neg(u)
@@ -279,10 +271,6 @@ class epsilon_insensitive(ConvexLoss):
         """The sign of u − at outside the tube, 0 up to its edge."""
         r = self._r(u)
         return np.where(np.abs(r) > self.eps, np.sign(r), 0.0)
-
-    def curvature(self, u: npt.ArrayLike) -> Array:
-        """0."""
-        return np.zeros(np.shape(u))
 
     def expression(self, u: cp.Expression) -> cp.Expression:
         """``pos(abs(u - at) - eps)``."""

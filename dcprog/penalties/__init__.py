@@ -4,11 +4,12 @@ A new convex one is a short subclass of :class:`Penalty` with a value, a slope a
 a new concave one a subclass of :class:`ConcavePenalty` with the same three of ψ(|w_j|).
 """
 
-from dcprog.penalties.algebra import penalty_sum
-from dcprog.penalties.concave import capped_l1, log_sum, lp, mcp, scad
-from dcprog.penalties.convex import elastic_net, group_lasso, l1, l2, weighted_l1
+from dcprog.penalties.concave_penalty import ConcavePenalty
+from dcprog.penalties.folded_concave import capped_l1, log_sum, lp, mcp, scad
+from dcprog.penalties.group_lasso import group_lasso
 from dcprog.penalties.kernel import kernel_norm
-from dcprog.penalties.penalty import ConcavePenalty, Penalty
+from dcprog.penalties.norms import elastic_net, l1, l2
+from dcprog.penalties.penalty import Penalty, penalty_sum, weighted_l1
 
 __all__ = [
     "ConcavePenalty",

@@ -1,40 +1,42 @@
-"""What a penalty is: a convex part and a concave function of the sizes of the coefficients."""
+"""What a penalty is, and what its sums, majorants and units are made of."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import EDGE, Array
-from dcprog.foundation.parameters import Declared
+from dcprog.foundation.parameters import Declared, check_number
 
-__all__ = ["ConcavePenalty", "Penalty", "makes"]
-
-
-# What penalties of penalties are made by, each by its name: files that build on this one add to it.
-MAKERS: dict[str, Callable[..., Any]] = {}
-
-
-Maker = TypeVar("Maker", bound=Callable[..., Any])
-
-
-def makes(maker: Maker) -> Maker:
-    """A class or function that makes penalties of penalties, under its name."""
-    MAKERS[maker.__name__] = maker
-    return maker
+__all__ = ["Penalty", "penalty_in_units", "penalty_sum", "weighted_l1"]
 
 
 class Penalty(Declared, ABC):
     """A function of the penalised coefficients w, given by value, slope and expression.
 
-    Penalties add. A subclass that defines no more than the three abstract methods is convex. A
-    concave one is majorised by its convex part plus a weighted ℓ1 norm, Σ_j weights_j |w_j|.
+    Penalties add, and can be multiplied by positive numbers. A subclass that defines no more than
+    the three abstract methods is convex. A concave one is majorised by its convex part plus a
+    weighted ℓ1 norm, Σ_j weights_j |w_j|.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, numpy as np
+    >>> import dcprog as dc
+    >>> class largest(dc.Penalty):
+    ...     def __call__(self, w):
+    ...         return np.max(np.abs(w))
+    ...     def slope(self, w):
+    ...         return np.sign(w) * (np.arange(w.size) == np.argmax(np.abs(w)))
+    ...     def expression(self, w):
+    ...         return cp.norm_inf(w)
+    >>> dc.check_penalty(0.5 * largest() + dc.l2(1.0))
     """
+
+    __array_ufunc__ = None  # a NumPy number times a penalty is a penalty, not an array of one
 
     @abstractmethod
     def __call__(self, w: Array) -> float:
@@ -65,20 +67,12 @@ class Penalty(Declared, ABC):
     def surrogate(self, w: npt.ArrayLike, edge: float = EDGE) -> Penalty:
         """The convex penalty above this one that touches it at w, up to a constant.
 
-        Parameters
-        ----------
-        w : array
-        edge : float, default 1e-10
-            Where the slope at 0 is infinite, coefficients smaller than `edge` get the slope there.
-
-        Returns
-        -------
-        Penalty
-            ``convex_part + weighted_l1(weights(w))``; the penalty itself if it is convex.
+        It is ``convex_part + weighted_l1(weights(w))``, or the penalty itself if that is convex.
+        Where the slope at 0 is infinite, coefficients smaller than `edge` get the slope there.
         """
         if self.is_convex:
             return self
-        weighted = MAKERS["weighted_l1"](self.weights(w, edge))
+        weighted = weighted_l1(self.weights(w, edge))
         return weighted if self.convex_part is None else self.convex_part + weighted
 
     def expression_with(
@@ -91,8 +85,6 @@ class Penalty(Declared, ABC):
         """
         if self.is_convex:
             return self.expression(w)
-        if not isinstance(weights, cp.Expression):
-            weights = cp.Constant(np.asarray(weights, dtype=float))
         total = cp.sum(cp.multiply(weights, cp.abs(w)))
         return total if self.convex_part is None else self.convex_part.expression(w) + total
 
@@ -105,126 +97,200 @@ class Penalty(Declared, ABC):
         return None
 
     def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
-        """The penalty of coefficients that are counted in other units.
-
-        Parameters
-        ----------
-        unit, factor : float
-            Positive numbers.
-
-        Returns
-        -------
-        Penalty
-            factor·penalty(unit·w).
-        """
-        return self if unit == factor == 1 else MAKERS["penalty_in_units"](self, unit, factor)
+        """factor·penalty(unit·w), for coefficients that are counted in other, positive units."""
+        return self if unit == factor == 1 else penalty_in_units(self, unit, factor)
 
     def sparse_sizes(self, w: npt.ArrayLike) -> Array:
-        """What must be 0 for an entry to lie at a kink of the penalty, entry by entry.
-
-        Parameters
-        ----------
-        w : array
-
-        Returns
-        -------
-        array of the shape of w
-            |w_j|, the norm of its group, or ∞ where the penalty has no kink and so favours no zero.
-        """
+        """What must be 0 for an entry to lie at a kink: |w_j|, its group's norm, ∞ without kink."""
         w = np.asarray(w, dtype=float)
         form = self.as_l1_l2(w.size)
         return np.where(form[0] > 0, np.abs(w), np.inf) if form else np.full(w.shape, np.inf)
 
     def __add__(self, other: Any) -> Penalty:
-        return MAKERS["penalty_sum"](self, other) if isinstance(other, Penalty) else NotImplemented
+        return penalty_sum(self, other) if isinstance(other, Penalty) else NotImplemented
 
     def __radd__(self, other: Any) -> Penalty:
         return self if other == 0 else NotImplemented  # the start of Python's sum()
 
+    def __mul__(self, factor: Any) -> Penalty:
+        if isinstance(factor, Penalty):
+            return NotImplemented
+        check_number("factor", factor, 0)
+        return self.in_units(1.0, factor)
 
-class ConcavePenalty(Penalty):
-    """Σ_j ψ(|w_j|) with ψ concave and nondecreasing, given by value, slope and expression.
-
-    By concavity ψ(|w_j|) ≤ ψ(|v_j|) + ψ'(|v_j|)(|w_j| − |v_j|): the majorant at v is a weighted ℓ1
-    norm with the weights ψ'(|v_j|).
-    """
-
-    @abstractmethod
-    def of_size(self, t: Array) -> Array:
-        """ψ(t), t ≥ 0."""
-
-    @abstractmethod
-    def rate(self, t: Array) -> Array:
-        """ψ'(t); at a kink the larger one."""
-
-    @abstractmethod
-    def expression_of_size(self, t: cp.Expression) -> cp.Expression:
-        """ψ of a cvxpy expression, entry by entry."""
-
-    def __call__(self, w: Array) -> float:
-        """Σ ψ(|w_j|)."""
-        return float(np.sum(self.of_size(np.abs(w))))
-
-    def slope(self, w: Array) -> Array:
-        """ψ'(|w_j|) sign(w_j)."""
-        return np.where(w == 0, 0.0, self.rate(np.maximum(np.abs(w), EDGE))) * np.sign(w)
-
-    def expression(self, w: cp.Expression) -> cp.Expression:
-        """``sum(psi(abs(w)))``."""
-        return cp.sum(self.expression_of_size(cp.abs(w)))
-
-    @property
-    def is_convex(self) -> bool:
-        """No."""
-        return False
-
-    @property
-    def convex_part(self) -> None:
-        """None."""
-        return None
-
-    def weights(self, w: npt.ArrayLike, edge: float = EDGE) -> Array:
-        """ψ'(|w_j|)."""
-        size = np.abs(np.asarray(w, dtype=float))
-        return self.rate(size if self._starts_finite else np.maximum(size, edge))
-
-    def sparse_sizes(self, w: npt.ArrayLike) -> Array:
-        """|w_j|, if ψ rises at 0."""
-        w = np.asarray(w, dtype=float)
-        return np.where(self.weights(np.zeros(w.shape)) > 0, np.abs(w), np.inf)
-
-    def extended(self, edge: float = EDGE) -> Penalty:
-        """ψ, with its tangent at `edge` below `edge` if its slope at 0 is infinite."""
-        return self if self._starts_finite else extended_penalty(self, edge)
-
-    @property
-    def _starts_finite(self) -> bool:
-        with np.errstate(divide="ignore"):
-            return bool(np.isfinite(self.rate(np.asarray(0.0))))
+    __rmul__ = __mul__
 
 
-class extended_penalty(ConcavePenalty):
-    """Σ ψ(|w_j|), carried on along the tangent of ψ at `edge` below it.
+class weighted_l1(Penalty):
+    """Σ_j v_j |w_j|, the majorant of a concave penalty.
 
     Parameters
     ----------
-    penalty : ConcavePenalty
-    edge : float, default 1e-10
+    v : array
+        At least 0, one a coefficient.
+
+    Raises
+    ------
+    ValueError
+        Negative or not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.penalties import weighted_l1
+    >>> weighted_l1([1.0, 3.0])(np.array([1.0, -2.0]))
+    7.0
     """
 
-    def __init__(self, penalty: ConcavePenalty, edge: float = EDGE) -> None:
+    def __init__(self, v: npt.ArrayLike) -> None:
+        array = np.asarray(v, dtype=float)
+        if not np.all((array >= 0) & np.isfinite(array)):
+            raise ValueError(f"v={v!r}: finite weights of at least 0 are needed")
+        self.v = v
+
+    def __call__(self, w: Array) -> float:
+        """Σ v_j |w_j|."""
+        return float(np.sum(np.asarray(self.v) * np.abs(w)))
+
+    def slope(self, w: Array) -> Array:
+        """v_j sign(w_j)."""
+        return np.asarray(self.v) * np.sign(w)
+
+    def expression(self, w: cp.Expression) -> cp.Expression:
+        """``sum(multiply(v, abs(w)))``."""
+        return cp.sum(cp.multiply(np.asarray(self.v, dtype=float), cp.abs(w)))
+
+    def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
+        """The weights in the units."""
+        return weighted_l1(factor * unit * np.asarray(self.v))
+
+    def as_l1_l2(self, size: int) -> tuple[Array, float] | None:
+        """(v, 0), for as many coefficients as there are weights."""
+        v = np.asarray(self.v, dtype=float)
+        return (np.broadcast_to(v, size).copy(), 0.0) if v.size in (1, size) else None
+
+
+class penalty_sum(Penalty):
+    """first(w) + second(w), written ``first + second``.
+
+    Parameters
+    ----------
+    first, second : Penalty
+
+    Raises
+    ------
+    TypeError
+        Not a penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.penalties import l2, mcp
+    >>> (mcp(1.0, 3.0) + l2(0.5)).weights(np.array([0.0, 1.5, 9.0]))
+    array([1. , 0.5, 0. ])
+    """
+
+    def __init__(self, first: Penalty, second: Penalty) -> None:
+        for name, penalty in (("first", first), ("second", second)):
+            if not isinstance(penalty, Penalty):
+                raise TypeError(f"{name}={penalty!r}: a penalty is needed, such as l2(1.0)")
+        self.first = first
+        self.second = second
+
+    @property
+    def is_convex(self) -> bool:
+        """Are both?"""
+        return self.first.is_convex and self.second.is_convex
+
+    @property
+    def convex_part(self) -> Penalty | None:
+        """The sum of both."""
+        if self.is_convex:
+            return self
+        parts = [p for p in (self.first.convex_part, self.second.convex_part) if p is not None]
+        return penalty_sum(*parts) if len(parts) == 2 else next(iter(parts), None)
+
+    def __call__(self, w: Array) -> float:
+        """first(w) + second(w)."""
+        return self.first(w) + self.second(w)
+
+    def slope(self, w: Array) -> Array:
+        """The sum of the slopes."""
+        return self.first.slope(w) + self.second.slope(w)
+
+    def weights(self, w: npt.ArrayLike, edge: float = EDGE) -> Array:
+        """The sum of the weights."""
+        return self.first.weights(w, edge) + self.second.weights(w, edge)
+
+    def sparse_sizes(self, w: npt.ArrayLike) -> Array:
+        """The smaller one: a kink of either is one of the sum."""
+        return np.minimum(self.first.sparse_sizes(w), self.second.sparse_sizes(w))
+
+    def expression(self, w: cp.Expression) -> cp.Expression:
+        """``first + second``."""
+        return self.first.expression(w) + self.second.expression(w)
+
+    def extended(self, edge: float = EDGE) -> Penalty:
+        """The sum of both, extended."""
+        return penalty_sum(self.first.extended(edge), self.second.extended(edge))
+
+    def as_l1_l2(self, size: int) -> tuple[Array, float] | None:
+        """The sums, if both have the form."""
+        a, b = self.first.as_l1_l2(size), self.second.as_l1_l2(size)
+        return None if a is None or b is None else (np.add(a[0], b[0]), a[1] + b[1])
+
+    def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
+        """The sum of both in the units."""
+        return penalty_sum(self.first.in_units(unit, factor), self.second.in_units(unit, factor))
+
+
+class penalty_in_units(Penalty):
+    """factor·penalty(unit·w), of positive numbers; ``factor * penalty`` where the unit is 1."""
+
+    def __init__(self, penalty: Penalty, unit: float, factor: float) -> None:
         self.penalty = penalty
-        self.edge = edge
+        self.unit = unit
+        self.factor = factor
 
-    def of_size(self, t: Array) -> Array:
-        """ψ(max(t, edge)) − ψ'(edge)(edge − t)₊."""
-        inside = np.maximum(t, self.edge)
-        return self.penalty.of_size(inside) - self.penalty.rate(inside) * (inside - t)
+    @property
+    def is_convex(self) -> bool:
+        """Is the penalty?"""
+        return self.penalty.is_convex
 
-    def rate(self, t: Array) -> Array:
-        """ψ'(max(t, edge))."""
-        return self.penalty.rate(np.maximum(t, self.edge))
+    @property
+    def convex_part(self) -> Penalty | None:
+        """The penalty's in the units."""
+        part = self.penalty.convex_part
+        return None if part is None else part.in_units(self.unit, self.factor)
 
-    def expression_of_size(self, t: cp.Expression) -> cp.Expression:
-        """Not available: cvxpy takes the penalty itself."""
-        raise ValueError(f"use {self.penalty!r}.expression, whose edges cvxpy's path handles")
+    def __call__(self, w: Array) -> float:
+        """factor·penalty(unit·w)."""
+        return self.factor * self.penalty(self.unit * w)
+
+    def slope(self, w: Array) -> Array:
+        """factor·unit·slope."""
+        return self.factor * self.unit * self.penalty.slope(self.unit * w)
+
+    def weights(self, w: npt.ArrayLike, edge: float = EDGE) -> Array:
+        """factor·unit·weights."""
+        weights = self.penalty.weights(self.unit * np.asarray(w, dtype=float), self.unit * edge)
+        return self.factor * self.unit * weights
+
+    def sparse_sizes(self, w: npt.ArrayLike) -> Array:
+        """The penalty's, in the unit."""
+        return self.penalty.sparse_sizes(self.unit * np.asarray(w, dtype=float)) / self.unit
+
+    def expression(self, w: cp.Expression) -> cp.Expression:
+        """``factor * penalty``."""
+        return self.factor * self.penalty.expression(self.unit * w)
+
+    def extended(self, edge: float = EDGE) -> Penalty:
+        """The penalty extended, in the units."""
+        return penalty_in_units(self.penalty.extended(self.unit * edge), self.unit, self.factor)
+
+    def as_l1_l2(self, size: int) -> tuple[Array, float] | None:
+        """The penalty's, in the units."""
+        form = self.penalty.as_l1_l2(size)
+        if form is None:
+            return None
+        return self.factor * self.unit * form[0], self.factor * self.unit**2 * form[1]

@@ -8,7 +8,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.surrogates.risk_units import Parts, column_sizes, margin_unit
-from dcprog.transforms.algebra import chain_of, scale_by
+from dcprog.transforms import chain_of, scale_by
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk

@@ -1,13 +1,15 @@
 """Concave nondecreasing functions of a loss t ≥ 0: what makes a convex loss robust.
 
-A new one is a short class with a value, a slope and, where cvxpy has the atoms, an expression.
+A new one is a short class with a value, a slope, a limit where it is bounded and, where cvxpy has
+the atoms, an expression.
 """
 
-from dcprog.transforms.algebra import chain, chain_of, scale_by, sum_of
 from dcprog.transforms.caps import cap_at, cap_largest, trim_of
-from dcprog.transforms.composite import andrews_by, huberize_by, log_ratio_by, tukey_by, welsch_by
-from dcprog.transforms.joined import erf_by, rational_by
-from dcprog.transforms.smooth import concave, log_of, power_of, rescale_by
+from dcprog.transforms.from_functions import concave
+from dcprog.transforms.robust import andrews_by, huberize_by, log_ratio_by, tukey_by, welsch_by
+from dcprog.transforms.smooth import log_of, power_of, rescale_by
+from dcprog.transforms.sums_and_chains import chain, chain_of, scale_by, sum_of
+from dcprog.transforms.tangent_joined import erf_by, rational_by
 from dcprog.transforms.transform import Transform, extended_from, identity
 
 __all__ = [

@@ -61,6 +61,11 @@ class cap_at(Transform):
         return identity() if self.inner is None else self.inner
 
     @property
+    def limit(self) -> float:  # type: ignore[override]
+        """The largest cap, or the inner limit below it."""
+        return min(self._inner.limit, float(np.max(self.c)))
+
+    @property
     def lowest(self) -> float:  # type: ignore[override]
         """Where the inner transform is defined."""
         return self._inner.lowest
@@ -124,6 +129,7 @@ class cap_largest(Transform):
     """
 
     has_expression = False
+    is_joint = True  # the cap is read off all losses
 
     def __init__(
         self,
@@ -143,9 +149,9 @@ class cap_largest(Transform):
         self.otherwise = otherwise
 
     @property
-    def is_joint(self) -> bool:  # type: ignore[override]
-        """The cap is read off all losses."""
-        return True
+    def limit(self) -> float:  # type: ignore[override]
+        """The inner limit: no cap is set yet."""
+        return np.inf if self.inner is None else self.inner.limit
 
     def fixed(self, t: Array) -> cap_at:
         """The cap these losses set."""

@@ -1,9 +1,6 @@
-"""Smooth transforms: the rescaled, the power, the logarithm and the user's own."""
+"""Smooth transforms: the rescaled, the power and the logarithm."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -13,7 +10,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 from dcprog.transforms.transform import Transform
 
-__all__ = ["concave", "log_of", "power_of", "rescale_by"]
+__all__ = ["log_of", "power_of", "rescale_by"]
 
 
 class rescale_by(Transform):
@@ -44,6 +41,11 @@ class rescale_by(Transform):
     def __init__(self, eta: float) -> None:
         check_number("eta", eta, 0)
         self.eta = eta
+
+    @property
+    def limit(self) -> float:  # type: ignore[override]
+        """1/(1 − e^{−η})."""
+        return float(-1 / np.expm1(-self.eta))
 
     def __call__(self, t: npt.ArrayLike) -> Array:
         """(1 − e^{−ηt})/(1 − e^{−η})."""
@@ -146,142 +148,3 @@ class log_of(Transform):
     def expression(self, t: cp.Expression) -> cp.Expression:
         """``scale * log1p(t / scale)``."""
         return self.scale * cp.log1p(t / self.scale)
-
-
-Function = Callable[[Array], Any]
-
-
-class concave(Transform):
-    """A user's own φ, given by its value and its slope.
-
-    Concavity and monotonicity are checked on t = 0 … 10⁴ at construction: the slope must not be
-    negative, and every tangent must lie above the function.
-
-    Parameters
-    ----------
-    value : callable
-        Array of t ≥ 0 to the values φ(t), entry by entry.
-    slope : callable
-        Array of t ≥ 0 to a supergradient; it may be infinite at 0. At a kink prefer the larger
-        one: a sample there keeps its weight.
-    expression : callable, optional
-        cvxpy expression to cvxpy expression. Without it cvxpy's path is closed, and the weights
-        of the structured one do all that is needed.
-
-    Raises
-    ------
-    TypeError
-        Not callable.
-    ValueError
-        Not concave, not nondecreasing or not finite, with the points that show it.
-
-    Notes
-    -----
-    It can be pickled if the functions can: use named functions, not lambdas, across processes.
-
-    Examples
-    --------
-    >>> from dcprog.transforms import concave
-    >>> share = concave(value=lambda t: t / (1 + t), slope=lambda t: 1 / (1 + t) ** 2)
-    >>> share([0.0, 1.0]).tolist()
-    [0.0, 0.5]
-    >>> concave(value=lambda t: t**2, slope=lambda t: 2 * t)
-    Traceback (most recent call last):
-    ...
-    ValueError: value is not concave with this slope: its tangent at t=0 is 0 at t=10000, ...
-    """
-
-    def __init__(
-        self,
-        value: Function,
-        slope: Function,
-        expression: Callable[[cp.Expression], cp.Expression] | None = None,
-    ) -> None:
-        for name, function in (("value", value), ("slope", slope)):
-            if not callable(function):
-                raise TypeError(f"{name}={function!r}: a function of an array of t is needed")
-        if not (expression is None or callable(expression)):
-            raise TypeError(f"expression={expression!r}: a function or None is needed")
-        self._value, self._slope, self._expression = value, slope, expression
-        self._check()
-
-    # The parameters bear the names of the methods, hence these two.
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The three functions."""
-        return {"value": self._value, "slope": self._slope, "expression": self._expression}
-
-    def set_params(self, **params: Any) -> concave:
-        """Set some of the three functions."""
-        changed = type(self)(**self.get_params() | params)
-        self._value, self._slope = changed._value, changed._slope
-        self._expression = changed._expression
-        return self
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """The functions by name: where they lie in memory says nothing."""
-        parts = [f"{k}={getattr(f, '__name__', f)!s}" for k, f in self.get_params().items() if f]
-        return f"concave({', '.join(parts)})"[:N_CHAR_MAX]
-
-    @property
-    def has_expression(self) -> bool:  # type: ignore[override]
-        """Was an expression given?"""
-        return self._expression is not None
-
-    def __call__(self, t: npt.ArrayLike) -> Array:
-        """value(t)."""
-        t = np.asarray(t, dtype=float)
-        value = _evaluated("value", self._value, t)
-        return np.where(np.isinf(t) & np.isnan(value), np.inf, value)  # no bound is known
-
-    def slope(self, t: npt.ArrayLike) -> Array:
-        """slope(t)."""
-        t = np.asarray(t, dtype=float)
-        return _evaluated("slope", self._slope, t)
-
-    def expression(self, t: cp.Expression) -> cp.Expression:
-        """expression(t)."""
-        if self._expression is None:
-            raise ValueError(
-                f"{self!r} was given no cvxpy expression; pass expression=..., or take the "
-                "structured path (Risk, estimators), which needs the slope only"
-            )
-        return self._expression(t)
-
-    def _check(self) -> None:
-        t = np.concatenate([[0.0], np.geomspace(1e-6, 1e4, 201), np.linspace(0.05, 20, 200)])
-        t = np.unique(t)
-        value, slope = self(t), self.slope(t)
-        for name, numbers in (("value", value), ("slope", slope[1:])):
-            if not np.all(np.isfinite(numbers)):
-                at = t[t.size - numbers.size :][~np.isfinite(numbers)][0]
-                raise ValueError(f"{name} is not finite at t={at:.6g}: define it for all t >= 0")
-        if np.isnan(slope[0]) or slope[0] == -np.inf:
-            raise ValueError(f"slope(0) is {slope[0]}: a number is needed, or +inf where it is so")
-        lowest = int(np.argmin(slope))
-        if slope[lowest] < 0:
-            raise ValueError(
-                f"value is not nondecreasing: slope({t[lowest]:.6g}) = {slope[lowest]:.6g} < 0. "
-                "A larger loss must not cost less"
-            )
-        known = np.isfinite(slope)
-        tangent = value[known, None] + slope[known, None] * (t - t[known, None])
-        size = np.abs(value) + np.abs(value[known, None]) + np.abs(tangent)
-        above = value - tangent - 1e-9 * size
-        i, j = np.unravel_index(np.argmax(above), above.shape)
-        if above[i, j] > 1e-12:
-            raise ValueError(
-                "value is not concave with this slope: its tangent at "
-                f"t={t[known][i]:.6g} is {tangent[i, j]:.6g} at t={t[j]:.6g}, "
-                f"below the value {value[j]:.6g}. Check the slope, or take a concave function"
-            )
-
-
-def _evaluated(name: str, function: Function, t: Array) -> Array:
-    """A user's function of an array, which must keep the shape (a constant may be one number)."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        result = np.asarray(function(t), dtype=float)
-    if result.shape != t.shape:
-        if result.shape != ():
-            raise ValueError(f"{name} gives shape {result.shape} for t of shape {t.shape}")
-        result = np.full(t.shape, float(result))
-    return result

@@ -20,8 +20,13 @@ class Transform(Declared, ABC):
     By concavity φ(t) ≤ φ(t₀) + φ'(t₀)(t − t₀), so the slope at t₀ is the weight of a convex
     majorant. A tie is decided for the larger slope: a weight of 0 is a trap.
 
+    A subclass gives values and slopes, `limit` where φ is bounded, and an expression where cvxpy
+    has the atoms.
+
     Attributes
     ----------
+    limit : float
+        The supremum of φ, which bounds the losses made with it: ∞ unless a subclass says otherwise.
     rounds : int
         For how many tightenings the transform still adapts to the losses it meets.
     lowest : float
@@ -30,15 +35,30 @@ class Transform(Declared, ABC):
         Is φ(t) = c·t?
     is_joint : bool
         Does an entry of φ(t) depend on all the losses? Their sum is then the concave function.
-    has_expression : bool
-        Is there a cvxpy expression?
+    no_expression : str
+        Why there is no cvxpy expression, where there is none.
+
+    Examples
+    --------
+    >>> import dcprog as dc
+    >>> class share(dc.Transform):
+    ...     limit = 1.0
+    ...     def __call__(self, t):
+    ...         return t / (1 + t)
+    ...     def slope(self, t):
+    ...         return 1 / (1 + t) ** 2
+    >>> geman_mcclure = dc.compose(share(), dc.square())
+    >>> geman_mcclure.bound
+    1.0
+    >>> dc.check_loss(geman_mcclure)
     """
 
+    limit: float = np.inf
     rounds = 0
     lowest = 0.0
     is_linear = False
     is_joint = False
-    has_expression = True
+    no_expression = "its class states none"
 
     @abstractmethod
     def __call__(self, t: npt.ArrayLike) -> Array:
@@ -48,9 +68,27 @@ class Transform(Declared, ABC):
     def slope(self, t: npt.ArrayLike) -> Array:
         """A supergradient, entry by entry."""
 
-    @abstractmethod
     def expression(self, t: cp.Expression) -> cp.Expression:
-        """The transform of a cvxpy expression, entry by entry; its sum where it is joint."""
+        """The transform of a cvxpy expression, entry by entry; its sum where it is joint.
+
+        Raises
+        ------
+        ValueError
+            There is none (see `has_expression`).
+        """
+        raise ValueError(
+            f"{self!r} has no cvxpy expression: {self.no_expression}. Take the structured path "
+            "(Risk, estimators)"
+        )
+
+    @property
+    def has_expression(self) -> bool:
+        """Is there a cvxpy expression? As a rule, whether the class defines one."""
+        return type(self).expression is not Transform.expression
+
+    def up_to(self, t: float) -> float:
+        """The supremum of φ on [0, t]: φ(t), and the limit where t is ∞."""
+        return float(self.limit if t == np.inf else np.max(self(t)))
 
     def fixed(self, t: Array) -> Transform:
         """The transform as the losses `t` set it; itself where nothing adapts."""
@@ -111,6 +149,11 @@ class extended_from(Transform):
     def __init__(self, transform: Transform, edge: float = EDGE) -> None:
         self.transform = transform
         self.edge = edge
+
+    @property
+    def limit(self) -> float:  # type: ignore[override]
+        """That of φ."""
+        return self.transform.limit
 
     @property
     def is_joint(self) -> bool:  # type: ignore[override]

@@ -6,14 +6,14 @@ import cvxpy as cp
 
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.foundation.parameters import check_number, same
-from dcprog.losses.convex import combination, convex_sum
-from dcprog.losses.loss import ConvexLoss, Loss, check_is_loss, makes
+from dcprog.losses.convex_operations import combination, convex_sum
+from dcprog.losses.difference_form import difference_form
+from dcprog.losses.loss import OPERATIONS, ConvexLoss, Loss, check_is_loss
 from dcprog.transforms import Transform, chain, identity, scale_by, sum_of
 
 __all__ = ["added", "difference", "scaled"]
 
 
-@makes
 class scaled(Loss):
     """factor·loss(u), written ``2 * loss``.
 
@@ -69,7 +69,6 @@ class scaled(Loss):
         return self.loss.has_expression
 
 
-@makes
 class added(Loss):
     """first(u) + second(u), written ``first + second``.
 
@@ -98,8 +97,8 @@ class added(Loss):
         self.first = first
         self.second = second
         if not self._one_base:
-            first.difference_form()
-            second.difference_form()
+            difference_form(first)
+            difference_form(second)
 
     @property
     def _one_base(self) -> bool:
@@ -110,7 +109,7 @@ class added(Loss):
         """The common base, or a weighted sum of both."""
         if self._one_base:
             return self.first.base
-        terms = [loss.difference_form()[:2] for loss in (self.first, self.second)]
+        terms = [difference_form(loss)[:2] for loss in (self.first, self.second)]
         return convex_sum(tuple(f for _, f in terms), tuple(c for c, _ in terms))
 
     @property
@@ -124,7 +123,7 @@ class added(Loss):
         both = (self.first, self.second)
         if self._one_base:
             return combination([(1.0, loss.subtracted) for loss in both])
-        return combination([(1.0, loss.difference_form()[2]) for loss in both])
+        return combination([(1.0, difference_form(loss)[2]) for loss in both])
 
     def expression(self, u: cp.Expression) -> cp.Expression:
         """``first + second``; their sums where one is trimmed."""
@@ -144,7 +143,6 @@ class added(Loss):
         return self.first.lower + self.second.lower, self.first.bound + self.second.bound
 
 
-@makes
 class difference(Loss):
     """first(u) − second(u) with a convex `second`, written ``first - second``.
 
@@ -194,7 +192,7 @@ class difference(Loss):
     @property
     def subtracted(self) -> ConvexLoss | None:
         """The second loss, and what the first one subtracts."""
-        factor, base, _ = self.second.difference_form()
+        factor, base, _ = difference_form(self.second)
         return combination([(factor, base), (1.0, self.first.subtracted)])
 
     def expression(self, u: cp.Expression) -> cp.Expression:
@@ -208,3 +206,6 @@ class difference(Loss):
     def has_expression(self) -> bool:
         """Have both?"""
         return self.first.has_expression and self.second.has_expression
+
+
+OPERATIONS.update(added=added, difference=difference, scaled=scaled)

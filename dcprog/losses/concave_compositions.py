@@ -1,8 +1,12 @@
-"""Concave functions of losses: what all of them share, and the user's own."""
+"""Concave functions of losses: rescaled, powers, logarithms, and the user's own.
+
+The mathematics of each stands once, in the transform that its class names with ``of=``.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import inspect
+from typing import Any, ClassVar
 
 import cvxpy as cp
 import numpy as np
@@ -10,11 +14,11 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable
-from dcprog.losses.convex import excess
+from dcprog.losses.difference_form import difference_form, excess
 from dcprog.losses.loss import ConvexLoss, Loss, check_is_loss
-from dcprog.transforms import Transform, chain, identity, scale_by
+from dcprog.transforms import Transform, chain, identity, log_of, power_of, rescale_by, scale_by
 
-__all__ = ["Composed", "compose"]
+__all__ = ["Composed", "compose", "log", "power", "rescale"]
 
 
 class Composed(Loss):
@@ -23,19 +27,32 @@ class Composed(Loss):
     A concave function of φ(base) is one of base. A concave function of a difference φ(base) − g is
     a difference again, αF − (αF − outer(F − G)), if its slope α at 0 is finite.
 
-    A subclass sets `loss` and its parameters, names `outer`, and calls ``_check`` last.
+    A subclass names the class of its transform, ``class welsch(Composed, of=welsch_by)``, and hands
+    what its constructor takes to ``_declare``: the transform's parameters under their own names.
     """
 
     loss: Loss
+    _of: ClassVar[type[Any]]
+    _parameters: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls, of: type[Any] | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if of is not None:
+            names = inspect.signature(cls).parameters
+            cls._of, cls._parameters = of, tuple(n for n in names if n != "loss")
 
     @property
-    @abstractmethod
     def outer(self) -> Transform:
         """The concave function."""
+        return self._of(**{name: getattr(self, name) for name in self._parameters})
 
-    def _check(self) -> None:
-        check_is_loss("loss", self.loss)
-        outer, loss = self.outer, self.loss
+    def _declare(self, loss: Loss, **parameters: Any) -> None:
+        """Set and check them."""
+        check_is_loss("loss", loss)
+        self.loss = loss
+        for name, value in parameters.items():
+            setattr(self, name, value)
+        outer = self.outer
         if loss.is_joint:
             raise NotMajorizable(
                 repr(self),
@@ -52,7 +69,7 @@ class Composed(Loss):
         if loss.subtracted is None:
             chain(outer, loss.transform)
         elif np.isfinite(outer.steepest):
-            loss.difference_form()
+            difference_form(loss)
         else:
             raise NotMajorizable(
                 repr(self),
@@ -70,7 +87,7 @@ class Composed(Loss):
         """outer∘φ, or a factor if the inner loss is a difference."""
         if self.loss.subtracted is None:
             return chain(self.outer, self.loss.transform)
-        alpha = self.outer.steepest * self.loss.difference_form()[0]
+        alpha = self.outer.steepest * difference_form(self.loss)[0]
         return identity() if alpha == 1 else scale_by(alpha)
 
     @property
@@ -78,7 +95,7 @@ class Composed(Loss):
         """αF − outer(F − G) if the inner loss is a difference F − G."""
         if self.loss.subtracted is None:
             return None
-        return excess(self.outer, *self.loss.difference_form())
+        return excess(self.outer, *difference_form(self.loss))
 
     def __call__(self, u: npt.ArrayLike) -> Array:
         """outer(loss(u))."""
@@ -97,8 +114,95 @@ class Composed(Loss):
         return self.outer.has_expression and self.loss.has_expression
 
     def _extremes(self) -> tuple[float, float]:
-        low, high = self.loss.lower, self.loss.bound
-        return float(self.outer(low)), float(self.outer(high))
+        return float(self.outer(self.loss.lower)), self.outer.up_to(self.loss.bound)
+
+
+class rescale(Composed, of=rescale_by):
+    """The rescaled loss (1 − e^{−η·loss(u)})/(1 − e^{−η}), bounded.
+
+    Parameters
+    ----------
+    loss : Loss
+    eta : float
+        η > 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        η is no positive number.
+
+    References
+    ----------
+    Xu, Cao, Hu, Príncipe (2017), Robust support vector machines based on the rescaled hinge loss
+    function, Pattern Recognition 63. With ``square(at=1)`` it is the C-loss.
+
+    Examples
+    --------
+    >>> from dcprog.losses import hinge, rescale
+    >>> round(rescale(hinge(), 0.5).bound, 2)
+    2.54
+    """
+
+    def __init__(self, loss: Loss, eta: float) -> None:
+        self._declare(loss, eta=eta)
+
+
+class power(Composed, of=power_of):
+    """The power (loss(u) + δ)^p.
+
+    With p < 1 and δ = 0 the slope at a loss of 0 is infinite: the weight of such a sample is the
+    slope at 1e-10 instead. Its majorant lies above the loss as ever, but at a loss of 0 it touches
+    only up to (1 − p)·1e-10^p, 5e-6 for p = ½. A positive δ makes it touch.
+
+    Parameters
+    ----------
+    loss : Loss
+    p : float
+        0 < p ≤ 1.
+    delta : float, default 0.0
+        δ ≥ 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        p or δ is no such number.
+
+    Examples
+    --------
+    >>> from dcprog.losses import absolute, power
+    >>> power(absolute(), 0.5)([0.0, -4.0])
+    array([0., 2.])
+    """
+
+    def __init__(self, loss: Loss, p: float, delta: float = 0.0) -> None:
+        self._declare(loss, p=p, delta=delta)
+
+
+class log(Composed, of=log_of):
+    """The logarithm scale·log(1 + loss(u)/scale).
+
+    Parameters
+    ----------
+    loss : Loss
+    scale : float
+        Positive.
+
+    Raises
+    ------
+    TypeError, ValueError
+        The scale is no positive number.
+
+    Examples
+    --------
+    The Cauchy (Lorentzian) loss:
+
+    >>> from dcprog.losses import log, square
+    >>> log(square(), 2.0).surrogate([0.0, 2.0])[0].round(3)
+    array([1.   , 0.333])
+    """
+
+    def __init__(self, loss: Loss, scale: float) -> None:
+        self._declare(loss, scale=scale)
 
 
 class compose(Composed):
@@ -131,9 +235,7 @@ class compose(Composed):
             raise TypeError(
                 f"concave={concave!r}: concave(value=..., slope=...) or a transform is needed"
             )
-        self.concave = concave
-        self.loss = loss
-        self._check()
+        self._declare(loss, concave=concave)
 
     @property
     def outer(self) -> Transform:

@@ -10,13 +10,9 @@ Wang (2024), Unified robust estimation, Australian & New Zealand Journal of Stat
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
-
-from dcprog.losses.composed import Composed
+from dcprog.losses.concave_compositions import Composed
 from dcprog.losses.loss import Loss
 from dcprog.transforms import (
-    Transform,
     andrews_by,
     erf_by,
     huberize_by,
@@ -32,20 +28,18 @@ __all__ = ["andrews", "erf", "huberize", "log_ratio", "rational", "tukey", "wels
 class _Scaled(Composed):
     """A composite loss with one parameter σ > 0."""
 
-    transform_class: ClassVar[Callable[[float], Transform]]
-
     def __init__(self, loss: Loss, sigma: float) -> None:
-        self.loss = loss
-        self.sigma = sigma
-        self._check()
-
-    @property
-    def outer(self) -> Transform:
-        """The concave function with this σ."""
-        return type(self).transform_class(self.sigma)
+        self._declare(loss, sigma=sigma)
 
 
-class huberize(_Scaled):
+class _Joined(Composed):
+    """A composite loss that is joined to its tangent at δ."""
+
+    def __init__(self, loss: Loss, s: float, delta: float) -> None:
+        self._declare(loss, s=s, delta=delta)
+
+
+class huberize(_Scaled, of=huberize_by):
     """t up to σ²/2, then σ√(2t) − σ²/2.
 
     Parameters
@@ -66,10 +60,8 @@ class huberize(_Scaled):
     (array([0.125, 2.5  ]), array([0.125, 2.5  ]))
     """
 
-    transform_class = huberize_by  # type: ignore[assignment]
 
-
-class andrews(_Scaled):
+class andrews(_Scaled, of=andrews_by):
     """σ²(1 − cos(√(2t)/σ)) up to σ²π²/2, then 2σ².
 
     Parameters
@@ -90,10 +82,8 @@ class andrews(_Scaled):
     2.0
     """
 
-    transform_class = andrews_by  # type: ignore[assignment]
 
-
-class tukey(_Scaled):
+class tukey(_Scaled, of=tukey_by):
     """(σ²/6)(1 − (1 − 2t/σ²)³) up to σ²/2, then σ²/6: the biweight.
 
     Parameters
@@ -114,10 +104,8 @@ class tukey(_Scaled):
     array([1.  , 0.25, 0.  ])
     """
 
-    transform_class = tukey_by  # type: ignore[assignment]
 
-
-class welsch(_Scaled):
+class welsch(_Scaled, of=welsch_by):
     """σ²(1 − e^{−t/σ²}), the correntropy loss.
 
     Parameters
@@ -138,10 +126,8 @@ class welsch(_Scaled):
     9.0
     """
 
-    transform_class = welsch_by  # type: ignore[assignment]
 
-
-class log_ratio(_Scaled):
+class log_ratio(_Scaled, of=log_ratio_by):
     """log((1 + t)/(1 + te^{−σ}))/(1 − e^{−σ}).
 
     Parameters
@@ -162,10 +148,8 @@ class log_ratio(_Scaled):
     1.582
     """
 
-    transform_class = log_ratio_by  # type: ignore[assignment]
 
-
-class rational(Composed):
+class rational(_Joined, of=rational_by):
     """(t/(1 + t))^s/s, and its tangent at δ for t below δ.
 
     Parameters
@@ -190,19 +174,8 @@ class rational(Composed):
     array([0. , 0.5, 0.9])
     """
 
-    def __init__(self, loss: Loss, s: float, delta: float) -> None:
-        self.loss = loss
-        self.s = s
-        self.delta = delta
-        self._check()
 
-    @property
-    def outer(self) -> Transform:
-        """(t/(1 + t))^s/s, joined to a tangent."""
-        return rational_by(self.s, self.delta)
-
-
-class erf(Composed):
+class erf(_Joined, of=erf_by):
     """The error function of the root, erf √(t/s), and its tangent at δ for t below δ.
 
     Parameters
@@ -224,14 +197,3 @@ class erf(Composed):
     >>> erf(square(), 1.0, 1e-3).bound
     1.0
     """
-
-    def __init__(self, loss: Loss, s: float, delta: float) -> None:
-        self.loss = loss
-        self.s = s
-        self.delta = delta
-        self._check()
-
-    @property
-    def outer(self) -> Transform:
-        """The transform erf √(t/s), joined to a tangent."""
-        return erf_by(self.s, self.delta)

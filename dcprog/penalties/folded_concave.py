@@ -1,4 +1,4 @@
-"""Concave penalties Σ_j ψ(|w_j|): they shrink large coefficients less than the ℓ1 norm does."""
+"""Folded concave penalties Σ_j ψ(|w_j|): they shrink large coefficients less than ℓ1 does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
-from dcprog.penalties.penalty import ConcavePenalty
+from dcprog.penalties.concave_penalty import ConcavePenalty
 
 __all__ = ["capped_l1", "log_sum", "lp", "mcp", "scad"]
 

@@ -18,23 +18,9 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 from dcprog.transforms.transform import Transform
 
-__all__ = [
-    "andrews_by",
-    "huberize_by",
-    "log_ratio_by",
-    "tukey_by",
-    "welsch_by",
-]
+__all__ = ["andrews_by", "huberize_by", "log_ratio_by", "tukey_by", "welsch_by"]
 
 LARGE_SIGMA = 12.0
-NO_ATOM = "{} has no cvxpy expression: cvxpy has no {}. Take the structured path (Risk, estimators)"
-
-
-def share(t: npt.ArrayLike) -> Array:
-    """t/(1 + t), which is 1 at ∞."""
-    size = np.asarray(t, dtype=float)
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isinf(size), 1.0, size / (1 + size))
 
 
 class _Scaled(Transform):
@@ -97,7 +83,12 @@ class andrews_by(_Scaled):
     array([0., 2.])
     """
 
-    has_expression = False
+    no_expression = "cvxpy has no cosine"
+
+    @property
+    def limit(self) -> float:  # type: ignore[override]
+        """2σ²."""
+        return 2 * self.sigma**2
 
     def _angle(self, t: npt.ArrayLike) -> Array:
         return np.minimum(np.sqrt(2 * np.asarray(t, dtype=float)) / self.sigma, np.pi)
@@ -110,10 +101,6 @@ class andrews_by(_Scaled):
         """Slope sin(x)/x at x = √(2t)/σ."""
         x = self._angle(t)
         return np.where(x < np.pi, np.sinc(x / np.pi), 0.0)
-
-    def expression(self, t: cp.Expression) -> cp.Expression:
-        """Not available."""
-        raise ValueError(NO_ATOM.format(repr(self), "cosine"))
 
 
 class tukey_by(_Scaled):
@@ -134,6 +121,11 @@ class tukey_by(_Scaled):
     >>> tukey_by(2.0).slope([0.0, 1.0, 2.0])
     array([1.  , 0.25, 0.  ])
     """
+
+    @property
+    def limit(self) -> float:  # type: ignore[override]
+        """σ²/6."""
+        return self.sigma**2 / 6
 
     def _used(self, t: npt.ArrayLike) -> Array:
         return np.minimum(2 * np.asarray(t, dtype=float) / self.sigma**2, 1.0)
@@ -173,6 +165,11 @@ class welsch_by(_Scaled):
     1.0
     """
 
+    @property
+    def limit(self) -> float:  # type: ignore[override]
+        """σ²."""
+        return self.sigma**2
+
     def __call__(self, t: npt.ArrayLike) -> Array:
         """σ²(1 − e^{−t/σ²})."""
         return -(self.sigma**2) * np.expm1(-np.asarray(t, dtype=float) / self.sigma**2)
@@ -187,7 +184,7 @@ class welsch_by(_Scaled):
 
 
 class log_ratio_by(_Scaled):
-    """φ(t) = log((1 + t)/(1 + te^{−σ}))/(1 − e^{−σ}), bounded by σ/(1 − e^{−σ}).
+    """φ(t) = log((1 + t)/(1 + te^{−σ}))/(1 − e^{−σ}).
 
     Parameters
     ----------
@@ -201,11 +198,17 @@ class log_ratio_by(_Scaled):
     1.0
     """
 
+    @property
+    def limit(self) -> float:  # type: ignore[override]
+        """σ/(1 − e^{−σ})."""
+        return float(self.sigma / -np.expm1(-self.sigma))
+
     def __call__(self, t: npt.ArrayLike) -> Array:
-        """−log(1 − k·t/(1 + t))/k with k = 1 − e^{−σ}."""
+        """log(1 + k/(1/t + e^{−σ}))/k with k = 1 − e^{−σ}."""
         k = -np.expm1(-self.sigma)
-        with np.errstate(divide="ignore"):  # at t = ∞ where e^{−σ} is lost
-            return np.minimum(-np.log1p(-k * share(t)), self.sigma) / k
+        with np.errstate(divide="ignore"):  # at t = 0, and at ∞ where e^{−σ} is lost
+            rise = k / (1 / np.asarray(t, dtype=float) + np.exp(-self.sigma))
+        return np.minimum(np.log1p(rise), self.sigma) / k
 
     def slope(self, t: npt.ArrayLike) -> Array:
         """1/((1 + t)(1 + te^{−σ}))."""

@@ -1,4 +1,4 @@
-"""Convex losses made of others: sums, squares, and what a concave function takes off."""
+"""Convex losses made of others: sums, squares, and losses in other units."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
-from dcprog.losses.loss import ConvexLoss, check_is_loss, makes
-from dcprog.losses.pieces import Pieces
-from dcprog.transforms import Transform
+from dcprog.losses.loss import OPERATIONS, ConvexLoss, check_is_loss
+from dcprog.losses.piecewise_quadratic import Pieces
 
-__all__ = ["combination", "convex_sum", "excess", "squared", "stretched"]
+__all__ = ["combination", "convex_sum", "squared", "stretched"]
 
 
 class convex_sum(ConvexLoss):
@@ -76,7 +75,7 @@ class convex_sum(ConvexLoss):
         return all(f.is_smooth for f in self.losses)
 
     @property
-    def has_expression(self) -> bool:  # type: ignore[override]
+    def has_expression(self) -> bool:
         """Have all?"""
         return all(f.has_expression for f in self.losses)
 
@@ -180,83 +179,11 @@ class squared(ConvexLoss):
         return self.loss.is_smooth
 
     @property
-    def has_expression(self) -> bool:  # type: ignore[override]
+    def has_expression(self) -> bool:
         """Has the loss one?"""
         return self.loss.has_expression
 
 
-@makes
-class excess(ConvexLoss):
-    """αF(u) − φ(F(u) − G(u)), with F = factor·plus, G = minus and α = φ'(0): convex.
-
-    It is sup_t [(α − φ'(t))·F(u) + φ'(t)·G(u) + const], with 0 ≤ φ' ≤ α.
-
-    Parameters
-    ----------
-    outer : Transform
-        φ, with a finite slope at 0.
-    factor : float
-    plus : ConvexLoss
-    minus : ConvexLoss, optional
-
-    Examples
-    --------
-    What the cap takes off a hinge:
-
-    >>> from dcprog.losses import excess, hinge
-    >>> from dcprog.transforms import cap_at
-    >>> excess(cap_at(1.0), 1.0, hinge())([-1.0, 0.5])
-    array([1., 0.])
-    """
-
-    lower = -np.inf
-
-    def __init__(
-        self,
-        outer: Transform,
-        factor: float,
-        plus: ConvexLoss,
-        minus: ConvexLoss | None = None,
-    ) -> None:
-        self.outer = outer
-        self.factor = factor
-        self.plus = plus
-        self.minus = minus
-
-    def _inside(self, u: npt.ArrayLike) -> Array:
-        plus = self.factor * self.plus(u)
-        return plus if self.minus is None else plus - self.minus(u)
-
-    def __call__(self, u: npt.ArrayLike) -> Array:
-        """αF − φ(F − G)."""
-        return self.outer.steepest * self.factor * self.plus(u) - self.outer(self._inside(u))
-
-    def slope(self, u: npt.ArrayLike) -> Array:
-        """(α − φ')F' + φ'G', with the slope φ' at F − G."""
-        rate = self.outer.slope(self._inside(u))
-        slope = (self.outer.steepest - rate) * self.factor * self.plus.slope(u)
-        return slope if self.minus is None else slope + rate * self.minus.slope(u)
-
-    def expression(self, u: cp.Expression) -> cp.Expression:
-        """``alpha * F - phi(F - G)``: of the right value, of a curvature cvxpy cannot see."""
-        plus = self.factor * self.plus.expression(u)
-        inside = plus if self.minus is None else plus - self.minus.expression(u)
-        outer = self.outer.expression(inside)
-        return self.outer.steepest * (cp.sum(plus) if self.is_joint else plus) - outer
-
-    @property
-    def has_expression(self) -> bool:  # type: ignore[override]
-        """Have all parts?"""
-        minus = self.minus is None or self.minus.has_expression
-        return self.outer.has_expression and self.plus.has_expression and minus
-
-    @property
-    def is_joint(self) -> bool:  # type: ignore[override]
-        """Is φ?"""
-        return self.outer.is_joint
-
-
-@makes
 class stretched(ConvexLoss):
     """loss(unit·u): a loss of margins that are counted in other units.
 
@@ -269,7 +196,7 @@ class stretched(ConvexLoss):
     Examples
     --------
     >>> from dcprog.losses import hinge
-    >>> from dcprog.losses.convex import stretched
+    >>> from dcprog.losses.convex_operations import stretched
     >>> stretched(hinge(), 10.0)([0.0, 0.05])
     array([1. , 0.5])
     """
@@ -327,12 +254,14 @@ class stretched(ConvexLoss):
         return self.loss.is_joint
 
     @property
-    def has_expression(self) -> bool:  # type: ignore[override]
+    def has_expression(self) -> bool:
         """Has the loss one?"""
         return self.loss.has_expression
 
 
-@makes
+OPERATIONS["stretched"] = stretched
+
+
 def combination(terms: Sequence[tuple[float, ConvexLoss | None]]) -> ConvexLoss | None:
     """Σ factor·loss, written as simply as it can be; None if no term is left."""
     flat: list[tuple[float, ConvexLoss]] = []

@@ -16,13 +16,12 @@ from scipy import special
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
-from dcprog.transforms.composite import NO_ATOM, share
 from dcprog.transforms.transform import Transform
 
 __all__ = ["erf_by", "rational_by"]
 
 
-class _Joined(Transform):
+class _TangentJoined(Transform):
     """A transform that is joined to its tangent at δ below δ."""
 
     def __init__(self, s: float, delta: float) -> None:
@@ -42,7 +41,7 @@ class _Joined(Transform):
         return self._above(inside) - self.slope(inside) * short
 
 
-class rational_by(_Joined):
+class rational_by(_TangentJoined):
     """φ(t) = (t/(1 + t))^s/s from δ on, its tangent at δ below.
 
     Parameters
@@ -75,13 +74,18 @@ class rational_by(_Joined):
                 "delta > 0 and delta >= (s - 1) / 2"
             )
 
+    @property
+    def limit(self) -> float:  # type: ignore[override]
+        """1/s."""
+        return 1 / self.s
+
     def _above(self, t: Array) -> Array:
-        return share(t) ** self.s / self.s
+        return _share(t) ** self.s / self.s
 
     def slope(self, t: npt.ArrayLike) -> Array:
         """(t/(1 + t))^{s−1}/(1 + t)² at max(t, δ)."""
         at = np.maximum(np.asarray(t, dtype=float), self.delta)
-        return share(at) ** (self.s - 1) / (1 + at) ** 2
+        return _share(at) ** (self.s - 1) / (1 + at) ** 2
 
     def expression(self, t: cp.Expression) -> cp.Expression:
         """``minimum(tangent, power(pos(1 - inv_pos(1 + maximum(t, delta))), s) / s)``."""
@@ -92,7 +96,7 @@ class rational_by(_Joined):
         return cp.minimum(line, above)
 
 
-class erf_by(_Joined):
+class erf_by(_TangentJoined):
     """φ(t) = erf √(t/s) from δ on, its tangent at δ below.
 
     Parameters
@@ -116,7 +120,8 @@ class erf_by(_Joined):
     0.8427
     """
 
-    has_expression = False
+    limit = 1.0
+    no_expression = "cvxpy has no error function"
 
     def __init__(self, s: float, delta: float) -> None:
         super().__init__(s, delta)
@@ -130,6 +135,8 @@ class erf_by(_Joined):
         at = np.maximum(np.asarray(t, dtype=float), self.delta)
         return np.exp(-at / self.s) / np.sqrt(np.pi * self.s * at)
 
-    def expression(self, t: cp.Expression) -> cp.Expression:
-        """Not available."""
-        raise ValueError(NO_ATOM.format(repr(self), "error function"))
+
+def _share(t: Array) -> Array:
+    """t/(1 + t), which is 1 at ∞."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isinf(t), 1.0, t / (1 + t))

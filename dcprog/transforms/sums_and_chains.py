@@ -1,4 +1,4 @@
-"""Transforms of transforms: multiples, sums, compositions."""
+"""Transforms of transforms: multiples, sums and chains."""
 
 from __future__ import annotations
 
@@ -68,6 +68,11 @@ class sum_of(Transform):
         self.second = second
 
     @property
+    def limit(self) -> float:  # type: ignore[override]
+        """The sum of the limits."""
+        return self.first.limit + self.second.limit
+
+    @property
     def lowest(self) -> float:  # type: ignore[override]
         """Where both are defined."""
         return max(self.first.lowest, self.second.lowest)
@@ -83,7 +88,7 @@ class sum_of(Transform):
         return self.first.is_joint or self.second.is_joint
 
     @property
-    def has_expression(self) -> bool:  # type: ignore[override]
+    def has_expression(self) -> bool:
         """Have both?"""
         return self.first.has_expression and self.second.has_expression
 
@@ -142,6 +147,11 @@ class chain_of(Transform):
         self.inner = inner
 
     @property
+    def limit(self) -> float:  # type: ignore[override]
+        """The outer one at the limit of the inner one."""
+        return self.outer.up_to(self.inner.limit)
+
+    @property
     def lowest(self) -> float:  # type: ignore[override]
         """Where the inner one is defined, from 0 on if the outer one is."""
         return max(self.inner.lowest, self.outer.lowest)
@@ -157,7 +167,7 @@ class chain_of(Transform):
         return self.outer.is_joint or self.inner.is_joint
 
     @property
-    def has_expression(self) -> bool:  # type: ignore[override]
+    def has_expression(self) -> bool:
         """Have both?"""
         return self.outer.has_expression and self.inner.has_expression
 

@@ -1,0 +1,102 @@
+"""What a concave penalty is: a sum of concave functions of the sizes of the coefficients."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.foundation.arrays import EDGE, Array
+from dcprog.penalties.penalty import Penalty
+
+__all__ = ["ConcavePenalty"]
+
+
+class ConcavePenalty(Penalty):
+    """Σ_j ψ(|w_j|) with ψ concave and nondecreasing, given by value, slope and expression.
+
+    By concavity ψ(|w_j|) ≤ ψ(|v_j|) + ψ'(|v_j|)(|w_j| − |v_j|): the majorant at v is a weighted ℓ1
+    norm with the weights ψ'(|v_j|).
+    """
+
+    @abstractmethod
+    def of_size(self, t: Array) -> Array:
+        """ψ(t), t ≥ 0."""
+
+    @abstractmethod
+    def rate(self, t: Array) -> Array:
+        """ψ'(t); at a kink the larger one."""
+
+    @abstractmethod
+    def expression_of_size(self, t: cp.Expression) -> cp.Expression:
+        """ψ of a cvxpy expression, entry by entry."""
+
+    def __call__(self, w: Array) -> float:
+        """Σ ψ(|w_j|)."""
+        return float(np.sum(self.of_size(np.abs(w))))
+
+    def slope(self, w: Array) -> Array:
+        """ψ'(|w_j|) sign(w_j)."""
+        return np.where(w == 0, 0.0, self.rate(np.maximum(np.abs(w), EDGE))) * np.sign(w)
+
+    def expression(self, w: cp.Expression) -> cp.Expression:
+        """``sum(psi(abs(w)))``."""
+        return cp.sum(self.expression_of_size(cp.abs(w)))
+
+    @property
+    def is_convex(self) -> bool:
+        """No."""
+        return False
+
+    @property
+    def convex_part(self) -> None:
+        """None."""
+        return None
+
+    def weights(self, w: npt.ArrayLike, edge: float = EDGE) -> Array:
+        """ψ'(|w_j|)."""
+        size = np.abs(np.asarray(w, dtype=float))
+        return self.rate(size if self._starts_finite else np.maximum(size, edge))
+
+    def sparse_sizes(self, w: npt.ArrayLike) -> Array:
+        """|w_j|, if ψ rises at 0."""
+        w = np.asarray(w, dtype=float)
+        return np.where(self.weights(np.zeros(w.shape)) > 0, np.abs(w), np.inf)
+
+    def extended(self, edge: float = EDGE) -> Penalty:
+        """ψ, with its tangent at `edge` below `edge` if its slope at 0 is infinite."""
+        return self if self._starts_finite else extended_penalty(self, edge)
+
+    @property
+    def _starts_finite(self) -> bool:
+        with np.errstate(divide="ignore"):
+            return bool(np.isfinite(self.rate(np.asarray(0.0))))
+
+
+class extended_penalty(ConcavePenalty):
+    """Σ ψ(|w_j|), carried on along the tangent of ψ at `edge` below it.
+
+    Parameters
+    ----------
+    penalty : ConcavePenalty
+    edge : float, default 1e-10
+    """
+
+    def __init__(self, penalty: ConcavePenalty, edge: float = EDGE) -> None:
+        self.penalty = penalty
+        self.edge = edge
+
+    def of_size(self, t: Array) -> Array:
+        """ψ(max(t, edge)) − ψ'(edge)(edge − t)₊."""
+        inside = np.maximum(t, self.edge)
+        return self.penalty.of_size(inside) - self.penalty.rate(inside) * (inside - t)
+
+    def rate(self, t: Array) -> Array:
+        """ψ'(max(t, edge))."""
+        return self.penalty.rate(np.maximum(t, self.edge))
+
+    def expression_of_size(self, t: cp.Expression) -> cp.Expression:
+        """Not available: cvxpy takes the penalty itself."""
+        raise ValueError(f"use {self.penalty!r}.expression, whose edges cvxpy's path handles")
