@@ -13,6 +13,7 @@ from dcprog.engine.result import Attempt
 from dcprog.foundation.arrays import EDGE, Array, unvec, vec
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitSolver
+from dcprog.majorants.edges import falls_at, starts_at_edge
 from dcprog.majorants.frozen_problem import Frozen, check_data
 from dcprog.majorants.rewrites import rewritten
 from dcprog.majorants.rules import Frame, fresh_context
@@ -36,11 +37,9 @@ LEAST_SHARE = 1e-4
 FIRST_EDGE = 0.1
 EDGE_DECAY = 0.1
 NEAR_EDGE = 1e-6
-EDGE_AT_ZERO = {"Power", "PowerApprox", "GeoMean", "GeoMeanApprox", "Pnorm", "PnormApprox", "entr"}
 
 # Where concave atoms fall to −∞; so many times the edge of their domain is there.
 NEAR_BOTTOMLESS = 100.0
-BOTTOMLESS_AT = {"log": 0.0, "log_det": 0.0, "log1p": -1.0}
 
 # A start so many times as large as what comes after it says nothing of sizes: they are measured
 # anew, and what variables reached is forgotten by the other factor a step.
@@ -331,9 +330,7 @@ class ProblemSurrogate:
         self.load(x)
         values, widest = self.context.values(), EDGE
         for node in self.context.edges.values():
-            size = np.abs(values.array(node.args[0]))
-            largest = float(np.max(size, initial=0.0))
-            if type(node).__name__ in EDGE_AT_ZERO and np.min(size) <= NEAR_EDGE * largest:
+            if starts_at_edge(node, values, NEAR_EDGE):
                 widest = FIRST_EDGE
         return widest
 
@@ -578,7 +575,8 @@ class ProblemSurrogate:
         self.load(x)
         values = self.context.values()
         inside = nodes(self.frame.node)
-        return any(_at_bottomless_edge(n, values) for n in inside if id(n) in self.context.edges)
+        depth = NEAR_BOTTOMLESS * EDGE
+        return any(falls_at(n, values, depth) for n in inside if id(n) in self.context.edges)
 
     def dual(self, x: Array) -> None:
         """Of a Risk only."""
@@ -610,15 +608,3 @@ def _is_nan(expression: cp.Expression) -> bool:
             return bool(np.any(np.isnan(np.asarray(expression.value, dtype=float))))
     except Exception:
         return True
-
-
-def _at_bottomless_edge(node: cp.Expression, values: Values) -> bool:
-    """Is a logarithm's argument where its tangent has taken over?"""
-    name = type(node).__name__
-    if name not in BOTTOMLESS_AT:
-        return False
-    argument = values.array(node.args[0])
-    if name == "log_det":
-        argument = np.asarray(np.linalg.eigvalsh((argument + argument.T) / 2), dtype=float)
-    least = np.min(argument, initial=np.inf)
-    return bool(least - BOTTOMLESS_AT[name] <= NEAR_BOTTOMLESS * EDGE * values.size(node))
