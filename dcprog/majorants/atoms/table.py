@@ -6,7 +6,7 @@ one's own, or another entry for one of these, comes in by ``dc.register_atom``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import cvxpy as cp
@@ -26,7 +26,7 @@ from dcprog.majorants.atoms import elementwise, extremes, matrices, norms
 from dcprog.majorants.atoms.elementwise import derivative, of_nonnegative
 from dcprog.majorants.atoms.entry import Edge, Entry, SpectralEdge
 
-__all__ = ["TABLE", "edge", "entry", "is_even_in", "scaled_arguments"]
+__all__ = ["TABLE", "add", "added", "edge", "entry", "is_even_in", "scaled_arguments"]
 
 ALL, FIRST, SECOND = slice(None), slice(0, 1), slice(1, 2)
 FALLS = Edge(bottomless=True)
@@ -102,6 +102,18 @@ TABLE: dict[type, Entry] = {
 }
 
 _CVXPYS = Entry()
+_ADDED: dict[type, Entry] = {}
+
+
+def add(entries: Mapping[type, Entry]) -> None:
+    """Put entries from outside into the table."""
+    TABLE.update(entries)
+    _ADDED.update(entries)
+
+
+def added() -> dict[type, Entry]:
+    """What has come from outside, for other processes, whose table is as it was."""
+    return dict(_ADDED)
 
 
 def entry(atom: Any) -> Entry:
