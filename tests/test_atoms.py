@@ -412,3 +412,19 @@ def test_mistakes_in_what_was_given_are_told(options: dict[str, Any], words: str
 
 def test_the_table_is_about_atoms() -> None:
     assert all(issubclass(kind, Atom) for kind in table.TABLE)
+
+
+def test_values_are_carried_on_along_an_axis() -> None:
+    """The geometric means of the columns, from a start on an edge."""
+    target = np.array([[0.0, 1.0], [1.0, 2.0], [3.0, 4.0]])
+    values = []
+    for means in (
+        lambda X: cp.sum(cp.geo_mean(X, axis=0)),
+        lambda X: cp.geo_mean(X[:, 0]) + cp.geo_mean(X[:, 1]),
+    ):
+        X = cp.Variable((3, 2), nonneg=True)
+        fit = means(X) + cp.sum_squares(X - target)
+        result = dc.solve(cp.Problem(cp.Minimize(fit)), start={X: target})
+        assert result.status == "converged"
+        values.append(result.value)
+    assert values[0] == pytest.approx(values[1], rel=1e-6)

@@ -63,6 +63,8 @@ class Own(cp.log):
     """An atom from outside."""
 
 
+dc.register_atom(Own)
+
 CAPPED = dc.Risk.from_loss(X, dc.cap(dc.hinge(), 1.0))
 AT = (np.nan, np.inf, "1")
 

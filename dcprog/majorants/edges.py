@@ -8,9 +8,11 @@ it touches only up to φ(EDGE) − EDGE·φ'(EDGE), 5e-6 for the square root.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
+from cvxpy.atoms.axis_atom import AxisAtom
 from cvxpy.atoms.elementwise.elementwise import Elementwise
 
 from dcprog.foundation.arrays import EDGE, Array
@@ -31,8 +33,8 @@ def interior(atom: cp.Expression, args: Sequence[Array], edge: float = EDGE) -> 
 def has_edge(atom: cp.Expression) -> bool:
     """Has the atom an infinite slope at the edge of its domain, and an ``extended`` form?"""
     known = edge_of(atom)
-    alone = isinstance(atom, Elementwise) or atom.size == 1  # no arguments behind each output
-    return known is not None and known.carried and alone
+    summable = isinstance(atom, Elementwise | AxisAtom) or atom.size == 1
+    return known is not None and known.carried and summable
 
 
 def extended(atom: cp.Expression, args: Sequence[Array], edge: float = EDGE) -> Array:
@@ -47,7 +49,16 @@ def extended(atom: cp.Expression, args: Sequence[Array], edge: float = EDGE) -> 
         return here
     slopes = pull_back(atom, point, here, np.ones(atom.shape))
     beyond = sum(s * (a - p) for s, a, p in zip(slopes, args, point, strict=True))
-    return here + (np.sum(beyond) if atom.size == 1 else beyond)
+    return here + _behind_outputs(atom, beyond)
+
+
+def _behind_outputs(atom: Any, terms: Any) -> Any:
+    """The sum of the terms of the entries that each output is made of."""
+    if atom.size == 1:
+        return np.sum(terms)
+    if isinstance(atom, Elementwise):
+        return terms
+    return np.sum(terms, axis=atom.axis, keepdims=atom.keepdims)
 
 
 def starts_at_edge(atom: cp.Expression, values: Values, share: float) -> bool:

@@ -43,6 +43,7 @@ def register_atom(
     A concave atom φ is majorised by its tangent, φ(a₀) + φ'(a₀)·(a − a₀), with cvxpy's own
     ``_grad`` and ``numeric`` unless something better is given here; an atom without an infinite
     slope may need no entry at all. Curvature and monotonicity are what the atom itself declares.
+    Register before problems with the atom are solved: what is compiled keeps its rules.
 
     Parameters
     ----------
