@@ -36,7 +36,9 @@ from dcprog.losses import (
     tukey,
     welsch,
 )
-from dcprog.majorants.majorant import Majorant, explain, majorize
+from dcprog.majorants.atoms.register import register_atom
+from dcprog.majorants.explain import explain
+from dcprog.majorants.majorant import Majorant, majorize
 from dcprog.penalties import (
     Penalty,
     capped_l1,
@@ -147,6 +149,7 @@ __all__ = [
     "power_of",
     "rational",
     "rational_by",
+    "register_atom",
     "rescale",
     "rescale_by",
     "residual_rows",

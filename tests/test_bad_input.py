@@ -57,6 +57,14 @@ KERNEL_RESIDUALS: Case = (
     {"K": K, "y": [1.0, 2.0, 3.0], "fit_intercept": True},
     {"K": (K[:2], -K), "y": ([1.0], [1.0, np.nan, 2.0]), "fit_intercept": ("no", None)},
 )
+
+
+class Own(cp.log):
+    """An atom from outside."""
+
+
+dc.register_atom(Own)
+
 CAPPED = dc.Risk.from_loss(X, dc.cap(dc.hinge(), 1.0))
 AT = (np.nan, np.inf, "1")
 
@@ -206,6 +214,19 @@ CASES: dict[str, Case] = {
     "is_majorizable": ({"problem": cp.Problem(cp.Minimize(0))}, {"problem": (1.0, "x", None)}),
     "majorize": ({"expression": cp.Variable(2)}, {"expression": (1.0, "x", None)}),
     "Majorant": ({"expression": cp.Variable(2)}, {"expression": (1.0, "x", None)}),
+    "register_atom": (
+        {"kind": Own, "replace": True},
+        {
+            "kind": (1.0, "log", None, float, cp.log(1.0)),
+            "slope": (1.0, "slope"),
+            "evaluate": (1.0, "value"),
+            "edge": (np.nan, np.inf, "0", True),
+            "bottomless": (True, 1, None),  # True says nothing without an edge
+            "even": (1, None, "yes"),
+            "rule": (1.0, "rule"),
+            "replace": (False, 1, None),
+        },
+    ),
     "solve": (
         {"problem": CAPPED},
         {

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import dcprog as dc
 from dcprog.foundation.arrays import dense
+from dcprog.majorants.edges import EDGE
 from dcprog.majorants.rules import Frame, fresh_context
-from dcprog.majorants.slopes import EDGE
 from dcprog.majorants.tree import Values
 
 RNG = np.random.default_rng(7)

@@ -1,17 +1,17 @@
-"""Convex majorants of cvxpy expressions: the public face of the rules."""
+"""Convex majorants of cvxpy expressions."""
 
 from __future__ import annotations
 
 import cvxpy as cp
-import numpy as np
 from cvxpy.transforms.indicator import indicator
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable
-from dcprog.majorants.rules import Frame, Piece, Weight, fresh_context
+from dcprog.majorants.rules import Frame, Piece, fresh_context
+from dcprog.majorants.rules.refusals import check_expression
 from dcprog.majorants.tree import Values, short, variables
 
-__all__ = ["Majorant", "explain", "majorize"]
+__all__ = ["Majorant", "majorize"]
 
 
 class Majorant:
@@ -163,7 +163,7 @@ def majorize(expression: cp.Expression) -> Majorant:
 
 
 def _refuse_unsupported(expression: cp.Expression) -> None:
-    _refuse_others(expression, "a cvxpy expression")
+    check_expression(expression)
     if expression.is_complex() or any(v.is_complex() for v in variables(expression)):
         raise NotMajorizable(
             short(expression), "it is complex", "the real and imaginary parts as two variables"
@@ -178,86 +178,3 @@ def _refuse_unsupported(expression: cp.Expression) -> None:
             f"variable {discrete[0]!r} is integer or boolean: dcprog solves continuous problems; "
             "relax it to bounds, or use a mixed-integer solver"
         )
-
-
-def _refuse_others(value: object, wanted: str) -> None:
-    """Refuse what is no expression."""
-    if not isinstance(value, cp.Expression):
-        raise TypeError(f"{value!r} is a {type(value).__name__}: {wanted} is needed")
-
-
-def explain(problem: cp.Problem | cp.Expression) -> str:
-    """The expression tree, node by node, with the rule that majorises each node.
-
-    Parameters
-    ----------
-    problem : cvxpy Problem or Expression
-
-    Returns
-    -------
-    str
-        One line a node: curvature, text, and the rule, or why none applies and what to write.
-
-    Raises
-    ------
-    TypeError
-        Neither a problem nor an expression.
-
-    Examples
-    --------
-    >>> import cvxpy as cp, dcprog as dc
-    >>> x = cp.Variable(name="x")
-    >>> print(dc.explain(cp.minimum(cp.square(x), 1)))
-    minimum(power(x, 2.0), 1.0)  [quasiconvex]  concave atom: tangent
-      power(x, 2.0)  [convex]  convex: kept, times a slope
-    """
-    if not isinstance(problem, cp.Problem):
-        _refuse_others(problem, "a cvxpy problem or expression")
-        return "\n".join(_describe(problem, Weight(1, np.ones(problem.shape))))
-    maximise = isinstance(problem.objective, cp.Maximize)
-    inner = problem.objective.args[0]
-    lines = ["maximise, that is minimise the negative of" if maximise else "minimise"]
-    objective = -inner if maximise else inner
-    lines += _describe(objective, Weight(1, np.ones(objective.shape)), 1)
-    for constraint in problem.constraints:
-        lines.append(f"subject to {short(constraint)}")
-        if constraint.is_dcp():
-            lines.append("  [convex]  kept")
-        elif isinstance(constraint, cp.constraints.Inequality | cp.constraints.Equality):
-            sides = [constraint.expr]
-            if isinstance(constraint, cp.constraints.Equality):
-                lines.append("  equality: split in ≤ and ≥")
-                sides.append(-constraint.expr)
-            for side in sides:
-                lines += _describe(side, Weight(1, np.ones(side.shape)), 1)
-        else:
-            lines.append("  no rule: a nonconvex cone constraint; its arguments must be affine")
-    return "\n".join(lines)
-
-
-def _describe(node: cp.Expression, weight: Weight, depth: int = 0) -> list[str]:
-    try:
-        frame = Frame(node, fresh_context(), entrywise=node.size != 1, gather=True, weight=weight)
-    except NotMajorizable as error:
-        return _describe_failure(node, error, depth)
-    return _describe_piece(frame.piece, depth)
-
-
-def _describe_piece(piece: Piece, depth: int) -> list[str]:
-    line = f"{'  ' * depth}{short(piece.node)}  [{piece.node.curvature.lower()}]  {piece.rule}"
-    lines = [line]
-    for child in piece.children:
-        lines += _describe_piece(child, depth + 1)
-    return lines
-
-
-def _describe_failure(node: cp.Expression, error: NotMajorizable, depth: int) -> list[str]:
-    """The path down to the node without a rule; its neighbours as usual."""
-    head = f"{'  ' * depth}{short(node)}  [{node.curvature.lower()}]"
-    if error.expression == short(node):
-        return [f"{head}  no rule: {error.reason}. Try: {error.rewrite}"]
-    lines = [f"{head}  contains a node without a rule"]
-    for arg in node.args:
-        if not arg.is_constant():
-            lines += _describe(arg, Weight(0), depth + 1)
-    return lines

@@ -17,17 +17,16 @@ from cvxpy.atoms.atom import Atom
 from cvxpy.expressions.leaf import Leaf
 
 from dcprog.foundation.arrays import EDGE, Array, dense
-from dcprog.majorants.evaluation import SLACK, evaluate, one_sided, plain
+from dcprog.majorants.atoms.entry import plain
+from dcprog.majorants.evaluation import evaluate
 
 __all__ = [
-    "SLACK",
     "Values",
     "constants",
     "evaluate",
     "finite_in_domain",
     "magnitude",
     "nodes",
-    "one_sided",
     "rebuilt",
     "short",
     "variables",
@@ -46,7 +45,7 @@ class Values:
         Asks the linearisations for the slopes of the convex start (see ``Majorant.relax``).
     extensions : mapping of node id to function, optional
         How to evaluate nodes whose tangent is taken inside their domain's edge, from the values
-        of their arguments (see ``slopes.extended``).
+        of their arguments (see ``edges.extended``).
     edge : float
         How far inside their domain those tangents are taken, over the arguments' size.
     sizes : mapping of node id to float, optional
@@ -160,7 +159,7 @@ class _PlainValues(Values):
     """Values as cvxpy computes them."""
 
     def _evaluate(self, node: Any) -> Any:
-        own = isinstance(node, Leaf) or 0 in node.shape or type(node).__name__ == "perspective"
+        own = isinstance(node, Leaf | cp.perspective) or 0 in node.shape
         return super()._evaluate(node) if own else plain(node, [self(arg) for arg in node.args])
 
 

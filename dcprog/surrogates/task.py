@@ -18,6 +18,7 @@ from dcprog.engine.protocol import Surrogate
 from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError, UnfitStart
+from dcprog.majorants.atoms.table import add, added
 from dcprog.majorants.frozen_problem import check_data
 from dcprog.risk.risk import Risk
 from dcprog.surrogates.given_starts import current, given, numbers
@@ -105,13 +106,15 @@ class Task:
         self._compiled: ProblemSurrogate | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_compiled": None, "next_id": lin_utils.get_id()}
+        process = {"next_id": lin_utils.get_id(), "atoms": added()}
+        return self.__dict__ | {"_compiled": None} | process
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # cvxpy numbers variables by a counter a process: those that the majorant adds here must
         # not take the numbers of the user's, which were made elsewhere
         counter = lin_utils.ID_COUNTER
         counter.count = max(counter.count, state.pop("next_id"))
+        add(state.pop("atoms"))
         self.__dict__.update(state)
 
     def surrogate(self) -> Surrogate:

@@ -9,6 +9,7 @@ expression                                       up
 convex                                           itself
 concave                                          its tangent
 one that stands in many places                   a variable t ≥ up
+of a kind with a rule of its own                 what that says (``dc.register_atom``)
 sum, scaling, indexing, any affine atom          argument by argument, up or down by the sign
 concave atom φ, nondecreasing                    φ(a₀) + φ'(a₀)·(up(a) − a₀)
 concave atom φ, nonincreasing                    φ(a₀) + φ'(a₀)·(down(a) − a₀)
@@ -31,13 +32,24 @@ import cvxpy as cp
 from dcprog.majorants.rules.affine_atoms import affine_atom, both_signs
 from dcprog.majorants.rules.compositions import composition
 from dcprog.majorants.rules.context import Context
-from dcprog.majorants.rules.frame import Frame, Piece, Weight
+from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, rewrite
 from dcprog.majorants.rules.leaves import affine, constant, curved, scalar
+from dcprog.majorants.rules.own import own
 from dcprog.majorants.rules.products import product, quad_form
 from dcprog.majorants.rules.sharing import shared
 from dcprog.majorants.rules.tangents import tangent
 
-__all__ = ["RULES", "Context", "Frame", "Piece", "Weight", "fresh_context"]
+__all__ = [
+    "RULES",
+    "Context",
+    "Frame",
+    "Piece",
+    "Weight",
+    "fresh_context",
+    "majorise",
+    "plus",
+    "rewrite",
+]
 
 RULES: tuple[Callable[[cp.Expression, Weight, Frame], Piece | None], ...] = (
     constant,
@@ -46,6 +58,7 @@ RULES: tuple[Callable[[cp.Expression, Weight, Frame], Piece | None], ...] = (
     shared,
     both_signs,
     scalar,
+    own,
     affine_atom,
     tangent,
     quad_form,

@@ -9,6 +9,7 @@ from cvxpy.atoms.atom import Atom
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable
+from dcprog.majorants.atoms.table import is_even_in
 from dcprog.majorants.rules.context import Context
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, slope_sign
 from dcprog.majorants.rules.leaves import fixed_leaf, is_dpp, weighted_leaf
@@ -63,7 +64,7 @@ def _side(node: cp.Expression, index: int, sign: int) -> int:
     direction = sign * slope_sign(node, index)
     if direction != 0:
         return direction
-    if _is_even_in(node, index):
+    if is_even_in(node, index):
         return MAGNITUDE
     raise _not_monotone(node, index)
 
@@ -118,18 +119,6 @@ def _one_sided(
     if direction > 0:
         return cp.pos(frame.expression) if arg.is_nonneg() else frame.expression
     return -cp.pos(frame.expression) if arg.is_nonpos() else -frame.expression
-
-
-_EVEN = {"abs", "norm1", "norm_inf", "Pnorm", "PnormApprox", "huber"}
-
-
-def _is_even_in(node: Any, index: int) -> bool:
-    """Is the convex atom an increasing function of |argument|?"""
-    name = type(node).__name__
-    if name in {"Power", "PowerApprox"}:
-        p = float(node.p.value)
-        return p > 1 and p % 2 == 0
-    return name in _EVEN or (name == "quad_over_lin" and index == 0)
 
 
 def _magnitude(arg: cp.Expression, context: Context, inner: list[Frame]) -> cp.Expression:

@@ -12,8 +12,8 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.foundation.arrays import EDGE
-from dcprog.majorants.evaluation import edged
-from dcprog.majorants.slopes import extended
+from dcprog.majorants.atoms.table import scaled_arguments
+from dcprog.majorants.edges import extended
 from dcprog.majorants.tree import Values, nodes
 
 __all__ = ["Context", "Use"]
@@ -133,7 +133,7 @@ class Context:
         for product in self.products.values():
             self.remember(product, values)
         for node in chain.from_iterable(map(nodes, roots)):
-            for arg in edged(node):
+            for arg in scaled_arguments(node):
                 largest = float(np.max(np.abs(values.array(arg)), initial=0.0))
                 if np.isfinite(largest) and largest > self.sizes.get(id(node), 0.0):
                     self.sizes[id(node)] = largest

@@ -36,6 +36,7 @@ __all__ = [
     "is_affine_atom",
     "majorise",
     "plus",
+    "rewrite",
     "slope_sign",
 ]
 
@@ -172,6 +173,14 @@ def majorise(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
                 frame.context.use(node, weight.sign).pieces += piece.size
             return piece
     raise refusal(node)
+
+
+def rewrite(
+    node: cp.Expression, other: cp.Expression, weight: Weight, frame: Frame, rule: str
+) -> Piece:
+    """The majorant of a node from that of another expression that is equal to it."""
+    piece = majorise(other, weight, frame)
+    return Piece(node, rule, piece.expression, piece.update, [piece])
 
 
 def plus(*pieces: Piece) -> cp.Expression | None:

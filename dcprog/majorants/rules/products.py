@@ -12,7 +12,7 @@ from cvxpy.atoms.quad_form import QuadForm
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.majorants.rules.context import Context
-from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise
+from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, rewrite
 from dcprog.majorants.tree import Values, short
 
 __all__ = ["product", "quad_form"]
@@ -109,11 +109,4 @@ def quad_form(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None
         if np.any(keep):
             parts.append(sign * cp.sum_squares(root.T @ x))
     split = sum(parts[1:], parts[0]) if parts else cp.Constant(0)
-    return _rewritten(node, split, weight, frame, "quadratic form: split by eigenvalues")
-
-
-def _rewritten(
-    node: cp.Expression, other: cp.Expression, weight: Weight, frame: Frame, rule: str
-) -> Piece:
-    piece = majorise(other, weight, frame)
-    return Piece(node, rule, piece.expression, piece.update, [piece])
+    return rewrite(node, split, weight, frame, "quadratic form: split by eigenvalues")

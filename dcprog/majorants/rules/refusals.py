@@ -10,7 +10,19 @@ from cvxpy.atoms.quad_form import QuadForm
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.majorants.tree import short
 
-__all__ = ["refusal"]
+__all__ = ["check_expression", "refusal"]
+
+
+def check_expression(value: object, wanted: str = "a cvxpy expression") -> None:
+    """Refuse what is no expression.
+
+    Raises
+    ------
+    TypeError
+        It is something else.
+    """
+    if not isinstance(value, cp.Expression):
+        raise TypeError(f"{value!r} is a {type(value).__name__}: {wanted} is needed")
 
 
 def refusal(node: cp.Expression) -> NotMajorizable:

@@ -14,9 +14,12 @@ from cvxpy.atoms.elementwise.elementwise import Elementwise
 
 from dcprog.foundation.arrays import Array, unvec, vec
 from dcprog.foundation.errors import NotMajorizable
+from dcprog.majorants.atoms.axes import spread
+from dcprog.majorants.atoms.table import edge
+from dcprog.majorants.edges import has_edge, interior
 from dcprog.majorants.rules.context import Context
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, slope_sign
-from dcprog.majorants.slopes import WITHOUT_SLOPE, has_edge, interior, pull_back, spread
+from dcprog.majorants.slopes import has_slope, pull_back
 from dcprog.majorants.tree import Values, evaluate, short
 
 __all__ = ["tangent"]
@@ -35,7 +38,7 @@ def tangent(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     )
     if not against:
         return None
-    if type(node).__name__ in WITHOUT_SLOPE:
+    if not has_slope(node):
         raise NotMajorizable(
             short(node),
             f"no slope of {type(node).__name__} is known",
@@ -105,16 +108,18 @@ def _convex_start(
 ) -> list[Array]:
     """Slopes of the convex start: none for affine arguments, the slope at 0 for convex ones.
 
-    With them a capped or rescaled loss is its convex base (weight φ'(0), 1 where that is
-    infinite) and a difference f − g is f.
+    With them a capped or rescaled loss is its convex base (weight φ'(0), φ' one
+    inside the edge where that is infinite) and a difference f − g is f.
     """
     base = [
         v if arg.is_constant() else np.zeros(arg.shape) for v, arg in zip(values, args, strict=True)
     ]
     moved = interior(node, base)
-    if any(np.any(m != b) for m, b in zip(moved, base, strict=True)):
+    known = edge(node)
+    if known and any(np.any(m != b) for m, b in zip(moved, base, strict=True)):
         moved = [
-            b if a.is_constant() else np.ones(a.shape) for b, a in zip(base, args, strict=True)
+            b if a.is_constant() else np.full(a.shape, known.at + 1.0)
+            for b, a in zip(base, args, strict=True)
         ]
     with np.errstate(all="ignore"):
         here = np.asarray(evaluate(node, moved), dtype=float)

@@ -1,0 +1,107 @@
+"""Slopes and values of powers, logarithms and their like, entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+from dcprog.majorants.atoms.axes import unbroadcast
+from dcprog.majorants.atoms.entry import Edge, PullBack, plain, within
+
+__all__ = [
+    "derivative",
+    "entr_value",
+    "even_power",
+    "huber_derivative",
+    "kl_div_slope",
+    "of_nonnegative",
+    "power_derivative",
+    "power_edge",
+    "power_value",
+    "rel_entr_slope",
+    "sigmoid",
+]
+
+
+def derivative(slope: Callable[[Any, Array], Array]) -> PullBack:
+    """The slope of an elementwise atom of one argument, from its derivative."""
+
+    def rule(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
+        return [adjoint * slope(atom, args[0]), *(np.zeros(a.shape) for a in args[1:])]
+
+    return rule
+
+
+def of_nonnegative(atom: Any, args: list[Any], slack: float) -> Any:
+    """The value of an atom that is defined for nonnegative arguments only."""
+    return plain(atom, [within(a, slack) for a in args])
+
+
+# ----------------------------------------------------------------------------------------------
+# powers
+
+
+def power_derivative(atom: Any, a: Array) -> Array:
+    """p·aᵖ⁻¹."""
+    p = float(atom.p.value)
+    a = np.where(a >= 0, a, np.nan) if _one_sided(p) else a
+    return np.asarray(p * np.power(a, p - 1))
+
+
+def power_value(atom: Any, args: list[Any], slack: float) -> Any:
+    """Aᵖ; cvxpy extends x³ and 1/x to negative x."""
+    return (of_nonnegative if _one_sided(float(atom.p.value)) else plain)(atom, args, slack)
+
+
+def power_edge(atom: Any) -> Edge | None:
+    """At 0 for 0 < p < 1."""
+    return Edge() if 0 < float(atom.p.value) < 1 else None
+
+
+def even_power(atom: Any, index: int) -> bool:
+    """Is the exponent 2, 4, 6, …?"""
+    p = float(atom.p.value)
+    return p > 1 and p % 2 == 0
+
+
+def _one_sided(p: float) -> bool:
+    """Is the power defined for one sign of its argument only?"""
+    return bool(p < 1 or np.log2(p) % 1 != 0)  # 1, 2, 4, 8, … are defined everywhere
+
+
+# ----------------------------------------------------------------------------------------------
+# others
+
+
+def huber_derivative(atom: Any, a: Array) -> Array:
+    """2a, between −2M and 2M."""
+    m = float(atom.M.value)
+    return 2 * np.clip(a, -m, m)
+
+
+def sigmoid(atom: Any, a: Array) -> Array:
+    """1/(1 + e⁻ᵃ)."""
+    return np.asarray(0.5 * (1 + np.tanh(a / 2)))
+
+
+def entr_value(atom: Any, args: list[Any], slack: float) -> Any:
+    """−a·log a; cvxpy says −∞ for NaN."""
+    inside = within(args[0], slack)
+    return np.where(np.isnan(inside), np.nan, plain(atom, [inside]))
+
+
+def rel_entr_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
+    """Of x·log(x/y)."""
+    x, y = args
+    slopes = (np.log(x / y) + 1, -x / y)
+    return [unbroadcast(adjoint * d, a.shape) for d, a in zip(slopes, args, strict=True)]
+
+
+def kl_div_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
+    """Of x·log(x/y) − x + y."""
+    x, y = args
+    slopes = (np.log(x / y), 1 - x / y)
+    return [unbroadcast(adjoint * d, a.shape) for d, a in zip(slopes, args, strict=True)]

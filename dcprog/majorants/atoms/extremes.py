@@ -1,0 +1,106 @@
+"""Slopes of maxima, minima and sums of the largest entries: who wins takes the slope.
+
+Ties. The subgradient is the one that *adds no linear term*: max(u, 0) has slope 0 at u = 0, and
+min(u, c) keeps slope 1 at u = c. So a truncated hinge H₁ − H_s is still the full hinge at u = s,
+and a sample exactly at its cap keeps its weight; with the other choice w = 0 is a trap. Between
+several non-constant arguments the first one wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array, dense, unvec, vec
+from dcprog.majorants.atoms.axes import spread, unbroadcast
+from dcprog.majorants.atoms.entry import plain
+
+__all__ = [
+    "dotsort_slope",
+    "extreme_entry_slope",
+    "first_hits",
+    "maximum_slope",
+    "minimum_slope",
+    "sorted_value",
+    "sum_largest_slope",
+]
+
+
+def maximum_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
+    """All the slope to the largest argument; ties to a constant."""
+    return _to_winner(atom, args, value, adjoint, constants_first=True)
+
+
+def minimum_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
+    """All the slope to the least argument; ties to what is not constant."""
+    return _to_winner(atom, args, value, adjoint, constants_first=False)
+
+
+def _to_winner(
+    atom: Any, args: Sequence[Array], value: Array, adjoint: Array, *, constants_first: bool
+) -> list[Array]:
+    order = range(len(args))
+    ranked = sorted(order, key=lambda i: (atom.args[i].is_constant() != constants_first, i))
+    free = np.ones(atom.shape, dtype=bool)
+    slopes: list[Array] = [np.zeros(atom.shape)] * len(args)
+    for i in ranked:
+        wins = free & (np.broadcast_to(args[i], atom.shape) == value)
+        free = free & ~wins
+        slopes[i] = unbroadcast(np.where(wins, adjoint, 0.0), args[i].shape)
+    return slopes
+
+
+def first_hits(hits: Array, atom: Any) -> Array:
+    """1 at the first hit behind each output of an axis atom, 0 elsewhere."""
+    outputs = np.arange(atom.size).reshape(atom.shape, order="F")
+    groups = vec(spread(atom, outputs, hits.ndim, hits.shape))
+    winners = np.flatnonzero(vec(hits))
+    _, first = np.unique(groups[winners], return_index=True)
+    chosen = np.zeros(hits.size)
+    chosen[winners[first]] = 1.0
+    return unvec(chosen, hits.shape)
+
+
+def extreme_entry_slope(
+    atom: Any, args: Sequence[Array], value: Array, adjoint: Array
+) -> list[Array]:
+    """Of the largest or the least entry along an axis."""
+    a = args[0]
+    hits = a == spread(atom, value, a.ndim)
+    return [spread(atom, adjoint, a.ndim) * first_hits(hits, atom)]
+
+
+def sum_largest_slope(
+    atom: Any, args: Sequence[Array], value: Array, adjoint: Array
+) -> list[Array]:
+    """1 for the ⌊k⌋ largest entries, the rest of k for the next one."""
+    a = args[0]
+    axes = range(a.ndim) if atom.axis is None else np.atleast_1d(atom.axis)
+    last = tuple(range(-len(axes), 0))
+    moved = np.moveaxis(a, tuple(axes), last)
+    rows = moved.reshape(*moved.shape[: moved.ndim - len(axes)], -1)
+    share = np.clip(atom.k - np.arange(rows.shape[-1]), 0.0, 1.0)
+    chosen = np.zeros(rows.shape)
+    order = np.argsort(-rows, axis=-1, kind="stable")
+    np.put_along_axis(chosen, order, np.broadcast_to(share, rows.shape), axis=-1)
+    chosen = np.moveaxis(chosen.reshape(moved.shape), last, tuple(axes))
+    return [spread(atom, adjoint, a.ndim) * chosen]
+
+
+def dotsort_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
+    """The weights in the order of the entries; cvxpy's takes rows for columns."""
+    a, weights = args
+    padded = np.zeros(max(a.size, weights.size))
+    padded[: weights.size] = vec(weights)
+    slope = np.zeros(a.size)
+    slope[np.argsort(vec(a), kind="stable")] = np.sort(padded)[-a.size :]
+    return [adjoint * unvec(slope, a.shape), np.zeros(weights.shape)]
+
+
+def sorted_value(atom: Any, args: list[Any], slack: float) -> Any:
+    """A sort puts NaN last, where a sum may leave it out."""
+    if np.any(np.isnan(dense(args[0]))):
+        return np.full(atom.shape, np.nan)
+    return plain(atom, args)

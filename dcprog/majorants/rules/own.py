@@ -1,0 +1,21 @@
+"""Rules that came with an atom from outside."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+
+from dcprog.majorants.atoms.entry import FaultyAtom
+from dcprog.majorants.atoms.table import entry
+from dcprog.majorants.rules.frame import Frame, Piece, Weight
+
+__all__ = ["own"]
+
+
+def own(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
+    """What the rule of the node's kind says, if it has one (``dc.register_atom``)."""
+    rule = entry(node).rule
+    piece = None if rule is None else rule(node, weight, frame)
+    if piece is not None and not isinstance(piece, Piece):
+        said = type(piece).__name__
+        raise FaultyAtom(f"the rule of {type(node).__name__} returned a {said}: no Piece, nor None")
+    return piece
