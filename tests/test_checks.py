@@ -10,7 +10,7 @@ import pytest
 
 import dcprog as dc
 from dcprog.checks.declarations import check_loss, check_penalty
-from dcprog.losses import ConvexLoss, Loss, Pieces, cap, hinge, square
+from dcprog.losses import ConvexLoss, Loss, Pieces, cap, compose, hinge, square, truncate
 from dcprog.penalties import ConcavePenalty, Penalty
 from dcprog.transforms import Transform
 
@@ -186,6 +186,84 @@ class of_a_decreasing_transform(Loss):
     transform = decreasing_transform()
 
 
+class share(Transform):
+    """t/(1 + t), right but for its limit, which is 1; its formula has no number at ∞."""
+
+    def __call__(self, t: Any) -> Any:
+        return np.asarray(t, dtype=float) / (1 + np.asarray(t))
+
+    def slope(self, t: Any) -> Any:
+        return 1 / (1 + np.asarray(t, dtype=float)) ** 2
+
+
+class right_share(share):
+    limit = 1.0
+
+
+class exceeded(share):
+    limit = 0.9
+
+
+class never_approached(share):
+    limit = 1.001
+
+
+class nan_limit(share):
+    limit = np.nan
+
+
+class limit_without_property(share):
+    def limit(self) -> float:  # type: ignore[override]
+        return 1.0
+
+
+class slow(Transform):
+    """√(1 + t) − 1, which has no limit."""
+
+    def __call__(self, t: Any) -> Any:
+        t = np.asarray(t, dtype=float)
+        return np.sqrt(1 + t) - 1
+
+    def slope(self, t: Any) -> Any:
+        return 0.5 / np.sqrt(1 + np.asarray(t, dtype=float))
+
+
+class bounded_slow(slow):
+    limit = 1e6
+
+
+def test_a_stated_limit_passes() -> None:
+    check_loss(compose(right_share(), square()))
+    check_loss(compose(slow(), hinge()))
+    check_loss(compose(right_share(), truncate(hinge(), 0.0)))
+
+
+@pytest.mark.parametrize(
+    ("transform", "words"),
+    [
+        (share(), r"limit is inf, but it settles at 1 as far as numbers tell; state the supremum"),
+        (exceeded(), r"0\.9\d* at t=\d.* is beyond its limit, 0.9"),
+        (never_approached(), r"limit is 1.001, but it settles at 1 as far"),
+        (nan_limit(), r"limit is nan; state the supremum"),
+        (limit_without_property(), r"limit is <bound method"),
+        (bounded_slow(), r"limit is 1000000, but it settles nowhere"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Transform) else "",
+)
+@pytest.mark.parametrize("inner", [hinge(), truncate(hinge(), 0.0)], ids=["hinge", "ramp"])
+def test_a_wrong_limit_is_named(transform: Transform, words: str, inner: Loss) -> None:
+    with pytest.raises(AssertionError, match=words):
+        check_loss(compose(transform, inner))
+
+
+class nan_bound(cubic):
+    bound = np.nan
+
+
+class nan_lower(cubic):
+    lower = np.nan
+
+
 def _shifted() -> Loss:
     loss = forgets_a_parameter()
     loss.shift = 1.0
@@ -212,6 +290,8 @@ def _shifted() -> Loss:
         (wrong_weight(), r"weight 0.5, tilt 0.* below the value"),
         (tilted(), "tilt not finite at u=-6"),
         (negative_weight(), "negative weight at u=-6"),
+        (nan_bound(), "bound is NaN"),
+        (nan_lower(), "lower is NaN"),
         (of_a_convex_transform(), "it is not concave"),
         (of_a_decreasing_transform(), r"slope\(0\) = -1 is negative"),
     ],

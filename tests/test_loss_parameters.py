@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +42,21 @@ from dcprog.losses import (
     tukey,
     welsch,
 )
-from dcprog.transforms import concave, power_of
+from dcprog.transforms import (
+    Transform,
+    andrews_by,
+    concave,
+    erf_by,
+    huberize_by,
+    log_of,
+    log_ratio_by,
+    power_of,
+    rational_by,
+    rescale_by,
+    trim_of,
+    tukey_by,
+    welsch_by,
+)
 
 GRID = np.linspace(-4, 4, 161)
 
@@ -100,6 +115,22 @@ def test_a_refused_parameter_leaves_the_loss_as_it_was() -> None:
     with pytest.raises(TypeError, match="at='x'"):
         loss.set_params(loss__at="x")
     assert repr(loss) == "cap(c=1.0, loss=hinge())"
+
+
+@pytest.mark.parametrize(
+    ("loss", "transform"),
+    [
+        *((rescale, rescale_by), (power, power_of), (log, log_of), (trim, trim_of)),
+        *((huberize, huberize_by), (andrews, andrews_by), (tukey, tukey_by), (welsch, welsch_by)),
+        *((log_ratio, log_ratio_by), (rational, rational_by), (erf, erf_by)),
+    ],
+)
+def test_a_composition_takes_what_its_transform_takes(
+    loss: type[Loss], transform: type[Transform]
+) -> None:
+    ours, theirs = (list(inspect.signature(c).parameters.values()) for c in (loss, transform))
+    assert ours[0].name == "loss"
+    assert ours[1:] == theirs
 
 
 # ---- refusals ----------------------------------------------------------------------------------

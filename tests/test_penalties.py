@@ -272,6 +272,23 @@ def test_bad_parameters_are_refused_by_name(
         make(**others, **{name: value})
 
 
+@pytest.mark.parametrize(("penalty", "slow"), ALL, ids=IDS)
+def test_penalties_take_factors(penalty: Penalty, slow: Slow) -> None:
+    w = _points(1)[0]
+    for double in (2 * penalty, penalty * 2, np.float64(2) * penalty):
+        assert double(w) == pytest.approx(2 * penalty(w))
+        np.testing.assert_allclose(double.slope(w), 2 * penalty.slope(w))
+        np.testing.assert_allclose(double.weights(w), 2 * penalty.weights(w))
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, NAN, np.inf])
+def test_factors_are_positive(factor: float) -> None:
+    with pytest.raises(ValueError, match="factor="):
+        factor * l1()
+    with pytest.raises(TypeError):
+        l1() * l2()
+
+
 def test_only_penalties_add() -> None:
     with pytest.raises(TypeError, match="second=3: a penalty is needed"):
         penalty_sum(l1(), 3)  # type: ignore[arg-type]

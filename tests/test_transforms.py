@@ -39,6 +39,7 @@ from dcprog.transforms import (
     tukey_by,
     welsch_by,
 )
+from dcprog.transforms.limits import seen_limit
 
 T = np.concatenate([[0.0], np.geomspace(1e-4, 50, 60), [0.5, 1.0, 2.0]])
 
@@ -142,6 +143,53 @@ def test_tiny_parameters_lose_no_digits() -> None:
     np.testing.assert_allclose(log_ratio_by(1e-12)(T), ratio(T), rtol=1e-9)
     np.testing.assert_allclose(andrews_by(1e6)(T), T, rtol=1e-9)
     np.testing.assert_allclose(tukey_by(1e6)(T), T, rtol=1e-9)
+
+
+# ---- limits ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transform", SINGLE, ids=repr)
+def test_the_limit_is_what_values_far_out_approach(transform: Transform) -> None:
+    seen = seen_limit(transform)
+    assert transform.limit == seen or transform.limit == pytest.approx(seen, rel=1e-12)
+    assert transform.up_to(np.inf) == transform.limit
+    assert transform.up_to(2.0) == transform(2.0)
+
+
+def test_limits_of_sums_and_chains() -> None:
+    assert sum_of(cap_at(2.0), welsch_by(2.0)).limit == 6
+    assert sum_of(cap_at(2.0), log_of(1.0)).limit == np.inf
+    assert chain(log_of(1.0), cap_at(math.e - 1)).limit == pytest.approx(1)
+    assert chain(cap_at(9.0), log_of(1.0)).limit == 9
+    assert cap_at(9.0, welsch_by(2.0)).limit == 4
+    assert cap_at([1.0, 3.0]).limit == 3
+    assert cap_largest(0.1).limit == np.inf
+    assert cap_largest(0.1, rescale_by(1.0)).limit == rescale_by(1.0).limit
+    assert trim_of(0.1).limit == np.inf
+    assert extended_from(erf_by(1.0, 1e-3)).limit == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "limit"),
+    [
+        (ratio, 1.0),
+        (lambda t: 1 - np.exp(-t), 1.0),
+        (lambda t: np.sqrt(t**2 + t) - t, np.inf),  # ½, but digits cancel
+        (lambda t: t - np.log(np.cosh(t)), math.log(2)),
+        (np.sqrt, np.inf),
+        (lambda t: np.log1p(np.log1p(t)), np.inf),
+        (lambda t: t + ratio(t), np.inf),
+        (lambda t: np.nan * t, np.inf),
+    ],
+)
+def test_a_limit_is_seen_far_out(value: Any, limit: float) -> None:
+    assert seen_limit(value) == pytest.approx(limit, rel=1e-2)
+
+
+def test_log_ratio_keeps_its_digits_far_out() -> None:
+    t = np.geomspace(1e-12, 1e15, 28)
+    slow = [math.log1p(x) - math.log1p(x * math.exp(-50)) for x in t]
+    np.testing.assert_allclose(log_ratio_by(50.0)(t), slow, rtol=1e-13)
 
 
 # ---- infinite slopes ---------------------------------------------------------------------------

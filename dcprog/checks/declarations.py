@@ -21,7 +21,7 @@ from dcprog.checks.numerical_checks import (
 )
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_count, check_number
-from dcprog.losses import Loss
+from dcprog.losses import Composed, Loss
 from dcprog.penalties import Penalty
 
 __all__ = ["check_loss", "check_penalty"]
@@ -31,9 +31,9 @@ def check_loss(loss: Loss, low: float = -6.0, high: float = 6.0, points: int = 2
     """Check everything a solver relies on: value = transform(base) − subtracted, and each part.
 
     The base and what is subtracted are convex, and their slopes are subgradients and derivatives;
-    the transform is concave and nondecreasing over the values of the base; the parts add up to the
-    value; the surrogate lies above and touches; the cvxpy expression agrees; the loss stays
-    between `lower` and `bound`; a clone is the same loss.
+    the transform is concave and nondecreasing over the values of the base, and approaches its
+    limit; the parts add up to the value; the surrogate lies above and touches; the cvxpy expression
+    agrees; the loss stays between `lower` and `bound`; a clone is the same loss.
 
     Parameters
     ----------
@@ -80,11 +80,19 @@ def check_loss(loss: Loss, low: float = -6.0, high: float = 6.0, points: int = 2
     if loss.subtracted is not None:
         check_convex(loss.subtracted, u)
     check_transform(loss.transform, loss.base(u))
+    _check_outer(loss, u)
     _check_value(loss, u)
     _check_surrogate(loss, u)
     _check_slope(loss, u)
     _check_expression(loss, u)
     _check_clone(loss, u)
+
+
+def _check_outer(loss: Loss, u: Array) -> None:
+    """The concave functions that `transform` does not show where they are of a difference."""
+    while isinstance(loss, Composed):
+        check_transform(loss.outer, loss.loss(u))
+        loss = loss.loss
 
 
 def _check_value(loss: Loss, u: Array) -> None:
@@ -108,6 +116,8 @@ def _check_value(loss: Loss, u: Array) -> None:
         ("bound", loss.bound, value > loss.bound + room),
         ("lower", loss.lower, value < loss.lower - room),
     ):
+        if np.isnan(limit):
+            raise AssertionError(f"{loss!r}: {name} is NaN, a number or ±∞ is needed")
         if np.any(beyond):
             raise AssertionError(
                 f"{loss!r}: {value[beyond][0]:.9g} at u={u[beyond][0]:.6g} is beyond {name}, "

@@ -6,6 +6,7 @@ Each check raises an AssertionError that names the point.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.losses import ConvexLoss
 from dcprog.transforms import Transform
+from dcprog.transforms.limits import FAR, seen_limit
 
 __all__ = [
     "SHARE",
@@ -30,6 +32,9 @@ SHARE = 1e-9  # of the numbers' size: rounding
 STEP = 1e-5  # of finite differences
 STEPS = (STEP, 1e-2 * STEP, 1e-4 * STEP, 1e-6 * STEP)  # the narrower a bend, the shorter
 SLOPE = 1e-4  # accuracy of those
+NEAR = FAR[FAR <= 1e6]  # where a formula in which digits cancel still has some
+STATE = "state the supremum of φ, ∞ where there is none"
+MISSED = 1e-6  # of a limit: what numbers far out may miss
 
 
 def check_convex(loss: ConvexLoss, u: Array) -> None:
@@ -80,9 +85,14 @@ def check_slope(piece: Any, function: Any, slope: Any, u: Array, name: str) -> N
 
 
 def check_transform(transform: Transform, losses: Array) -> None:
-    """A concave nondecreasing function; a joint one in the sum over a vector."""
+    """A concave nondecreasing function of the limit it states."""
     t = np.unique(np.concatenate([[0.0], losses]))
-    transform = transform.extended()
+    _check_concave(transform.extended(), t)
+    _check_limit(transform, t)
+
+
+def _check_concave(transform: Transform, t: Array) -> None:
+    """Tangents nowhere below the values; for a joint transform, in the sum over a vector."""
     if transform.is_joint:
         for point, other in vectors(t):
             tangent = transform(point) + transform.slope(point) * (other - point)
@@ -99,6 +109,31 @@ def check_transform(transform: Transform, losses: Array) -> None:
         raise AssertionError(
             f"{transform!r}: its tangent at t={t[i]:.6g} is {tangent[i, j]:.9g} at t={t[j]:.6g}, "
             f"below the value {value[j]:.9g}. Either the slope is wrong, or it is not concave"
+        )
+
+
+def _check_limit(transform: Transform, t: Array) -> None:
+    """A stated supremum that is a number or ∞, not exceeded, and approached."""
+    stated: Any = transform.limit
+    limit = float(stated) if isinstance(stated, Real) else np.nan
+    if np.isnan(limit):
+        raise AssertionError(f"{transform!r}: its limit is {stated}; {STATE}")
+    if transform.is_joint:
+        return
+    t = np.concatenate([t, NEAR])
+    value = np.asarray(transform(t))
+    beyond = value > limit + SHARE * (1 + np.abs(value))
+    if np.any(beyond):
+        raise AssertionError(
+            f"{transform!r}: {value[beyond][0]:.9g} at t={t[beyond][0]:.6g} is beyond its limit, "
+            f"{limit:.9g}"
+        )
+    seen = seen_limit(transform)
+    room = MISSED * max(abs(limit), abs(float(value[0]))) if np.isfinite(limit) else 0.0
+    if not (seen == limit or abs(seen - limit) <= room):
+        found = f"it settles at {seen:.9g}" if np.isfinite(seen) else "it settles nowhere"
+        raise AssertionError(
+            f"{transform!r}: its limit is {limit:.9g}, but {found} as far as numbers tell; {STATE}"
         )
 
 

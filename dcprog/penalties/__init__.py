@@ -4,8 +4,8 @@ A new convex one is a short subclass of :class:`Penalty` with a value, a slope a
 a new concave one a subclass of :class:`ConcavePenalty` with the same three of ψ(|w_j|).
 """
 
-from dcprog.penalties.concave import capped_l1, log_sum, lp, mcp, scad
 from dcprog.penalties.concave_penalty import ConcavePenalty
+from dcprog.penalties.folded_concave import capped_l1, log_sum, lp, mcp, scad
 from dcprog.penalties.group_lasso import group_lasso
 from dcprog.penalties.kernel import kernel_norm
 from dcprog.penalties.norms import elastic_net, l1, l2

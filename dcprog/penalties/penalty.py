@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import EDGE, Array
-from dcprog.foundation.parameters import Declared
+from dcprog.foundation.parameters import Declared, check_number
 
 __all__ = ["Penalty", "penalty_in_units", "penalty_sum", "weighted_l1"]
 
@@ -18,9 +18,25 @@ __all__ = ["Penalty", "penalty_in_units", "penalty_sum", "weighted_l1"]
 class Penalty(Declared, ABC):
     """A function of the penalised coefficients w, given by value, slope and expression.
 
-    Penalties add. A subclass that defines no more than the three abstract methods is convex. A
-    concave one is majorised by its convex part plus a weighted ℓ1 norm, Σ_j weights_j |w_j|.
+    Penalties add, and can be multiplied by positive numbers. A subclass that defines no more than
+    the three abstract methods is convex. A concave one is majorised by its convex part plus a
+    weighted ℓ1 norm, Σ_j weights_j |w_j|.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, numpy as np
+    >>> import dcprog as dc
+    >>> class largest(dc.Penalty):
+    ...     def __call__(self, w):
+    ...         return np.max(np.abs(w))
+    ...     def slope(self, w):
+    ...         return np.sign(w) * (np.arange(w.size) == np.argmax(np.abs(w)))
+    ...     def expression(self, w):
+    ...         return cp.norm_inf(w)
+    >>> dc.check_penalty(0.5 * largest() + dc.l2(1.0))
     """
+
+    __array_ufunc__ = None  # a NumPy number times a penalty is a penalty, not an array of one
 
     @abstractmethod
     def __call__(self, w: Array) -> float:
@@ -51,16 +67,8 @@ class Penalty(Declared, ABC):
     def surrogate(self, w: npt.ArrayLike, edge: float = EDGE) -> Penalty:
         """The convex penalty above this one that touches it at w, up to a constant.
 
-        Parameters
-        ----------
-        w : array
-        edge : float, default 1e-10
-            Where the slope at 0 is infinite, coefficients smaller than `edge` get the slope there.
-
-        Returns
-        -------
-        Penalty
-            ``convex_part + weighted_l1(weights(w))``; the penalty itself if it is convex.
+        It is ``convex_part + weighted_l1(weights(w))``, or the penalty itself if that is convex.
+        Where the slope at 0 is infinite, coefficients smaller than `edge` get the slope there.
         """
         if self.is_convex:
             return self
@@ -77,8 +85,6 @@ class Penalty(Declared, ABC):
         """
         if self.is_convex:
             return self.expression(w)
-        if not isinstance(weights, cp.Expression):
-            weights = cp.Constant(np.asarray(weights, dtype=float))
         total = cp.sum(cp.multiply(weights, cp.abs(w)))
         return total if self.convex_part is None else self.convex_part.expression(w) + total
 
@@ -91,23 +97,11 @@ class Penalty(Declared, ABC):
         return None
 
     def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
-        """factor·penalty(unit·w), for coefficients that are counted in other units.
-
-        Parameters
-        ----------
-        unit, factor : float
-            Positive numbers.
-        """
+        """factor·penalty(unit·w), for coefficients that are counted in other, positive units."""
         return self if unit == factor == 1 else penalty_in_units(self, unit, factor)
 
     def sparse_sizes(self, w: npt.ArrayLike) -> Array:
-        """What must be 0 for an entry to lie at a kink of the penalty, entry by entry.
-
-        Returns
-        -------
-        array of the shape of w
-            |w_j|, the norm of its group, or ∞ where the penalty has no kink and so favours no zero.
-        """
+        """What must be 0 for an entry to lie at a kink: |w_j|, its group's norm, ∞ without kink."""
         w = np.asarray(w, dtype=float)
         form = self.as_l1_l2(w.size)
         return np.where(form[0] > 0, np.abs(w), np.inf) if form else np.full(w.shape, np.inf)
@@ -117,6 +111,14 @@ class Penalty(Declared, ABC):
 
     def __radd__(self, other: Any) -> Penalty:
         return self if other == 0 else NotImplemented  # the start of Python's sum()
+
+    def __mul__(self, factor: Any) -> Penalty:
+        if isinstance(factor, Penalty):
+            return NotImplemented
+        check_number("factor", factor, 0)
+        return self.in_units(1.0, factor)
+
+    __rmul__ = __mul__
 
 
 class weighted_l1(Penalty):
@@ -243,14 +245,7 @@ class penalty_sum(Penalty):
 
 
 class penalty_in_units(Penalty):
-    """factor·penalty(unit·w).
-
-    Parameters
-    ----------
-    penalty : Penalty
-    unit, factor : float
-        Positive numbers.
-    """
+    """factor·penalty(unit·w), of positive numbers; ``factor * penalty`` where the unit is 1."""
 
     def __init__(self, penalty: Penalty, unit: float, factor: float) -> None:
         self.penalty = penalty

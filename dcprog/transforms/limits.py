@@ -12,6 +12,7 @@ __all__ = ["FAR", "seen_limit"]
 
 FAR = np.geomspace(1.0, 1e300, 601)  # whether log(log t) rises shows only far out
 SETTLED = 1e-3  # of the whole rise: less than that over the second half of the exponents
+ROUNDING = 1e-9  # a formula that falls by more than that has lost its digits
 
 
 def seen_limit(function: Callable[[Array], Array]) -> float:
@@ -28,7 +29,7 @@ def seen_limit(function: Callable[[Array], Array]) -> float:
     Returns
     -------
     float
-        ∞ where φ still rises, or no value is a number.
+        ∞ where φ still rises, or values that are no numbers or fall again show no limit.
 
     Examples
     --------
@@ -42,12 +43,9 @@ def seen_limit(function: Callable[[Array], Array]) -> float:
         values = np.asarray(function(FAR), dtype=float)
     if not np.isnan(last):
         return last
-    known = FAR[np.isfinite(values)]
-    if known.size < 3 or np.any(values == np.inf):
+    known, values = FAR[np.isfinite(values)], values[np.isfinite(values)]
+    if known.size < 3 or np.any(np.diff(values) < -ROUNDING * np.abs(values[1:])):
         return np.inf
-    values = np.maximum.accumulate(
-        values[np.isfinite(values)]
-    )  # where digits cancel it falls again
     middle = values[np.searchsorted(known, np.sqrt(known[-1]))]
     settled = values[-1] - middle <= SETTLED * (values[-1] - values[0])
     return float(values[-1]) if settled else np.inf

@@ -1,4 +1,4 @@
-"""Concave penalties Σ_j ψ(|w_j|): they shrink large coefficients less than the ℓ1 norm does."""
+"""Folded concave penalties Σ_j ψ(|w_j|): they shrink large coefficients less than ℓ1 does."""
 
 from __future__ import annotations
 
