@@ -19,7 +19,7 @@ from dcprog.estimators import RobustRegressor
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "declare_a_loss.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "declare_a_loss.py"
 LOSSES = [
     dc.hinge(),
     dc.cap(dc.squared_hinge(), 1.0),

@@ -13,7 +13,7 @@ import pytest
 
 from dcprog.models import fisher_gamma
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PNG = b"\x89PNG\r\n\x1a\n"
 
 

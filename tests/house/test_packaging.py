@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "dcprog", "models")
 PIP_INSTALL = ("install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation")
 

@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-DEMO = Path(__file__).parents[1] / "examples" / "demo.py"
+DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
 PNG = b"\x89PNG\r\n\x1a\n"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 
 def _script(name: str) -> Any:
-    path = Path(__file__).parents[1] / "examples" / f"{name}.py"
+    path = Path(__file__).parents[2] / "examples" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
