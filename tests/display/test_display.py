@@ -1,9 +1,7 @@
 """Displays: what is drawn are the numbers, and bad input is refused."""
 
-import importlib.util
 import re
 import sys
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -19,7 +17,6 @@ from dcprog.estimators import RobustRegressor
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "declare_a_loss.py"
 LOSSES = [
     dc.hinge(),
     dc.cap(dc.squared_hinge(), 1.0),
@@ -215,25 +212,3 @@ def test_missing_matplotlib_is_named(
     ):
         with pytest.raises(ImportError, match=re.escape('pip install "dcprog[plots]"')):
             draw()
-
-
-# ---- the example that draws with them ------------------------------------------------------------
-
-
-def test_declare_a_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    spec = importlib.util.spec_from_file_location("declare_a_loss", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    example = importlib.util.module_from_spec(spec)
-    sys.modules["declare_a_loss"] = example  # its dataclass looks its annotations up there
-    spec.loader.exec_module(example)
-    example.main(["--output", str(tmp_path / "new"), "--seeds", "2", "--jobs", "1"])
-    printed = capsys.readouterr().out
-    accuracy = printed[printed.index("Accuracy") : printed.index("less SVM:")]
-    for name in example.contenders():
-        (row,) = [line for line in accuracy.splitlines() if line.startswith(name + " ")]
-        means = [float(mean) for mean in re.findall(r" (\d+\.\d) ± ", row)]
-        assert min(means) > 85, row
-    assert printed.count("passes every check") == 3
-    for name in ("losses", "outliers", "convergence"):
-        assert (tmp_path / "new" / f"{name}.png").read_bytes().startswith(b"\x89PNG")

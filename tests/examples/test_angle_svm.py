@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from dcprog.models import fisher_gamma
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
-PNG = b"\x89PNG\r\n\x1a\n"
-
-
-def _script(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-consistency = _script("verify_fisher_consistency")
-simulation = _script("reproduce_angle_simulation")
-srbct = _script("reproduce_srbct")
-
+from examples.angle_svm import reproduce_simulation as simulation
+from examples.angle_svm import reproduce_srbct as srbct
+from examples.angle_svm import verify_fisher_consistency as consistency
+from tests.examples.verdicts import is_png
 
 # ---- Fisher consistency --------------------------------------------------------------------------
 
@@ -79,7 +61,7 @@ def test_consistency_claims_come_out_as_expected(
     assert consistency.main(["--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert "8 of 8 claims as expected" in printed
-    assert (tmp_path / "fisher_consistency.png").read_bytes().startswith(PNG)
+    assert is_png(tmp_path / "fisher_consistency.png")
 
 
 # ---- simulation ----------------------------------------------------------------------------------
@@ -120,7 +102,7 @@ def test_simulation_prints_its_tables(tmp_path: Path, capsys: pytest.CaptureFixt
         assert all(mean < 40 for mean in means)
     assert "T0 and TK within 1 point" in printed
     for name in ("angle_errors", "angle_path"):
-        assert (tmp_path / f"{name}.png").read_bytes().startswith(PNG)
+        assert is_png(tmp_path / f"{name}.png")
 
 
 # ---- SRBCT ---------------------------------------------------------------------------------------
@@ -160,4 +142,4 @@ def test_tables_on_data_of_the_same_form(
         found = re.search(rf"^{gene} +\w+ +(\d+)% +(\d+)%", genes, re.M)
         assert found is not None
         assert int(found[1]) > 50
-    assert (tmp_path / "srbct.png").read_bytes().startswith(PNG)
+    assert is_png(tmp_path / "srbct.png")

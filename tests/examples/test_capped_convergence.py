@@ -1,4 +1,4 @@
-"""The capped SVM's convergence theory, as examples/verify_capped_convergence.py measures it."""
+"""The capped SVM's convergence theory, as its example measures it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import verify_capped_convergence as script
-from capped_degenerate import Kink, all_capped_claims, kink_claims
-from capped_descent import equality_claim, measure_descent
-from capped_gap import dual_value, gap_disagreement
-from capped_model import Model, published_step
-from capped_passes import Judged, compare_passes, judge
-from capped_runs import Run, blobs, descend
-from capped_stationarity import criticality_residual, measure_stationarity
 from scipy.optimize import approx_fprime
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import minmax_scale
+
+from examples.capped_svm import verify_convergence as script
+from examples.capped_svm.degenerate import Kink, all_capped_claims, kink_claims
+from examples.capped_svm.descent import equality_claim, measure_descent
+from examples.capped_svm.gap import dual_value, gap_disagreement
+from examples.capped_svm.model import Model, published_step
+from examples.capped_svm.passes import Judged, compare_passes, judge
+from examples.capped_svm.runs import Run, blobs, descend
+from examples.capped_svm.stationarity import criticality_residual, measure_stationarity
 
 POWERS = [0.5, 1.0, 1.5, 2.0]
 DATA = ["three classes", "two classes", "d > n", "Wine"]

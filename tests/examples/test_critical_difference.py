@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from critical_difference import (
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from scipy.stats import friedmanchisquare
+
+from examples.rescaled_hinge.critical_difference import (
     Ranking,
     cliques,
     critical_difference,
@@ -12,9 +16,6 @@ from critical_difference import (
     friedman_statistic,
     ranking,
 )
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from scipy.stats import friedmanchisquare
 
 # Demšar (2006), JMLR 7, table 6: areas under the curve of C4.5 with m, cf, both or neither tuned.
 AREAS = np.array(

@@ -1,31 +1,16 @@
 """The demo, on two parameters: its tables have their rows, its plots are there."""
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 
-DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
-PNG = b"\x89PNG\r\n\x1a\n"
-
-
-@pytest.fixture(scope="module")
-def demo() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("demo", DEMO)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["demo"] = module  # its dataclasses look their annotations up there
-    spec.loader.exec_module(module)
-    return module
+from examples.guides import demo
+from tests.examples.verdicts import is_png
 
 
 def test_tables_and_plots(
-    demo: ModuleType,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -46,10 +31,10 @@ def test_tables_and_plots(
     assert re.search(r"criticality gap +\S+ +\S+ +yes", printed)
     for name in ("losses", "convergence", "accuracy"):
         assert str(folder / f"{name}.png") in printed
-        assert (folder / f"{name}.png").read_bytes().startswith(PNG)
+        assert is_png(folder / f"{name}.png")
 
 
-def test_a_share_of_the_labels_changes_class(demo: ModuleType) -> None:
+def test_a_share_of_the_labels_changes_class() -> None:
     y = np.arange(100) % 3
     flipped = demo.flip(y, 0.2, np.random.default_rng(0))
     assert np.sum(flipped != y) == 20
@@ -57,7 +42,7 @@ def test_a_share_of_the_labels_changes_class(demo: ModuleType) -> None:
     assert np.array_equal(y, np.arange(100) % 3)
 
 
-def test_one_repeat_is_refused(demo: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_repeat_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         demo.main(["--repeats", "1"])
     assert "standard error" in capsys.readouterr().err

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reproduce_rescaled_hinge as script
-import rescaled_hinge_folds as folds
-from rescaled_hinge_figure import toy
-from rescaled_hinge_paper import ACCURACY, COLUMNS, SUPPORT
 
 import dcprog as dc
 from dcprog.models.baselines import baseline
 from dcprog.rows.kernel import kernel_margins
+from examples.rescaled_hinge import folds
+from examples.rescaled_hinge import reproduce as script
+from examples.rescaled_hinge.figure_2 import toy
+from examples.rescaled_hinge.published import ACCURACY, COLUMNS, SUPPORT
 
 
 @pytest.fixture

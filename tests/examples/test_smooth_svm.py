@@ -1,9 +1,7 @@
-"""examples/verify_pade.py and examples/reproduce_smooth_svm.py at sizes that take seconds."""
+"""The Padé smooth SVM's examples at sizes that take seconds."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,24 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-
-def _script(name: str) -> Any:
-    path = Path(__file__).parents[2] / "examples" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-pade = _script("verify_pade")
-tables = _script("reproduce_smooth_svm")
-
-
-def _as_expected(claims: list[Any]) -> None:
-    assert [claim.text for claim in claims if claim.holds != claim.expected] == []
+from examples.smooth_svm import reproduce as tables
+from examples.smooth_svm import verify_pade as pade
+from tests.examples.verdicts import unexpected
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +27,7 @@ def limits() -> list[Any]:
 
 def test_claims_about_the_smoothing_come_out_as_expected() -> None:
     claims = [*pade.smoothing_claims(40), *pade.library_claims(40)]
-    _as_expected(claims)
+    assert unexpected(claims) == []
     assert sum(not claim.expected for claim in claims) == 5
 
 
@@ -60,20 +43,20 @@ def test_rational_smoothing_by_hand() -> None:
 
 def test_claims_about_the_minimiser_come_out_as_expected(limits: list[Any]) -> None:
     claims, curves = pade.rate_claims(limits)
-    _as_expected(claims)
+    assert unexpected(claims) == []
     assert curves["pade"].shape == (2, len(pade.ETAS))
     assert np.all(np.median(curves["pade"], axis=0)[1:] <= np.median(curves["sigmoid"], axis=0)[1:])
 
 
 def test_claims_about_newton_and_the_plots(limits: list[Any], tmp_path: Path) -> None:
     claims, paths = pade.newton_claims(limits)
-    _as_expected(claims)
+    assert unexpected(claims) == []
     assert len(paths["Armijo"]) < 60 < len(paths["full steps"])
     pade.draw(tmp_path, {"pade": np.ones((2, 5)), "sigmoid": np.ones((2, 5))}, paths)
     assert {path.name for path in tmp_path.iterdir()} == {"pade.png", "rate.png", "newton.png"}
 
 
-# ---- reproduce_smooth_svm ------------------------------------------------------------------------
+# ---- reproduce -----------------------------------------------------------------------------------
 
 
 def test_data_are_as_described() -> None:
@@ -112,5 +95,5 @@ def test_claims_of_a_small_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_filters_below_and_above_the_break_down() -> None:
     found = tables.filters("Padé, one-step filter", 1, 400)
-    _as_expected(tables.filter_claims("one step", found))
+    assert unexpected(tables.filter_claims("one step", found)) == []
     assert [one.hits for one in found] == [10, 10, 0, 0]
