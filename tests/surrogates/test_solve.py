@@ -1,60 +1,32 @@
-"""``dc.solve`` on cvxpy problems: outcomes, starts, constraints, options and refusals."""
+"""``dc.solve`` on cvxpy problems: outcomes, variables, constraints, options and refusals."""
 
 import logging
-import pickle
 from collections.abc import Callable
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
-from cvxpy.lin_ops import lin_utils
 
 import dcprog as dc
 from dcprog.foundation.arrays import Array
-from dcprog.surrogates.problem import ProblemSurrogate
+from tests.surrogates.capped_regression import (
+    A,
+    B,
+    capped,
+    nothing,
+    regression,
+    regression_value,
+    watch,
+)
 
 RNG = np.random.default_rng(0)
-A, B = RNG.normal(size=(20, 3)), RNG.normal(size=20)
 INF = float("inf")
-
-
-def capped(e: cp.Expression, cap: float = 1.0) -> cp.Expression:
-    return cp.sum(cp.minimum(cp.square(e), cap))
-
-
-def regression(x: cp.Variable) -> cp.Problem:
-    return cp.Problem(cp.Minimize(capped(A @ x - B) + 0.1 * cp.sum_squares(x)))
-
-
-def regression_value(x: Array) -> float:
-    return float(np.sum(np.minimum((A @ x - B) ** 2, 1)) + 0.1 * x @ x)
 
 
 @pytest.fixture
 def x() -> cp.Variable:
     return cp.Variable(3, name="x")
-
-
-Meddle = Callable[[int, str, Array], Array]
-
-
-def watch(monkeypatch: pytest.MonkeyPatch, meddle: Meddle) -> list[str]:
-    """Note the solver of every subproblem; `meddle(number, solver, solution)` may change it."""
-    calls: list[str] = []
-    minimise = ProblemSurrogate.minimise_in
-
-    def watched(self: ProblemSurrogate, mode: str, tolerance: float, *args: Any) -> Array:
-        solver = args[0]
-        calls.append(solver)
-        return meddle(len(calls), solver, minimise(self, mode, tolerance, *args))
-
-    monkeypatch.setattr(ProblemSurrogate, "minimise_in", watched)
-    return calls
-
-
-def nothing(number: int, solver: str, solution: Array) -> Array:
-    return solution
 
 
 # ----------------------------------------------------------------------------------------------
@@ -416,263 +388,6 @@ def test_a_start_outside_the_convex_constraints_does_not_make_the_problem_infeas
     result = dc.solve(problem, start={x: np.array([5.0, 0.0, 0.0])})  # the tangent there: x₀ ≥ 1
     assert result.status == "converged"
     assert result.value == pytest.approx(4, rel=1e-6)
-
-
-# ----------------------------------------------------------------------------------------------
-# starts
-
-
-def test_the_best_of_the_starts_is_returned(x: cp.Variable) -> None:
-    result = dc.solve(regression(x), n_starts=6, random_state=1)
-    kinds = [s.kind for s in result.starts]
-    assert kinds == ["convex", "half", "random", "half", "random", "half"]
-    values = [s.value for s in result.starts]
-    assert max(values) > min(values) + 1e-3
-    assert result.value == min(values) == pytest.approx(regression_value(x.value))
-    best = result.starts[int(np.argmin(values))]
-    assert (result.n_iter, result.gap) == (best.n_iter, best.gap)
-    assert result.solve_time <= result.total_time
-
-
-def test_starts_repeat_and_do_not_depend_on_the_processes(x: cp.Variable) -> None:
-    problem = cp.Problem(regression(x).objective, [cp.norm(x) >= 1])
-    alone = dc.solve(problem, n_starts=4, random_state=3)
-    x.value = np.full(3, 7.0)  # what the variables hold does not matter
-    for n_jobs in (None, 2):
-        again = dc.solve(problem, n_starts=4, random_state=3, n_jobs=n_jobs)
-        assert [s.kind for s in again.starts] == [s.kind for s in alone.starts]
-        for one, other in zip(alone.starts, again.starts, strict=True):
-            assert other.value == pytest.approx(one.value, rel=1e-9)
-            assert other.n_iter == one.n_iter
-        np.testing.assert_allclose(again.variables[x], alone.variables[x], atol=1e-8)
-    reseeded = dc.solve(problem, n_starts=4, random_state=4)
-    assert [s.value for s in reseeded.starts[1:]] != [s.value for s in alone.starts[1:]]
-
-
-@pytest.mark.parametrize("state", [5, np.random.RandomState, np.random.default_rng, None])
-def test_random_states_of_every_kind(state: Any, x: cp.Variable) -> None:
-    def run() -> float:
-        made = state(2) if callable(state) else state
-        return dc.solve(regression(x), start="random", random_state=made).history.value[0]
-
-    assert run() == run()
-
-
-def test_the_penalty_starts_afresh_for_every_start(x: cp.Variable) -> None:
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [cp.norm(x) >= 1, cp.sum(x) == 0])
-    firsts: list[Array] = []
-    several = dc.solve(
-        problem,
-        start={x: np.zeros(3)},  # the norm has no slope there
-        n_starts=5,
-        callback=lambda p: firsts.append(p.x) if p.n_iter == 0 else None,
-    )
-    assert several.starts[0].status == "converged"
-    for first, summary in zip(firsts, several.starts, strict=True):
-        alone = dc.solve(problem, start={x: first})
-        assert alone.n_iter == summary.n_iter
-        assert alone.value == pytest.approx(summary.value, rel=1e-9)
-
-
-def test_half_starts_use_half_of_the_terms() -> None:
-    data = np.array([0.0] * 10 + [1.0] * 10)
-    v = cp.Variable()
-    problem = cp.Problem(cp.Minimize(cp.sum(cp.log(1 + cp.square(v - data)))))
-    firsts: list[float] = []
-    dc.solve(
-        problem,
-        n_starts=8,
-        callback=lambda p: firsts.append(float(p.x[0])) if p.n_iter == 0 else None,
-    )
-    convex, halves = firsts[0], firsts[1::2]
-    assert convex == pytest.approx(0.5, abs=1e-6)
-    assert len(set(np.round(halves, 9))) > 1
-    for half in halves:  # the mean of a random half of the data
-        assert 0 <= half <= 1
-        assert abs(half - 0.5) < 0.4
-
-
-def fail_first(monkeypatch: pytest.MonkeyPatch, failures: int) -> None:
-    def meddle(number: int, solver: str, solution: Array) -> Array:
-        if number <= failures:
-            raise dc.SubproblemError("failed", "on demand")
-        return solution
-
-    watch(monkeypatch, meddle)
-
-
-def test_a_start_that_fails_does_not_win(x: cp.Variable, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(A @ x - B)))
-    plain = dc.solve(problem).value
-    n = len(ProblemSurrogate(problem).solvers)
-    fail_first(monkeypatch, n + 2 * n + 1)  # at the convex start, then from a random point
-    result = dc.solve(problem, n_starts=3)
-    assert [s.status for s in result.starts] == ["solver_failed", "converged", "converged"]
-    assert result.status == "converged"
-    assert result.value == pytest.approx(plain, rel=1e-6)
-
-
-def test_a_feasible_run_beats_a_lower_value_that_misses_a_constraint(x: cp.Variable) -> None:
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [cp.norm(x) >= 1])
-    options: dict[str, Any] = {"n_starts": 6, "max_iter": 1, "random_state": 0}
-    result = dc.solve(problem, start={x: np.array([0.01, 0.0, 0.0])}, **options)
-    assert {s.violation > 1e-6 for s in result.starts} == {True, False}
-    assert min(s.value for s in result.starts) < 0.9
-    assert result.violation <= 1e-6
-    assert result.value >= 1 - 1e-6
-
-
-def test_numbers_of_variables_do_not_clash_in_another_process(
-    x: cp.Variable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dcprog.engine.descent import Settings
-    from dcprog.surrogates.runs import Task
-
-    goal = cp.log(1 + capped(A @ x - B, 2)) + cp.exp(cp.minimum(cp.abs(x[0] - 1), 1))
-    problem = cp.Problem(cp.Minimize(goal))
-    plain = dc.solve(problem)
-    packed = pickle.dumps(Task(problem, None, Settings()))
-    monkeypatch.setattr(lin_utils.ID_COUNTER, "count", 1)  # as in a fresh process
-    task = pickle.loads(packed)
-    assert lin_utils.get_id() > x.id
-    outcome = task("convex", np.random.SeedSequence(0))
-    assert outcome is not None
-    assert outcome.run.value == pytest.approx(plain.value)
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_result_is_resumed(packed: bool, x: cp.Variable) -> None:
-    start = {x: np.full(3, 2.0)}
-    whole = dc.solve(regression(x), start=start)
-    part = dc.solve(regression(x), start=start, max_iter=1)
-    assert part.status == "max_iter"
-    assert np.isfinite(part.gap)
-    x.value = None
-    rest = dc.solve(regression(x), start=pickle.loads(pickle.dumps(part)) if packed else part)
-    assert rest.history.value[0] == part.value
-    assert rest.value == pytest.approx(whole.value, rel=1e-9)
-    assert rest.n_iter == whole.n_iter - 1
-
-
-def test_the_values_of_the_variables_are_a_start(x: cp.Variable) -> None:
-    x.value = np.array([1.0, -1.0, 2.0])
-    result = dc.solve(regression(x), start="current")
-    assert result.history.value[0] == pytest.approx(regression_value(np.array([1.0, -1.0, 2.0])))
-    flat = dc.solve(regression(x), start=np.array([1.0, -1.0, 2.0]))
-    np.testing.assert_array_equal(flat.history.value, result.history.value)
-
-
-# ----------------------------------------------------------------------------------------------
-# solvers that fail, Ctrl-C
-
-
-def test_a_wrong_optimum_is_caught(x: cp.Variable, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = dc.solve(regression(x), start={x: np.full(3, 2.0)})
-
-    def wrong(number: int, solver: str, solution: Array) -> Array:
-        return solution + 3.0 if solver == plain.solver else solution
-
-    calls = watch(monkeypatch, wrong)
-    result = dc.solve(regression(x), start={x: np.full(3, 2.0)})
-    assert result.value == pytest.approx(plain.value, rel=1e-6)
-    assert len(set(calls)) == 2
-    assert {a.solver for a in result.history.attempts} == {plain.solver}
-    assert all("rose" in a.outcome for a in result.history.attempts)
-
-
-def test_the_best_point_survives_failing_solvers(
-    x: cp.Variable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start = {x: np.full(3, 2.0)}
-
-    def failing(number: int, solver: str, solution: Array) -> Array:
-        if number > 1:
-            raise dc.SubproblemError("failed", "on demand")
-        return solution
-
-    watch(monkeypatch, failing)
-    result = dc.solve(regression(x), start=start)
-    assert (result.status, result.n_iter) == ("solver_failed", 1)
-    assert result.value == pytest.approx(regression_value(x.value)) == result.history.value[-1]
-    assert len(result.history.attempts) >= 3
-
-
-@pytest.mark.parametrize("call", [2, 3])
-def test_ctrl_c_inside_a_solver_keeps_the_best_point(
-    call: int, x: cp.Variable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(number: int, solver: str, solution: Array) -> Array:
-        if number == call:
-            raise KeyboardInterrupt
-        return solution
-
-    watch(monkeypatch, interrupted)
-    problem = cp.Problem(cp.Minimize(cp.sum(cp.log(0.1 + cp.square(A @ x - B)))))
-    result = dc.solve(problem, n_starts=3)
-    assert result.status == "interrupted"
-    assert result.n_iter == call - 2
-    assert len(result.starts) == 1
-    assert result.value == pytest.approx(np.sum(np.log(0.1 + (A @ x.value - B) ** 2)))
-
-
-def test_ctrl_c_before_there_is_a_point_is_passed_on(
-    x: cp.Variable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(number: int, solver: str, solution: Array) -> Array:
-        raise KeyboardInterrupt
-
-    watch(monkeypatch, interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        dc.solve(regression(x))
-
-
-def test_ctrl_c_in_a_later_start_keeps_the_earlier_ones(
-    x: cp.Variable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = watch(monkeypatch, nothing)
-    first = dc.solve(regression(x))
-    until = len(calls)
-
-    def interrupted(number: int, solver: str, solution: Array) -> Array:
-        if number > until:
-            raise KeyboardInterrupt
-        return solution
-
-    monkeypatch.undo()
-    watch(monkeypatch, interrupted)
-    result = dc.solve(regression(x), n_starts=3)
-    assert (result.value, len(result.starts)) == (first.value, 1)
-
-
-def test_time_limit(x: cp.Variable) -> None:
-    result = dc.solve(regression(x), start={x: np.full(3, 2.0)}, time_limit=1e-6, n_starts=50)
-    assert result.status == "time_limit"
-    assert len(result.starts) == 1
-    assert result.value <= result.history.value[0]
-
-
-def test_callback_stops_and_sees_the_variables(x: cp.Variable) -> None:
-    def callback(progress: dc.Progress) -> bool:
-        np.testing.assert_array_equal(x.value, progress.x)
-        return progress.n_iter == 1
-
-    result = dc.solve(regression(x), start={x: np.full(3, 2.0)}, callback=callback, n_jobs=2)
-    assert (result.status, result.n_iter) == ("interrupted", 1)
-
-
-@pytest.mark.parametrize("acceleration", ["linesearch", "squarem"])
-@pytest.mark.parametrize("constrained", [False, True])
-def test_acceleration_reaches_a_critical_point_downhill(
-    acceleration: str, constrained: bool, x: cp.Variable
-) -> None:
-    constraints = [cp.norm(x) >= 1, cp.sum(x) <= 3] if constrained else []
-    problem = cp.Problem(cp.Minimize(cp.sum(cp.log(0.01 + cp.square(A @ x - B)))), constraints)
-    start = {x: np.array([1.0, 1.0, 1.0])}
-    result = dc.solve(problem, start=start, acceleration=acceleration, max_iter=300)
-    assert result.status == "converged"
-    assert result.gap <= 1e-6 * (1 + abs(result.value))
-    assert np.all(np.diff(result.history.value) <= 1e-7 * (1 + abs(result.value)))
-    assert result.violation <= 1e-6
 
 
 # ----------------------------------------------------------------------------------------------
