@@ -12,6 +12,8 @@ from dcprog.models import fisher_gamma
 from examples.angle_svm import reproduce_simulation as simulation
 from examples.angle_svm import reproduce_srbct as srbct
 from examples.angle_svm import verify_fisher_consistency as consistency
+from examples.angle_svm.minimisers import Loss, no_right_minimiser, vertices, wrong_minimiser
+from examples.angle_svm.simulation import bayes_error, simulate
 from tests.examples.verdicts import is_png
 
 # ---- Fisher consistency --------------------------------------------------------------------------
@@ -20,24 +22,24 @@ from tests.examples.verdicts import is_png
 @pytest.mark.parametrize("s", [0.0, -0.3, -0.5, -1.2, -2.0, -4.0])
 def test_every_minimiser_is_right_exactly_up_to_the_threshold(s: float) -> None:
     gamma = fisher_gamma(3, s)
-    assert consistency.wrong_minimiser(consistency.Loss(1, 3, s, gamma))[0] == 0
-    lead, P = consistency.wrong_minimiser(consistency.Loss(1, 3, s, gamma + 1e-3))
+    assert wrong_minimiser(Loss(1, 3, s, gamma))[0] == 0
+    lead, P = wrong_minimiser(Loss(1, 3, s, gamma + 1e-3))
     assert lead > 0
     assert P[0] - P[1] == pytest.approx(lead)
-    assert consistency.no_right_minimiser(consistency.Loss(1, 3, s, 0.5))[0] == 0
+    assert no_right_minimiser(Loss(1, 3, s, 0.5))[0] == 0
 
 
 @pytest.mark.parametrize(("k", "s", "right"), [(3, -0.5, True), (3, -0.51, False), (4, -0.2, True)])
 def test_loss_2_is_right_from_its_edge_on(k: int, s: float, right: bool) -> None:
-    assert (consistency.wrong_minimiser(consistency.Loss(2, k, s))[0] == 0) == right
+    assert (wrong_minimiser(Loss(2, k, s))[0] == 0) == right
 
 
 @pytest.mark.parametrize(("form", "s"), [(1, -0.4), (1, 0.0), (2, -0.4), (2, -1.5)])
 def test_no_random_point_is_below_the_vertices(form: int, s: float) -> None:
     """Vertices hold the minimum of S over all u, and over those with class 1 not on top."""
     rng = np.random.default_rng(0)
-    loss = consistency.Loss(form, 3, s, 0.45)
-    V = consistency.vertices(form, 3, s)
+    loss = Loss(form, 3, s, 0.45)
+    V = vertices(form, 3, s)
     U = rng.normal(0, 2, (4000, 3))
     U -= U.mean(axis=1, keepdims=True)
     wrong_u, wrong_v = (W[:, 0] <= W[:, 1:].max(axis=1) + 1e-9 for W in (U, V))
@@ -47,8 +49,8 @@ def test_no_random_point_is_below_the_vertices(form: int, s: float) -> None:
 
 
 def test_vertices_grow_as_counted() -> None:
-    assert len(consistency.vertices(1, 3, -0.4)) <= 5**3 - 4**3
-    assert len(consistency.vertices(2, 3, -0.4)) <= 105
+    assert len(vertices(1, 3, -0.4)) <= 5**3 - 4**3
+    assert len(vertices(2, 3, -0.4)) <= 105
 
 
 def test_consistency_claims_come_out_as_expected(
@@ -68,9 +70,9 @@ def test_consistency_claims_come_out_as_expected(
 
 
 def test_simulated_data_are_as_described() -> None:
-    X, y = simulation.simulate(30_000, 4, 0.1, np.random.default_rng(0))
+    X, y = simulate(30_000, 4, 0.1, np.random.default_rng(0))
     assert X.shape == (30_000, 4)
-    clean, labels = simulation.simulate(30_000, 2, 0.0, np.random.default_rng(1))
+    clean, labels = simulate(30_000, 2, 0.0, np.random.default_rng(1))
     for k, angle in enumerate(2 * np.pi * np.arange(3) / 3):
         mean = clean[labels == k].mean(axis=0)
         np.testing.assert_allclose(mean, [np.cos(angle), np.sin(angle)], atol=0.02)
@@ -79,7 +81,7 @@ def test_simulated_data_are_as_described() -> None:
     assert np.mean(far) == pytest.approx(0.1, abs=0.015)
     np.testing.assert_allclose(np.bincount(y[far]) / far.sum(), 1 / 3, atol=0.05)
     assert np.abs(X[:, 2:]).max() <= 1
-    assert simulation.bayes_error(200_000) == pytest.approx(2.803, abs=0.15)
+    assert bayes_error(200_000) == pytest.approx(2.803, abs=0.15)
 
 
 def test_published_numbers_are_complete() -> None:
