@@ -24,7 +24,7 @@ $(VENV)/.docs: $(VENV)/.dev
 	@touch $@
 
 demo: $(VENV)/.dev
-	$(BIN)/python examples/demo.py --output demo_output
+	$(BIN)/python -m examples.guides.demo --output demo_output
 
 test: $(VENV)/.dev
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
@@ -50,10 +50,11 @@ bench: $(VENV)/.dev
 # --full goes to the scripts that know it.
 reproduce: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow || [ $$? -eq 5 ]
-	@for script in $(wildcard examples/verify_*.py examples/reproduce_*.py); do \
+	@for script in $(wildcard examples/*/verify_*.py examples/*/reproduce*.py); do \
+		module=$$(echo $${script%.py} | tr / .); \
 		full=; if grep -q -e '--full' $$script; then full=--full; fi; \
-		echo "== $$script $$full"; \
-		$(BIN)/python $$script $$full || exit 1; \
+		echo "== $$module $$full"; \
+		$(BIN)/python -m $$module $$full || exit 1; \
 	done
 
 docs: $(VENV)/.docs

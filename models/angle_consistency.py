@@ -37,8 +37,8 @@ def fisher_gamma(k: int, s: float | None) -> float:
     scores (2.5, 2, −4.5), (2, 2, −4) and (2, 2.5, −4.5) all have it: a right minimiser, a tie,
     which is the minimiser of least norm, and a wrong one. Such ties make γ ≤ γ* necessary; that it
     suffices was checked by linear programming over all probabilities for k = 3, 4 and 5
-    (``examples/verify_fisher_consistency.py``). That *some* minimiser is right does hold for
-    γ ≤ 1/2, for k = 3 and 4.
+    (``examples/angle_svm/verify_fisher_consistency.py``). That *some* minimiser is right does hold
+    for γ ≤ 1/2, for k = 3 and 4.
 
     Examples
     --------

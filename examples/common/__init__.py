@@ -1,0 +1,1 @@
+"""What several examples share, not run by themselves."""

@@ -1,0 +1,1 @@
+"""How the library is used: a demonstration, problems of one's own, losses of one's own."""

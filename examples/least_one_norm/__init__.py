@@ -1,0 +1,1 @@
+"""López and Dorronsoro: the least 1-norm SVM."""

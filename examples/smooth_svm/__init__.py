@@ -1,0 +1,1 @@
+"""Shen and Peng, iJOE 9, 2013: the Padé smooth SVM."""

@@ -1,0 +1,147 @@
+"""The angle-based SVM's examples at tiny sizes: their parts are right, their tables complete."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dcprog.models import fisher_gamma
+from examples.angle_svm import reproduce_simulation as simulation
+from examples.angle_svm import reproduce_srbct as srbct
+from examples.angle_svm import verify_fisher_consistency as consistency
+from examples.angle_svm.minimisers import Loss, no_right_minimiser, vertices, wrong_minimiser
+from examples.angle_svm.simulation import bayes_error, simulate
+from tests.examples.verdicts import is_png
+
+# ---- Fisher consistency --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("s", [0.0, -0.3, -0.5, -1.2, -2.0, -4.0])
+def test_every_minimiser_is_right_exactly_up_to_the_threshold(s: float) -> None:
+    gamma = fisher_gamma(3, s)
+    assert wrong_minimiser(Loss(1, 3, s, gamma))[0] == 0
+    lead, P = wrong_minimiser(Loss(1, 3, s, gamma + 1e-3))
+    assert lead > 0
+    assert P[0] - P[1] == pytest.approx(lead)
+    assert no_right_minimiser(Loss(1, 3, s, 0.5))[0] == 0
+
+
+@pytest.mark.parametrize(("k", "s", "right"), [(3, -0.5, True), (3, -0.51, False), (4, -0.2, True)])
+def test_loss_2_is_right_from_its_edge_on(k: int, s: float, right: bool) -> None:
+    assert (wrong_minimiser(Loss(2, k, s))[0] == 0) == right
+
+
+@pytest.mark.parametrize(("form", "s"), [(1, -0.4), (1, 0.0), (2, -0.4), (2, -1.5)])
+def test_no_random_point_is_below_the_vertices(form: int, s: float) -> None:
+    """Vertices hold the minimum of S over all u, and over those with class 1 not on top."""
+    rng = np.random.default_rng(0)
+    loss = Loss(form, 3, s, 0.45)
+    V = vertices(form, 3, s)
+    U = rng.normal(0, 2, (4000, 3))
+    U -= U.mean(axis=1, keepdims=True)
+    wrong_u, wrong_v = (W[:, 0] <= W[:, 1:].max(axis=1) + 1e-9 for W in (U, V))
+    for P in rng.dirichlet(np.ones(3), 20):
+        for u, v in ((U, V), (U[wrong_u], V[wrong_v])):
+            assert np.min(loss(u) @ P) >= np.min(loss(v) @ P) - 1e-12
+
+
+def test_vertices_grow_as_counted() -> None:
+    assert len(vertices(1, 3, -0.4)) <= 5**3 - 4**3
+    assert len(vertices(2, 3, -0.4)) <= 105
+
+
+def test_consistency_claims_come_out_as_expected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.setattr(consistency, "cases", lambda full: [(3, 0.0), (3, -0.75), (3, -2.0)])
+    monkeypatch.setattr(consistency, "other_claims", lambda n: [])
+    monkeypatch.setattr(consistency, "loss_2_claims", lambda: [])
+    assert consistency.main(["--output", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "8 of 8 claims as expected" in printed
+    assert is_png(tmp_path / "fisher_consistency.png")
+
+
+# ---- simulation ----------------------------------------------------------------------------------
+
+
+def test_simulated_data_are_as_described() -> None:
+    X, y = simulate(30_000, 4, 0.1, np.random.default_rng(0))
+    assert X.shape == (30_000, 4)
+    clean, labels = simulate(30_000, 2, 0.0, np.random.default_rng(1))
+    for k, angle in enumerate(2 * np.pi * np.arange(3) / 3):
+        mean = clean[labels == k].mean(axis=0)
+        np.testing.assert_allclose(mean, [np.cos(angle), np.sin(angle)], atol=0.02)
+        np.testing.assert_allclose(np.cov(clean[labels == k].T), 0.16 * np.eye(2), atol=0.01)
+    far = X[:, 0] > 2.4
+    assert np.mean(far) == pytest.approx(0.1, abs=0.015)
+    np.testing.assert_allclose(np.bincount(y[far]) / far.sum(), 1 / 3, atol=0.05)
+    assert np.abs(X[:, 2:]).max() <= 1
+    assert bayes_error(200_000) == pytest.approx(2.803, abs=0.15)
+
+
+def test_published_numbers_are_complete() -> None:
+    for text in [*simulation.PUBLISHED.values(), simulation.PUBLISHED_SELECTED]:
+        assert len(simulation.published(text)) == 18
+    assert simulation.published(simulation.PUBLISHED[200, 0.1])["RSVM2 TK", "elasticnet"] == 2.9816
+    assert srbct.published(srbct.PUBLISHED[0.1])["RSVM1 T0", "l2"] == 4.8
+
+
+def test_simulation_prints_its_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    options = "--p 3 --outliers 0.1 --replicates 2 --grid 2 --grid2 2 --n-test 300 --jobs 1"
+    assert simulation.main([*options.split(), "--output", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    table = printed[printed.index("Test error") : printed.index("Features selected")]
+    for method in simulation.METHODS:
+        (row,) = [line for line in table.splitlines() if line.startswith(method + " ")]
+        means = [float(mean) for mean in re.findall(r" (\d+\.\d\d) ± ", row)]
+        assert len(means) == 3
+        assert all(mean < 40 for mean in means)
+    assert "T0 and TK within 1 point" in printed
+    for name in ("angle_errors", "angle_path"):
+        assert is_png(tmp_path / f"{name}.png")
+
+
+# ---- SRBCT ---------------------------------------------------------------------------------------
+
+
+def test_missing_data_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert srbct.main(["--data", "nowhere.npz"]) == 0
+    assert "nowhere.npz" in capsys.readouterr().err
+
+
+def test_contamination_relabels_and_moves() -> None:
+    X, y = np.zeros((40, 3)), np.repeat(list("abcd"), 10)
+    dirty, labels = srbct.contaminated(X, y, 0.1, np.random.RandomState(0))
+    moved = dirty[:, 0] == 2
+    assert moved.sum() == 4
+    np.testing.assert_array_equal(labels != y, moved)
+    np.testing.assert_array_equal(X, 0)
+
+
+def test_tables_on_data_of_the_same_form(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    rng = np.random.default_rng(0)
+    y = np.repeat(["EWS", "NB", "RMS", "BL"], [29, 18, 25, 11])
+    X = rng.standard_normal((83, 30))
+    names = np.array([*srbct.SIGNATURE, *map(str, range(24))])
+    for j, label in enumerate(srbct.SIGNATURE.values()):
+        X[y == label, j] += 4  # the first six genes tell the classes apart
+    np.savez(tmp_path / "data.npz", X=X, y=y, feature_names=names)
+    options = f"--data {tmp_path / 'data.npz'} --replicates 2 --grid 2 --grid2 1 --jobs 1"
+    assert srbct.main([*options.split(), "--output", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("Test error") == 2
+    genes = printed[printed.index("Signature genes, L1,") :]
+    for gene in srbct.SIGNATURE:
+        found = re.search(rf"^{gene} +\w+ +(\d+)% +(\d+)%", genes, re.M)
+        assert found is not None
+        assert int(found[1]) > 50
+    assert is_png(tmp_path / "srbct.png")

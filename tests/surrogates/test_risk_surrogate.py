@@ -1,0 +1,111 @@
+"""The majorant of a risk: above and touching, minimised, settled; and the path to both doors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dcprog as dc
+from dcprog.transforms import cap_at, cap_largest, power_of
+from tests.risk.declarations import capped_risk
+
+
+@pytest.mark.parametrize("solver", ["newton", "alternating", "cvxpy"])
+def test_majorant_lies_above_and_touches(solver: str) -> None:
+    risk = capped_risk()
+    surrogate = risk.surrogate(solver)
+    rng = np.random.default_rng(6)
+    for size in (0.1, 1.0, 10.0):
+        centre = size * rng.standard_normal(12)
+        surrogate.tighten(centre)
+        assert surrogate.majorant_value(centre) == pytest.approx(risk(centre), rel=1e-12)
+        for other in centre + size * rng.standard_normal((50, 12)):
+            assert surrogate.majorant_value(other) >= risk(other) - 1e-9 * risk(other)
+
+
+@pytest.mark.parametrize("solver", ["newton", "alternating", "cvxpy"])
+def test_minimiser_is_the_majorants(solver: str) -> None:
+    surrogate = capped_risk().surrogate(solver)
+    rng = np.random.default_rng(7)
+    centre = rng.standard_normal(12)
+    surrogate.tighten(centre)
+    best = surrogate.minimise(centre, 1e-9, surrogate.solvers[0])
+    lowest = surrogate.majorant_value(best)
+    for size in (1e-4, 1e-2, 1.0):
+        for other in best + size * rng.standard_normal((50, 12)):
+            assert surrogate.majorant_value(other) >= lowest - 1e-8 * abs(lowest)
+
+
+def test_unchanged_weights_are_reported() -> None:
+    surrogate = capped_risk(transform=cap_at(1e6)).surrogate()
+    assert surrogate.tighten(np.zeros(12)) is True
+    assert surrogate.tighten(np.ones(12)) is False
+
+
+def test_infinite_slope_comes_in_gradually_and_the_value_is_the_declared_one() -> None:
+    risk = capped_risk(transform=power_of(0.5))
+    surrogate = risk.surrogate()
+    theta = surrogate.start("convex", np.random.default_rng(0))
+    surrogate.begin(theta)
+    settled = []
+    for _ in range(12):
+        surrogate.tighten(theta)
+        settled.append(surrogate.settled)
+        value = surrogate.value(theta)
+        assert value >= surrogate.objective(theta)
+        assert surrogate.majorant_value(theta) == pytest.approx(value, rel=1e-12)
+        theta = surrogate.minimise(theta, 1e-8, surrogate.solvers[0])
+        assert surrogate.value(theta) <= value + 1e-9 * value
+    assert settled[0] is False
+    assert settled[-1] is True
+    assert surrogate.objective(theta) == risk(theta)
+
+
+def test_unknown_solver_names_the_choices() -> None:
+    with pytest.raises(ValueError, match="'newton'"):
+        capped_risk().surrogate("barrier")
+
+
+def test_adapting_cap_settles_after_its_rounds() -> None:
+    surrogate = capped_risk(transform=cap_largest(0.2, rounds=2)).surrogate()
+    theta = np.zeros(12)
+    seen = []
+    for _ in range(3):
+        seen.append(surrogate.settled)
+        surrogate.tighten(theta)
+        theta = surrogate.minimise(theta, 1e-8, "newton")
+    assert seen == [False, False, True]
+    assert isinstance(surrogate.risk.transform, cap_at)
+    surrogate.begin(theta)
+    assert not surrogate.settled
+
+
+# ---- both front doors ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("aggregate", ["sum", "max"])
+def test_both_front_doors_reach_the_same_value(aggregate: str) -> None:
+    risk = capped_risk(aggregate=aggregate)
+    fast = dc.solve(risk, tol=1e-6, max_iter=500)
+    assert fast.status == "converged"
+    assert fast.x is not None
+    assert fast.value == pytest.approx(risk(fast.x), rel=1e-12)
+    problem = risk.problem()
+    slow = dc.solve(problem, start={problem.variables()[0]: fast.x}, tol=1e-6)
+    assert slow.value == pytest.approx(fast.value, rel=1e-5)
+
+
+@pytest.mark.parametrize("solver", ["newton", "cvxpy", "CLARABEL"])
+def test_solvers_follow_the_same_path(solver: str) -> None:
+    risk = capped_risk()
+    reference = dc.solve(risk, tol=1e-6, max_iter=100)
+    other = dc.solve(risk, solver=solver, tol=1e-6, max_iter=100)
+    assert other.value == pytest.approx(reference.value, rel=1e-6)
+    assert np.max(other.history.rise) <= 1e-7 * reference.value
+
+
+def test_restarts_never_make_it_worse() -> None:
+    risk = capped_risk()
+    one, many = dc.solve(risk), dc.solve(risk, n_starts=4, random_state=0)
+    assert many.value <= one.value + 1e-9
+    assert len(many.starts) == 4
