@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 import dcprog as dc
-from dcprog.foundation.arrays import dense
-from dcprog.majorants.slopes import EDGE
+from dcprog.foundation.arrays import EDGE, dense
 
 RNG = np.random.default_rng(7)
 A, B = RNG.normal(size=(3, 3)).round(2), RNG.normal(size=(3, 3)).round(2)
