@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.rows.linear import Margins, Scores
-from dcprog.solvers.linalg.kronecker import DualSystem, weighted_gram
+from dcprog.solvers.linalg.kronecker import DualSystem
 from dcprog.solvers.linalg.scored import order_of, samples_of, units_of
+from dcprog.solvers.linalg.weighted_gram import weighted_gram
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -82,7 +83,7 @@ class CurvedRows:
         members = [np.flatnonzero(score == a) for a in range(self.c)]
         for a, b in self._pairs():
             if members[a].size and members[b].size:
-                block = weighted_gram(X, M[:, a, b], definite=a == b)
+                block = weighted_gram(X, M[:, a, b])
                 block = block[np.ix_(column[members[a]], column[members[b]])]
                 H[np.ix_(members[a], members[b])] = block
                 H[np.ix_(members[b], members[a])] = block.T
