@@ -13,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.kernel_matrix import Gram
 from dcprog.foundation.parameters import check_flag
+from dcprog.penalties import Penalty, l2
 from dcprog.rows.kernel_factor import KernelFactor
 
 __all__ = ["Scores", "data_matrix", "with_ones"]
@@ -110,6 +111,10 @@ class Scores(LinearOperator):
         """
         coef, _ = self.unpack(theta)
         return coef if self.factor is None else self.factor.dual_coef(coef)
+
+    def norm(self, lam: float = 1.0) -> Penalty:
+        """The penalty (λ/2) Σ_q ‖f_q‖² of the scores without their intercepts."""
+        return l2(lam)
 
     def coordinates(self, a: Array) -> Array:
         """The coefficients, as :meth:`pack` takes them, that belong to a."""
