@@ -25,7 +25,7 @@ from dcprog.losses import ConvexLoss
 from dcprog.models import SmoothSVC
 from dcprog.risk.risk import Risk
 from dcprog.solvers.linalg.line_search import Line, armijo
-from dcprog.solvers.linalg.separable import Separable
+from dcprog.solvers.linalg.per_score import Separable
 from dcprog.solvers.smooth.newton_armijo import LOOSE, softer_first
 from dcprog.solvers.smooth.newton_score import NewtonScore, Weighted
 

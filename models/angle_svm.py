@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from dcprog.engine.result import Result
 from dcprog.estimators.constraints import LOOP, SHAPE
-from dcprog.estimators.kernels import KERNELS, Kernel, kernel_rows, width
+from dcprog.estimators.kernels import KERNELS, Kernel, width
 from dcprog.estimators.prediction import LargestScore
 from dcprog.estimators.refine import refined
 from dcprog.estimators.refusal import unusable
@@ -29,6 +29,7 @@ from dcprog.models.angle_consistency import fisher_gamma, is_fisher_consistent
 from dcprog.penalties import Penalty, elastic_net, l1, l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.angle import Coded, angle_differences, angle_margins, simplex_vertices
+from dcprog.rows.kernel import on_kernel
 from dcprog.surrogates.driver import solve
 from dcprog.transforms import cap_at
 
@@ -446,7 +447,7 @@ class AngleSVC(LargestScore, ClassifierMixin, BaseEstimator):
         if kernel is None:
             rows = build(X, y, self.fit_intercept, classes)
         else:
-            rows, _ = kernel_rows(lambda K: build(K, y, self.fit_intercept, classes), kernel(X))
+            rows = on_kernel(kernel(X), lambda L: build(L, y, self.fit_intercept, classes))
         return self._risk(rows, len(classes), penalty), kernel
 
     def _risk(self, rows: Any, k: int, penalty: Penalty) -> Risk:

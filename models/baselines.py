@@ -9,9 +9,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss, cap, hinge, rescale, square, squared_hinge
-from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
-from dcprog.rows.kernel_expansion import KernelExpansion
 
 __all__ = ["LOSSES", "baseline", "one_shot_weights"]
 
@@ -65,9 +63,8 @@ def baseline(
         if loss not in LOSSES:
             raise ValueError(f"loss={loss!r}: choose one of {sorted(LOSSES)} or pass a Loss")
         loss = LOSSES[loss]
-    penalty = rows.norm(1.0) if isinstance(rows, KernelExpansion) else l2(1.0)
     share = np.ones(rows.shape[0]) if weights is None else np.asarray(weights, dtype=float)
-    return Risk.from_loss(rows, loss, penalty, C * share)
+    return Risk.from_loss(rows, loss, rows.norm(1.0), C * share)
 
 
 def one_shot_weights(

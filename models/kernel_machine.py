@@ -25,7 +25,7 @@ from dcprog.estimators.kernels import KERNELS, Kernel, width
 from dcprog.estimators.prediction import LargestScore
 from dcprog.estimators.refusal import unusable
 from dcprog.foundation.arrays import Array
-from dcprog.penalties import Penalty, l2
+from dcprog.penalties import Penalty
 from dcprog.risk.risk import Risk
 from dcprog.rows.kernel_expansion import expansion_margins
 from dcprog.rows.linear import Margins, binary_margins
@@ -226,10 +226,10 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
             signs = np.where(wanted[samples], 1.0, -1.0)
             if is_matrix:
                 part = Z if samples.size == len(Z) else Z[np.ix_(samples, samples)]
-                rows: Any = expansion_margins(part, signs)
-                yield Machine(samples, signs, rows, rows.norm(1.0))
+                rows: Margins = expansion_margins(part, signs)
             else:
-                yield Machine(samples, signs, binary_margins(Z[samples], signs), l2(1.0))
+                rows = binary_margins(Z[samples], signs)
+            yield Machine(samples, signs, rows, rows.norm(1.0))
 
     def _sides(self, k: int) -> list[tuple[int | None, int]]:
         """The negative class (None for the rest) and the positive one of each problem."""

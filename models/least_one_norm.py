@@ -200,7 +200,7 @@ class LeastOneNormSVC(KernelMachine):
 
     def _minimise(self, machine: Machine, risk: Risk, X: Any) -> tuple[Result, int]:
         options: dict[str, Any] = {"tol": self.tol, "verbose": bool(self.verbose)}
-        known = DUAL if hasattr(machine.rows, "kernel") else PRIMAL
+        known = DUAL if machine.rows.kernel is not None else PRIMAL
         result = solve(risk, solver=known[self.solver], **options)
         if self.solver == "auto" and result.status != "converged":
             result = min(result, solve(risk, solver=known["qp"], **options), key=_rank)

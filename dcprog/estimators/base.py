@@ -26,7 +26,7 @@ from dcprog.engine.descent import Progress
 from dcprog.engine.result import Result
 from dcprog.estimators.constraints import LOOP, SHAPE
 from dcprog.estimators.declaration import Declaration, nearest, outlier_weights, risk_of
-from dcprog.estimators.kernels import KERNELS, Kernel, kernel_rows, width
+from dcprog.estimators.kernels import KERNELS, Kernel, width
 from dcprog.estimators.refine import refined
 from dcprog.estimators.refusal import unusable
 from dcprog.estimators.samples import Samples, distinct
@@ -35,7 +35,8 @@ from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss
 from dcprog.penalties import Penalty, l2
 from dcprog.risk.risk import Risk
-from dcprog.rows.linear import Scores
+from dcprog.rows.kernel import on_kernel
+from dcprog.rows.scores import Scores
 from dcprog.surrogates.driver import solve
 
 __all__ = ["RobustEstimator"]
@@ -197,17 +198,17 @@ class RobustEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         samples = distinct(X, y, weights, merge=not loss.is_joint)
         part, weights = samples.part, samples.weights
         labels = y[part]
-        kernel, span = self._kernel_at(X, samples), None
+        kernel = self._kernel_at(X, samples)
         if kernel is None:
             rows = build(X[part], labels, self.fit_intercept)
         else:
             K = kernel(X)[part][:, part]
-            rows, span = kernel_rows(lambda Z: build(Z, labels, self.fit_intercept), K)
+            rows = on_kernel(K, lambda L: build(L, labels, self.fit_intercept))
         if share is not None:
             weights = share(labels) if weights is None else share(labels) * weights
         penalized = np.ones(rows.shape[1]) if self.penalize_intercept else None
         risk = risk_of(rows, loss, self.penalty or l2(1.0), weights, penalized)
-        return Declaration(loss, risk, kernel, span, samples)
+        return Declaration(loss, risk, kernel, samples)
 
     def _kernel_at(self, X: Any, samples: Samples) -> Kernel | None:
         if self.kernel is None:
@@ -297,7 +298,7 @@ class RobustEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         """The former solution where it is asked for and fits; otherwise the convex problem's."""
         if not self.warm_start or not hasattr(self, "result_"):
             return "convex"
-        former = getattr(self, "coef_" if declared.span is None else "dual_coef_", ())
+        former = getattr(self, "coef_" if declared.kernel is None else "dual_coef_", ())
         start = declared.theta(np.atleast_2d(former), np.atleast_1d(self.intercept_))
         return "convex" if start is None else start
 

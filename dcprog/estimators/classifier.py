@@ -22,7 +22,8 @@ from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss, cap, hinge
 from dcprog.penalties import Penalty
 from dcprog.rows.angle import simplex_vertices
-from dcprog.rows.linear import Scores, class_index
+from dcprog.rows.scores import Scores
+from dcprog.rows.targets import class_index
 
 __all__ = ["RobustClassifier"]
 

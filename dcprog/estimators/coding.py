@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dcprog.rows.angle import angle_margins
-from dcprog.rows.linear import Scores, binary_margins, class_margins
+from dcprog.rows.linear import binary_margins, class_margins
+from dcprog.rows.scores import Scores
 
 __all__ = ["margins_of"]
 

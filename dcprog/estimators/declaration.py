@@ -12,8 +12,7 @@ from dcprog.foundation.arrays import EDGE, Array
 from dcprog.losses import Loss
 from dcprog.penalties import Penalty
 from dcprog.risk.risk import Risk
-from dcprog.rows.kernel import KernelRows
-from dcprog.rows.linear import Scores
+from dcprog.rows.scores import Scores
 
 __all__ = ["Declaration", "nearest", "outlier_weights", "risk_of"]
 
@@ -29,8 +28,6 @@ class Declaration:
     loss : Loss
     risk : Risk
     kernel : Kernel or None
-    span : KernelRows or None
-        From θ to the kernel's coefficients.
     samples : Samples
         What the risk is made of.
     """
@@ -38,26 +35,26 @@ class Declaration:
     loss: Loss
     risk: Risk
     kernel: Kernel | None
-    span: KernelRows | None
     samples: Samples
 
     def point(self, theta: Array) -> tuple[str, Array, Array]:
         """Name, coefficients (c, d) or those of the kernel (c, n), and intercepts (c,) at θ."""
-        coef, intercept = self.risk.rows.unpack(theta)
-        if self.span is None:
+        rows = self.risk.rows
+        coef, intercept = rows.unpack(theta)
+        if self.kernel is None:
             return "coef_", coef, intercept
         dual = np.zeros((len(coef), len(self.samples.place)))
-        dual[:, self.samples.first] = self.span.dual_coef(theta)
+        dual[:, self.samples.first] = rows.dual_coef(theta)
         return "dual_coef_", dual, intercept
 
     def theta(self, coef: Array, intercept: Array) -> Array | None:
         """The θ of what :meth:`point` returns, None if the shapes are those of other data."""
         rows = self.risk.rows
-        size = rows.X.shape[1] if self.span is None else len(self.samples.place)
+        size = rows.X.shape[1] if self.kernel is None else len(self.samples.place)
         if coef.shape != (rows.n_scores, size):
             return None
-        if self.span is not None:
-            coef = self.span.coordinates(coef[:, self.samples.first])
+        if self.kernel is not None:
+            coef = rows.coordinates(coef[:, self.samples.first])
         return rows.pack(coef, intercept)
 
 

@@ -10,11 +10,8 @@ import numpy as np
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from dcprog.foundation.arrays import Array
-from dcprog.rows.angle import Coded
-from dcprog.rows.kernel import KernelCoded, KernelMargins, KernelRows
-from dcprog.rows.linear import Margins, Scores
 
-__all__ = ["KERNELS", "Kernel", "kernel_rows"]
+__all__ = ["KERNELS", "Kernel", "width"]
 
 KERNELS = {"linear", "poly", "rbf", "precomputed"}
 
@@ -125,30 +122,3 @@ def _variance(X: Any, weights: Array) -> np.float64:
     stored = X.copy()
     stored.data = (X.data - mean) ** 2 - mean**2  # over that of a zero
     return np.sum(stored.T @ share) + mean**2
-
-
-def kernel_rows(build: Callable[[Array], Scores], K: Array) -> tuple[Scores, KernelRows]:
-    """Rows of f = Σ_j a_j k(·, x_j) + b, and what leads from their θ to a.
-
-    Parameters
-    ----------
-    build : callable
-        From samples X to rows of linear scores.
-    K : array of shape (n, n)
-
-    Returns
-    -------
-    rows : Scores
-        In coordinates in which aᵀKa is ‖w‖².
-    span : KernelRows
-        With the methods ``dual_coef`` and ``coordinates``.
-    """
-    plain = build(K)
-    if isinstance(plain, Margins):
-        rows = KernelMargins(K, plain.signs, plain.fit_intercept, plain.offset)
-        return rows, rows
-    if isinstance(plain, Coded):
-        coded = KernelCoded.of(K, plain)
-        return coded, coded
-    span = KernelMargins(K, np.ones((len(K), plain.n_scores)), plain.fit_intercept)
-    return build(span.X), span

@@ -13,7 +13,8 @@ from dcprog.estimators.base import RobustEstimator
 from dcprog.estimators.declaration import Declaration
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss, absolute, cap
-from dcprog.rows.linear import Scores, residual_rows
+from dcprog.rows.linear import residual_rows
+from dcprog.rows.scores import Scores
 
 __all__ = ["RobustRegressor"]
 

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from dcprog.foundation.arrays import Array
-from dcprog.rows.linear import Scores
+from dcprog.rows.linear import Samples
+from dcprog.rows.scores import Scores
 
 __all__ = ["check_kind", "checked_rows", "flags", "real", "vector", "weight_vector"]
 
@@ -60,7 +61,7 @@ def weight_vector(name: str, values: npt.ArrayLike | None, size: int) -> Array |
 
 
 def checked_rows(rows: Any) -> Any:
-    """Rows of two dimensions with finite data: a sparse or float array, or a row builder's.
+    """Rows of two dimensions with finite data: an array's as samples, or a row builder's.
 
     Of another operator the matrix is formed, which the solvers need, where it is not too large.
     """
@@ -81,4 +82,4 @@ def checked_rows(rows: Any) -> Any:
     data: Any = getattr(rows, "data", rows) if sparse else rows
     if isinstance(data, np.ndarray) and not np.all(np.isfinite(data)):
         raise ValueError("rows holds NaN or infinity; remove or impute those entries")
-    return rows
+    return rows if isinstance(rows, LinearOperator) else Samples(rows)

@@ -8,12 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.linalg import LinearOperator
 
 from dcprog.foundation.arrays import Array
 from dcprog.losses import ConvexLoss, Loss
 from dcprog.penalties import Penalty
-from dcprog.rows.linear import Scores
+from dcprog.rows.scores import Scores
 from dcprog.transforms import Transform
 
 __all__ = ["RiskValues"]
@@ -58,14 +57,25 @@ class RiskValues:
         ValueError
             They are a general LinearOperator.
         """
-        if self.no_matrix is not None:
+        return self.scores.matrix()
+
+    @property
+    def scores(self) -> Scores:
+        """The rows, as those of linear scores: what solvers ask for X, codes, signs and kernels.
+
+        Raises
+        ------
+        ValueError
+            They are a general LinearOperator.
+        """
+        if not isinstance(self.rows, Scores):
             raise ValueError(self.no_matrix)
-        return self.rows.matrix() if isinstance(self.rows, Scores) else self.rows
+        return self.rows
 
     @property
     def no_matrix(self) -> str | None:
-        """Why the rows have no matrix, None if they have one."""
-        if isinstance(self.rows, Scores) or not isinstance(self.rows, LinearOperator):
+        """Why the rows have no matrix and no scores, None if they have."""
+        if isinstance(self.rows, Scores):
             return None
         return (
             "the matrix of so large a LinearOperator is not formed; pass an array, a sparse matrix "

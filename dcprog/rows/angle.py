@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_count
-from dcprog.rows.linear import Scores, class_index, data_matrix
+from dcprog.rows.scores import Scores, data_matrix
+from dcprog.rows.targets import several_classes
 
 __all__ = ["Coded", "angle_differences", "angle_margins", "simplex_vertices"]
 
@@ -103,6 +104,15 @@ class Coded(Scores):
         """The codes of every sample."""
         return self.codes[self.y]
 
+    def code_gram(self, weights: Array) -> Array:
+        """Σ_j d_ij code_{y_i, j} code_{y_i, j}ᵀ, class by class."""
+        c = self.n_scores
+        gram = np.empty((len(self.y), c, c))
+        for places, code in zip(self._places, self.codes, strict=True):
+            squares = (code[:, :, None] * code[:, None]).reshape(-1, c * c)
+            gram[places] = (weights[places] @ squares).reshape(-1, c, c)
+        return gram
+
 
 def angle_margins(
     X: Any, y: npt.ArrayLike, fit_intercept: bool = True, classes: npt.ArrayLike | None = None
@@ -149,7 +159,7 @@ def angle_margins(
            [ 0., -1.],
            [ 0., -1.]])
     """
-    index, k = _classes(y, classes)
+    index, k = several_classes(y, classes)
     own = np.eye(k, dtype=bool)
     codes = np.where(own, 1 / (k - 1), -1.0)[:, :, None] * simplex_vertices(k)
     rows = Coded(X, index, codes, fit_intercept)
@@ -184,14 +194,7 @@ def angle_differences(
     >>> angle_differences(np.eye(3), ["a", "b", "c"]).shape
     (6, 8)
     """
-    index, k = _classes(y, classes)
+    index, k = several_classes(y, classes)
     W = simplex_vertices(k)
     codes = np.array([[W[i] - W[j] for j in range(k) if j != i] for i in range(k)])
     return Coded(X, index, codes, fit_intercept)
-
-
-def _classes(y: npt.ArrayLike, classes: npt.ArrayLike | None) -> tuple[Any, int]:
-    known, index = class_index(y, classes)
-    if known.size < 2:
-        raise ValueError(f"y holds {known.size} class; at least two classes are needed")
-    return index, int(known.size)

@@ -2,134 +2,63 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TypeVar
 
-import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.kernel_matrix import checked_kernel, pivoted_cholesky
 from dcprog.rows.angle import Coded, angle_differences, angle_margins
-from dcprog.rows.linear import Margins, Scores, binary_signs, checked_targets
+from dcprog.rows.kernel_factor import KernelFactor
+from dcprog.rows.linear import Margins, binary_margins, residual_rows
+from dcprog.rows.scores import Scores
 
 __all__ = [
-    "KernelCoded",
-    "KernelMargins",
-    "KernelRows",
     "kernel_angle_differences",
     "kernel_angle_margins",
     "kernel_margins",
     "kernel_residuals",
+    "on_kernel",
 ]
 
-
-class KernelRows(Scores):
-    """Rows whose samples X are the factor L of a kernel matrix K = LLᵀ; a mixin for row builders.
-
-    Attributes
-    ----------
-    kernel : array of shape (n, n)
-        K.
-    """
-
-    kernel: Array
-    _pivots: npt.NDArray[np.intp]
-
-    def _factored(self, K: Array) -> Array:
-        """L, of shape (n, r)."""
-        self.kernel = checked_kernel(K)
-        factor, self._pivots = pivoted_cholesky(self.kernel)
-        return factor
-
-    def dual_coef(self, theta: Array) -> Array:
-        """The a of θ, zero but for at most r samples, so that f_q = Σ_j a_qj k(·, x_j) + b_q.
-
-        Parameters
-        ----------
-        theta : array of shape (p,)
-
-        Returns
-        -------
-        array of shape (c, n)
-        """
-        coef, _ = self.unpack(theta)
-        a = np.zeros((len(coef), len(self.kernel)))
-        if not np.any(self.X):  # K = 0
-            return a
-        a[:, self._pivots] = solve_triangular(self.X[self._pivots], coef.T, lower=True, trans="T").T
-        return a
-
-    def coordinates(self, a: Array) -> Array:
-        """The w = Lᵀa of coefficients a, of shape (c, n)."""
-        return a @ self.X
+Rows = TypeVar("Rows", bound=Scores)
 
 
-class KernelMargins(KernelRows, Margins):
-    r"""Signed margins or residuals of f = Σ_j a_j k(·, x_j) + b.
+def on_kernel(K: npt.ArrayLike, build: Callable[[Array], Rows]) -> Rows:
+    """Rows of a kernel machine, as those of a linear one whose samples are a factor of K.
 
-    A kernel machine penalises aᵀKa. With a pivoted Cholesky factor K = LLᵀ of rank r and
-    w = Lᵀa the values of f at the samples are Lw + b and aᵀKa = ‖w‖²: θ = (w, b), its rows are
-    those of L, and the penalty is ``l2``.
+    Each score is f = Σ_j a_j k(·, x_j) + b; :meth:`~dcprog.rows.scores.Scores.dual_coef` leads
+    from θ to a, and the penalty ``l2(lam)`` is (λ/2) Σ aᵀKa.
 
     Parameters
     ----------
     K : array of shape (n, n)
-        Symmetric and positive semidefinite.
-    signs : array of shape (n, 1)
-    fit_intercept : bool
-    offset : array of shape (n, 1), optional
+        k(x_i, x_j).
+    build : callable
+        From n samples to rows.
 
-    Attributes
-    ----------
-    kernel : array of shape (n, n)
-        K.
-
-    Raises
-    ------
-    ValueError
-        K is not square, finite, symmetric and positive semidefinite.
-    """
-
-    def __init__(
-        self, K: Array, signs: Array, fit_intercept: bool = True, offset: Array | None = None
-    ) -> None:
-        super().__init__(self._factored(K), signs, fit_intercept, offset)
-
-
-class KernelCoded(KernelRows, Coded):
-    r"""Coded rows of a separable kernel: each of the c scores is f_q = Σ_j a_qj k(·, x_j) + b_q.
-
-    The penalty Σ_q a_qᵀKa_q is ‖w‖² in the coordinates w_q = Lᵀa_q of a factor K = LLᵀ, so that
-    ``l2`` is the penalty of the kernel machine; see :class:`KernelMargins`.
-
-    Parameters
-    ----------
-    K : array of shape (n, n)
-        Symmetric and positive semidefinite.
-    y, codes, fit_intercept
-        As for :class:`~dcprog.rows.angle.Coded`.
-
-    Attributes
-    ----------
-    kernel : array of shape (n, n)
-        K.
+    Returns
+    -------
+    Scores
+        What `build` returns, with the attribute ``factor``.
 
     Raises
     ------
     ValueError
-        K is not square, finite, symmetric and positive semidefinite.
+        K is not square, finite, symmetric and positive semidefinite; or from `build`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.rows.kernel import on_kernel
+    >>> from dcprog.rows.linear import class_margins
+    >>> on_kernel(np.eye(3), lambda L: class_margins(L, [0, 1, 2])).n_scores
+    3
     """
-
-    def __init__(self, K: Array, y: Any, codes: Array, fit_intercept: bool = True) -> None:
-        super().__init__(self._factored(K), y, codes, fit_intercept)
-
-    @classmethod
-    def of(cls, K: Array, plain: Coded) -> KernelCoded:
-        """The kernel's rows in the code of rows that took K for samples."""
-        rows = cls(K, plain.y, plain.codes, plain.fit_intercept)
-        rows.own = plain.own
-        return rows
+    factor = KernelFactor(K)
+    rows = build(factor.L)
+    rows.factor = factor
+    return rows
 
 
 def kernel_margins(
@@ -137,7 +66,7 @@ def kernel_margins(
     y: npt.ArrayLike,
     fit_intercept: bool = True,
     classes: npt.ArrayLike | None = None,
-) -> KernelMargins:
+) -> Margins:
     """Margins y_i f(x_i) of a kernel machine with two classes; ``l2(lam)`` is (λ/2)·aᵀKa.
 
     Parameters
@@ -149,7 +78,7 @@ def kernel_margins(
 
     Returns
     -------
-    KernelMargins
+    Margins
 
     Raises
     ------
@@ -164,7 +93,7 @@ def kernel_margins(
     >>> rows.shape, rows.dual_coef(np.array([2.0, 0.0]))
     ((2, 2), array([[1., 0.]]))
     """
-    return KernelMargins(np.asarray(K, dtype=float), binary_signs(y, classes), fit_intercept)
+    return on_kernel(K, lambda L: binary_margins(L, y, fit_intercept, classes))
 
 
 def kernel_angle_margins(
@@ -172,7 +101,7 @@ def kernel_angle_margins(
     y: npt.ArrayLike,
     fit_intercept: bool = True,
     classes: npt.ArrayLike | None = None,
-) -> KernelCoded:
+) -> Coded:
     """Margins of all k classes of a kernel machine with k − 1 scores.
 
     Parameters
@@ -184,7 +113,7 @@ def kernel_angle_margins(
 
     Returns
     -------
-    KernelCoded
+    Coded
         The penalty ``l2(lam)`` is (λ/2) Σ_q a_qᵀKa_q.
 
     Raises
@@ -200,8 +129,7 @@ def kernel_angle_margins(
     >>> rows.shape
     (9, 6)
     """
-    K = np.asarray(K, dtype=float)
-    return KernelCoded.of(K, angle_margins(K, y, fit_intercept, classes))
+    return on_kernel(K, lambda L: angle_margins(L, y, fit_intercept, classes))
 
 
 def kernel_angle_differences(
@@ -209,7 +137,7 @@ def kernel_angle_differences(
     y: npt.ArrayLike,
     fit_intercept: bool = True,
     classes: npt.ArrayLike | None = None,
-) -> KernelCoded:
+) -> Coded:
     """Differences of a kernel machine's score to those of the k − 1 other classes.
 
     Parameters
@@ -219,20 +147,17 @@ def kernel_angle_differences(
 
     Returns
     -------
-    KernelCoded
+    Coded
 
     Raises
     ------
     ValueError
         K is no kernel matrix, or there are fewer than two classes.
     """
-    K = np.asarray(K, dtype=float)
-    return KernelCoded.of(K, angle_differences(K, y, fit_intercept, classes))
+    return on_kernel(K, lambda L: angle_differences(L, y, fit_intercept, classes))
 
 
-def kernel_residuals(
-    K: npt.ArrayLike, y: npt.ArrayLike, fit_intercept: bool = True
-) -> KernelMargins:
+def kernel_residuals(K: npt.ArrayLike, y: npt.ArrayLike, fit_intercept: bool = True) -> Margins:
     """Residuals y_i − f(x_i) of a kernel machine.
 
     Parameters
@@ -243,13 +168,11 @@ def kernel_residuals(
 
     Returns
     -------
-    KernelMargins
+    Margins
 
     Raises
     ------
     ValueError
         K is no kernel matrix, or the targets do not fit.
     """
-    K = np.atleast_1d(np.asarray(K, dtype=float))
-    targets = checked_targets(y, len(K))
-    return KernelMargins(K, -np.ones(targets.shape), fit_intercept, targets)
+    return on_kernel(K, lambda L: residual_rows(L, y, fit_intercept))

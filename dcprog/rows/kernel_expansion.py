@@ -10,7 +10,8 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.kernel_matrix import Gram
 from dcprog.penalties.kernel import kernel_norm
-from dcprog.rows.linear import Margins, binary_signs, checked_targets
+from dcprog.rows.linear import Margins
+from dcprog.rows.targets import binary_signs, checked_targets
 
 __all__ = ["KernelExpansion", "expansion_margins", "expansion_residuals"]
 
@@ -18,7 +19,7 @@ __all__ = ["KernelExpansion", "expansion_margins", "expansion_residuals"]
 class KernelExpansion(Margins):
     r"""Signed margins or residuals of f = Σ_j a_j k(·, x_j) + b with θ = (a, b).
 
-    Its penalty is ``rows.norm(lam)``, the (λ/2)·aᵀKa. :class:`~dcprog.rows.kernel.KernelMargins`
+    Its penalty is ``rows.norm(lam)``, the (λ/2)·aᵀKa. :func:`~dcprog.rows.kernel.kernel_margins`
     states the same function in coordinates in which that is a plain ``l2``, which more solvers
     take, but those cost n³/3 operations, as much as all the rest at some thousand samples.
 
@@ -40,6 +41,8 @@ class KernelExpansion(Margins):
         K is no kernel matrix.
     """
 
+    gram: Gram
+
     def __init__(
         self, K: Any, signs: Array, fit_intercept: bool = True, offset: Array | None = None
     ) -> None:
@@ -48,22 +51,9 @@ class KernelExpansion(Margins):
         if self.n_scores != 1:
             raise ValueError(f"signs has {self.n_scores} columns: a kernel expansion has one score")
 
-    @property
-    def kernel(self) -> Array:
-        """K."""
-        return self.gram.K
-
     def norm(self, lam: float = 1.0) -> kernel_norm:
         """The penalty (λ/2)·aᵀKa."""
         return kernel_norm(self.gram, lam)
-
-    def dual_coef(self, theta: Array) -> Array:
-        """The a of θ, of shape (1, n)."""
-        return self.unpack(theta)[0]
-
-    def coordinates(self, a: Array) -> Array:
-        """Coefficients a of shape (1, n) are the coordinates."""
-        return a
 
     def _matvec(self, theta: Array) -> Array:
         coef, intercept = self.unpack(np.ravel(theta))

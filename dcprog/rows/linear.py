@@ -1,123 +1,23 @@
-"""Row builders: linear operators θ → margins that know what θ is made of."""
+"""Rows that belong to one score each: margins, residuals, and samples as they are."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.parameters import check_flag
+from dcprog.rows.scores import Scores, data_matrix
+from dcprog.rows.targets import binary_signs, checked_targets, several_classes
 
-__all__ = ["Margins", "Scores", "binary_margins", "class_margins", "residual_rows"]
-
-
-class Scores(LinearOperator):
-    r"""Rows made of the c linear scores f_k(x_i) = w_k·x_i + b_k of n samples.
-
-    θ stacks w_1, …, w_c and then b_1, …, b_c. A subclass says how the scores of a sample become
-    its m rows, which stand at the places i·m, …, i·m + m − 1. The operator is never formed: A·θ
-    costs one product of X with a d × c matrix.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-        Finite samples.
-    n_scores, n_rows : int
-        c and m.
-    fit_intercept : bool
-        Whether θ has intercepts.
-
-    Attributes
-    ----------
-    groups : int array of shape (n * m,)
-        The sample of each row.
-    penalized : bool array of shape (p,)
-        True for the entries of w, False for the intercepts.
-    offset : array of shape (n * m,) or None
-        A constant added to the rows' products with θ.
-    shape : tuple of int
-        (n·m, p) with p = c·(d + 1), or c·d without intercepts.
-
-    Raises
-    ------
-    TypeError
-        `fit_intercept` is neither True nor False.
-    ValueError
-        X is not of two dimensions, or holds NaN or infinity.
-    """
-
-    offset: Array | None = None
-
-    def __init__(self, X: Any, n_scores: int, n_rows: int, fit_intercept: bool) -> None:
-        check_flag("fit_intercept", fit_intercept)
-        self.X: Any = data_matrix(X)
-        stored = getattr(self.X, "data", 0.0) if sp.issparse(self.X) else self.X
-        if not np.all(np.isfinite(stored)):
-            raise ValueError("X holds NaN or infinity; remove or impute those entries")
-        self.n_scores = n_scores
-        self.fit_intercept = bool(fit_intercept)
-        n, d = self.X.shape
-        self.groups = np.repeat(np.arange(n), n_rows)
-        self.penalized = np.arange(n_scores * (d + self.fit_intercept)) < n_scores * d
-        super().__init__(  # type: ignore[call-arg]
-            np.dtype(float), (n * n_rows, self.penalized.size)
-        )
-
-    @abstractmethod
-    def mix(self, scores: Array) -> Array:
-        """Rows (n, m) of scores (n, c)."""
-
-    @abstractmethod
-    def unmix(self, rows: Array) -> Array:
-        """The transpose of :meth:`mix`: scores (n, c) of rows (n, m)."""
-
-    @abstractmethod
-    def mixing(self) -> Array:
-        """What :meth:`mix` multiplies with, of shape (n, m, c)."""
-
-    def unpack(self, theta: Array) -> tuple[Array, Array]:
-        """Coefficients (c, d) and intercepts (c,), zero where none are fitted."""
-        c, d = self.n_scores, self.X.shape[1]
-        intercept = theta[c * d :] if self.fit_intercept else np.zeros(c)
-        return theta[: c * d].reshape(c, d), intercept
-
-    def pack(self, coef: Array, intercept: Array) -> Array:
-        """θ of coefficients (c, d) and intercepts (c,)."""
-        parts = [coef.ravel(), intercept] if self.fit_intercept else [coef.ravel()]
-        return np.concatenate(parts)
-
-    def matrix(self) -> sp.csr_array:
-        """The operator as a sparse matrix, for solvers that need one; up to c copies of X."""
-        mixing = self.mixing()
-        n, m, c = mixing.shape
-        X = sp.csr_array(self.X)
-        X = X[np.repeat(np.arange(n), m)] if m > 1 else X
-        flat = mixing.reshape(n * m, c)
-        parts = [sp.diags_array(flat[:, k]) @ X for k in range(c)]
-        if self.fit_intercept:
-            parts.append(sp.csr_array(flat))
-        matrix = sp.csr_array(sp.hstack(parts))
-        matrix.eliminate_zeros()
-        return matrix
-
-    def _matvec(self, theta: Array) -> Array:
-        coef, intercept = self.unpack(np.ravel(theta))
-        return self.mix(self.X @ coef.T + intercept).ravel()
-
-    def _rmatvec(self, u: Array) -> Array:
-        scores = self.unmix(np.ravel(u).reshape(self.X.shape[0], -1))
-        return self.pack((self.X.T @ scores).T, scores.sum(axis=0))
+__all__ = ["Margins", "Samples", "binary_margins", "class_margins", "residual_rows"]
 
 
 class Margins(Scores):
     r"""Signed margins or residuals u_{ik} = s_{ik} (w_k·x_i + b_k) + t_{ik}.
 
-    Every row belongs to one score: its own problem falls apart into c.
+    Every row belongs to one score: the problem falls apart into c.
 
     Parameters
     ----------
@@ -144,6 +44,8 @@ class Margins(Scores):
     array([-3.5,  7.5])
     """
 
+    signs: Array
+
     def __init__(
         self, X: Any, signs: Array, fit_intercept: bool = True, offset: Array | None = None
     ) -> None:
@@ -167,19 +69,34 @@ class Margins(Scores):
         """The signs on diagonals."""
         return self.signs[:, :, None] * np.eye(self.n_scores)
 
+    def code_gram(self, weights: Array) -> Array:
+        """d_ik s_ik² on diagonals."""
+        return (weights * self.signs**2)[:, :, None] * np.eye(self.n_scores)
 
-def data_matrix(X: Any) -> Any:
-    """X as a float array or CSR matrix.
 
-    Raises
-    ------
-    ValueError
-        Not of two dimensions.
+class Samples(Margins):
+    """The samples themselves: u_i = w·x_i.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.rows.linear import Samples
+    >>> Samples(np.array([[1.0, 2.0], [3.0, 4.0]])) @ np.array([1.0, 1.0])
+    array([3., 7.])
     """
-    X = sp.csr_array(X, dtype=float) if hasattr(X, "tocsr") else np.asarray(X, dtype=float)
-    if X.ndim != 2:
-        raise ValueError(f"X has shape {X.shape}: (n, d) is needed")
-    return X
+
+    def __init__(self, X: Any) -> None:
+        X = data_matrix(X)
+        super().__init__(X, np.ones((X.shape[0], 1)), fit_intercept=False)
+
+    def matrix(self) -> Any:
+        """X, dense or sparse as it is."""
+        return self.X
 
 
 def residual_rows(X: Any, y: npt.ArrayLike, fit_intercept: bool = True) -> Margins:
@@ -212,17 +129,6 @@ def residual_rows(X: Any, y: npt.ArrayLike, fit_intercept: bool = True) -> Margi
     X = data_matrix(X)
     targets = checked_targets(y, X.shape[0])
     return Margins(X, -np.ones(targets.shape), fit_intercept, targets)
-
-
-def checked_targets(y: npt.ArrayLike, n: int) -> Array:
-    """Finite targets of n samples, of shape (n, c)."""
-    targets = np.asarray(y, dtype=float)
-    targets = targets[:, None] if targets.ndim == 1 else targets
-    if targets.ndim != 2 or len(targets) != n:
-        raise ValueError(f"y has shape {np.shape(y)}: ({n},) is needed, as X has rows")
-    if not np.all(np.isfinite(targets)):
-        raise ValueError("y holds NaN or infinity")
-    return targets
 
 
 def class_margins(
@@ -259,11 +165,8 @@ def class_margins(
            [-1.,  1., -1.],
            [-1., -1.,  1.]])
     """
-    known, index = class_index(y, classes)
-    if known.size < 2:
-        raise ValueError(f"y holds {known.size} class; at least two classes are needed")
-    signs = np.where(index[:, None] == np.arange(known.size), 1.0, -1.0)
-    return Margins(X, signs, fit_intercept)
+    index, k = several_classes(y, classes)
+    return Margins(X, np.where(index[:, None] == np.arange(k), 1.0, -1.0), fit_intercept)
 
 
 def binary_margins(
@@ -292,28 +195,3 @@ def binary_margins(
         one of them.
     """
     return Margins(X, binary_signs(y, classes), fit_intercept)
-
-
-def binary_signs(y: npt.ArrayLike, classes: npt.ArrayLike | None) -> Array:
-    """+1 for the second of two classes, −1 for the first, of shape (n, 1)."""
-    known, index = class_index(y, classes)
-    if known.size != 2:
-        raise ValueError(f"y holds {known.size} class(es); binary margins need exactly two")
-    return np.where(index == 1, 1.0, -1.0)[:, None]
-
-
-def class_index(y: npt.ArrayLike, classes: npt.ArrayLike | None) -> tuple[Any, Any]:
-    """The classes in order, and the place of each label among them."""
-    labels = np.asarray(y)
-    if labels.ndim != 1:
-        raise ValueError(f"y has shape {labels.shape}: one label a sample is needed")
-    if classes is None:
-        return np.unique(labels, return_inverse=True)
-    known = np.asarray(classes)
-    hits = labels[:, None] == known
-    strange = labels[~hits.any(axis=1)]
-    if strange.size:
-        raise ValueError(
-            f"y holds {strange[0]!r}, which is not one of the classes {known.tolist()}"
-        )
-    return known, np.argmax(hits, axis=1)

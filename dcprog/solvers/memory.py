@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from dcprog.rows.linear import Scores
+from dcprog.rows.scores import Scores
 
 __all__ = ["Memory"]
 

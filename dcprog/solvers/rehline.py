@@ -9,7 +9,7 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import Pieces
-from dcprog.solvers.linalg.separable import Separable, separable_refusal
+from dcprog.solvers.linalg.per_score import Separable, separable_refusal
 from dcprog.solvers.protocol import ExactSolver, Solution
 
 if TYPE_CHECKING:

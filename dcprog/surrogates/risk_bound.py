@@ -10,7 +10,6 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Pieces
 from dcprog.penalties import Penalty, group_lasso, kernel_norm, penalty_sum
-from dcprog.rows.kernel_expansion import KernelExpansion
 from dcprog.surrogates.risk_units import Parts, column_sizes
 
 if TYPE_CHECKING:
@@ -205,8 +204,8 @@ def _penalty_gap(risk: Risk, parts: Parts, theta: Array, pull: Array, size: Arra
     gap = float(slope[free] @ theta[free]) + _boxed(risk, size, free, np.abs(slope[free]))
     w, g = theta[held], slope[held]
     part = risk.penalty.convex_part
-    if isinstance(part, kernel_norm) and isinstance(risk.rows, KernelExpansion):
-        return gap + _kernel_gap(part, w, risk.rows.unmix(pull[:, None])[:, 0])
+    if isinstance(part, kernel_norm) and risk.no_matrix is None and risk.scores.gram is not None:
+        return gap + _kernel_gap(part, w, risk.scores.unmix(pull[:, None])[:, 0])
     split = _split(part, w.size)
     if split is None:
         return np.inf

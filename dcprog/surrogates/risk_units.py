@@ -12,9 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
-from dcprog.rows.kernel import KernelRows
-from dcprog.rows.kernel_expansion import KernelExpansion
-from dcprog.rows.linear import Scores
+from dcprog.rows.scores import Scores
 from dcprog.solvers.protocol import Solution
 
 if TYPE_CHECKING:
@@ -157,13 +155,12 @@ def margin_unit(risk: Risk) -> float:
 
 
 def column_sizes(rows: Any) -> Array:
-    """The mean size of the entries of each column of the rows; 1 where they are not known.
+    """The mean size of the samples' entries for each column of the rows, and 1 for intercepts.
 
-    For scores those of the samples, and 1 for the intercepts.
+    It is 1 for a general operator.
     """
     if not isinstance(rows, Scores):
-        known = isinstance(rows, np.ndarray) or sp.issparse(rows)
-        return _mean_sizes(rows) if known else np.ones(rows.shape[1])
+        return np.ones(rows.shape[1])
     sizes = np.tile(_mean_sizes(rows.X), rows.n_scores)
     return np.concatenate([sizes, np.ones(rows.shape[1] - sizes.size)])
 
@@ -181,11 +178,8 @@ def _frame(risk: Risk) -> Frame:
     """Where the samples are around 0 and of about size 1; as they are where they are usual."""
     rows = risk.rows
     held = bool(np.any(risk.penalized & ~_sample_columns(rows)))
-    if isinstance(rows, KernelRows | KernelExpansion) or held:  # K has no middle, and a held
-        return Frame(rows)  # intercept would get another weight
-    if not isinstance(rows, Scores):
-        unit = _power_of_two(column_sizes(rows))
-        return Frame(rows if unit == 1 else rows / unit, unit)
+    if not isinstance(rows, Scores) or rows.kernel is not None or held:
+        return Frame(rows)  # K has no middle, and a held intercept would get another weight
     if rows not in _FRAMES:
         _FRAMES[rows] = _framed(rows)
     return replace(_FRAMES[rows], rows=_FRAMES[rows].rows or rows)

@@ -42,7 +42,7 @@ from dcprog.losses import pade_hinge, sigmoid_hinge
 from dcprog.models import SmoothSVC
 from dcprog.risk.risk import Risk
 from dcprog.solvers.linalg.line_search import armijo
-from dcprog.solvers.linalg.separable import Separable
+from dcprog.solvers.linalg.per_score import Separable
 from dcprog.solvers.smooth.newton_score import NewtonScore, Place, Weighted
 from examples.common.claims import Claim, print_claims
 

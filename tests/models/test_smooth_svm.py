@@ -28,7 +28,7 @@ from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.linear import binary_margins
 from dcprog.solvers.linalg.line_search import armijo
-from dcprog.solvers.linalg.separable import Separable
+from dcprog.solvers.linalg.per_score import Separable
 from dcprog.solvers.registry import explain_choice
 from dcprog.solvers.smooth.newton_score import NewtonScore, Weighted
 

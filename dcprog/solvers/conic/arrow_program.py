@@ -10,9 +10,9 @@ from scipy.linalg import qr, solve_triangular
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers.linalg.arrow_layout import Layout, layout
 from dcprog.solvers.linalg.arrowhead import Arrowhead, Matrix, dense_rows
 from dcprog.solvers.linalg.interior_point import Program
+from dcprog.solvers.linalg.qp_structure import Layout, layout
 
 __all__ = ["Arrow", "NotArrow"]
 

@@ -9,8 +9,6 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.penalties import kernel_norm
-from dcprog.rows.kernel import KernelMargins
-from dcprog.rows.kernel_expansion import KernelExpansion
 from dcprog.solvers.kernel.smo_descent import DualPoint, minimise_dual
 from dcprog.solvers.kernel.smo_dual import Dual, warm
 from dcprog.solvers.protocol import ExactSolver, Solution
@@ -23,16 +21,23 @@ __all__ = ["FirstOrderSmoSolver", "SmoSolver", "kernel_ridge"]
 
 def kernel_ridge(risk: Risk) -> float | None:
     """The λ of a kernel machine with one free intercept and penalty (λ/2)aᵀKa; None if none."""
-    rows, penalty = risk.rows, risk.penalty
-    if not isinstance(rows, KernelMargins | KernelExpansion) or rows.n_scores != 1:
+    if not _is_machine(risk) or risk.scores.n_scores != 1:
         return None
+    rows, penalty = risk.scores, risk.penalty
     if not rows.fit_intercept or not np.array_equal(risk.penalized, rows.penalized):
         return None
-    if isinstance(rows, KernelExpansion):
+    if rows.gram is not None:
         same = isinstance(penalty, kernel_norm) and penalty.gram.K is rows.kernel
         return float(penalty.lam) if same and penalty.lam > 0 else None
     form = penalty.as_l1_l2(1)
     return None if form is None or np.any(form[0]) or not form[1] > 0 else float(form[1])
+
+
+def _is_machine(risk: Risk) -> bool:
+    """Are the rows margins or residuals of a kernel machine?"""
+    if risk.no_matrix is not None:
+        return False
+    return risk.scores.kernel is not None and risk.scores.signs is not None
 
 
 class SmoSolver(ExactSolver):
@@ -81,12 +86,12 @@ class SmoSolver(ExactSolver):
     @staticmethod
     def refusal(risk: Risk) -> str | None:
         """Why SMO cannot take a risk, None if it can."""
-        rows, pieces = risk.rows, risk.base.pieces
-        if not isinstance(rows, KernelMargins | KernelExpansion):
+        pieces = risk.base.pieces
+        if not _is_machine(risk):
             return "its rows are not those of a kernel machine"
         if pieces is None or any(pieces.quadratic) or not pieces.knots:
             return f"its base is {risk.base!r}, not piecewise linear with a kink"
-        if not rows.fit_intercept or np.all(risk.penalized):
+        if not risk.scores.fit_intercept or np.all(risk.penalized):
             return "it has no free intercept"
         if kernel_ridge(risk) is None:
             return f"its penalty is {risk.penalty!r}, not the kernel's norm"
@@ -106,7 +111,7 @@ class SmoSolver(ExactSolver):
     ) -> Solution:
         """The minimiser, certified by its duality gap."""
         dual = self._dual(weights, tilts)
-        gram = getattr(self.rows, "gram", None)
+        gram = self.rows.gram
         point = minimise_dual(
             self.rows.kernel,
             dual,
@@ -130,7 +135,7 @@ class SmoSolver(ExactSolver):
         """The last solution, moved into the new bounds; at first the coefficients of θ."""
         if self._last is not None:
             return warm(dual, self._last[1].v, self._last[0])
-        if isinstance(self.rows, KernelExpansion) and dual.q.size == len(self.rows.kernel):
+        if self.rows.gram is not None and dual.q.size == len(self.rows.kernel):
             return warm(dual, self.rows.unpack(start)[0][0])
         return warm(dual, np.zeros(dual.q.size))
 

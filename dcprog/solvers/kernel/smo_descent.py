@@ -14,7 +14,7 @@ from dcprog.foundation.kernel_matrix import symmetric_product
 from dcprog.solvers.backend import loops
 from dcprog.solvers.kernel.smo_dual import Dual, warm
 from dcprog.solvers.kernel.smo_newton import proximal, times
-from dcprog.solvers.linalg.bordered import BorderedFactor
+from dcprog.solvers.linalg.schur_complement import SchurComplement
 
 __all__ = ["DualPoint", "minimise_dual"]
 
@@ -51,7 +51,7 @@ class DualPoint:
     n_iter : int
         Pairs moved.
     Kc : array
-    system : BorderedFactor
+    system : SchurComplement
         Of Newton's steps.
     """
 
@@ -61,7 +61,7 @@ class DualPoint:
     gap: float
     n_iter: int
     Kc: Array = field(repr=False)
-    system: BorderedFactor = field(repr=False)
+    system: SchurComplement = field(repr=False)
 
 
 def minimise_dual(
@@ -172,7 +172,7 @@ class _Descent:
         self.stalls = 0
         self.size = float(np.max(np.diag(K)))
         if after is None:
-            self.system = BorderedFactor(K, dual.sample, SMOOTHED * self.size)
+            self.system = SchurComplement(K, dual.sample, SMOOTHED * self.size)
         else:
             self.system = after.system
         self.ready = READY * float(np.ptp(dual.q)) if self.second else 0.0

@@ -9,7 +9,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.kernel_matrix import symmetric_product
 from dcprog.solvers.backend import loops
 from dcprog.solvers.kernel.smo_dual import Dual
-from dcprog.solvers.linalg.bordered import BorderedFactor
+from dcprog.solvers.linalg.schur_complement import SchurComplement
 
 __all__ = ["proximal", "times"]
 
@@ -27,7 +27,9 @@ def times(K: Array, change: Array) -> Array:
     return symmetric_product(K, change)
 
 
-def proximal(system: BorderedFactor, dual: Dual, v: Array, Kc: Array) -> tuple[Array, Array] | None:
+def proximal(
+    system: SchurComplement, dual: Dual, v: Array, Kc: Array
+) -> tuple[Array, Array] | None:
     r"""Minimiser of the dual plus (δ/2)‖v − v₀‖².
 
     The variables F between their bounds solve (K_FF + δI) p + ν1 = −g_F, Σp = −Σv. Those that
@@ -37,7 +39,7 @@ def proximal(system: BorderedFactor, dual: Dual, v: Array, Kc: Array) -> tuple[A
 
     Parameters
     ----------
-    system : BorderedFactor
+    system : SchurComplement
         K and δ > 0.
     dual : Dual
     v : array of shape (m,)
@@ -88,7 +90,7 @@ def proximal(system: BorderedFactor, dual: Dual, v: Array, Kc: Array) -> tuple[A
 
 
 def _newton_step(
-    system: BorderedFactor, free: Index, slope: Array, excess: float
+    system: SchurComplement, free: Index, slope: Array, excess: float
 ) -> tuple[Array, float] | None:
     """The p and ν of the free variables; None if there are none, or K is indefinite."""
     if free.size == 0:

@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from dcprog.foundation.arrays import Array
-from dcprog.solvers.linalg.arrow_layout import Index, Mask
+from dcprog.solvers.linalg.cholesky import Cholesky
+from dcprog.solvers.linalg.qp_structure import Index, Mask
+from dcprog.solvers.linalg.weighted_gram import weighted_gram
 
 __all__ = ["Arrowhead", "Factor", "Matrix", "dense_rows"]
 
 DENSE = 0.15  # share of nonzeros from which a row is stored dense
-CHUNK = 2**16  # numbers a product works on at a time: what the second-level cache holds
 PROPORTIONAL = 1e-13
-JITTER = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5)
-REFINEMENTS = 2
 
 
 class Matrix:
@@ -31,7 +29,6 @@ class Matrix:
         self._dense = np.ascontiguousarray(matrix[self._at].toarray())
         self._sparse = sp.csr_array(matrix[self._sparse_at])
         self._transposed = sp.csr_array(self._sparse.T)
-        self._counts = np.diff(self._sparse.indptr)
 
     def __matmul__(self, x: Array) -> Array:
         """K x."""
@@ -50,17 +47,9 @@ class Matrix:
 
     def gram(self, weights: Array) -> Array:
         """K' diag(weights) K."""
-        p = self.shape[1]
-        result = np.zeros((p, p))
-        roots = np.sqrt(weights[self._at])[:, None]
-        step = max(p, CHUNK // max(p, 1))
-        for begin in range(0, len(roots), step):
-            chunk = self._dense[begin : begin + step] * roots[begin : begin + step]
-            result += chunk.T @ chunk
+        result = weighted_gram(self._dense, weights[self._at])
         if self._sparse.nnz:
-            scaled = self._sparse.copy()
-            scaled.data = scaled.data * np.repeat(weights[self._sparse_at], self._counts)
-            result += (self._transposed @ scaled).toarray()
+            result += weighted_gram(self._sparse, weights[self._sparse_at])
         return result
 
 
@@ -76,9 +65,7 @@ class Factor:
     D: Array
     mean: Array
     E: Array
-    S: Array
-    cholesky: Array
-    scale: Array
+    schur: Cholesky
 
 
 class Arrowhead:
@@ -153,11 +140,7 @@ class Arrowhead:
         D = np.maximum(self._local_adjoint(wf * self._f), 1e-300)
         mean = self._gather(wf * self._c) / np.append(D, 1.0)[self._owner]
         E = self._entry_c - self._entry_f * mean[self._columns]
-        S = Q + self._gram(E, w)
-        diagonal = np.diagonal(S)
-        scale = 1 / np.sqrt(np.maximum(diagonal, 1e-30 * max(float(diagonal.max()), 1e-200)))
-        S *= scale * scale[:, None]
-        return Factor(D, mean, E, S, _cholesky(S), scale)
+        return Factor(D, mean, E, Cholesky(Q + self._gram(E, w)))
 
     def _gram(self, E: Array, w: Array) -> Array:
         """K'(E'WE)K."""
@@ -176,8 +159,7 @@ class Arrowhead:
         E, mean = factor.E, factor.mean
         moved = np.append(rt, 0.0)[self._owner] * mean
         moved -= _sums(self._columns, E * u[self._rows], len(mean))
-        right = self._K.adjoint(moved) - rx
-        dx = factor.scale * _refined(factor, factor.scale * right)
+        dx = factor.schur.solve(self._K.adjoint(moved) - rx)
         along = self._K @ dx
         alone = -(rt + self._local_adjoint(self._f * u)) / factor.D
         shared = _sums(self._owner, mean * along, self.n_local + 1)
@@ -191,23 +173,6 @@ class Arrowhead:
 def _sums(index: Index, values: Array, size: int) -> Array:
     """Sums of the values with the same index."""
     return np.asarray(np.bincount(index, values, minlength=size), dtype=float)
-
-
-def _cholesky(S: Array) -> Array:
-    """Lower factor of S, whose diagonal is 1, with as little added to it as it takes."""
-    for jitter in JITTER:
-        lower, failed = dpotrf(S + jitter * np.eye(len(S)), lower=1)
-        if not failed:
-            return lower
-    raise ArithmeticError("the normal equations are not positive definite")
-
-
-def _refined(factor: Factor, right: Array) -> Array:
-    """S⁻¹ right, corrected for the jitter and for what the factorisation lost."""
-    x = dpotrs(factor.cholesky, right, lower=1)[0]
-    for _ in range(REFINEMENTS):
-        x += dpotrs(factor.cholesky, right - factor.S @ x, lower=1)[0]
-    return x
 
 
 def _vectors(X: sp.csr_array, group: Index, n_groups: int) -> tuple[Index, Array, Index, int]:

@@ -1,20 +1,18 @@
-"""Weighted Gram matrices of samples, and systems with their Kronecker sums."""
+"""Systems with Kronecker sums Σ_i M_i ⊗ x̃_i x̃_iᵀ of samples."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from dcprog.foundation.arrays import Array
+from dcprog.solvers.linalg.cholesky import Cholesky
+from dcprog.solvers.linalg.weighted_gram import weighted_gram
 
-__all__ = ["DualSystem", "PrimalSystem", "cholesky", "weighted_gram"]
+__all__ = ["DualSystem", "PrimalSystem"]
 
-JITTER = (0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
 REFINEMENTS = 2
-CHUNK = 2**17  # numbers of a block of samples that a product works on at a time
 
 
 class PrimalSystem:
@@ -25,23 +23,15 @@ class PrimalSystem:
         S = np.empty((c, d, c, d))
         for a in range(c):
             for b in range(a + 1):
-                S[a, :, b] = weighted_gram(design.X, M[:, a, b], definite=a == b)
+                S[a, :, b] = weighted_gram(design.X, M[:, a, b])
                 S[b, :, a] = S[a, :, b].T
-        self.S = S.reshape(c * d, c * d)
-        self.S[np.diag_indices_from(self.S)] += diagonal
-        top = np.diagonal(self.S)
-        floor = 1e-30 * max(float(top.max()), 1e-200)
-        self.scale = 1 / np.sqrt(np.maximum(top, floor))
-        self.S *= self.scale * self.scale[:, None]
-        self.lower = cholesky(self.S)
+        S = S.reshape(c * d, c * d)
+        S[np.diag_indices_from(S)] += diagonal
+        self.factor = Cholesky(S)
 
     def solve(self, right: Array) -> Array:
-        """S⁻¹ right, corrected for the jitter and for what the factorisation lost."""
-        right = self.scale * right
-        x = dpotrs(self.lower, right, lower=1)[0]
-        for _ in range(REFINEMENTS):
-            x += dpotrs(self.lower, right - self.S @ x, lower=1)[0]
-        return self.scale * x
+        """S⁻¹ right."""
+        return self.factor.solve(right)
 
 
 class DualSystem:
@@ -60,11 +50,9 @@ class DualSystem:
             gram = (self.X * inverse[q]) @ self.X.T
             root = self.roots[:, :, q]
             T += root[:, :, None, None] * gram[:, None, :, None] * root
-        self.T = T.reshape(self.n * self.c, -1)
-        self.T[np.diag_indices_from(self.T)] += 1.0
-        self.scale = 1 / np.sqrt(np.diagonal(self.T))
-        self.T *= self.scale * self.scale[:, None]
-        self.lower = cholesky(self.T)
+        T = T.reshape(self.n * self.c, -1)
+        T[np.diag_indices_from(T)] += 1.0
+        self.factor = Cholesky(T)
         if self.free.size:
             self._border()
 
@@ -77,8 +65,7 @@ class DualSystem:
         self.schur = self.border.T @ self.solved
 
     def _inner(self, right: Array) -> Array:
-        scale = self.scale if right.ndim == 1 else self.scale[:, None]
-        return scale * dpotrs(self.lower, scale * right, lower=1)[0]
+        return self.factor.solve(right, refinements=0)  # as solve() refines the whole
 
     def _forward(self, x: Array) -> Array:
         """V x."""
@@ -110,33 +97,9 @@ class DualSystem:
         return x
 
 
-def weighted_gram(X: Any, weights: Array, definite: bool) -> Array:
-    """X' diag(weights) X, block by block."""
-    if not isinstance(X, np.ndarray):
-        return np.asarray((X.T @ sp.diags_array(weights) @ X).toarray())
-    d = X.shape[1]
-    result = np.zeros((d, d))
-    step = max(d, CHUNK // max(d, 1))
-    weights = np.sqrt(np.maximum(weights, 0)) if definite else weights
-    for begin in range(0, len(X), step):
-        rows = X[begin : begin + step]
-        scaled = rows * weights[begin : begin + step, None]
-        result += scaled.T @ (scaled if definite else rows)
-    return result
-
-
 def _roots(M: Array) -> Array:
     """R with M_i = R_i'R_i, for semidefinite M_i."""
     if M.shape[1] == 1:
         return np.sqrt(np.maximum(M, 0.0))
     values, vectors = np.linalg.eigh(M)
     return np.sqrt(np.maximum(values, 0.0))[:, :, None] * np.swapaxes(vectors, 1, 2)
-
-
-def cholesky(S: Array) -> Array:
-    """Lower factor of S, whose diagonal is 1, with as little added to it as it takes."""
-    for jitter in JITTER:
-        lower, failed = dpotrf(S + jitter * np.eye(len(S)) if jitter else S, lower=1)
-        if not failed:
-            return lower
-    raise ArithmeticError("the normal equations are not positive definite")

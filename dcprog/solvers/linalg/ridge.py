@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from dcprog.foundation.arrays import Array
-from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.arrays import Array, dense
+from dcprog.solvers.linalg.cholesky import Cholesky
+from dcprog.solvers.linalg.weighted_gram import weighted_gram
 
 __all__ = ["Ridge"]
 
 Index = npt.NDArray[np.intp]
-BLOCK = 2048
 
 
 class Ridge:
@@ -48,7 +47,7 @@ class Ridge:
     @cached_property
     def gram(self) -> Array:
         """XXᵀ, of shape (n, n)."""
-        return _dense(self.X @ self.X.T)
+        return dense(self.X @ self.X.T)
 
     def step(self, g: Array, h: Array, c: Array, rows: Index | None = None) -> tuple[Array, Array]:
         """Solve for one or several right-hand sides.
@@ -70,7 +69,7 @@ class Ridge:
         Raises
         ------
         SubproblemError
-            The system is singular to working precision.
+            The system is not finite.
         """
         if not np.any(c):
             return -g / self.lam, np.zeros_like(h)
@@ -81,24 +80,21 @@ class Ridge:
         if self.dual or 2 * c.size < X.shape[1]:
             delta = self._dual_step(X, mean, right, c, rows)
         else:
-            delta = self._primal_step(X, mean, right, c, total)
+            delta = self._primal_step(X, mean, right, c)
         beta = -h / (2 * total) - mean @ delta if self.fit_intercept else np.zeros_like(h)
         return delta, beta
 
-    def _primal_step(self, X: Any, mean: Array, right: Array, c: Array, total: float) -> Array:
-        if isinstance(X, np.ndarray):
-            spread = _scatter(X, mean if self.fit_intercept else None, 2 * c)
-        else:
-            spread = _dense((X.T * (2 * c)) @ X) - 2 * total * np.outer(mean, mean)
-        spread[np.diag_indices_from(spread)] += self.lam
-        return _solve(spread, right)
+    def _primal_step(self, X: Any, mean: Array, right: Array, c: Array) -> Array:
+        system = weighted_gram(X, 2 * c, mean if self.fit_intercept else None)
+        system[np.diag_indices_from(system)] += self.lam
+        return Cholesky(system).solve(right)
 
     def _dual_step(self, X: Any, mean: Array, right: Array, c: Array, rows: Index | None) -> Array:
         # Woodbury: (AᵀA + λI)⁻¹ r = (r − Aᵀ(AAᵀ + λI)⁻¹ A r) / λ with A = √(2C) X_c
         if self.dual:
             gram = self.gram if rows is None else self.gram[np.ix_(rows, rows)]
         else:
-            gram = _dense(X @ X.T)
+            gram = dense(X @ X.T)
         if self.fit_intercept:
             share = c / np.sum(c)
             towards = gram @ share
@@ -108,33 +104,6 @@ class Ridge:
         system[np.diag_indices_from(system)] += self.lam
         scale = root if right.ndim == 1 else root[:, None]
         image = scale * (X @ right - mean @ right)
-        pulled = scale * _solve(system, image)
+        pulled = scale * Cholesky(system).solve(image)
         back = X.T @ pulled - np.multiply.outer(mean, np.sum(pulled, axis=0))
         return (right - back) / self.lam
-
-
-def _scatter(X: Array, mean: Array | None, c: Array) -> Array:
-    """Σ_i c_i (x_i − x̄)(x_i − x̄)ᵀ, BLOCK samples at a time."""
-    total = np.zeros((X.shape[1], X.shape[1]))
-    roots = np.sqrt(c)[:, None]
-    for begin in range(0, len(X), BLOCK):
-        part = slice(begin, begin + BLOCK)
-        block = X[part] * roots[part] if mean is None else (X[part] - mean) * roots[part]
-        total += block.T @ block  # a symmetric product (dsyrk), as NumPy sees one array twice
-    return total
-
-
-def _dense(matrix: Any) -> Array:
-    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
-
-
-def _solve(matrix: Array, right: Array) -> Array:
-    """Cholesky, with a growing relative ridge where rounding has left the matrix indefinite."""
-    size = float(np.max(np.diag(matrix)))
-    for jitter in (0.0, 1e-15, 1e-13, 1e-11):
-        try:
-            factor = cho_factor(matrix + jitter * size * np.eye(len(matrix)) if jitter else matrix)
-        except LinAlgError:
-            continue
-        return cho_solve(factor, right)
-    raise SubproblemError("failed", "the normal equations are singular to working precision")

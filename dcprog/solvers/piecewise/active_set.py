@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lu_factor, lu_solve
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import Array, dense
 from dcprog.solvers.piecewise.subproblem import Subproblem
 
 __all__ = ["Candidate", "Guess", "crossover", "guess_at"]
@@ -167,8 +167,7 @@ class _Reduced:
         f = self._at_reference(design.const) - design.const[self.local, self.line]
         feature = self.support % design.d
         score = self.support // design.d
-        X = design.X[design.sample[self.local]]
-        X = X if isinstance(X, np.ndarray) else X.toarray()
+        X = dense(design.X[design.sample[self.local]])
         return code[:, score] * X[:, feature], f
 
     def _at_reference(self, values: Array) -> Array:

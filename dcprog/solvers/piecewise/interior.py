@@ -171,10 +171,7 @@ def _central(
 ) -> tuple[Candidate, Guess]:
     """The interior point method's own minimiser, and what seems active there."""
     program, sparse = _program(problem)
-    try:
-        optimum = primal_dual(program, tolerance, time_limit)
-    except ArithmeticError as error:
-        raise SubproblemError("failed", f"interior: {error}") from error
+    optimum = primal_dual(program, tolerance, time_limit)
     return _read_off(problem, optimum, sparse)
 
 

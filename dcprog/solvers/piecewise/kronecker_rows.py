@@ -125,5 +125,5 @@ class KroneckerRows:
     def _gather(self, values: Array) -> Array:
         """Sums over the local functions of each sample."""
         flat = values.reshape(len(values), -1)
-        sums = [np.bincount(self.sample, column, self.design.n) for column in flat.T]
+        sums: Any = [np.bincount(self.sample, column, self.design.n) for column in flat.T]
         return np.stack(sums, axis=1).reshape(self.design.n, *values.shape[1:])

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Pieces
-from dcprog.rows.linear import Scores
-from dcprog.solvers.linalg.scored import (
-    order_of,
-    penalty_form,
-    samples_of,
-    units_of,
-)
+from dcprog.solvers.linalg.coefficients import penalty_form, units_of
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -32,11 +25,9 @@ def polyhedral_refusal(risk: Risk) -> str | None:
     pieces = risk.base.pieces
     if pieces is None or any(pieces.quadratic):
         return f"its base is {risk.base!r}, not piecewise linear"
-    rows = risk.rows
-    if not (isinstance(rows, Scores | np.ndarray) or sp.issparse(rows)):
+    if risk.no_matrix is not None:
         return "its rows are a general LinearOperator"
-    own = getattr(rows, "groups", None)
-    if risk.aggregate == "max" and not (own is not None and np.array_equal(own, risk.groups)):
+    if risk.aggregate == "max" and not np.array_equal(risk.scores.groups, risk.groups):
         return "its maxima are not over the rows of a sample"
     if penalty_form(risk) is None:
         return f"its penalty is {risk.penalty!r}, not made of l1 and l2"
@@ -72,14 +63,13 @@ class Polyhedral:
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
-        rows, pieces = risk.rows, risk.base.pieces
+        scores, pieces = risk.scores, risk.base.pieces
         assert pieces is not None
-        self.scored = isinstance(rows, Scores)
-        mixing = rows.mixing() if self.scored else np.ones((rows.shape[0], 1, 1))
-        self.X = samples_of(rows)
+        mixing = scores.mixing()
+        self.X: Any = scores.augmented()
         self.n, m, self.c = mixing.shape
         self.d = self.X.shape[1]
-        self.order = order_of(rows, self.c, self.d)
+        self.order = scores.places()
         offset = np.zeros((self.n, m)) if risk.offset is None else risk.offset.reshape(self.n, m)
         if risk.aggregate == "max":
             weight = np.ones(self.n * m) if risk.weights is None else risk.weights

@@ -8,7 +8,7 @@ import highspy
 import numpy as np
 import scipy.sparse as sp
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import SubproblemError
 from dcprog.solvers.piecewise.active_set import Guess, crossover
 from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
@@ -128,8 +128,7 @@ class SimplexSolver(PolyhedralSolver):
         """The program, without its costs."""
         design, split = self.design, self._split
         local, line = np.nonzero(self._slanted)
-        X = design.X if isinstance(design.X, np.ndarray) else design.X.toarray()
-        code, rows = design.code[local, line], X[design.sample[local]]
+        code, rows = design.code[local, line], dense(design.X)[design.sample[local]]
         slopes = (code[:, :, None] * rows[:, None, :]).reshape(local.size, -1)
         chosen = sp.csc_array(
             (np.ones(local.size), (np.arange(local.size), local)),

@@ -8,7 +8,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers.linalg.scored import penalty_weights
+from dcprog.solvers.linalg.coefficients import penalty_weights
 from dcprog.solvers.piecewise.polyhedral import Index, Polyhedral
 
 __all__ = ["Subproblem"]

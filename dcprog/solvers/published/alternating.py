@@ -9,8 +9,8 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.losses import squared_hinge
 from dcprog.rows.linear import Margins
+from dcprog.solvers.linalg.per_score import separable_refusal
 from dcprog.solvers.linalg.ridge import Ridge
-from dcprog.solvers.linalg.separable import separable_refusal
 from dcprog.solvers.protocol import Solution
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class AlternatingSolver:
         reason = separable_refusal(risk)
         if reason is not None:
             return reason
-        rows = risk.rows
-        if not isinstance(rows, Margins) or not np.array_equal(risk.penalized, rows.penalized):
+        rows = risk.scores
+        if rows.signs is None or not np.array_equal(risk.penalized, rows.penalized):
             return "it has not free intercepts of margins"
         if risk.offset is not None or not np.all(np.abs(rows.signs) == 1):
             return "its margins are scaled or shifted"

@@ -76,7 +76,7 @@ class CoordinateSolver(PolyhedralSolver):
             return f"its penalty is {risk.penalty!r}, not l2 with a positive lam"
         if not np.all(risk.penalized):
             return "some of its coefficients are not penalised"
-        if not isinstance(getattr(risk.rows, "X", risk.rows), np.ndarray):
+        if not isinstance(risk.scores.X, np.ndarray):
             return "its samples are sparse"
         if not backend.is_compiled():
             return "numba is not installed: pip install 'dcprog[fast]'"

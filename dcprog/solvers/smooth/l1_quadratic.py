@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.errors import SubproblemError
+from dcprog.solvers.linalg.cholesky import Cholesky, unit_scale
 
 __all__ = ["SignSearch"]
 
-# A relative ridge always: it keeps the parts of a step that no curvature determines finite, and
-# the refinements take out what it changes elsewhere.
-JITTER = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
-REFINEMENTS = 2
 SLACK = 1e-12
 SPECK = 1e-15  # of an entry: what is left where it meets 0 together with another
-FLOOR = 1e-200
 SOLVES = 20  # systems solved, beyond one an entry
 
 Mask = npt.NDArray[np.bool_]
@@ -56,8 +50,7 @@ class SignSearch:
 
     def __init__(self, H: Array, l: Array) -> None:  # noqa: E741
         self.H, self.l = H, l
-        top = np.diagonal(H)
-        self.roots = np.sqrt(np.maximum(top, 1e-30 * max(float(top.max(initial=0.0)), FLOOR)))
+        self.scale = unit_scale(H)
 
     def minimise(self, g: Array, start: Array) -> Array:
         """The minimiser.
@@ -88,7 +81,7 @@ class SignSearch:
 
     def _violated(self, active: Mask) -> Mask:
         """The zeros whose slope is beyond l_j, by more than rounding."""
-        noise = self.roots * float(np.max(self.roots * np.abs(self.x), initial=0.0))
+        noise = float(np.max(np.abs(self.x) / self.scale, initial=0.0)) / self.scale
         over = np.abs(self.slope) - self.l
         return ~active & (over > SLACK * (self.l + noise))
 
@@ -134,16 +127,5 @@ class SignSearch:
 
     def _direction(self, places: npt.NDArray[np.intp]) -> Array:
         """−H⁻¹(slope + l·signs) over the active entries."""
-        right = -(self.slope + self.l * self.signs)[places] / self.roots[places]
-        roots = self.roots[places]
-        S = self.H[np.ix_(places, places)] / roots / roots[:, None]
-        for jitter in JITTER:
-            lower, failed = dpotrf(S + jitter * np.eye(len(S)), lower=1)
-            if not failed:
-                break
-        else:
-            raise SubproblemError("failed", "the Newton system is not finite")
-        d = dpotrs(lower, right, lower=1)[0]
-        for _ in range(REFINEMENTS):
-            d += dpotrs(lower, right - S @ d, lower=1)[0]
-        return d / roots
+        factor = Cholesky(self.H[np.ix_(places, places)], self.scale[places])
+        return factor.solve(-(self.slope + self.l * self.signs)[places])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dcprog.foundation.arrays import Array
 from dcprog.losses import square
-from dcprog.solvers.linalg.separable import Separable, separable_refusal
+from dcprog.solvers.linalg.per_score import Separable, separable_refusal
 from dcprog.solvers.protocol import ExactSolver, Solution
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import Pieces
+from dcprog.solvers.linalg.per_score import Separable, separable_refusal
 from dcprog.solvers.linalg.ridge import Ridge
-from dcprog.solvers.linalg.separable import Separable, separable_refusal
 from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.solvers.smooth.newton_score import NewtonScore
 from dcprog.solvers.smooth.screening import ScoreProblem, screened

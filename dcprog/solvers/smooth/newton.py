@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
-from dcprog.solvers.linalg.separable import Separable, separable_refusal
+from dcprog.solvers.linalg.per_score import Separable, separable_refusal
 from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.solvers.smooth.newton_score import NewtonScore, Weighted
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.rows.linear import Scores
-from dcprog.solvers.linalg.curved_rows import CurvedRows
+from dcprog.solvers.linalg.coefficients import penalty_form, penalty_weights
+from dcprog.solvers.linalg.hessian import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
-from dcprog.solvers.linalg.scored import penalty_form, penalty_weights
 from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.solvers.smooth.l1_quadratic import SignSearch
 from dcprog.solvers.smooth.newton_armijo import softer_first
@@ -78,7 +77,7 @@ class ProximalNewtonSolver(ExactSolver):
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
-        self.rows = CurvedRows(risk)
+        self.rows = RowHessian(risk)
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
@@ -211,10 +210,8 @@ class ProximalNewtonSolver(ExactSolver):
 
 def _few_samples(risk: Risk) -> bool:
     """Are samples times scores fewer than entries, few of which are free, and X dense?"""
-    rows: Any = risk.rows
-    scored = isinstance(rows, Scores)
-    X = rows.X if scored else rows
-    size = X.shape[0] * (rows.n_scores if scored else 1)
+    X = risk.scores.X
+    size = X.shape[0] * risk.scores.n_scores
     free = int(np.sum(~risk.penalized))
     return isinstance(X, np.ndarray) and size <= MOST and size < risk.rows.shape[1] and free <= 100
 

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 
 from dcprog.foundation.arrays import Array
-from dcprog.solvers.linalg.bordered import BorderedFactor
+from dcprog.solvers.linalg.schur_complement import SchurComplement
 
 
-def _exact(system: BorderedFactor, free: Any, right: Array) -> Array:
+def _exact(system: SchurComplement, free: Any, right: Array) -> Array:
     own = system.sample[free]
     matrix = system.K[np.ix_(own, own)] + system.delta * np.eye(free.size)
     return np.asarray(np.linalg.solve(matrix, right), dtype=float)
 
 
-def _solved(system: BorderedFactor, free: Any, right: Array) -> Array:
+def _solved(system: SchurComplement, free: Any, right: Array) -> Array:
     solution = system.solve(free, right)
     assert solution is not None
     return solution
@@ -34,7 +34,7 @@ def test_every_set_is_solved_whatever_came_before(seed: int) -> None:
     n = int(rng.integers(2, 60))
     K = rbf_kernel(rng.standard_normal((n, 2)), gamma=10 ** rng.uniform(-1, 1))
     sample = np.tile(np.arange(n), int(rng.integers(1, 3)))
-    system = BorderedFactor(K, sample, 10 ** rng.uniform(-3, 0))
+    system = SchurComplement(K, sample, 10 ** rng.uniform(-3, 0))
     inside = rng.random(sample.size) < 0.5
     for _ in range(12):
         flips = rng.permutation(sample.size)[: int(rng.choice([0, 1, 3, sample.size]))]
@@ -51,7 +51,7 @@ def test_every_set_is_solved_whatever_came_before(seed: int) -> None:
 
 def test_few_changes_need_no_new_factor_and_many_do() -> None:
     K = rbf_kernel(np.random.default_rng(0).standard_normal((80, 3)))
-    system = BorderedFactor(K, np.arange(80), 1e-6)
+    system = SchurComplement(K, np.arange(80), 1e-6)
     first = np.arange(60)
     system.solve(first, np.ones((60, 1)))
     factor = system.factor
@@ -70,7 +70,7 @@ def test_few_changes_need_no_new_factor_and_many_do() -> None:
 
 def test_another_delta_takes_a_new_factor() -> None:
     K = rbf_kernel(np.random.default_rng(0).standard_normal((30, 3)))
-    system, free, right = BorderedFactor(K, np.arange(30), 1e-3), np.arange(30), np.ones((30, 1))
+    system, free, right = SchurComplement(K, np.arange(30), 1e-3), np.arange(30), np.ones((30, 1))
     system.solve(free, right)
     system.delta = 1.0
     np.testing.assert_allclose(_solved(system, free, right), _exact(system, free, right))
@@ -78,7 +78,7 @@ def test_another_delta_takes_a_new_factor() -> None:
 
 def test_an_indefinite_matrix_is_told() -> None:
     K = np.array([[1.0, 2.0], [2.0, 1.0]])
-    system = BorderedFactor(K, np.arange(2), 1e-9)
+    system = SchurComplement(K, np.arange(2), 1e-9)
     assert system.solve(np.arange(2), np.ones((2, 1))) is None
     # and can go on with another set
     assert _solved(system, np.arange(1), np.ones((1, 1)))[0, 0] == pytest.approx(1.0)

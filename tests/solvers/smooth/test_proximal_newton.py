@@ -45,7 +45,7 @@ from dcprog.rows.angle import angle_differences, angle_margins
 from dcprog.rows.kernel import kernel_angle_margins
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers.conic.conic import ConicSolver
-from dcprog.solvers.linalg.curved_rows import CurvedRows
+from dcprog.solvers.linalg.hessian import RowHessian
 from dcprog.solvers.registry import choose
 from dcprog.solvers.smooth.l1_quadratic import SignSearch
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
@@ -289,7 +289,7 @@ def test_hessian_is_that_of_the_matrix(build: Any, sparse: bool, intercept: bool
     A = sp.csr_array(risk.matrix()).toarray()
     D = rng.uniform(0, 2, len(A)) * (np.arange(len(A)) < 18)
     full, some = A.T @ (D[:, None] * A), np.array([3, 0, A.shape[1] - 1])
-    curved = CurvedRows(risk)
+    curved = RowHessian(risk)
     np.testing.assert_allclose(curved.hessian(D, np.arange(len(full))), full, atol=1e-12)
     np.testing.assert_allclose(curved.hessian(D, some), full[np.ix_(some, some)], atol=1e-12)
     q = rng.uniform(1, 2, len(full)) * (np.arange(len(full)) < len(full) - 1)

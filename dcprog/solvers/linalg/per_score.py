@@ -6,12 +6,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
-from dcprog.rows.linear import Margins
+from dcprog.rows.scores import with_ones
 from dcprog.solvers.linalg.ridge import Ridge
-from dcprog.solvers.linalg.scored import with_ones
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -19,22 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["Separable", "separable_refusal"]
 
 
-def _parts(risk: Risk) -> tuple[Any, Array, bool, bool] | None:
-    """X, signs, has it intercepts, and are they penalised; None if there are no such scores."""
-    rows, penalized = risk.rows, risk.penalized
-    if isinstance(rows, Margins):
-        if not np.all(penalized[rows.penalized]):
-            return None
-        held = bool(np.all(penalized))
-        free = not np.any(penalized[~rows.penalized])
-        return (rows.X, rows.signs, rows.fit_intercept, held) if held or free else None
-    plain = isinstance(rows, np.ndarray) or sp.issparse(rows)
-    return (rows, np.ones((rows.shape[0], 1)), False, True) if plain and penalized.all() else None
-
-
 def separable_refusal(risk: Risk) -> str | None:
     """Why a risk does not fall apart into Σ_k [losses of score k + (λ/2)‖w_k‖²], if so."""
-    if _parts(risk) is None:
+    if risk.no_matrix is not None or risk.scores.signs is None or not _all_or_no_intercept(risk):
         return (
             "its rows are not margins or residuals, or only a part of the coefficients is penalised"
         )
@@ -44,6 +29,13 @@ def separable_refusal(risk: Risk) -> str | None:
     if form is None or np.any(form[0]) or not form[1] > 0:
         return f"its penalty is {risk.penalty!r}, not l2 with a positive lam"
     return None
+
+
+def _all_or_no_intercept(risk: Risk) -> bool:
+    """Is every coefficient penalised, and every intercept or none?"""
+    coefs = risk.scores.penalized
+    intercepts = risk.penalized[~coefs]
+    return bool(np.all(risk.penalized[coefs]) and (np.all(intercepts) or not np.any(intercepts)))
 
 
 class Separable:
@@ -69,15 +61,14 @@ class Separable:
     """
 
     def __init__(self, risk: Risk) -> None:
-        parts = _parts(risk)
-        form = risk.penalty.as_l1_l2(1)
-        assert parts is not None
+        scores, form = risk.scores, risk.penalty.as_l1_l2(1)
+        assert scores.signs is not None
         assert form is not None
-        X, self.signs, intercept, held = parts
         self.risk = risk
-        self.free = intercept and not held
-        self.constant = intercept and held
-        self.X = with_ones(X) if self.constant else X
+        self.signs = scores.signs
+        self.constant = scores.fit_intercept and bool(np.all(risk.penalized))
+        self.free = scores.fit_intercept and not self.constant
+        self.X: Any = with_ones(scores.X) if self.constant else scores.X
         self.lam = float(form[1])
         shape = self.signs.shape
         offset = np.zeros(shape) if risk.offset is None else risk.offset

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
-from dcprog.rows.linear import Margins, Scores
-from dcprog.solvers.linalg.kronecker import DualSystem, weighted_gram
-from dcprog.solvers.linalg.scored import order_of, samples_of, units_of
+from dcprog.solvers.linalg.coefficients import units_of
+from dcprog.solvers.linalg.kronecker import DualSystem
+from dcprog.solvers.linalg.weighted_gram import weighted_gram
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["CurvedRows"]
+__all__ = ["RowHessian"]
 
 Index = npt.NDArray[np.intp]
 FEW = 0.5  # of the samples: gathering more of them costs as much as their zeros
 
 
-class CurvedRows:
+class RowHessian:
     r"""AᵀDA = Σ_i M_i ⊗ x̃_i x̃_iᵀ with M_i = Σ_j D_ij code_ij code_ijᵀ, for rows code_ij ⊗ x̃_i.
 
-    A weighted Gram matrix of X̃ for each pair of scores; for :class:`Margins` only for
-    each score. Other rows are samples of one score.
+    A weighted Gram matrix of X̃ for each pair of scores; where a row belongs to one score, for
+    each score only.
 
     Parameters
     ----------
@@ -43,19 +42,14 @@ class CurvedRows:
     """
 
     def __init__(self, risk: Risk) -> None:
-        rows = risk.rows
-        self.rows = rows
-        self.X: Any = samples_of(rows)
+        self.scores = risk.scores
+        self.X: Any = self.scores.augmented()
         self.n, self.d = self.X.shape
-        self.c = rows.n_scores if isinstance(rows, Scores) else 1
-        self._order = order_of(rows, self.c, self.d)
+        self.c = self.scores.n_scores
+        self._order = self.scores.places()
         self._place = np.argsort(self._order)
         constants = np.zeros(1) if risk.offset is None else risk.offset
         self.units = np.tile(units_of(self.X, constants), self.c)[self._place]
-
-    @cached_property
-    def _mixing(self) -> Array:
-        return self.rows.mixing() if isinstance(self.rows, Scores) else np.ones((self.n, 1, 1))
 
     def hessian(self, curvature: Array, entries: Index) -> Array:
         """The rows and columns of AᵀDA that belong to some entries of θ.
@@ -82,24 +76,20 @@ class CurvedRows:
         members = [np.flatnonzero(score == a) for a in range(self.c)]
         for a, b in self._pairs():
             if members[a].size and members[b].size:
-                block = weighted_gram(X, M[:, a, b], definite=a == b)
+                block = weighted_gram(X, M[:, a, b])
                 block = block[np.ix_(column[members[a]], column[members[b]])]
                 H[np.ix_(members[a], members[b])] = block
                 H[np.ix_(members[b], members[a])] = block.T
         return H
 
     def _pairs(self) -> list[tuple[int, int]]:
-        if isinstance(self.rows, Margins):
+        if self.scores.signs is not None:
             return [(a, a) for a in range(self.c)]
         return [(a, b) for a in range(self.c) for b in range(a + 1)]
 
     def _blocks(self, curvature: Array) -> Array:
         """M, of shape (n, c, c)."""
-        D = curvature.reshape(self.n, -1)
-        if isinstance(self.rows, Margins):
-            return (D * self.rows.signs**2)[:, :, None] * np.eye(self.c)
-        codes = self._mixing
-        return np.swapaxes(codes * D[:, :, None], 1, 2) @ codes
+        return self.scores.code_gram(curvature.reshape(self.n, -1))
 
     def step(self, curvature: Array, diagonal: Array, g: Array) -> Array:
         """−(AᵀDA + diag(q))⁻¹ g by a system of size n·c, for dense X̃.

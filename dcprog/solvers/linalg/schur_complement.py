@@ -11,13 +11,13 @@ from scipy.linalg import LinAlgError, cho_factor, solve_triangular
 from dcprog.foundation.arrays import Array
 from dcprog.solvers.backend import loops
 
-__all__ = ["BorderedFactor"]
+__all__ = ["SchurComplement"]
 
 Index = npt.NDArray[np.intp]
 WIDEST = 0.15  # a border of more than that share of the factor costs what a new factor does
 
 
-class BorderedFactor:
+class SchurComplement:
     r"""(K_FF + δI) x = r for one set F of variables after another, K fixed.
 
     The Cholesky factor LLᵀ = K_BB + δI of an earlier set B is kept, and bordered by the columns of

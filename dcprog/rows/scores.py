@@ -1,0 +1,189 @@
+"""Rows made of linear scores of samples: operators θ → margins that know what θ is made of."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.kernel_matrix import Gram
+from dcprog.foundation.parameters import check_flag
+from dcprog.penalties import Penalty, l2
+from dcprog.rows.kernel_factor import KernelFactor
+
+__all__ = ["Scores", "data_matrix", "with_ones"]
+
+
+class Scores(LinearOperator):
+    r"""Rows made of the c linear scores f_k(x_i) = w_k·x_i + b_k of n samples.
+
+    θ stacks w_1, …, w_c and then b_1, …, b_c. A subclass says how the scores of a sample become
+    its m rows, which stand at the places i·m, …, i·m + m − 1. The operator is never formed: A·θ
+    costs one product of X with a d × c matrix. What solvers ask of rows stands here, so that none
+    has to know which they are.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Finite samples.
+    n_scores, n_rows : int
+        c and m.
+    fit_intercept : bool
+        Whether θ has intercepts.
+
+    Attributes
+    ----------
+    groups : int array of shape (n * m,)
+        The sample of each row.
+    penalized : bool array of shape (p,)
+        True for the entries of w, False for the intercepts.
+    offset : array of shape (n * m,) or None
+        A constant added to the rows' products with θ.
+    signs : array of shape (n, c) or None
+        The s_ik of rows that are s_ik f_k(x_i), one a score; None for all others.
+    factor : KernelFactor or None
+        Of a kernel machine's K, if X is its L.
+    gram : Gram or None
+        Of a kernel machine's K, if X is K itself.
+    shape : tuple of int
+        (n·m, p) with p = c·(d + 1), or c·d without intercepts.
+
+    Raises
+    ------
+    TypeError
+        `fit_intercept` is neither True nor False.
+    ValueError
+        X is not of two dimensions, or holds NaN or infinity.
+    """
+
+    offset: Array | None = None
+    signs: Array | None = None
+    factor: KernelFactor | None = None
+    gram: Gram | None = None
+
+    def __init__(self, X: Any, n_scores: int, n_rows: int, fit_intercept: bool) -> None:
+        check_flag("fit_intercept", fit_intercept)
+        self.X: Any = data_matrix(X)
+        stored = getattr(self.X, "data", 0.0) if sp.issparse(self.X) else self.X
+        if not np.all(np.isfinite(stored)):
+            raise ValueError("X holds NaN or infinity; remove or impute those entries")
+        self.n_scores = n_scores
+        self.fit_intercept = bool(fit_intercept)
+        n, d = self.X.shape
+        self.groups = np.repeat(np.arange(n), n_rows)
+        self.penalized = np.arange(n_scores * (d + self.fit_intercept)) < n_scores * d
+        super().__init__(  # type: ignore[call-arg]
+            np.dtype(float), (n * n_rows, self.penalized.size)
+        )
+
+    @abstractmethod
+    def mix(self, scores: Array) -> Array:
+        """Rows (n, m) of scores (n, c)."""
+
+    @abstractmethod
+    def unmix(self, rows: Array) -> Array:
+        """The transpose of :meth:`mix`: scores (n, c) of rows (n, m)."""
+
+    @abstractmethod
+    def mixing(self) -> Array:
+        """What :meth:`mix` multiplies with, the codes of every row, of shape (n, m, c)."""
+
+    def code_gram(self, weights: Array) -> Array:
+        """Σ_j d_ij code_ij code_ijᵀ, of shape (n, c, c), for weights d of shape (n, m)."""
+        codes = self.mixing()
+        return np.swapaxes(codes * weights[:, :, None], 1, 2) @ codes
+
+    @property
+    def kernel(self) -> Array | None:
+        """The K of a kernel machine; None if these rows are of none."""
+        machine = self.factor or self.gram
+        return None if machine is None else machine.K
+
+    def dual_coef(self, theta: Array) -> Array:
+        """The a of θ, of shape (c, n): the scores of a kernel machine are Σ_j a_qj k(·, x_j) + b_q.
+
+        For rows of no kernel the coefficients themselves.
+        """
+        coef, _ = self.unpack(theta)
+        return coef if self.factor is None else self.factor.dual_coef(coef)
+
+    def norm(self, lam: float = 1.0) -> Penalty:
+        """The penalty (λ/2) Σ_q ‖f_q‖² of the scores without their intercepts."""
+        return l2(lam)
+
+    def coordinates(self, a: Array) -> Array:
+        """The coefficients, as :meth:`pack` takes them, that belong to a."""
+        return a if self.factor is None else self.factor.coordinates(a)
+
+    def augmented(self) -> Any:
+        """X̃, the samples with a constant column where there are intercepts: f = B x̃."""
+        return with_ones(self.X) if self.fit_intercept else self.X
+
+    def places(self) -> npt.NDArray[np.intp]:
+        """Places in θ of the entries of B, of shape (c, d̃), row by row."""
+        c, d = self.n_scores, self.X.shape[1]
+        coefs = np.arange(c * d).reshape(c, d)
+        if self.fit_intercept:
+            coefs = np.column_stack([coefs, c * d + np.arange(c)])
+        return coefs.ravel()
+
+    def unpack(self, theta: Array) -> tuple[Array, Array]:
+        """Coefficients (c, d) and intercepts (c,), zero where none are fitted."""
+        c, d = self.n_scores, self.X.shape[1]
+        intercept = theta[c * d :] if self.fit_intercept else np.zeros(c)
+        return theta[: c * d].reshape(c, d), intercept
+
+    def pack(self, coef: Array, intercept: Array) -> Array:
+        """θ of coefficients (c, d) and intercepts (c,)."""
+        parts = [coef.ravel(), intercept] if self.fit_intercept else [coef.ravel()]
+        return np.concatenate(parts)
+
+    def matrix(self) -> sp.csr_array:
+        """The operator as a sparse matrix, for solvers that need one; up to c copies of X."""
+        mixing = self.mixing()
+        n, m, c = mixing.shape
+        X = sp.csr_array(self.X)
+        X = X[np.repeat(np.arange(n), m)] if m > 1 else X
+        flat = mixing.reshape(n * m, c)
+        parts = [sp.diags_array(flat[:, k]) @ X for k in range(c)]
+        if self.fit_intercept:
+            parts.append(sp.csr_array(flat))
+        matrix = sp.csr_array(sp.hstack(parts))
+        matrix.eliminate_zeros()
+        return matrix
+
+    def _matvec(self, theta: Array) -> Array:
+        coef, intercept = self.unpack(np.ravel(theta))
+        return self.mix(self.X @ coef.T + intercept).ravel()
+
+    def _rmatvec(self, u: Array) -> Array:
+        scores = self.unmix(np.ravel(u).reshape(self.X.shape[0], -1))
+        return self.pack((self.X.T @ scores).T, scores.sum(axis=0))
+
+
+def data_matrix(X: Any) -> Any:
+    """X as a float array or CSR matrix.
+
+    Raises
+    ------
+    ValueError
+        Not of two dimensions.
+    """
+    X = sp.csr_array(X, dtype=float) if hasattr(X, "tocsr") else np.asarray(X, dtype=float)
+    if X.ndim != 2:
+        raise ValueError(f"X has shape {X.shape}: (n, d) is needed")
+    return X
+
+
+def with_ones(X: Any) -> Any:
+    """X with a constant column behind."""
+    ones = np.ones((X.shape[0], 1))
+    if isinstance(X, np.ndarray):
+        return np.hstack([X, ones])
+    parts: Any = [X, sp.csr_array(ones)]
+    return sp.csr_array(sp.hstack(parts))
