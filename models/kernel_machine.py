@@ -20,8 +20,8 @@ from sklearn.utils.multiclass import _ovr_decision_function, check_classificatio
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from dcprog.engine.result import Result
-from dcprog.estimators.constraints import SHAPE
 from dcprog.estimators.kernels import KERNELS, Kernel, width
+from dcprog.estimators.parameter_constraints import COUNT, NONNEGATIVE
 from dcprog.estimators.prediction import LargestScore
 from dcprog.estimators.refusal import unusable
 from dcprog.foundation.arrays import Array
@@ -72,7 +72,8 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
         "C": [Interval(Real, 0, None, closed="neither")],
         "kernel": [StrOptions(KERNELS), callable],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
-        **SHAPE,
+        "degree": [COUNT],
+        "coef0": [NONNEGATIVE],
         "multiclass": [StrOptions({"ovo", "ovr"})],
         "approximation": [StrOptions({"nystroem"}), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],

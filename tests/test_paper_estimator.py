@@ -1,0 +1,159 @@
+"""A published model is a declaration and its docstring; the rest comes from its base class."""
+
+import inspect
+import pickle
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import dcprog as dc
+from dcprog.estimators import PaperClassifier, RobustClassifier, RobustRegressor, parameter
+from dcprog.estimators.declared_estimator import DeclaredEstimator
+from dcprog.estimators.parameter_constraints import POSITIVE
+from dcprog.foundation.arrays import Array
+from dcprog.losses import logistic, truncate
+from dcprog.models import (
+    AngleSVC,
+    AngleSVCCV,
+    CappedSVC,
+    LeastOneNormSVC,
+    RescaledHingeSVC,
+    SmoothSVC,
+)
+from dcprog.penalties import l2
+from dcprog.risk.risk import Risk
+from dcprog.rows.linear import Scores
+
+# ---- a user's file -------------------------------------------------------------------------------
+
+
+class TruncatedLogisticClassifier(PaperClassifier):
+    r"""Linear classifier with a truncated logistic loss.
+
+    .. math:: \sum_i \min\{\log(1 + e^{-u_i}), \log(1 + e^{c})\} + \tfrac{\lambda}{2} \|w\|^2
+
+    Parameters
+    ----------
+    lam : float, default 1.0
+        λ > 0.
+    c : float, default 1.0
+        A margin below −c costs no more than one of −c; c > 0.
+    """
+
+    lam: float = parameter(POSITIVE, default=1.0)
+    c: float = parameter(POSITIVE, default=1.0)
+
+    def _declare(self, rows: Scores) -> Risk:
+        return Risk.from_loss(rows, truncate(logistic(), -self.c), l2(self.lam))
+
+
+# ---- what follows from it ------------------------------------------------------------------------
+
+ESTIMATORS = [
+    AngleSVC,
+    AngleSVCCV,
+    CappedSVC,
+    LeastOneNormSVC,
+    RescaledHingeSVC,
+    RobustClassifier,
+    RobustRegressor,
+    SmoothSVC,
+    TruncatedLogisticClassifier,
+]
+
+
+def _outliers() -> tuple[Array, Array]:
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    X = rng.standard_normal((80, 2)) + np.where(y == 1, 2.0, -2.0)[:, None]
+    X[:4] += 40.0 * np.where(y[:4] == 1, -1.0, 1.0)[:, None]
+    return X, y
+
+
+@parametrize_with_checks([TruncatedLogisticClassifier()])
+def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_it_is_forty_lines_of_code_at_most() -> None:
+    source = inspect.getsource(TruncatedLogisticClassifier)
+    assert len(re.sub(r'r""".*?"""', "", source, flags=re.DOTALL).split("\n")) <= 12
+
+
+def test_it_minimises_what_it_declares() -> None:
+    X, y = _outliers()
+    model = TruncatedLogisticClassifier(lam=0.5, c=2.0, tol=1e-9).fit(X, y)
+    assert model.result_.status == "converged"
+    u = np.where(y == 1, 1, -1) * model.decision_function(X)
+    loss = np.sum(np.logaddexp(0, -u) - np.logaddexp(0, -u - 2.0) + 0 * u)
+    penalty = 0.25 * np.sum(model.coef_**2)
+    total = model.objective_function(X, y)
+    slow = np.sum(truncate(logistic(), -2.0)(u))
+    assert slow == pytest.approx(loss)
+    assert total == pytest.approx((slow + penalty, slow, penalty))
+    assert model.objective(X, y) == pytest.approx(model.objective_)
+    again = dc.solve(model.spec(X, y), tol=1e-9)
+    assert again.value == pytest.approx(model.objective_)
+    assert model.score(X[4:], y[4:]) == 1.0
+    assert type(model.spec_) is Risk
+
+
+def test_it_has_the_options_of_the_loop() -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="max_iter") as caught:
+        TruncatedLogisticClassifier(max_iter=1).fit(X, y)
+    assert caught[0].filename == __file__  # at the user's line
+    best = TruncatedLogisticClassifier(n_starts=3, random_state=1, n_jobs=1).fit(X, y)
+    assert len(best.result_.starts) == 3
+    assert best.objective_ <= TruncatedLogisticClassifier().fit(X, y).objective_ + 1e-6
+    with pytest.raises(ValueError, match="'c' parameter of TruncatedLogisticClassifier"):
+        TruncatedLogisticClassifier(c=-1.0).fit(X, y)
+    search = GridSearchCV(TruncatedLogisticClassifier(), {"c": [0.5, 2.0]}, cv=2).fit(X, y)
+    assert search.best_params_["c"] in (0.5, 2.0)
+    copy = pickle.loads(pickle.dumps(best))
+    np.testing.assert_array_equal(copy.predict(X), best.predict(X))
+
+
+# ---- declared parameters -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_every_parameter_is_documented_with_its_default(cls: type) -> None:
+    told = inspect.getdoc(cls) or ""
+    parameters = told[told.index("Parameters\n---") : told.index("Attributes\n---")]
+    entries = dict(re.findall(r"^(\w[\w, ]*) : (.*)$", parameters, re.MULTILINE))
+    said = {n.strip(): text for names, text in entries.items() for n in names.split(",")}
+    signature = inspect.signature(cls).parameters
+    assert set(said) == set(signature)
+    for name, text in said.items():
+        default = signature[name].default
+        shown = f'"{default}"' if isinstance(default, str) else str(default)
+        assert shown in text.partition("default ")[2] or "optional" in text, name
+        assert default is None or "optional" not in text, name
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_a_clone_has_the_same_parameters(cls: Any) -> None:
+    model = cls(**{name: value for name, value in cls().get_params(deep=False).items()})
+    assert clone(model).get_params() == cls().get_params()
+
+
+def test_a_parameter_without_a_type_is_refused() -> None:
+    with pytest.raises(TypeError, match="no type annotation"):
+
+        class Untyped(DeclaredEstimator):
+            lam = parameter(POSITIVE, default=1.0)
+
+
+def test_what_a_docstring_leaves_out_is_inherited() -> None:
+    told = TruncatedLogisticClassifier.__doc__ or ""
+    assert told.index("lam : float") < told.index("tol : float") < told.index("Attributes")
+    assert told.index("Attributes") < told.index("coef_ : array") < told.index("Warns")
+    assert told.count("tol : float") == 1
