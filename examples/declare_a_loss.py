@@ -40,7 +40,7 @@ from sklearn.preprocessing import StandardScaler
 
 import dcprog as dc
 from dcprog import RobustClassifier
-from dcprog.display.plots import ConvergenceDisplay, LossDisplay, OutlierDisplay
+from dcprog.display import ConvergenceDisplay, LossDisplay, OutlierDisplay
 
 Array = np.ndarray
 

@@ -134,7 +134,7 @@ class AnglePath:
         -------
         matplotlib Axes
         """
-        from dcprog.display.plots import axes
+        from dcprog.display.canvas import axes
 
         ax = axes(ax)
         done = self.lams[: len(self)]

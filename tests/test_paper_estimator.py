@@ -3,6 +3,8 @@
 import inspect
 import pickle
 import re
+from ast import literal_eval
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
@@ -18,7 +21,7 @@ from dcprog.estimators import PaperClassifier, RobustClassifier, RobustRegressor
 from dcprog.estimators.declared_estimator import DeclaredEstimator
 from dcprog.estimators.parameter_constraints import POSITIVE
 from dcprog.foundation.arrays import Array
-from dcprog.losses import logistic, truncate
+from dcprog.losses import cap, logistic
 from dcprog.models import (
     AngleSVC,
     AngleSVCCV,
@@ -37,21 +40,28 @@ from dcprog.rows.linear import Scores
 class TruncatedLogisticClassifier(PaperClassifier):
     r"""Linear classifier with a truncated logistic loss.
 
-    .. math:: \sum_i \min\{\log(1 + e^{-u_i}), \log(1 + e^{c})\} + \tfrac{\lambda}{2} \|w\|^2
+    .. math:: \sum_i \min\{\ell(u_i), \ell(s)\} + \tfrac{\lambda}{2} \|w\|^2,
+        \qquad \ell(u) = \log(1 + e^{-u}).
 
     Parameters
     ----------
     lam : float, default 1.0
         λ > 0.
-    c : float, default 1.0
-        A margin below −c costs no more than one of −c; c > 0.
+    s : float, default -1.0
+        s ≤ 0: a sample whose margin is below costs no more than one whose margin is s.
+
+    References
+    ----------
+    Park, Liu (2011), Robust penalized logistic regression with truncated loss functions, Can. J.
+    Stat. 39.
     """
 
     lam: float = parameter(POSITIVE, default=1.0)
-    c: float = parameter(POSITIVE, default=1.0)
+    s: float = parameter(Interval(Real, None, 0, closed="right"), default=-1.0)
 
     def _declare(self, rows: Scores) -> Risk:
-        return Risk.from_loss(rows, truncate(logistic(), -self.c), l2(self.lam))
+        loss = cap(logistic(), float(np.log1p(np.exp(-self.s))))
+        return Risk.from_loss(rows, loss, l2(self.lam))
 
 
 # ---- what follows from it ------------------------------------------------------------------------
@@ -69,7 +79,7 @@ ESTIMATORS = [
 ]
 
 
-def _outliers() -> tuple[Array, Array]:
+def _outliers() -> tuple[Array, Any]:
     rng = np.random.default_rng(0)
     y = np.arange(80) % 2
     X = rng.standard_normal((80, 2)) + np.where(y == 1, 2.0, -2.0)[:, None]
@@ -89,20 +99,17 @@ def test_it_is_forty_lines_of_code_at_most() -> None:
 
 def test_it_minimises_what_it_declares() -> None:
     X, y = _outliers()
-    model = TruncatedLogisticClassifier(lam=0.5, c=2.0, tol=1e-9).fit(X, y)
+    model = TruncatedLogisticClassifier(lam=0.5, s=-2.0, tol=1e-9).fit(X, y)
     assert model.result_.status == "converged"
     u = np.where(y == 1, 1, -1) * model.decision_function(X)
-    loss = np.sum(np.logaddexp(0, -u) - np.logaddexp(0, -u - 2.0) + 0 * u)
+    loss = np.sum(np.minimum(np.log1p(np.exp(-u)), np.log1p(np.exp(2.0))))
     penalty = 0.25 * np.sum(model.coef_**2)
-    total = model.objective_function(X, y)
-    slow = np.sum(truncate(logistic(), -2.0)(u))
-    assert slow == pytest.approx(loss)
-    assert total == pytest.approx((slow + penalty, slow, penalty))
+    parts = model.objective_function(X, y)
+    assert parts == pytest.approx((loss + penalty, loss, penalty))
     assert model.objective(X, y) == pytest.approx(model.objective_)
-    again = dc.solve(model.spec(X, y), tol=1e-9)
-    assert again.value == pytest.approx(model.objective_)
-    assert model.score(X[4:], y[4:]) == 1.0
-    assert type(model.spec_) is Risk
+    assert dc.solve(model.spec(X, y), tol=1e-9).value == pytest.approx(model.objective_)
+    assert model.score(X[4:], y[4:]) == 1.0  # the outliers cost nothing
+    assert TruncatedLogisticClassifier(s=-500.0).fit(X, y).score(X[4:], y[4:]) < 1.0
 
 
 def test_it_has_the_options_of_the_loop() -> None:
@@ -113,10 +120,10 @@ def test_it_has_the_options_of_the_loop() -> None:
     best = TruncatedLogisticClassifier(n_starts=3, random_state=1, n_jobs=1).fit(X, y)
     assert len(best.result_.starts) == 3
     assert best.objective_ <= TruncatedLogisticClassifier().fit(X, y).objective_ + 1e-6
-    with pytest.raises(ValueError, match="'c' parameter of TruncatedLogisticClassifier"):
-        TruncatedLogisticClassifier(c=-1.0).fit(X, y)
-    search = GridSearchCV(TruncatedLogisticClassifier(), {"c": [0.5, 2.0]}, cv=2).fit(X, y)
-    assert search.best_params_["c"] in (0.5, 2.0)
+    with pytest.raises(ValueError, match="'s' parameter of TruncatedLogisticClassifier"):
+        TruncatedLogisticClassifier(s=1.0).fit(X, y)
+    search = GridSearchCV(TruncatedLogisticClassifier(), {"s": [-2.0, -0.5]}, cv=2).fit(X, y)
+    assert search.best_params_["s"] in (-2.0, -0.5)
     copy = pickle.loads(pickle.dumps(best))
     np.testing.assert_array_equal(copy.predict(X), best.predict(X))
 
@@ -133,10 +140,8 @@ def test_every_parameter_is_documented_with_its_default(cls: type) -> None:
     signature = inspect.signature(cls).parameters
     assert set(said) == set(signature)
     for name, text in said.items():
-        default = signature[name].default
-        shown = f'"{default}"' if isinstance(default, str) else str(default)
-        assert shown in text.partition("default ")[2] or "optional" in text, name
-        assert default is None or "optional" not in text, name
+        default = None if text.endswith("optional") else literal_eval(text.partition("default ")[2])
+        assert default == signature[name].default, name
 
 
 @pytest.mark.parametrize("cls", ESTIMATORS)
