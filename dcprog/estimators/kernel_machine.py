@@ -1,103 +1,70 @@
-"""What the kernel models share: kernels, pairs of classes, and the fitted expansion."""
+"""What the kernel models share: two-class machines, and the fitted expansion."""
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import combinations
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from dataclasses import KW_ONLY
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.kernel_approximation import Nystroem
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from dcprog.engine.result import Result
-from dcprog.estimators.kernels import KERNELS, Kernel, width
-from dcprog.estimators.parameter_constraints import COUNT, NONNEGATIVE
+from dcprog.estimators.declared_estimator import parameter
+from dcprog.estimators.kernel_choice import KernelChoice
+from dcprog.estimators.kernels import Kernel
+from dcprog.estimators.machines import Index, Machine, machines, members, sides
+from dcprog.estimators.parameter_constraints import one_of
 from dcprog.estimators.prediction import LargestScore
 from dcprog.estimators.refusal import unusable
 from dcprog.foundation.arrays import Array
-from dcprog.penalties import Penalty, l2
 from dcprog.risk.risk import Risk
-from dcprog.rows.kernel_expansion import expansion_margins
-from dcprog.rows.linear import Margins, binary_margins
 
-__all__ = ["KernelMachine", "Machine"]
-
-Index = npt.NDArray[np.intp]
-BYTES = 2**20
-NEEDS_MATRIX = ("smo", "smo_first_order", "libsvm")
-# With so many samples a feature a linear machine is solved for w, which cancellation does not hurt
-# as it does the expansion in the samples. From ten on that is the faster way, too.
-MANY = 5
+__all__ = ["KernelMachine"]
 
 
-@dataclass(frozen=True)
-class Machine:
-    """One two-class problem among the samples.
+class KernelMachine(LargestScore, ClassifierMixin, KernelChoice, ABC):
+    """½‖w‖² + C Σ loss(y_i f(x_i)), f = ⟨w, φ(x)⟩ + b; a subclass says which loss.
+
+    It declares the parameters `C`, `kernel`, `gamma`, `solver` and `tol`, in the order that its
+    publication has them, and says which loss (:meth:`_loss`), which risk (:meth:`_declared`) and
+    which runs (:meth:`_minimise`).
+
+    Parameters
+    ----------
+    multiclass : {"ovo", "ovr"}, default "ovo"
+        Every pair of classes, or every class against the rest.
+    verbose : bool, default False
+        Log a line a step.
 
     Attributes
     ----------
-    samples : int array of shape (m,)
-        The samples it is made of.
-    signs : array of shape (m,)
-        −1 and +1.
-    rows : Margins
-        The margins y f(x), of a kernel expansion or of linear scores.
-    penalty : Penalty
-        ½‖w‖².
+    support_vectors_ : array or sparse matrix of shape (s, d)
+        Not with ``"precomputed"``.
+    intercept_ : array of shape (m,)
+    coef_ : array of shape (m, d)
+        With ``"linear"``; of the features with an approximation.
+    norm_ : array of shape (m,)
+        ‖w‖².
+    classes_ : array
+    n_features_in_ : int
     """
 
-    samples: Index
-    signs: Array
-    rows: Margins
-    penalty: Penalty
-
-
-class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
-    """½‖w‖² + C Σ loss(y_i f(x_i)), f = ⟨w, φ(x)⟩ + b; a subclass says which loss.
-
-    The parameters are those of ``RescaledHingeSVC``.
-    """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "kernel": [StrOptions(KERNELS), callable],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
-        "degree": [COUNT],
-        "coef0": [NONNEGATIVE],
-        "multiclass": [StrOptions({"ovo", "ovr"})],
-        "approximation": [StrOptions({"nystroem"}), None],
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "memory_limit": [Interval(Real, 0, None, closed="neither")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
-
-    C: float
-    kernel: str | Callable[[Any, Any], Array]
-    gamma: str | float
-    degree: int
-    coef0: float
-    multiclass: str
-    approximation: str | None
-    n_components: int
-    memory_limit: float
-    solver: str
-    tol: float
-    random_state: int | np.random.RandomState | None
-    verbose: bool
+    _: KW_ONLY
+    multiclass: str = parameter(one_of("ovo", "ovr"), default="ovo")
+    verbose: bool = parameter("verbose", default=False)
 
     # ---- what a subclass says --------------------------------------------------------------------
+
+    @abstractmethod
+    def _loss(self, margins: Array) -> Array:
+        """The loss of margins."""
 
     @abstractmethod
     def _declared(self, machine: Machine) -> Risk:
@@ -113,7 +80,7 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
     # ---- fit -------------------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> KernelMachine:
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Minimise the objective, for every pair of classes or every class against the rest.
 
         Parameters
@@ -125,8 +92,8 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
 
         Returns
         -------
-        KernelMachine
-            Itself.
+        self
+            The fitted estimator.
 
         Raises
         ------
@@ -140,6 +107,8 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         self._check_classes(self.classes_)
+        for name in ("support_vectors_", "dual_coef_", "coef_"):
+            self.__dict__.pop(name, None)
         self._prepare(X)
         outcomes, machines, objective = [], [], 0.0
         for machine in self._machines(X, y, self.classes_):
@@ -172,76 +141,12 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
                 f"{classes[0]!r}"
             )
 
-    def _prepare(self, X: Any) -> None:
-        """The kernel of the training samples, or the map to features in its place."""
-        for name in ("kernel_", "feature_map_", "support_vectors_", "dual_coef_", "coef_"):
-            self.__dict__.pop(name, None)
-        gamma = width(self.gamma, X, None) if self.kernel in ("rbf", "poly") else 1.0
-        if self.approximation == "nystroem":
-            if self.kernel == "precomputed":
-                raise ValueError(
-                    "approximation='nystroem' with kernel='precomputed': it needs the samples"
-                )
-            if self.solver in NEEDS_MATRIX:
-                raise ValueError(
-                    f"solver={self.solver!r} with approximation='nystroem': it needs the kernel "
-                    "matrix; take solver='auto'"
-                )
-            size = min(self.n_components, X.shape[0])
-            options: dict[str, Any] = {"gamma": gamma} if self.kernel in ("rbf", "poly") else {}
-            if self.kernel == "poly":
-                options |= {"degree": self.degree, "coef0": self.coef0}
-            kernel = _by_pairs(self.kernel) if callable(self.kernel) else self.kernel
-            self.feature_map_ = Nystroem(
-                kernel, n_components=size, random_state=self.random_state, **options
-            ).fit(X)
-        elif self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(f"X has shape {X.shape}: a precomputed kernel matrix is square")
-        elif self._takes_a_matrix(*X.shape):
-            self.kernel_ = Kernel(self.kernel, X, gamma, self.degree, self.coef0)
-
-    def _takes_a_matrix(self, n: int, d: int) -> bool:
-        """Is there to be a kernel matrix? The linear kernel can do without."""
-        needed = 8 * n**2 / BYTES
-        if self.kernel == "precomputed":
-            return True
-        if self.kernel == "linear" and self.solver not in (*NEEDS_MATRIX, "qp"):
-            return n < MANY * d and needed <= self.memory_limit
-        if needed <= self.memory_limit:
-            return True
-        raise ValueError(
-            f"the kernel matrix of {n} samples takes {needed:.3g} MiB, more than "
-            f"memory_limit={self.memory_limit:g}: take approximation='nystroem', "
-            "kernel='linear' with solver='auto', or a larger memory_limit"
-        )
-
-    def _machines(self, X: Any, y: Any, classes: Any) -> Any:
+    def _machines(self, X: Any, y: Any, classes: Any) -> Iterator[Machine]:
         """The two-class problems, one by one."""
-        place = np.searchsorted(classes, y)
-        is_matrix = hasattr(self, "kernel_")
-        Z: Any = self.kernel_(X) if is_matrix else self._features(X)
-        for negative, positive in self._sides(len(classes)):
-            wanted = place == positive
-            against = ~wanted if negative is None else place == negative
-            samples = np.flatnonzero(wanted | against)
-            signs = np.where(wanted[samples], 1.0, -1.0)
-            if is_matrix:
-                part = Z if samples.size == len(Z) else Z[np.ix_(samples, samples)]
-                rows: Any = expansion_margins(part, signs)
-                yield Machine(samples, signs, rows, rows.norm(1.0))
-            else:
-                yield Machine(samples, signs, binary_margins(Z[samples], signs), l2(1.0))
-
-    def _sides(self, k: int) -> list[tuple[int | None, int]]:
-        """The negative class (None for the rest) and the positive one of each problem."""
-        if k == 2:
-            return [(0, 1)]
-        if self.multiclass == "ovr":
-            return [(None, j) for j in range(k)]
-        return list(combinations(range(k), 2))
-
-    def _features(self, X: Any) -> Any:
-        return self.feature_map_.transform(X) if hasattr(self, "feature_map_") else X
+        is_matrix = self._has_a_matrix()
+        Z = self.kernel_(X) if is_matrix else self._features(X)
+        found = sides(len(classes), self.multiclass)
+        return machines(Z, np.searchsorted(classes, y), found, is_matrix)
 
     def _part(self, X: Any, samples: Index) -> Any:
         if samples.size == X.shape[0]:
@@ -260,7 +165,7 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
                 "semidefinite"
             )
         self._keep_samples(X, machines, points)
-        if not hasattr(self, "kernel_"):
+        if not self._has_a_matrix():
             self.coef_ = np.array([theta[:-1] for theta in points])
         elif self.kernel == "linear":
             self.coef_ = np.asarray((self.support_vectors_.T @ self.dual_coef_.T).T)
@@ -273,7 +178,7 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
         dual = np.zeros((len(points), X.shape[0]))
         known = True
         for row, machine, theta, result in zip(dual, machines, points, self.results_, strict=True):
-            if hasattr(self, "kernel_"):
+            if self._has_a_matrix():
                 row[machine.samples] = theta[:-1]
             elif result.dual is not None:
                 row[machine.samples] = result.dual * machine.signs
@@ -349,16 +254,12 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
             raise ValueError("y holds a label that is not one of the classes")
         place = np.searchsorted(self.classes_, labels)
         total = float(np.sum(self.norm_)) / 2
-        for f, (negative, positive) in zip(scores.T, self._sides(len(self.classes_)), strict=True):
-            wanted = place == positive
-            among = wanted | (True if negative is None else place == negative)
+        found = sides(len(self.classes_), self.multiclass)
+        for f, side in zip(scores.T, found, strict=True):
+            among, wanted = members(place, side)
             margins = np.where(wanted, f, -f)[among]
             total += self.C * float(np.sum(self._loss(margins)))
         return total
-
-    @abstractmethod
-    def _loss(self, margins: Array) -> Array:
-        """The loss of margins."""
 
     # ---- the fitted function ---------------------------------------------------------------------
 
@@ -390,23 +291,3 @@ class KernelMachine(LargestScore, ClassifierMixin, BaseEstimator, ABC):
         if self.multiclass == "ovr":
             return scores
         return _ovr_decision_function(scores > 0, scores, len(self.classes_))
-
-    def _checks(self) -> dict[str, Any]:
-        sparse = False if self.kernel == "precomputed" else "csr"
-        return {"accept_sparse": sparse, "dtype": np.float64}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
-
-@dataclass(frozen=True)
-class _by_pairs:
-    """A kernel of two samples, as ``Nystroem`` wants it, from one of two sets of samples."""
-
-    kernel: Callable[[Any, Any], Array]
-
-    def __call__(self, x: Any, z: Any) -> float:
-        return float(np.asarray(self.kernel(np.atleast_2d(x), np.atleast_2d(z))).item())
