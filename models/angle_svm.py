@@ -17,7 +17,8 @@ from dcprog.engine.result import Result
 from dcprog.estimators.declared_estimator import parameter
 from dcprog.estimators.kernel_option import KernelOption
 from dcprog.estimators.kernels import Kernel, kernel_rows
-from dcprog.estimators.paper_estimator import PaperClassifier, Solution
+from dcprog.estimators.loop_options import Callback
+from dcprog.estimators.paper_classifier import PaperClassifier, Solution
 from dcprog.estimators.parameter_constraints import NONNEGATIVE, POSITIVE, WIDTH, one_of
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import FisherConsistencyWarning
@@ -185,11 +186,10 @@ class AngleSVC(KernelOption, PaperClassifier):
         return angle_margins if self.form == 1 else angle_differences
 
     def _rows(self, X: Any, y: Any, classes: Any) -> Scores:
-        kernel = self._kernel_at(X)
+        kernel, plain = self._kernel_at(X), super()._rows
         if kernel is None:
-            return super()._rows(X, y, classes)
-        rows, _ = kernel_rows(lambda K: PaperClassifier._rows(self, K, y, classes), kernel(X))
-        return rows
+            return plain(X, y, classes)
+        return kernel_rows(lambda K: plain(K, y, classes), kernel(X))[0]
 
     def _kernel_at(self, X: Any) -> Kernel | None:
         return self._kernel_of(X, self.kernel_gamma, slice(None), None)
@@ -221,9 +221,9 @@ class AngleSVC(KernelOption, PaperClassifier):
 
     # ---- steps of a fit, for the paths too -------------------------------------------------------
 
-    def _solution(self, spec: Risk) -> Solution:
-        self.warn_of_inconsistency(len(self.classes_), stacklevel=5)
-        return Solution(spec, self.minimise(spec))
+    def _solution(self, spec: Risk, callback: Callback) -> Solution:
+        self.warn_of_inconsistency(len(self.classes_), stacklevel=6)
+        return super()._solution(spec, callback)
 
     def minimise(self, spec: Risk, start: Any = "convex") -> Result:
         """A run on a declaration from :meth:`spec`, with the estimator's options.
@@ -246,25 +246,25 @@ class AngleSVC(KernelOption, PaperClassifier):
         """
         return self._run_refined(spec, start)
 
-    def _learn(self, X: Any) -> None:
-        self._learn_function(self._kernel_at(X))
-
-    def _learn_function(self, kernel: Kernel | None) -> None:
-        self.simplex_ = simplex_vertices(len(self.classes_))
-        self.truncation_ = self._truncation(len(self.classes_))
-        for name in ("dual_coef_", "kernel_"):
-            self.__dict__.pop(name, None)
-        if kernel is None:
-            return
-        del self.coef_  # of the kernel's coordinates
-        self.kernel_, self.dual_coef_ = kernel, self.spec_.rows.dual_coef(self.result_.x)
-        if self.kernel == "linear":
-            self.coef_ = (kernel.samples.T @ self.dual_coef_.T).T
-
     def keep(self, spec: Risk, kernel: Kernel | None, result: Result) -> None:
         """Set the fitted attributes that a run decides."""
-        self._keep(Solution(spec, result))
-        self._learn_function(kernel)
+        theta: Any = result.x
+        self._keep(Solution(spec, result), self._function(spec, theta, kernel))
+
+    def _point(self, spec: Risk, theta: Array, X: Any) -> dict[str, Any]:
+        return self._function(spec, theta, self._kernel_at(X))
+
+    def _function(self, spec: Risk, theta: Array, kernel: Kernel | None) -> dict[str, Any]:
+        k = len(self.classes_)
+        coef, intercept = spec.rows.unpack(theta)
+        fitted: dict[str, Any] = {"simplex_": simplex_vertices(k), "intercept_": intercept}
+        fitted["truncation_"] = self._truncation(k)
+        if kernel is None:
+            return fitted | {"coef_": coef}
+        fitted |= {"kernel_": kernel, "dual_coef_": spec.rows.dual_coef(theta)}
+        if self.kernel == "linear":
+            fitted["coef_"] = (kernel.samples.T @ fitted["dual_coef_"].T).T
+        return fitted
 
     def warn_of_inconsistency(self, k: int, stacklevel: int = 2) -> None:
         """Warn if the loss is not Fisher consistent for k classes."""

@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dcprog.engine.certificate import criticality_gap
 from dcprog.engine.result import Result
 from dcprog.estimators.declared_estimator import parameter
-from dcprog.estimators.paper_estimator import PaperClassifier, Solution
+from dcprog.estimators.loop_options import Callback
+from dcprog.estimators.paper_classifier import PaperClassifier, Solution
 from dcprog.estimators.parameter_constraints import COUNT, NONNEGATIVE, POSITIVE, one_of
 from dcprog.losses import squared_hinge
 from dcprog.penalties import l2
@@ -142,19 +143,19 @@ class CappedSVC(PaperClassifier):
         smoothing = self.delta if delta is None else delta
         return self._capped(rows, cap_at(self.eps_, power_of(self.p / 2, smoothing)))
 
-    def _learn(self, X: Any) -> None:
+    def _learn(self) -> None:
         self.eps_ = float(self.spec_.transform.c)
 
-    def _solution(self, spec: Risk) -> Solution:
+    def _solution(self, spec: Risk, callback: Callback) -> Solution:
         """The cap is frozen after its rounds, then the function is one and the same."""
         start: Any = "convex"
         steps = 0
         if self.eps is None:
             rounds = min(spec.transform.rounds - 1, self.max_iter - 1)
             plain = {"n_starts": 1, "random_state": None, "acceleration": None, "n_jobs": None}
-            start = self._run(spec, max_iter=rounds, **plain)
+            start = self._run(spec, max_iter=rounds, **plain, callback=callback)
             spec, steps = spec.fixed(start.x), start.n_iter
-        result = self._run(spec, start, max_iter=self.max_iter - steps)
+        result = self._run(spec, start, max_iter=self.max_iter - steps, callback=callback)
         if self.algorithm == "alternating":
             result = _seen_from_behind(spec, result)
         return Solution(spec, result, earlier=steps)
@@ -217,6 +218,6 @@ def _seen_from_behind(spec: Risk, result: Result) -> Result:
         warnings.warn(
             f"{message}; take algorithm='exact' or a larger delta",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
     return replace(result, gap=gap, message=message)

@@ -148,7 +148,7 @@ class LeastOneNormSVC(KernelMachine):
     def _loss(self, margins: Array) -> Array:
         return absolute(at=1.0)(margins)
 
-    def _declared(self, machine: Machine) -> Risk:
+    def _declare(self, machine: Machine) -> Risk:
         costs = np.full(machine.signs.size, float(self.C))
         return Risk.from_loss(machine.rows, absolute(at=1.0), machine.penalty, costs)
 

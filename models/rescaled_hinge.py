@@ -140,7 +140,7 @@ class RescaledHingeSVC(KernelMachine):
     def _loss(self, margins: Array) -> Array:
         return self._rescaled()(margins)
 
-    def _declared(self, machine: Machine) -> Risk:
+    def _declare(self, machine: Machine) -> Risk:
         costs = np.full(machine.signs.size, float(self.C))
         return Risk.from_loss(machine.rows, self._rescaled(), machine.penalty, costs)
 

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from sklearn.utils._param_validation import Interval
 
 from dcprog.estimators.declared_estimator import parameter
-from dcprog.estimators.paper_estimator import PaperClassifier, Solution
+from dcprog.estimators.loop_options import Callback
+from dcprog.estimators.paper_classifier import PaperClassifier, Solution
 from dcprog.estimators.parameter_constraints import POSITIVE, one_of
 from dcprog.losses import ConvexLoss, pade_hinge, sigmoid_hinge, squared
 from dcprog.penalties import l2
@@ -155,17 +156,17 @@ class SmoothSVC(PaperClassifier):
             raise ValueError(f"outlier_ratio={self.outlier_ratio!r} leaves none of {m} samples")
         return dropped
 
-    def _solution(self, spec: Risk) -> Solution:
+    def _solution(self, spec: Risk, callback: Callback) -> Solution:
         if spec.transform.fraction and self.filtering == "one_step":
-            return self._filtered(spec)
-        result = self._run(spec)
+            return self._filtered(spec, callback)
+        result = self._run(spec, callback=callback)
         self.outlier_ = _left_out(spec, result.x)
         return Solution(spec, result)
 
-    def _filtered(self, spec: Risk) -> Solution:
+    def _filtered(self, spec: Risk, callback: Callback) -> Solution:
         """The plain fit, and one step of the trimmed loss from there."""
         plain = self._trimmed(spec.rows, 0.0)
-        fitted = self._run(plain, n_starts=1)
+        fitted = self._run(plain, n_starts=1, callback=callback)
         start: Any = fitted.x
         m = _count(spec.rows)
         margins = plain.margins(start).reshape(m, -1)
@@ -173,7 +174,7 @@ class SmoothSVC(PaperClassifier):
         large = int(np.sum(slack >= np.percentile(slack, PERCENTILE)))
         spec = self._trimmed(spec.rows, min(self._dropped(m), large) / m)
         self.outlier_ = _left_out(spec, start)
-        step = self._run(spec, start, max_iter=1, n_starts=1, escape=False)
+        step = self._run(spec, start, max_iter=1, n_starts=1, escape=False, callback=callback)
         return Solution(spec, step, judged=fitted)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.callback import ScoringMonitor
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
@@ -126,6 +127,34 @@ def test_it_has_the_options_of_the_loop() -> None:
     assert search.best_params_["s"] in (-2.0, -0.5)
     copy = pickle.loads(pickle.dumps(best))
     np.testing.assert_array_equal(copy.predict(X), best.predict(X))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        TruncatedLogisticClassifier(),
+        CappedSVC(eps=1.0),
+        AngleSVC(2),
+        AngleSVC(2, kernel="rbf"),
+        SmoothSVC(outlier_ratio=0.1, filtering="trimmed"),
+    ],
+    ids=repr,
+)
+def test_callbacks_see_every_step(model: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    monitor = ScoringMonitor(scoring="accuracy")
+    seen = clone(model).set_callbacks(monitor).fit(X, y)
+    scores = [row["accuracy"] for row in monitor.get_logs().data if row["task_name"] == "step"]
+    assert len(scores) == seen.result_.n_iter + 1
+    assert scores[-1] == pytest.approx(seen.score(X, y))
+    assert seen.objective_ == clone(model).fit(X, y).objective_
+
+
+def test_a_time_limit_is_kept_and_warned_of() -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        model = AngleSVC(2, kernel="rbf", time_limit=1e-3, n_starts=5).fit(X, y)
+    assert model.result_.status == "time_limit"
 
 
 # ---- declared parameters -------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from dcprog.estimators.classifier import RobustClassifier
 from dcprog.estimators.declared_estimator import parameter
-from dcprog.estimators.paper_estimator import PaperClassifier
+from dcprog.estimators.paper_classifier import PaperClassifier
 from dcprog.estimators.regressor import RobustRegressor
 
 __all__ = ["PaperClassifier", "RobustClassifier", "RobustRegressor", "parameter"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.callback import CallbackSupportMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -207,7 +209,9 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
             result = self._run_refined(risk, start, tidy=tidy, callback=step)
         self._keep(declared, result)
         watch.end()
-        self._warn_unless_converged(result, stacklevel=5)
+        doubt = self._doubt(result)
+        if doubt is not None:
+            warnings.warn(doubt, ConvergenceWarning, stacklevel=4)  # at the user's line
 
     @np.errstate(all="ignore")
     def _keep(self, declared: Declaration, result: Result) -> None:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
+from sklearn.utils.multiclass import _ovr_decision_function
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dcprog.engine.result import Result
 from dcprog.estimators.declared_estimator import parameter
 from dcprog.estimators.kernel_choice import KernelChoice
 from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.machines import Index, Machine, machines, members, sides
+from dcprog.estimators.paper_estimator import PaperEstimator
 from dcprog.estimators.parameter_constraints import one_of
-from dcprog.estimators.prediction import LargestScore
 from dcprog.estimators.refusal import unusable
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
@@ -29,11 +26,11 @@ from dcprog.risk.risk import Risk
 __all__ = ["KernelMachine"]
 
 
-class KernelMachine(LargestScore, ClassifierMixin, KernelChoice, ABC):
+class KernelMachine(KernelChoice, PaperEstimator):
     """½‖w‖² + C Σ loss(y_i f(x_i)), f = ⟨w, φ(x)⟩ + b; a subclass says which loss.
 
     It declares the parameters `C`, `kernel`, `gamma`, `solver` and `tol`, in the order that its
-    publication has them, and says which loss (:meth:`_loss`), which risk (:meth:`_declared`) and
+    publication has them, and says which loss (:meth:`_loss`), which risk (:meth:`_declare`) and
     which runs (:meth:`_minimise`).
 
     Parameters
@@ -52,8 +49,6 @@ class KernelMachine(LargestScore, ClassifierMixin, KernelChoice, ABC):
         With ``"linear"``; of the features with an approximation.
     norm_ : array of shape (m,)
         ‖w‖².
-    classes_ : array
-    n_features_in_ : int
     """
 
     _: KW_ONLY
@@ -67,7 +62,7 @@ class KernelMachine(LargestScore, ClassifierMixin, KernelChoice, ABC):
         """The loss of margins."""
 
     @abstractmethod
-    def _declared(self, machine: Machine) -> Risk:
+    def _declare(self, machine: Machine) -> Risk:
         """The objective of a two-class problem."""
 
     @abstractmethod
@@ -79,54 +74,26 @@ class KernelMachine(LargestScore, ClassifierMixin, KernelChoice, ABC):
 
     # ---- fit -------------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Minimise the objective, for every pair of classes or every class against the rest.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            The kernel matrix, (n, n), with ``kernel="precomputed"``.
-        y : array of shape (n,)
-            Two or more classes.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Parameters out of their range, data that are not finite, fewer than two classes, a
-            kernel matrix beyond ``memory_limit``, or one that is not symmetric and positive
-            semidefinite (as that of ``"poly"`` with coef0 < 0, or a callable's, may be),
-            numbers so large that no point was found.
-        """
-        X, y = validate_data(self, X, y, **self._checks())
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        self._check_classes(self.classes_)
+    def _fit(self, X: Any, y: Any) -> str | None:
         for name in ("support_vectors_", "dual_coef_", "coef_"):
             self.__dict__.pop(name, None)
         self._prepare(X)
-        outcomes, machines, objective = [], [], 0.0
+        outcomes, solved, objective = [], [], 0.0
         for machine in self._machines(X, y, self.classes_):
-            risk = self._declared(machine)
+            risk = self._declare(machine)
             result, steps = self._minimise(machine, risk, self._part(X, machine.samples))
             if result.x is None:
                 raise unusable(risk, result.message)
             outcomes.append((result, steps))
-            machines.append(machine)
+            solved.append(machine)
             objective += result.value
         self.results_ = tuple(result for result, _ in outcomes)
         self.n_iter_ = max(1, *(steps for _, steps in outcomes))
         self.objective_ = objective
         points = [result.x for result in self.results_ if result.x is not None]
-        self._keep(X, machines, points)
-        self._learn(machines, points)
-        self._warn()
-        return self
+        self._keep(X, solved, points)
+        self._learn(solved, points)
+        return self._doubt()
 
     @property
     def result_(self) -> Result:
@@ -193,73 +160,34 @@ class KernelMachine(LargestScore, ClassifierMixin, KernelChoice, ABC):
         if self.kernel != "precomputed":
             self.support_vectors_ = X[self.support_]
 
-    def _warn(self) -> None:
-        """Say so where a solver failed. Reaching max_iter is no failure."""
+    def _doubt(self) -> str | None:
+        """What to warn of: where a solver failed. Reaching max_iter is no failure."""
         failed = [r for r in self.results_ if r.status not in ("converged", "max_iter")]
-        if failed:
-            warnings.warn(
-                f"{failed[0].message}; scale the data or increase tol",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        return f"{failed[0].message}; scale the data or increase tol" if failed else None
 
     # ---- the objective ---------------------------------------------------------------------------
 
-    def spec(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Risk:
-        """The declaration of the objective for two classes, which :func:`dcprog.solve` takes too.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-        y : array of shape (n,)
-            Two classes.
-
-        Returns
-        -------
-        Risk
-            θ = (a, b) with f = Σ_j a_j k(·, x_j) + b, or the coefficients of the features and b.
-
-        Raises
-        ------
-        ValueError
-            There are not two classes.
-        """
-        self._validate_params()
-        X, y = check_X_y(X, y, **self._checks())
-        classes = np.unique(y)
-        self._check_classes(classes)
+    def _declared(self, X: Any, y: Any, classes: Any) -> Risk:
+        """The risk of two classes."""
         if len(classes) > 2:
             raise ValueError(f"y holds {len(classes)} classes: one declaration is of two")
-        other = type(self)(**self.get_params(deep=False))
+        other = type(self)(**self.get_params(deep=False))  # what a fit has left here stays
         other._prepare(X)
-        return other._declared(next(iter(other._machines(X, y, classes))))
+        return other._declare(next(iter(other._machines(X, y, classes))))
 
-    def objective(self, X: npt.ArrayLike, y: npt.ArrayLike) -> float:
-        """The objective of the fitted function on some data, summed over the two-class problems.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-        y : array of shape (n,)
-            Labels among ``classes_``.
-
-        Returns
-        -------
-        float
-            On the training data it is ``objective_``.
-        """
+    def _parts(self, X: Any, y: Any) -> tuple[float, float]:
         scores = self._scores(X)
         labels = np.asarray(y)
         if not np.all(np.isin(labels, self.classes_)):
             raise ValueError("y holds a label that is not one of the classes")
         place = np.searchsorted(self.classes_, labels)
-        total = float(np.sum(self.norm_)) / 2
+        loss = 0.0
         found = sides(len(self.classes_), self.multiclass)
         for f, side in zip(scores.T, found, strict=True):
             among, wanted = members(place, side)
             margins = np.where(wanted, f, -f)[among]
-            total += self.C * float(np.sum(self._loss(margins)))
-        return total
+            loss += self.C * float(np.sum(self._loss(margins)))
+        return loss, float(np.sum(self.norm_)) / 2
 
     # ---- the fitted function ---------------------------------------------------------------------
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from dcprog.engine.result import Result
 from dcprog.engine.track import Progress
@@ -21,7 +19,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
 from dcprog.surrogates.driver import solve
 
-__all__ = ["CLEARED", "LoopOptions"]
+__all__ = ["Callback", "LoopOptions"]
 
 # Of the tolerance: what exact zeros may cost. It is the subproblems' accuracy.
 CLEARED = 1e-2
@@ -130,11 +128,8 @@ class LoopOptions(DeclaredEstimator):
         result = self._run(spec, start, callback=callback)
         return refined(result, spec, tidied, resume, tol=self.tol, max_iter=self.max_iter)
 
-    def _warn_unless_converged(self, result: Result, stacklevel: int) -> None:
+    def _doubt(self, result: Result) -> str | None:
+        """What to warn of."""
         if result.status in ("converged", "interrupted"):
-            return
-        warnings.warn(
-            f"{result.message}; increase max_iter or tol, or scale the data",
-            ConvergenceWarning,
-            stacklevel=stacklevel,
-        )
+            return None
+        return f"{result.message}; increase max_iter or tol, or scale the data"
