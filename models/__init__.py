@@ -2,7 +2,8 @@
 
 from dcprog.models.angle_consistency import fisher_gamma, is_fisher_consistent
 from dcprog.models.angle_cv import AngleSVCCV
-from dcprog.models.angle_path import AnglePath, angle_path
+from dcprog.models.angle_path import angle_path
+from dcprog.models.angle_solutions import AnglePath
 from dcprog.models.angle_svm import AngleSVC
 from dcprog.models.capped_svm import CappedSVC
 from dcprog.models.least_one_norm import LeastOneNormSVC

@@ -89,3 +89,14 @@ def is_fisher_consistent(form: int, k: int, s: float | None, gamma: float = 0.5)
     if form == 1:
         return bool(gamma <= fisher_gamma(k, s) + 1e-12)
     return k == 2 or (s is not None and bool(s >= -1 / (k - 1) - 1e-12))
+
+
+def inconsistency(form: int, k: int, s: float | None, gamma: float) -> str | None:
+    """Why the loss is not Fisher consistent, None if it is; as :func:`is_fisher_consistent`."""
+    if is_fisher_consistent(form, k, s, gamma):
+        return None
+    reason = f"form=2 is Fisher consistent for -1/(k-1) <= truncation <= 0 only, and it is {s}"
+    if form == 1:
+        bound = fisher_gamma(k, s)
+        reason = f"form=1 is Fisher consistent for gamma <= {bound:.4g}, and it is {gamma}"
+    return f"with k={k} classes and truncation={s}, {reason}"

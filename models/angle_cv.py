@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import joblib
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
+from sklearn.base import ClassifierMixin, _fit_context, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dcprog.estimators.declared_estimator import DeclaredEstimator, parameter
+from dcprog.estimators.parameter_constraints import one_of
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import FisherConsistencyWarning
 from dcprog.foundation.progress_log import bar, logger, visible
-from dcprog.models.angle_path import AnglePath, angle_path, checked_lams
+from dcprog.models.angle_path import STARTS, angle_path, checked_lams
+from dcprog.models.angle_solutions import AnglePath
 from dcprog.models.angle_svm import AngleSVC
 
 __all__ = ["AngleSVCCV"]
 
 
-class AngleSVCCV(ClassifierMixin, BaseEstimator):
+class AngleSVCCV(ClassifierMixin, DeclaredEstimator):
     """AngleSVC whose λ has the best accuracy on held-out data.
 
     For every fold, and with the elastic net for every λ2, one :func:`~dcprog.models.angle_path`
@@ -99,40 +102,16 @@ class AngleSVCCV(ClassifierMixin, BaseEstimator):
     {'lam': 1.0}
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [AngleSVC, None],
-        "lams": ["array-like", None],
-        "lams2": ["array-like", None],
-        "cv": ["cv_object"],
-        "starts": [StrOptions({"both", "warm", "cold"})],
-        "refit": ["boolean"],
-        "n_jobs": [Integral, None],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        estimator: AngleSVC | None = None,
-        lams: npt.ArrayLike | None = None,
-        lams2: npt.ArrayLike | None = None,
-        *,
-        cv: Any = None,
-        starts: str = "both",
-        refit: bool = True,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.lams = lams
-        self.lams2 = lams2
-        self.cv = cv
-        self.starts = starts
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.verbose = verbose
+    estimator: AngleSVC | None = parameter(AngleSVC, None, default=None)
+    lams: npt.ArrayLike | None = parameter("array-like", None, default=None)
+    lams2: npt.ArrayLike | None = parameter("array-like", None, default=None)
+    _: KW_ONLY
+    cv: Any = parameter("cv_object", default=None)
+    starts: str = parameter(one_of(*STARTS), default="both")
+    refit: bool = parameter("boolean", default=True)
+    n_jobs: int | None = parameter(Integral, None, default=None)
+    warm_start: bool = parameter("boolean", default=False)
+    verbose: bool = parameter("verbose", default=False)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> AngleSVCCV:

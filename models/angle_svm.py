@@ -4,42 +4,37 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dcprog.engine.result import Result
-from dcprog.estimators.constraints import LOOP, SHAPE
-from dcprog.estimators.kernels import KERNELS, Kernel, width
-from dcprog.estimators.prediction import LargestScore
-from dcprog.estimators.refine import refined
-from dcprog.estimators.refusal import unusable
-from dcprog.estimators.sparsity import cleared
+from dcprog.estimators.declared_estimator import parameter
+from dcprog.estimators.kernel_option import KernelOption
+from dcprog.estimators.kernels import Kernel
+from dcprog.estimators.loop_options import Callback
+from dcprog.estimators.paper_classifier import PaperClassifier, Solution
+from dcprog.estimators.parameter_constraints import NONNEGATIVE, POSITIVE, WIDTH, one_of
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import FisherConsistencyWarning
 from dcprog.losses import hinge
-from dcprog.models.angle_consistency import fisher_gamma, is_fisher_consistent
+from dcprog.models.angle_consistency import inconsistency
 from dcprog.penalties import Penalty, elastic_net, l1, l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.angle import Coded, angle_differences, angle_margins, simplex_vertices
 from dcprog.rows.kernel import on_kernel
-from dcprog.surrogates.driver import solve
+from dcprog.rows.scores import Scores
 from dcprog.transforms import cap_at
 
 __all__ = ["AngleSVC"]
 
-# Entries of an ℓ1 solution go to 0 if the objective rises by less than the subproblems' accuracy.
-CLEARED = 1e-2
 
-
-class AngleSVC(LargestScore, ClassifierMixin, BaseEstimator):
+class AngleSVC(KernelOption, PaperClassifier):
     r"""Classifier of k classes by k − 1 functions, with truncated hinges as losses.
 
     Class j is the vertex W_j of a regular simplex, the sample x has the scores
@@ -90,63 +85,30 @@ class AngleSVC(LargestScore, ClassifierMixin, BaseEstimator):
     kernel_gamma : {"scale", "auto"} or float, default "scale"
         Of ``"rbf"``, exp(−γ‖x − z‖²), and ``"poly"``, (γ⟨x, z⟩ + coef0)^degree: 1/(d·variance of
         X), 1/d, or a number.
-    degree : int, default 3
-        Of ``"poly"``.
-    coef0 : float, default 0.0
-        Of ``"poly"``, not negative.
     fit_intercept : bool, default True
         Append a constant feature 1, penalised like the others. The publication has none.
     majorant : {"cap", "dc"}, default "cap"
         The weights, or the tangents of the publication. The objective is the same; their runs may
         end at different critical points.
-    solver : str, default "auto"
-        For the convex subproblems: the fastest that takes them, one of
-        :mod:`dcprog.solvers.registry`, or a cvxpy solver by name.
-    tol : float, default 1e-6
-        Stop when the criticality gap and the decrease are at most tol times what the
-        terms of the objective add up to.
-    max_iter : int, default 100
-        Tightenings of the majorant from each start.
     n_starts : int, default 1
         Starts: the convex problem without truncation, then random halves and random points.
-    random_state : int, RandomState or None, default None
-        Seed of the starts after the first; None is a fixed seed.
-    acceleration : {"linesearch", "squarem"}, optional
-        As in :func:`dcprog.solve`.
-    verbose : bool, default False
-        Log a line a step.
 
     Attributes
     ----------
     coef_ : array of shape (k − 1, d)
         Rows β_q; none for kernels other than the linear one.
-    intercept_ : array of shape (k − 1,)
     dual_coef_ : array of shape (k − 1, n)
         a, with a kernel.
-    kernel_ : Kernel
-        k(·, x_j), with a kernel.
     simplex_ : array of shape (k, k − 1)
         The vertices W_j.
     truncation_ : float or None
         s.
-    classes_ : array of shape (k,)
-    n_features_in_ : int
-    n_iter_ : int
-        Steps taken, at least 1.
-    objective_ : float
-        The objective at the solution.
-    result_ : Result
-        The run, with history and certificate; ``result_.x`` is θ of `spec_`.
-    spec_ : Risk
-        The minimised function.
 
     Warns
     -----
     FisherConsistencyWarning
         The loss is not Fisher consistent for the number of classes. With the default γ = 1/2 that
         is so from three classes on; take γ = 1/k, or loss 2.
-    ConvergenceWarning
-        `max_iter` was not enough, or no subproblem solver got further.
 
     See Also
     --------
@@ -185,164 +147,84 @@ class AngleSVC(LargestScore, ClassifierMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "form": [Options(Integral, {1, 2})],
-        "truncation": [StrOptions({"auto"}), Interval(Real, None, 0, closed="right"), None],
-        "gamma": [Interval(Real, 0, 1, closed="both")],
-        "penalty": [StrOptions({"l2", "l1", "elasticnet"})],
-        "lam": [Interval(Real, 0, None, closed="neither")],
-        "lam1": [None, Interval(Real, 0, None, closed="left")],
-        "lam2": [None, Interval(Real, 0, None, closed="left")],
-        "kernel": [StrOptions(KERNELS), callable, None],
-        "kernel_gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
-        **SHAPE,
-        "fit_intercept": ["boolean"],
-        "majorant": [StrOptions({"cap", "dc"})],
-        **LOOP,
-    }
+    form: int = parameter(Options(Integral, {1, 2}), default=1)
+    truncation: str | float | None = parameter(
+        StrOptions({"auto"}), Interval(Real, None, 0, closed="right"), None, default="auto"
+    )
+    gamma: float = parameter(Interval(Real, 0, 1, closed="both"), default=0.5)
+    penalty: str = parameter(one_of("l2", "l1", "elasticnet"), default="l2")
+    lam: float = parameter(POSITIVE, default=1.0)
+    lam1: float | None = parameter(None, NONNEGATIVE, default=None)
+    lam2: float | None = parameter(None, NONNEGATIVE, default=None)
+    _: KW_ONLY
+    kernel_gamma: str | float = parameter(*WIDTH, default="scale")
+    fit_intercept: bool = parameter("boolean", default=True)
+    majorant: str = parameter(one_of("cap", "dc"), default="cap")
 
-    def __init__(
-        self,
-        form: int = 1,
-        truncation: str | float | None = "auto",
-        gamma: float = 0.5,
-        penalty: str = "l2",
-        lam: float = 1.0,
-        lam1: float | None = None,
-        lam2: float | None = None,
-        *,
-        kernel: str | Callable[[Any, Any], Array] | None = None,
-        kernel_gamma: str | float = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        majorant: str = "cap",
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        n_starts: int = 1,
-        random_state: int | np.random.RandomState | None = None,
-        acceleration: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.form = form
-        self.truncation = truncation
-        self.gamma = gamma
-        self.penalty = penalty
-        self.lam = lam
-        self.lam1 = lam1
-        self.lam2 = lam2
-        self.kernel = kernel
-        self.kernel_gamma = kernel_gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.majorant = majorant
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_starts = n_starts
-        self.random_state = random_state
-        self.acceleration = acceleration
-        self.verbose = verbose
+    def _declare(self, rows: Any) -> Risk:
+        """Both losses are hinges at 1 of their rows, capped or truncated at s."""
+        k = rows.n_scores + 1
+        s = self._truncation(k)
+        truncated: dict[str, Any] = {}
+        if s is not None and self.majorant == "cap":
+            truncated["transform"] = cap_at(1 - s)
+        elif s is not None:
+            truncated["subtracted"] = hinge(s)
+        weights = None
+        if self.form == 1:
+            weights = np.where(rows.own, self.gamma * (k - 1), 1 - self.gamma)
+        return Risk(
+            rows,
+            hinge(),
+            aggregate="max" if self.form == 2 else None,
+            penalty=self.declared_penalty(),
+            penalized=np.ones(rows.shape[1]),
+            sample_weight=weights,
+            **truncated,
+        )
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> AngleSVC:
-        """Minimise the objective.
+    def _margins(self, k: int) -> Callable[..., Coded]:
+        return angle_margins if self.form == 1 else angle_differences
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            The kernel matrix, (n, n), with ``kernel="precomputed"``.
-        y : array of shape (n,)
-            Two or more classes.
+    def _rows(self, X: Any, y: Any, classes: Any) -> Scores:
+        kernel, plain = self._kernel_at(X), super()._rows
+        if kernel is None:
+            return plain(X, y, classes)
+        return on_kernel(kernel(X), lambda L: plain(L, y, classes))
 
-        Returns
-        -------
-        AngleSVC
-            Itself.
+    def _kernel_at(self, X: Any) -> Kernel | None:
+        return self._kernel_of(X, self.kernel_gamma, slice(None), None)
 
-        Raises
-        ------
-        ValueError
-            Parameters out of their range, data that are not finite, fewer than two classes, a
-            solver that cannot take the problem,
-            numbers so large that no point was found.
-        """
-        X, y = validate_data(self, X, y, **self._checks())
-        check_classification_targets(y)
-        spec, kernel = self._declare(X, y, np.unique(y))
-        self.warn_of_inconsistency(np.unique(y).size, stacklevel=4)
-        self.classes_ = np.unique(y)
-        self.keep(spec, kernel, self.minimise(spec))
-        if self.result_.status not in ("converged", "interrupted"):
-            warnings.warn(
-                f"{self.result_.message}; increase max_iter or tol, or scale the data",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return self
+    def _truncation(self, k: int) -> float | None:
+        if isinstance(self.truncation, str):
+            return -1 / (k - 1)
+        return None if self.truncation is None else float(self.truncation)
 
-    def spec(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Risk:
-        """The declaration of the objective for some data, which :func:`dcprog.solve` takes too.
+    def _check_combinations(self) -> None:
+        self.declared_penalty()
+        if self.kernel is not None and self.penalty != "l2":
+            raise self._refuse_kernel(self.penalty, "penalty='l2'")
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-        y : array of shape (n,)
-
-        Returns
-        -------
-        Risk
-            Of θ = (β_1, …, β_{k−1}, intercepts), or of a kernel's coordinates.
-        """
-        return self.declaration(X, y)[0]
-
-    def objective(self, X: npt.ArrayLike, y: npt.ArrayLike) -> float:
-        """The objective of the fitted function on some data.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-        y : array of shape (n,)
-            Labels among ``classes_``.
-
-        Returns
-        -------
-        float
-            On the training data ``objective_``.
-        """
-        scores = self._scores(X)
-        rows = self._rows(len(self.classes_))(scores, np.asarray(y), False, self.classes_)
-        loss = self._risk(rows, len(self.classes_), l2(0.0))  # scores are features of themselves
-        return loss(np.eye(scores.shape[1]).ravel()) + self._penalty_value
-
-    def decision_function(self, X: npt.ArrayLike) -> Array:
-        """The scores u_j = ⟨W_j, f(x)⟩.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        array of shape (n, k), or (n,) for two classes
-            Of two classes the score of the second, which is minus that of the first.
-        """
-        scores = self._scores(X) @ self.simplex_.T
-        return scores[:, 1] if len(self.classes_) == 2 else scores
+    def declared_penalty(self) -> Penalty:
+        """λ1‖β‖₁ + (λ2/2)‖β‖² of the parameters."""
+        both = (self.lam1, self.lam2)
+        if self.penalty != "elasticnet":
+            if both != (None, None):
+                raise ValueError(
+                    f"lam1={self.lam1}, lam2={self.lam2} with penalty={self.penalty!r}: they are "
+                    "of 'elasticnet'; give lam"
+                )
+            return l2(self.lam) if self.penalty == "l2" else l1(self.lam)
+        lam1, lam2 = (self.lam if lam is None else lam for lam in both)
+        if lam1 == lam2 == 0:
+            raise ValueError("lam1=0 and lam2=0: nothing is penalised; one must be positive")
+        return elastic_net(lam1, lam2)
 
     # ---- steps of a fit, for the paths too -------------------------------------------------------
 
-    def declaration(
-        self, X: npt.ArrayLike, y: npt.ArrayLike
-    ) -> tuple[Risk, Kernel | None, npt.NDArray[Any]]:
-        """What :meth:`spec` returns, the kernel it is made with, and the classes."""
-        self._validate_params()
-        X, y = check_X_y(X, y, **self._checks())
-        check_classification_targets(y)
-        classes = np.unique(y)
-        return *self._declare(X, y, classes), classes
+    def _solution(self, spec: Risk, callback: Callback) -> Solution:
+        self.warn_of_inconsistency(len(self.classes_), stacklevel=6)
+        return super()._solution(spec, callback)
 
     def minimise(self, spec: Risk, start: Any = "convex") -> Result:
         """A run on a declaration from :meth:`spec`, with the estimator's options.
@@ -363,149 +245,55 @@ class AngleSVC(LargestScore, ClassifierMixin, BaseEstimator):
         ValueError
             The numbers are so large that no point was found.
         """
-
-        def run(start: Any, max_iter: int, n_starts: int = 1) -> Result:
-            return solve(
-                spec,
-                start=start,
-                solver=self.solver,
-                tol=self.tol,
-                max_iter=max_iter,
-                n_starts=n_starts,
-                random_state=self.random_state,
-                acceleration=self.acceleration,
-                verbose=bool(self.verbose),
-            )
-
-        def tidy(theta: Array) -> Array:
-            return cleared(spec, theta, CLEARED * self.tol)
-
-        result = run(start, self.max_iter, self.n_starts)
-        if result.x is None:
-            raise unusable(spec, result.message)
-        return refined(result, spec, tidy, run, tol=self.tol, max_iter=self.max_iter)
+        return self._run_refined(spec, start)
 
     def keep(self, spec: Risk, kernel: Kernel | None, result: Result) -> None:
         """Set the fitted attributes that a run decides."""
         theta: Any = result.x
-        self.simplex_ = simplex_vertices(len(self.classes_))
-        self.truncation_ = self._truncation(len(self.classes_))
-        self.spec_, self.result_ = spec, result
-        self.objective_ = result.value
-        self.n_iter_ = max(1, result.n_iter)
-        self._penalty_value = spec.penalty_value(theta)
-        for name in ("coef_", "dual_coef_", "kernel_"):
-            self.__dict__.pop(name, None)
-        coef, self.intercept_ = spec.rows.unpack(theta)
-        if kernel is None:
-            self.coef_ = coef
-            return
-        self.kernel_, self.dual_coef_ = kernel, spec.rows.dual_coef(theta)
-        if self.kernel == "linear":
-            self.coef_ = (kernel.samples.T @ self.dual_coef_.T).T
+        self._keep(Solution(spec, result), self._function(spec, theta, kernel))
 
-    def declared_penalty(self) -> Penalty:
-        """λ1‖β‖₁ + (λ2/2)‖β‖² of the parameters."""
-        both = (self.lam1, self.lam2)
-        if self.penalty != "elasticnet":
-            if both != (None, None):
-                raise ValueError(
-                    f"lam1={self.lam1}, lam2={self.lam2} with penalty={self.penalty!r}: they are "
-                    "of 'elasticnet'; give lam"
-                )
-            return l2(self.lam) if self.penalty == "l2" else l1(self.lam)
-        lam1, lam2 = (self.lam if lam is None else lam for lam in both)
-        if lam1 == lam2 == 0:
-            raise ValueError("lam1=0 and lam2=0: nothing is penalised; one must be positive")
-        return elastic_net(lam1, lam2)
+    def _point(self, spec: Risk, theta: Array, X: Any) -> dict[str, Any]:
+        return self._function(spec, theta, self._kernel_at(X))
+
+    def _function(self, spec: Risk, theta: Array, kernel: Kernel | None) -> dict[str, Any]:
+        k = len(self.classes_)
+        coef, intercept = spec.rows.unpack(theta)
+        fitted: dict[str, Any] = {"simplex_": simplex_vertices(k), "intercept_": intercept}
+        fitted["truncation_"] = self._truncation(k)
+        if kernel is None:
+            return fitted | {"coef_": coef}
+        fitted |= {"kernel_": kernel, "dual_coef_": spec.rows.dual_coef(theta)}
+        if self.kernel == "linear":
+            fitted["coef_"] = (kernel.samples.T @ fitted["dual_coef_"].T).T
+        return fitted
 
     def warn_of_inconsistency(self, k: int, stacklevel: int = 2) -> None:
         """Warn if the loss is not Fisher consistent for k classes."""
-        s = self._truncation(k)
-        if is_fisher_consistent(self.form, k, s, self.gamma):
-            return
-        reason = f"form=2 is Fisher consistent for -1/(k-1) <= truncation <= 0 only, and it is {s}"
-        if self.form == 1:
-            bound = fisher_gamma(k, s)
-            reason = f"form=1 is Fisher consistent for gamma <= {bound:.4g}, and it is {self.gamma}"
-        warnings.warn(
-            f"with k={k} classes and truncation={s}, {reason}",
-            FisherConsistencyWarning,
-            stacklevel=stacklevel,
-        )
-
-    # ---- the declaration -------------------------------------------------------------------------
-
-    def _declare(self, X: Any, y: Any, classes: Any) -> tuple[Risk, Kernel | None]:
-        """The risk for checked data, and the kernel it is made with."""
-        penalty = self.declared_penalty()
-        if len(classes) < 2:
-            raise ValueError(f"y holds {len(classes)} class; at least two classes are needed")
-        build = self._rows(len(classes))
-        kernel = self._kernel_at(X)
-        rows: Any
-        if kernel is None:
-            rows = build(X, y, self.fit_intercept, classes)
-        else:
-            rows = on_kernel(kernel(X), lambda L: build(L, y, self.fit_intercept, classes))
-        return self._risk(rows, len(classes), penalty), kernel
-
-    def _risk(self, rows: Any, k: int, penalty: Penalty) -> Risk:
-        """Both losses are hinges at 1 of their rows, capped or truncated at s."""
-        s = self._truncation(k)
-        truncated: dict[str, Any] = {}
-        if s is not None and self.majorant == "cap":
-            truncated["transform"] = cap_at(1 - s)
-        elif s is not None:
-            truncated["subtracted"] = hinge(s)
-        weights = None
-        if self.form == 1:
-            weights = np.where(rows.own, self.gamma * (k - 1), 1 - self.gamma)
-        return Risk(
-            rows,
-            hinge(),
-            aggregate="max" if self.form == 2 else None,
-            penalty=penalty,
-            penalized=np.ones(rows.shape[1]),
-            sample_weight=weights,
-            **truncated,
-        )
-
-    def _rows(self, k: int) -> Callable[..., Coded]:
-        return angle_margins if self.form == 1 else angle_differences
-
-    def _truncation(self, k: int) -> float | None:
-        if isinstance(self.truncation, str):
-            return -1 / (k - 1)
-        return None if self.truncation is None else float(self.truncation)
-
-    def _kernel_at(self, X: Any) -> Kernel | None:
-        if self.kernel is None:
-            return None
-        if self.penalty != "l2":
-            raise ValueError(
-                f"kernel={self.kernel!r} with penalty={self.penalty!r}: a kernel machine's penalty "
-                "is its squared norm; take penalty='l2', or kernel=None"
-            )
-        gamma = width(self.kernel_gamma, X, None) if self.kernel in ("rbf", "poly") else 1.0
-        return Kernel(self.kernel, X, gamma, self.degree, self.coef0)
+        reason = inconsistency(self.form, k, self._truncation(k), self.gamma)
+        if reason is not None:
+            warnings.warn(reason, FisherConsistencyWarning, stacklevel=stacklevel)
 
     # ---- the fitted function ---------------------------------------------------------------------
 
+    def decision_function(self, X: npt.ArrayLike) -> Array:
+        """The scores u_j = ⟨W_j, f(x)⟩.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n, k), or (n,) for two classes
+            Of two classes the score of the second, which is minus that of the first.
+        """
+        check_is_fitted(self)
+        scores = self._scores(validate_data(self, X, reset=False, **self._checks()))
+        scores = scores @ self.simplex_.T
+        return scores[:, 1] if len(self.classes_) == 2 else scores
+
     def _scores(self, X: Any) -> Array:
         """f(x), of shape (n, k − 1)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **self._checks())
         if self.kernel is None:
-            return X @ self.coef_.T + self.intercept_
+            return super()._scores(X)
         return self.kernel_(X) @ self.dual_coef_.T + self.intercept_
-
-    def _checks(self) -> dict[str, Any]:
-        sparse = False if self.kernel == "precomputed" else "csr"
-        return {"accept_sparse": sparse, "dtype": np.float64}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags

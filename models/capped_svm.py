@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import cvxpy as cp
-import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dcprog.engine.certificate import criticality_gap
 from dcprog.engine.result import Result
-from dcprog.estimators.constraints import LOOP
-from dcprog.estimators.refusal import unusable
+from dcprog.estimators.declared_estimator import parameter
+from dcprog.estimators.loop_options import Callback
+from dcprog.estimators.paper_classifier import PaperClassifier, Solution
+from dcprog.estimators.parameter_constraints import COUNT, NONNEGATIVE, POSITIVE, one_of
 from dcprog.losses import squared_hinge
-from dcprog.models.linear import LinearScores
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
-from dcprog.rows.linear import binary_margins, class_margins
-from dcprog.surrogates.driver import solve
+from dcprog.rows.scores import Scores
 from dcprog.transforms import Transform, cap_at, cap_largest, power_of
 
 __all__ = ["CappedSVC"]
@@ -33,7 +30,7 @@ __all__ = ["CappedSVC"]
 STALLED = 1e-3
 
 
-class CappedSVC(LinearScores, ClassifierMixin, BaseEstimator):
+class CappedSVC(PaperClassifier):
     r"""Linear classifier whose samples lose at most ε each.
 
     .. math::
@@ -73,30 +70,16 @@ class CappedSVC(LinearScores, ClassifierMixin, BaseEstimator):
     solver : str, default "auto"
         For the weighted problems of ``"exact"``: ``"newton"`` (finite Newton; ``"auto"``, with
         cvxpy behind it), ``"cvxpy"``, or a cvxpy solver by name.
-    tol : float, default 1e-6
-        Stop when the criticality gap and the decrease are at most tol times what the
-        terms of J add up to.
     max_iter : int, default 500
         Reweightings from each start.
     n_starts : int, default 1
         Starts: the plain squared hinge, then random halves and random points. All minimise the
         same function: with ``eps=None`` the first start sets ε for the others.
-    random_state : int, RandomState or None, default None
-        Seed of the starts after the first; None is a fixed seed.
-    acceleration : {"linesearch", "squarem"}, optional
-        As in :func:`dcprog.solve`.
-    verbose : bool, default False
-        Log a line a step.
 
     Attributes
     ----------
-    coef_ : array of shape (c, d)
-        Rows w_k; c = 1 for two classes.
-    intercept_ : array of shape (c,)
     eps_ : float
         The cap.
-    classes_ : array
-    n_features_in_ : int
     n_iter_ : int
         Reweightings taken.
     objective_ : float
@@ -104,13 +87,6 @@ class CappedSVC(LinearScores, ClassifierMixin, BaseEstimator):
     result_ : Result
         The run, with history and certificate, since ε is frozen. With ``"alternating"`` the
         history's gaps are those of the pass, ``result_.gap`` that of the exact subproblem.
-    spec_ : Risk
-        The minimised function of θ = (w_1, …, w_c, b).
-
-    Warns
-    -----
-    ConvergenceWarning
-        `max_iter` was not enough, or no subproblem solver got further.
 
     Notes
     -----
@@ -143,168 +119,52 @@ class CappedSVC(LinearScores, ClassifierMixin, BaseEstimator):
     'converged'
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "p": [Interval(Real, 0, 2, closed="right")],
-        "eps": [None, Interval(Real, 0, None, closed="neither")],
-        "cap_fraction": [Interval(Real, 0, 1, closed="left")],
-        "gamma": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, None, closed="left")],
-        "algorithm": [StrOptions({"exact", "alternating"})],
-        **LOOP,
-    }
+    p: float = parameter(Interval(Real, 0, 2, closed="right"), default=1.0)
+    eps: float | None = parameter(None, POSITIVE, default=None)
+    cap_fraction: float = parameter(Interval(Real, 0, 1, closed="left"), default=0.1)
+    gamma: float = parameter(POSITIVE, default=1.0)
+    delta: float = parameter(NONNEGATIVE, default=1e-8)
+    algorithm: str = parameter(one_of("exact", "alternating"), default="exact")
+    _: KW_ONLY
+    max_iter: int = parameter(COUNT, default=500)
 
-    def __init__(
-        self,
-        p: float = 1.0,
-        eps: float | None = None,
-        cap_fraction: float = 0.1,
-        gamma: float = 1.0,
-        delta: float = 1e-8,
-        algorithm: str = "exact",
-        *,
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 500,
-        n_starts: int = 1,
-        random_state: int | np.random.RandomState | None = None,
-        acceleration: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.p = p
-        self.eps = eps
-        self.cap_fraction = cap_fraction
-        self.gamma = gamma
-        self.delta = delta
-        self.algorithm = algorithm
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_starts = n_starts
-        self.random_state = random_state
-        self.acceleration = acceleration
-        self.verbose = verbose
+    def _declare(self, rows: Scores) -> Risk:
+        power = power_of(self.p / 2, self.delta)
+        if self.eps is None:
+            return self._capped(rows, cap_largest(self.cap_fraction, power))
+        return self._capped(rows, cap_at(self.eps, power))
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> CappedSVC:
-        """Minimise J_δ.
+    def _capped(self, rows: Scores, cap: Transform) -> Risk:
+        return Risk(
+            rows, squared_hinge(), aggregate="sum", transform=cap, penalty=l2(2 * self.gamma)
+        )
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-        y : array of shape (n,)
-            Two or more classes.
+    def _declare_fitted(self, rows: Scores, delta: float | None = None) -> Risk:
+        smoothing = self.delta if delta is None else delta
+        return self._capped(rows, cap_at(self.eps_, power_of(self.p / 2, smoothing)))
 
-        Returns
-        -------
-        CappedSVC
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            Parameters out of their range, data that are not finite, fewer than two classes,
-            numbers so large that no point was found.
-        """
-        self._check_combinations()
-        X, y = validate_data(self, X, y, **self.CHECKS)
-        check_classification_targets(y)
-        spec = self._declare(X, y, np.unique(y), self._transform())
-        self.classes_ = np.unique(y)
-        self.spec_, self.result_, self.n_iter_ = self._minimise(spec)
-        self.coef_, self.intercept_ = self.spec_.rows.unpack(self.result_.x)
+    def _learn(self) -> None:
         self.eps_ = float(self.spec_.transform.c)
-        self.objective_ = self.result_.value
-        if self.algorithm == "alternating":
-            self._look_behind_the_pass()
-        if self.result_.status != "converged":
-            warnings.warn(
-                f"{self.result_.message}; increase max_iter or tol, or scale the data",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return self
 
-    def _look_behind_the_pass(self) -> None:
-        """Measure the gap against the exact subproblem: a stalled pass is critical for its own."""
-        result = self.result_
-        theta = self.spec_.rows.pack(self.coef_, self.intercept_)
-        surrogate = self.spec_.surrogate("newton")
-        gap = criticality_gap(surrogate, theta)
-        message = f"the single pass changes little; {gap=:.3g} is that of the exact subproblem"
-        if gap > STALLED * surrogate.scale(theta):
-            message = f"the single pass stalled: its point is not critical, the gap is {gap:.3g}"
-            warnings.warn(
-                f"{message}; take algorithm='exact' or a larger delta",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        self.result_ = replace(result, gap=gap, message=message)
-
-    def _minimise(self, spec: Risk) -> tuple[Risk, Result, int]:
-        """The function with its cap frozen, the run that minimised it, and all steps taken."""
-        options: dict[str, Any] = {
-            "solver": self._subproblem_solver(),
-            "tol": self.tol,
-            "verbose": self.verbose,
-        }
+    def _solution(self, spec: Risk, callback: Callback) -> Solution:
+        """The cap is frozen after its rounds, then the function is one and the same."""
         start: Any = "convex"
         steps = 0
         if self.eps is None:
             rounds = min(spec.transform.rounds - 1, self.max_iter - 1)
-            start = _with_point(spec, solve(spec, max_iter=rounds, **options))
+            plain = {"n_starts": 1, "random_state": None, "acceleration": None, "n_jobs": None}
+            start = self._run(spec, max_iter=rounds, **plain, callback=callback)
             spec, steps = spec.fixed(start.x), start.n_iter
-        result = solve(
-            spec,
-            start=start,
-            max_iter=self.max_iter - steps,
-            n_starts=self.n_starts,
-            random_state=self.random_state,
-            acceleration=self.acceleration,
-            **options,
-        )
-        return spec, _with_point(spec, result), max(1, steps + result.n_iter)
+        result = self._run(spec, start, max_iter=self.max_iter - steps, callback=callback)
+        if self.algorithm == "alternating":
+            result = _seen_from_behind(spec, result)
+        return Solution(spec, result, earlier=steps)
 
-    def spec(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Risk:
-        """The declaration J_δ for some data, which :func:`dcprog.solve` takes too.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-        y : array of shape (n,)
-
-        Returns
-        -------
-        Risk
-            With ``eps=None`` its cap adapts in a run's first five tightenings.
-        """
-        self._validate_params()
-        self._check_combinations()
-        X, y = check_X_y(X, y, **self.CHECKS)
-        check_classification_targets(y)
-        return self._declare(X, y, np.unique(y), self._transform())
-
-    def objective(self, X: npt.ArrayLike, y: npt.ArrayLike, *, delta: float | None = None) -> float:
-        """J_δ of the fitted coefficients and cap on some data.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-        y : array of shape (n,)
-            Labels among ``classes_``.
-        delta : float, optional
-            By default the model's own, and on the training data the value is ``objective_``. 0
-            gives the J of the publication.
-
-        Returns
-        -------
-        float
-        """
-        check_is_fitted(self)
-        X, y = validate_data(self, X, y, reset=False, **self.CHECKS)
-        smoothing = self.delta if delta is None else delta
-        transform = cap_at(self.eps_, power_of(self.p / 2, smoothing))
-        risk = self._declare(X, y, self.classes_, transform)
-        return risk(risk.rows.pack(self.coef_, self.intercept_))
+    def _options(self) -> dict[str, Any]:
+        options = super()._options()
+        if self.algorithm == "alternating":
+            options["solver"] = "alternating"
+        return options
 
     def _check_combinations(self) -> None:
         if self.delta == 0 and self.p < 2:
@@ -323,27 +183,41 @@ class CappedSVC(LinearScores, ClassifierMixin, BaseEstimator):
                 "and takes no solver; leave solver='auto'"
             )
 
-    def _subproblem_solver(self) -> str:
-        return "alternating" if self.algorithm == "alternating" else self.solver
+    def objective(self, X: npt.ArrayLike, y: npt.ArrayLike, *, delta: float | None = None) -> float:
+        """J_δ of the fitted coefficients and cap on some data.
 
-    def _transform(self) -> Transform:
-        power = power_of(self.p / 2, self.delta)
-        if self.eps is None:
-            return cap_largest(self.cap_fraction, power)
-        return cap_at(self.eps, power)
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of shape (n,)
+            Labels among ``classes_``.
+        delta : float, optional
+            By default the model's own, and on the training data the value is ``objective_``. 0
+            gives the J of the publication.
 
-    def _declare(self, X: Any, y: Any, classes: Any, transform: Transform) -> Risk:
-        margins = binary_margins if len(classes) == 2 else class_margins
-        return Risk(
-            margins(X, y, classes=classes),
-            base=squared_hinge(),
-            aggregate="sum",
-            transform=transform,
-            penalty=l2(2 * self.gamma),
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        X, y = validate_data(self, X, y, reset=False, **self._checks())
+        loss = self._loss_of_scores(
+            self._scores(X), y, lambda rows: self._declare_fitted(rows, delta)
         )
+        return loss + self._penalty_value
 
 
-def _with_point(risk: Risk, result: Result) -> Result:
-    if result.x is None:
-        raise unusable(risk, result.message)
-    return result
+def _seen_from_behind(spec: Risk, result: Result) -> Result:
+    """The single pass with its gap against the exact subproblem: for its own it is critical."""
+    theta: Any = result.x
+    surrogate = spec.surrogate("newton")
+    gap = criticality_gap(surrogate, theta)
+    message = f"the single pass changes little; {gap=:.3g} is that of the exact subproblem"
+    if gap > STALLED * surrogate.scale(theta):
+        message = f"the single pass stalled: its point is not critical, the gap is {gap:.3g}"
+        warnings.warn(
+            f"{message}; take algorithm='exact' or a larger delta",
+            ConvergenceWarning,
+            stacklevel=6,
+        )
+    return replace(result, gap=gap, message=message)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from dcprog.engine.result import Result
+from dcprog.estimators.declared_estimator import parameter
+from dcprog.estimators.kernel_machine import KernelMachine
+from dcprog.estimators.kernels import KERNELS
+from dcprog.estimators.machines import Machine
+from dcprog.estimators.parameter_constraints import POSITIVE, WIDTH, one_of
 from dcprog.foundation.arrays import Array
 from dcprog.losses import absolute
-from dcprog.models.kernel_machine import KernelMachine, Machine
 from dcprog.risk.risk import Risk
 from dcprog.surrogates.driver import solve
 
@@ -84,23 +87,11 @@ class LeastOneNormSVC(KernelMachine):
         exceeds its limit or there are at least five times as many samples as features. ``"smo"``
         and ``"libsvm"`` always take the matrix, ``"qp"`` too but for an approximation, whose
         primal it gives to cvxpy.
-    degree, coef0 : int, float, default 3, 0.0
-        Of ``"poly"``.
-    multiclass : {"ovo", "ovr"}, default "ovo"
-        Every pair of classes, or every class against the rest.
     approximation : {"nystroem"}, optional
         Features of scikit-learn's ``Nystroem`` in place of the kernel matrix; with ``"auto"`` or
         ``"qp"``.
-    n_components : int, default 300
-        Of those.
-    memory_limit : float, default 4096
-        MiB that a kernel matrix may take; a larger one is refused.
     tol : float, default 1e-6
         Objective, relative to 1 + its value; solvers certify a hundredth of it by the duality gap.
-    random_state : int, RandomState or None, default None
-        Of ``"nystroem"``.
-    verbose : bool, default False
-        Log a line a step.
 
     Attributes
     ----------
@@ -109,22 +100,14 @@ class LeastOneNormSVC(KernelMachine):
     dual_coef_ : array of shape (m, s)
         Coefficients α_i y_i ∈ [−C, C] of the m two-class problems, w = Σ α_i y_i φ(x_i); missing
         where cvxpy solved the primal.
-    support_vectors_ : array or sparse matrix of shape (s, d)
-        Not with ``"precomputed"``.
     intercept_ : array of shape (m,)
         Where all |α_i| = C, the middle of the interval of optimal b.
-    coef_ : array of shape (m, d)
-        With ``"linear"``; of the features with an approximation.
-    norm_ : array of shape (m,)
-        ‖w‖².
     objective_ : float
         Summed over the problems.
     results_ : tuple of Result
         The runs; ``result_`` is the first.
     n_iter_ : int
         Pairs that SMO moved, the most over the problems; 1 for a solver that does not count.
-    classes_ : array
-    n_features_in_ : int
 
     Warns
     -----
@@ -155,46 +138,17 @@ class LeastOneNormSVC(KernelMachine):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelMachine._parameter_constraints,
-        "solver": [StrOptions(set(DUAL))],
-    }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        kernel: str | Callable[[Any, Any], Array] = "rbf",
-        gamma: str | float = "scale",
-        solver: str = "auto",
-        *,
-        degree: int = 3,
-        coef0: float = 0.0,
-        multiclass: str = "ovo",
-        approximation: str | None = None,
-        n_components: int = 300,
-        memory_limit: float = 4096,
-        tol: float = 1e-6,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.solver = solver
-        self.degree = degree
-        self.coef0 = coef0
-        self.multiclass = multiclass
-        self.approximation = approximation
-        self.n_components = n_components
-        self.memory_limit = memory_limit
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    C: float = parameter(POSITIVE, default=1.0)
+    kernel: str | Callable[[Any, Any], Array] = parameter(one_of(*KERNELS), callable, default="rbf")
+    gamma: str | float = parameter(*WIDTH, default="scale")
+    solver: str = parameter(one_of(*DUAL), default="auto")
+    _: KW_ONLY
+    tol: float = parameter(POSITIVE, default=1e-6)
 
     def _loss(self, margins: Array) -> Array:
         return absolute(at=1.0)(margins)
 
-    def _declared(self, machine: Machine) -> Risk:
+    def _declare(self, machine: Machine) -> Risk:
         costs = np.full(machine.signs.size, float(self.C))
         return Risk.from_loss(machine.rows, absolute(at=1.0), machine.penalty, costs)
 

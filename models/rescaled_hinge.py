@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, replace
+from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from dcprog.engine.result import Result
+from dcprog.estimators.declared_estimator import parameter
+from dcprog.estimators.kernel_machine import KernelMachine
+from dcprog.estimators.kernels import KERNELS
+from dcprog.estimators.machines import Machine
+from dcprog.estimators.parameter_constraints import COUNT, POSITIVE, WIDTH, one_of
 from dcprog.foundation.arrays import Array
 from dcprog.losses import hinge, rescale
-from dcprog.models.kernel_machine import KernelMachine, Machine
 from dcprog.risk.risk import Risk
 from dcprog.surrogates.driver import solve
 
@@ -47,8 +49,6 @@ class RescaledHingeSVC(KernelMachine):
     gamma : {"scale", "auto"} or float, default "scale"
         γ of exp(−γ‖x − z‖²) and of (γ⟨x, z⟩ + coef0)^degree: 1/(d·variance of X), 1/d (the
         publication's), or a number.
-    degree, coef0 : int, float, default 3, 0.0
-        Of ``"poly"``.
     initial_weights : {"ones", "class_center"}, default "ones"
         −v_i of the first machine: 1, which makes it a plain one with cost Cβη, or
         2/(1 + e^{θ‖x_i − x̄‖}), x̄ the mean of the sample's class (in the kernel's space with
@@ -57,14 +57,6 @@ class RescaledHingeSVC(KernelMachine):
         θ > 0, of ``"class_center"``. The publication gives no value.
     max_iter : int, default 10
         Weighted machines, the publication's S.
-    multiclass : {"ovo", "ovr"}, default "ovo"
-        Every pair of classes, or every class against the rest.
-    approximation : {"nystroem"}, optional
-        Features of scikit-learn's ``Nystroem`` in place of the kernel matrix.
-    n_components : int, default 300
-        Of those.
-    memory_limit : float, default 4096
-        MiB that a kernel matrix may take; a larger one is refused.
     solver : str, default "auto"
         For the weighted machines: ``"smo"`` (``"auto"``), ``"smo_first_order"``, ``"libsvm"``,
         ``"cvxpy"`` or a cvxpy solver. Without a kernel matrix ``"multipliers"`` (``"auto"``) or
@@ -74,10 +66,6 @@ class RescaledHingeSVC(KernelMachine):
     tol : float, default 1e-8
         Stop before `max_iter` when the criticality gap and the decrease are at most tol times
         what the terms of R_1 add up to.
-    random_state : int, RandomState or None, default None
-        Of ``"nystroem"``.
-    verbose : bool, default False
-        Log a line a step.
 
     Attributes
     ----------
@@ -87,25 +75,16 @@ class RescaledHingeSVC(KernelMachine):
         Coefficients α_i y_i of the m two-class problems, w = Σ α_i y_i φ(x_i). Where a cvxpy
         solver was asked for, or had to step in: those of some such expansion with a kernel
         matrix, missing without one.
-    support_vectors_ : array or sparse matrix of shape (s, d)
-        Not with ``"precomputed"``.
-    intercept_ : array of shape (m,)
-    coef_ : array of shape (m, d)
-        With ``"linear"``; of the features with an approximation.
     weights_ : array of shape (m, n)
         Final e^{−η[1 − yf]_+} of each problem's samples, NaN elsewhere.
     outlier_weight_ : array of shape (n,)
         The least of them for each sample: 1 for one beyond its margins, near 0 for an outlier.
-    norm_ : array of shape (m,)
-        ‖w‖².
     objective_ : float
         R_1 at the solution, summed over the problems.
     results_ : tuple of Result
         The runs, with history and certificate; ``result_`` is the first.
     n_iter_ : int
         Weighted machines fitted, the most over the problems.
-    classes_ : array
-    n_features_in_ : int
 
     Warns
     -----
@@ -144,53 +123,16 @@ class RescaledHingeSVC(KernelMachine):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelMachine._parameter_constraints,
-        "eta": [Interval(Real, 0, None, closed="neither")],
-        "initial_weights": [StrOptions({"ones", "class_center"})],
-        "theta": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "solver": [str],
-    }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        eta: float = 0.5,
-        kernel: str | Callable[[Any, Any], Array] = "rbf",
-        gamma: str | float = "scale",
-        *,
-        degree: int = 3,
-        coef0: float = 0.0,
-        initial_weights: str = "ones",
-        theta: float = 1.0,
-        max_iter: int = 10,
-        multiclass: str = "ovo",
-        approximation: str | None = None,
-        n_components: int = 300,
-        memory_limit: float = 4096,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.C = C
-        self.eta = eta
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.initial_weights = initial_weights
-        self.theta = theta
-        self.max_iter = max_iter
-        self.multiclass = multiclass
-        self.approximation = approximation
-        self.n_components = n_components
-        self.memory_limit = memory_limit
-        self.solver = solver
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    C: float = parameter(POSITIVE, default=1.0)
+    eta: float = parameter(POSITIVE, default=0.5)
+    kernel: str | Callable[[Any, Any], Array] = parameter(one_of(*KERNELS), callable, default="rbf")
+    gamma: str | float = parameter(*WIDTH, default="scale")
+    _: KW_ONLY
+    initial_weights: str = parameter(one_of("ones", "class_center"), default="ones")
+    theta: float = parameter(POSITIVE, default=1.0)
+    max_iter: int = parameter(COUNT, default=10)
+    solver: str = parameter(str, default="auto")
+    tol: float = parameter(POSITIVE, default=1e-8)
 
     def _rescaled(self) -> rescale:
         return rescale(hinge(), self.eta)
@@ -198,7 +140,7 @@ class RescaledHingeSVC(KernelMachine):
     def _loss(self, margins: Array) -> Array:
         return self._rescaled()(margins)
 
-    def _declared(self, machine: Machine) -> Risk:
+    def _declare(self, machine: Machine) -> Risk:
         costs = np.full(machine.signs.size, float(self.C))
         return Risk.from_loss(machine.rows, self._rescaled(), machine.penalty, costs)
 

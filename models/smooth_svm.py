@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from math import ceil
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
+from sklearn.utils._param_validation import Interval
 
-from dcprog.engine.result import Result
-from dcprog.estimators.refusal import unusable
-from dcprog.foundation.arrays import Array
+from dcprog.estimators.declared_estimator import parameter
+from dcprog.estimators.loop_options import Callback
+from dcprog.estimators.paper_classifier import PaperClassifier, Solution
+from dcprog.estimators.parameter_constraints import POSITIVE, one_of
 from dcprog.losses import ConvexLoss, pade_hinge, sigmoid_hinge, squared
-from dcprog.models.linear import LinearScores
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
-from dcprog.rows.linear import binary_margins, class_margins
-from dcprog.surrogates.driver import solve
+from dcprog.rows.scores import Scores
 from dcprog.transforms import trim_of
 
 __all__ = ["SmoothSVC"]
@@ -32,7 +26,7 @@ SMOOTHINGS = {"pade": pade_hinge, "sigmoid": sigmoid_hinge}
 PERCENTILE = 90.0  # only slacks from there on are filtered in one step
 
 
-class SmoothSVC(LinearScores, ClassifierMixin, BaseEstimator):
+class SmoothSVC(PaperClassifier):
     r"""Linear classifier with a smoothed hinge and a penalised intercept.
 
     .. math::
@@ -78,18 +72,9 @@ class SmoothSVC(LinearScores, ClassifierMixin, BaseEstimator):
         Steps of the trimmed loss from each start.
     n_starts : int, default 1
         Starts of the trimmed loss: the plain fit, then random halves and random points.
-    random_state : int, RandomState or None, default None
-        Seed of the starts after the first; None is a fixed seed.
-    verbose : bool, default False
-        Log a line a step.
 
     Attributes
     ----------
-    coef_ : array of shape (c, d)
-        Rows w_k; c = 1 for two classes.
-    intercept_ : array of shape (c,)
-    classes_ : array
-    n_features_in_ : int
     outlier_ : bool array of shape (m,)
         The samples that the last fit left out.
     n_iter_ : int
@@ -101,11 +86,6 @@ class SmoothSVC(LinearScores, ClassifierMixin, BaseEstimator):
         is from being critical for the trimmed loss.
     spec_ : Risk
         The minimised function of θ = (w_1, …, w_c, b).
-
-    Warns
-    -----
-    ConvergenceWarning
-        `max_iter` was not enough, or no solver got further.
 
     Notes
     -----
@@ -141,151 +121,33 @@ class SmoothSVC(LinearScores, ClassifierMixin, BaseEstimator):
     array(['low', 'high', 'low'], dtype='<U4')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "eta": [Interval(Real, 0, None, closed="neither")],
-        "smoothing": [StrOptions(set(SMOOTHINGS))],
-        "slack_norm": [Interval(Integral, 1, 2, closed="both")],
-        "outlier_ratio": [Interval(Real, 0, 1, closed="left")],
-        "filtering": [StrOptions({"one_step", "trimmed"})],
-        "solver": [str],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_starts": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+    C: float = parameter(POSITIVE, default=1.0)
+    eta: float = parameter(POSITIVE, default=10.0)
+    smoothing: str = parameter(one_of(*SMOOTHINGS), default="pade")
+    slack_norm: int = parameter(Interval(Integral, 1, 2, closed="both"), default=1)
+    outlier_ratio: float = parameter(Interval(Real, 0, 1, closed="left"), default=0.0)
+    filtering: str = parameter(one_of("one_step", "trimmed"), default="one_step")
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        eta: float = 10.0,
-        smoothing: str = "pade",
-        slack_norm: int = 1,
-        outlier_ratio: float = 0.0,
-        filtering: str = "one_step",
-        *,
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        n_starts: int = 1,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.C = C
-        self.eta = eta
-        self.smoothing = smoothing
-        self.slack_norm = slack_norm
-        self.outlier_ratio = outlier_ratio
-        self.filtering = filtering
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_starts = n_starts
-        self.random_state = random_state
-        self.verbose = verbose
+    def _declare(self, rows: Scores) -> Risk:
+        """Trimmed by K samples, without the 90th percentile's rule."""
+        return self._trimmed(rows, self._dropped(_count(rows)) / _count(rows))
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> SmoothSVC:
-        """Minimise F, or F without its largest losses.
+    def _declare_fitted(self, rows: Scores) -> Risk:
+        return self._trimmed(rows, self.spec_.transform.fraction)
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (m, d)
-        y : array of shape (m,)
-            Two or more classes.
-
-        Returns
-        -------
-        SmoothSVC
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            Parameters out of their range, data that are not finite, fewer than two classes, a
-            ratio that leaves no sample,
-            numbers so large that no point was found.
-        """
-        X, y = validate_data(self, X, y, **self.CHECKS)
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        dropped = self._dropped(len(y))
-        if dropped and self.filtering == "one_step":
-            self._fit_and_filter(X, y, dropped)
-        else:
-            self.spec_ = self._declare(X, y, self.classes_, dropped / len(y))
-            self.result_, theta = self._solve(self.spec_, n_starts=self.n_starts)
-            self._warn_unless_converged()
-            self.outlier_ = _left_out(self.spec_, theta)
-        self.coef_, self.intercept_ = self.spec_.rows.unpack(self.result_.x)
-        self.n_iter_ = max(1, self.result_.n_iter)
-        self.objective_ = self.result_.value
-        return self
-
-    def _fit_and_filter(self, X: Any, y: Any, dropped: int) -> None:
-        """The plain fit, and one step of the trimmed loss from there."""
-        plain = self._declare(X, y, self.classes_, 0.0)
-        self.result_, start = self._solve(plain)
-        self._warn_unless_converged()
-        margins = plain.margins(start).reshape(len(y), -1)
-        slack = np.sum(np.maximum(1 - margins, 0), axis=1)
-        large = int(np.sum(slack >= np.percentile(slack, PERCENTILE)))
-        self.spec_ = self._declare(X, y, self.classes_, min(dropped, large) / len(y))
-        self.outlier_ = _left_out(self.spec_, start)
-        self.result_, _ = self._solve(self.spec_, start=start, max_iter=1, escape=False)
-
-    def _solve(self, spec: Risk, **options: Any) -> tuple[Result, Array]:
-        options = {"max_iter": self.max_iter, "random_state": self.random_state} | options
-        result = solve(spec, solver=self.solver, tol=self.tol, verbose=self.verbose, **options)
-        if result.x is None:
-            raise unusable(spec, result.message)
-        return result, result.x
-
-    def _warn_unless_converged(self) -> None:
-        if self.result_.status != "converged":
-            warnings.warn(
-                f"{self.result_.message}; increase max_iter or tol, or scale the data",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-
-    def spec(self, X: Any, y: Any) -> Risk:
-        """The declaration F for some data, which :func:`dcprog.solve` takes too.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (m, d)
-        y : array of shape (m,)
-
-        Returns
-        -------
-        Risk
-            Trimmed by K samples, without the 90th percentile's rule.
-        """
-        self._validate_params()
-        X, y = check_X_y(X, y, **self.CHECKS)
-        check_classification_targets(y)
-        return self._declare(X, y, np.unique(y), self._dropped(len(y)) / len(y))
-
-    def objective(self, X: Any, y: Any) -> float:
-        """F of the fitted coefficients on some data, without the share of samples left out.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (m, d)
-        y : array of shape (m,)
-            Labels among ``classes_``.
-
-        Returns
-        -------
-        float
-            On the training data, ``objective_``.
-        """
-        check_is_fitted(self)
-        X, y = validate_data(self, X, y, reset=False, **self.CHECKS)
-        risk = self._declare(X, y, self.classes_, self.spec_.transform.fraction)
-        return risk(risk.rows.pack(self.coef_, self.intercept_))
+    def _trimmed(self, rows: Scores, fraction: float) -> Risk:
+        smoothed = SMOOTHINGS[self.smoothing](self.eta)
+        loss: ConvexLoss = smoothed if self.slack_norm == 1 else squared(smoothed)
+        m, p = rows.shape
+        return Risk(
+            rows,
+            loss,
+            weights=np.full(m, self.C / self.slack_norm),
+            aggregate=None if rows.n_scores == 1 else "sum",
+            transform=trim_of(fraction),
+            penalty=l2(1.0),
+            penalized=np.ones(p),
+        )
 
     def _dropped(self, m: int) -> int:
         """The number of samples left out, K."""
@@ -294,25 +156,33 @@ class SmoothSVC(LinearScores, ClassifierMixin, BaseEstimator):
             raise ValueError(f"outlier_ratio={self.outlier_ratio!r} leaves none of {m} samples")
         return dropped
 
-    def _loss(self) -> ConvexLoss:
-        smoothed = SMOOTHINGS[self.smoothing](self.eta)
-        return smoothed if self.slack_norm == 1 else squared(smoothed)
+    def _solution(self, spec: Risk, callback: Callback) -> Solution:
+        if spec.transform.fraction and self.filtering == "one_step":
+            return self._filtered(spec, callback)
+        result = self._run(spec, callback=callback)
+        self.outlier_ = _left_out(spec, result.x)
+        return Solution(spec, result)
 
-    def _declare(self, X: Any, y: Any, classes: Any, fraction: float) -> Risk:
-        margins = binary_margins if len(classes) == 2 else class_margins
-        rows = margins(X, y, classes=classes)
-        m, p = rows.shape
-        return Risk(
-            rows,
-            self._loss(),
-            weights=np.full(m, self.C / self.slack_norm),
-            aggregate=None if len(classes) == 2 else "sum",
-            transform=trim_of(fraction),
-            penalty=l2(1.0),
-            penalized=np.ones(p),
-        )
+    def _filtered(self, spec: Risk, callback: Callback) -> Solution:
+        """The plain fit, and one step of the trimmed loss from there."""
+        plain = self._trimmed(spec.rows, 0.0)
+        fitted = self._run(plain, n_starts=1, callback=callback)
+        start: Any = fitted.x
+        m = _count(spec.rows)
+        margins = plain.margins(start).reshape(m, -1)
+        slack = np.sum(np.maximum(1 - margins, 0), axis=1)
+        large = int(np.sum(slack >= np.percentile(slack, PERCENTILE)))
+        spec = self._trimmed(spec.rows, min(self._dropped(m), large) / m)
+        self.outlier_ = _left_out(spec, start)
+        step = self._run(spec, start, max_iter=1, n_starts=1, escape=False, callback=callback)
+        return Solution(spec, step, judged=fitted)
 
 
-def _left_out(spec: Risk, theta: Array) -> npt.NDArray[np.bool_]:
+def _count(rows: Scores) -> int:
+    """The number of samples."""
+    return rows.X.shape[0]
+
+
+def _left_out(spec: Risk, theta: Any) -> npt.NDArray[np.bool_]:
     """The samples that the trimmed loss leaves out at θ."""
     return spec.transform.slope(spec.aggregates(theta)) == 0

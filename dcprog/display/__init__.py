@@ -1,1 +1,12 @@
-"""Plots."""
+"""Plots as scikit-learn display objects, drawn with matplotlib where it is installed.
+
+A display holds the numbers it draws; ``plot`` draws them, again if asked to, and keeps what it
+drew in ``ax_``, ``figure_`` and ``lines_``. Decision regions are scikit-learn's own
+``sklearn.inspection.DecisionBoundaryDisplay``.
+"""
+
+from dcprog.display.convergence_display import ConvergenceDisplay, plot_history
+from dcprog.display.loss_display import LossDisplay
+from dcprog.display.outlier_display import OutlierDisplay
+
+__all__ = ["ConvergenceDisplay", "LossDisplay", "OutlierDisplay", "plot_history"]

@@ -158,7 +158,7 @@ class Result:
         -------
         matplotlib Axes
         """
-        from dcprog.display.plots import plot_history
+        from dcprog.display import plot_history
 
         return plot_history(self.history, ax)
 

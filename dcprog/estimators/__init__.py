@@ -1,6 +1,8 @@
-"""Estimators over any loss and any penalty: Σ sample_weight_i·loss(u_i) + penalty(w)."""
+"""scikit-learn estimators: over any loss and any penalty, and of published models."""
 
 from dcprog.estimators.classifier import RobustClassifier
+from dcprog.estimators.declared_estimator import parameter
+from dcprog.estimators.paper_classifier import PaperClassifier
 from dcprog.estimators.regressor import RobustRegressor
 
-__all__ = ["RobustClassifier", "RobustRegressor"]
+__all__ = ["PaperClassifier", "RobustClassifier", "RobustRegressor", "parameter"]

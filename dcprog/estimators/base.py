@@ -5,16 +5,14 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from numbers import Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
@@ -22,85 +20,64 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from dcprog.engine.descent import Progress
 from dcprog.engine.result import Result
-from dcprog.estimators.constraints import LOOP, SHAPE
+from dcprog.engine.track import Progress
+from dcprog.estimators.callbacks import Watch
 from dcprog.estimators.declaration import Declaration, nearest, outlier_weights, risk_of
-from dcprog.estimators.kernels import KERNELS, Kernel, width
-from dcprog.estimators.refine import refined
-from dcprog.estimators.refusal import unusable
+from dcprog.estimators.declared_estimator import parameter
+from dcprog.estimators.kernel_option import KernelOption
+from dcprog.estimators.kernels import Kernel
+from dcprog.estimators.loop_options import LoopOptions
+from dcprog.estimators.parameter_constraints import WIDTH
 from dcprog.estimators.samples import Samples, distinct
-from dcprog.estimators.sparsity import cleared
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss
 from dcprog.penalties import Penalty, l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.kernel import on_kernel
 from dcprog.rows.scores import Scores
-from dcprog.surrogates.driver import solve
 
 __all__ = ["RobustEstimator"]
-
-CLEARED = 1e-2  # of the tolerance: what exact zeros may cost
 
 RowBuilder = Callable[[Any, Any, bool], Scores]
 Weighing = Callable[[Any], Array] | None
 
 
-class RobustEstimator(CallbackSupportMixin, BaseEstimator, ABC):
+class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
     """Σ sample_weight_i·loss(u_i) + penalty(w); a subclass says what u is.
 
-    The parameters are those of ``RobustRegressor``.
+    Parameters
+    ----------
+    penalty : Penalty, optional
+        ``l2(1.0)``, that is ½‖w‖², by default.
+    kernel : {"linear", "poly", "rbf", "precomputed"} or callable, optional
+        f(x) = Σ_j a_j k(x, x_j) + b with the penalty λ/2·aᵀKa in the place of λ/2·‖w‖²; the penalty
+        must be an ``l2``. A callable maps two sets of samples to their matrix. By default f is
+        linear, which ``"linear"`` is too, at the cost of n × n numbers in the place of n × d.
+    gamma : {"scale", "auto"} or float, default "scale"
+        γ > 0 of ``"rbf"``, exp(−γ‖x − z‖²), and ``"poly"``, (γ⟨x, z⟩ + coef0)^degree: 1/(d·variance
+        of X), 1/d, or a number.
+    fit_intercept : bool, default True
+        Whether there is b.
+    penalize_intercept : bool, default False
+        Whether the penalty sees b too, as a coefficient.
+    warm_start : bool, default False
+        Start from the former solution where its shape fits. From large penalties to small ones
+        that can be a trap: where w is almost 0, the loss may have given up all that would move it.
+
+    Attributes
+    ----------
+    spec_ : Risk
+        The minimised function. Equal samples are merged in it, and weighted ones reordered.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "loss": [Loss, None],
-        "penalty": [Penalty, None],
-        "kernel": [StrOptions(KERNELS), callable, None],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
-        **SHAPE,
-        "fit_intercept": ["boolean"],
-        "penalize_intercept": ["boolean"],
-        "warm_start": ["boolean"],
-        **LOOP,
-    }
-
-    def __init__(
-        self,
-        loss: Loss | None = None,
-        penalty: Penalty | None = None,
-        *,
-        kernel: str | Callable[[Any, Any], Array] | None = None,
-        gamma: str | float = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        penalize_intercept: bool = False,
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        n_starts: int = 1,
-        random_state: int | np.random.RandomState | None = None,
-        acceleration: str | None = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_starts = n_starts
-        self.random_state = random_state
-        self.acceleration = acceleration
-        self.warm_start = warm_start
-        self.verbose = verbose
+    loss: Loss | None = parameter(Loss, None, default=None)
+    penalty: Penalty | None = parameter(Penalty, None, default=None)
+    _: KW_ONLY
+    gamma: str | float = parameter(*WIDTH, default="scale")
+    fit_intercept: bool = parameter("boolean", default=True)
+    penalize_intercept: bool = parameter("boolean", default=False)
+    warm_start: bool = parameter("boolean", default=False)
 
     # ---- what a subclass says --------------------------------------------------------------------
 
@@ -179,10 +156,6 @@ class RobustEstimator(CallbackSupportMixin, BaseEstimator, ABC):
 
     # ---- data ------------------------------------------------------------------------------------
 
-    def _checks(self) -> dict[str, Any]:
-        sparse = False if self.kernel == "precomputed" else "csr"
-        return {"accept_sparse": sparse, "dtype": np.float64}
-
     def _sample_weight(self, sample_weight: Any, X: Any) -> Array | None:
         if sample_weight is None:
             return None
@@ -211,18 +184,10 @@ class RobustEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         return Declaration(loss, risk, kernel, samples)
 
     def _kernel_at(self, X: Any, samples: Samples) -> Kernel | None:
-        if self.kernel is None:
-            return None
         form = (self.penalty or l2()).as_l1_l2(1)
-        if form is None or np.any(form[0]):
-            raise ValueError(
-                f"kernel={self.kernel!r} with penalty={self.penalty!r}: a kernel machine's penalty "
-                "is its squared norm; take l2(lam), or kernel=None"
-            )
-        gamma = 1.0
-        if self.kernel in ("rbf", "poly"):
-            gamma = width(self.gamma, X[samples.part], samples.weights)
-        return Kernel(self.kernel, X, gamma, self.degree, self.coef0)
+        if self.kernel is not None and (form is None or np.any(form[0])):
+            raise self._refuse_kernel(self.penalty, "l2(lam)")
+        return self._kernel_of(X, self.gamma, samples.part, samples.weights)
 
     # ---- minimise --------------------------------------------------------------------------------
 
@@ -230,48 +195,24 @@ class RobustEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         self, declared: Declaration, start: Any, X: Any, y: Any, sample_weight: Any
     ) -> None:
         """Run the solver, with the callbacks looking on, and keep the outcome."""
-        data: dict[str, Any] = {"estimator": self, "X": X, "y": y}
-        if sample_weight is not None:
-            data["metadata"] = {"sample_weight": sample_weight}
-        context = self._init_callback_context(max_subtasks=None).call_on_fit_task_begin(**data)
-        starts: list[Array] = []
+        risk, starts = declared.risk, list[Array]()
+        watch = Watch(self, lambda theta: self._point(declared, theta), X, y, sample_weight)
 
         def step(progress: Progress) -> bool:
             if not starts:
                 starts.append(progress.x)
-            if not hasattr(self, "_skl_callbacks"):
-                return False
-            inner = context.subcontext(task_name="step").call_on_fit_task_begin(**data)
-            return inner.call_on_fit_task_end(
-                **data, reconstruction_attributes=lambda: self._point(declared, progress.x)
-            )
-
-        def run(start: Any, max_iter: int, n_starts: int = 1) -> Result:
-            with np.errstate(all="ignore"):
-                return solve(
-                    declared.risk,
-                    start=start,
-                    solver=self.solver,
-                    tol=self.tol,
-                    max_iter=max_iter,
-                    n_starts=n_starts,
-                    random_state=self.random_state,
-                    acceleration=self.acceleration,
-                    callback=step,
-                    verbose=bool(self.verbose),
-                )
+            return watch.step(progress)
 
         def tidy(theta: Array) -> Array:
-            near = nearest(declared.risk, theta, starts[0]) if starts else theta
-            return cleared(declared.risk, near, CLEARED * self.tol)
+            return nearest(risk, theta, starts[0]) if starts else theta
 
-        result = run(start, self.max_iter, self.n_starts)
-        if result.x is None:
-            raise unusable(declared.risk, result.message)
-        kept = refined(result, declared.risk, tidy, run, tol=self.tol, max_iter=self.max_iter)
-        self._keep(declared, kept)
-        context.call_on_fit_task_end(**data, reconstruction_attributes={})
-        self._warn()
+        with np.errstate(all="ignore"):
+            result = self._run_refined(risk, start, tidy=tidy, callback=step)
+        self._keep(declared, result)
+        watch.end()
+        doubt = self._doubt(result)
+        if doubt is not None:
+            warnings.warn(doubt, ConvergenceWarning, stacklevel=4)  # at the user's line
 
     @np.errstate(all="ignore")
     def _keep(self, declared: Declaration, result: Result) -> None:
@@ -285,14 +226,6 @@ class RobustEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         for name in ("coef_", "dual_coef_", "kernel_"):
             self.__dict__.pop(name, None)
         self.__dict__.update(self._point(declared, theta))
-
-    def _warn(self) -> None:
-        if self.result_.status not in ("converged", "interrupted"):
-            warnings.warn(
-                f"{self.result_.message}; increase max_iter or tol, or scale the data",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
 
     def _start(self, declared: Declaration) -> Any:
         """The former solution where it is asked for and fits; otherwise the convex problem's."""
@@ -326,9 +259,3 @@ class RobustEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         checks = {k: v for k, v in self._checks().items() if k != "y_numeric"}
         return validate_data(self, X, reset=False, **checks)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags

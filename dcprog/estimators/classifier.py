@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dcprog.estimators.base import RobustEstimator
-from dcprog.estimators.coding import margins_of
 from dcprog.estimators.declaration import Declaration
+from dcprog.estimators.declared_estimator import parameter
+from dcprog.estimators.margins import margins_of
+from dcprog.estimators.parameter_constraints import one_of
 from dcprog.estimators.prediction import LargestScore
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss, cap, hinge
-from dcprog.penalties import Penalty
 from dcprog.rows.angle import simplex_vertices
 from dcprog.rows.scores import Scores
 from dcprog.rows.targets import class_index
@@ -49,46 +49,10 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
     loss : Loss, optional
         ℓ, a function of the margin; ``cap(hinge(), 1.0)`` by default. A search over ``loss__c``
         needs it given. A trimmed loss takes no weights that differ.
-    penalty : Penalty, optional
-        ``l2(1.0)``, that is ½‖w‖², by default.
-    kernel : {"linear", "poly", "rbf", "precomputed"} or callable, optional
-        f(x) = Σ_j a_j k(x, x_j) + b with the penalty λ/2·aᵀKa in the place of λ/2·‖w‖²; the penalty
-        must be an ``l2``. A callable maps two sets of samples to their matrix. By default f is
-        linear, which ``"linear"`` is too, at the cost of n × n numbers in the place of n × d.
-    gamma : {"scale", "auto"} or float, default "scale"
-        γ > 0 of ``"rbf"``, exp(−γ‖x − z‖²), and ``"poly"``, (γ⟨x, z⟩ + coef0)^degree: 1/(d·variance
-        of X), 1/d, or a number.
-    degree : int, default 3
-        Of ``"poly"``.
-    coef0 : float, default 0.0
-        Of ``"poly"``, not negative.
-    fit_intercept : bool, default True
-        Whether there is b.
-    penalize_intercept : bool, default False
-        Whether the penalty sees b too, as a coefficient.
     multiclass : {"angle", "ovr"}, default "angle"
         How more than two classes are coded: k − 1 components, or k.
     class_weight : dict, "balanced" or None, default None
         Multiplies the samples' weights: by class, or inversely to the classes' total weights.
-    solver : str, default "auto"
-        For the convex subproblems: the fastest that takes them, one of
-        :mod:`dcprog.solvers.registry`, or a cvxpy solver by name. ``result_.solver`` says which.
-    tol : float, default 1e-6
-        Stop when the criticality gap and the decrease are at most tol times what the
-        terms of the objective add up to.
-    max_iter : int, default 100
-        Tightenings of the majorant from each start.
-    n_starts : int, default 1
-        Starts: the convex problem with the base loss, then random halves and random points.
-    random_state : int, RandomState or None, default None
-        Seed of the starts after the first; None is a fixed seed.
-    acceleration : {"linesearch", "squarem"}, optional
-        As in :func:`dcprog.solve`.
-    warm_start : bool, default False
-        Start from the former solution where its shape fits. From large penalties to small ones
-        that can be a trap: where w is almost 0, the loss may have given up all that would move it.
-    verbose : bool, default False
-        Log a line a step.
 
     Attributes
     ----------
@@ -98,8 +62,8 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
     intercept_ : array of shape (c,)
     dual_coef_ : array of shape (c, n)
         a, with a kernel.
-    kernel_ : Kernel
-        k(·, x_j), with a kernel.
+    objective_ : float
+        The objective at the solution, with the training weights.
     classes_ : array of shape (k,)
         The classes that have weight.
     class_weight_ : array of shape (k,)
@@ -110,20 +74,6 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
         that counts as in the convex problem, 0 for one that the loss gave up, or whose weight is
         0. It is the slope of ℓ over that of its base, the least over a sample's margins: below 0
         where a difference of losses falls while its base grows.
-    objective_ : float
-        The objective at the solution, with the training weights.
-    n_iter_ : int
-        Steps taken, at least 1.
-    n_features_in_ : int
-    result_ : Result
-        The run, with history and certificate; ``result_.x`` is θ of `spec_`.
-    spec_ : Risk
-        The minimised function. Equal samples are merged in it, and weighted ones reordered.
-
-    Warns
-    -----
-    ConvergenceWarning
-        `max_iter` was not enough, or no subproblem solver got further.
 
     See Also
     --------
@@ -159,54 +109,11 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **RobustEstimator._parameter_constraints,
-        "multiclass": [StrOptions({"angle", "ovr"})],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
-
-    def __init__(
-        self,
-        loss: Loss | None = None,
-        penalty: Penalty | None = None,
-        *,
-        kernel: str | Callable[[Any, Any], Array] | None = None,
-        gamma: str | float = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        penalize_intercept: bool = False,
-        multiclass: str = "angle",
-        class_weight: dict[Any, float] | str | None = None,
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        n_starts: int = 1,
-        random_state: int | np.random.RandomState | None = None,
-        acceleration: str | None = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            loss,
-            penalty,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            fit_intercept=fit_intercept,
-            penalize_intercept=penalize_intercept,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            n_starts=n_starts,
-            random_state=random_state,
-            acceleration=acceleration,
-            warm_start=warm_start,
-            verbose=verbose,
-        )
-        self.multiclass = multiclass
-        self.class_weight = class_weight
+    _: KW_ONLY
+    multiclass: str = parameter(one_of("angle", "ovr"), default="angle")
+    class_weight: dict[Any, float] | str | None = parameter(
+        dict, one_of("balanced"), None, default=None
+    )
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

@@ -34,70 +34,20 @@ class RobustRegressor(RegressorMixin, RobustEstimator):
     loss : Loss, optional
         ℓ, a function of the residual; ``cap(absolute(), 1.0)`` by default. A search over
         ``loss__c`` needs it given. A trimmed loss takes no weights that differ.
-    penalty : Penalty, optional
-        ``l2(1.0)``, that is ½‖w‖², by default.
-    kernel : {"linear", "poly", "rbf", "precomputed"} or callable, optional
-        f(x) = Σ_j a_j k(x, x_j) + b with the penalty λ/2·aᵀKa in the place of λ/2·‖w‖²; the penalty
-        must be an ``l2``. A callable maps two sets of samples to their matrix. By default f is
-        linear, which ``"linear"`` is too, at the cost of n × n numbers in the place of n × d.
-    gamma : {"scale", "auto"} or float, default "scale"
-        γ > 0 of ``"rbf"``, exp(−γ‖x − z‖²), and ``"poly"``, (γ⟨x, z⟩ + coef0)^degree: 1/(d·variance
-        of X), 1/d, or a number.
-    degree : int, default 3
-        Of ``"poly"``.
-    coef0 : float, default 0.0
-        Of ``"poly"``, not negative.
-    fit_intercept : bool, default True
-        Whether there is b.
-    penalize_intercept : bool, default False
-        Whether the penalty sees b too, as a coefficient.
-    solver : str, default "auto"
-        For the convex subproblems: the fastest that takes them, one of
-        :mod:`dcprog.solvers.registry`, or a cvxpy solver by name. ``result_.solver`` says which.
-    tol : float, default 1e-6
-        Stop when the criticality gap and the decrease are at most tol times what the
-        terms of the objective add up to.
-    max_iter : int, default 100
-        Tightenings of the majorant from each start.
-    n_starts : int, default 1
-        Starts: the convex problem with the base loss, then random halves and random points.
-    random_state : int, RandomState or None, default None
-        Seed of the starts after the first; None is a fixed seed.
-    acceleration : {"linesearch", "squarem"}, optional
-        As in :func:`dcprog.solve`.
-    warm_start : bool, default False
-        Start from the former solution where its shape fits. From large penalties to small ones
-        that can be a trap: where w is almost 0, the loss may have given up all that would move it.
-    verbose : bool, default False
-        Log a line a step.
 
     Attributes
     ----------
+    objective_ : float
+        The objective at the solution, with the training weights.
     coef_ : array of shape (d,)
         None for kernels other than the linear one.
     intercept_ : float
     dual_coef_ : array of shape (n,)
         a, with a kernel.
-    kernel_ : Kernel
-        k(·, x_j), with a kernel.
     outlier_weight_ : array of shape (n,)
         Weight of each training sample's base loss in the majorant at the solution: 1 for a sample
         that counts as in the convex problem, 0 for one that the loss gave up, or whose weight is
         0. It is the slope of ℓ over that of its base.
-    objective_ : float
-        The objective at the solution, with the training weights.
-    n_iter_ : int
-        Steps taken, at least 1.
-    n_features_in_ : int
-    result_ : Result
-        The run, with history and certificate; ``result_.x`` is θ of `spec_`.
-    spec_ : Risk
-        The minimised function. Equal samples are merged in it, and weighted ones reordered.
-
-    Warns
-    -----
-    ConvergenceWarning
-        `max_iter` was not enough, or no subproblem solver got further.
 
     See Also
     --------

@@ -39,7 +39,7 @@ from sklearn.preprocessing import StandardScaler
 
 import dcprog as dc
 from dcprog import RobustClassifier
-from dcprog.display.plots import ConvergenceDisplay, LossDisplay, OutlierDisplay
+from dcprog.display import ConvergenceDisplay, LossDisplay, OutlierDisplay
 from examples.common.data import flip
 from examples.common.plots import BLACK, RED, STYLE
 from examples.common.tables import spread

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 import dcprog as dc
-from dcprog.display.plots import ConvergenceDisplay, LossDisplay, OutlierDisplay, plot_history
+from dcprog.display import ConvergenceDisplay, LossDisplay, OutlierDisplay, plot_history
 from dcprog.estimators import RobustRegressor
 
 mpl.use("Agg")

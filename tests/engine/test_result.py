@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.display.plots import plot_history
+from dcprog.display import plot_history
 from dcprog.losses import cap, hinge, logistic, rescale, square, squared_hinge
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk

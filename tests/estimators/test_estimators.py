@@ -457,6 +457,7 @@ BAD: dict[str, list[Any]] = {
     "n_starts": [0, 1.5],
     "random_state": ["seed", -1.5],
     "acceleration": ["fast", 1],
+    "time_limit": [0.0, -1.0, "long"],
     "warm_start": ["yes", 3],
     "verbose": ["loud", -1],
 }

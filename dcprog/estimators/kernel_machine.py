@@ -1,0 +1,221 @@
+"""What the kernel models share: two-class machines, and the fitted expansion."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import KW_ONLY
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.multiclass import _ovr_decision_function
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dcprog.engine.result import Result
+from dcprog.estimators.declared_estimator import parameter
+from dcprog.estimators.kernel_choice import KernelChoice
+from dcprog.estimators.kernels import Kernel
+from dcprog.estimators.machines import Index, Machine, machines, members, sides
+from dcprog.estimators.paper_estimator import PaperEstimator
+from dcprog.estimators.parameter_constraints import one_of
+from dcprog.estimators.refusal import unusable
+from dcprog.foundation.arrays import Array
+from dcprog.risk.risk import Risk
+
+__all__ = ["KernelMachine"]
+
+
+class KernelMachine(KernelChoice, PaperEstimator):
+    """½‖w‖² + C Σ loss(y_i f(x_i)), f = ⟨w, φ(x)⟩ + b; a subclass says which loss.
+
+    It declares the parameters `C`, `kernel`, `gamma`, `solver` and `tol`, in the order that its
+    publication has them, and says which loss (:meth:`_loss`), which risk (:meth:`_declare`) and
+    which runs (:meth:`_minimise`).
+
+    Parameters
+    ----------
+    multiclass : {"ovo", "ovr"}, default "ovo"
+        Every pair of classes, or every class against the rest.
+    verbose : bool, default False
+        Log a line a step.
+
+    Attributes
+    ----------
+    support_vectors_ : array or sparse matrix of shape (s, d)
+        Not with ``"precomputed"``.
+    intercept_ : array of shape (m,)
+    coef_ : array of shape (m, d)
+        With ``"linear"``; of the features with an approximation.
+    norm_ : array of shape (m,)
+        ‖w‖².
+    """
+
+    _: KW_ONLY
+    multiclass: str = parameter(one_of("ovo", "ovr"), default="ovo")
+    verbose: bool = parameter("verbose", default=False)
+
+    # ---- what a subclass says --------------------------------------------------------------------
+
+    @abstractmethod
+    def _loss(self, margins: Array) -> Array:
+        """The loss of margins."""
+
+    @abstractmethod
+    def _declare(self, machine: Machine) -> Risk:
+        """The objective of a two-class problem."""
+
+    @abstractmethod
+    def _minimise(self, machine: Machine, risk: Risk, X: Any) -> tuple[Result, int]:
+        """Its minimisation, and the number of steps to report; X are the problem's samples."""
+
+    def _learn(self, machines: list[Machine], points: list[Array]) -> None:
+        """Set further attributes from the fitted θ of the problems."""
+
+    # ---- fit -------------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any) -> str | None:
+        for name in ("support_vectors_", "dual_coef_", "coef_"):
+            self.__dict__.pop(name, None)
+        self._prepare(X)
+        outcomes, solved, objective = [], [], 0.0
+        for machine in self._machines(X, y, self.classes_):
+            risk = self._declare(machine)
+            result, steps = self._minimise(machine, risk, self._part(X, machine.samples))
+            if result.x is None:
+                raise unusable(risk, result.message)
+            outcomes.append((result, steps))
+            solved.append(machine)
+            objective += result.value
+        self.results_ = tuple(result for result, _ in outcomes)
+        self.n_iter_ = max(1, *(steps for _, steps in outcomes))
+        self.objective_ = objective
+        points = [result.x for result in self.results_ if result.x is not None]
+        self._keep(X, solved, points)
+        self._learn(solved, points)
+        return self._doubt()
+
+    @property
+    def result_(self) -> Result:
+        """The run of two classes, or of the first pair of several; all are in ``results_``."""
+        check_is_fitted(self)
+        return self.results_[0]
+
+    def _check_classes(self, classes: Any) -> None:
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes, but y holds one class, "
+                f"{classes[0]!r}"
+            )
+
+    def _machines(self, X: Any, y: Any, classes: Any) -> Iterator[Machine]:
+        """The two-class problems, one by one."""
+        is_matrix = self._has_a_matrix()
+        Z = self.kernel_(X) if is_matrix else self._features(X)
+        found = sides(len(classes), self.multiclass)
+        return machines(Z, np.searchsorted(classes, y), found, is_matrix)
+
+    def _part(self, X: Any, samples: Index) -> Any:
+        if samples.size == X.shape[0]:
+            return X
+        return X[np.ix_(samples, samples)] if self.kernel == "precomputed" else X[samples]
+
+    def _keep(self, X: Any, machines: list[Machine], points: list[Array]) -> None:
+        """Set the attributes of the fitted function."""
+        self.intercept_ = np.array([theta[-1] for theta in points])
+        self.norm_ = np.array(
+            [2 * m.penalty(theta[:-1]) for m, theta in zip(machines, points, strict=True)]
+        )
+        if np.min(self.norm_) < -self.tol * max(np.max(self.norm_), abs(self.objective_)):
+            raise ValueError(
+                f"||w||² = {np.min(self.norm_):.3g} is negative: the kernel matrix is not positive "
+                "semidefinite"
+            )
+        self._keep_samples(X, machines, points)
+        if not self._has_a_matrix():
+            self.coef_ = np.array([theta[:-1] for theta in points])
+        elif self.kernel == "linear":
+            self.coef_ = np.asarray((self.support_vectors_.T @ self.dual_coef_.T).T)
+        elif self.kernel != "precomputed":
+            options = self.kernel_.gamma, self.degree, self.coef0
+            self.kernel_ = Kernel(self.kernel, self.support_vectors_, *options)
+
+    def _keep_samples(self, X: Any, machines: list[Machine], points: list[Array]) -> None:
+        """The samples that matter and, where they are known, their coefficients."""
+        dual = np.zeros((len(points), X.shape[0]))
+        known = True
+        for row, machine, theta, result in zip(dual, machines, points, self.results_, strict=True):
+            if self._has_a_matrix():
+                row[machine.samples] = theta[:-1]
+            elif result.dual is not None:
+                row[machine.samples] = result.dual * machine.signs
+            else:  # all that can be said is where the loss has a slope
+                row[machine.samples] = np.asarray(machine.rows @ theta) <= 1 + self.tol
+                known = False
+        self.support_ = np.flatnonzero(np.any(dual != 0, axis=0))
+        if self.support_.size == 0:
+            self.support_ = np.zeros(1, dtype=np.intp)  # a constant function has an expansion too
+        if known:
+            self.dual_coef_ = dual[:, self.support_]
+        if self.kernel != "precomputed":
+            self.support_vectors_ = X[self.support_]
+
+    def _doubt(self) -> str | None:
+        """What to warn of: where a solver failed. Reaching max_iter is no failure."""
+        failed = [r for r in self.results_ if r.status not in ("converged", "max_iter")]
+        return f"{failed[0].message}; scale the data or increase tol" if failed else None
+
+    # ---- the objective ---------------------------------------------------------------------------
+
+    def _declared(self, X: Any, y: Any, classes: Any) -> Risk:
+        """The risk of two classes."""
+        if len(classes) > 2:
+            raise ValueError(f"y holds {len(classes)} classes: one declaration is of two")
+        other = type(self)(**self.get_params(deep=False))  # what a fit has left here stays
+        other._prepare(X)
+        return other._declare(next(iter(other._machines(X, y, classes))))
+
+    def _parts(self, X: Any, y: Any) -> tuple[float, float]:
+        scores = self._scores(X)
+        labels = np.asarray(y)
+        if not np.all(np.isin(labels, self.classes_)):
+            raise ValueError("y holds a label that is not one of the classes")
+        place = np.searchsorted(self.classes_, labels)
+        loss = 0.0
+        found = sides(len(self.classes_), self.multiclass)
+        for f, side in zip(scores.T, found, strict=True):
+            among, wanted = members(place, side)
+            margins = np.where(wanted, f, -f)[among]
+            loss += self.C * float(np.sum(self._loss(margins)))
+        return loss, float(np.sum(self.norm_)) / 2
+
+    # ---- the fitted function ---------------------------------------------------------------------
+
+    def _scores(self, X: Any) -> Array:
+        """Scores of all two-class problems, of shape (n, number of problems)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **self._checks())
+        if hasattr(self, "coef_"):
+            return np.asarray(self._features(X) @ self.coef_.T) + self.intercept_
+        K = X[:, self.support_] if self.kernel == "precomputed" else self.kernel_(X)
+        return K @ self.dual_coef_.T + self.intercept_
+
+    def decision_function(self, X: npt.ArrayLike) -> Array:
+        """Scores of the classes: f for two, f_k or the votes of the pairs for more.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n, k), or (n,) for two classes
+            Positive for the second of two. With ``multiclass="ovo"`` the votes for each class,
+            plus a share below a third of a vote that the scores decide.
+        """
+        scores = self._scores(X)
+        if len(self.classes_) == 2:
+            return scores.ravel()
+        if self.multiclass == "ovr":
+            return scores
+        return _ovr_decision_function(scores > 0, scores, len(self.classes_))
