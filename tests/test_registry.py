@@ -27,6 +27,7 @@ from dcprog.losses import (
 )
 from dcprog.penalties import elastic_net, l1, l2, scad
 from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_margins
 from dcprog.rows.kernel import kernel_margins
 from dcprog.rows.kernel_expansion import expansion_margins
@@ -104,10 +105,10 @@ def _plain(risk: Risk) -> tuple[Any, ...]:
     p = int(risk.penalized.sum())
     weights = risk.penalty.weights(np.ones(p))
     assert weights.shape == (p,)
-    return np.ones(risk.n_groups), None, np.zeros(risk.rows.shape[1]), 1e-6
+    return WeightedRisk(risk, np.ones(risk.n_groups)), np.zeros(risk.rows.shape[1]), 1e-6
 
 
-@pytest.mark.parametrize("solver", ["CLARABEL", "clarabel", "cvxpy", "multipliers", "rehline"])
+@pytest.mark.parametrize("solver", ["CLARABEL", "clarabel", "cvxpy", "multipliers"])
 def test_a_solver_asked_for_is_the_only_one(solver: str) -> None:
     risk = Risk.from_loss(BINARY, hinge(), l2(5.0))
     assert [name.lower() for name in choose(risk, solver)] == [solver.lower()]
@@ -120,7 +121,6 @@ def test_a_solver_asked_for_is_the_only_one(solver: str) -> None:
         (Risk.from_loss(BINARY, hinge()), "least_squares", "not square"),
         (Risk.from_loss(BINARY, logistic()), "multipliers", "not piecewise"),
         (Risk.from_loss(BINARY, squared_hinge()), "newton_armijo", "finite Newton ends exactly"),
-        (Risk.from_loss(BINARY, logistic()), "rehline", "not piecewise"),
         (Risk.from_loss(BINARY, hinge(), l1(1.0)), "multipliers", "penalty"),
         (Risk.from_loss(BINARY, hinge()), "libsvm", "kernel machine"),
         (Risk.from_loss(KERNEL, hinge(0.5)), "libsvm", "base"),

@@ -12,6 +12,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.losses import absolute, epsilon_insensitive, hinge, pinball
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers.smooth import multipliers, screening
 from dcprog.solvers.smooth.multipliers import MultiplierSolver
@@ -55,8 +56,12 @@ def test_screened_and_whole_problem_have_one_minimum(
     rng = np.random.default_rng(1)
     weights = rng.uniform(0, 2, risk.n_groups) * (rng.random(risk.n_groups) < 0.8)
     tilts = rng.uniform(-0.1, 0.1, risk.n_groups)
-    start = MultiplierSolver(risk).minimise(weights, None, np.zeros(risk.rows.shape[1]), 1e-8)
-    whole = MultiplierSolver(risk).minimise(weights, tilts, start.coefficients, 1e-9)
+    start = MultiplierSolver(risk).minimise(
+        WeightedRisk(risk, weights), np.zeros(risk.rows.shape[1]), 1e-8
+    )
+    whole = MultiplierSolver(risk).minimise(
+        WeightedRisk(risk, weights, tilts), start.coefficients, 1e-9
+    )
 
     monkeypatch.setattr(multipliers, "PAYS", 0)
     sizes = []
@@ -69,7 +74,7 @@ def test_screened_and_whole_problem_have_one_minimum(
     monkeypatch.setattr(screening.ScoreProblem, "straightened", count)
     solver = MultiplierSolver(risk)
     solver._reach[:] = reach  # as if the margins had moved that far the last time
-    part = solver.minimise(weights, tilts, start.coefficients, 1e-9)
+    part = solver.minimise(WeightedRisk(risk, weights, tilts), start.coefficients, 1e-9)
     assert part.value == pytest.approx(whole.value, rel=3e-9)
     if reach < 1:
         assert sizes, "nothing was left out"

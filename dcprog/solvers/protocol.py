@@ -11,8 +11,9 @@ from dcprog.foundation.arrays import Array
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["ExactSolver", "Solution", "SubproblemSolver"]
+__all__ = ["ExactSolver", "Solution", "SubproblemSolver", "refuse"]
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,11 @@ class Solution:
 
 
 class SubproblemSolver(Protocol):
-    """Minimises  Σ_g d_g agg_{r∈g}(v_r base(u_r)) + Σ_r t_r u_r + penalty(θ) + Σ_j ν_j |θ_j|.
+    """Minimises a weighted risk, Σ_g d_g agg_{r∈g}(v_r base(u_r)) + tilts + penalty + shrinkage.
 
     A solver is made once for a risk, whose transform and subtracted part it ignores, and called
-    with the weights d (one a group), the tilts t (one a row, None for none) and the shrinkage ν
-    (one a penalised coefficient, None for none) of every tightening. Of a concave penalty it
-    takes the convex part only. What does not depend on d, t, ν (a Gram matrix, a compiled program)
-    it keeps.
+    with the :class:`~dcprog.risk.weighted.WeightedRisk` of every tightening. What does not depend
+    on its weights, tilts and shrinkage (a Gram matrix, a compiled program) it keeps.
     """
 
     @staticmethod
@@ -58,46 +57,33 @@ class SubproblemSolver(Protocol):
 
     def minimise(
         self,
-        weights: Array,
-        tilts: Array | None,
+        problem: WeightedRisk,
         start: Array,
         tolerance: float,
         time_limit: float | None = None,
-        *,
-        shrinkage: Array | None = None,
     ) -> Solution:
         """The minimiser, to a relative accuracy of the value.
 
         Parameters
         ----------
-        weights : array of shape (n_groups,)
-            d ≥ 0.
-        tilts : array of shape (n_rows,) or None
-            t.
+        problem : WeightedRisk
+            Of the risk that the solver was made for.
         start : array of shape (p,)
             Where the majorant is centred.
         tolerance : float
             Relative to 1 + |value|: a risk hands its solvers problems of about size 1.
         time_limit : float, optional
             Seconds, for the solvers that heed it.
-        shrinkage : array, optional
-            ν ≥ 0.
 
         Raises
         ------
         SubproblemError
             ``unbounded``, ``infeasible`` or ``failed``.
+        ValueError
+            The problem has tilts or shrinkage, and the solver cannot take them.
         """
 
-    def value(
-        self,
-        theta: Array,
-        weights: Array,
-        tilts: Array | None,
-        centre: Array,
-        *,
-        shrinkage: Array | None = None,
-    ) -> float:
+    def value(self, problem: WeightedRisk, theta: Array, centre: Array) -> float:
         """The function :meth:`minimise` minimises when it starts from `centre`.
 
         Equal to the weighted risk for an exact solver. A solver of one pass minimises a function
@@ -108,16 +94,26 @@ class SubproblemSolver(Protocol):
 class ExactSolver:
     """A solver whose function is the weighted risk itself."""
 
-    risk: Risk
-
-    def value(
-        self,
-        theta: Array,
-        weights: Array,
-        tilts: Array | None,
-        centre: Array,
-        *,
-        shrinkage: Array | None = None,
-    ) -> float:
+    def value(self, problem: WeightedRisk, theta: Array, centre: Array) -> float:
         """The weighted risk."""
-        return self.risk.weighted(theta, weights, tilts, shrinkage)
+        return problem.value(theta)
+
+
+def refuse(solver: str, **parts: Array | None) -> None:
+    """Raise for those parts of a weighted risk that are there, and that a solver would ignore.
+
+    Parameters
+    ----------
+    solver : str
+        Its name.
+    **parts : array or None
+        ``tilts`` or ``shrinkage``.
+
+    Raises
+    ------
+    ValueError
+        One of them is not None.
+    """
+    for name, part in parts.items():
+        if part is not None:
+            raise ValueError(f"{solver} takes no {name}")

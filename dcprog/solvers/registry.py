@@ -11,11 +11,10 @@ from dcprog.solvers.kernel.libsvm import LibsvmSolver
 from dcprog.solvers.kernel.smo import FirstOrderSmoSolver, SmoSolver
 from dcprog.solvers.piecewise.interior import InteriorSolver
 from dcprog.solvers.piecewise.simplex import SimplexSolver
-from dcprog.solvers.protocol import SubproblemSolver
+from dcprog.solvers.protocol import ExactSolver, SubproblemSolver
 from dcprog.solvers.published.alternating import AlternatingSolver
 from dcprog.solvers.published.alternating_linearization import AlternatingLinearizationSolver
 from dcprog.solvers.published.coordinate import CoordinateSolver
-from dcprog.solvers.rehline import RehlineSolver
 from dcprog.solvers.smooth.least_squares import LeastSquaresSolver
 from dcprog.solvers.smooth.multipliers import MultiplierSolver
 from dcprog.solvers.smooth.newton import NewtonSolver
@@ -25,7 +24,7 @@ from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["SOLVERS", "choose", "explain_choice", "make", "witnesses"]
+__all__ = ["SOLVERS", "choose", "explain_choice", "is_exact", "make", "witnesses"]
 
 # By name, in the order in which they are preferred; the last one is the reference path.
 SOLVERS: dict[str, type[SubproblemSolver]] = {
@@ -38,7 +37,6 @@ SOLVERS: dict[str, type[SubproblemSolver]] = {
     "libsvm": LibsvmSolver,
     "dual_qp": DualQpSolver,
     "multipliers": MultiplierSolver,
-    "rehline": RehlineSolver,
     "simplex": SimplexSolver,
     "interior": InteriorSolver,
     "coordinate": CoordinateSolver,
@@ -51,7 +49,6 @@ ON_REQUEST = {
     "libsvm": "smo starts from the last solution and is faster from the second step on; "
     "on request only",
     "dual_qp": "a general solver is slower than smo on the same dual; on request only",
-    "rehline": "its duality gap stalls above the tolerance on hard margins; on request only",
     "coordinate": "it is slow where the penalty is light; on request only",
     "alternating_linearization": "its gap closes slowly; on request only",
     "alternating": "it minimises a coarser majorant; on request only",
@@ -133,6 +130,11 @@ def make(name: str, risk: Risk) -> SubproblemSolver:
     return ConicSolver(risk, name)
 
 
+def is_exact(name: str) -> bool:
+    """Does a solver minimise the weighted risk itself, and not a function above it?"""
+    return issubclass(SOLVERS.get(name, ConicSolver), ExactSolver)
+
+
 def explain_choice(risk: Risk) -> str:
     """Which solver is chosen for a risk, which stand behind it, and why the others do not.
 
@@ -168,7 +170,6 @@ def explain_choice(risk: Risk) -> str:
     smo_first_order: not chosen: its rows are not those of a kernel machine
     libsvm: not chosen: its rows are not those of a kernel machine
     dual_qp: not chosen: its rows are not those of a kernel machine
-    rehline: not chosen: its duality gap stalls above the tolerance on hard margins; on request only
     simplex: not chosen: its penalty is l2(), which is not linear
     coordinate: not chosen: it is slow where the penalty is light; on request only
     alternating_linearization: not chosen: its gap closes slowly; on request only

@@ -11,9 +11,11 @@ from dcprog.foundation.arrays import Array
 from dcprog.losses import absolute, epsilon_insensitive, hinge
 from dcprog.solvers.kernel.smo import SmoSolver
 from dcprog.solvers.kernel.smo_dual import Dual, warm
+from dcprog.solvers.protocol import refuse
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
 __all__ = ["LibsvmSolver"]
 
@@ -55,9 +57,10 @@ class LibsvmSolver(SmoSolver):
             return f"its base is {base!r}, not hinge(1) of margins, absolute or epsilon_insensitive"
         return None
 
-    def _start(self, dual: Dual, weights: Array, start: Array) -> Array:
+    def _start(self, dual: Dual, problem: WeightedRisk, start: Array) -> Array:
         """LIBSVM's solution, shared out among the kinks."""
-        weight = self.risk.row_weights(weights) / self.lam
+        refuse("libsvm", tilts=problem.tilts)
+        weight = problem.row_weights / self.lam
         kept, target = np.flatnonzero(weight), self._targets()
         classes = np.unique(target[kept]).size
         c = np.zeros(len(target))

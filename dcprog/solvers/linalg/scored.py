@@ -1,8 +1,8 @@
-"""Rows code ⊗ x̃ of scores B x̃ seen from the samples, and penalties from the entries of θ."""
+"""Rows code ⊗ x̃ of scores B x̃ seen from the samples."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,7 @@ import scipy.sparse as sp
 from dcprog.foundation.arrays import Array
 from dcprog.rows.linear import Scores
 
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-
-__all__ = ["order_of", "penalty_form", "penalty_weights", "samples_of", "units_of", "with_ones"]
+__all__ = ["order_of", "samples_of", "units_of", "with_ones"]
 
 
 def samples_of(rows: Any) -> Any:
@@ -46,21 +43,3 @@ def order_of(rows: Any, c: int, d: int) -> npt.NDArray[np.intp]:
         return np.arange(c * d)
     coefs = np.arange(c * (d - 1)).reshape(c, d - 1)
     return np.column_stack([coefs, c * (d - 1) + np.arange(c)]).ravel()
-
-
-def penalty_form(risk: Risk) -> tuple[Array, float] | None:
-    """(l, q) of the penalty's convex part, Σ l_j|w_j| + (q/2)‖w‖²; None if it is no such thing."""
-    size = int(risk.penalized.sum())
-    part = risk.penalty.convex_part
-    return (np.zeros(size), 0.0) if part is None else part.as_l1_l2(size)
-
-
-def penalty_weights(risk: Risk, shrinkage: Array | None) -> tuple[Array, Array]:
-    """The weights of |θ_j| and θ_j²/2 for all entries of θ, with a tightening's shrinkage."""
-    form = penalty_form(risk)
-    assert form is not None
-    l1, l2 = np.zeros(risk.penalized.size), np.zeros(risk.penalized.size)
-    l1[risk.penalized], l2[risk.penalized] = form
-    if shrinkage is not None:
-        l1[risk.penalized] += shrinkage
-    return l1, l2

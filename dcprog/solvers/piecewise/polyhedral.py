@@ -11,13 +11,9 @@ import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Pieces
+from dcprog.risk.weighted import penalty_form
 from dcprog.rows.linear import Scores
-from dcprog.solvers.linalg.scored import (
-    order_of,
-    penalty_form,
-    samples_of,
-    units_of,
-)
+from dcprog.solvers.linalg.scored import order_of, samples_of, units_of
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk

@@ -15,9 +15,11 @@ from dcprog.solvers.piecewise.active_set import Candidate, Guess, crossover
 from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
 from dcprog.solvers.piecewise.polyhedral_solver import PolyhedralSolver
 from dcprog.solvers.piecewise.subproblem import Subproblem
+from dcprog.solvers.protocol import Solution, refuse
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
 __all__ = ["CoordinateSolver"]
 
@@ -81,6 +83,17 @@ class CoordinateSolver(PolyhedralSolver):
         if not backend.is_compiled():
             return "numba is not installed: pip install 'dcprog[fast]'"
         return None
+
+    def minimise(
+        self,
+        problem: WeightedRisk,
+        start: Array,
+        tolerance: float,
+        time_limit: float | None = None,
+    ) -> Solution:
+        """The minimiser, certified by its duality gap."""
+        refuse(self.name, shrinkage=problem.shrinkage)
+        return super().minimise(problem, start, tolerance, time_limit)
 
     def candidate(
         self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from dcprog.foundation.arrays import Array
 from dcprog.losses import square
 from dcprog.solvers.linalg.separable import Separable, separable_refusal
-from dcprog.solvers.protocol import ExactSolver, Solution
+from dcprog.solvers.protocol import ExactSolver, Solution, refuse
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
 __all__ = ["LeastSquaresSolver"]
 
@@ -40,17 +41,15 @@ class LeastSquaresSolver(ExactSolver):
 
     def minimise(
         self,
-        weights: Array,
-        tilts: Array | None,
+        problem: WeightedRisk,
         start: Array,
         tolerance: float,
         time_limit: float | None = None,
-        *,
-        shrinkage: Array | None = None,
     ) -> Solution:
         """The closed form."""
+        refuse("least_squares", shrinkage=problem.shrinkage)
         s = self.scores
-        spread, tilt = s.spread(weights, tilts)
+        spread, tilt = s.spread(problem)
         coef, intercept = s.split(start)
         for k in range(len(coef)):
             c = spread[:, k] * s.signs[:, k] ** 2
@@ -62,4 +61,4 @@ class LeastSquaresSolver(ExactSolver):
                 intercept[k] += shift
         theta = s.join(coef, intercept)
         dual = -spread.ravel() * self.risk.base.slope(self.risk.margins(theta))
-        return Solution(theta, dual, self.risk.weighted(theta, weights, tilts))
+        return Solution(theta, dual, problem.value(theta))

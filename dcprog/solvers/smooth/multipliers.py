@@ -14,12 +14,13 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import Pieces
 from dcprog.solvers.linalg.ridge import Ridge
 from dcprog.solvers.linalg.separable import Separable, separable_refusal
-from dcprog.solvers.protocol import ExactSolver, Solution
+from dcprog.solvers.protocol import ExactSolver, Solution, refuse
 from dcprog.solvers.smooth.newton_score import NewtonScore
 from dcprog.solvers.smooth.screening import ScoreProblem, screened
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
 __all__ = ["Envelopes", "MultiplierSolver"]
 
@@ -77,29 +78,26 @@ class MultiplierSolver(ExactSolver):
 
     def minimise(
         self,
-        weights: Array,
-        tilts: Array | None,
+        problem: WeightedRisk,
         start: Array,
         tolerance: float,
         time_limit: float | None = None,
-        *,
-        shrinkage: Array | None = None,
     ) -> Solution:
         """The minimiser, certified by its duality gap."""
+        refuse("multipliers", shrinkage=problem.shrinkage)
         scores = self.scores
-        spread, tilt = scores.spread(weights, tilts)
+        spread, tilt = scores.spread(problem)
         coef, intercept = scores.split(start)
         self._deadline = Deadline(time_limit)
         for k in range(len(coef)):
             sides = scores.signs[:, k], scores.offsets[:, k]
-            problem = ScoreProblem(scores.X, *sides, spread[:, k], tilt[:, k])
+            score = ScoreProblem(scores.X, *sides, spread[:, k], tilt[:, k])
             point = coef[k], float(intercept[k]), self._multipliers[:, k]
             coef[k], intercept[k], self._multipliers[:, k] = self._score(
-                k, problem, point, tolerance / len(coef)
+                k, score, point, tolerance / len(coef)
             )
         theta = scores.join(coef, intercept)
-        value = self.risk.weighted(theta, weights, tilts)
-        return Solution(theta, -self._multipliers.ravel(), value)
+        return Solution(theta, -self._multipliers.ravel(), problem.value(theta))
 
     def _score(
         self, k: int, problem: ScoreProblem, point: tuple[Array, float, Array], tolerance: float

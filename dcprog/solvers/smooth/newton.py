@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.solvers.linalg.separable import Separable, separable_refusal
-from dcprog.solvers.protocol import ExactSolver, Solution
+from dcprog.solvers.protocol import ExactSolver, Solution, refuse
 from dcprog.solvers.smooth.newton_score import NewtonScore, Weighted
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
 __all__ = ["Columns", "NewtonSolver"]
 
@@ -52,17 +53,15 @@ class NewtonSolver(ExactSolver):
 
     def minimise(
         self,
-        weights: Array,
-        tilts: Array | None,
+        problem: WeightedRisk,
         start: Array,
         tolerance: float,
         time_limit: float | None = None,
-        *,
-        shrinkage: Array | None = None,
     ) -> Solution:
         """The minimiser, as exactly as the arithmetic allows; `tolerance` decides on failure."""
+        refuse("newton", shrinkage=problem.shrinkage)
         scores = self.scores
-        spread, tilt = scores.spread(weights, tilts)
+        spread, tilt = scores.spread(problem)
         coef, intercept = scores.split(start)
         deadline = Deadline(time_limit)
         for k in range(len(coef)):
@@ -72,7 +71,7 @@ class NewtonSolver(ExactSolver):
             )
         theta = scores.join(coef, intercept)
         dual = -spread.ravel() * self.risk.base.slope(self.risk.margins(theta))
-        return Solution(theta, dual, self.risk.weighted(theta, weights, tilts))
+        return Solution(theta, dual, problem.value(theta))
 
     def _score(
         self,
