@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 import dcprog as dc
 from dcprog.losses import excess
+from dcprog.solvers.registry import SOLVERS
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
 HOLED = np.array([[0.0, np.nan], [1.0, 0.0], [2.0, 2.0]])
@@ -206,6 +207,10 @@ CASES: dict[str, Case] = {
     "is_majorizable": ({"problem": cp.Problem(cp.Minimize(0))}, {"problem": (1.0, "x", None)}),
     "majorize": ({"expression": cp.Variable(2)}, {"expression": (1.0, "x", None)}),
     "Majorant": ({"expression": cp.Variable(2)}, {"expression": (1.0, "x", None)}),
+    "register_solver": (
+        {"name": "mine", "solver": SOLVERS["newton"]},
+        {"name": (3, "newton", "auto"), "solver": (int, "newton", None)},
+    ),
     "solve": (
         {"problem": CAPPED},
         {

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.solvers.cost import Cost
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -49,7 +50,19 @@ class SubproblemSolver(Protocol):
     A solver is made once for a risk, whose transform and subtracted part it ignores, and called
     with the :class:`~dcprog.risk.weighted.WeightedRisk` of every tightening. What does not depend
     on its weights, tilts and shrinkage (a Gram matrix, a compiled program) it keeps.
+
+    Attributes
+    ----------
+    on_request : str or None
+        Why it is not chosen by itself, though it takes a risk; None where it is.
+    cost : Cost
+        ``cost(n_rows, p, is_kernel)`` are seconds, up to a factor: the cheapest solver is chosen.
     """
+
+    on_request: ClassVar[str | None]
+    cost: ClassVar[Cost]
+
+    def __init__(self, risk: Risk) -> None: ...
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
@@ -92,7 +105,10 @@ class SubproblemSolver(Protocol):
 
 
 class ExactSolver:
-    """A solver whose function is the weighted risk itself."""
+    """A solver whose function is the weighted risk itself, and that may be chosen by itself."""
+
+    on_request: ClassVar[str | None] = None
+    cost: ClassVar[Cost]
 
     def value(self, problem: WeightedRisk, theta: Array, centre: Array) -> float:
         """The weighted risk."""

@@ -21,6 +21,7 @@ from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import SubproblemError
 from dcprog.majorants.frozen_problem import check_data
 from dcprog.risk.risk import Risk
+from dcprog.solvers.registry import SOLVERS, registered
 from dcprog.surrogates.problem import ProblemSurrogate
 from dcprog.surrogates.rescue import checked, restored, solved_once
 from dcprog.surrogates.risk import RiskSurrogate
@@ -105,13 +106,15 @@ class Task:
         self._compiled: ProblemSurrogate | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_compiled": None, "next_id": lin_utils.get_id()}
+        more = {"_compiled": None, "next_id": lin_utils.get_id(), "registered": registered()}
+        return self.__dict__ | more
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # cvxpy numbers variables by a counter a process: those that the majorant adds here must
         # not take the numbers of the user's, which were made elsewhere
         counter = lin_utils.ID_COUNTER
         counter.count = max(counter.count, state.pop("next_id"))
+        SOLVERS.update(state.pop("registered"))
         self.__dict__.update(state)
 
     def surrogate(self) -> Any:

@@ -20,6 +20,7 @@ from dcprog.risk.expressions import (
     penalty_in_units,
 )
 from dcprog.solvers.conic.portfolio import Portfolio
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.protocol import ExactSolver, Solution, refuse
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class ConicSolver(ExactSolver):
     ValueError
         The rows have no matrix.
     """
+
+    cost = COSTS["cvxpy"]
 
     def __init__(self, risk: Risk, solver: str | None = None) -> None:
         self.risk = risk

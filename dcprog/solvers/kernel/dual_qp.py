@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
@@ -9,6 +11,7 @@ import scipy.sparse as sp
 from dcprog.foundation.arrays import Array
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.conic.compiled import CompiledProblem
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.kernel.smo import SmoSolver
 from dcprog.solvers.kernel.smo_dual import Dual, warm
 
@@ -30,6 +33,9 @@ class DualQpSolver(SmoSolver):
     risk : Risk
         As for :class:`~dcprog.solvers.kernel.smo.SmoSolver`.
     """
+
+    cost = COSTS["dual_qp"]
+    on_request: ClassVar[str | None] = "a general solver is slower than smo on the same dual"
 
     def _start(self, dual: Dual, problem: WeightedRisk, start: Array) -> Array:
         """The program's solution; what it leaves a little inside a bound is put there."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.svm import SVC, SVR
 
 from dcprog.foundation.arrays import Array
 from dcprog.losses import absolute, epsilon_insensitive, hinge
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.kernel.smo import SmoSolver
 from dcprog.solvers.kernel.smo_dual import Dual, warm
 from dcprog.solvers.protocol import refuse
@@ -42,6 +43,11 @@ class LibsvmSolver(SmoSolver):
     ----------
     Chang, Lin (2011), LIBSVM: a library for support vector machines, ACM TIST 2.
     """
+
+    cost = COSTS["libsvm"]
+    on_request: ClassVar[str | None] = (
+        "smo starts from the last solution and is faster from the second step on"
+    )
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:

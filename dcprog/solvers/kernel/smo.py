@@ -11,6 +11,7 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.penalties import kernel_norm
 from dcprog.rows.kernel import KernelMargins
 from dcprog.rows.kernel_expansion import KernelExpansion
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.kernel.smo_descent import DualPoint, minimise_dual
 from dcprog.solvers.kernel.smo_dual import Dual, warm
 from dcprog.solvers.protocol import ExactSolver, Solution, refuse
@@ -63,6 +64,8 @@ class SmoSolver(ExactSolver):
     Fan, Chen, Lin (2005), Working set selection using second order information for training
     support vector machines, JMLR 6.
     """
+
+    cost = COSTS["smo"]
 
     selection: ClassVar[str] = "second"
     max_iter: ClassVar[int | None] = None
@@ -155,6 +158,9 @@ class FirstOrderSmoSolver(SmoSolver):
     Keerthi, Shevade, Bhattacharyya, Murthy (2001), Improvements to Platt's SMO algorithm for SVM
     classifier design, Neural Computation 13.
     """
+
+    cost = COSTS["smo_first_order"]
+    on_request: ClassVar[str | None] = "it takes more and dearer steps than smo"
 
     selection: ClassVar[str] = "first"
     max_iter: ClassVar[int | None] = 100_000_000

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.losses import squared_hinge
 from dcprog.rows.linear import Margins
+from dcprog.solvers.cost import COSTS, Cost
 from dcprog.solvers.linalg.ridge import Ridge
 from dcprog.solvers.linalg.separable import separable_refusal
 from dcprog.solvers.protocol import Solution, refuse
@@ -46,6 +47,9 @@ class AlternatingSolver:
     Nie, Wang, Huang (2017), Multiclass capped ℓp-norm SVM for robust classifications, AAAI,
     algorithm 2.
     """
+
+    cost: ClassVar[Cost] = COSTS["alternating"]
+    on_request: ClassVar[str | None] = "it minimises a coarser majorant"
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk

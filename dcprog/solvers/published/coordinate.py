@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.solvers import backend
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.piecewise.active_set import Candidate, Guess, crossover
 from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
 from dcprog.solvers.piecewise.polyhedral_solver import PolyhedralSolver
@@ -57,6 +58,9 @@ class CoordinateSolver(PolyhedralSolver):
     large-scale linear SVM, ICML. Zhang, Pham, Fu, Liu (2018), Robust multicategory support vector
     machines using difference convex algorithm, Math. Program. 169.
     """
+
+    cost = COSTS["coordinate"]
+    on_request: ClassVar[str | None] = "it is slow where the penalty is light"
 
     name = "coordinate"
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dcprog.foundation.arrays import Array
 from dcprog.losses import square
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.separable import Separable, separable_refusal
 from dcprog.solvers.protocol import ExactSolver, Solution, refuse
 
@@ -27,6 +28,8 @@ class LeastSquaresSolver(ExactSolver):
     risk : Risk
         Squares of margins or residuals with an ``l2`` penalty.
     """
+
+    cost = COSTS["least_squares"]
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk

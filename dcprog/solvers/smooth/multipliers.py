@@ -12,6 +12,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import Pieces
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.ridge import Ridge
 from dcprog.solvers.linalg.separable import Separable, separable_refusal
 from dcprog.solvers.protocol import ExactSolver, Solution, refuse
@@ -57,6 +58,8 @@ class MultiplierSolver(ExactSolver):
     convex programming, Math. Oper. Res. 1. Li, Sun, Toh (2018), A highly efficient semismooth
     Newton augmented Lagrangian method for solving lasso problems, SIAM J. Optim. 28.
     """
+
+    cost = COSTS["multipliers"]
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk

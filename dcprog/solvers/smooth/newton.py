@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.separable import Separable, separable_refusal
 from dcprog.solvers.protocol import ExactSolver, Solution, refuse
 from dcprog.solvers.smooth.newton_score import NewtonScore, Weighted
@@ -39,6 +40,8 @@ class NewtonSolver(ExactSolver):
     Keerthi, DeCoste (2005), A modified finite Newton method for fast solution of large scale
     linear SVMs, JMLR 6.
     """
+
+    cost = COSTS["newton"]
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk

@@ -9,6 +9,7 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.losses import ConvexLoss
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.smooth.newton import Columns, NewtonSolver
 from dcprog.solvers.smooth.newton_score import NewtonScore, Place, Weighted
@@ -45,6 +46,8 @@ class NewtonArmijoSolver(NewtonSolver):
     Lee, Mangasarian (2001), SSVM: a smooth support vector machine, Comput. Optim. Appl. 20.
     Shen, Peng (2013), A new smooth support vector machine with 1-norm penalty term, iJOE 9.
     """
+
+    cost = COSTS["newton_armijo"]
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:

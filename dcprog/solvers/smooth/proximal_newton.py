@@ -13,6 +13,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.weighted import penalty_form
 from dcprog.rows.linear import Scores
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.curved_rows import CurvedRows
 from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.protocol import ExactSolver, Solution
@@ -76,6 +77,8 @@ class ProximalNewtonSolver(ExactSolver):
     Lee, Sun, Saunders (2014), Proximal Newton-type methods for minimizing composite functions,
     SIAM J. Optim. 24. Lee, Battle, Raina, Ng (2007), Efficient sparse coding algorithms, NIPS 19.
     """
+
+    cost = COSTS["proximal_newton"]
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
