@@ -9,7 +9,7 @@ import numpy as np
 from common import Claim, at_most
 from least_one_norm_machines import descent
 
-from dcprog.solvers.backend import loops
+from dcprog.solvers.jit import loops
 
 __all__ = ["Steps", "smo_claims", "smo_steps"]
 

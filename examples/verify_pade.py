@@ -41,7 +41,7 @@ from dcprog.models import SmoothSVC
 from dcprog.risk.risk import Risk
 from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.linalg.separable import Separable
-from dcprog.solvers.smooth.newton_score import NewtonScore, Place, Weighted
+from dcprog.solvers.smooth.newton_loop import NewtonScore, Place, Weighted
 
 Array = np.ndarray
 ETAS = (1.0, 10.0, 100.0, 1e3, 1e4)

@@ -17,13 +17,13 @@ from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_differences, angle_margins
 from dcprog.rows.linear import binary_margins, residual_rows
-from dcprog.solvers import backend
-from dcprog.solvers.conic.conic import ConicSolver
-from dcprog.solvers.memory import Memory
+from dcprog.solvers import jit
+from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.piecewise.kronecker_rows import KroneckerRows
 from dcprog.solvers.piecewise.polyhedral import Polyhedral
 from dcprog.solvers.piecewise.subproblem import Subproblem
 from dcprog.solvers.registry import SOLVERS, choose, make
+from dcprog.solvers.warm_starts import WarmStarts
 from dcprog.transforms import cap_at
 
 EXACT = ("simplex", "interior")
@@ -81,7 +81,7 @@ def _configuration(seed: int) -> tuple[Risk, Array, Array | None]:
 def test_every_solver_that_takes_a_problem_agrees_with_cvxpy(seed: int) -> None:
     risk, weights, tilts = _configuration(seed)
     start = np.zeros(risk.rows.shape[1])
-    slow = ConicSolver(risk).minimise(WeightedRisk(risk, weights, tilts), start, 1e-9)
+    slow = ReferenceSolver(risk).minimise(WeightedRisk(risk, weights, tilts), start, 1e-9)
     size = max(abs(slow.value), WeightedRisk(risk, weights).value(slow.coefficients))
     names = [name for name in EXACT if SOLVERS[name].refusal(risk) is None]
     assert choose(risk)[0] in names
@@ -134,7 +134,7 @@ def test_coordinate_ascent_closes_its_gap_on_all_sizes(form: int, k: int, d: int
         weights = np.where(rng.random(risk.n_groups) < 0.2, 0.0, 1.0) if not tilted else None
         weights = np.ones(risk.n_groups) if weights is None else weights
         fast = make("coordinate", risk).minimise(WeightedRisk(risk, weights, tilts), start, 1e-8)
-        slow = ConicSolver(risk).minimise(WeightedRisk(risk, weights, tilts), start, 1e-9)
+        slow = ReferenceSolver(risk).minimise(WeightedRisk(risk, weights, tilts), start, 1e-9)
         assert fast.value == pytest.approx(slow.value, rel=1e-6, abs=1e-7)
         assert fast.dual is not None
         slope = risk.rows.T @ (fast.dual - (0 if tilts is None else tilts))
@@ -158,7 +158,7 @@ def test_coordinate_ascent_goes_on_from_its_multipliers() -> None:
 def test_without_numba_coordinate_ascent_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     risk = _risk(*_samples(rng, 20, 2, 3), 2, l2(1.0), "penalised")
-    monkeypatch.setattr(backend, "is_compiled", lambda: False)
+    monkeypatch.setattr(jit, "is_compiled", lambda: False)
     with pytest.raises(ValueError, match="numba is not installed"):
         choose(risk, "coordinate")
     assert choose(risk)[0] == "interior"
@@ -278,7 +278,9 @@ def test_piecewise_linear_losses_of_residuals(base: Any, penalty: Any) -> None:
     risk = Risk.from_loss(residual_rows(X, y), base, penalty)
     shrinkage = None if penalty.is_convex else risk.penalty.weights(np.zeros(15))
     weights, start = rng.uniform(0, 2, 60), np.zeros(16)
-    slow = ConicSolver(risk).minimise(WeightedRisk(risk, weights, shrinkage=shrinkage), start, 1e-9)
+    slow = ReferenceSolver(risk).minimise(
+        WeightedRisk(risk, weights, shrinkage=shrinkage), start, 1e-9
+    )
     for name in EXACT:
         if SOLVERS[name].refusal(risk) is None:
             solver = make(name, risk)
@@ -390,15 +392,15 @@ def test_the_basis_of_a_linear_program_is_kept_along_a_path() -> None:
 
 def test_a_memory_is_of_its_rows_and_key_and_forgets() -> None:
     rows = [binary_margins(np.eye(2), [0, 1]) for _ in range(2)]
-    Memory(rows[0], "a").put(1)
-    assert Memory(rows[1], "a").take() is None
-    assert Memory(rows[0], "b").take() is None
+    WarmStarts(rows[0], "a").put(1)
+    assert WarmStarts(rows[1], "a").take() is None
+    assert WarmStarts(rows[0], "b").take() is None
     for key in range(10):
-        Memory(rows[0], key).put(key)
-    assert [Memory(rows[0], key).take() for key in (0, 9)] == [None, 9]
-    plain = Memory(np.eye(2), "a")
+        WarmStarts(rows[0], key).put(key)
+    assert [WarmStarts(rows[0], key).take() for key in (0, 9)] == [None, 9]
+    plain = WarmStarts(np.eye(2), "a")
     plain.put(2)
-    assert Memory(np.eye(2), "a").take() is None
+    assert WarmStarts(np.eye(2), "a").take() is None
     assert plain.take() == 2
 
 

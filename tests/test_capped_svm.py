@@ -27,8 +27,8 @@ from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import class_margins
-from dcprog.solvers.conic.conic import ConicSolver
-from dcprog.solvers.published.alternating import AlternatingSolver
+from dcprog.solvers.conic.reference import ReferenceSolver
+from dcprog.solvers.published.single_pass import SinglePassSolver
 from dcprog.solvers.smooth.newton import NewtonSolver
 from dcprog.transforms import cap_at, power_of
 
@@ -70,7 +70,7 @@ def test_newton_and_cvxpy_agree_on_every_subproblem(shape: tuple[int, int, int],
     X, y = _data(*shape)
     spec = CappedSVC(p=p, gamma=0.5).spec(X, y)
     surrogate = spec.surrogate("newton")
-    reference = ConicSolver(spec)
+    reference = ReferenceSolver(spec)
     x = surrogate.start("convex", np.random.default_rng(0))
     surrogate.begin(x)
     for _ in range(12):
@@ -172,7 +172,7 @@ def test_block_pass_is_the_closed_form_and_the_minimiser(shape: tuple[int, int])
     weights[:2] = 0
     risk = Risk(class_margins(X, y), squared_hinge(), aggregate="sum", penalty=l2(2 * gamma))
     centre = rng.standard_normal(risk.rows.shape[1])
-    solver = AlternatingSolver(risk)
+    solver = SinglePassSolver(risk)
     problem = WeightedRisk(risk, weights)
     theta = solver.minimise(problem, centre, 1e-8).coefficients
     coef, intercept = risk.rows.unpack(theta)
@@ -213,7 +213,7 @@ def test_alternating_starts_with_ridge_regression_to_the_labels() -> None:
 def test_all_samples_capped_gives_zero_coefficients() -> None:
     X, y = _data()
     spec = CappedSVC(eps=1e-12, p=2.0, delta=0.0).spec(X, y)
-    for solver in (NewtonSolver(spec), AlternatingSolver(spec)):
+    for solver in (NewtonSolver(spec), SinglePassSolver(spec)):
         start = np.ones(spec.rows.shape[1])
         coef, intercept = spec.rows.unpack(
             solver.minimise(WeightedRisk(spec, np.zeros(60)), start, 1e-8).coefficients

@@ -16,9 +16,9 @@ from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import Margins, binary_margins, class_margins
-from dcprog.solvers.conic.conic import ConicSolver
+from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.linalg.ridge import Ridge
-from dcprog.solvers.published.alternating import AlternatingSolver
+from dcprog.solvers.published.single_pass import SinglePassSolver
 from dcprog.solvers.smooth.newton import NewtonSolver
 
 SHAPES = [(40, 5, 3), (40, 5, 2), (25, 60, 3), (25, 60, 2)]
@@ -55,7 +55,7 @@ def test_newton_and_cvxpy_agree(shape: tuple[int, int, int], kind: str, lam: flo
     risk = _risk(*shape, lam=lam)
     weights, zero = _weights(kind, shape[0]), _zero(risk)
     fast = NewtonSolver(risk).minimise(WeightedRisk(risk, weights), zero, 1e-8)
-    slow = ConicSolver(risk).minimise(WeightedRisk(risk, weights), zero, 1e-8)
+    slow = ReferenceSolver(risk).minimise(WeightedRisk(risk, weights), zero, 1e-8)
     assert abs(fast.value - slow.value) <= 1e-6 * abs(slow.value)
     assert fast.value <= slow.value * (1 + 1e-9)
 
@@ -89,7 +89,7 @@ def test_tilts_are_linear_terms() -> None:
     risk = _risk(40, 5, 3)
     weights, tilts = _weights("ones", 40), np.random.default_rng(3).uniform(-1, 0.5, 120)
     fast = NewtonSolver(risk).minimise(WeightedRisk(risk, weights, tilts), _zero(risk), 1e-8)
-    slow = ConicSolver(risk).minimise(WeightedRisk(risk, weights, tilts), _zero(risk), 1e-9)
+    slow = ReferenceSolver(risk).minimise(WeightedRisk(risk, weights, tilts), _zero(risk), 1e-9)
     assert fast.value == pytest.approx(slow.value, rel=1e-7)
 
 
@@ -102,10 +102,10 @@ def test_unbounded_tilt_is_reported() -> None:
     assert caught.value.status == "unbounded"
 
 
-@pytest.mark.parametrize("solver", [NewtonSolver, AlternatingSolver])
+@pytest.mark.parametrize("solver", [NewtonSolver, SinglePassSolver])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_all_weights_zero_gives_zero_coefficients_and_keeps_intercepts(
-    solver: type[NewtonSolver | AlternatingSolver], shape: tuple[int, int, int]
+    solver: type[NewtonSolver | SinglePassSolver], shape: tuple[int, int, int]
 ) -> None:
     risk = _risk(*shape)
     start = np.random.default_rng(4).standard_normal(risk.rows.shape[1])
@@ -125,7 +125,7 @@ def test_weights_on_one_class_cost_nothing(shape: tuple[int, int, int]) -> None:
 def test_no_intercept() -> None:
     risk = _risk(40, 5, 3, fit_intercept=False)
     fast = NewtonSolver(risk).minimise(WeightedRisk(risk, np.ones(40)), _zero(risk), 1e-8)
-    slow = ConicSolver(risk).minimise(WeightedRisk(risk, np.ones(40)), _zero(risk), 1e-9)
+    slow = ReferenceSolver(risk).minimise(WeightedRisk(risk, np.ones(40)), _zero(risk), 1e-9)
     assert fast.coefficients.shape == (15,)
     assert fast.value == pytest.approx(slow.value, rel=1e-9)
 

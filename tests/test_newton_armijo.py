@@ -18,9 +18,8 @@ from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import binary_margins
 from dcprog.solvers.linalg.line_search import ROUNDING, armijo
-from dcprog.solvers.smooth.newton import NewtonSolver
-from dcprog.solvers.smooth.newton_armijo import NewtonArmijoSolver, softer_first
-from dcprog.solvers.smooth.newton_score import NewtonScore, Weighted
+from dcprog.solvers.smooth.newton import NewtonArmijoSolver, NewtonSolver, softer_first
+from dcprog.solvers.smooth.newton_loop import NewtonScore, Weighted
 
 BASES: list[ConvexLoss] = [
     logistic(),

@@ -45,11 +45,11 @@ from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_differences, angle_margins
 from dcprog.rows.kernel import kernel_angle_margins
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
-from dcprog.solvers.conic.conic import ConicSolver
+from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.linalg.curved_rows import CurvedRows
 from dcprog.solvers.registry import choose
-from dcprog.solvers.smooth.l1_quadratic import SignSearch
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
+from dcprog.solvers.smooth.sign_search import SignSearch
 
 MARGINS: list[ConvexLoss] = [
     squared_hinge(),
@@ -154,7 +154,7 @@ EXPONENTIAL = [logistic(), sigmoid_hinge(5.0), squared(sigmoid_hinge(5.0))]
     ids=lambda parts: f"{parts[0].base!r}-{parts[0].penalty!r}-{parts[0].rows.shape}",
 )
 def test_agrees_with_cvxpy(parts: Parts) -> None:
-    fast, slow = _minimise(parts, ProximalNewtonSolver), _minimise(parts, ConicSolver, 1e-8)
+    fast, slow = _minimise(parts, ProximalNewtonSolver), _minimise(parts, ReferenceSolver, 1e-8)
     assert fast.value == pytest.approx(
         WeightedRisk(parts[0], *parts[1:]).value(fast.coefficients), rel=1e-14
     )
@@ -250,7 +250,7 @@ def test_large_residuals_of_a_small_huber_loss() -> None:
     X = rng.standard_normal((60, 3))
     rows = residual_rows(X, 1e4 * (X[:, 0] + rng.standard_normal(60)))
     parts: Parts = Risk.from_loss(rows, huber(1.0), l1(1.0)), np.ones(60), None, None
-    fast, slow = _minimise(parts, ProximalNewtonSolver), _minimise(parts, ConicSolver)
+    fast, slow = _minimise(parts, ProximalNewtonSolver), _minimise(parts, ReferenceSolver)
     assert fast.value == pytest.approx(slow.value, rel=1e-8)
 
 

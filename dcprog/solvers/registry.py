@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dcprog.rows.kernel import KernelRows
-from dcprog.rows.kernel_expansion import KernelExpansion
 from dcprog.solvers.conic.compiled import check_solver
-from dcprog.solvers.conic.conic import ConicSolver
+from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.kernel.dual_qp import DualQpSolver
 from dcprog.solvers.kernel.libsvm import LibsvmSolver
 from dcprog.solvers.kernel.smo import FirstOrderSmoSolver, SmoSolver
 from dcprog.solvers.piecewise.interior import InteriorSolver
 from dcprog.solvers.piecewise.simplex import SimplexSolver
 from dcprog.solvers.protocol import ExactSolver, SubproblemSolver
-from dcprog.solvers.published.alternating import AlternatingSolver
 from dcprog.solvers.published.alternating_linearization import AlternatingLinearizationSolver
 from dcprog.solvers.published.coordinate import CoordinateSolver
-from dcprog.solvers.smooth.least_squares import LeastSquaresSolver
-from dcprog.solvers.smooth.multipliers import MultiplierSolver
-from dcprog.solvers.smooth.newton import NewtonSolver
-from dcprog.solvers.smooth.newton_armijo import NewtonArmijoSolver
+from dcprog.solvers.published.single_pass import SinglePassSolver
+from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
+from dcprog.solvers.smooth.newton import LeastSquaresSolver, NewtonArmijoSolver, NewtonSolver
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 
 if TYPE_CHECKING:
@@ -46,13 +42,13 @@ SOLVERS: dict[str, type[SubproblemSolver]] = {
     "smo_first_order": FirstOrderSmoSolver,
     "libsvm": LibsvmSolver,
     "dual_qp": DualQpSolver,
-    "multipliers": MultiplierSolver,
+    "multipliers": AugmentedLagrangianSolver,
     "simplex": SimplexSolver,
     "interior": InteriorSolver,
     "coordinate": CoordinateSolver,
     "alternating_linearization": AlternatingLinearizationSolver,
-    "alternating": AlternatingSolver,
-    "cvxpy": ConicSolver,
+    "alternating": SinglePassSolver,
+    "cvxpy": ReferenceSolver,
 }
 OWN = frozenset(SOLVERS)
 REFERENCE = "cvxpy"
@@ -130,7 +126,7 @@ def _is_of_cvxpy(name: str) -> bool:
 def _ordered(risk: Risk) -> list[str]:
     """The solvers that are chosen by themselves: the cheapest first, the reference path last."""
     names = [name for name in SOLVERS if _verdict(name, risk) is None]
-    sizes = *risk.rows.shape, isinstance(risk.rows, KernelRows | KernelExpansion)
+    sizes = *risk.rows.shape, getattr(risk.rows, "kernel", None) is not None
     return sorted(names, key=lambda name: (name == REFERENCE, SOLVERS[name].cost(*sizes)))
 
 
@@ -171,7 +167,7 @@ def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
     wanted: type[SubproblemSolver] | None = SOLVERS.get(solver)
     if wanted is None:
         try:
-            name, wanted = str(check_solver(solver)), ConicSolver
+            name, wanted = str(check_solver(solver)), ReferenceSolver
         except ValueError as error:
             raise ValueError(
                 f"{error}; for a risk also one of 'auto', {', '.join(map(repr, SOLVERS))}"
@@ -202,12 +198,12 @@ def make(name: str, risk: Risk) -> SubproblemSolver:
     """The solver of that name for a risk."""
     if name in SOLVERS:
         return SOLVERS[name](risk)
-    return ConicSolver(risk, name)
+    return ReferenceSolver(risk, name)
 
 
 def is_exact(name: str) -> bool:
     """Does a solver minimise the weighted risk itself, and not a function above it?"""
-    return issubclass(SOLVERS.get(name, ConicSolver), ExactSolver)
+    return issubclass(SOLVERS.get(name, ReferenceSolver), ExactSolver)
 
 
 def explain_choice(risk: Risk) -> str:

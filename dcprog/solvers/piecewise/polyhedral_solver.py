@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dcprog.foundation.arrays import Array
-from dcprog.solvers.memory import Memory
 from dcprog.solvers.piecewise.polyhedral import Polyhedral
 from dcprog.solvers.piecewise.subproblem import Subproblem
 from dcprog.solvers.protocol import ExactSolver, Solution
+from dcprog.solvers.warm_starts import WarmStarts
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -31,7 +31,7 @@ class PolyhedralSolver(ExactSolver):
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
         self.design = Polyhedral(risk)
-        self.memory = Memory(risk.rows, (self.name, self.design.key))
+        self.memory = WarmStarts(risk.rows, (self.name, self.design.key))
 
     @abstractmethod
     def candidate(

@@ -10,7 +10,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers import backend
+from dcprog.solvers import jit
 from dcprog.solvers.cost import COSTS
 from dcprog.solvers.piecewise.active_set import Candidate, Guess, crossover
 from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
@@ -84,7 +84,7 @@ class CoordinateSolver(PolyhedralSolver):
             return "some of its coefficients are not penalised"
         if not isinstance(getattr(risk.rows, "X", risk.rows), np.ndarray):
             return "its samples are sparse"
-        if not backend.is_compiled():
+        if not jit.is_compiled():
             return "numba is not installed: pip install 'dcprog[fast]'"
         return None
 

@@ -17,8 +17,8 @@ from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.curved_rows import CurvedRows
 from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.protocol import ExactSolver, Solution
-from dcprog.solvers.smooth.l1_quadratic import SignSearch
-from dcprog.solvers.smooth.newton_armijo import softer_first
+from dcprog.solvers.smooth.newton import softer_first
+from dcprog.solvers.smooth.sign_search import SignSearch
 from dcprog.solvers.smooth.smooth_problem import SmoothLine, SmoothPlace, SmoothProblem
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["ConicSolver"]
+__all__ = ["ReferenceSolver"]
 
 # The objective is rescaled up to ROUNDS times, until it is above MATCH at its minimum.
 ROUNDS = 5
@@ -44,7 +44,7 @@ NOTHING = 1e-16  # a weight of so much of the largest is left out, if its loss i
 USUAL = 1e2  # columns of that size, or one over it, are taken as they are
 
 
-class ConicSolver(ExactSolver):
+class ReferenceSolver(ExactSolver):
     """The weighted risk as a DPP problem whose weights are Parameters.
 
     Where the columns of the rows are far from size 1, the unknowns are θ in units that bring them
@@ -172,7 +172,7 @@ def _share(seconds: float | None, share: float) -> float | None:
 class _Scaled:
     """One subproblem, its objective divided by about its own size."""
 
-    def __init__(self, solver: ConicSolver, problem: WeightedRisk) -> None:
+    def __init__(self, solver: ReferenceSolver, problem: WeightedRisk) -> None:
         self.solver = solver
         self.problem = problem
         self.untilted = problem.untilted  # never negative

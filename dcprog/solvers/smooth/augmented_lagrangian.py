@@ -16,14 +16,14 @@ from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.ridge import Ridge
 from dcprog.solvers.linalg.separable import Separable, separable_refusal
 from dcprog.solvers.protocol import ExactSolver, Solution, refuse
-from dcprog.solvers.smooth.newton_score import NewtonScore
+from dcprog.solvers.smooth.newton_loop import NewtonScore
 from dcprog.solvers.smooth.screening import ScoreProblem, screened
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["Envelopes", "MultiplierSolver"]
+__all__ = ["AugmentedLagrangianSolver", "Envelopes"]
 
 # σ begins at FIRST, in units of the mean weight over the size of the margins, and grows by
 # GROWTH a round: from the large σ of the last subproblem on, Newton's method takes ten times as
@@ -34,7 +34,7 @@ ROUNDS = 30
 PAYS = 50_000  # numbers in X; leaving samples out gains nothing on less
 
 
-class MultiplierSolver(ExactSolver):
+class AugmentedLagrangianSolver(ExactSolver):
     r"""For every score k:  min Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖².
 
     The margins get a copy z = u with multipliers μ. A round minimises the augmented Lagrangian,

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["AlternatingSolver"]
+__all__ = ["SinglePassSolver"]
 
 
-class AlternatingSolver:
+class SinglePassSolver:
     r"""One majorise-minimise step of a majorant coarser than the weighted squared hinge.
 
     With slacks m ≥ 0, [a − u]₊² = min_m (a + m − u)², attained at m = [u − a]₊. Frozen at the
