@@ -21,6 +21,7 @@ import numpy as np
 
 import dcprog as dc
 from dcprog.foundation.errors import SubproblemError
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_differences, angle_margins, simplex_vertices
 from dcprog.solvers.registry import SOLVERS, make
 
@@ -189,9 +190,9 @@ def cell(risk: dc.Risk, name: str) -> str:
     solver, weights = make(name, risk), np.ones(risk.n_groups)
     later = np.where(np.random.default_rng(1).random(weights.size) < 0.05, 0.0, 1.0)
     try:
-        first = solver.minimise(weights, None, np.zeros(risk.rows.shape[1]), 1e-8)
+        first = solver.minimise(WeightedRisk(risk, weights), np.zeros(risk.rows.shape[1]), 1e-8)
         middle = time.perf_counter()
-        solver.minimise(later, None, first.coefficients, 1e-8)
+        solver.minimise(WeightedRisk(risk, later), first.coefficients, 1e-8)
     except SubproblemError:
         return "×"
     end = time.perf_counter()

@@ -19,7 +19,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from dcprog.models import RescaledHingeSVC
-from dcprog.solvers import backend
+from dcprog.solvers import jit
 
 Array = np.ndarray
 ROUNDS = 10
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--without-numba", action="store_true", help="SMO's loops in NumPy")
     options = parser.parse_args()
     if options.without_numba:
-        backend.is_compiled = lambda: False
+        jit.is_compiled = lambda: False
     ours(np.eye(4), np.array([-1.0, -1, 1, 1]), 1.0, 1.0)  # compile
     print("     n    C    η     SVC    ours  ratio     tol  R₁ apart  rounds")
     for n in options.sizes:

@@ -26,8 +26,8 @@ from dcprog.models import SmoothSVC
 from dcprog.risk.risk import Risk
 from dcprog.solvers.linalg.line_search import Line, armijo
 from dcprog.solvers.linalg.per_score import Separable
-from dcprog.solvers.smooth.newton_armijo import LOOSE, softer_first
-from dcprog.solvers.smooth.newton_score import NewtonScore, Weighted
+from dcprog.solvers.smooth.newton import LOOSE, softer_first
+from dcprog.solvers.smooth.newton_loop import NewtonScore, Weighted
 
 Array = np.ndarray
 

@@ -61,7 +61,7 @@ from dcprog.rows.kernel import (
 )
 from dcprog.rows.kernel_expansion import expansion_margins, expansion_residuals
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
-from dcprog.solvers.registry import explain_choice
+from dcprog.solvers.registry import explain_choice, register_solver
 from dcprog.surrogates.driver import solve
 from dcprog.surrogates.majorizable import is_majorizable
 from dcprog.transforms import (
@@ -150,6 +150,7 @@ __all__ = [
     "rational",
     "rational_by",
     "register_atom",
+    "register_solver",
     "rescale",
     "rescale_by",
     "residual_rows",

@@ -1,4 +1,4 @@
-"""What a declared risk is worth at a point θ, and the function its subproblems minimise."""
+"""What a declared risk is worth at a point θ."""
 
 from __future__ import annotations
 
@@ -178,21 +178,3 @@ class RiskValues:
     def __call__(self, theta: Array) -> float:
         """R(θ)."""
         return float(np.sum(self.loss_values(theta))) + self.penalty_value(theta)
-
-    def majorized_penalty(self, theta: Array, shrinkage: Array | None) -> float:
-        """The penalty's convex part plus Σ_j shrinkage_j |θ_j| over the penalised entries."""
-        w = theta[self.penalized]
-        part = self.penalty.convex_part
-        value = 0.0 if part is None else part(w)
-        return value if shrinkage is None else value + float(shrinkage @ np.abs(w))
-
-    def weighted(
-        self,
-        theta: Array,
-        weights: Array,
-        tilts: Array | None = None,
-        shrinkage: Array | None = None,
-    ) -> float:
-        """Σ_g d_g agg_g + Σ_r t_r u_r + majorised penalty, what a subproblem solver minimises."""
-        value = float(weights @ self.aggregates(theta)) + self.majorized_penalty(theta, shrinkage)
-        return value if tilts is None else value + float(tilts @ self.margins(theta))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.solvers.cost import Cost
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["ExactSolver", "Solution", "SubproblemSolver"]
+__all__ = ["ExactSolver", "Solution", "SubproblemSolver", "refuse"]
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,24 @@ class Solution:
 
 
 class SubproblemSolver(Protocol):
-    """Minimises  Σ_g d_g agg_{r∈g}(v_r base(u_r)) + Σ_r t_r u_r + penalty(θ) + Σ_j ν_j |θ_j|.
+    """Minimises a weighted risk, Σ_g d_g agg_{r∈g}(v_r base(u_r)) + tilts + penalty + shrinkage.
 
     A solver is made once for a risk, whose transform and subtracted part it ignores, and called
-    with the weights d (one a group), the tilts t (one a row, None for none) and the shrinkage ν
-    (one a penalised coefficient, None for none) of every tightening. Of a concave penalty it
-    takes the convex part only. What does not depend on d, t, ν (a Gram matrix, a compiled program)
-    it keeps.
+    with the :class:`~dcprog.risk.weighted.WeightedRisk` of every tightening. What does not depend
+    on its weights, tilts and shrinkage (a Gram matrix, a compiled program) it keeps.
+
+    Attributes
+    ----------
+    on_request : str or None
+        Why it is not chosen by itself, though it takes a risk; None where it is.
+    cost : Cost
+        ``cost(n_rows, p, is_kernel)`` are seconds, up to a factor: the cheapest solver is chosen.
     """
+
+    on_request: ClassVar[str | None]
+    cost: ClassVar[Cost]
+
+    def __init__(self, risk: Risk) -> None: ...
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
@@ -58,46 +70,33 @@ class SubproblemSolver(Protocol):
 
     def minimise(
         self,
-        weights: Array,
-        tilts: Array | None,
+        problem: WeightedRisk,
         start: Array,
         tolerance: float,
         time_limit: float | None = None,
-        *,
-        shrinkage: Array | None = None,
     ) -> Solution:
         """The minimiser, to a relative accuracy of the value.
 
         Parameters
         ----------
-        weights : array of shape (n_groups,)
-            d ≥ 0.
-        tilts : array of shape (n_rows,) or None
-            t.
+        problem : WeightedRisk
+            Of the risk that the solver was made for.
         start : array of shape (p,)
             Where the majorant is centred.
         tolerance : float
             Relative to 1 + |value|: a risk hands its solvers problems of about size 1.
         time_limit : float, optional
             Seconds, for the solvers that heed it.
-        shrinkage : array, optional
-            ν ≥ 0.
 
         Raises
         ------
         SubproblemError
             ``unbounded``, ``infeasible`` or ``failed``.
+        ValueError
+            The problem has tilts or shrinkage, and the solver cannot take them.
         """
 
-    def value(
-        self,
-        theta: Array,
-        weights: Array,
-        tilts: Array | None,
-        centre: Array,
-        *,
-        shrinkage: Array | None = None,
-    ) -> float:
+    def value(self, problem: WeightedRisk, theta: Array, centre: Array) -> float:
         """The function :meth:`minimise` minimises when it starts from `centre`.
 
         Equal to the weighted risk for an exact solver. A solver of one pass minimises a function
@@ -106,18 +105,31 @@ class SubproblemSolver(Protocol):
 
 
 class ExactSolver:
-    """A solver whose function is the weighted risk itself."""
+    """A solver whose function is the weighted risk itself, and that may be chosen by itself."""
 
-    risk: Risk
+    on_request: ClassVar[str | None] = None
+    cost: ClassVar[Cost]
 
-    def value(
-        self,
-        theta: Array,
-        weights: Array,
-        tilts: Array | None,
-        centre: Array,
-        *,
-        shrinkage: Array | None = None,
-    ) -> float:
+    def value(self, problem: WeightedRisk, theta: Array, centre: Array) -> float:
         """The weighted risk."""
-        return self.risk.weighted(theta, weights, tilts, shrinkage)
+        return problem.value(theta)
+
+
+def refuse(solver: str, **parts: Array | None) -> None:
+    """Raise for those parts of a weighted risk that are there, and that a solver would ignore.
+
+    Parameters
+    ----------
+    solver : str
+        Its name.
+    **parts : array or None
+        ``tilts`` or ``shrinkage``.
+
+    Raises
+    ------
+    ValueError
+        One of them is not None.
+    """
+    for name, part in parts.items():
+        if part is not None:
+            raise ValueError(f"{solver} takes no {name}")

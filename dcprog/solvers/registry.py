@@ -1,33 +1,38 @@
-"""Which solver takes a risk's subproblems: chosen by base loss, penalty, rows and size."""
+"""Which solver takes a risk's subproblems: the cheapest by estimate of those that can."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from dcprog.solvers.conic.compiled import check_solver
-from dcprog.solvers.conic.conic import ConicSolver
+from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.kernel.dual_qp import DualQpSolver
 from dcprog.solvers.kernel.libsvm import LibsvmSolver
 from dcprog.solvers.kernel.smo import FirstOrderSmoSolver, SmoSolver
 from dcprog.solvers.piecewise.interior import InteriorSolver
 from dcprog.solvers.piecewise.simplex import SimplexSolver
-from dcprog.solvers.protocol import SubproblemSolver
-from dcprog.solvers.published.alternating import AlternatingSolver
+from dcprog.solvers.protocol import ExactSolver, SubproblemSolver
 from dcprog.solvers.published.alternating_linearization import AlternatingLinearizationSolver
 from dcprog.solvers.published.coordinate import CoordinateSolver
-from dcprog.solvers.rehline import RehlineSolver
-from dcprog.solvers.smooth.least_squares import LeastSquaresSolver
-from dcprog.solvers.smooth.multipliers import MultiplierSolver
-from dcprog.solvers.smooth.newton import NewtonSolver
-from dcprog.solvers.smooth.newton_armijo import NewtonArmijoSolver
+from dcprog.solvers.published.single_pass import SinglePassSolver
+from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
+from dcprog.solvers.smooth.newton import LeastSquaresSolver, NewtonArmijoSolver, NewtonSolver
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["SOLVERS", "choose", "explain_choice", "make", "witnesses"]
+__all__ = [
+    "SOLVERS",
+    "choose",
+    "explain_choice",
+    "is_exact",
+    "make",
+    "register_solver",
+    "registered",
+    "witnesses",
+]
 
-# By name, in the order in which they are preferred; the last one is the reference path.
 SOLVERS: dict[str, type[SubproblemSolver]] = {
     "least_squares": LeastSquaresSolver,
     "newton_armijo": NewtonArmijoSolver,
@@ -37,39 +42,101 @@ SOLVERS: dict[str, type[SubproblemSolver]] = {
     "smo_first_order": FirstOrderSmoSolver,
     "libsvm": LibsvmSolver,
     "dual_qp": DualQpSolver,
-    "multipliers": MultiplierSolver,
-    "rehline": RehlineSolver,
+    "multipliers": AugmentedLagrangianSolver,
     "simplex": SimplexSolver,
     "interior": InteriorSolver,
     "coordinate": CoordinateSolver,
     "alternating_linearization": AlternatingLinearizationSolver,
-    "alternating": AlternatingSolver,
-    "cvxpy": ConicSolver,
+    "alternating": SinglePassSolver,
+    "cvxpy": ReferenceSolver,
 }
-ON_REQUEST = {
-    "smo_first_order": "it takes more and dearer steps than smo; on request only",
-    "libsvm": "smo starts from the last solution and is faster from the second step on; "
-    "on request only",
-    "dual_qp": "a general solver is slower than smo on the same dual; on request only",
-    "rehline": "its duality gap stalls above the tolerance on hard margins; on request only",
-    "coordinate": "it is slow where the penalty is light; on request only",
-    "alternating_linearization": "its gap closes slowly; on request only",
-    "alternating": "it minimises a coarser majorant; on request only",
-}
-# The simplex method is the fastest on so many rows; on more its first solve takes too long.
-SIMPLEX_ROWS = 400
+OWN = frozenset(SOLVERS)
+REFERENCE = "cvxpy"
+CONTRACT = ("refusal", "cost", "minimise", "value")
+
+
+def register_solver(name: str, solver: type[SubproblemSolver]) -> None:
+    """Add a solver of risks' subproblems: chosen by itself where its estimate is the lowest.
+
+    Parameters
+    ----------
+    name : str
+        For ``solver=``, :func:`explain_choice` and results.
+    solver : class
+        Made with a risk. It has ``refusal(risk)``, ``cost(n_rows, p, is_kernel)``, ``on_request``,
+        ``minimise(problem, start, tolerance, time_limit)`` and ``value(problem, theta, centre)``,
+        as :class:`~dcprog.solvers.protocol.SubproblemSolver` says; the last one and
+        ``on_request = None`` come from :class:`~dcprog.solvers.protocol.ExactSolver`.
+
+    Raises
+    ------
+    TypeError
+        The name is no string, or the class no solver.
+    ValueError
+        The name is taken, by one of ours or by a solver of cvxpy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dcprog as dc
+    >>> from dcprog.solvers.cost import Cost
+    >>> from dcprog.solvers.protocol import ExactSolver, Solution
+    >>> from dcprog.solvers.registry import SOLVERS
+    >>> class Closed(ExactSolver):  # Σ d(1 − θ)² + (λ/2)θ² of one coefficient
+    ...     cost = Cost(1e-6, rows=1, columns=1)
+    ...     def __init__(self, risk):
+    ...         pass
+    ...     @staticmethod
+    ...     def refusal(risk):
+    ...         one = repr(risk.base) == "square(at=1.0)" and np.all(risk.rows == 1)
+    ...         return None if one else "it is not (1 − θ)²"
+    ...     def minimise(self, problem, start, tolerance, time_limit=None):
+    ...         heavy, lam = 2 * problem.weights.sum(), problem.penalty_weights[1]
+    ...         theta = heavy / (lam + heavy)
+    ...         return Solution(theta, None, problem.value(theta))
+    >>> dc.register_solver("closed", Closed)
+    >>> dc.solve(dc.Risk(np.ones((4, 1)), dc.square(at=1.0))).solver
+    'closed'
+    >>> del SOLVERS["closed"]
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name={name!r}: a string is needed")
+    missing = [part for part in CONTRACT if not callable(getattr(solver, part, None))]
+    missing += [] if hasattr(solver, "on_request") else ["on_request"]
+    if not isinstance(solver, type) or missing:
+        lacks = f"; it has no {', '.join(missing)}" if missing else ""
+        raise TypeError(f"solver={solver!r}: the class of a SubproblemSolver is needed{lacks}")
+    if name in SOLVERS or name == "auto" or _is_of_cvxpy(name):
+        raise ValueError(f"name={name!r} is taken")
+    SOLVERS[name] = solver
+
+
+def registered() -> dict[str, type[SubproblemSolver]]:
+    """What was registered beside our own solvers; other processes have to be told."""
+    return {name: solver for name, solver in SOLVERS.items() if name not in OWN}
+
+
+def _is_of_cvxpy(name: str) -> bool:
+    try:
+        return bool(check_solver(name))
+    except ValueError:
+        return False
 
 
 def _ordered(risk: Risk) -> list[str]:
-    """The solvers that are chosen by themselves, best first."""
+    """The solvers that are chosen by themselves: the cheapest first, the reference path last."""
     names = [name for name in SOLVERS if _verdict(name, risk) is None]
-    late = "simplex" if risk.rows.shape[0] > SIMPLEX_ROWS else ""
-    return sorted(names, key=lambda name: (name == late) + 2 * (name == "cvxpy"))
+    sizes = *risk.rows.shape, getattr(risk.rows, "kernel", None) is not None
+    return sorted(names, key=lambda name: (name == REFERENCE, SOLVERS[name].cost(*sizes)))
 
 
 def _verdict(name: str, risk: Risk) -> str | None:
     """Why a solver is not chosen by itself, None if it is."""
-    return SOLVERS[name].refusal(risk) or ON_REQUEST.get(name)
+    solver = SOLVERS[name]
+    reason = solver.refusal(risk)
+    if reason is None and solver.on_request is not None:
+        return f"{solver.on_request}; on request only"
+    return reason
 
 
 def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
@@ -80,7 +147,7 @@ def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
     risk : Risk
     solver : str, optional
         A name of ``SOLVERS`` or of a cvxpy solver, which is then the only one; ``"auto"`` or None
-        for the fastest that takes the risk, with the others behind it.
+        for the one that should be the fastest, with the others behind it.
 
     Returns
     -------
@@ -96,10 +163,11 @@ def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
         if not names:
             raise ValueError(f"no solver takes this risk:\n{explain_choice(risk)}")
         return names
-    name, wanted = solver, SOLVERS.get(solver)
+    name = solver
+    wanted: type[SubproblemSolver] | None = SOLVERS.get(solver)
     if wanted is None:
         try:
-            name, wanted = str(check_solver(solver)), ConicSolver
+            name, wanted = str(check_solver(solver)), ReferenceSolver
         except ValueError as error:
             raise ValueError(
                 f"{error}; for a risk also one of 'auto', {', '.join(map(repr, SOLVERS))}"
@@ -129,8 +197,13 @@ def witnesses(risk: Risk, chosen: tuple[str, ...]) -> tuple[str, ...]:
 def make(name: str, risk: Risk) -> SubproblemSolver:
     """The solver of that name for a risk."""
     if name in SOLVERS:
-        return SOLVERS[name](risk)  # type: ignore[call-arg]
-    return ConicSolver(risk, name)
+        return SOLVERS[name](risk)
+    return ReferenceSolver(risk, name)
+
+
+def is_exact(name: str) -> bool:
+    """Does a solver minimise the weighted risk itself, and not a function above it?"""
+    return issubclass(SOLVERS.get(name, ReferenceSolver), ExactSolver)
 
 
 def explain_choice(risk: Risk) -> str:
@@ -156,22 +229,15 @@ def explain_choice(risk: Risk) -> str:
     >>> from dcprog.losses import cap, hinge
     >>> from dcprog.risk.risk import Risk
     >>> from dcprog.solvers.registry import explain_choice
-    >>> print(explain_choice(Risk.from_loss(np.eye(3), cap(hinge(), 1.0))))
+    >>> risk = Risk.from_loss(np.ones((30, 3)), cap(hinge(), 1.0))
+    >>> said = dict(line.split(": ", 1) for line in explain_choice(risk).splitlines())
+    >>> for name in ("multipliers", "interior", "cvxpy", "newton", "simplex", "alternating"):
+    ...     print(f"{name}: {said[name]}")
     multipliers: chosen
     interior: takes over where those above fail
     cvxpy: takes over where those above fail
-    least_squares: not chosen: its base is hinge(), not square
-    newton_armijo: not chosen: its base is hinge(), whose slope jumps
     newton: not chosen: its base is hinge(), whose slope jumps
-    proximal_newton: not chosen: its base is hinge(), whose slope jumps
-    smo: not chosen: its rows are not those of a kernel machine
-    smo_first_order: not chosen: its rows are not those of a kernel machine
-    libsvm: not chosen: its rows are not those of a kernel machine
-    dual_qp: not chosen: its rows are not those of a kernel machine
-    rehline: not chosen: its duality gap stalls above the tolerance on hard margins; on request only
     simplex: not chosen: its penalty is l2(), which is not linear
-    coordinate: not chosen: it is slow where the penalty is light; on request only
-    alternating_linearization: not chosen: its gap closes slowly; on request only
     alternating: not chosen: its base is hinge(), not squared_hinge
     """
     if not (hasattr(risk, "base") and hasattr(risk, "rows")):

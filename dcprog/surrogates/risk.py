@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dcprog.engine.history import Attempt
@@ -9,11 +11,11 @@ from dcprog.engine.unconstrained import Unconstrained
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.protocol import Solution
-from dcprog.solvers.registry import choose, make, witnesses
-from dcprog.surrogates.risk_starts import convex_parts, usual_coefficient, usual_coefficients
+from dcprog.solvers.registry import choose, is_exact, make, witnesses
+from dcprog.surrogates.risk_starts import convex_problem, usual_coefficient, usual_coefficients
 from dcprog.surrogates.risk_subproblems import Subproblems
-from dcprog.surrogates.risk_units import Parts
 
 __all__ = ["RiskSurrogate"]
 
@@ -50,8 +52,8 @@ class RiskSurrogate(Unconstrained):
     risk : Risk
         The risk F is read from. Where its transform adapts or its ε falls, the tightenings
         replace it.
-    weights, tilts, shrinkage : arrays
-        d, t and ν of the last tightening; t and ν are None where there are none.
+    problem : WeightedRisk
+        The last tightening, with its weights d, tilts t and shrinkage ν.
     witnesses : tuple of str
         All solvers that can take the risk, those of `solvers` first.
 
@@ -72,9 +74,7 @@ class RiskSurrogate(Unconstrained):
         self._attempts: list[Attempt] = []
         self.subproblems = Subproblems(risk, lambda name, natural: make(name, natural))
         self._least = self._rounding = 0.0
-        self.weights = np.ones(risk.n_groups)
-        self.tilts: Array | None = None
-        self.shrinkage: Array | None = None
+        self.problem = WeightedRisk(risk, np.ones(risk.n_groups))
         self._offset = 0.0
         self._weighted = 0.0
         self._centre: Array | None = None
@@ -131,17 +131,13 @@ class RiskSurrogate(Unconstrained):
         if _is_at(self.subproblems.last, x):
             self._accepted = self.subproblems.last
         risk = self.risk
-        aggregates = risk.aggregates(x)
-        before = (self.weights, self.tilts, self.shrinkage)
-        self.weights = risk.sampled(risk.transform.slope(aggregates))
-        self.tilts = risk.tilts(x)
-        self.shrinkage = _shrinkage(risk, x)
-        after = (self.weights, self.tilts, self.shrinkage)
-        same = self._centre is not None and all(map(_equal, before, after))
+        before, weights = self.problem, risk.sampled(risk.transform.slope(risk.aggregates(x)))
+        self.problem = WeightedRisk(risk, weights, risk.tilts(x), _shrinkage(risk, x))
+        same = self._centre is not None and self.problem.repeats(before)
         self._centre = x.copy()
-        self._weighted = risk.weighted(x, *after)
+        self._weighted = self.problem.value(x)
         self._offset = risk(x) - self._weighted
-        return not same or self.solvers[0] == "alternating"
+        return not same or not is_exact(self.solvers[0])
 
     def _move(self, x: Array) -> None:
         """Move what F itself still has to move: an adapting cap, and ε."""
@@ -180,11 +176,22 @@ class RiskSurrogate(Unconstrained):
         """Minimiser of the weighted risk, to a tolerance relative to :meth:`scale`."""
         centre = start if self._centre is None else self._centre
         aim = max(tolerance * self.scale(centre), self._rounding), self._weighted
-        return self.subproblems.solve(self._parts, centre, aim, solver, time_limit)
+        return self.subproblems.solve(self.problem, centre, aim, solver, time_limit)
 
     @property
-    def _parts(self) -> Parts:
-        return self.weights, self.tilts, self.shrinkage
+    def weights(self) -> Array:
+        """The vector d of the last tightening."""
+        return self.problem.weights
+
+    @property
+    def tilts(self) -> Array | None:
+        """The vector t, None where nothing is subtracted."""
+        return self.problem.tilts
+
+    @property
+    def shrinkage(self) -> Array | None:
+        """The vector ν, None where the penalty is convex."""
+        return self.problem.shrinkage
 
     def dual(self, x: Array) -> Array | None:
         """Multipliers of the rows at x: where x is a subproblem's solution and has some."""
@@ -201,8 +208,8 @@ class RiskSurrogate(Unconstrained):
         """M(x; centre)."""
         if self._centre is None:
             raise RuntimeError("the majorant has no centre yet; call tighten first")
-        name, parts = self.solvers[0], self._parts
-        return self._offset + self.subproblems.value(name, x, parts, self._centre, self.risk)
+        solver, centre = self.solvers[0], self._centre
+        return self._offset + self.subproblems.value(solver, self.problem, x, centre)
 
     @np.errstate(all="ignore")
     def bound(self) -> float:
@@ -214,10 +221,10 @@ class RiskSurrogate(Unconstrained):
         last = self.subproblems.last
         if self._centre is None or last is None:
             return -np.inf
-        value = self._offset + self.risk.weighted(last.coefficients, *self._parts)
+        value = self._offset + self.problem.value(last.coefficients)
         bounds = (
-            value - self.subproblems.gap(self._parts, self._centre),
-            self._offset + self.subproblems.bound(self._parts),
+            value - self.subproblems.gap(self.problem, self._centre),
+            self._offset + self.subproblems.bound(self.problem),
         )
         return max((bound for bound in bounds if np.isfinite(bound)), default=-np.inf)
 
@@ -238,13 +245,14 @@ class RiskSurrogate(Unconstrained):
         p = risk.rows.shape[1]
         if kind == "random":
             return usual_coefficients(risk) * rng.standard_normal(p)
-        weights, tilts, shrinkage = convex_parts(risk)
+        problem, zero = convex_problem(risk), np.zeros(p)
         if kind == "half":
+            weights = problem.weights.copy()
             weights[rng.permutation(weights.size)[: weights.size // 2]] = 0.0
-        parts, zero = (weights, tilts, shrinkage), np.zeros(p)
+            problem = replace(problem, weights=weights)
         try:
             return self.subproblems.first_solved(
-                self.solvers, self._attempts, parts, zero, time_limit
+                self.solvers, self._attempts, problem, zero, time_limit
             )
         except SubproblemError:
             if not np.isfinite(risk(zero)):
@@ -267,10 +275,6 @@ class RiskSurrogate(Unconstrained):
 
 def _is_at(solution: Solution | None, x: Array) -> bool:
     return solution is not None and np.array_equal(solution.coefficients, x)
-
-
-def _equal(a: Array | None, b: Array | None) -> bool:
-    return b is None if a is None else b is not None and np.array_equal(a, b)
 
 
 def _largest(size: Array, unit: float) -> float:

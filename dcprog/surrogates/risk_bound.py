@@ -10,7 +10,8 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Pieces
 from dcprog.penalties import Penalty, group_lasso, kernel_norm, penalty_sum
-from dcprog.surrogates.risk_units import Parts, column_sizes
+from dcprog.risk.weighted import WeightedRisk
+from dcprog.surrogates.risk_units import column_sizes
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -22,8 +23,7 @@ RADIUS = 10.0
 
 
 def duality_gap(
-    risk: Risk,
-    parts: Parts,
+    problem: WeightedRisk,
     theta: Array,
     dual: Array | None = None,
     centre: Array | None = None,
@@ -45,9 +45,7 @@ def duality_gap(
 
     Parameters
     ----------
-    risk : Risk
-    parts : tuple
-        Weights, tilts and shrinkage of a tightening.
+    problem : WeightedRisk
     theta : array of shape (p,)
     dual : array of shape (n_rows,), optional
         Minus the slope of each weighted loss.
@@ -68,29 +66,28 @@ def duality_gap(
     >>> import numpy as np
     >>> from dcprog.losses import square
     >>> from dcprog.risk.risk import Risk
+    >>> from dcprog.risk.weighted import WeightedRisk
     >>> from dcprog.surrogates.risk_bound import duality_gap
     >>> risk = Risk(np.array([[1.0]]), square(at=1.0))  # (1 − θ)² + θ²/2
-    >>> duality_gap(risk, (np.ones(1), None, None), np.array([2 / 3]))
+    >>> duality_gap(WeightedRisk(risk, np.ones(1)), np.array([2 / 3]))
     0.0
     """
-    weights, tilts, _ = parts
     gap = np.inf
     size = np.abs(theta) if centre is None else np.maximum(np.abs(theta), np.abs(centre))
-    for slopes, missed in _supports(risk, weights, theta, dual):
-        pull = slopes if tilts is None else slopes + tilts
-        found = missed + _penalty_gap(risk, parts, theta, pull, size)
+    for slopes, missed in _supports(problem, theta, dual):
+        found = missed + _penalty_gap(problem, theta, slopes + problem.row_tilts, size)
         gap = min(gap, max(found, 0.0)) if np.isfinite(found) else gap
     return gap
 
 
-def above_least(risk: Risk, parts: Parts, theta: Array) -> float:
+def above_least(problem: WeightedRisk, theta: Array) -> float:
     """By how much P(θ) is above the least values of its losses and 0 of its penalty.
 
     That bounds the gap too where θ fits perfectly, whatever multipliers there are.
 
     Parameters
     ----------
-    risk, parts, theta
+    problem, theta
         As for :func:`duality_gap`.
 
     Returns
@@ -98,20 +95,20 @@ def above_least(risk: Risk, parts: Parts, theta: Array) -> float:
     float
         At least 0; ∞ where a tilt, or a penalty of unknown form, could make P lower than that.
     """
-    weights, tilts, _ = parts
-    if tilts is not None or _split(risk.penalty.convex_part, int(risk.penalized.sum())) is None:
+    risk = problem.risk
+    known = _split(risk.penalty.convex_part, int(risk.penalized.sum())) is not None
+    if problem.tilts is not None or not known:
         return np.inf
-    above = risk.weighted(theta, *parts) - float(weights @ _ground(risk))
+    above = problem.value(theta) - float(problem.weights @ _ground(risk))
     return max(above, 0.0) if np.isfinite(above) else np.inf
 
 
 # ---- lines below the losses ----------------------------------------------------------------------
 
 
-def _supports(
-    risk: Risk, weights: Array, theta: Array, dual: Array | None
-) -> list[tuple[Array, float]]:
+def _supports(problem: WeightedRisk, theta: Array, dual: Array | None) -> list[tuple[Array, float]]:
     """Slopes of the weighted losses in the margins, and Σ e for each choice of them."""
+    risk = problem.risk
     u = risk.margins(theta)
     known = dual is not None and dual.shape == u.shape and bool(np.all(np.isfinite(dual)))
     pieces = risk.base.pieces
@@ -119,9 +116,9 @@ def _supports(
     if risk.aggregate == "max":
         lines = _outer_lines(pieces)
         if known and dual is not None and lines is not None:
-            found.append(_shared(risk, weights, u, -dual, lines))
+            found.append(_shared(risk, problem.weights, u, -dual, lines))
         return found
-    weight = risk.row_weights(weights)
+    weight = problem.row_weights
     if risk.base.is_smooth:
         found.append((np.where(weight > 0, weight * risk.base.slope(u), 0.0), 0.0))
     if known and dual is not None and pieces is not None:
@@ -196,9 +193,10 @@ def _shared(
 # ---- the penalty ---------------------------------------------------------------------------------
 
 
-def _penalty_gap(risk: Risk, parts: Parts, theta: Array, pull: Array, size: Array) -> float:
+def _penalty_gap(problem: WeightedRisk, theta: Array, pull: Array, size: Array) -> float:
     """pen(θ) + g·θ − min_z [pen(z) + g·z]."""
-    shrinkage, held = parts[2], risk.penalized
+    risk, shrinkage = problem.risk, problem.shrinkage
+    held = risk.penalized
     slope = np.asarray(risk.rows.T @ pull).ravel()
     free = np.flatnonzero(~held)
     gap = float(slope[free] @ theta[free]) + _boxed(risk, size, free, np.abs(slope[free]))
@@ -223,9 +221,9 @@ def _penalty_gap(risk: Risk, parts: Parts, theta: Array, pull: Array, size: Arra
     gap += float(sizes @ norms) + 0.5 * ridge * float(w @ w) + float(g @ w)
     if ridge > 0:
         return gap + float(over @ over) / (2 * ridge)
-    ball = (sizes > 0) & (parts[1] is None)
+    ball = (sizes > 0) & (problem.tilts is None)
     if np.any(over[ball]):
-        reach = risk.weighted(theta, *parts) - float(parts[0] @ _ground(risk))
+        reach = problem.value(theta) - float(problem.weights @ _ground(risk))
         gap += reach * float(np.max(over[ball] / sizes[ball]))
     if groups is not None:
         return gap if np.all(ball) else np.inf

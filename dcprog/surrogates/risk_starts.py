@@ -7,25 +7,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dcprog.foundation.arrays import Array
-from dcprog.surrogates.risk_units import Parts, column_sizes, margin_unit
+from dcprog.risk.weighted import WeightedRisk
+from dcprog.surrogates.risk_units import column_sizes, margin_unit
 from dcprog.transforms import chain_of, scale_by
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["convex_parts", "usual_coefficient", "usual_coefficients"]
+__all__ = ["convex_problem", "usual_coefficient", "usual_coefficients"]
 
 
-def convex_parts(risk: Risk) -> Parts:
-    """Weights, tilts and shrinkage of the convex problem: the slopes at loss 0 and θ = 0.
+def convex_problem(risk: Risk) -> WeightedRisk:
+    """The convex problem behind a risk: weights are the slopes at loss 0 and θ = 0.
 
     Nothing is subtracted. Where a slope is infinite, that at a usual size stands in for it.
     """
     weights = risk.sampled(np.full(risk.n_groups, _slope(risk)))
     if risk.penalty.is_convex:
-        return weights, None, None
+        return WeightedRisk(risk, weights)
     zero = np.zeros(int(risk.penalized.sum()))
-    return weights, None, risk.penalty.weights(zero, usual_coefficient(risk))
+    shrinkage = risk.penalty.weights(zero, usual_coefficient(risk))
+    return WeightedRisk(risk, weights, None, shrinkage)
 
 
 def _slope(risk: Risk) -> float:

@@ -14,10 +14,11 @@ from dcprog.engine.history import Attempt
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.protocol import ExactSolver, Solution, SubproblemSolver
 from dcprog.surrogates.risk_bound import above_least, duality_gap
-from dcprog.surrogates.risk_starts import convex_parts
-from dcprog.surrogates.risk_units import Parts, Units
+from dcprog.surrogates.risk_starts import convex_problem
+from dcprog.surrogates.risk_units import Units
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -61,7 +62,7 @@ class Subproblems:
         self.time = 0.0
         self.steps = 0
         self.last: Solution | None = None
-        self._parts: Parts | None = None  # that the last answer is for
+        self._problem: WeightedRisk | None = None  # that the last answer is for
         self._make = make
         self._made: dict[str, SubproblemSolver] = {}
         self._units: Units | None = None
@@ -71,7 +72,7 @@ class Subproblems:
         """Natural units: before :meth:`fit` those of the convex problem at θ = 0."""
         if self._units is None:
             zero = np.zeros(self.risk.rows.shape[1])
-            self.fit(abs(self.risk.weighted(zero, *convex_parts(self.risk))))
+            self.fit(abs(convex_problem(self.risk).value(zero)))
         assert self._units is not None
         return self._units
 
@@ -86,7 +87,7 @@ class Subproblems:
 
     def solve(
         self,
-        parts: Parts,
+        problem: WeightedRisk,
         centre: Array,
         aim: Aim,
         solver: str,
@@ -101,7 +102,7 @@ class Subproblems:
         """
         begun = time.perf_counter()
         try:
-            solution = self._answer(parts, centre, aim, solver, limit)
+            solution = self._answer(problem, centre, aim, solver, limit)
         except SubproblemError:
             raise
         except Exception as error:
@@ -116,12 +117,12 @@ class Subproblems:
         if not np.all(np.isfinite(solution.coefficients)):
             raise SubproblemError("failed", f"the solution of {solver} is not finite")
         self.steps += solution.n_iter or 0
-        self.last, self._parts = solution, parts
+        self.last, self._problem = solution, problem
         return solution.coefficients
 
     def _answer(
         self,
-        parts: Parts,
+        problem: WeightedRisk,
         centre: Array,
         aim: Aim,
         solver: str,
@@ -132,9 +133,7 @@ class Subproblems:
         units = self.units
         slack, value = aim
         tolerance = min(max(slack / (units.size + abs(value)), FINEST), COARSEST)
-        weights, tilts, shrinkage = units.parts(parts)
-        start = units.theta(centre)
-        found = made.minimise(weights, tilts, start, tolerance, limit, shrinkage=shrinkage)
+        found = made.minimise(units.problem(problem), units.theta(centre), tolerance, limit)
         return units.solution(found)
 
     def _solver(self, name: str) -> SubproblemSolver:
@@ -146,7 +145,7 @@ class Subproblems:
         self,
         solvers: tuple[str, ...],
         attempts: list[Attempt],
-        parts: Parts,
+        problem: WeightedRisk,
         centre: Array,
         time_limit: float | None,
     ) -> Array:
@@ -157,7 +156,7 @@ class Subproblems:
         """
         deadline = Deadline(time_limit)
         failures: list[SubproblemError] = []
-        value = self.risk.weighted(centre, *parts)
+        value = problem.value(centre)
         for tolerance, solver in product(START, solvers):
             left = deadline.left
             decided = tolerance > START[0] and any(e.status != "failed" for e in failures)
@@ -167,8 +166,8 @@ class Subproblems:
             at_most = None if left is None else share * left
             aim = tolerance * (self.units.size + abs(value)), value
             try:
-                found = self.solve(parts, centre, aim, solver, at_most)
-                rise = self.risk.weighted(found, *parts) - value
+                found = self.solve(problem, centre, aim, solver, at_most)
+                rise = problem.value(found) - value
                 if rise <= ACCEPT * aim[0]:
                     return found
                 raise SubproblemError("failed", f"{solver} rose from θ = 0 by {rise:.3g}")
@@ -177,30 +176,26 @@ class Subproblems:
                 attempts.append(Attempt(0, solver, tolerance, str(error)))
         raise failures[0]
 
-    def value(self, name: str, x: Array, parts: Parts, centre: Array, risk: Risk) -> float:
+    def value(self, name: str, problem: WeightedRisk, x: Array, centre: Array) -> float:
         """The function that a solver minimises from a centre: mostly the weighted risk itself."""
         made = self._solver(name)
         if isinstance(made, ExactSolver):
-            return risk.weighted(x, *parts)
-        weights, tilts, shrinkage = self.units.parts(parts)
-        theta, start = self.units.theta(x), self.units.theta(centre)
-        return made.value(theta, weights, tilts, start, shrinkage=shrinkage) * self.units.size
+            return problem.value(x)
+        units = self.units
+        value = made.value(units.problem(problem), units.theta(x), units.theta(centre))
+        return value * units.size
 
-    def bound(self, parts: Parts) -> float:
-        """What the last answer itself knows to lie below the weighted risk of these parts."""
-        known = self._parts is not None and all(map(_same, parts, self._parts))
+    def bound(self, problem: WeightedRisk) -> float:
+        """What the last answer itself knows to lie below the weighted risk."""
+        known = self._problem is not None and problem.repeats(self._problem)
         return self.last.bound if known and self.last is not None else -np.inf
 
-    def gap(self, parts: Parts, centre: Array) -> float:
+    def gap(self, problem: WeightedRisk, centre: Array) -> float:
         """By how much the last answer may miss the minimum; see :func:`duality_gap`."""
         if self.last is None:
             return np.inf
         units = self.units
-        where = units.natural, units.parts(parts), units.theta(self.last.coefficients)
+        where = units.problem(problem), units.theta(self.last.coefficients)
         gap = duality_gap(*where, units.dual(self.last.dual), units.theta(centre))
         above = above_least(*where)  # too large, it says nothing of the solver
         return units.size * (min(gap, above) if above <= PERFECT else gap)
-
-
-def _same(one: Array | None, other: Array | None) -> bool:
-    return one is other or (one is not None and other is not None and np.array_equal(one, other))

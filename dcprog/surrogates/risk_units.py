@@ -12,13 +12,14 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.scores import Scores
 from dcprog.solvers.protocol import Solution
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["Parts", "Units", "column_sizes", "margin_unit"]
+__all__ = ["Units", "column_sizes", "margin_unit"]
 
 # Samples of a size between these are left as they are: their copies would cost memory. So are
 # columns whose middle is no more than FAR times as large as they vary; only those whose entries
@@ -28,8 +29,6 @@ FAR = 30.0
 ONE_SIGN = 0.98
 # Columns of smaller entries count as columns of zeros: no coefficient makes anything of them.
 VANISHING = 1e-150
-
-Parts = tuple[Array, Array | None, Array | None]  # weights, tilts and shrinkage of a tightening
 
 
 @dataclass(frozen=True)
@@ -98,11 +97,12 @@ class Units:
         natural.penalty = risk.penalty.in_units(margin / frame.unit, 1 / size)
         return cls(natural.remembering(), size, margin, loss, unit, frame)
 
-    def parts(self, parts: Parts) -> Parts:
-        """Weights, tilts and shrinkage in natural units."""
-        weights, tilts, shrinkage = parts
-        return (
-            weights * (self.loss / self.size),
+    def problem(self, problem: WeightedRisk) -> WeightedRisk:
+        """A weighted risk in natural units."""
+        tilts, shrinkage = problem.tilts, problem.shrinkage
+        return WeightedRisk(
+            self.natural,
+            problem.weights * (self.loss / self.size),
             None if tilts is None else tilts * (self.margin / self.size),
             None if shrinkage is None else shrinkage * (self._penalized / self.size),
         )

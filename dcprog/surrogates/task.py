@@ -21,6 +21,7 @@ from dcprog.foundation.errors import SubproblemError, UnfitStart
 from dcprog.majorants.atoms.table import add, added
 from dcprog.majorants.frozen_problem import check_data
 from dcprog.risk.risk import Risk
+from dcprog.solvers.registry import SOLVERS, registered
 from dcprog.surrogates.given_starts import current, given, numbers
 from dcprog.surrogates.problem import ProblemSurrogate
 from dcprog.surrogates.rescue import checked, restored, solved_once
@@ -106,7 +107,7 @@ class Task:
         self._compiled: ProblemSurrogate | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        process = {"next_id": lin_utils.get_id(), "atoms": added()}
+        process = {"next_id": lin_utils.get_id(), "atoms": added(), "solvers": registered()}
         return self.__dict__ | {"_compiled": None} | process
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -115,6 +116,7 @@ class Task:
         counter = lin_utils.ID_COUNTER
         counter.count = max(counter.count, state.pop("next_id"))
         add(state.pop("atoms"))
+        SOLVERS.update(state.pop("solvers"))
         self.__dict__.update(state)
 
     def surrogate(self) -> Surrogate:

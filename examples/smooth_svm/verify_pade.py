@@ -43,7 +43,7 @@ from dcprog.models import SmoothSVC
 from dcprog.risk.risk import Risk
 from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.linalg.per_score import Separable
-from dcprog.solvers.smooth.newton_score import NewtonScore, Place, Weighted
+from dcprog.solvers.smooth.newton_loop import NewtonScore, Place, Weighted
 from examples.common.claims import Claim, print_claims
 
 Array = np.ndarray

@@ -103,11 +103,11 @@ def _making(make: Any, fault: Fault) -> Any:
         solver = make(name, risk)
         real = solver.minimise
 
-        def minimise(weights: Any, tilts: Any, start: Array, *args: Any, **options: Any) -> Any:
+        def minimise(problem: Any, start: Array, *args: Any, **options: Any) -> Any:
             strikes = fault.strikes(name)
             if strikes:
                 fault.before()
-            solution = real(weights, tilts, start, *args, **options)
+            solution = real(problem, start, *args, **options)
             if not strikes:
                 return solution
             coefficients = fault.spoiled(solution.coefficients, np.asarray(start))

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 import dcprog as dc
 from dcprog.losses import excess
+from dcprog.solvers.registry import SOLVERS
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
 HOLED = np.array([[0.0, np.nan], [1.0, 0.0], [2.0, 2.0]])
@@ -226,6 +227,10 @@ CASES: dict[str, Case] = {
             "rule": (1.0, "rule"),
             "replace": (False, 1, None),
         },
+    ),
+    "register_solver": (
+        {"name": "mine", "solver": SOLVERS["newton"]},
+        {"name": (3, "newton", "auto"), "solver": (int, "newton", None)},
     ),
     "solve": (
         {"problem": CAPPED},

@@ -22,6 +22,7 @@ from dcprog.engine.certificate import criticality_gap
 from dcprog.estimators.sparsity import cleared
 from dcprog.foundation.arrays import Array
 from dcprog.models import AngleSVC, fisher_gamma, is_fisher_consistent
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import simplex_vertices
 
 pytestmark = pytest.mark.filterwarnings("ignore::dcprog.foundation.errors.FisherConsistencyWarning")
@@ -298,7 +299,7 @@ def test_primal_value_is_dual_value(form: int) -> None:
     surrogate.tighten(centre)
     assert surrogate.tilts is not None
     theta = surrogate.minimise(centre, 1e-10, surrogate.solvers[0])
-    primal = spec.weighted(theta, surrogate.weights, surrogate.tilts)
+    primal = WeightedRisk(spec, surrogate.weights, surrogate.tilts).value(theta)
     g = -(spec.rows.T @ surrogate.tilts).reshape(k - 1, 4)
     rows, delta, upper, sample = [], [], [], []
     for i, label in enumerate(y):

@@ -25,9 +25,10 @@ from dcprog.losses import squared_hinge
 from dcprog.models import CappedSVC
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import class_margins
-from dcprog.solvers.conic.conic import ConicSolver
-from dcprog.solvers.published.alternating import AlternatingSolver
+from dcprog.solvers.conic.reference import ReferenceSolver
+from dcprog.solvers.published.single_pass import SinglePassSolver
 from dcprog.solvers.smooth.newton import NewtonSolver
 from dcprog.transforms import cap_at, power_of
 
@@ -69,14 +70,14 @@ def test_newton_and_cvxpy_agree_on_every_subproblem(shape: tuple[int, int, int],
     X, y = _data(*shape)
     spec = CappedSVC(p=p, gamma=0.5).spec(X, y)
     surrogate = spec.surrogate("newton")
-    reference = ConicSolver(spec)
+    reference = ReferenceSolver(spec)
     x = surrogate.start("convex", np.random.default_rng(0))
     surrogate.begin(x)
     for _ in range(12):
         surrogate.tighten(x)
         new = surrogate.minimise(x, 1e-8, "newton")
-        slow = reference.minimise(surrogate.weights, None, x, 1e-8).value
-        fast = spec.weighted(new, surrogate.weights)
+        slow = reference.minimise(WeightedRisk(spec, surrogate.weights), x, 1e-8).value
+        fast = WeightedRisk(spec, surrogate.weights).value(new)
         assert abs(fast - slow) <= 1e-6 * slow
         x = new
 
@@ -171,8 +172,9 @@ def test_block_pass_is_the_closed_form_and_the_minimiser(shape: tuple[int, int])
     weights[:2] = 0
     risk = Risk(class_margins(X, y), squared_hinge(), aggregate="sum", penalty=l2(2 * gamma))
     centre = rng.standard_normal(risk.rows.shape[1])
-    solver = AlternatingSolver(risk)
-    theta = solver.minimise(weights, None, centre, 1e-8).coefficients
+    solver = SinglePassSolver(risk)
+    problem = WeightedRisk(risk, weights)
+    theta = solver.minimise(problem, centre, 1e-8).coefficients
     coef, intercept = risk.rows.unpack(theta)
 
     Y = risk.rows.signs
@@ -193,7 +195,7 @@ def test_block_pass_is_the_closed_form_and_the_minimiser(shape: tuple[int, int])
     generic = minimize(block, np.zeros(theta.size), method="BFGS", options={"gtol": 1e-9})
     assert block(theta) <= generic.fun * (1 + 1e-9)
     assert block(theta) == pytest.approx(generic.fun, rel=1e-7)
-    assert solver.value(theta, weights, None, centre) == pytest.approx(block(theta), rel=1e-12)
+    assert solver.value(problem, theta, centre) == pytest.approx(block(theta), rel=1e-12)
 
 
 def test_alternating_starts_with_ridge_regression_to_the_labels() -> None:
@@ -211,10 +213,10 @@ def test_alternating_starts_with_ridge_regression_to_the_labels() -> None:
 def test_all_samples_capped_gives_zero_coefficients() -> None:
     X, y = _data()
     spec = CappedSVC(eps=1e-12, p=2.0, delta=0.0).spec(X, y)
-    for solver in (NewtonSolver(spec), AlternatingSolver(spec)):
+    for solver in (NewtonSolver(spec), SinglePassSolver(spec)):
         start = np.ones(spec.rows.shape[1])
         coef, intercept = spec.rows.unpack(
-            solver.minimise(np.zeros(60), None, start, 1e-8).coefficients
+            solver.minimise(WeightedRisk(spec, np.zeros(60)), start, 1e-8).coefficients
         )
         np.testing.assert_allclose(coef, 0, atol=1e-14)
         np.testing.assert_array_equal(intercept, 1)

@@ -22,7 +22,7 @@ from dcprog.models import LeastOneNormSVC
 from dcprog.models.baselines import baseline
 from dcprog.models.least_one_norm import DUAL, optimality
 from dcprog.rows.kernel import kernel_margins
-from dcprog.solvers import backend
+from dcprog.solvers import jit
 
 
 def _data(n: int = 60, seed: int = 0, apart: float = 1.0) -> tuple[Array, Array]:
@@ -77,7 +77,7 @@ def test_solvers_agree(solver: str, kernel: str) -> None:
 def test_without_numba_the_same_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = _data()
     here = LeastOneNormSVC().fit(X, y)
-    monkeypatch.setattr(backend, "is_compiled", lambda: False)
+    monkeypatch.setattr(jit, "is_compiled", lambda: False)
     for solver in ("auto", "smo"):
         without = LeastOneNormSVC(solver=solver).fit(X, y)
         assert without.objective_ == pytest.approx(here.objective_, rel=1e-7)

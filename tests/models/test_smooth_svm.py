@@ -30,7 +30,7 @@ from dcprog.rows.linear import binary_margins
 from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.linalg.per_score import Separable
 from dcprog.solvers.registry import explain_choice
-from dcprog.solvers.smooth.newton_score import NewtonScore, Weighted
+from dcprog.solvers.smooth.newton_loop import NewtonScore, Weighted
 
 ETAS = [0.5, 1.0, 10.0, 1e4]
 VARIANTS: list[dict[str, Any]] = [

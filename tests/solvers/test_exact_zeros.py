@@ -13,6 +13,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.losses import absolute, cap, huber, logistic, square
 from dcprog.penalties import Penalty, elastic_net, group_lasso, l1, l2, lp, mcp, scad, weighted_l1
 from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import binary_margins, residual_rows
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 
@@ -20,7 +21,7 @@ from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 def _solution(risk: Risk) -> Array:
     zero = np.zeros(risk.rows.shape[1])
     solver = ProximalNewtonSolver(risk)
-    return solver.minimise(np.ones(risk.n_groups), None, zero, 1e-9).coefficients
+    return solver.minimise(WeightedRisk(risk, np.ones(risk.n_groups)), zero, 1e-9).coefficients
 
 
 @pytest.mark.parametrize("lam", [0.02, 0.1, 0.3])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import pickle
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from scipy.sparse.linalg import LinearOperator
 
 import dcprog as dc
+from dcprog.engine.descent import Settings
+from dcprog.foundation.arrays import Array
 from dcprog.losses import (
     absolute,
     cap,
@@ -27,12 +30,16 @@ from dcprog.losses import (
 )
 from dcprog.penalties import elastic_net, l1, l2, scad
 from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_margins
 from dcprog.rows.kernel import kernel_margins
 from dcprog.rows.kernel_expansion import expansion_margins
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
-from dcprog.solvers.protocol import Solution
+from dcprog.solvers import registry
+from dcprog.solvers.cost import COSTS, Cost
+from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.solvers.registry import SOLVERS, choose, explain_choice, make
+from dcprog.surrogates.runs import Task
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((12, 3))
@@ -77,7 +84,7 @@ CHOICES: list[tuple[Risk, str]] = [
     (Risk.from_loss(TARGETS, pinball(0.3), l1(0.1)), "simplex"),
     (Risk.from_loss(TARGETS, pinball(0.3), scad(1.0, 3.7)), "simplex"),
     (
-        Risk.from_loss(residual_rows(np.ones((500, 1)), np.arange(500.0)), pinball(0.3), l1(0.1)),
+        Risk.from_loss(residual_rows(np.ones((2000, 1)), np.arange(2e3)), pinball(0.3), l1(0.1)),
         "interior",
     ),
     (Risk(class_margins(X, Y), hinge(), aggregate="sum"), "multipliers"),
@@ -104,10 +111,10 @@ def _plain(risk: Risk) -> tuple[Any, ...]:
     p = int(risk.penalized.sum())
     weights = risk.penalty.weights(np.ones(p))
     assert weights.shape == (p,)
-    return np.ones(risk.n_groups), None, np.zeros(risk.rows.shape[1]), 1e-6
+    return WeightedRisk(risk, np.ones(risk.n_groups)), np.zeros(risk.rows.shape[1]), 1e-6
 
 
-@pytest.mark.parametrize("solver", ["CLARABEL", "clarabel", "cvxpy", "multipliers", "rehline"])
+@pytest.mark.parametrize("solver", ["CLARABEL", "clarabel", "cvxpy", "multipliers"])
 def test_a_solver_asked_for_is_the_only_one(solver: str) -> None:
     risk = Risk.from_loss(BINARY, hinge(), l2(5.0))
     assert [name.lower() for name in choose(risk, solver)] == [solver.lower()]
@@ -120,7 +127,6 @@ def test_a_solver_asked_for_is_the_only_one(solver: str) -> None:
         (Risk.from_loss(BINARY, hinge()), "least_squares", "not square"),
         (Risk.from_loss(BINARY, logistic()), "multipliers", "not piecewise"),
         (Risk.from_loss(BINARY, squared_hinge()), "newton_armijo", "finite Newton ends exactly"),
-        (Risk.from_loss(BINARY, logistic()), "rehline", "not piecewise"),
         (Risk.from_loss(BINARY, hinge(), l1(1.0)), "multipliers", "penalty"),
         (Risk.from_loss(BINARY, hinge()), "libsvm", "kernel machine"),
         (Risk.from_loss(KERNEL, hinge(0.5)), "libsvm", "base"),
@@ -149,3 +155,123 @@ def test_where_no_solver_is_left_all_reasons_are_given() -> None:
 def test_unknown_solver_names_the_choices() -> None:
     with pytest.raises(ValueError, match="'multipliers'"):
         choose(Risk.from_loss(BINARY, hinge()), "barrier")
+
+
+# ---- solvers from outside ------------------------------------------------------------------------
+
+
+class Copied(ExactSolver):
+    """One of ours under another name, from outside."""
+
+    cost = Cost(1e-9, 0.0, 0.0)
+
+    def __init__(self, risk: Risk) -> None:
+        self.inner = make("least_squares", risk)
+
+    @staticmethod
+    def refusal(risk: Risk) -> str | None:
+        """As for the one it copies."""
+        return SOLVERS["least_squares"].refusal(risk)
+
+    def minimise(
+        self, problem: WeightedRisk, start: Array, tolerance: float, time_limit: float | None = None
+    ) -> Solution:
+        """As the one it copies."""
+        return self.inner.minimise(problem, start, tolerance, time_limit)
+
+
+class Requested(Copied):
+    """The same on request."""
+
+    on_request: ClassVar[str | None] = "it is a copy"
+
+
+@pytest.fixture
+def outsider(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A solver from outside, for one test."""
+    monkeypatch.setattr(registry, "SOLVERS", dict(SOLVERS))
+    dc.register_solver("copied", Copied)
+    return "copied"
+
+
+SQUARES = Risk.from_loss(TARGETS, cap(square(), 1.0))
+
+
+@pytest.mark.usefixtures("outsider")
+def test_a_registered_solver_is_chosen_where_it_is_the_cheapest() -> None:
+    assert choose(SQUARES)[:2] == ("copied", "least_squares")
+    assert "copied: chosen" in explain_choice(SQUARES)
+    result = dc.solve(SQUARES)
+    assert result.solver == "copied"
+    assert result.value == pytest.approx(dc.solve(SQUARES, solver="least_squares").value)
+    assert dc.solve(SQUARES, solver="copied").solver == "copied"
+    with pytest.raises(ValueError, match="not square"):
+        dc.solve(Risk.from_loss(BINARY, hinge()), solver="copied")
+
+
+@pytest.mark.usefixtures("outsider")
+def test_a_solver_on_request_says_why() -> None:
+    dc.register_solver("requested", Requested)
+    assert "requested" not in choose(SQUARES)
+    assert "requested: not chosen: it is a copy; on request only" in explain_choice(SQUARES)
+    assert choose(SQUARES, "requested") == ("requested",)
+
+
+def test_other_processes_know_it() -> None:
+    dc.register_solver("copied", Copied)
+    try:
+        task = pickle.dumps(Task(SQUARES, None, Settings()))
+    finally:
+        del SOLVERS["copied"]
+    try:
+        assert pickle.loads(task).surrogate().solvers[0] == "copied"
+    finally:
+        del SOLVERS["copied"]
+
+
+class Half(ExactSolver):
+    """No solver yet."""
+
+
+@pytest.mark.parametrize(
+    ("name", "solver", "error", "reason"),
+    [
+        (3, Copied, TypeError, "a string"),
+        ("mine", Half, TypeError, "it has no refusal, cost, minimise"),
+        ("mine", Copied(SQUARES), TypeError, "the class"),
+        ("mine", int, TypeError, "it has no refusal"),
+        ("newton", Copied, ValueError, "taken"),
+        ("auto", Copied, ValueError, "taken"),
+        ("clarabel", Copied, ValueError, "taken"),
+    ],
+)
+def test_what_is_no_solver_is_refused(
+    name: Any, solver: Any, error: type[Exception], reason: str
+) -> None:
+    with pytest.raises(error, match=reason):
+        dc.register_solver(name, solver)
+    assert "mine" not in SOLVERS
+
+
+@pytest.mark.parametrize("n", [10, 300, 10_000, 10**6])
+@pytest.mark.parametrize("p", [1, 30, 1000, 10**5])
+def test_estimates_keep_the_order_of_one_family(n: int, p: int) -> None:
+    family = ("least_squares", "newton_armijo", "newton", "proximal_newton", "multipliers")
+    costs = [COSTS[name](n, p) for name in family]
+    assert costs == sorted(costs)
+    assert all(cost > 0 for cost in costs)
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "penalty", "expected"),
+    [
+        (1000, 10, l2(1.0), "multipliers"),
+        (300, 300, l2(1.0), "interior"),
+        (300, 10, l1(1.0), "simplex"),
+        (300, 300, l1(1.0), "interior"),
+        (1000, 30, l1(1.0), "interior"),
+    ],
+)
+def test_the_size_decides(n: int, p: int, penalty: dc.Penalty, expected: str) -> None:
+    rows = binary_margins(np.ones((n, p)), np.arange(n) % 2)
+    assert choose(Risk(rows, hinge(), penalty=penalty))[0] == expected

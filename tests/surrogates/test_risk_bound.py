@@ -10,6 +10,7 @@ import pytest
 import dcprog as dc
 from dcprog.penalties import group_lasso
 from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_differences
 from dcprog.rows.kernel_expansion import expansion_residuals
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
@@ -51,30 +52,28 @@ RISKS = {
 }
 
 
-def _parts(risk: Risk, tilted: bool) -> tuple[Any, Any, Any]:
+def _weighted(risk: Risk, tilted: bool) -> WeightedRisk:
     rng = np.random.default_rng(3)
     weights = rng.uniform(0, 2, risk.n_groups) * (rng.random(risk.n_groups) > 0.2)
     tilts = 0.05 * rng.standard_normal(risk.rows.shape[0]) if tilted else None
     if tilts is not None and not np.all(risk.penalized):  # what nothing holds must not fall
         tilts -= np.mean(tilts) if isinstance(risk.rows, type(RESIDUALS)) else 0.0
     shrinkage = None if risk.penalty.is_convex else rng.uniform(0.1, 1, int(risk.penalized.sum()))
-    return weights, tilts, shrinkage
+    return WeightedRisk(risk, weights, tilts, shrinkage)
 
 
-def _solved(risk: Risk, parts: Any) -> Any:
-    weights, tilts, shrinkage = parts
-    start = np.zeros(risk.rows.shape[1])
-    solver = make(choose(risk)[0], risk)
-    return solver.minimise(weights, tilts, start, 1e-10, shrinkage=shrinkage)
+def _solved(problem: WeightedRisk) -> Any:
+    risk = problem.risk
+    return make(choose(risk)[0], risk).minimise(problem, np.zeros(risk.rows.shape[1]), 1e-10)
 
 
 @pytest.mark.parametrize("name", RISKS)
 def test_the_bound_is_tight_at_a_solution(name: str) -> None:
     risk = RISKS[name]
-    parts = _parts(risk, tilted=False)
-    solution = _solved(risk, parts)
-    gap = duality_gap(risk, parts, solution.coefficients, solution.dual)
-    scale = risk.weighted(solution.coefficients, *parts)
+    problem = _weighted(risk, tilted=False)
+    solution = _solved(problem)
+    gap = duality_gap(problem, solution.coefficients, solution.dual)
+    scale = problem.value(solution.coefficients)
     assert 0 <= gap <= (1e-6 if choose(risk)[0] != "cvxpy" else 1e-3) * scale
 
 
@@ -84,9 +83,9 @@ def test_no_lie_makes_it_too_high(name: str, tilted: bool) -> None:
     risk = RISKS[name]
     if tilted and "lasso" in name:
         pytest.skip("the tilted one may be unbounded")
-    parts = _parts(risk, tilted)
-    solution = _solved(risk, parts)
-    least = risk.weighted(solution.coefficients, *parts)
+    problem = _weighted(risk, tilted)
+    solution = _solved(problem)
+    least = problem.value(solution.coefficients)
     rng = np.random.default_rng(7)
     size = np.max(np.abs(solution.coefficients))
     slack = 1e-8 * (1 + abs(least))
@@ -96,7 +95,7 @@ def test_no_lie_makes_it_too_high(name: str, tilted: bool) -> None:
         for dual in (solution.dual, None, spread * noise, 100 * noise, np.nan * noise):
             if spread and dual is not None:
                 dual = dual + spread * noise
-            bound = risk.weighted(theta, *parts) - duality_gap(risk, parts, theta, dual)
+            bound = problem.value(theta) - duality_gap(problem, theta, dual)
             assert bound <= least + slack
 
 
@@ -121,5 +120,5 @@ def test_without_evidence_there_is_no_bound() -> None:
     risk = Risk(RESIDUALS, dc.absolute(), penalty=dc.l2(0.7))
     surrogate = risk.surrogate()
     assert surrogate.bound() == -np.inf
-    parts = _parts(risk, tilted=False)
-    assert duality_gap(risk, parts, np.zeros(4)) == np.inf
+    problem = _weighted(risk, tilted=False)
+    assert duality_gap(problem, np.zeros(4)) == np.inf

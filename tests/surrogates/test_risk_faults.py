@@ -13,6 +13,7 @@ import pytest
 import dcprog as dc
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.kernel import kernel_margins
 from dcprog.rows.linear import binary_margins
 from dcprog.solvers.conic.portfolio import Portfolio
@@ -80,12 +81,12 @@ def _spoil(monkeypatch: pytest.MonkeyPatch, calls: Any, fault: Fault, only: str 
         solver = make(name, risk)
         real = solver.minimise
 
-        def minimise(weights: Any, tilts: Any, start: np.ndarray, *rest: Any, **more: Any) -> Any:
-            solution = real(weights, tilts, start, *rest, **more)
+        def minimise(problem: Any, start: np.ndarray, *rest: Any) -> Any:
+            solution = real(problem, start, *rest)
             hit = name.startswith(only) and next(number) in calls
             return fault(solution, start) if hit else solution
 
-        solver.minimise = minimise  # type: ignore[method-assign]
+        solver.minimise = minimise  # type: ignore[method-assign,assignment]
         return solver
 
     monkeypatch.setattr(risk_surrogate, "make", spoiled)
@@ -200,6 +201,7 @@ def test_a_deadline_that_has_passed_ends_a_solver(name: str) -> None:
     K = np.exp(-np.sum((X[:, None] - X) ** 2, axis=2))
     base = {"newton": dc.squared_hinge(), "newton_armijo": dc.logistic()}.get(name, dc.hinge())
     rows = kernel_margins(K, Y) if name == "smo" else binary_margins(X, Y)
-    solver = make(name, Risk(rows, base))
+    risk = Risk(rows, base)
+    solver = make(name, risk)
     with pytest.raises(SubproblemError, match="the time limit ended"):
-        solver.minimise(np.ones(30), None, np.zeros(rows.shape[1]), 1e-8, 0.0)
+        solver.minimise(WeightedRisk(risk, np.ones(30)), np.zeros(rows.shape[1]), 1e-8, 0.0)

@@ -13,6 +13,7 @@ from dcprog.losses import ConvexLoss, convex_sum, squared
 from dcprog.losses.convex_operations import stretched
 from dcprog.penalties import Penalty, group_lasso
 from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_differences, angle_margins
 from dcprog.rows.kernel import kernel_margins
 from dcprog.rows.kernel_expansion import expansion_residuals
@@ -196,14 +197,11 @@ def test_a_subproblem_is_the_same_function_in_natural_units(far: float) -> None:
     rng = np.random.default_rng(4)
     risk = Risk.from_loss(residual_rows(1e5 * X + far * 1e5, 1e-3 * Y), dc.huber(1e-3), dc.l2(1e4))
     units = Units.of(risk, 1e-6)
-    parts = rng.uniform(0, 1, 50), rng.standard_normal(50), None
+    problem = WeightedRisk(risk, rng.uniform(0, 1, 50), rng.standard_normal(50))
     points = [1e-8 * rng.standard_normal(5) for _ in range(2)]
     there, here = (
-        -np.diff([one.weighted(move(theta), *weights) for theta in points])[0]
-        for one, weights, move in (
-            (units.natural, units.parts(parts), units.theta),
-            (risk, parts, np.asarray),
-        )
+        -np.diff([one.value(move(theta)) for theta in points])[0]
+        for one, move in ((units.problem(problem), units.theta), (problem, np.asarray))
     )
     assert units.size * there == pytest.approx(here, rel=1e-6)
     assert 1 <= margin_unit(units.natural) < 2

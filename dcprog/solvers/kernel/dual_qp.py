@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.conic.compiled import CompiledProblem
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.kernel.smo import SmoSolver
 from dcprog.solvers.kernel.smo_dual import Dual, warm
 
@@ -30,11 +34,14 @@ class DualQpSolver(SmoSolver):
         As for :class:`~dcprog.solvers.kernel.smo.SmoSolver`.
     """
 
-    def _start(self, dual: Dual, weights: Array, start: Array) -> Array:
+    cost = COSTS["dual_qp"]
+    on_request: ClassVar[str | None] = "a general solver is slower than smo on the same dual"
+
+    def _start(self, dual: Dual, problem: WeightedRisk, start: Array) -> Array:
         """The program's solution; what it leaves a little inside a bound is put there."""
         n, m = len(self.rows.kernel), dual.q.size
         if not np.any(dual.hi > dual.lo):
-            return super()._start(dual, weights, start)
+            return super()._start(dual, problem, start)
         size = float(np.max(dual.hi - dual.lo))  # of the box: the unknowns are around 1
         v = cp.Variable(m)
         c = sp.csr_array((np.ones(m), (dual.sample, np.arange(m))), shape=(n, m)) @ v

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.svm import SVC, SVR
 
 from dcprog.foundation.arrays import Array
 from dcprog.losses import absolute, epsilon_insensitive, hinge
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.kernel.smo import SmoSolver
 from dcprog.solvers.kernel.smo_dual import Dual, warm
+from dcprog.solvers.protocol import refuse
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
 __all__ = ["LibsvmSolver"]
 
@@ -41,6 +44,11 @@ class LibsvmSolver(SmoSolver):
     Chang, Lin (2011), LIBSVM: a library for support vector machines, ACM TIST 2.
     """
 
+    cost = COSTS["libsvm"]
+    on_request: ClassVar[str | None] = (
+        "smo starts from the last solution and is faster from the second step on"
+    )
+
     @staticmethod
     def refusal(risk: Risk) -> str | None:
         """Why LIBSVM cannot take a risk, None if it can."""
@@ -55,9 +63,10 @@ class LibsvmSolver(SmoSolver):
             return f"its base is {base!r}, not hinge(1) of margins, absolute or epsilon_insensitive"
         return None
 
-    def _start(self, dual: Dual, weights: Array, start: Array) -> Array:
+    def _start(self, dual: Dual, problem: WeightedRisk, start: Array) -> Array:
         """LIBSVM's solution, shared out among the kinks."""
-        weight = self.risk.row_weights(weights) / self.lam
+        refuse("libsvm", tilts=problem.tilts)
+        weight = problem.row_weights / self.lam
         kept, target = np.flatnonzero(weight), self._targets()
         classes = np.unique(target[kept]).size
         c = np.zeros(len(target))

@@ -9,12 +9,14 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.penalties import kernel_norm
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.kernel.smo_descent import DualPoint, minimise_dual
 from dcprog.solvers.kernel.smo_dual import Dual, warm
-from dcprog.solvers.protocol import ExactSolver, Solution
+from dcprog.solvers.protocol import ExactSolver, Solution, refuse
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
 __all__ = ["FirstOrderSmoSolver", "SmoSolver", "kernel_ridge"]
 
@@ -68,6 +70,8 @@ class SmoSolver(ExactSolver):
     support vector machines, JMLR 6.
     """
 
+    cost = COSTS["smo"]
+
     selection: ClassVar[str] = "second"
     max_iter: ClassVar[int | None] = None
 
@@ -101,21 +105,19 @@ class SmoSolver(ExactSolver):
 
     def minimise(
         self,
-        weights: Array,
-        tilts: Array | None,
+        problem: WeightedRisk,
         start: Array,
         tolerance: float,
         time_limit: float | None = None,
-        *,
-        shrinkage: Array | None = None,
     ) -> Solution:
         """The minimiser, certified by its duality gap."""
-        dual = self._dual(weights, tilts)
+        refuse("smo", shrinkage=problem.shrinkage)
+        dual = self._dual(problem)
         gram = self.rows.gram
         point = minimise_dual(
             self.rows.kernel,
             dual,
-            self._start(dual, weights, start),
+            self._start(dual, problem, start),
             tol=tolerance,
             selection=self.selection,
             max_iter=self.max_iter,
@@ -126,12 +128,10 @@ class SmoSolver(ExactSolver):
         self._last = dual, point
         coef = self.rows.coordinates(point.c[None, :])
         theta = self.rows.pack(coef, np.array([point.intercept]))
-        value = self.risk.weighted(theta, weights, tilts)
-        multipliers = self.lam * point.c * self.rows.signs[:, 0]
-        multipliers = multipliers if tilts is None else multipliers + tilts
-        return Solution(theta, multipliers, value, point.n_iter)
+        multipliers = self.lam * point.c * self.rows.signs[:, 0] + problem.row_tilts
+        return Solution(theta, multipliers, problem.value(theta), point.n_iter)
 
-    def _start(self, dual: Dual, weights: Array, start: Array) -> Array:
+    def _start(self, dual: Dual, problem: WeightedRisk, start: Array) -> Array:
         """The last solution, moved into the new bounds; at first the coefficients of θ."""
         if self._last is not None:
             return warm(dual, self._last[1].v, self._last[0])
@@ -139,12 +139,11 @@ class SmoSolver(ExactSolver):
             return warm(dual, self.rows.unpack(start)[0][0])
         return warm(dual, np.zeros(dual.q.size))
 
-    def _dual(self, weights: Array, tilts: Array | None) -> Dual:
+    def _dual(self, problem: WeightedRisk) -> Dual:
         """The dual of a subproblem; the shift of c by the far left slope goes into the first v."""
         signs, n = self.rows.signs[:, 0], len(self.rows.kernel)
         offset = np.zeros(n) if self.risk.offset is None else self.risk.offset
-        weight = self.risk.row_weights(weights) / self.lam
-        tilt = np.zeros(n) if tilts is None else tilts / self.lam
+        weight, tilt = problem.row_weights / self.lam, problem.row_tilts / self.lam
         at_zero = self.lam * float(weight @ self.risk.base(offset) + tilt @ offset)
         ends = -np.multiply.outer(self.jumps, signs * weight)
         lo, hi = np.minimum(ends, 0.0), np.maximum(ends, 0.0)
@@ -164,6 +163,9 @@ class FirstOrderSmoSolver(SmoSolver):
     Keerthi, Shevade, Bhattacharyya, Murthy (2001), Improvements to Platt's SMO algorithm for SVM
     classifier design, Neural Computation 13.
     """
+
+    cost = COSTS["smo_first_order"]
+    on_request: ClassVar[str | None] = "it takes more and dearer steps than smo"
 
     selection: ClassVar[str] = "first"
     max_iter: ClassVar[int | None] = 100_000_000

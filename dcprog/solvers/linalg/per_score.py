@@ -13,6 +13,7 @@ from dcprog.solvers.linalg.ridge import Ridge
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
 __all__ = ["Separable", "separable_refusal"]
 
@@ -95,8 +96,7 @@ class Separable:
         tail = intercept if self.constant or self.free else np.zeros(0)
         return np.concatenate([coef.ravel(), tail])
 
-    def spread(self, weights: Array, tilts: Array | None) -> tuple[Array, Array]:
+    def spread(self, problem: WeightedRisk) -> tuple[Array, Array]:
         """D and the tilts of each score, (n, c)."""
         shape = self.signs.shape
-        tilt = np.zeros(shape) if tilts is None else tilts.reshape(shape)
-        return self.risk.row_weights(weights).reshape(shape), tilt
+        return problem.row_weights.reshape(shape), problem.row_tilts.reshape(shape)

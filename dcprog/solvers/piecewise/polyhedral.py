@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Pieces
-from dcprog.solvers.linalg.coefficients import penalty_form, units_of
+from dcprog.risk.weighted import penalty_form
+from dcprog.solvers.linalg.coefficients import units_of
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dcprog.foundation.arrays import Array
-from dcprog.solvers.memory import Memory
 from dcprog.solvers.piecewise.polyhedral import Polyhedral
 from dcprog.solvers.piecewise.subproblem import Subproblem
 from dcprog.solvers.protocol import ExactSolver, Solution
+from dcprog.solvers.warm_starts import WarmStarts
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
 __all__ = ["PolyhedralSolver"]
 
@@ -30,7 +31,7 @@ class PolyhedralSolver(ExactSolver):
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
         self.design = Polyhedral(risk)
-        self.memory = Memory(risk.rows, (self.name, self.design.key))
+        self.memory = WarmStarts(risk.rows, (self.name, self.design.key))
 
     @abstractmethod
     def candidate(
@@ -40,21 +41,17 @@ class PolyhedralSolver(ExactSolver):
 
     def minimise(
         self,
-        weights: Array,
-        tilts: Array | None,
+        problem: WeightedRisk,
         start: Array,
         tolerance: float,
         time_limit: float | None = None,
-        *,
-        shrinkage: Array | None = None,
     ) -> Solution:
         """The minimiser, certified by its duality gap."""
-        problem = Subproblem.of(self.design, weights, tilts, shrinkage)
-        if problem.live.size:
-            x, duals = self.candidate(problem, start[self.design.order], tolerance, time_limit)
+        program, start = Subproblem.of(self.design, problem), start[self.design.order]
+        if program.live.size:
+            x, duals = self.candidate(program, start, tolerance, time_limit)
         else:
-            x = problem.lossless(start[self.design.order])
+            x = program.lossless(start)
             duals = np.zeros(self.design.const.shape)
         theta = self.design.theta(x)
-        value = self.risk.weighted(theta, weights, tilts, shrinkage)
-        return Solution(theta, -self.design.slopes(duals), value)
+        return Solution(theta, -self.design.slopes(duals), problem.value(theta))

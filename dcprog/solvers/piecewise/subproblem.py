@@ -8,7 +8,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers.linalg.coefficients import penalty_weights
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.piecewise.polyhedral import Index, Polyhedral
 
 __all__ = ["Subproblem"]
@@ -42,18 +42,18 @@ class Subproblem:
         self.live = np.flatnonzero(self.cost > 0)
 
     @classmethod
-    def of(
-        cls, design: Polyhedral, weights: Array, tilts: Array | None, shrinkage: Array | None
-    ) -> Subproblem:
-        """The function to minimise for the weights, tilts and shrinkage of a tightening."""
-        risk = design.risk
-        linear, constant = np.zeros(design.order.size), 0.0
-        if tilts is not None:
-            linear = np.asarray(risk.rows.T @ tilts).ravel()[design.order]
-            constant = 0.0 if risk.offset is None else float(tilts @ risk.offset)
-        l1, l2 = penalty_weights(risk, shrinkage)
-        sizes = l1[design.order], l2[design.order]
-        return cls(design, design.costs(weights), linear, *sizes, constant)
+    def of(cls, design: Polyhedral, problem: WeightedRisk) -> Subproblem:
+        """The function to minimise for a tightening."""
+        offset, order = problem.risk.offset, design.order
+        l1, l2 = problem.penalty_weights
+        return cls(
+            design,
+            design.costs(problem.weights),
+            problem.linear[order],
+            l1[order],
+            l2[order],
+            0.0 if offset is None else float(problem.row_tilts @ offset),
+        )
 
     def restricted(self, features: Index) -> Subproblem:
         """The same with x_j = 0 outside these columns of X."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.piecewise.active_set import Candidate, crossover, guess_at
 from dcprog.solvers.piecewise.interior import WARM_ROUNDS, interior_candidate
 from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
@@ -49,6 +50,9 @@ class AlternatingLinearizationSolver(PolyhedralSolver):
     regularization problems, JMLR 15. Zhang, Pham, Fu, Liu (2018), Robust multicategory support
     vector machines using difference convex algorithm, Math. Program. 169, section 3.
     """
+
+    cost = COSTS["alternating_linearization"]
+    on_request: ClassVar[str | None] = "its gap closes slowly"
 
     name = "alternating_linearization"
 

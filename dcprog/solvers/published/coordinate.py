@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import time
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers import backend
+from dcprog.solvers import jit
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.piecewise.active_set import Candidate, Guess, crossover
 from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
 from dcprog.solvers.piecewise.polyhedral_solver import PolyhedralSolver
 from dcprog.solvers.piecewise.subproblem import Subproblem
+from dcprog.solvers.protocol import Solution, refuse
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
 __all__ = ["CoordinateSolver"]
 
@@ -56,6 +59,9 @@ class CoordinateSolver(PolyhedralSolver):
     machines using difference convex algorithm, Math. Program. 169.
     """
 
+    cost = COSTS["coordinate"]
+    on_request: ClassVar[str | None] = "it is slow where the penalty is light"
+
     name = "coordinate"
 
     def __init__(self, risk: Risk) -> None:
@@ -78,9 +84,20 @@ class CoordinateSolver(PolyhedralSolver):
             return "some of its coefficients are not penalised"
         if not isinstance(risk.scores.X, np.ndarray):
             return "its samples are sparse"
-        if not backend.is_compiled():
+        if not jit.is_compiled():
             return "numba is not installed: pip install 'dcprog[fast]'"
         return None
+
+    def minimise(
+        self,
+        problem: WeightedRisk,
+        start: Array,
+        tolerance: float,
+        time_limit: float | None = None,
+    ) -> Solution:
+        """The minimiser, certified by its duality gap."""
+        refuse(self.name, shrinkage=problem.shrinkage)
+        return super().minimise(problem, start, tolerance, time_limit)
 
     def candidate(
         self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None

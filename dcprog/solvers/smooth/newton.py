@@ -1,21 +1,32 @@
-"""Damped Newton for smooth and piecewise quadratic losses with a ridge penalty."""
+"""Newton's method for smooth and piecewise quadratic losses with a ridge penalty, a score apart."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
+from dcprog.losses import ConvexLoss, square
+from dcprog.solvers.cost import COSTS
+from dcprog.solvers.linalg.line_search import Line, armijo, bottom
 from dcprog.solvers.linalg.per_score import Separable, separable_refusal
-from dcprog.solvers.protocol import ExactSolver, Solution
-from dcprog.solvers.smooth.newton_score import NewtonScore, Weighted
+from dcprog.solvers.protocol import ExactSolver, Solution, refuse
+from dcprog.solvers.smooth.newton_loop import NewtonScore, Place, Weighted
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["Columns", "NewtonSolver"]
+__all__ = ["LeastSquaresSolver", "NewtonArmijoSolver", "NewtonSolver", "softer_first"]
 
-Columns = tuple[Array, Array, Array]  # the signs, offsets and tilts of a score
+Sides = tuple[Array, Array, Array]  # the signs, offsets and tilts of a score
+
+LOOSE = 1e-5  # how exactly the smoother problems are solved, relative to their value
+SHORT = 1e-4  # a last step, relative to 1 + the coefficients; longer where hardly anything curves
 
 
 class NewtonSolver(ExactSolver):
@@ -39,6 +50,9 @@ class NewtonSolver(ExactSolver):
     linear SVMs, JMLR 6.
     """
 
+    name: ClassVar[str] = "newton"
+    cost = COSTS["newton"]
+
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
         self.scores = Separable(risk)
@@ -50,38 +64,126 @@ class NewtonSolver(ExactSolver):
             return f"its base is {risk.base!r}, whose slope jumps"
         return separable_refusal(risk)
 
+    @staticmethod
+    def search(line: Line) -> float:
+        """How far to go along a step: to the minimum."""
+        return bottom(line)
+
     def minimise(
         self,
-        weights: Array,
-        tilts: Array | None,
+        problem: WeightedRisk,
         start: Array,
         tolerance: float,
         time_limit: float | None = None,
-        *,
-        shrinkage: Array | None = None,
     ) -> Solution:
         """The minimiser, as exactly as the arithmetic allows; `tolerance` decides on failure."""
-        scores = self.scores
-        spread, tilt = scores.spread(weights, tilts)
+        refuse(self.name, shrinkage=problem.shrinkage)
+        scores, base, deadline = self.scores, self.risk.base, Deadline(time_limit)
+        spread, tilt = scores.spread(problem)
         coef, intercept = scores.split(start)
-        deadline = Deadline(time_limit)
         for k in range(len(coef)):
-            columns = (scores.signs[:, k], scores.offsets[:, k], tilt[:, k])
-            coef[k], intercept[k] = self._score(
-                spread[:, k], columns, (coef[k], float(intercept[k])), tolerance, deadline
-            )
+            sides = scores.signs[:, k], scores.offsets[:, k], tilt[:, k]
+            newton = partial(self._newton, spread[:, k], sides, deadline)
+            coef[k], intercept[k] = self._score(newton, coef[k], float(intercept[k]), tolerance)
         theta = scores.join(coef, intercept)
-        dual = -spread.ravel() * self.risk.base.slope(self.risk.margins(theta))
-        return Solution(theta, dual, self.risk.weighted(theta, weights, tilts))
+        dual = -spread.ravel() * base.slope(self.risk.margins(theta))
+        return Solution(theta, dual, problem.value(theta))
+
+    def _newton(
+        self, weight: Array, sides: Sides, deadline: Deadline, base: ConvexLoss
+    ) -> NewtonScore:
+        """Newton's method for a score, with one or another base."""
+        losses, ridge = Weighted(base, weight), self.scores.ridge
+        return NewtonScore(ridge, losses, *sides, search=self.search, deadline=deadline)
 
     def _score(
-        self,
-        weight: Array,
-        columns: Columns,
-        start: tuple[Array, float],
-        tolerance: float,
-        deadline: Deadline,
+        self, newton: Callable[[ConvexLoss], NewtonScore], w: Array, b: float, tolerance: float
     ) -> tuple[Array, float]:
-        losses = Weighted(self.risk.base, weight)
-        score = NewtonScore(self.scores.ridge, losses, *columns, deadline=deadline)
-        return score.minimise(*start, tolerance)
+        return newton(self.risk.base).minimise(w, b, tolerance)
+
+
+class LeastSquaresSolver(NewtonSolver):
+    r"""Weighted ridge regression, Σ_i d_i (a − u_i)² + t·u + (λ/2)‖w‖²: Newton ends after a step.
+
+    Parameters
+    ----------
+    risk : Risk
+        Squares of margins or residuals with an ``l2`` penalty.
+    """
+
+    name = "least_squares"
+    cost = COSTS["least_squares"]
+
+    @staticmethod
+    def refusal(risk: Risk) -> str | None:
+        """Why one step is not enough for a risk, None if it is."""
+        if not isinstance(risk.base, square):
+            return f"its base is {risk.base!r}, not square"
+        return separable_refusal(risk)
+
+
+class NewtonArmijoSolver(NewtonSolver):
+    r"""For every score k:  min Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖².
+
+    From θ the step is d = −H⁻¹∇F with the Hessian H = λI + Aᵀdiag(d_i base''(u_i))A, and its
+    length the largest of 1, ½, ¼, … with F(θ) − F(θ + αd) ≥ −σα∇Fᵀd. Every step goes down,
+    which full steps do not: a smoothed hinge has no curvature outside a narrow band, and where no
+    margin lies inside, H = λI and d is a gradient step. Only the margins with curvature enter H;
+    where they are fewer than the coefficients, their Gram matrix takes its place (Woodbury).
+
+    A sharp base is approached from θ = 0 through the smoother ones it names (`ConvexLoss.softer`),
+    each begun where the one before ended.
+
+    Parameters
+    ----------
+    risk : Risk
+        A base with a continuous slope and a ``curvature`` that does not jump, on margins or
+        residuals, none or sums of them a group, with an ``l2`` penalty.
+
+    References
+    ----------
+    Lee, Mangasarian (2001), SSVM: a smooth support vector machine, Comput. Optim. Appl. 20.
+    Shen, Peng (2013), A new smooth support vector machine with 1-norm penalty term, iJOE 9.
+    """
+
+    name = "newton_armijo"
+    cost = COSTS["newton_armijo"]
+
+    @staticmethod
+    def refusal(risk: Risk) -> str | None:
+        """Why the method is not for a risk, None if it is."""
+        if risk.base.pieces is not None and risk.base.is_smooth:
+            return f"its base is {risk.base!r}, piecewise quadratic: finite Newton ends exactly"
+        return NewtonSolver.refusal(risk)
+
+    @staticmethod
+    def search(line: Line) -> float:
+        """By Armijo's rule."""
+        return armijo(line)
+
+    def _score(
+        self, newton: Callable[[ConvexLoss], NewtonScore], w: Array, b: float, tolerance: float
+    ) -> tuple[Array, float]:
+        if not np.any(w) and b == 0:
+            for base in softer_first(self.risk.base):
+                place = newton(base).last(w, b, np.inf, precision=LOOSE)
+                w, b = place.w, place.b
+        return _stepped(newton(self.risk.base).last(w, b, tolerance))
+
+
+def _stepped(place: Place) -> tuple[Array, float]:
+    """One step further, which is known and doubles the digits of the gradient."""
+    length = max(float(np.linalg.norm(place.step)), abs(place.shift))
+    if length > SHORT * (1 + float(np.linalg.norm(place.w)) + abs(place.b)):
+        return place.w, place.b
+    return place.w + place.step, place.b + place.shift
+
+
+def softer_first(base: ConvexLoss) -> list[ConvexLoss]:
+    """The smoother losses on the way to a base, the smoothest first."""
+    path: list[ConvexLoss] = []
+    softer = base.softer
+    while softer is not None:
+        path.insert(0, softer)
+        softer = softer.softer
+    return path

@@ -11,16 +11,18 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers.linalg.coefficients import penalty_form, penalty_weights
+from dcprog.risk.weighted import penalty_form
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.hessian import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.protocol import ExactSolver, Solution
-from dcprog.solvers.smooth.l1_quadratic import SignSearch
-from dcprog.solvers.smooth.newton_armijo import softer_first
+from dcprog.solvers.smooth.newton import softer_first
+from dcprog.solvers.smooth.sign_search import SignSearch
 from dcprog.solvers.smooth.smooth_problem import SmoothLine, SmoothPlace, SmoothProblem
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
 __all__ = ["ProximalNewtonSolver"]
 
@@ -75,6 +77,8 @@ class ProximalNewtonSolver(ExactSolver):
     SIAM J. Optim. 24. Lee, Battle, Raina, Ng (2007), Efficient sparse coding algorithms, NIPS 19.
     """
 
+    cost = COSTS["proximal_newton"]
+
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
         self.rows = RowHessian(risk)
@@ -99,38 +103,31 @@ class ProximalNewtonSolver(ExactSolver):
 
     def minimise(
         self,
-        weights: Array,
-        tilts: Array | None,
+        problem: WeightedRisk,
         start: Array,
         tolerance: float,
         time_limit: float | None = None,
-        *,
-        shrinkage: Array | None = None,
     ) -> Solution:
         """The minimiser, certified by a duality gap."""
-        problem = self._problem(weights, tilts, shrinkage)
+        smooth = self._smooth(problem)
         end = np.inf if time_limit is None else time.perf_counter() + time_limit
-        if np.any(problem.weight > 0):
+        if np.any(smooth.weight > 0):
             theta, steps = np.array(start, dtype=float), 0
             if not np.any(theta):
                 for base in softer_first(self.risk.base):
-                    softer = replace(problem, base=base)
+                    softer = replace(smooth, base=base)
                     place, more = self._descend(softer, theta, LOOSE, end, certify=False)
                     theta, steps = place.theta, steps + more
-            place, more = self._descend(problem, theta, tolerance, end)
+            place, more = self._descend(smooth, theta, tolerance, end)
             theta, steps, pull = place.theta, steps + more, place.pull
         else:
-            theta, steps, pull = problem.lossless(start), 0, problem.tilt
-        value = self.risk.weighted(theta, weights, tilts, shrinkage)
-        return Solution(theta, problem.tilt - pull, value, steps)
+            theta, steps, pull = smooth.lossless(start), 0, smooth.tilt
+        return Solution(theta, smooth.tilt - pull, problem.value(theta), steps)
 
-    def _problem(
-        self, weights: Array, tilts: Array | None, shrinkage: Array | None
-    ) -> SmoothProblem:
-        risk = self.risk
-        tilt = np.zeros(risk.rows.shape[0]) if tilts is None else tilts
-        weight, sizes = risk.row_weights(weights), penalty_weights(risk, shrinkage)
-        return SmoothProblem(risk, risk.base, weight, tilt, *sizes, self.rows.units)
+    def _smooth(self, problem: WeightedRisk) -> SmoothProblem:
+        sides = problem.row_weights, problem.row_tilts
+        units = self.rows.units
+        return SmoothProblem(self.risk, self.risk.base, *sides, *problem.penalty_weights, units)
 
     def _descend(
         self,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Pieces
-from dcprog.solvers.smooth.newton_score import WITHOUT_TANGENT, Tangent
+from dcprog.solvers.smooth.newton_loop import WITHOUT_TANGENT, Tangent
 
 __all__ = ["ScoreProblem", "screened"]
 

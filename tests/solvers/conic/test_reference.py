@@ -11,9 +11,10 @@ import dcprog as dc
 from dcprog import losses, penalties
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import binary_margins, residual_rows
-from dcprog.solvers.conic.conic import ConicSolver
 from dcprog.solvers.conic.portfolio import Portfolio
+from dcprog.solvers.conic.reference import ReferenceSolver
 
 PENALTIES = [penalties.group_lasso(0.7, [0, 0, 1]), penalties.l1(0.3), penalties.mcp(0.5, 3.0)]
 
@@ -75,7 +76,7 @@ def _misled(wrong: str, honest: Any) -> Any:
 
 def test_the_next_solver_is_asked_where_multipliers_deny_a_point() -> None:
     risk = _risks(penalties.l1(0.3))[0]
-    solver = ConicSolver(risk)
+    solver = ReferenceSolver(risk)
     honest = type(solver.portfolio).minimise
     asked: list[str] = []
 
@@ -92,9 +93,11 @@ def test_the_next_solver_is_asked_where_multipliers_deny_a_point() -> None:
     solver.portfolio.__class__ = Content
     zero = np.zeros(risk.rows.shape[1])
     weights = np.ones(risk.n_groups)
-    found = solver.minimise(weights, None, zero, 1e-8)
+    found = solver.minimise(WeightedRisk(risk, weights), zero, 1e-8)
     assert len(asked) == 2
-    assert found.value == pytest.approx(ConicSolver(risk).minimise(weights, None, zero, 1e-8).value)
+    assert found.value == pytest.approx(
+        ReferenceSolver(risk).minimise(WeightedRisk(risk, weights), zero, 1e-8).value
+    )
     assert found.bound <= found.value + 1e-9
 
 
@@ -102,6 +105,6 @@ def test_weights_that_are_next_to_nothing_are_left_out() -> None:
     risk = _risks(penalties.group_lasso(1e6, [0, 0, 0]))[2]
     weights = np.where(np.arange(30) < 10, 1e-3, 10.0 ** np.linspace(-40, -300, 30))
     start = np.full(risk.rows.shape[1], 1e-14)
-    found = ConicSolver(risk).minimise(weights, None, start, 1e-8)
-    assert found.value <= risk.weighted(start, weights) * (1 + 1e-9)
+    found = ReferenceSolver(risk).minimise(WeightedRisk(risk, weights), start, 1e-8)
+    assert found.value <= WeightedRisk(risk, weights).value(start) * (1 + 1e-9)
     assert found.value - found.bound <= 1e-4 * found.value

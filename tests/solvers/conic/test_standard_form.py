@@ -14,12 +14,12 @@ import scipy.sparse as sp
 
 from dcprog import SubproblemError
 from dcprog.foundation.arrays import Array
-from dcprog.solvers.conic.arrow import ArrowProblem
 from dcprog.solvers.conic.compiled import CompiledProblem
 from dcprog.solvers.conic.cones import Cones
 from dcprog.solvers.conic.portfolio import Portfolio
 from dcprog.solvers.conic.scaling import Scaler
 from dcprog.solvers.conic.standard_form import Evidence, StandardForm, solver_data
+from dcprog.solvers.conic.structured_qp import ArrowProblem
 from dcprog.solvers.conic.units import Entries
 
 SOLVERS = {

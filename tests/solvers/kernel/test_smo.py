@@ -23,23 +23,24 @@ from dcprog.foundation.kernel_matrix import Gram
 from dcprog.losses import absolute, cap, epsilon_insensitive, hinge, pinball, rescale, truncate
 from dcprog.penalties import kernel_norm, l2
 from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.kernel import kernel_margins
 from dcprog.rows.kernel_expansion import KernelExpansion, expansion_margins, expansion_residuals
-from dcprog.solvers import backend
-from dcprog.solvers.conic.conic import ConicSolver
+from dcprog.solvers import jit
+from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.kernel import smo_numpy
 from dcprog.solvers.kernel.smo_descent import minimise_dual
 from dcprog.solvers.kernel.smo_dual import Dual, warm
 from dcprog.solvers.registry import make
 
-needs_numba = pytest.mark.skipif(not backend.is_compiled(), reason="numba is not installed")
+needs_numba = pytest.mark.skipif(not jit.is_compiled(), reason="numba is not installed")
 
 
 @pytest.fixture(params=[pytest.param("numba", marks=needs_numba), "numpy"])
 def loop(request: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     """With the compiled inner loop, and as if numba were not there."""
     if request.param == "numpy":
-        monkeypatch.setattr(backend, "is_compiled", lambda: False)
+        monkeypatch.setattr(jit, "is_compiled", lambda: False)
     return request.param
 
 
@@ -125,14 +126,14 @@ def test_gathered_rows_do_what_a_copy_does(seed: int, loop: str) -> None:
     K, dual = _random_dual(seed)
     work = np.sort(np.random.default_rng(seed).permutation(dual.q.size)[: dual.q.size // 2 + 1])
     places = dual.sample[work]
-    copied = backend.loops().block(K, places)
+    copied = jit.loops().block(K, places)
     np.testing.assert_array_equal(copied, K[np.ix_(places, places)])
     v = warm(dual, np.zeros(dual.q.size))
     g = dual.gradient(K @ dual.coefficients(v, len(K)))
     outcomes = []
     for matrix, rows, whole in ((K, places, False), (copied, np.arange(work.size), True)):
         parts = [array[work].copy() for array in (dual.q, dual.lo, dual.hi, v, g)]
-        moved = backend.loops().descend(matrix, rows, *parts, whole, True, 1e-6, 500)
+        moved = jit.loops().descend(matrix, rows, *parts, whole, True, 1e-6, 500)
         outcomes.append((moved, *parts[3:]))
     for in_place, copy in zip(*outcomes, strict=True):
         np.testing.assert_array_equal(in_place, copy)
@@ -165,7 +166,7 @@ def test_first_order_step_decreases_the_dual_by_half_the_squared_violation(loop:
     """Δ²/(2‖φ_U − φ_L‖²) for a step that meets no bound."""
     K, y = _data(40)
     dual = Dual(np.arange(40), y, np.full(40, -1e6), np.full(40, 1e6))
-    descend = backend.loops().descend
+    descend = jit.loops().descend
     v, g, rows = np.zeros(40), -y, np.arange(40)
     for _ in range(60):
         before, value = v.copy(), 0.5 * v @ K @ v - y @ v
@@ -234,10 +235,11 @@ def test_warm_start_of_a_solution_takes_no_pairs(loop: str) -> None:
 def test_next_subproblem_is_cheaper_than_the_first() -> None:
     K, y = _data(300)
     rows = expansion_margins(K, y)
-    solver: Any = make("smo", Risk.from_loss(rows, hinge(), rows.norm(1.0)))
+    risk = Risk.from_loss(rows, hinge(), rows.norm(1.0))
+    solver: Any = make("smo", risk)
     weights = np.random.default_rng(0).uniform(0.5, 1, 300)
-    first = solver.minimise(weights, None, np.zeros(301), 1e-8)
-    second = solver.minimise(0.99 * weights, None, first.coefficients, 1e-8)
+    first = solver.minimise(WeightedRisk(risk, weights), np.zeros(301), 1e-8)
+    second = solver.minimise(WeightedRisk(risk, 0.99 * weights), first.coefficients, 1e-8)
     assert second.n_iter < first.n_iter / 5
 
 
@@ -274,18 +276,18 @@ def test_every_outer_step_agrees_with_cvxpy(loss: Any, solver: str, loop: str) -
     except ValueError:
         assert solver == "libsvm"
         return
-    reference = ConicSolver(risk)
+    reference = ReferenceSolver(risk)
     x = surrogate.start("convex", np.random.default_rng(0))
     surrogate.begin(x)
     for _ in range(4):
         surrogate.tighten(x)
         parts = (surrogate.weights, surrogate.tilts)
-        fast = make(solver, risk).minimise(*parts, x, 1e-8)
+        fast = make(solver, risk).minimise(WeightedRisk(risk, *parts), x, 1e-8)
         new = surrogate.minimise(x, 1e-8, solver)
-        slow = reference.minimise(*parts, x, 1e-9)
-        assert risk.weighted(new, *parts) == pytest.approx(slow.value, rel=1e-6)
+        slow = reference.minimise(WeightedRisk(risk, *parts), x, 1e-9)
+        assert WeightedRisk(risk, *parts).value(new) == pytest.approx(slow.value, rel=1e-6)
         assert fast.value == pytest.approx(slow.value, rel=1e-6)
-        assert fast.value == risk.weighted(fast.coefficients, *parts)
+        assert fast.value == WeightedRisk(risk, *parts).value(fast.coefficients)
         x = new
 
 
@@ -295,7 +297,9 @@ def test_multipliers_balance_the_penalty(loss: Any) -> None:
     rows = expansion_margins(K, y)
     risk = Risk.from_loss(rows, loss, rows.norm(0.3))
     tilts = risk.tilts(np.zeros(51))
-    solution = make("smo", risk).minimise(np.ones(50), tilts, np.zeros(51), 1e-10)
+    solution = make("smo", risk).minimise(
+        WeightedRisk(risk, np.ones(50), tilts), np.zeros(51), 1e-10
+    )
     assert solution.dual is not None
     slopes = -solution.dual + (0 if tilts is None else tilts)
     a = solution.coefficients[:-1]
@@ -348,18 +352,20 @@ def test_epsilon_regression_is_libsvms() -> None:
 def test_a_missed_tolerance_is_said(loop: str) -> None:
     K, y = _data()
     rows = expansion_margins(K, y)
-    solver = make("smo", Risk.from_loss(rows, hinge(), rows.norm(1.0)))
+    risk = Risk.from_loss(rows, hinge(), rows.norm(1.0))
+    solver = make("smo", risk)
     with pytest.raises(SubproblemError, match="gap stayed"):
-        solver.minimise(np.ones(80), None, np.zeros(81), 1e-22)
+        solver.minimise(WeightedRisk(risk, np.ones(80)), np.zeros(81), 1e-22)
 
 
 @pytest.mark.parametrize("solver", ["smo", "smo_first_order", "libsvm"])
 def test_weights_that_are_all_zero_or_of_one_class(solver: str) -> None:
     K, y = _data(20)
     rows = expansion_margins(K, y)
-    made = make(solver, Risk.from_loss(rows, hinge(), rows.norm(1.0)))
+    risk = Risk.from_loss(rows, hinge(), rows.norm(1.0))
+    made = make(solver, risk)
     for weights in (np.zeros(20), (y > 0).astype(float)):
-        solution = made.minimise(weights, None, np.zeros(21), 1e-8)
+        solution = made.minimise(WeightedRisk(risk, weights), np.zeros(21), 1e-8)
         assert 0 <= solution.value <= 1e-8
         np.testing.assert_array_equal(solution.coefficients[:-1], 0)
 
@@ -436,7 +442,7 @@ def test_without_numba_the_same_solution(monkeypatch: pytest.MonkeyPatch) -> Non
     rows = expansion_margins(K, y)
     risk = Risk.from_loss(rows, rescale(hinge(), 1.0), rows.norm(1.0))
     here = dc.solve(risk)
-    monkeypatch.setattr(backend, "is_compiled", lambda: False)
+    monkeypatch.setattr(jit, "is_compiled", lambda: False)
     monkeypatch.setitem(sys.modules, "numba", None)  # an import would now fail
     without = dc.solve(risk)
     assert without.solver == here.solver == "smo"
@@ -448,7 +454,6 @@ def test_where_numba_cannot_write_its_cache_it_compiles_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     numba = importlib.import_module("numba")
-    jit = importlib.import_module("dcprog.solvers.jit")
     module = importlib.import_module("dcprog.solvers.kernel.smo_numba")
     plain = numba.njit
 

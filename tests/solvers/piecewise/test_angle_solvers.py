@@ -14,15 +14,16 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import absolute, epsilon_insensitive, hinge, pinball
 from dcprog.penalties import elastic_net, l1, l2, mcp
 from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_differences, angle_margins
 from dcprog.rows.linear import binary_margins, residual_rows
-from dcprog.solvers import backend
-from dcprog.solvers.conic.conic import ConicSolver
-from dcprog.solvers.memory import Memory
+from dcprog.solvers import jit
+from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.piecewise.kronecker_rows import KroneckerRows
 from dcprog.solvers.piecewise.polyhedral import Polyhedral
 from dcprog.solvers.piecewise.subproblem import Subproblem
 from dcprog.solvers.registry import SOLVERS, choose, make
+from dcprog.solvers.warm_starts import WarmStarts
 from dcprog.transforms import cap_at
 
 EXACT = ("simplex", "interior")
@@ -80,19 +81,23 @@ def _configuration(seed: int) -> tuple[Risk, Array, Array | None]:
 def test_every_solver_that_takes_a_problem_agrees_with_cvxpy(seed: int) -> None:
     risk, weights, tilts = _configuration(seed)
     start = np.zeros(risk.rows.shape[1])
-    slow = ConicSolver(risk).minimise(weights, tilts, start, 1e-9)
-    size = max(abs(slow.value), risk.weighted(slow.coefficients, weights))
+    slow = ReferenceSolver(risk).minimise(WeightedRisk(risk, weights, tilts), start, 1e-9)
+    size = max(abs(slow.value), WeightedRisk(risk, weights).value(slow.coefficients))
     names = [name for name in EXACT if SOLVERS[name].refusal(risk) is None]
     assert choose(risk)[0] in names
     for name in names:
         solver = make(name, risk)
-        fast = solver.minimise(weights, tilts, start, 1e-8)
+        fast = solver.minimise(WeightedRisk(risk, weights, tilts), start, 1e-8)
         assert abs(fast.value - slow.value) <= 1e-6 * size
         assert fast.value <= slow.value + 1e-7 * (1 + size)
         theta = fast.coefficients
-        assert fast.value == pytest.approx(risk.weighted(theta, weights, tilts), rel=1e-12)
+        assert fast.value == pytest.approx(
+            WeightedRisk(risk, weights, tilts).value(theta), rel=1e-12
+        )
         _check_multipliers(risk, weights, tilts, theta, fast.dual)
-        again = solver.minimise(weights, tilts, theta, 1e-8)  # from what it keeps
+        again = solver.minimise(
+            WeightedRisk(risk, weights, tilts), theta, 1e-8
+        )  # from what it keeps
         assert again.value == pytest.approx(fast.value, abs=1e-7 * (1 + size))
 
 
@@ -128,8 +133,8 @@ def test_coordinate_ascent_closes_its_gap_on_all_sizes(form: int, k: int, d: int
         tilts = risk.tilts(start)
         weights = np.where(rng.random(risk.n_groups) < 0.2, 0.0, 1.0) if not tilted else None
         weights = np.ones(risk.n_groups) if weights is None else weights
-        fast = make("coordinate", risk).minimise(weights, tilts, start, 1e-8)
-        slow = ConicSolver(risk).minimise(weights, tilts, start, 1e-9)
+        fast = make("coordinate", risk).minimise(WeightedRisk(risk, weights, tilts), start, 1e-8)
+        slow = ReferenceSolver(risk).minimise(WeightedRisk(risk, weights, tilts), start, 1e-9)
         assert fast.value == pytest.approx(slow.value, rel=1e-6, abs=1e-7)
         assert fast.dual is not None
         slope = risk.rows.T @ (fast.dual - (0 if tilts is None else tilts))
@@ -142,9 +147,9 @@ def test_coordinate_ascent_goes_on_from_its_multipliers() -> None:
     risk = _risk(*_samples(rng, 60, 5, 3), 1, l2(20.0), "penalised")
     solver: Any = make("coordinate", risk)
     weights, start = np.ones(risk.n_groups), np.zeros(risk.rows.shape[1])
-    first = solver.minimise(weights, None, start, 1e-8)
+    first = solver.minimise(WeightedRisk(risk, weights), start, 1e-8)
     duals = solver.memory.take()
-    problem = Subproblem.of(solver.design, weights, None, None)
+    problem = Subproblem.of(solver.design, WeightedRisk(risk, weights))
     x = -problem.slope(problem.feasible(duals)) / 20.0
     np.testing.assert_allclose(solver.design.theta(x), first.coefficients, atol=1e-6)
     assert problem.gap(x, problem.feasible(duals)) <= 1e-8 * (1 + first.value)
@@ -153,7 +158,7 @@ def test_coordinate_ascent_goes_on_from_its_multipliers() -> None:
 def test_without_numba_coordinate_ascent_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     risk = _risk(*_samples(rng, 20, 2, 3), 2, l2(1.0), "penalised")
-    monkeypatch.setattr(backend, "is_compiled", lambda: False)
+    monkeypatch.setattr(jit, "is_compiled", lambda: False)
     with pytest.raises(ValueError, match="numba is not installed"):
         choose(risk, "coordinate")
     assert choose(risk)[0] == "interior"
@@ -164,7 +169,7 @@ def test_coordinate_ascent_out_of_time_is_an_error() -> None:
     rng = np.random.default_rng(0)
     risk = _risk(*_samples(rng, 60, 20, 3), 1, l2(1e-3), "penalised")
     with pytest.raises(SubproblemError, match="gap"):
-        make("coordinate", risk).minimise(np.ones(180), None, np.zeros(42), 1e-9, 0.0)
+        make("coordinate", risk).minimise(WeightedRisk(risk, np.ones(180)), np.zeros(42), 1e-9, 0.0)
 
 
 @pytest.mark.parametrize("form", [1, 2])
@@ -177,8 +182,10 @@ def test_alternating_linearisation_reaches_the_direct_minimum(
     risk = _risk(*_samples(rng, 30, d, 3), form, elastic_net(0.5, 1.0), "none", tilted)
     theta = rng.standard_normal(risk.rows.shape[1]) / d
     tilts, weights = risk.tilts(theta), np.ones(risk.n_groups)
-    published = make("alternating_linearization", risk).minimise(weights, tilts, theta, 1e-7)
-    direct = make("interior", risk).minimise(weights, tilts, theta, 1e-9)
+    published = make("alternating_linearization", risk).minimise(
+        WeightedRisk(risk, weights, tilts), theta, 1e-7
+    )
+    direct = make("interior", risk).minimise(WeightedRisk(risk, weights, tilts), theta, 1e-9)
     assert published.value == pytest.approx(direct.value, rel=1e-6, abs=1e-7)
     assert np.any(published.coefficients == 0.0) or d == 2
 
@@ -194,7 +201,9 @@ def test_without_any_weight_the_penalised_coefficients_vanish(penalty: Any, form
     risk = _risk(*_samples(rng, 20, 3, 3), form, penalty)
     start = rng.standard_normal(risk.rows.shape[1])
     for name in choose(risk):
-        solution = make(name, risk).minimise(np.zeros(risk.n_groups), None, start, 1e-8)
+        solution = make(name, risk).minimise(
+            WeightedRisk(risk, np.zeros(risk.n_groups)), start, 1e-8
+        )
         np.testing.assert_array_equal(solution.coefficients[risk.penalized], 0.0)
         np.testing.assert_array_equal(
             solution.coefficients[~risk.penalized], start[~risk.penalized]
@@ -213,8 +222,12 @@ def test_repeated_samples_count_as_their_weights(penalty: Any, form: int, d: int
     start = np.zeros(one.rows.shape[1])
     for name in EXACT:
         if SOLVERS[name].refusal(one) is None:
-            repeated = make(name, many).minimise(np.ones(many.n_groups), None, start, 1e-8)
-            weighted = make(name, one).minimise(np.full(one.n_groups, 3.0), None, start, 1e-8)
+            repeated = make(name, many).minimise(
+                WeightedRisk(many, np.ones(many.n_groups)), start, 1e-8
+            )
+            weighted = make(name, one).minimise(
+                WeightedRisk(one, np.full(one.n_groups, 3.0)), start, 1e-8
+            )
             assert repeated.value == pytest.approx(weighted.value, rel=1e-6)
 
 
@@ -226,11 +239,13 @@ def test_a_tilt_that_nothing_holds_is_unbounded() -> None:
         for name in choose(risk)[:-1]:
             solver = make(name, risk)
             with pytest.raises(SubproblemError):
-                solver.minimise(np.full(60, 1e-3), tilts, np.zeros(6), 1e-8)
+                solver.minimise(WeightedRisk(risk, np.full(60, 1e-3), tilts), np.zeros(6), 1e-8)
             with pytest.raises(SubproblemError, match="holds a linear term"):
-                solver.minimise(np.zeros(60), tilts, np.zeros(6), 1e-8)
-            calm = solver.minimise(np.ones(60), None, np.zeros(6), 1e-8)  # and works again
-            assert 0 < calm.value < risk.weighted(np.zeros(6), np.ones(60))
+                solver.minimise(WeightedRisk(risk, np.zeros(60), tilts), np.zeros(6), 1e-8)
+            calm = solver.minimise(
+                WeightedRisk(risk, np.ones(60)), np.zeros(6), 1e-8
+            )  # and works again
+            assert 0 < calm.value < WeightedRisk(risk, np.ones(60)).value(np.zeros(6))
 
 
 def test_sparse_samples_are_the_same_problem() -> None:
@@ -242,7 +257,9 @@ def test_sparse_samples_are_the_same_problem() -> None:
             dense, sparse = (_risk(Z, y, 2, penalty) for Z in (X, sp.csr_array(X)))
             if SOLVERS[name].refusal(dense) is None:
                 values = [
-                    make(name, risk).minimise(np.ones(40), None, np.zeros(62), 1e-9).value
+                    make(name, risk)
+                    .minimise(WeightedRisk(risk, np.ones(40)), np.zeros(62), 1e-9)
+                    .value
                     for risk in (dense, sparse)
                 ]
                 assert values[0] == pytest.approx(values[1], rel=1e-8)
@@ -261,11 +278,13 @@ def test_piecewise_linear_losses_of_residuals(base: Any, penalty: Any) -> None:
     risk = Risk.from_loss(residual_rows(X, y), base, penalty)
     shrinkage = None if penalty.is_convex else risk.penalty.weights(np.zeros(15))
     weights, start = rng.uniform(0, 2, 60), np.zeros(16)
-    slow = ConicSolver(risk).minimise(weights, None, start, 1e-9, shrinkage=shrinkage)
+    slow = ReferenceSolver(risk).minimise(
+        WeightedRisk(risk, weights, shrinkage=shrinkage), start, 1e-9
+    )
     for name in EXACT:
         if SOLVERS[name].refusal(risk) is None:
             solver = make(name, risk)
-            fast = solver.minimise(weights, None, start, 1e-9, shrinkage=shrinkage)
+            fast = solver.minimise(WeightedRisk(risk, weights, shrinkage=shrinkage), start, 1e-9)
             assert fast.value == pytest.approx(slow.value, rel=1e-6)
             assert np.sum(fast.coefficients != 0) <= np.sum(np.abs(slow.coefficients) > 1e-6)
             assert fast.dual is not None
@@ -318,8 +337,9 @@ def test_kronecker_rows_are_the_matrix_they_stand_for(
 ) -> None:
     rng = np.random.default_rng(8)
     X, y = _samples(rng, 6, 9, 3)
-    design = Polyhedral(_risk(X, y, form, elastic_net(1.0, 1.0), intercept))
-    problem = Subproblem.of(design, np.ones(18 if form == 1 else 6), None, None)
+    risk = _risk(X, y, form, elastic_net(1.0, 1.0), intercept)
+    design = Polyhedral(risk)
+    problem = Subproblem.of(design, WeightedRisk(risk, np.ones(18 if form == 1 else 6)))
     live = np.arange(len(design.code))[1:]
     sparse = np.flatnonzero(problem.l1 > 0)[::2]
     rows = KroneckerRows(design, live, sparse, problem.l2 > 0, dual)
@@ -340,10 +360,11 @@ def test_kronecker_rows_are_the_matrix_they_stand_for(
 def test_lines_are_the_losses_and_duals_bound_them(seed: int) -> None:
     risk, weights, tilts = _configuration(seed)
     rng = np.random.default_rng(seed)
-    problem = Subproblem.of(Polyhedral(risk), weights, tilts, None)
+    weighted = WeightedRisk(risk, weights, tilts)
+    problem = Subproblem.of(Polyhedral(risk), weighted)
     x = rng.standard_normal(risk.rows.shape[1])
     theta = problem.design.theta(x)
-    assert problem.value(x) == pytest.approx(risk.weighted(theta, weights, tilts), rel=1e-10)
+    assert problem.value(x) == pytest.approx(weighted.value(theta), rel=1e-10)
     for _ in range(5):
         duals = problem.feasible(rng.uniform(-0.2, 1, problem.design.const.shape))
         np.testing.assert_allclose(duals.sum(axis=1), problem.cost, atol=1e-12)
@@ -362,7 +383,7 @@ def test_the_basis_of_a_linear_program_is_kept_along_a_path() -> None:
         fresh = Risk.from_loss(binary_margins(rows.X, rows.signs[:, 0]), hinge(), l1(float(lam)))
         for one, counts in ((risk, warm), (fresh, cold)):
             solver: Any = make("simplex", one)
-            solver.minimise(np.ones(60), None, np.zeros(41), 1e-8)
+            solver.minimise(WeightedRisk(risk, np.ones(60)), np.zeros(41), 1e-8)
             highs = solver.memory.take()
             counts.append(highs.getInfo().simplex_iteration_count)
             solver.memory.put(highs)
@@ -371,15 +392,15 @@ def test_the_basis_of_a_linear_program_is_kept_along_a_path() -> None:
 
 def test_a_memory_is_of_its_rows_and_key_and_forgets() -> None:
     rows = [binary_margins(np.eye(2), [0, 1]) for _ in range(2)]
-    Memory(rows[0], "a").put(1)
-    assert Memory(rows[1], "a").take() is None
-    assert Memory(rows[0], "b").take() is None
+    WarmStarts(rows[0], "a").put(1)
+    assert WarmStarts(rows[1], "a").take() is None
+    assert WarmStarts(rows[0], "b").take() is None
     for key in range(10):
-        Memory(rows[0], key).put(key)
-    assert [Memory(rows[0], key).take() for key in (0, 9)] == [None, 9]
-    plain = Memory(np.eye(2), "a")
+        WarmStarts(rows[0], key).put(key)
+    assert [WarmStarts(rows[0], key).take() for key in (0, 9)] == [None, 9]
+    plain = WarmStarts(np.eye(2), "a")
     plain.put(2)
-    assert Memory(np.eye(2), "a").take() is None
+    assert WarmStarts(np.eye(2), "a").take() is None
     assert plain.take() == 2
 
 

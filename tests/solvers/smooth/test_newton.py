@@ -14,10 +14,11 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import hinge, squared_hinge
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import Margins, binary_margins, class_margins
-from dcprog.solvers.conic.conic import ConicSolver
+from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.linalg.ridge import Ridge
-from dcprog.solvers.published.alternating import AlternatingSolver
+from dcprog.solvers.published.single_pass import SinglePassSolver
 from dcprog.solvers.smooth.newton import NewtonSolver
 
 SHAPES = [(40, 5, 3), (40, 5, 2), (25, 60, 3), (25, 60, 2)]
@@ -53,8 +54,8 @@ def _zero(risk: Risk) -> Array:
 def test_newton_and_cvxpy_agree(shape: tuple[int, int, int], kind: str, lam: float) -> None:
     risk = _risk(*shape, lam=lam)
     weights, zero = _weights(kind, shape[0]), _zero(risk)
-    fast = NewtonSolver(risk).minimise(weights, None, zero, 1e-8)
-    slow = ConicSolver(risk).minimise(weights, None, zero, 1e-8)
+    fast = NewtonSolver(risk).minimise(WeightedRisk(risk, weights), zero, 1e-8)
+    slow = ReferenceSolver(risk).minimise(WeightedRisk(risk, weights), zero, 1e-8)
     assert abs(fast.value - slow.value) <= 1e-6 * abs(slow.value)
     assert fast.value <= slow.value * (1 + 1e-9)
 
@@ -64,7 +65,7 @@ def test_newton_and_cvxpy_agree(shape: tuple[int, int, int], kind: str, lam: flo
 def test_gradient_vanishes_at_the_solution(shape: tuple[int, int, int], kind: str) -> None:
     risk = _risk(*shape)
     weights = _weights(kind, shape[0])
-    solution = NewtonSolver(risk).minimise(weights, None, _zero(risk), 1e-8)
+    solution = NewtonSolver(risk).minimise(WeightedRisk(risk, weights), _zero(risk), 1e-8)
     theta = solution.coefficients
     assert solution.dual is not None
     gradient = risk.penalized * theta - risk.rows.T @ solution.dual
@@ -78,7 +79,7 @@ def test_start_does_not_matter() -> None:
     solver = NewtonSolver(risk)
     rng = np.random.default_rng(2)
     values = [
-        solver.minimise(weights, None, size * rng.standard_normal(18), 1e-8).value
+        solver.minimise(WeightedRisk(risk, weights), size * rng.standard_normal(18), 1e-8).value
         for size in (0.0, 1.0, 1e3, 1e6)
     ]
     np.testing.assert_allclose(values, values[0], rtol=1e-12)
@@ -87,8 +88,8 @@ def test_start_does_not_matter() -> None:
 def test_tilts_are_linear_terms() -> None:
     risk = _risk(40, 5, 3)
     weights, tilts = _weights("ones", 40), np.random.default_rng(3).uniform(-1, 0.5, 120)
-    fast = NewtonSolver(risk).minimise(weights, tilts, _zero(risk), 1e-8)
-    slow = ConicSolver(risk).minimise(weights, tilts, _zero(risk), 1e-9)
+    fast = NewtonSolver(risk).minimise(WeightedRisk(risk, weights, tilts), _zero(risk), 1e-8)
+    slow = ReferenceSolver(risk).minimise(WeightedRisk(risk, weights, tilts), _zero(risk), 1e-9)
     assert fast.value == pytest.approx(slow.value, rel=1e-7)
 
 
@@ -96,19 +97,19 @@ def test_unbounded_tilt_is_reported() -> None:
     risk = _risk(40, 5, 2)
     with pytest.raises(SubproblemError, match="falls for ever") as caught:
         NewtonSolver(risk).minimise(
-            np.zeros(40), np.ones(40) * risk.rows.signs[:, 0], _zero(risk), 1e-8
+            WeightedRisk(risk, np.zeros(40), np.ones(40) * risk.rows.signs[:, 0]), _zero(risk), 1e-8
         )
     assert caught.value.status == "unbounded"
 
 
-@pytest.mark.parametrize("solver", [NewtonSolver, AlternatingSolver])
+@pytest.mark.parametrize("solver", [NewtonSolver, SinglePassSolver])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_all_weights_zero_gives_zero_coefficients_and_keeps_intercepts(
-    solver: type[NewtonSolver | AlternatingSolver], shape: tuple[int, int, int]
+    solver: type[NewtonSolver | SinglePassSolver], shape: tuple[int, int, int]
 ) -> None:
     risk = _risk(*shape)
     start = np.random.default_rng(4).standard_normal(risk.rows.shape[1])
-    solution = solver(risk).minimise(np.zeros(shape[0]), None, start, 1e-8)
+    solution = solver(risk).minimise(WeightedRisk(risk, np.zeros(shape[0])), start, 1e-8)
     coef, intercept = risk.rows.unpack(solution.coefficients)
     np.testing.assert_allclose(coef, 0, atol=1e-14)
     np.testing.assert_array_equal(intercept, risk.rows.unpack(start)[1])
@@ -118,13 +119,13 @@ def test_all_weights_zero_gives_zero_coefficients_and_keeps_intercepts(
 def test_weights_on_one_class_cost_nothing(shape: tuple[int, int, int]) -> None:
     risk = _risk(*shape)
     weights = (risk.rows.signs[:, 0] > 0).astype(float)
-    assert NewtonSolver(risk).minimise(weights, None, _zero(risk), 1e-8).value < 1e-20
+    assert NewtonSolver(risk).minimise(WeightedRisk(risk, weights), _zero(risk), 1e-8).value < 1e-20
 
 
 def test_no_intercept() -> None:
     risk = _risk(40, 5, 3, fit_intercept=False)
-    fast = NewtonSolver(risk).minimise(np.ones(40), None, _zero(risk), 1e-8)
-    slow = ConicSolver(risk).minimise(np.ones(40), None, _zero(risk), 1e-9)
+    fast = NewtonSolver(risk).minimise(WeightedRisk(risk, np.ones(40)), _zero(risk), 1e-8)
+    slow = ReferenceSolver(risk).minimise(WeightedRisk(risk, np.ones(40)), _zero(risk), 1e-9)
     assert fast.coefficients.shape == (15,)
     assert fast.value == pytest.approx(slow.value, rel=1e-9)
 
@@ -135,7 +136,9 @@ def test_sparse_rows_equal_dense_rows(shape: tuple[int, int, int]) -> None:
     rows = Margins(sp.csr_array(dense.rows.X), dense.rows.signs)
     sparse = Risk(rows, squared_hinge(), aggregate="sum")
     weights = _weights("5e3", shape[0])
-    solutions = [NewtonSolver(r).minimise(weights, None, _zero(r), 1e-8) for r in (dense, sparse)]
+    solutions = [
+        NewtonSolver(r).minimise(WeightedRisk(r, weights), _zero(r), 1e-8) for r in (dense, sparse)
+    ]
     np.testing.assert_allclose(solutions[0].coefficients, solutions[1].coefficients, atol=1e-10)
 
 

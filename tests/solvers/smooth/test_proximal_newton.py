@@ -41,14 +41,15 @@ from dcprog.penalties import (
     scad,
 )
 from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_differences, angle_margins
 from dcprog.rows.kernel import kernel_angle_margins
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
-from dcprog.solvers.conic.conic import ConicSolver
+from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.linalg.hessian import RowHessian
 from dcprog.solvers.registry import choose
-from dcprog.solvers.smooth.l1_quadratic import SignSearch
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
+from dcprog.solvers.smooth.sign_search import SignSearch
 
 MARGINS: list[ConvexLoss] = [
     squared_hinge(),
@@ -122,7 +123,9 @@ def _configuration(seed: int, bases: list[ConvexLoss], most: int = 40) -> Parts:
 def _minimise(parts: Parts, solver: Any, tolerance: float = 1e-9) -> Any:
     risk, weights, tilts, shrinkage = parts
     zero = np.zeros(risk.rows.shape[1])
-    return solver(risk).minimise(weights, tilts, zero, tolerance, shrinkage=shrinkage)
+    return solver(risk).minimise(
+        WeightedRisk(risk, weights, tilts, shrinkage=shrinkage), zero, tolerance
+    )
 
 
 def _form(parts: Parts) -> tuple[Array, Array]:
@@ -151,8 +154,10 @@ EXPONENTIAL = [logistic(), sigmoid_hinge(5.0), squared(sigmoid_hinge(5.0))]
     ids=lambda parts: f"{parts[0].base!r}-{parts[0].penalty!r}-{parts[0].rows.shape}",
 )
 def test_agrees_with_cvxpy(parts: Parts) -> None:
-    fast, slow = _minimise(parts, ProximalNewtonSolver), _minimise(parts, ConicSolver, 1e-8)
-    assert fast.value == pytest.approx(parts[0].weighted(fast.coefficients, *parts[1:]), rel=1e-14)
+    fast, slow = _minimise(parts, ProximalNewtonSolver), _minimise(parts, ReferenceSolver, 1e-8)
+    assert fast.value == pytest.approx(
+        WeightedRisk(parts[0], *parts[1:]).value(fast.coefficients), rel=1e-14
+    )
     assert abs(fast.value - slow.value) <= 1e-6 * (1 + abs(slow.value))
     assert fast.value <= slow.value + 1e-8 * (1 + abs(slow.value))
 
@@ -171,7 +176,9 @@ def test_agrees_with_a_generic_minimiser_of_the_split_form(seed: int) -> None:
     def split(z: Array) -> tuple[float, Array]:
         theta = unit * (z[:p] - z[p:])
         slopes = risk.rows.T @ (weights * risk.base.slope(risk.margins(theta)) + t) + q * theta
-        losses = risk.weighted(theta, weights, tilts, shrinkage) - float(l @ np.abs(theta))
+        losses = WeightedRisk(risk, weights, tilts, shrinkage).value(theta) - float(
+            l @ np.abs(theta)
+        )
         slopes, rates = unit * slopes, unit * l
         return losses + float(rates @ (z[:p] + z[p:])), np.r_[slopes + rates, rates - slopes]
 
@@ -200,7 +207,9 @@ def test_the_slope_is_a_subgradient_and_the_start_does_not_matter(seed: int) -> 
     values = []
     for size in (0.0, 1.0, 100.0):
         start = size * rng.standard_normal(risk.rows.shape[1])
-        solution = solver.minimise(weights, tilts, start, 1e-10, shrinkage=shrinkage)
+        solution = solver.minimise(
+            WeightedRisk(risk, weights, tilts, shrinkage=shrinkage), start, 1e-10
+        )
         values.append(solution.value)
         theta = solution.coefficients
         pull = np.zeros(weights.size) if tilts is None else tilts
@@ -241,7 +250,7 @@ def test_large_residuals_of_a_small_huber_loss() -> None:
     X = rng.standard_normal((60, 3))
     rows = residual_rows(X, 1e4 * (X[:, 0] + rng.standard_normal(60)))
     parts: Parts = Risk.from_loss(rows, huber(1.0), l1(1.0)), np.ones(60), None, None
-    fast, slow = _minimise(parts, ProximalNewtonSolver), _minimise(parts, ConicSolver)
+    fast, slow = _minimise(parts, ProximalNewtonSolver), _minimise(parts, ReferenceSolver)
     assert fast.value == pytest.approx(slow.value, rel=1e-8)
 
 
@@ -338,20 +347,27 @@ def test_refusals_name_the_reason(risk: Risk, reason: str) -> None:
 def test_a_function_without_a_minimum_is_reported(base: ConvexLoss) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 3))
-    solver = ProximalNewtonSolver(Risk.from_loss(binary_margins(X, X[:, 0] > 0), base, l2(0.0)))
+    risk = Risk.from_loss(binary_margins(X, X[:, 0] > 0), base, l2(0.0))
+    solver = ProximalNewtonSolver(risk)
     for weights, tilt in ((1.0, 2.5), (0.0, 1.0)):
         with pytest.raises(SubproblemError) as caught:
-            solver.minimise(np.full(30, weights), np.full(30, tilt), np.zeros(4), 1e-8)
+            solver.minimise(
+                WeightedRisk(risk, np.full(30, weights), np.full(30, tilt)), np.zeros(4), 1e-8
+            )
         assert caught.value.status == "unbounded"
     with pytest.raises(SubproblemError, match="time limit"):
-        solver.minimise(np.ones(30), np.full(30, -0.01), np.ones(4), 1e-8, time_limit=0.0)
+        solver.minimise(
+            WeightedRisk(risk, np.ones(30), np.full(30, -0.01)), np.ones(4), 1e-8, time_limit=0.0
+        )
 
 
 @pytest.mark.parametrize("base", [logistic(), sigmoid_hinge(5.0), squared_hinge()], ids=repr)
 def test_an_infimum_that_is_not_reached_is_approached(base: ConvexLoss) -> None:
     X = np.random.default_rng(0).standard_normal((30, 3))
     risk = Risk.from_loss(binary_margins(X, X[:, 0] > 0), base, l2(0.0))
-    solution = ProximalNewtonSolver(risk).minimise(np.ones(30), None, np.zeros(4), 1e-8)
+    solution = ProximalNewtonSolver(risk).minimise(
+        WeightedRisk(risk, np.ones(30)), np.zeros(4), 1e-8
+    )
     assert 0 <= solution.value <= 1e-8
     assert solution.n_iter is not None
     assert solution.n_iter < 100
@@ -360,9 +376,11 @@ def test_an_infimum_that_is_not_reached_is_approached(base: ConvexLoss) -> None:
 def test_without_losses_the_penalty_decides() -> None:
     risk = Risk(np.eye(3), square(), penalty=elastic_net(1.0, 2.0), penalized=[1, 1, 0])
     solver = ProximalNewtonSolver(risk)
-    still = solver.minimise(np.zeros(3), None, np.array([4.0, 5.0, 6.0]), 1e-8)
+    still = solver.minimise(WeightedRisk(risk, np.zeros(3)), np.array([4.0, 5.0, 6.0]), 1e-8)
     np.testing.assert_array_equal(still.coefficients, [0, 0, 6])
-    tilted = solver.minimise(np.zeros(3), np.array([-5.0, 0.5, 0]), np.ones(3), 1e-8)
+    tilted = solver.minimise(
+        WeightedRisk(risk, np.zeros(3), np.array([-5.0, 0.5, 0])), np.ones(3), 1e-8
+    )
     np.testing.assert_allclose(tilted.coefficients, [2, 0, 1])
     assert tilted.value == pytest.approx(-4.0)
 

@@ -12,9 +12,10 @@ from dcprog.foundation.arrays import Array
 from dcprog.losses import absolute, epsilon_insensitive, hinge, pinball
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
-from dcprog.solvers.smooth import multipliers, screening
-from dcprog.solvers.smooth.multipliers import MultiplierSolver
+from dcprog.solvers.smooth import augmented_lagrangian, screening
+from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
 
 N, P = 400, 6
 
@@ -55,10 +56,14 @@ def test_screened_and_whole_problem_have_one_minimum(
     rng = np.random.default_rng(1)
     weights = rng.uniform(0, 2, risk.n_groups) * (rng.random(risk.n_groups) < 0.8)
     tilts = rng.uniform(-0.1, 0.1, risk.n_groups)
-    start = MultiplierSolver(risk).minimise(weights, None, np.zeros(risk.rows.shape[1]), 1e-8)
-    whole = MultiplierSolver(risk).minimise(weights, tilts, start.coefficients, 1e-9)
+    start = AugmentedLagrangianSolver(risk).minimise(
+        WeightedRisk(risk, weights), np.zeros(risk.rows.shape[1]), 1e-8
+    )
+    whole = AugmentedLagrangianSolver(risk).minimise(
+        WeightedRisk(risk, weights, tilts), start.coefficients, 1e-9
+    )
 
-    monkeypatch.setattr(multipliers, "PAYS", 0)
+    monkeypatch.setattr(augmented_lagrangian, "PAYS", 0)
     sizes = []
     straightened = screening.ScoreProblem.straightened
 
@@ -67,9 +72,9 @@ def test_screened_and_whole_problem_have_one_minimum(
         return straightened(self, pieces, u, kept, intercept)
 
     monkeypatch.setattr(screening.ScoreProblem, "straightened", count)
-    solver = MultiplierSolver(risk)
+    solver = AugmentedLagrangianSolver(risk)
     solver._reach[:] = reach  # as if the margins had moved that far the last time
-    part = solver.minimise(weights, tilts, start.coefficients, 1e-9)
+    part = solver.minimise(WeightedRisk(risk, weights, tilts), start.coefficients, 1e-9)
     assert part.value == pytest.approx(whole.value, rel=3e-9)
     if reach < 1:
         assert sizes, "nothing was left out"
@@ -82,7 +87,7 @@ def test_a_whole_run_takes_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> No
     _, X, score = _data(3)
     risk = Risk.from_loss(binary_margins(X, score > 0), dc.cap(hinge(), 1.0), l2(0.1))
     whole = dc.solve(risk)
-    monkeypatch.setattr(multipliers, "PAYS", 0)
+    monkeypatch.setattr(augmented_lagrangian, "PAYS", 0)
     screened = dc.solve(risk)
     assert screened.status == whole.status == "converged"
     assert screened.n_iter == whole.n_iter

@@ -20,12 +20,14 @@ from dcprog.risk.expressions import (
     penalty_in_units,
 )
 from dcprog.solvers.conic.portfolio import Portfolio
-from dcprog.solvers.protocol import ExactSolver, Solution
+from dcprog.solvers.cost import COSTS
+from dcprog.solvers.protocol import ExactSolver, Solution, refuse
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["ConicSolver"]
+__all__ = ["ReferenceSolver"]
 
 # The objective is rescaled up to ROUNDS times, until it is above MATCH at its minimum.
 ROUNDS = 5
@@ -42,7 +44,7 @@ NOTHING = 1e-16  # a weight of so much of the largest is left out, if its loss i
 USUAL = 1e2  # columns of that size, or one over it, are taken as they are
 
 
-class ConicSolver(ExactSolver):
+class ReferenceSolver(ExactSolver):
     """The weighted risk as a DPP problem whose weights are Parameters.
 
     Where the columns of the rows are far from size 1, the unknowns are θ in units that bring them
@@ -65,6 +67,8 @@ class ConicSolver(ExactSolver):
     ValueError
         The rows have no matrix.
     """
+
+    cost = COSTS["cvxpy"]
 
     def __init__(self, risk: Risk, solver: str | None = None) -> None:
         self.risk = risk
@@ -107,18 +111,17 @@ class ConicSolver(ExactSolver):
 
     def minimise(
         self,
-        weights: Array,
-        tilts: Array | None,
+        problem: WeightedRisk,
         start: Array,
         tolerance: float,
         time_limit: float | None = None,
-        *,
-        shrinkage: Array | None = None,
     ) -> Solution:
         """The lowest point the solvers found."""
-        problem = _Scaled(self, weights, tilts, shrinkage)
+        if self.risk.penalty.is_convex:
+            refuse("cvxpy under a convex penalty", shrinkage=problem.shrinkage)
+        scaled, tilts = _Scaled(self, problem), problem.tilts
         centre = problem.value(start)
-        if tilts is None and not np.any(weights):
+        if tilts is None and not np.any(problem.weights):
             theta = np.where(self.risk.penalized, 0.0, start)
             return Solution(theta, None, problem.value(theta))
         if tilts is None and centre <= tolerance:  # losses and penalties are never negative
@@ -133,7 +136,7 @@ class ConicSolver(ExactSolver):
             try:
                 if failures or found:
                     deadline.check("cvxpy's solvers")
-                theta, sure = problem.minimise(solver, start, tolerance, share)
+                theta, sure = scaled.minimise(solver, start, tolerance, share)
             except SubproblemError as error:
                 self.slow_failed |= solver == SLOW
                 failures.append(error)
@@ -142,7 +145,7 @@ class ConicSolver(ExactSolver):
                 reason = f"{solver} raised {type(error).__name__}: {error}"
                 failures.append(SubproblemError("failed", reason))
                 continue
-            found.append(Solution(theta, None, problem.value(theta), bound=problem.bound()))
+            found.append(Solution(theta, None, problem.value(theta), bound=scaled.bound()))
             lowest = min(solution.value for solution in found)
             certain = sure or len(found) > 1
             if certain and lowest <= centre + ACCEPT * tolerance * (1 + abs(centre)):
@@ -169,35 +172,20 @@ def _share(seconds: float | None, share: float) -> float | None:
 class _Scaled:
     """One subproblem, its objective divided by about its own size."""
 
-    def __init__(
-        self, solver: ConicSolver, weights: Array, tilts: Array | None, shrinkage: Array | None
-    ) -> None:
+    def __init__(self, solver: ReferenceSolver, problem: WeightedRisk) -> None:
         self.solver = solver
-        self.risk = solver.risk
-        self.weights = weights
-        self.tilts = tilts
-        self.shrinkage = shrinkage
+        self.problem = problem
+        self.untilted = problem.untilted  # never negative
         self.size = 1.0  # what the objective is divided by
-        self.heard = weights
-        size = solver.theta.size
-        self.tilt = np.zeros(size) if tilts is None else self.risk.rows.T @ tilts
-        if solver.units is not None:
-            self.tilt = solver.units * self.tilt
-
-    def value(self, theta: Array) -> float:
-        """The weighted risk."""
-        return self.risk.weighted(theta, self.weights, self.tilts, self.shrinkage)
-
-    def _size(self, theta: Array) -> float:
-        """The same without the tilts, which is never negative."""
-        return self.risk.weighted(theta, self.weights, None, self.shrinkage)
+        self.heard = problem.weights
+        self.tilt = problem.linear if solver.units is None else solver.units * problem.linear
 
     def minimise(
         self, name: str, start: Array, tolerance: float, deadline: Deadline
     ) -> tuple[Array, bool]:
         """One solver's point, and whether nothing speaks against it."""
         theta: Array | None = None
-        size = self._size(start) or 1.0
+        size = self.untilted.value(start) or 1.0
         self.heard = self._heard(start, size)
         for _ in range(ROUNDS):
             self._load(size)
@@ -212,8 +200,8 @@ class _Scaled:
             theta = self.solver.point()
             if not np.all(np.isfinite(theta)):
                 raise SubproblemError("failed", f"the solution of {name} is not finite")
-            reached = self._size(theta)
-            enough = self.tilts is None and reached <= tolerance  # 0 is the least there is
+            reached = self.untilted.value(theta)
+            enough = self.problem.tilts is None and reached <= tolerance  # 0 is the least there is
             if enough or not 0 < reached < MATCH * size:
                 break
             size = reached
@@ -222,9 +210,10 @@ class _Scaled:
 
     def _heard(self, start: Array, size: float) -> Array:
         """The weights without those of 1e-200 that solvers choke on; losses are never negative."""
-        small = self.weights <= NOTHING * np.max(self.weights)
-        small &= self.weights * self.risk.aggregates(start) <= NOTHING * size
-        return np.where(small, 0.0, self.weights)
+        weights = self.problem.weights
+        small = weights <= NOTHING * np.max(weights)
+        small &= weights * self.problem.risk.aggregates(start) <= NOTHING * size
+        return np.where(small, 0.0, weights)
 
     def bound(self) -> float:
         """A lower bound of the weighted risk, from the last solver's multipliers."""
@@ -232,7 +221,7 @@ class _Scaled:
 
     def _doubtful(self, theta: Array) -> bool:
         """Does the solver itself, or the bound from its multipliers, deny the point?"""
-        value, bound = self.value(theta), self.bound()
+        value, bound = self.problem.value(theta), self.bound()
         missed = value - bound if np.isfinite(bound) else 0.0
         return self.solver.portfolio.inaccurate or missed > DOUBT * (self.size + abs(value))
 
@@ -241,6 +230,9 @@ class _Scaled:
         solver.weights.value = self.heard / size
         solver.tilt.value = self.tilt / size
         solver.scale.value = 1 / size
-        if self.shrinkage is not None:
-            units = 1.0 if solver.units is None else solver.units[self.risk.penalized]
-            solver.shrinkage.value = self.shrinkage * units / size
+        shrinkage = self.problem.shrinkage
+        if shrinkage is None:
+            solver.shrinkage.value = np.zeros(solver.shrinkage.shape)
+            return
+        units = 1.0 if solver.units is None else solver.units[solver.risk.penalized]
+        solver.shrinkage.value = shrinkage * units / size

@@ -12,16 +12,18 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import Pieces
+from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.per_score import Separable, separable_refusal
 from dcprog.solvers.linalg.ridge import Ridge
-from dcprog.solvers.protocol import ExactSolver, Solution
-from dcprog.solvers.smooth.newton_score import NewtonScore
+from dcprog.solvers.protocol import ExactSolver, Solution, refuse
+from dcprog.solvers.smooth.newton_loop import NewtonScore
 from dcprog.solvers.smooth.screening import ScoreProblem, screened
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["Envelopes", "MultiplierSolver"]
+__all__ = ["AugmentedLagrangianSolver", "Envelopes"]
 
 # σ begins at FIRST, in units of the mean weight over the size of the margins, and grows by
 # GROWTH a round: from the large σ of the last subproblem on, Newton's method takes ten times as
@@ -32,7 +34,7 @@ ROUNDS = 30
 PAYS = 50_000  # numbers in X; leaving samples out gains nothing on less
 
 
-class MultiplierSolver(ExactSolver):
+class AugmentedLagrangianSolver(ExactSolver):
     r"""For every score k:  min Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖².
 
     The margins get a copy z = u with multipliers μ. A round minimises the augmented Lagrangian,
@@ -57,6 +59,8 @@ class MultiplierSolver(ExactSolver):
     Newton augmented Lagrangian method for solving lasso problems, SIAM J. Optim. 28.
     """
 
+    cost = COSTS["multipliers"]
+
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
         self.scores = Separable(risk)
@@ -77,29 +81,26 @@ class MultiplierSolver(ExactSolver):
 
     def minimise(
         self,
-        weights: Array,
-        tilts: Array | None,
+        problem: WeightedRisk,
         start: Array,
         tolerance: float,
         time_limit: float | None = None,
-        *,
-        shrinkage: Array | None = None,
     ) -> Solution:
         """The minimiser, certified by its duality gap."""
+        refuse("multipliers", shrinkage=problem.shrinkage)
         scores = self.scores
-        spread, tilt = scores.spread(weights, tilts)
+        spread, tilt = scores.spread(problem)
         coef, intercept = scores.split(start)
         self._deadline = Deadline(time_limit)
         for k in range(len(coef)):
             sides = scores.signs[:, k], scores.offsets[:, k]
-            problem = ScoreProblem(scores.X, *sides, spread[:, k], tilt[:, k])
+            score = ScoreProblem(scores.X, *sides, spread[:, k], tilt[:, k])
             point = coef[k], float(intercept[k]), self._multipliers[:, k]
             coef[k], intercept[k], self._multipliers[:, k] = self._score(
-                k, problem, point, tolerance / len(coef)
+                k, score, point, tolerance / len(coef)
             )
         theta = scores.join(coef, intercept)
-        value = self.risk.weighted(theta, weights, tilts)
-        return Solution(theta, -self._multipliers.ravel(), value)
+        return Solution(theta, -self._multipliers.ravel(), problem.value(theta))
 
     def _score(
         self, k: int, problem: ScoreProblem, point: tuple[Array, float, Array], tolerance: float

@@ -7,14 +7,14 @@ from weakref import WeakKeyDictionary
 
 from dcprog.rows.scores import Scores
 
-__all__ = ["Memory"]
+__all__ = ["WarmStarts"]
 
 MOST = 4  # states a rows object keeps
 
 _KEPT: WeakKeyDictionary[Scores, dict[Any, Any]] = WeakKeyDictionary()
 
 
-class Memory:
+class WarmStarts:
     """A place for one state of a solver, found again by every solver of the same kind and key.
 
     A path of penalties declares a risk for each of them on the same row builder. The states (a
@@ -33,8 +33,8 @@ class Memory:
     >>> import numpy as np
     >>> from dcprog.rows.linear import binary_margins
     >>> rows = binary_margins(np.eye(2), [0, 1])
-    >>> Memory(rows, "hinge").put("basis")
-    >>> again = Memory(rows, "hinge")
+    >>> WarmStarts(rows, "hinge").put("basis")
+    >>> again = WarmStarts(rows, "hinge")
     >>> again.take(), again.take()
     ('basis', None)
     """

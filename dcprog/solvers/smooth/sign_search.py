@@ -42,7 +42,7 @@ class SignSearch:
     Examples
     --------
     >>> import numpy as np
-    >>> from dcprog.solvers.smooth.l1_quadratic import SignSearch
+    >>> from dcprog.solvers.smooth.sign_search import SignSearch
     >>> search = SignSearch(np.diag([1.0, 2.0]), np.array([1.0, 1.0]))
     >>> search.minimise(np.array([-3.0, 0.5]), np.zeros(2))
     array([2., 0.])

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.losses import squared_hinge
 from dcprog.rows.linear import Margins
+from dcprog.solvers.cost import COSTS, Cost
 from dcprog.solvers.linalg.per_score import separable_refusal
 from dcprog.solvers.linalg.ridge import Ridge
-from dcprog.solvers.protocol import Solution
+from dcprog.solvers.protocol import Solution, refuse
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["AlternatingSolver"]
+__all__ = ["SinglePassSolver"]
 
 
-class AlternatingSolver:
+class SinglePassSolver:
     r"""One majorise-minimise step of a majorant coarser than the weighted squared hinge.
 
     With slacks m ≥ 0, [a − u]₊² = min_m (a + m − u)², attained at m = [u − a]₊. Frozen at the
@@ -45,6 +47,9 @@ class AlternatingSolver:
     Nie, Wang, Huang (2017), Multiclass capped ℓp-norm SVM for robust classifications, AAAI,
     algorithm 2.
     """
+
+    cost: ClassVar[Cost] = COSTS["alternating"]
+    on_request: ClassVar[str | None] = "it minimises a coarser majorant"
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
@@ -74,18 +79,16 @@ class AlternatingSolver:
 
     def minimise(
         self,
-        weights: Array,
-        tilts: Array | None,
+        problem: WeightedRisk,
         start: Array,
         tolerance: float,
         time_limit: float | None = None,
-        *,
-        shrinkage: Array | None = None,
     ) -> Solution:
         """The closed form, centred at `start`."""
+        refuse("alternating", shrinkage=problem.shrinkage)
         X, signs, lam = self.rows.X, self.rows.signs, self.ridge.lam
         targets = self._targets(start)
-        tilt = np.zeros(signs.shape) if tilts is None else tilts.reshape(signs.shape)
+        weights, tilt = problem.weights, problem.row_tilts.reshape(signs.shape)
         coef, intercept = self.rows.unpack(start)
         for _ in range(2):  # exact in one; the second removes the first one's rounding
             margins = signs * (X @ coef.T + intercept)
@@ -93,22 +96,14 @@ class AlternatingSolver:
             step, shift = self.ridge.step(X.T @ pull + lam * coef.T, pull.sum(axis=0), weights)
             coef, intercept = coef + step.T, intercept + shift
         theta = self.rows.pack(coef, intercept)
-        return Solution(theta, None, self.value(theta, weights, tilts, start))
+        return Solution(theta, None, self.value(problem, theta, start))
 
-    def value(
-        self,
-        theta: Array,
-        weights: Array,
-        tilts: Array | None,
-        centre: Array,
-        *,
-        shrinkage: Array | None = None,
-    ) -> float:
+    def value(self, problem: WeightedRisk, theta: Array, centre: Array) -> float:
         """The weighted squares with the slacks of `centre`, plus tilt and penalty."""
         margins = self.rows @ theta
         squares = (self._targets(centre).ravel() - margins) ** 2
-        value = float(self.risk.row_weights(weights) @ squares) + self.risk.penalty_value(theta)
-        return value if tilts is None else value + float(tilts @ margins)
+        losses = float(problem.row_weights @ squares) + float(problem.row_tilts @ margins)
+        return losses + problem.penalty(theta)
 
     def _targets(self, centre: Array) -> Array:
         return np.maximum(self.risk.base.at, self.rows @ centre).reshape(self.rows.signs.shape)

@@ -1,0 +1,114 @@
+"""What a tightening hands to a solver: a risk with its weights, tilts and shrinkage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["WeightedRisk", "penalty_form"]
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedRisk:
+    r"""P(θ) = Σ_g d_g agg_{r∈g}(v_r base(u_r)) + Σ_r t_r u_r + penalty(θ) + Σ_j ν_j |θ_j|.
+
+    A risk's transform and subtracted part have no say here, and of a concave penalty only the
+    convex part has: the weights d, the tilts t and the shrinkage ν stand for the rest.
+
+    Parameters
+    ----------
+    risk : Risk
+        For its margins u, the weights v of its rows, its base, groups and penalty.
+    weights : array of shape (n_groups,)
+        d ≥ 0.
+    tilts : array of shape (n_rows,), optional
+        t, in one over the unit of a margin; none by default.
+    shrinkage : array, optional
+        ν ≥ 0, one a penalised coefficient; none by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.losses import hinge
+    >>> from dcprog.risk.risk import Risk
+    >>> from dcprog.risk.weighted import WeightedRisk
+    >>> risk = Risk(np.array([[1.0], [2.0]]), hinge())
+    >>> WeightedRisk(risk, np.array([1.0, 0.0])).value(np.array([0.5]))  # (1 − ½) + ½²/2
+    0.625
+    """
+
+    risk: Risk
+    weights: Array
+    tilts: Array | None = None
+    shrinkage: Array | None = None
+
+    def value(self, theta: Array) -> float:
+        """P(θ)."""
+        value = float(self.weights @ self.risk.aggregates(theta)) + self.penalty(theta)
+        return value if self.tilts is None else value + float(self.tilts @ self.risk.margins(theta))
+
+    def penalty(self, theta: Array) -> float:
+        """The penalty's convex part plus Σ_j ν_j |θ_j|."""
+        w, part = theta[self.risk.penalized], self.risk.penalty.convex_part
+        value = 0.0 if part is None else part(w)
+        return value if self.shrinkage is None else value + float(self.shrinkage @ np.abs(w))
+
+    @property
+    def untilted(self) -> WeightedRisk:
+        """The same without its tilts: nowhere negative."""
+        return replace(self, tilts=None)
+
+    @cached_property
+    def row_weights(self) -> Array:
+        """d_g v_r for every row, what its base loss is multiplied with under a sum."""
+        return self.risk.row_weights(self.weights)
+
+    @cached_property
+    def row_tilts(self) -> Array:
+        """The vector t, of zeros where there are no tilts."""
+        return np.zeros(self.risk.rows.shape[0]) if self.tilts is None else self.tilts
+
+    @cached_property
+    def linear(self) -> Array:
+        """The tilts as a linear function of θ: Aᵀt, of shape (p,)."""
+        if self.tilts is None:
+            return np.zeros(self.risk.rows.shape[1])
+        return np.asarray(self.risk.rows.T @ self.tilts).ravel()
+
+    @cached_property
+    def penalty_weights(self) -> tuple[Array, Array]:
+        """The weights of |θ_j| and of θ_j²/2, for penalties that :func:`penalty_form` knows."""
+        form, held = penalty_form(self.risk), self.risk.penalized
+        assert form is not None
+        l1, l2 = np.zeros(held.size), np.zeros(held.size)
+        l1[held], l2[held] = form
+        if self.shrinkage is not None:
+            l1[held] += self.shrinkage
+        return l1, l2
+
+    def repeats(self, other: WeightedRisk) -> bool:
+        """Are weights, tilts and shrinkage the same?"""
+        return (
+            np.array_equal(self.weights, other.weights)
+            and _equal(self.tilts, other.tilts)
+            and _equal(self.shrinkage, other.shrinkage)
+        )
+
+
+def penalty_form(risk: Risk) -> tuple[Array, float] | None:
+    """(l, q) of the penalty's convex part, Σ l_j|w_j| + (q/2)‖w‖²; None if it is no such thing."""
+    size = int(risk.penalized.sum())
+    part = risk.penalty.convex_part
+    return (np.zeros(size), 0.0) if part is None else part.as_l1_l2(size)
+
+
+def _equal(one: Array | None, other: Array | None) -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one, other))
