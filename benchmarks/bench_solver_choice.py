@@ -19,7 +19,7 @@ import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import binary_margins
-from dcprog.solvers.registry import SOLVERS, choose, make
+from dcprog.solvers.registry import SOLVERS, choose, is_exact, make
 
 ROWS = (30, 100, 300, 1000, 3000)
 COLUMNS = (3, 10, 30, 100, 300)
@@ -143,7 +143,7 @@ class Table:
         n, p = risk.rows.shape
         candidates = choose(risk)
         least = min(total for _, total in done.values())
-        exact = [name for name in done if name != "alternating"]
+        exact = [name for name in done if is_exact(name)]
         self.apart += sum(done[s][1] - least > AGREE * (1 + abs(least)) for s in exact)
         quickest = min(done[name][0] for name in candidates if name in done)
         chosen = candidates[0]

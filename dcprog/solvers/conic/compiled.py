@@ -17,7 +17,8 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.solvers.conic.options import options
 from dcprog.solvers.conic.outcome import dual_ray, multipliers, point, primal_ray
 from dcprog.solvers.conic.program import ParamProgram, problem_class, save
-from dcprog.solvers.conic.scaling import Scaler, Scaling, minimise_in_units
+from dcprog.solvers.conic.scaler import Scaler, minimise_in_units
+from dcprog.solvers.conic.scaling import Scaling
 from dcprog.solvers.conic.standard_form import Evidence, StandardForm, solver_data
 from dcprog.solvers.faults import failures
 

@@ -13,7 +13,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.solvers.conic.compiled import CompiledProblem, data_solver
 from dcprog.solvers.conic.program import problem_class
-from dcprog.solvers.conic.scaling import Scaler, minimise_in_units
+from dcprog.solvers.conic.scaler import Scaler, minimise_in_units
 from dcprog.solvers.conic.standard_form import Evidence, StandardForm
 from dcprog.solvers.conic.structured_program import Arrow, NotArrow
 from dcprog.solvers.faults import failures

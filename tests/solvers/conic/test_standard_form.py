@@ -17,7 +17,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.solvers.conic.compiled import CompiledProblem
 from dcprog.solvers.conic.cones import Cones
 from dcprog.solvers.conic.portfolio import Portfolio
-from dcprog.solvers.conic.scaling import Scaler
+from dcprog.solvers.conic.scaler import Scaler
 from dcprog.solvers.conic.standard_form import Evidence, StandardForm, solver_data
 from dcprog.solvers.conic.structured_qp import ArrowProblem
 from dcprog.solvers.conic.units import Entries
