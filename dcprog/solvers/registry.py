@@ -88,7 +88,7 @@ def register_solver(name: str, solver: type[SubproblemSolver]) -> None:
     ...         pass
     ...     @staticmethod
     ...     def refusal(risk):
-    ...         one = repr(risk.base) == "square(at=1.0)" and np.all(risk.rows == 1)
+    ...         one = repr(risk.base) == "square(at=1.0)" and np.all(risk.matrix() == 1)
     ...         return None if one else "it is not (1 − θ)²"
     ...     def minimise(self, problem, start, tolerance, time_limit=None):
     ...         heavy, lam = 2 * problem.weights.sum(), problem.penalty_weights[1]
