@@ -1,4 +1,4 @@
-"""Who may import whom, and how large a file may be: the rules of the house, read from the sources."""
+"""Who may import whom, and how long a file may be: the rules of the house, read off the sources."""
 
 from __future__ import annotations
 
