@@ -147,6 +147,12 @@ class Feasibility:
             for key, size in before.items():
                 self._least[key] = min(size, max(self._least[key], LEAST_SIZE * size)) or size
 
+    def extend(self, values: Values) -> None:
+        """Take sizes from a point of the run for what vanished all around its start."""
+        for item in (*self._convex, *self._bounded, *self._nonconvex):
+            if self._least.get(id(item)) == 0:
+                self._least[id(item)] = _size(item, values)
+
     @property
     def sizes(self) -> list[float]:
         """What the terms of the nonconvex constraints add up to around the start."""

@@ -54,6 +54,7 @@ class Sizes:
     def follow(self, x: Array) -> bool:
         """The run is at x; True if sizes have been measured anew."""
         self._n_points += 1
+        self._problem.feasibility.extend(self._problem.at(x))
         narrower = self._n_points > 1 and self._narrow(x)
         self._last = x.copy()
         self._reach = self._reached(x)

@@ -128,3 +128,18 @@ def test_distance_to_attributes(attributes: dict[str, Any], value: Any, expected
     variable = cp.Variable((2, 2), **attributes)
     variable.save_value(np.array(value))
     assert distance_to_attributes(variable) == expected
+
+
+def test_a_constraint_that_vanishes_around_the_start_has_a_size_later() -> None:
+    x = cp.Variable()
+    feasibility = Feasibility([], [cp.pos(x - 1)], [x])
+
+    def at(point: float) -> Values:
+        x.value = np.array(point)
+        return Values()
+
+    feasibility.learn(at(point) for point in (0.0, 0.1))
+    assert feasibility.nonconvex(at(1 + 1e-12)).relative == 1  # of itself: nothing else is known
+    feasibility.extend(at(2.0))
+    assert feasibility.nonconvex(at(1 + 1e-12)).relative <= 1e-6
+    assert feasibility.nonconvex(at(1 + 1e-3)).relative > 1e-6
