@@ -97,7 +97,8 @@ class Transform(Declared, ABC):
     @property
     def steepest(self) -> float:
         """The largest slope φ'(0), possibly infinite."""
-        return float(self.slope(0.0))
+        with np.errstate(all="ignore"):  # an array, for which 1/0 is infinite
+            return float(self.slope(np.zeros(())))
 
     def extended(self, edge: float = EDGE) -> Transform:
         """The transform with finite slopes: below `edge` its tangent there, if φ'(0) is infinite.

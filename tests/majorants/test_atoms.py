@@ -94,9 +94,8 @@ class Sine(sin):
 
 
 @pytest.fixture(autouse=True)
-def table_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def table_as_it_was() -> Iterator[None]:
     """Every test registers for itself."""
-    monkeypatch.setattr(table, "_ADDED", {})
     before = dict(table.TABLE)
     yield
     table.TABLE.clear()

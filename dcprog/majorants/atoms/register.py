@@ -137,6 +137,8 @@ def register_atom(
     >>> result = dc.solve(cp.Problem(cp.Minimize(sine(y))), start="current")
     >>> round(result.value, 6)
     -1.0
+    >>> from dcprog.majorants.atoms.table import TABLE
+    >>> del TABLE[cbrt], TABLE[sine]
     """
     _check(kind, slope=slope, evaluate=evaluate, rule=rule)
     _check_edge(edge, bottomless)

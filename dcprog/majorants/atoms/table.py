@@ -102,18 +102,17 @@ TABLE: dict[type, Entry] = {
 }
 
 _CVXPYS = Entry()
-_ADDED: dict[type, Entry] = {}
+_OURS = dict(TABLE)
 
 
 def add(entries: Mapping[type, Entry]) -> None:
     """Put entries from outside into the table."""
     TABLE.update(entries)
-    _ADDED.update(entries)
 
 
 def added() -> dict[type, Entry]:
     """What has come from outside, for other processes, whose table is as it was."""
-    return dict(_ADDED)
+    return {kind: known for kind, known in TABLE.items() if _OURS.get(kind) is not known}
 
 
 def entry(atom: Any) -> Entry:
