@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import scipy.sparse as sp
 
 import dcprog as dc
 from dcprog.losses import excess
+from dcprog.majorants.atoms.table import TABLE
 from dcprog.solvers.registry import SOLVERS
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
@@ -63,8 +65,6 @@ KERNEL_RESIDUALS: Case = (
 class Own(cp.log):
     """An atom from outside."""
 
-
-dc.register_atom(Own)
 
 CAPPED = dc.Risk.from_loss(X, dc.cap(dc.hinge(), 1.0))
 AT = (np.nan, np.inf, "1")
@@ -271,6 +271,18 @@ CALLS = [
     for parameter, values in wrong.items()
     for i, value in enumerate(values)
 ]
+
+
+@pytest.fixture(autouse=True)
+def tables_as_they_were() -> Iterator[None]:
+    """What is registered here does not stay."""
+    atoms, solvers = dict(TABLE), dict(SOLVERS)
+    dc.register_atom(Own)
+    yield
+    tables: list[tuple[Any, Any]] = [(TABLE, atoms), (SOLVERS, solvers)]
+    for table, before in tables:
+        table.clear()
+        table.update(before)
 
 
 @pytest.mark.parametrize("name", CASES)
