@@ -306,7 +306,7 @@ def draw_losses(path: Path) -> None:
 
 def draw_convergence(model: CappedSVC, path: Path) -> None:
     """Objective, what it still falls, and the criticality gap, step by step."""
-    history, tolerance = model.result_.history, model.tol * (1 + model.result_.value)
+    history, tolerance = model.result_.history, model.tol * model.result_.value
     steps = np.arange(len(history))
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2)
@@ -316,7 +316,7 @@ def draw_convergence(model: CappedSVC, path: Path) -> None:
     fall = history.value[:-1] - history.value[-1]
     right.semilogy(steps[:-1], fall, "s--", color=BLUE, markersize=4, label="J − its last value")
     right.semilogy(steps, history.gap, "o-", color=RED, markersize=4, label="criticality gap")
-    right.axhline(tolerance, color=BLACK, linestyle=":", label="stop: tol·(1 + J)")
+    right.axhline(tolerance, color=BLACK, linestyle=":", label="stop: tol·J")
     right.set(title="the gap is the least the next step gains", xlabel="outer step")
     right.set_ylabel("in units of the objective")
     right.legend(loc="upper right")
