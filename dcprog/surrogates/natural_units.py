@@ -75,9 +75,10 @@ class NaturalUnits:
 
         units = self._of_each(direction, power)
         if np.any(np.isnan(units)):
-            common = power(direction)
-            common = self._bend(direction) if common is None else common
-            units = np.where(np.isnan(units), 1.0 if common is None else 10.0**common, units)
+            balance = self._balance(direction)
+            common = power(balance * direction)
+            common = self._bend(balance * direction) if common is None else common
+            units = np.where(np.isnan(units), balance * 10.0 ** (common or 0), units)
         return units, self._change(units * direction, float(np.sum(here[: nodes[0].size])))
 
     def _change(self, step: Array, here: float) -> float:
@@ -100,6 +101,40 @@ class NaturalUnits:
             found = (power(step) for step in (alone, -alone))  # it may have a sign
             units[i] = next((10.0**k for k in found if k is not None), np.nan)
         return self._points.spread(units)
+
+    def _balance(self, direction: Array) -> Array:
+        """Steps of the variables that change the objective alike, beside one another's.
+
+        Each alone; then those that only a product shows, with the others where they are.
+        """
+        n = len(self._points.variables)
+        steps = np.ones(n)
+        if not 1 < n <= MANY:
+            return self._points.spread(steps)
+        base, left = np.zeros(direction.size), list(range(n))
+        for _ in range(2):
+            found = {
+                i: self._step(base, direction * self._points.spread(np.arange(n) == i))
+                for i in left
+            }
+            left = [i for i in left if found[i] is None]
+            for i, step in found.items():
+                steps[i] = step or 1.0
+            known = np.array([i not in left for i in range(n)])
+            base = self._points.spread(steps * known) * np.abs(direction)
+        return self._points.spread(steps)
+
+    def _step(self, base: Array, alone: Array) -> float | None:
+        """The factor of a step by which it changes the objective by 1; None where it does not."""
+        node = [self._problem.frame.node]
+        here, one, ten = (
+            float(np.sum(self._numbers(base + factor * np.abs(alone), node)))
+            for factor in (0.0, 1.0, 10.0)
+        )
+        small, large = abs(one - here), abs(ten - here)
+        if not (0 < small < large < np.inf):
+            return None
+        return float(10.0 ** np.round(-np.log10(small) / np.log10(large / small)))
 
     def _bend(self, direction: Array) -> int | None:
         """Where the objective, 0 at 0, goes over from one power of the step to another one."""
