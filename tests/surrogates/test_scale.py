@@ -182,6 +182,32 @@ def test_factors_in_units_of_their_own(a: float, b: float) -> None:
     assert result.value == pytest.approx(4, rel=1e-4)
 
 
+@pytest.mark.parametrize("units", [(1.0, 1.0, 1.0), (1e6, 1.0, 1.0), (1e9, 1e-9, 1.0)])
+def test_monomials_in_units_of_their_own(units: tuple[float, ...]) -> None:
+    """No variable alone changes a product, from 0: the objective tells what their units are."""
+    x = [cp.Variable() for _ in units]
+    z = [variable / unit for variable, unit in zip(x, units, strict=True)]
+    squares = cp.Minimize(cp.square(z[0]) + cp.square(z[1]) + cp.square(z[2]))
+    three = dc.solve(cp.Problem(squares, [z[0] * z[1] * z[2] == 8]))
+    assert three.status == "converged"
+    assert three.value == pytest.approx(12, rel=1e-3)
+    area = cp.square(z[0]) + z[0] * z[1]
+    can = dc.solve(
+        cp.Problem(cp.Minimize(area), [cp.square(z[0]) * z[1] >= 1, *(v >= 0 for v in x)])
+    )
+    assert can.status == "converged"
+    assert can.value == pytest.approx(1.889882, rel=1e-3)
+
+
+@pytest.mark.parametrize("k", [1.0, 1e-6, 1e6, 1e-12])
+def test_a_constant_inside_a_product_changes_nothing(k: float) -> None:
+    r, h = cp.Variable(nonneg=True), cp.Variable(nonneg=True)
+    for volume in (k * cp.square(r) * h, cp.square(r) * k * h):
+        result = dc.solve(cp.Problem(cp.Minimize(cp.square(r) + r * h), [volume >= k]))
+        assert result.status == "converged"
+        assert result.value == pytest.approx(1.889882, rel=1e-3)
+
+
 def test_variables_in_units_of_their_own() -> None:
     """One variable in millionths, one in millions."""
     small, large = cp.Variable(), cp.Variable()

@@ -27,6 +27,9 @@ def product(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     if any(arg.is_constant() for arg in node.args):
         return None
     a, b = node.args
+    factor, bare = _without_constants(node)
+    if factor != 1:
+        return rewrite(node, factor * bare, weight, frame, "product: constants pulled out")
     elementwise = isinstance(node, multiply) or () in {a.shape, b.shape}
     if not elementwise and max(a.ndim, b.ndim) > 2:
         raise NotMajorizable(
@@ -43,6 +46,22 @@ def product(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
         return piece.update(w, values)
 
     return Piece(node, "product: polarised", piece.expression, update, [piece])
+
+
+def _without_constants(node: cp.Expression) -> tuple[float, cp.Expression]:
+    """The constant factors of curved factors, which nothing balances, and the product without."""
+    factor, args = 1.0, []
+    for arg in node.args:
+        while isinstance(arg, MulExpression) and not arg.is_affine():
+            constant = next((c for c in arg.args if c.is_constant() and c.is_scalar()), None)
+            if constant is None or constant.parameters() or float(constant.value) == 0:
+                break
+            inner = next(a for a in arg.args if a is not constant)
+            if inner.shape != arg.shape:
+                break
+            factor, arg = factor * float(constant.value), inner
+        args.append(arg)
+    return factor, node if factor == 1 else node.copy(args)
 
 
 class _Balance:
