@@ -54,9 +54,11 @@ class Evidence:
 
     def check_floor(self) -> None:
         """Stop where F is known to be nowhere lower than at x."""
-        above = self._state.value - self._surrogate.floor
-        if self._surrogate.settled and above <= self._state.slack:
-            self._state.track.last.gap = max(above, 0.0)
+        state = self._state
+        above = state.value - self._surrogate.floor
+        known = self._surrogate.settled and np.isfinite(above)
+        if known and above <= state.settings.tol * abs(state.value):
+            state.track.last.gap = max(above, 0.0)
             raise Stop("converged", "the value is as low as any can be")
 
     def check_settled(self) -> Point | None:

@@ -9,7 +9,7 @@ import numpy as np
 from cvxpy.atoms.affine.binary_operators import MulExpression, multiply
 from cvxpy.atoms.quad_form import QuadForm
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.majorants.rules.context import Context
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, rewrite
@@ -54,12 +54,12 @@ def _without_constants(node: cp.Expression) -> tuple[float, cp.Expression]:
     for arg in node.args:
         while isinstance(arg, MulExpression) and not arg.is_affine():
             constant = next((c for c in arg.args if c.is_constant() and c.is_scalar()), None)
-            if constant is None or constant.parameters() or float(constant.value) == 0:
+            if constant is None or constant.parameters() or not np.any(dense(constant.value)):
                 break
             inner = next(a for a in arg.args if a is not constant)
             if inner.shape != arg.shape:
                 break
-            factor, arg = factor * float(constant.value), inner
+            factor, arg = factor * float(np.sum(dense(constant.value))), inner
         args.append(arg)
     return factor, node if factor == 1 else node.copy(args)
 
