@@ -79,7 +79,15 @@ class NaturalUnits:
             common = power(balance * direction)
             common = self._bend(balance * direction) if common is None else common
             units = np.where(np.isnan(units), balance * 10.0 ** (common or 0), units)
+        units = np.minimum(units, self._room())
         return units, self._change(units * direction, float(np.sum(here[: nodes[0].size])))
+
+    def _room(self) -> Array:
+        """How far from 0 each variable's own bounds let it go."""
+        far = np.full(self._points.size, 10.0**DECADES)
+        ways = [np.abs(self._points.projected(step)) for step in (far, -far)]
+        room = self._points.largest(np.maximum(*ways))
+        return self._points.spread(np.where(room > 0, room, np.inf))
 
     def _change(self, step: Array, here: float) -> float:
         """Of the objective, one way, the other way or with one sign."""
@@ -134,7 +142,8 @@ class NaturalUnits:
         small, large = abs(one - here), abs(ten - here)
         if not (0 < small < large < np.inf):
             return None
-        return float(10.0 ** np.round(-np.log10(small) / np.log10(large / small)))
+        power = np.log10(large / small)
+        return float(10.0 ** np.round(-np.log10(small) / power)) if power > RESPONSE else None
 
     def _bend(self, direction: Array) -> int | None:
         """Where the objective, 0 at 0, goes over from one power of the step to another one."""
