@@ -124,7 +124,7 @@ class _Descent:
         state.report()
 
     def _step_or_return(self) -> None:
-        """A step; where the run ends above a point that it left while F itself still moved, back."""
+        """A step; where the run ends above a point it left while F itself still moved, back."""
         try:
             self._step()
         except Stop as stop:

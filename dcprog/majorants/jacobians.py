@@ -20,6 +20,7 @@ __all__ = ["Adjoint", "atom_jacobian", "constant_part", "jacobian", "reached"]
 
 ENTRYWISE = AddExpression, NegExpression, multiply, DivExpression
 
+
 def jacobian(affine: cp.Expression) -> dict[int, sp.csr_array]:
     """Jacobian of an affine expression: variable id to a (variable.size, size) matrix.
 

@@ -19,6 +19,7 @@ from cvxpy.reductions.solvers.solving_chain import resolve_and_build_chain
 
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
+from dcprog.solvers.conic.formatting import with_direct_formatting
 from dcprog.solvers.conic.outcome import KNOWN
 from dcprog.solvers.conic.standard_form import StandardForm, standard_form
 from dcprog.solvers.faults import failures, valueless
@@ -156,7 +157,7 @@ def _chain(problem: cp.Problem, solver: str) -> Any:
     """The reductions of a problem to a solver's data."""
     try:
         with failures(solver, let=(DPPError, SolverError)):
-            return resolve_and_build_chain(problem, solver=solver, enforce_dpp=True)
+            chain = resolve_and_build_chain(problem, solver=solver, enforce_dpp=True)
     except DPPError as error:
         raise UnfitSolver(
             "the convex subproblem is not DPP, most likely because a variable's bounds hold a "
@@ -167,6 +168,7 @@ def _chain(problem: cp.Problem, solver: str) -> Any:
             f"solver {solver} cannot handle this {problem_class(problem)} subproblem: {error} "
             "Leave solver=None to have one chosen."
         ) from error
+    return with_direct_formatting(chain)
 
 
 def save(problem: cp.Problem, values: dict[int, Any], solver: str) -> None:
