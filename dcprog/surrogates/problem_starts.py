@@ -30,6 +30,11 @@ class Starts:
     ----------
     problem : MajorisedProblem
     sizes : Sizes
+
+    Attributes
+    ----------
+    middle : array or None
+        The last convex problem's solution, before anything was done to it.
     """
 
     def __init__(self, problem: MajorisedProblem, sizes: Sizes) -> None:
@@ -37,6 +42,7 @@ class Starts:
         self._points = problem.points
         self._sizes = sizes
         self._deadline = Deadline()
+        self.middle: Array | None = None
 
     def __call__(
         self, kind: str, rng: np.random.Generator, time_limit: float | None = None
@@ -60,6 +66,7 @@ class Starts:
             return self.random(rng)  # unbounded or failed: F need not be
         if self._problem.is_convex:
             return x
+        self.middle = x
         x = self._tame(self.inside(x), rng)
         # ‖x‖ at 0 has no slope to leave by: a point that misses a constraint may as well move, and
         # so may one that the convex problem says nothing about
