@@ -1,0 +1,90 @@
+"""Fits of small random subsets: starts that outliers have not turned round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.foundation.arrays import Array
+from dcprog.surrogates.many_points import ManyPoints
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["labels_of", "subset_fits"]
+
+Index = npt.NDArray[np.intp]
+
+# Of two subsets one has about as many samples as it takes to determine a score, the other more.
+LARGER = (2, 10)  # times as many
+RIDGES = (1e-3, 1e-1)  # of the columns' size, in turn
+# How far margins that are fitted to 1 are stretched: a hinge wants its samples beyond 1.
+STRETCHES = (1.0, 2.0, 4.0)
+
+
+def subset_fits(
+    many: ManyPoints, labels: Index | None, count: int, rng: np.random.Generator
+) -> Array:
+    """Least-squares fits of random subsets of the samples, with samples of all labels in each.
+
+    Parameters
+    ----------
+    many : ManyPoints
+    labels : int array of shape (n_groups,), optional
+        0, 1, …; None where all samples are alike.
+    count : int
+        Subsets.
+    rng : numpy Generator
+
+    Returns
+    -------
+    array of shape (K, p)
+        In the units of `many`.
+
+    References
+    ----------
+    Rousseeuw, Van Driessen (2006), Computing LTS regression for large data sets, Data Mining and
+    Knowledge Discovery 12.
+    """
+    n, p = many.n_groups, many.A.shape[1]
+    least = p // many.risk.scores.n_scores + 1
+    fits = []
+    for i, ridge in enumerate(RIDGES):
+        for factors in ((1.0, 2.0), LARGER):
+            size = int(min(n, rng.uniform(*factors) * least + 1))
+            share = count // (2 * len(RIDGES)) + (i == 0)
+            chosen = _with_all(_chosen(n, size, share, rng), labels, rng)
+            rows = chosen[:, :, None] * many.m + np.arange(many.m)
+            fits.append(many.ridge(rows.reshape(len(chosen), -1), ridge))
+    theta = np.concatenate(fits)
+    if many.offset is not None:
+        return theta
+    return np.concatenate([stretch * theta for stretch in STRETCHES])
+
+
+def _chosen(n: int, size: int, count: int, rng: np.random.Generator) -> Index:
+    """Random subsets; of many samples a few may be chosen twice."""
+    if n <= 20 * size:
+        return np.argsort(rng.random((count, n)), axis=1)[:, :size]
+    return rng.integers(n, size=(count, size))
+
+
+def _with_all(chosen: Index, labels: Index | None, rng: np.random.Generator) -> Index:
+    """The subsets with their first samples replaced by one of each label."""
+    if labels is None or 2 * (labels.max() + 1) > chosen.shape[1]:
+        return chosen
+    for label in range(labels.max() + 1):
+        chosen[:, label] = rng.choice(np.flatnonzero(labels == label), size=len(chosen))
+    return chosen
+
+
+def labels_of(risk: Risk) -> Index | None:
+    """The classes of the samples as their rows show them; None for a single one."""
+    rows = risk.scores
+    codes = getattr(rows, "y", None) if rows.signs is None else rows.signs
+    if codes is None:
+        return None
+    labels = np.unique(np.asarray(codes), axis=0, return_inverse=True)[1].ravel()
+    return labels if labels.max() > 0 and labels.size == risk.n_groups else None
