@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -65,24 +64,20 @@ class ManyPoints:
     ----------
     risk : Risk
         One that :meth:`takes` says yes to.
-    samples : int array, optional
-        Groups that stand for all of them; all by default.
     """
 
-    def __init__(self, risk: Risk, samples: npt.NDArray[np.intp] | None = None) -> None:
+    def __init__(self, risk: Risk) -> None:
         self.risk = risk
-        places = risk.members if samples is None else risk.members[samples]
-        self.n_groups, self.m = places.shape
-        rows = places.ravel()
+        self.n_groups, self.m = risk.members.shape
+        rows = risk.members.ravel()
         A = _matrix(risk, rows)
         size = np.sqrt(np.mean(A**2, axis=0))
         self.unit = np.where(size > 0, size, 1.0)
         self.A = A / self.unit
+        self._products = _products(self.A)
         self.offset = None if risk.offset is None else risk.offset[rows]
         self.weights = None if risk.weights is None else risk.weights[rows]
-        share = risk.n_groups / self.n_groups
-        s = risk.sample_weight
-        self.shares: Array | float = share if s is None else share * s[places_of(risk, samples)]
+        self.shares: Any = 1.0 if risk.sample_weight is None else risk.sample_weight
         self.margin = margin_unit(risk)
         self._form = risk.penalty.as_l1_l2(int(risk.penalized.sum()))
 
@@ -101,6 +96,19 @@ class ManyPoints:
         """The same data under another transform or other things subtracted."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, risk=risk)
+        return other
+
+    def some(self, groups: npt.NDArray[np.intp]) -> Self:
+        """A few groups that stand for all of them."""
+        rows = (groups[:, None] * self.m + np.arange(self.m)).ravel()
+        share = self.n_groups / groups.size
+        other = self.of(self.risk)
+        other.n_groups = groups.size
+        other.A = self.A[rows]
+        other._products = _products(other.A) if self._products is None else self._products[rows]
+        other.offset = None if self.offset is None else self.offset[rows]
+        other.weights = None if self.weights is None else self.weights[rows]
+        other.shares = share * (self.shares if np.ndim(self.shares) == 0 else self.shares[groups])
         return other
 
     # ------------------------------------------------------------------------------------------
@@ -180,6 +188,8 @@ class ManyPoints:
                 np.where(lower[:, None], margins, best.margins),
                 np.where(lower, values, best.values),
             )
+            if np.all(best.values < points.values):
+                break
         return best
 
     def _derivatives(self, points: Points, h: float) -> tuple[Array, Array]:
@@ -223,19 +233,15 @@ class ManyPoints:
             weights = weights * first.reshape(weights.shape)
         return self._scaled(weights)
 
-    @cached_property
-    def _products(self) -> Array | None:
-        n, p = self.A.shape
-        if n * p * p > MOST_PRODUCTS:
-            return None
-        return np.asarray((self.A[:, :, None] * self.A[:, None]).reshape(n, p * p))
-
     def _gram(self, curvature: Array) -> Array:
         """Aᵀ diag(c) A for every row c."""
+        if self._products is None:
+            return np.array([(self.A * c[:, None]).T @ self.A for c in curvature])
         p = self.A.shape[1]
-        if self._products is not None:
-            return (curvature @ self._products).reshape(-1, p, p)
-        return np.array([(self.A * c[:, None]).T @ self.A for c in curvature])
+        one, other = np.triu_indices(p)
+        gram = np.empty((len(curvature), p, p))
+        gram[:, one, other] = gram[:, other, one] = curvature @ self._products
+        return gram
 
     def _add_penalty(self, theta: Array, gradient: Array, gram: Array) -> None:
         """Add the penalty's slope ψ' and, for ψ(|w|), the curvature ψ'/|w| of a parabola above."""
@@ -284,8 +290,11 @@ def _matrix(risk: Risk, rows: npt.NDArray[np.intp]) -> Array:
     return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
 
 
-def places_of(risk: Risk, samples: npt.NDArray[np.intp] | None) -> npt.NDArray[np.intp]:
-    return np.arange(risk.n_groups) if samples is None else samples
+def _products(A: Array) -> Array | None:
+    """Products of the pairs of columns, where they are not too many."""
+    n, p = A.shape
+    one, other = np.triu_indices(p)
+    return A[:, one] * A[:, other] if n * one.size <= MOST_PRODUCTS else None
 
 
 def _solved(gram: Array, right: Array) -> Array:

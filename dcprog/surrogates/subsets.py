@@ -13,13 +13,18 @@ from dcprog.surrogates.many_points import ManyPoints
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["labels_of", "subset_fits"]
+__all__ = ["concentrated", "labels_of", "subset_fits"]
 
 Index = npt.NDArray[np.intp]
 
-# Of two subsets one has about as many samples as it takes to determine a score, the other more.
-LARGER = (2, 10)  # times as many
-RIDGES = (1e-3, 1e-1)  # of the columns' size, in turn
+# Samples of a subset, times as many as it takes to determine a score; shares of the subsets; and
+# the ridge of the fit, relative to the columns' size.
+KINDS = (
+    ((1.0, 1.2), 0.2, 1e-6),
+    ((1.0, 1.2), 0.2, 1e-2),
+    ((1.5, 2.2), 0.3, 1e-2),
+    ((2.0, 10.0), 0.3, 1e-1),
+)
 # How far margins that are fitted to 1 are stretched: a hinge wants its samples beyond 1.
 STRETCHES = (1.0, 2.0, 4.0)
 
@@ -51,17 +56,28 @@ def subset_fits(
     n, p = many.n_groups, many.A.shape[1]
     least = p // many.risk.scores.n_scores + 1
     fits = []
-    for i, ridge in enumerate(RIDGES):
-        for factors in ((1.0, 2.0), LARGER):
-            size = int(min(n, rng.uniform(*factors) * least + 1))
-            share = count // (2 * len(RIDGES)) + (i == 0)
-            chosen = _with_all(_chosen(n, size, share, rng), labels, rng)
-            rows = chosen[:, :, None] * many.m + np.arange(many.m)
-            fits.append(many.ridge(rows.reshape(len(chosen), -1), ridge))
-    theta = np.concatenate(fits)
-    if many.offset is not None:
-        return theta
-    return np.concatenate([stretch * theta for stretch in STRETCHES])
+    for factors, share, ridge in KINDS:
+        size = int(min(n, rng.uniform(*factors) * least + 1))
+        chosen = _with_all(_chosen(n, size, int(share * count), rng), labels, rng)
+        rows = chosen[:, :, None] * many.m + np.arange(many.m)
+        fits.append(many.ridge(rows.reshape(len(chosen), -1), ridge))
+    return np.concatenate(fits)
+
+
+def concentrated(many: ManyPoints, fits: Array, widths: tuple[float, ...], kept: int) -> Array:
+    """The best fits after a few steps from each of them, as some of the samples see them.
+
+    A fit of few samples is a poor one even where they are all good: only when it has drawn in
+    others like them does it show.
+    """
+    stretches = STRETCHES if many.offset is None else (1.0,)
+    points = many.at(np.concatenate([stretch * fits for stretch in stretches]))
+    values = points.values.reshape(len(stretches), -1)
+    best = np.argmin(values, axis=0) * len(fits) + np.arange(len(fits))
+    points = points[best]
+    for width in widths:
+        points = many.step(points, width)
+    return points.lowest(kept).theta
 
 
 def _chosen(n: int, size: int, count: int, rng: np.random.Generator) -> Index:
