@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dcprog.engine.racing import Draft
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.surrogates.graduation import schedule, spread
@@ -16,16 +17,7 @@ from dcprog.surrogates.subsets import concentrated, labels_of, subset_fits
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["Draft", "drafts"]
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A point that a run may start from, F there, and how it was found."""
-
-    kind: str
-    x: Array
-    value: float
+__all__ = ["drafts"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +60,7 @@ BEYOND, NOISE, KICK = 1.5, 0.05, 0.1  # noise relative to the size of a coeffici
 # coefficients; of more coefficients than a few there are fewer.
 JUDGES = 150
 FEW = 20
+NEAR = "near"  # points that runs have ended at: they have children, and are no drafts
 # Two points closer than that, relative to their size, are one.
 SAME = 1e-2
 
@@ -79,7 +72,26 @@ def drafts(
     rng: np.random.Generator,
     time_limit: float | None = None,
 ) -> list[Draft]:
-    """The best of many starts after a few smoothed Newton steps, best first, no two alike."""
+    """The best of many starts after a few smoothed Newton steps, best first, no two alike.
+
+    Small subsets are fitted, the path of graduated risks is followed, and the best points have
+    children between two of them. None is near a point that a run has ended at.
+
+    Parameters
+    ----------
+    risk : Risk
+        Nothing is drafted for one that :class:`ManyPoints` does not take.
+    near : list of array
+        Where runs have ended.
+    effort : {"default", "high"}
+    rng : numpy Generator
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    list of Draft
+    """
     if not ManyPoints.takes(risk):
         return []
     with np.errstate(all="ignore"):
@@ -97,11 +109,11 @@ class _Drafting:
 
     def run(self, near: list[Array]) -> list[Draft]:
         many, kept = self.many, self.effort.kept
-        points = many.at(self._fits()).joined(self._graduated())
+        points = many.at(self._fits(), "subset").joined(self._graduated())
         for widths, count in zip(self.widths, kept, strict=True):
             points = self._settled(points.lowest(count), widths)
         if near:
-            points = points.joined(many.at(np.vstack([many.given(x) for x in near])))
+            points = points.joined(many.at(np.vstack([many.given(x) for x in near]), NEAR))
         for _ in range(self.effort.rounds):
             points = points.joined(self._next(points.lowest(PARENTS).theta)).lowest(2 * PARENTS)
         return self._distinct(points.lowest(len(points.values)))
@@ -119,7 +131,7 @@ class _Drafting:
 
     def _next(self, parents: Array) -> Points:
         """The best children of some points, settled."""
-        children = self.many.at(self._children(parents))
+        children = self.many.at(self._children(parents), "recombined")
         for widths, count in zip(self.widths[1:], SETTLED, strict=True):
             children = self._settled(children.lowest(count), widths)
         return children
@@ -146,7 +158,7 @@ class _Drafting:
         """The path of φ_s from a nearly convex risk down to the risk itself, by few steps each."""
         many = self.many
         everything = np.arange(len(many.A))[None]
-        points = many.at(many.ridge(everything, 1e-3))
+        points = many.at(many.ridge(everything, 1e-3), "graduated")
         convex = many.of(self.risk.graduated(1e6))
         points = convex.revalued(points)
         for width in (0.5, 0.3, 0.2):
@@ -172,5 +184,7 @@ class _Drafting:
             if all(np.linalg.norm(theta - points.theta[j]) > size for j in chosen):
                 chosen.append(i)
         return [
-            Draft("subset", many.taken(points.theta[i]), float(points.values[i])) for i in chosen
+            Draft(str(points.kinds[i]), many.taken(points.theta[i]), float(points.values[i]))
+            for i in chosen
+            if points.kinds[i] != NEAR
         ]

@@ -15,8 +15,8 @@ __all__ = ["schedule", "spread"]
 
 # At the start about that share of the losses lies where φ is flat.
 BEYOND = 0.1
-# φ counts as flat where its slope is less than that times φ'(0).
-FLAT = 0.5
+# φ counts as flat where a per cent more of t adds less than that to φ(t), in per cent.
+FLAT = 0.3
 MOST = 64.0
 # Where the losses say nothing: what is trimmed or subtracted comes in from an eighth on.
 BLIND = 8.0
@@ -40,12 +40,13 @@ def spread(risk: Risk, losses: Array) -> float:
     transform = risk.transform
     if transform.is_joint or (transform.is_linear and risk.subtracted is not None):
         return BLIND
-    if transform.is_linear or not np.isfinite(transform.steepest):
+    if transform.is_linear:
         return 1.0
     size = float(np.quantile(losses[np.isfinite(losses)], 1 - BEYOND)) if losses.size else 0.0
     if not 0 < size < np.inf or np.size(getattr(transform, "c", 0.0)) > 1:
         return 1.0
-    flat = np.asarray(transform.slope(size * GRID)) < FLAT * transform.steepest
+    t = size * GRID
+    flat = transform.slope(t) * t < FLAT * (transform(t) - transform(np.zeros(())))
     if not np.any(flat):
         return 1.0
     return float(np.clip(1 / GRID[np.argmax(flat)], 1.0, MOST))

@@ -32,14 +32,19 @@ SMALL = 1e-3
 
 @dataclass(frozen=True)
 class Points:
-    """Points, one a row, in the units of :class:`ManyPoints`, with their margins and values."""
+    """Points, one a row, in the units of :class:`ManyPoints`: margins, values, how they came."""
 
     theta: Array
     margins: Array
     values: Array
+    kinds: npt.NDArray[np.str_]
 
     def __getitem__(self, index: npt.NDArray[np.intp]) -> Points:
-        return Points(self.theta[index], self.margins[index], self.values[index])
+        return Points(*(column[index] for column in self._columns))
+
+    @property
+    def _columns(self) -> tuple[Any, ...]:
+        return self.theta, self.margins, self.values, self.kinds
 
     def lowest(self, count: int) -> Points:
         """The best ones, best first."""
@@ -47,11 +52,7 @@ class Points:
 
     def joined(self, other: Points) -> Points:
         """These and others."""
-        pairs = zip(
-            (self.theta, self.margins, self.values),
-            (other.theta, other.margins, other.values),
-            strict=True,
-        )
+        pairs = zip(self._columns, other._columns, strict=True)
         return Points(*(np.concatenate(pair) for pair in pairs))
 
 
@@ -88,9 +89,7 @@ class ManyPoints:
         if not isinstance(rows, Scores) or rows.kernel is not None:
             return False
         n, p = rows.shape
-        return (
-            0 < p <= MOST_COEFFICIENTS and n * p <= MOST_NUMBERS and risk.members.size == n
-        )
+        return 0 < p <= MOST_COEFFICIENTS and n * p <= MOST_NUMBERS and risk.members.size == n
 
     def of(self, risk: Risk) -> Self:
         """The same data under another transform or other things subtracted."""
@@ -114,12 +113,13 @@ class ManyPoints:
     # ------------------------------------------------------------------------------------------
     # values
 
-    def at(self, theta: Array) -> Points:
+    def at(self, theta: Array, kind: str) -> Points:
         """Points in units of the matrix, with margins and values."""
         margins = theta @ self.A.T
         if self.offset is not None:
             margins += self.offset
-        return Points(theta, margins, self._values(theta, margins))
+        kinds = np.full(len(theta), kind)
+        return Points(theta, margins, self._values(theta, margins), kinds)
 
     def revalued(self, points: Points) -> Points:
         """The points, with the values of this risk."""
@@ -187,6 +187,7 @@ class ManyPoints:
                 np.where(lower[:, None], theta, best.theta),
                 np.where(lower[:, None], margins, best.margins),
                 np.where(lower, values, best.values),
+                points.kinds,
             )
             if np.all(best.values < points.values):
                 break

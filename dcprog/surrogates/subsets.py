@@ -71,7 +71,7 @@ def concentrated(many: ManyPoints, fits: Array, widths: tuple[float, ...], kept:
     others like them does it show.
     """
     stretches = STRETCHES if many.offset is None else (1.0,)
-    points = many.at(np.concatenate([stretch * fits for stretch in stretches]))
+    points = many.at(np.concatenate([stretch * fits for stretch in stretches]), "subset")
     values = points.values.reshape(len(stretches), -1)
     best = np.argmin(values, axis=0) * len(fits) + np.arange(len(fits))
     points = points[best]

@@ -230,12 +230,12 @@ class perspective_of(Transform):
 
     @property
     def limit(self) -> float:  # type: ignore[override]
-        """s times that of φ."""
+        """S times that of φ."""
         return self.s * self.transform.limit
 
     @property
     def lowest(self) -> float:  # type: ignore[override]
-        """s times that of φ."""
+        """S times that of φ."""
         return self.s * self.transform.lowest
 
     @property
