@@ -12,12 +12,36 @@ from dcprog.engine.certificate import Certificate, certify
 from dcprog.engine.history import History
 from dcprog.foundation.arrays import Array
 
-__all__ = ["Result", "StartSummary", "VariableValues"]
+__all__ = ["Optimum", "Result", "StartSummary", "VariableValues"]
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """A point at which runs from one or several starts have converged.
+
+    Attributes
+    ----------
+    value : float
+    count : int
+        Runs that ended there.
+    starts : tuple of str
+        The kinds of their starts.
+    x : array
+        The point as one vector.
+    distance : float
+        From the best one, Euclidean.
+    """
+
+    value: float
+    count: int
+    starts: tuple[str, ...]
+    x: Array
+    distance: float
 
 
 @dataclass(frozen=True)
 class StartSummary:
-    """How the run from one start ended."""
+    """How the run from one start ended; ``dropped`` is a start from which none went all the way."""
 
     kind: str
     value: float
@@ -90,7 +114,9 @@ class Result:
     history : History
         Of the run that gave the point.
     starts : tuple of StartSummary
-        One entry a restart.
+        One entry a start that was run from or dropped.
+    optima : tuple of Optimum
+        The distinct points at which runs have converged, best first.
     mode : str
         How nonconvex constraints were met: ``none`` (there are none), ``feasible`` (every iterate
         is) or ``penalty``.
@@ -132,6 +158,7 @@ class Result:
     dual: Array | None = None
     scale: float = 1.0
     relative_violation: float = 0.0
+    optima: tuple[Optimum, ...] = ()
 
     def certificate(self, *, tol: float = 1e-6) -> Certificate:
         """What is known of the point, each claim with its number and its tolerance.
@@ -172,10 +199,12 @@ class Result:
         ]
         if self.mode != "none":
             lines.append(f"  nonconvex constraints by {self.mode} iterates")
-        if len(self.starts) > 1:
-            values = [s.value for s in self.starts]
-            between = f"{min(values):.6g} … {max(values):.6g}"
-            lines.append(f"  starts     {len(values)}, values {between}")
+        run = [s.value for s in self.starts if s.status != "dropped"]
+        if len(run) > 1:
+            dropped = len(self.starts) - len(run)
+            more = f", {dropped} dropped" if dropped else ""
+            between = f"{min(run):.6g} … {max(run):.6g}"
+            lines.append(f"  starts     {len(run)}, values {between}{more}")
         if self.message:
             lines.append(f"  {self.message}")
         return "\n".join(lines)

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.losses import ConvexLoss, Loss
+from dcprog.losses.convex_operations import combination
 from dcprog.penalties import Penalty, l2
 from dcprog.risk.checks import check_kind, checked_rows, flags, vector, weight_vector
 from dcprog.risk.expressions import problem_of
@@ -263,6 +264,24 @@ class Risk(RiskValues):
         risk = copy(self)
         risk.transform = self.transform.extended(transform_edge)
         risk.penalty = self.penalty.extended(penalty_edge)
+        return risk
+
+    def graduated(self, s: float) -> Risk:
+        """The risk nearer to its convex base: φ_s(t) = s·φ(t/s), and 1/s of what is subtracted.
+
+        Parameters
+        ----------
+        s : float
+            At least 1; 1 is the risk itself.
+
+        Returns
+        -------
+        Risk
+        """
+        risk = copy(self)
+        risk.transform = self.transform.graduated(s)
+        risk.subtracted = combination([(1 / s, self.subtracted)])
+        risk.loss = self.loss if s == 1 else None
         return risk
 
     def surrogate(self, solver: str | None = None) -> Any:

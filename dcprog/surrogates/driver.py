@@ -16,23 +16,24 @@ from dcprog.engine.descent import Progress, Run, Settings
 from dcprog.engine.result import Result, StartSummary, VariableValues
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.progress_log import visible
+from dcprog.surrogates.plan import planned
+from dcprog.surrogates.race import Race, optima, race
 from dcprog.surrogates.runs import run_all
 from dcprog.surrogates.task import Outcome, Spec, Task, keep
 
 __all__ = ["Spec", "solve"]
 
-STARTS = ("convex", "current", "random")
-
 
 def solve(
     problem: cp.Problem | Spec,
     *,
-    start: str | Mapping[cp.Variable, Any] | Array | Result = "convex",
+    start: str | Mapping[cp.Variable, Any] | Array | Result | list[Any] = "auto",
     solver: str | None = None,
     tol: float = 1e-6,
     max_iter: int = 100,
     time_limit: float | None = None,
-    n_starts: int = 1,
+    n_starts: int | str = "auto",
+    effort: str = "default",
     random_state: int | np.random.Generator | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     acceleration: str | None = None,
@@ -123,12 +124,16 @@ def solve(
     settings = _checked(
         tol, max_iter, time_limit, n_starts, n_jobs, acceleration, callback, verbose, escape
     )
-    kinds = _kinds(start, n_starts)
+    plan = planned(start, n_starts, effort)
     task = Task(problem, solver, settings)
     task.surrogate()  # bad problems are refused here, before any process starts
-    jobs = list(zip(kinds, _seeds(random_state, n_starts), strict=True))
+    seed, n_jobs = _seed(random_state), None if callback else n_jobs
     with visible(verbose):
-        outcomes = run_all(task, jobs, None if callback else n_jobs)
+        if isinstance(plan, Race):
+            outcomes = race(task, plan, seed, n_jobs)
+        else:
+            jobs = list(zip(plan, seed.spawn(len(plan)), strict=True))
+            outcomes = run_all(task, jobs, n_jobs)
     keep(task)
     result = _result(problem, outcomes, time.perf_counter() - begun)
     if isinstance(problem, cp.Problem):
@@ -140,7 +145,7 @@ def _checked(
     tol: float,
     max_iter: int,
     time_limit: float | None,
-    n_starts: int,
+    n_starts: Any,
     n_jobs: int | None,
     acceleration: str | None,
     callback: Callable[[Progress], object] | None,
@@ -150,7 +155,9 @@ def _checked(
     for name, number in (("tol", tol), ("time_limit", 1.0 if time_limit is None else time_limit)):
         if not _is_a(Real, number) or not 0 < number < np.inf:
             raise ValueError(f"{name}={number!r}: a positive finite number is needed")
-    for name, count, least in (("max_iter", max_iter, 0), ("n_starts", n_starts, 1)):
+    counts = [("max_iter", max_iter, 0)]
+    counts += [] if n_starts == "auto" else [("n_starts", n_starts, 1)]
+    for name, count, least in counts:
         if not _is_a(Integral, count) or count < least:
             raise ValueError(f"{name}={count!r}: an integer of at least {least} is needed")
     if n_jobs is not None and (not _is_a(Integral, n_jobs) or n_jobs == 0):
@@ -169,22 +176,13 @@ def _is_a(kind: type, value: object) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool | np.bool_)
 
 
-def _kinds(start: Any, n_starts: int) -> list[Any]:
-    """What each run starts from: the user's start, then halves and random points in turn."""
-    if isinstance(start, str) and start not in STARTS:
-        raise ValueError(f"start={start!r}: choose one of {STARTS}, a mapping or a Result")
-    if isinstance(start, str) and start == "random":
-        return ["random"] * n_starts
-    return [start, *("half" if i % 2 == 0 else "random" for i in range(n_starts - 1))]
-
-
-def _seeds(random_state: Any, n_starts: int) -> list[np.random.SeedSequence]:
+def _seed(random_state: Any) -> np.random.SeedSequence:
     if isinstance(random_state, np.random.Generator):
         entropy = random_state.integers(2**32, size=4)
     else:
         state = check_random_state(0 if random_state is None else random_state)
         entropy = state.randint(2**31 - 1, size=4)
-    return np.random.SeedSequence([int(e) for e in entropy]).spawn(n_starts)
+    return np.random.SeedSequence([int(e) for e in entropy])
 
 
 # ----------------------------------------------------------------------------------------------
@@ -192,7 +190,7 @@ def _seeds(random_state: Any, n_starts: int) -> list[np.random.SeedSequence]:
 
 
 def _result(problem: Any, outcomes: list[Outcome], seconds: float) -> Result:
-    best = min(outcomes, key=lambda o: o.rank)
+    best = min((o for o in outcomes if o.run.status != "dropped"), key=lambda o: o.rank)
     run = best.run
     value = -best.sign * np.inf if run.status == "unbounded" else run.value
     return Result(
@@ -214,6 +212,7 @@ def _result(problem: Any, outcomes: list[Outcome], seconds: float) -> Result:
         dual=best.dual,
         scale=run.scale,
         relative_violation=best.relative_violation,
+        optima=optima(outcomes),
     )
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from dcprog.engine.history import Attempt
-from dcprog.engine.unconstrained import Unconstrained
 from dcprog.foundation.arrays import EDGE, Array
-from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.protocol import Solution
 from dcprog.solvers.registry import choose, is_exact, make, witnesses
-from dcprog.surrogates.risk_starts import convex_problem, usual_coefficient, usual_coefficients
+from dcprog.surrogates.risk_starts import RiskStarts
 from dcprog.surrogates.risk_subproblems import Subproblems
+from dcprog.surrogates.usual_sizes import usual_coefficient, usual_coefficients
 
 __all__ = ["RiskSurrogate"]
 
@@ -29,7 +26,7 @@ LEAST = 1e-3, 1e-7
 ROUNDING = 1e-13  # of the latter: no solver is asked for less
 
 
-class RiskSurrogate(Unconstrained):
+class RiskSurrogate(RiskStarts):
     """Majorant of a risk: concave functions at their tangents.
 
     M(θ; θ₀) = Σ_g d_g agg_g(θ) + Σ_r t_r u_r(θ) + convex penalty + Σ_j ν_j |θ_j| + const, with
@@ -233,31 +230,10 @@ class RiskSurrogate(Unconstrained):
         """The declared risk, without ε; under the cap the run has set."""
         return self.risk(x) if self._edges is None else self._fixed(x)
 
-    @np.errstate(all="ignore")
-    def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
-        """The convex problem behind the risk, the same on a random half of the groups, or random θ.
-
-        The convex problem has the base losses with the transform's slope at 0, nothing subtracted,
-        and a concave penalty's slope at 0; where those are infinite, at a usual size. Where no
-        solver can, θ = 0.
-        """
-        risk = self.declared
-        p = risk.rows.shape[1]
-        if kind == "random":
-            return usual_coefficients(risk) * rng.standard_normal(p)
-        problem, zero = convex_problem(risk), np.zeros(p)
-        if kind == "half":
-            weights = problem.weights.copy()
-            weights[rng.permutation(weights.size)[: weights.size // 2]] = 0.0
-            problem = replace(problem, weights=weights)
-        try:
-            return self.subproblems.first_solved(
-                self.solvers, self._attempts, problem, zero, time_limit
-            )
-        except SubproblemError:
-            if not np.isfinite(risk(zero)):
-                raise
-            return zero  # better than no point, as long as it is one
+    @property
+    def adapted(self) -> Risk | None:
+        """The risk under the cap that the run has set; None where nothing adapts."""
+        return None if self.declared.transform.rounds == 0 or self._edges is None else self._fixed
 
     @property
     def solve_time(self) -> float:

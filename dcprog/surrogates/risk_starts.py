@@ -1,62 +1,85 @@
-"""The convex problem behind a risk, from which a run starts, and sizes that are usual for it."""
+"""Where the runs of a risk start: what every risk has, and what the race drafts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import numpy as np
 
+from dcprog.engine.history import Attempt
+from dcprog.engine.racing import Draft
+from dcprog.engine.unconstrained import Unconstrained
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.errors import SubproblemError
+from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.surrogates.risk_units import column_sizes, margin_unit
-from dcprog.transforms import chain_of, scale_by
+from dcprog.surrogates.drafts import drafts
+from dcprog.surrogates.graduated_start import graduated_start
+from dcprog.surrogates.risk_subproblems import Subproblems
+from dcprog.surrogates.usual_sizes import convex_problem, usual_coefficients
 
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-
-__all__ = ["convex_problem", "usual_coefficient", "usual_coefficients"]
+__all__ = ["RiskStarts"]
 
 
-def convex_problem(risk: Risk) -> WeightedRisk:
-    """The convex problem behind a risk: weights are the slopes at loss 0 and θ = 0.
+class RiskStarts(Unconstrained):
+    """The part of a risk's surrogate that makes starts.
 
-    Nothing is subtracted. Where a slope is infinite, that at a usual size stands in for it.
+    Attributes
+    ----------
+    declared : Risk
+    solvers : tuple of str
+    subproblems : Subproblems
     """
-    weights = risk.sampled(np.full(risk.n_groups, _slope(risk)))
-    if risk.penalty.is_convex:
-        return WeightedRisk(risk, weights)
-    zero = np.zeros(int(risk.penalized.sum()))
-    shrinkage = risk.penalty.weights(zero, usual_coefficient(risk))
-    return WeightedRisk(risk, weights, None, shrinkage)
 
+    declared: Risk
+    solvers: tuple[str, ...]
+    subproblems: Subproblems
+    _attempts: list[Attempt]
 
-def _slope(risk: Risk) -> float:
-    """The weight of the base losses: 1 for margins, whose losses have no units, times φ's factor.
+    kinds = ("graduated",)
 
-    For residuals φ'(0), or where that is infinite the slope of the chord from 0 to a usual loss.
-    """
-    transform = risk.transform
-    if risk.offset is None and not transform.is_linear:
-        outer = transform.outer if isinstance(transform, chain_of) else None
-        return float(outer.factor) if isinstance(outer, scale_by) else 1.0
-    if np.isfinite(transform.steepest):
-        return transform.steepest
-    losses = risk.aggregates(np.zeros(risk.rows.shape[1]))
-    losses = losses[(losses > 0) & (losses < np.inf)]
-    usual = float(np.median(losses)) if losses.size else 1.0
-    rise = transform(np.full(risk.n_groups, usual)) - transform(np.zeros(risk.n_groups))
-    return float(np.mean(rise)) / usual
+    def drafts(
+        self,
+        near: list[Array],
+        effort: str,
+        rng: np.random.Generator,
+        time_limit: float | None = None,
+    ) -> list[Draft]:
+        """Points to run from, where the coefficients are few; see :func:`drafts`."""
+        return drafts(self.declared, near, effort, rng, time_limit)
 
+    @np.errstate(all="ignore")
+    def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
+        """The convex problem behind the risk, the same on a random half of the groups, or random θ.
 
-def usual_coefficients(risk: Risk) -> Array:
-    """For each entry of θ what moves the margins by about their unit; 1 where nothing does."""
-    sizes = column_sizes(risk.rows)
-    with np.errstate(divide="ignore", over="ignore"):
-        usual = margin_unit(risk) / sizes
-    return np.where((usual > 0) & (usual < np.inf), usual, 1.0)
+        The convex problem has the base losses with the transform's slope at 0, nothing subtracted,
+        and a concave penalty's slope at 0; where those are infinite, at a usual size. Where no
+        solver can, θ = 0. ``"graduated"`` goes on from the convex start.
+        """
+        risk = self.declared
+        if kind == "graduated":
+            return self._graduated(self.start("convex", rng, time_limit), Deadline(time_limit))
+        p = risk.rows.shape[1]
+        if kind == "random":
+            return usual_coefficients(risk) * rng.standard_normal(p)
+        problem, zero = convex_problem(risk), np.zeros(p)
+        if kind == "half":
+            weights = problem.weights.copy()
+            weights[rng.permutation(weights.size)[: weights.size // 2]] = 0.0
+            problem = replace(problem, weights=weights)
+        try:
+            return self.subproblems.first_solved(
+                self.solvers, self._attempts, problem, zero, time_limit
+            )
+        except SubproblemError:
+            if not np.isfinite(risk(zero)):
+                raise
+            return zero  # better than no point, as long as it is one
 
+    def _graduated(self, x: Array, deadline: Deadline) -> Array:
+        def solve(problem: WeightedRisk, centre: Array, tolerance: float) -> Array:
+            aim, left = (tolerance, problem.value(centre)), deadline.left
+            return self.subproblems.solve(problem, centre, aim, self.solvers[0], left)
 
-def usual_coefficient(risk: Risk) -> float:
-    """The median of those that are penalised."""
-    usual = usual_coefficients(risk)[risk.penalized]
-    return float(np.median(usual)) if usual.size else 1.0
+        return graduated_start(self.declared, x, solve)

@@ -17,8 +17,8 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.protocol import ExactSolver, Solution, SubproblemSolver
 from dcprog.surrogates.risk_bound import above_least, duality_gap
-from dcprog.surrogates.risk_starts import convex_problem
 from dcprog.surrogates.risk_units import Units
+from dcprog.surrogates.usual_sizes import convex_problem
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk

@@ -11,16 +11,21 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from dcprog.engine.history import History
 from dcprog.engine.track import Run
-from dcprog.surrogates.task import Outcome, Task
+from dcprog.surrogates.task import Outcome, Task, kind_of
 
 __all__ = ["run_all"]
 
 Job = tuple[Any, np.random.SeedSequence]
 
 
-def run_all(task: Task, jobs: list[Job], n_jobs: int | None) -> list[Outcome]:
-    """Outcomes of the starts; Ctrl-C, the deadline and a lost process keep those that are there."""
-    calls = [(*job, bool(i)) for i, job in enumerate(jobs)]
+def run_all(
+    task: Task, jobs: list[Job], n_jobs: int | None, *, spare: bool = False
+) -> list[Outcome]:
+    """Outcomes of the starts; Ctrl-C, the deadline and a lost process keep those that are there.
+
+    All but the first are spare, or all: what becomes of them is no error.
+    """
+    calls = [(*job, spare or bool(i)) for i, job in enumerate(jobs)]
     outcomes: list[Outcome] = []
     alone = n_jobs in (None, 1) or len(jobs) == 1
     stream = (_try(task, *call) for call in calls) if alone else _parallel(task, calls, n_jobs)
@@ -32,7 +37,7 @@ def run_all(task: Task, jobs: list[Job], n_jobs: int | None) -> list[Outcome]:
             if outcome.run.status == "interrupted" and alone:
                 break
     except KeyboardInterrupt:
-        if not outcomes:
+        if not (outcomes or spare):
             raise
     return outcomes
 
@@ -49,7 +54,7 @@ def _try(task: Task, kind: Any, seed: np.random.SeedSequence, spare: bool) -> Ou
 
 def lost(kind: Any, reason: str) -> Outcome:
     run = Run(None, np.nan, np.inf, np.inf, "solver_failed", reason, History.empty())
-    return Outcome(kind if isinstance(kind, str) else "given", run, [], 1.0)
+    return Outcome(kind_of(kind), run, [], 1.0)
 
 
 def _parallel(

@@ -15,6 +15,7 @@ from cvxpy.lin_ops import lin_utils
 from dcprog.engine.descent import Run, Settings, descend
 from dcprog.engine.history import History
 from dcprog.engine.protocol import Surrogate
+from dcprog.engine.racing import Draft, Racing
 from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitStart
@@ -28,7 +29,7 @@ from dcprog.surrogates.recentred import recentred
 from dcprog.surrogates.rescue import checked, restored, solved_once
 from dcprog.surrogates.risk import RiskSurrogate
 
-__all__ = ["Outcome", "Spec", "Task", "keep"]
+__all__ = ["Outcome", "Spec", "Task", "keep", "kind_of"]
 
 
 class Spec(Protocol):
@@ -83,6 +84,7 @@ class Outcome:
     solve_time: float = 0.0
     solver_steps: int = 0
     dual: Array | None = None
+    spec: Risk | None = None  # what the run ended with, where it adapted
 
     @property
     def rank(self) -> tuple[bool, float, float]:
@@ -213,7 +215,7 @@ class Task:
         if isinstance(surrogate, ProblemSurrogate) and run.x is not None:
             pairs = surrogate.points.unpack(run.x)
         return Outcome(
-            kind=kind if isinstance(kind, str) else "given",
+            kind=kind_of(kind),
             run=run,
             values=[(variable, array.copy()) for variable, array in pairs],
             sign=surrogate.sign,
@@ -224,6 +226,7 @@ class Task:
             solve_time=surrogate.solve_time - before,
             solver_steps=surrogate.solver_steps,
             dual=None if run.x is None else surrogate.dual(run.x),
+            spec=surrogate.adapted if isinstance(surrogate, RiskSurrogate) else None,
         )
 
     def _run(self, surrogate: Surrogate, start: Array, kind: Any, rng: np.random.Generator) -> Run:
@@ -235,7 +238,7 @@ class Task:
         try:
             run = descend(surrogate, start, replace(self.settings, time_limit=self.left()))
         except UnfitStart as error:
-            if not isinstance(kind, str) or kind == "current":
+            if not isinstance(kind, str | Draft) or kind == "current":
                 raise
             failure = SubproblemError("failed", f"the start is of no use: {error}")
             return _no_point(failure, surrogate.sign)
@@ -245,10 +248,14 @@ class Task:
         return run
 
     def _start(self, surrogate: Surrogate, kind: Any, rng: np.random.Generator) -> Array:
+        if isinstance(kind, Draft):
+            return kind.x
         if isinstance(kind, Result):
             kind = kind.variables if kind.variables else kind.x
             if kind is None:
                 raise ValueError("the result to resume from has no point")
+        if isinstance(kind, str) and kind == "graduated" and not isinstance(surrogate, Racing):
+            kind = "convex"
         if isinstance(kind, str) and kind != "current":
             return surrogate.start(kind, rng, self.left())
         if isinstance(surrogate, ProblemSurrogate):
@@ -267,6 +274,13 @@ class Task:
         else:
             start = numbers(kind, (points.size,), "the start")
         return surrogate.starts.inside_domain(start)
+
+
+def kind_of(start: Any) -> str:
+    """What a start is called."""
+    if isinstance(start, Draft):
+        return start.kind
+    return start if isinstance(start, str) else "given"
 
 
 def _no_point(error: SubproblemError, sign: float) -> Run:

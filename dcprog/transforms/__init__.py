@@ -10,7 +10,7 @@ from dcprog.transforms.robust import andrews_by, huberize_by, log_ratio_by, tuke
 from dcprog.transforms.smooth import log_of, power_of, rescale_by
 from dcprog.transforms.sums_and_chains import chain, chain_of, scale_by, sum_of
 from dcprog.transforms.tangent_joined import erf_by, rational_by
-from dcprog.transforms.transform import Transform, extended_from, identity
+from dcprog.transforms.transform import Transform, extended_from, identity, perspective_of
 
 __all__ = [
     "Transform",
@@ -26,6 +26,7 @@ __all__ = [
     "identity",
     "log_of",
     "log_ratio_by",
+    "perspective_of",
     "power_of",
     "rational_by",
     "rescale_by",

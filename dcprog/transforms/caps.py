@@ -161,6 +161,10 @@ class cap_largest(Transform):
         c = inner(loss if loss > 0 else self.otherwise)
         return cap_at(float(c), self.inner)
 
+    def graduated(self, s: float) -> Transform:
+        """The cap of the largest share over s."""
+        return cap_largest(self.fraction / s, self.inner, self.rounds, self.otherwise)
+
     def __call__(self, t: npt.ArrayLike) -> Array:
         """Values under the cap that `t` itself sets."""
         return self.fixed(np.asarray(t, dtype=float))(t)
@@ -215,6 +219,10 @@ class trim_of(Transform):
     def __init__(self, fraction: float) -> None:
         check_number("fraction", fraction, 0, 1, closed=True)
         self.fraction = fraction
+
+    def graduated(self, s: float) -> Transform:
+        """Without the largest share over s."""
+        return trim_of(self.fraction / s)
 
     def dropped(self, n: int) -> int:
         """How many of n losses are dropped: ⌊fraction·n⌋."""

@@ -92,6 +92,10 @@ class sum_of(Transform):
         """Have both?"""
         return self.first.has_expression and self.second.has_expression
 
+    def graduated(self, s: float) -> Transform:
+        """The sum of both, graduated."""
+        return sum_of(self.first.graduated(s), self.second.graduated(s))
+
     def __call__(self, t: npt.ArrayLike) -> Array:
         """first(t) + second(t)."""
         return self.first(t) + self.second(t)
@@ -180,6 +184,12 @@ class chain_of(Transform):
         """Both as the losses `t` set them."""
         inner = self.inner.fixed(t)
         return chain_of(self.outer.fixed(inner(t)), inner)
+
+    def graduated(self, s: float) -> Transform:
+        """The perspective of the whole, which is the chain of the parts' ones."""
+        if not self.is_joint:
+            return super().graduated(s)
+        return chain_of(self.outer.graduated(s), self.inner.graduated(s))
 
     def __call__(self, t: npt.ArrayLike) -> Array:
         """outer(inner(t))."""

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import EDGE, Array
-from dcprog.foundation.parameters import Declared
+from dcprog.foundation.parameters import Declared, check_number
 
-__all__ = ["Transform", "check_is_transform", "extended_from", "identity"]
+__all__ = ["Transform", "check_is_transform", "extended_from", "identity", "perspective_of"]
 
 
 class Transform(Declared, ABC):
@@ -108,6 +108,30 @@ class Transform(Declared, ABC):
         """
         return self if np.isfinite(self.steepest) else extended_from(self, edge)
 
+    def graduated(self, s: float) -> Transform:
+        """A transform that is nearly linear for large s, and φ for s = 1: the perspective.
+
+        φ_s(t) = s·φ(t/s) is concave and nondecreasing, its slope is φ'(t/s), and for s → ∞ it
+        tends to φ'(0)·t + s·φ(0). Joint transforms, which are their own perspectives, drop or cap
+        the share of the losses over s.
+
+        Parameters
+        ----------
+        s : float
+            At least 1.
+
+        Examples
+        --------
+        >>> from dcprog.transforms import cap_at
+        >>> cap_at(1.0).graduated(4.0)([0.5, 3.0, 9.0])
+        array([0.5, 3. , 4. ])
+
+        References
+        ----------
+        Blake, Zisserman (1987), Visual Reconstruction: graduated non-convexity.
+        """
+        return self if s == 1 or self.is_linear else perspective_of(self, s)
+
 
 class identity(Transform):
     """φ(t) = t."""
@@ -174,6 +198,77 @@ class extended_from(Transform):
     def expression(self, t: cp.Expression) -> cp.Expression:
         """Not available: cvxpy takes the transform itself."""
         raise ValueError(f"use {self.transform!r}.expression, whose edges cvxpy's path handles")
+
+
+class perspective_of(Transform):
+    """φ_s(t) = s·φ(t/s), with the slope φ'(t/s): nearer to a line the larger s is.
+
+    Parameters
+    ----------
+    transform : Transform
+        φ.
+    s : float
+        Positive.
+
+    Raises
+    ------
+    TypeError, ValueError
+        s is no positive number, or φ no transform.
+
+    Examples
+    --------
+    >>> from dcprog.transforms import perspective_of, power_of
+    >>> perspective_of(power_of(0.5), 4.0)([1.0, 4.0])  # 4·√(t/4)
+    array([2., 4.])
+    """
+
+    def __init__(self, transform: Transform, s: float) -> None:
+        check_is_transform("transform", transform)
+        check_number("s", s, 0)
+        self.transform = transform
+        self.s = s
+
+    @property
+    def limit(self) -> float:  # type: ignore[override]
+        """S times that of φ."""
+        return self.s * self.transform.limit
+
+    @property
+    def lowest(self) -> float:  # type: ignore[override]
+        """S times that of φ."""
+        return self.s * self.transform.lowest
+
+    @property
+    def is_linear(self) -> bool:  # type: ignore[override]
+        """Is φ?"""
+        return self.transform.is_linear
+
+    @property
+    def is_joint(self) -> bool:  # type: ignore[override]
+        """Is φ?"""
+        return self.transform.is_joint
+
+    @property
+    def has_expression(self) -> bool:
+        """Has φ?"""
+        return self.transform.has_expression
+
+    @property
+    def steepest(self) -> float:
+        """φ'(0)."""
+        return self.transform.steepest
+
+    def __call__(self, t: npt.ArrayLike) -> Array:
+        """s·φ(t/s)."""
+        return self.s * self.transform(np.asarray(t, dtype=float) / self.s)
+
+    def slope(self, t: npt.ArrayLike) -> Array:
+        """φ'(t/s)."""
+        return self.transform.slope(np.asarray(t, dtype=float) / self.s)
+
+    def expression(self, t: cp.Expression) -> cp.Expression:
+        """``s * phi(t / s)``."""
+        return self.s * self.transform.expression(t / self.s)
 
 
 def check_is_transform(name: str, transform: object) -> None:

@@ -1,0 +1,66 @@
+"""What a surrogate offers a race of starts beyond those that every one has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+
+__all__ = ["Draft", "Racing"]
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A point that was cheap to find.
+
+    Attributes
+    ----------
+    kind : str
+        How it was found: ``subset``, ``graduated``, …
+    x : array
+    value : float
+        F(x).
+    """
+
+    kind: str
+    x: Array
+    value: float
+
+
+@runtime_checkable
+class Racing(Protocol):
+    """A surrogate that drafts starts by itself.
+
+    A run is dear and a draft is cheap: the race runs from the best ones only. A surrogate that
+    drafts nothing is raced from the starts that every surrogate has.
+    """
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of starts, for ``start``, that are raced where there are no drafts; best first."""
+
+    def drafts(
+        self,
+        near: list[Array],
+        effort: str,
+        rng: np.random.Generator,
+        time_limit: float | None = None,
+    ) -> list[Draft]:
+        """Points to run from, the lowest first, none of them near those that runs have ended at.
+
+        Parameters
+        ----------
+        near : list of array
+            Where runs have ended.
+        effort : {"default", "high"}
+        rng : numpy Generator
+        time_limit : float, optional
+            Seconds.
+
+        Returns
+        -------
+        list of Draft
+        """

@@ -1,0 +1,190 @@
+"""Drafts: points that are cheap to find and mostly good, from which runs may start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dcprog.engine.racing import Draft
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
+from dcprog.surrogates.graduation import schedule, spread
+from dcprog.surrogates.many_points import ManyPoints, Points
+from dcprog.surrogates.subsets import concentrated, labels_of, subset_fits
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["drafts"]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many points are looked at.
+
+    Attributes
+    ----------
+    subsets : int
+        That are fitted.
+    kept : tuple of int
+        Of all points, after the first steps and after the next.
+    rounds : int
+        In which the best points have children.
+    """
+
+    subsets: int
+    kept: tuple[int, int, int]
+    rounds: int
+
+
+EFFORTS = {
+    "default": Effort(300, (32, 8, 4), 5),
+    "high": Effort(1000, (60, 24, 10), 20),
+}
+# Runs on smooth losses are cheap; so must their drafts be.
+SMOOTH = {
+    "default": Effort(200, (24, 6, 3), 3),
+    "high": Effort(500, (40, 20, 8), 20),
+}
+# Widths of the smoothing in units of the margins; after each series the best are kept.
+WIDTHS = ((0.4, 0.3), (0.2, 0.15, 0.1), (0.08, 0.06, 0.05, 0.04, 0.03, 0.03))
+SMOOTH_WIDTHS = ((0.2, 0.1), (0.05, 0.05), (0.02, 0.02, 0.02))
+LEVELS, STEPS_A_LEVEL = 6, 2
+# Of the best points so many are the parents of the next round, and so many are its children:
+# between and a little beyond two parents, or around one; of the children so many are settled.
+PARENTS, BETWEEN, AROUND, SETTLED = 6, 16, 8, (8, 3)
+BEYOND, NOISE, KICK = 1.5, 0.05, 0.1  # noise relative to the size of a coefficient
+# Fits of subsets are ranked by the losses of so many samples, or five times as many as there are
+# coefficients; of more coefficients than a few there are fewer.
+JUDGES = 150
+FEW = 20
+NEAR = "near"  # points that runs have ended at: they have children, and are no drafts
+# Two points closer than that, relative to their size, are one.
+SAME = 1e-2
+
+
+def drafts(
+    risk: Risk,
+    near: list[Array],
+    effort: str,
+    rng: np.random.Generator,
+    time_limit: float | None = None,
+) -> list[Draft]:
+    """The best of many starts after a few smoothed Newton steps, best first, no two alike.
+
+    Small subsets are fitted, the path of graduated risks is followed, and the best points have
+    children between two of them. None is near a point that a run has ended at.
+
+    Parameters
+    ----------
+    risk : Risk
+        Nothing is drafted for one that :class:`ManyPoints` does not take.
+    near : list of array
+        Where runs have ended.
+    effort : {"default", "high"}
+    rng : numpy Generator
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    list of Draft
+    """
+    if not ManyPoints.takes(risk):
+        return []
+    with np.errstate(all="ignore"):
+        return _Drafting(risk, effort, rng, Deadline(time_limit)).run(near)
+
+
+class _Drafting:
+    def __init__(
+        self, risk: Risk, effort: str, rng: np.random.Generator, deadline: Deadline
+    ) -> None:
+        self.risk, self.rng, self.deadline = risk, rng, deadline
+        self.effort = (SMOOTH if risk.base.is_smooth else EFFORTS)[effort]
+        self.widths = SMOOTH_WIDTHS if risk.base.is_smooth else WIDTHS
+        self.many = ManyPoints(risk)
+
+    def run(self, near: list[Array]) -> list[Draft]:
+        many, kept = self.many, self.effort.kept
+        points = many.at(self._fits(), "subset").joined(self._graduated())
+        for widths, count in zip(self.widths, kept, strict=True):
+            points = self._settled(points.lowest(count), widths)
+        if near:
+            points = points.joined(many.at(np.vstack([many.given(x) for x in near]), NEAR))
+        for _ in range(self.effort.rounds):
+            points = points.joined(self._next(points.lowest(PARENTS).theta)).lowest(2 * PARENTS)
+        return self._distinct(points.lowest(len(points.values)))
+
+    def _fits(self) -> Array:
+        """The best fits of subsets, as some of the samples see them."""
+        many, effort = self.many, self.effort
+        n, p = many.n_groups, many.A.shape[1]
+        count = max(effort.subsets * FEW // max(p, FEW), FEW)
+        fits = subset_fits(many, labels_of(self.risk), count, self.rng)
+        judges, most = many, max(JUDGES, 5 * p)
+        if n > most:
+            judges = many.some(self.rng.choice(n, most, replace=False))
+        return concentrated(judges, fits, self.widths[0], effort.kept[0])
+
+    def _next(self, parents: Array) -> Points:
+        """The best children of some points, settled."""
+        children = self.many.at(self._children(parents), "recombined")
+        for widths, count in zip(self.widths[1:], SETTLED, strict=True):
+            children = self._settled(children.lowest(count), widths)
+        return children
+
+    def _children(self, parents: Array) -> Array:
+        rng, shape = self.rng, (BETWEEN, parents.shape[1])
+        one, other = rng.integers(len(parents), size=(2, BETWEEN))
+        way = BEYOND * rng.random((BETWEEN, 1))
+        size = np.sqrt(np.mean(parents**2, axis=1, keepdims=True))
+        noise = NOISE * size[one] * rng.standard_normal(shape)
+        between = parents[one] + way * (parents[other] - parents[one]) + noise
+        near = rng.integers(min(2, len(parents)), size=AROUND)
+        around = parents[near] + KICK * size[near] * rng.standard_normal((AROUND, shape[1]))
+        return np.concatenate([between, around])
+
+    def _settled(self, points: Points, widths: tuple[float, ...]) -> Points:
+        for width in widths:
+            if self.deadline.left == 0:
+                break
+            points = self.many.step(points, width)
+        return points
+
+    def _graduated(self) -> Points:
+        """The path of φ_s from a nearly convex risk down to the risk itself, by few steps each."""
+        many = self.many
+        everything = np.arange(len(many.A))[None]
+        points = many.at(many.ridge(everything, 1e-3), "graduated")
+        convex = many.of(self.risk.graduated(1e6))
+        points = convex.revalued(points)
+        for width in (0.5, 0.3, 0.2):
+            points = convex.step(points, width)
+        s = spread(self.risk, many.losses(points.margins)[0])
+        found = []
+        for factor in (1.0, 2.0):
+            path = points
+            levels = schedule(factor * s, LEVELS) if s > 1 else np.ones(1)
+            for level, width in zip(levels, np.geomspace(0.3, 0.1, len(levels)), strict=True):
+                graded = many.of(self.risk.graduated(float(level)))
+                path = graded.revalued(path)
+                for _ in range(STEPS_A_LEVEL):
+                    path = graded.step(path, width)
+            found.append(many.revalued(path))
+        return found[0].joined(found[1])
+
+    def _distinct(self, points: Points) -> list[Draft]:
+        many = self.many
+        chosen: list[int] = []
+        for i, theta in enumerate(points.theta):
+            size = SAME * np.linalg.norm(theta)
+            if all(np.linalg.norm(theta - points.theta[j]) > size for j in chosen):
+                chosen.append(i)
+        return [
+            Draft(str(points.kinds[i]), many.taken(points.theta[i]), float(points.values[i]))
+            for i in chosen
+            if points.kinds[i] != NEAR
+        ]

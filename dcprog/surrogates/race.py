@@ -1,0 +1,169 @@
+"""The race of starts: one plain run, many drafts, and runs from the best of them."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dcprog.engine.history import History
+from dcprog.engine.racing import Draft, Racing
+from dcprog.engine.result import Optimum
+from dcprog.engine.track import Run
+from dcprog.foundation.arrays import Array
+from dcprog.risk.risk import Risk
+from dcprog.surrogates.runs import run_all
+from dcprog.surrogates.task import Outcome, Task, kind_of
+
+__all__ = ["EFFORTS", "Race", "optima", "race"]
+
+EFFORTS = ("low", "default", "high")
+# How many drafts are run from.
+FINISHED = {"default": 1, "high": 6}
+# Drafts above the lowest value so far by more than that share of F's scale are given up, and of
+# the others those by more than RIVAL above the best draft.
+HOPELESS, RIVAL = 2e-2, 1e-3
+# Where there are no drafts, so many steps are taken from each start before the best goes on.
+HEAT = 3
+# Two optima are one if they are as near as that, relative to their sizes, and as high.
+SAME = 1e-3
+# Dropped drafts that are told of.
+TOLD = 4
+
+Seeds = list[np.random.SeedSequence]
+
+
+@dataclass(frozen=True)
+class Race:
+    """Who runs.
+
+    Attributes
+    ----------
+    first : list
+        Starts from which a run goes all the way, the plain one first.
+    effort : {"default", "high"}
+    finished : int, optional
+        Drafts to run from; by default as the effort has it.
+    """
+
+    first: list[Any]
+    effort: str
+    finished: int | None = None
+
+
+def race(task: Task, plan: Race, seed: np.random.SeedSequence, n_jobs: int | None) -> list[Outcome]:
+    """Outcomes of all starts, those that were dropped among them.
+
+    The plain run comes first and is never dropped, so that no result is above it. What it left of
+    the objective (a cap set by its losses) is what the others minimise.
+    """
+    seeds = seed.spawn(len(plan.first) + 2)
+    outcomes = run_all(task, list(zip(plan.first, seeds, strict=False)), n_jobs)
+    if _is_over(task, outcomes):
+        return outcomes
+    task = _settled(task, outcomes[0])
+    best = min(outcomes, key=lambda o: o.rank)
+    try:
+        drafts = _drafts(task, outcomes, plan.effort, np.random.default_rng(seeds[-1]))
+    except KeyboardInterrupt:
+        return [_interrupted(outcomes[0]), *outcomes[1:]]
+    chosen, dropped = _chosen(drafts, best, plan)
+    jobs = list(zip(chosen, seeds[-2].spawn(len(chosen)), strict=True))
+    outcomes += run_all(task, jobs, n_jobs, spare=True)
+    return outcomes + [_dropped(draft, best) for draft in dropped[:TOLD]]
+
+
+def _drafts(
+    task: Task, outcomes: list[Outcome], effort: str, rng: np.random.Generator
+) -> list[Draft]:
+    surrogate = task.surrogate()
+    if not isinstance(surrogate, Racing):
+        return []
+    near = [o.run.x for o in outcomes if o.run.x is not None]
+    return surrogate.drafts(near, effort, rng, task.left())
+
+
+def _is_over(task: Task, outcomes: list[Outcome]) -> bool:
+    """Is the plain run all there is to be done?"""
+    plain = outcomes[0].run
+    ended = plain.status in ("interrupted", "time_limit", "infeasible", "unbounded")
+    return ended or plain.x is None or task.left() == 0
+
+
+def _settled(task: Task, plain: Outcome) -> Task:
+    """The task of what the plain run minimised at last, with rows that remember nothing of it."""
+    problem = task.problem if plain.spec is None else plain.spec
+    if not isinstance(problem, Risk):
+        return task
+    other, risk = copy(task), copy(problem)
+    risk.rows = copy(risk.rows)
+    other.problem = risk
+    return other
+
+
+def _chosen(drafts: list[Draft], best: Outcome, plan: Race) -> tuple[list[Any], list[Draft]]:
+    """The drafts to run from, with halves and random points where they are too few; the others."""
+    if plan.finished is not None:
+        missing = max(plan.finished - len(drafts), 0)
+        others = ["half" if i % 2 == 0 else "random" for i in range(missing)]
+        return [*drafts[: plan.finished], *others], drafts[plan.finished :]
+    limit = best.run.value + HOPELESS * best.run.scale
+    hopeful = [draft for draft in drafts if draft.value <= limit]
+    chosen = hopeful[: FINISHED[plan.effort]]
+    return chosen, [draft for draft in drafts if draft not in chosen]
+
+
+def _dropped(draft: Draft, like: Outcome) -> Outcome:
+    run = Run(draft.x, draft.value, np.inf, 0.0, "dropped", "given up", History.empty())
+    return Outcome(kind_of(draft), run, [], like.sign)
+
+
+def _interrupted(outcome: Outcome) -> Outcome:
+    run = replace(
+        outcome.run, status="interrupted", message="stopped by Ctrl-C after the first run"
+    )
+    return replace(outcome, run=run)
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+def optima(outcomes: list[Outcome]) -> tuple[Optimum, ...]:
+    """The distinct points at which runs have converged, best first."""
+    ended = [o for o in outcomes if o.run.status == "converged" and o.run.x is not None]
+    found: list[list[Outcome]] = []
+    for outcome in sorted(ended, key=lambda o: o.rank):
+        same = (group for group in found if _is_same(group[0].run, outcome.run))
+        group = next(same, None)
+        if group is None:
+            found.append([outcome])
+        else:
+            group.append(outcome)
+    return tuple(_optimum(group, found[0][0]) for group in found)
+
+
+def _is_same(one: Run, other: Run) -> bool:
+    assert one.x is not None
+    assert other.x is not None
+    size = max(np.linalg.norm(one.x), np.linalg.norm(other.x))
+    near = _distance(one.x, other.x) <= SAME * size
+    return bool(near and abs(one.value - other.value) <= SAME * max(one.scale, other.scale))
+
+
+def _distance(one: Array, other: Array) -> float:
+    return float(np.linalg.norm(one - other))
+
+
+def _optimum(group: list[Outcome], best: Outcome) -> Optimum:
+    first = group[0].run
+    assert first.x is not None
+    assert best.run.x is not None
+    return Optimum(
+        value=first.value,
+        count=len(group),
+        starts=tuple(o.kind for o in group),
+        x=first.x,
+        distance=_distance(first.x, best.run.x),
+    )

@@ -1,0 +1,106 @@
+"""Fits of small random subsets: starts that outliers have not turned round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.foundation.arrays import Array
+from dcprog.surrogates.many_points import ManyPoints
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["concentrated", "labels_of", "subset_fits"]
+
+Index = npt.NDArray[np.intp]
+
+# Samples of a subset, times as many as it takes to determine a score; shares of the subsets; and
+# the ridge of the fit, relative to the columns' size.
+KINDS = (
+    ((1.0, 1.2), 0.2, 1e-6),
+    ((1.0, 1.2), 0.2, 1e-2),
+    ((1.5, 2.2), 0.3, 1e-2),
+    ((2.0, 10.0), 0.3, 1e-1),
+)
+# How far margins that are fitted to 1 are stretched: a hinge wants its samples beyond 1.
+STRETCHES = (1.0, 2.0, 4.0)
+
+
+def subset_fits(
+    many: ManyPoints, labels: Index | None, count: int, rng: np.random.Generator
+) -> Array:
+    """Least-squares fits of random subsets of the samples, with samples of all labels in each.
+
+    Parameters
+    ----------
+    many : ManyPoints
+    labels : int array of shape (n_groups,), optional
+        0, 1, …; None where all samples are alike.
+    count : int
+        Subsets.
+    rng : numpy Generator
+
+    Returns
+    -------
+    array of shape (K, p)
+        In the units of `many`.
+
+    References
+    ----------
+    Rousseeuw, Van Driessen (2006), Computing LTS regression for large data sets, Data Mining and
+    Knowledge Discovery 12.
+    """
+    n, p = many.n_groups, many.A.shape[1]
+    least = p // many.risk.scores.n_scores + 1
+    fits = []
+    for factors, share, ridge in KINDS:
+        size = int(min(n, rng.uniform(*factors) * least + 1))
+        chosen = _with_all(_chosen(n, size, int(share * count), rng), labels, rng)
+        rows = chosen[:, :, None] * many.m + np.arange(many.m)
+        fits.append(many.ridge(rows.reshape(len(chosen), -1), ridge))
+    return np.concatenate(fits)
+
+
+def concentrated(many: ManyPoints, fits: Array, widths: tuple[float, ...], kept: int) -> Array:
+    """The best fits after a few steps from each of them, as some of the samples see them.
+
+    A fit of few samples is a poor one even where they are all good: only when it has drawn in
+    others like them does it show.
+    """
+    stretches = STRETCHES if many.offset is None else (1.0,)
+    points = many.at(np.concatenate([stretch * fits for stretch in stretches]), "subset")
+    values = points.values.reshape(len(stretches), -1)
+    best = np.argmin(values, axis=0) * len(fits) + np.arange(len(fits))
+    points = points[best]
+    for width in widths:
+        points = many.step(points, width)
+    return points.lowest(kept).theta
+
+
+def _chosen(n: int, size: int, count: int, rng: np.random.Generator) -> Index:
+    """Random subsets; of many samples a few may be chosen twice."""
+    if n <= 20 * size:
+        return np.argsort(rng.random((count, n)), axis=1)[:, :size]
+    return rng.integers(n, size=(count, size))
+
+
+def _with_all(chosen: Index, labels: Index | None, rng: np.random.Generator) -> Index:
+    """The subsets with their first samples replaced by one of each label."""
+    if labels is None or 2 * (labels.max() + 1) > chosen.shape[1]:
+        return chosen
+    for label in range(labels.max() + 1):
+        chosen[:, label] = rng.choice(np.flatnonzero(labels == label), size=len(chosen))
+    return chosen
+
+
+def labels_of(risk: Risk) -> Index | None:
+    """The classes of the samples as their rows show them; None for a single one."""
+    rows = risk.scores
+    codes = getattr(rows, "y", None) if rows.signs is None else rows.signs
+    if codes is None:
+        return None
+    labels = np.unique(np.asarray(codes), axis=0, return_inverse=True)[1].ravel()
+    return labels if labels.max() > 0 and labels.size == risk.n_groups else None
