@@ -22,7 +22,7 @@ class Draft:
         How it was found: ``subset``, ``graduated``, …
     x : array
     value : float
-        F(x).
+        F(x), of what is minimised.
     """
 
     kind: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cvxpy as cp
+import numpy as np
 from cvxpy.transforms.indicator import indicator
 
 from dcprog.foundation.arrays import Array
@@ -88,7 +89,7 @@ class Majorant:
         hinge), a subtracted convex part is left out. No longer a majorant in general, but the
         convex problem an outer loop starts from.
         """
-        self._update(Values(relaxed=True))
+        self._update(Values(level=np.inf))
         return self
 
     def _update(self, values: Values) -> None:

@@ -41,8 +41,10 @@ class Values:
     definitions : mapping of variable id to expression, optional
         Auxiliary variables that stand for an expression: their value is the expression's, not
         what a solver left in them.
-    relaxed : bool, default False
-        Asks the linearisations for the slopes of the convex start (see ``Majorant.relax``).
+    level : float, default 1.0
+        Asks the linearisations for the slopes of the graduated function: φ'(a/level) in place of
+        φ'(a), and 1/level times a subtracted convex part. With ∞, those of the convex start (see
+        ``Majorant.relax``).
     extensions : mapping of node id to function, optional
         How to evaluate nodes whose tangent is taken inside their domain's edge, from the values
         of their arguments (see ``edges.extended``).
@@ -50,24 +52,24 @@ class Values:
         How far inside their domain those tangents are taken, over the arguments' size.
     sizes : mapping of node id to float, optional
         How large the arguments of atoms with an edge are in a run; 1 for all others.
-    thin : numpy Generator, optional
-        With `relaxed`: keep a random half of the entries of every composition, twice.
+    keep : function of an array, optional
+        In the convex start: what becomes of the slopes of every composition.
     """
 
     def __init__(
         self,
         definitions: dict[int, cp.Expression] | None = None,
-        relaxed: bool = False,
+        level: float = 1.0,
         extensions: Mapping[int, Callable[[list[Array]], Array]] | None = None,
         edge: float = EDGE,
-        thin: np.random.Generator | None = None,
+        keep: Callable[[Array], Array] | None = None,
         sizes: Mapping[int, float] | None = None,
     ) -> None:
         self.definitions = definitions or {}
-        self.relaxed = relaxed
+        self.level = level
         self.extensions = extensions or {}
         self.edge = edge
-        self.thin = thin
+        self.keep = keep
         self.sizes = sizes or {}
         self._memo: dict[int, Any] = {}
         self._magnitudes: dict[int, Array] = {}

@@ -16,8 +16,7 @@ from dcprog.majorants.tree import Values, short
 from dcprog.surrogates import edges
 from dcprog.surrogates.majorised_problem import MajorisedProblem
 from dcprog.surrogates.price import Price
-from dcprog.surrogates.problem_starts import Starts
-from dcprog.surrogates.problem_values import ProblemValues
+from dcprog.surrogates.problem_racing import ProblemRacing
 
 __all__ = ["ProblemSurrogate"]
 
@@ -31,7 +30,7 @@ ASIDE = (1e-2, -1e-2, 1.0)
 PROPOSAL_TOLERANCE = 1e-6
 
 
-class ProblemSurrogate(ProblemValues):
+class ProblemSurrogate(ProblemRacing):
     """Majorant of a cvxpy problem, compiled once a solver.
 
     The objective is majorised by the rules. A nonconvex constraint e ≤ 0 becomes up(e) ≤ 0 when
@@ -86,7 +85,6 @@ class ProblemSurrogate(ProblemValues):
     def _forget(self) -> None:
         """Runs before this one."""
         super()._forget()
-        self.starts = Starts(self.majorised, self.sizes)
         self.firmness = 1.0
         self.paying = False
         self.settled = True
@@ -280,18 +278,6 @@ class ProblemSurrogate(ProblemValues):
 
     # ------------------------------------------------------------------------------------------
     # what the driver asks
-
-    def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
-        """The convex problem's solution, the same on half of the terms, or a random point."""
-        return self.starts(kind, rng, time_limit)
-
-    def inside(self, x: Array) -> Array:
-        """The same point, or near it one inside the convex constraints and the domain of F."""
-        return self.starts.inside(x, strictly=True)
-
-    def cleared(self, x: Array) -> Array:
-        """The same point with 0 for what is 0 but for rounding."""
-        return self.sizes.cleared(x)
 
     def dual(self, x: Array) -> None:
         """Of a Risk only."""

@@ -12,9 +12,13 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.surrogates.majorised_problem import MajorisedProblem
 from dcprog.surrogates.sizes import SHAKEN, Sizes
 
-__all__ = ["Starts"]
+__all__ = ["Starts", "halved"]
 
 START_TOLERANCE = 1e-8
+# Levels of graduation, each solved so well.
+LEVELS = 8.0, 4.0, 2.8, 2.0, 1.4
+GRADUATED_TOLERANCE = 1e-4
+SOFT = 0.1  # times the first slope
 SHARE = 0.5  # of the time that is left, for a solver behind the first
 FAR_OFF = 1e2  # units
 # How far inside its domain a start is moved, in units.
@@ -47,7 +51,12 @@ class Starts:
     def __call__(
         self, kind: str, rng: np.random.Generator, time_limit: float | None = None
     ) -> Array:
-        """The convex problem's solution, the same on half of the terms, or a random point.
+        """A start of a kind.
+
+        ``convex``, the convex problem's solution; ``half``, the same with random halves of the
+        terms; ``soft``, with concave functions at a small share of their first slope, for where
+        that slope holds everything at 0; ``graduated``, where nearly convex problems that come
+        closer to this one lead; ``random``.
 
         Raises
         ------
@@ -58,7 +67,7 @@ class Starts:
         if kind == "random":
             return self.random(rng)
         try:
-            x = self._convex(rng if kind == "half" else None)
+            x = self._convex(_kept(kind, rng))
         except SubproblemError as error:
             if error.status == "infeasible" and self.is_proved_infeasible():
                 raise
@@ -67,6 +76,8 @@ class Starts:
         if self._problem.is_convex:
             return x
         self.middle = x
+        if kind == "graduated":
+            x = self._graduated(x)
         x = self._tame(self.inside(x), rng)
         # ‖x‖ at 0 has no slope to leave by: a point that misses a constraint may as well move, and
         # so may one that the convex problem says nothing about
@@ -150,14 +161,27 @@ class Starts:
 
     # ------------------------------------------------------------------------------------------
 
-    def _convex(self, thin: np.random.Generator | None) -> Array:
+    def _graduated(self, x: Array) -> Array:
+        """A few inexact steps at each level down to the function itself."""
+        problem = self._problem
+        mode = "free" if problem.constraints else "feasible"
+        for level in LEVELS:
+            self._points.load(x)
+            problem.update(problem.context.values(level=level))
+            try:
+                x = self._first_solved(mode, GRADUATED_TOLERANCE)
+            except SubproblemError:
+                break
+        return x
+
+    def _convex(self, keep: Callable[[Array], Array] | None) -> Array:
         problem = self._problem
         self._points.current()  # tangents in the convex start do not depend on the point
         problem.mode = "feasible"
-        problem.update(problem.context.values(relaxed=True, thin=thin))
+        problem.update(problem.context.values(level=np.inf, keep=keep))
         return self._first_solved("free" if problem.constraints else "feasible")
 
-    def _first_solved(self, mode: str) -> Array:
+    def _first_solved(self, mode: str, tolerance: float = START_TOLERANCE) -> Array:
         """By the first solver that can; one behind the first may take half of the time left."""
         failures: list[SubproblemError] = []
         for solver in self._problem.solvers(mode):
@@ -167,10 +191,10 @@ class Starts:
             try:
                 if left == 0:
                     raise SubproblemError("failed", "the time limit is reached")
-                x = self._problem.minimise(mode, START_TOLERANCE, solver, left)
+                x = self._problem.minimise(mode, tolerance, solver, left)
             except SubproblemError as error:
                 failures.append(error)
-                self._problem.note(solver, START_TOLERANCE, str(error))
+                self._problem.note(solver, tolerance, str(error))
                 continue
             if mode != "project":
                 self._problem.start_solver = solver
@@ -194,6 +218,18 @@ class Starts:
         """Is the convex start's objective a constant?"""
         there = self._problem.majorant(self._sizes.beside(x, rng))
         return bool(np.isclose(there, self._problem.majorant(x), rtol=1e-12, atol=0))
+
+
+def halved(rng: np.random.Generator) -> Callable[[Array], Array]:
+    """A random half of the entries, twice; a single number stays."""
+    return lambda slope: slope if slope.size == 1 else 2.0 * slope * (rng.random(slope.shape) < 0.5)
+
+
+def _kept(kind: str, rng: np.random.Generator) -> Callable[[Array], Array] | None:
+    """What becomes of the slopes of the convex start; None: they stay."""
+    if kind == "half":
+        return halved(rng)
+    return (lambda slope: SOFT * slope) if kind == "soft" else None
 
 
 def _nearest(x: Array, inside: Array, accepts: Callable[[Array], bool]) -> Array:

@@ -109,14 +109,14 @@ def _chosen(drafts: list[Draft], best: Outcome, plan: Race) -> tuple[list[Any], 
         missing = max(plan.finished - len(drafts), 0)
         others = ["half" if i % 2 == 0 else "random" for i in range(missing)]
         return [*drafts[: plan.finished], *others], drafts[plan.finished :]
-    limit = best.run.value + HOPELESS * best.run.scale
+    limit = best.sign * best.run.value + HOPELESS * best.run.scale if best.feasible else np.inf
     hopeful = [draft for draft in drafts if draft.value <= limit]
     chosen = hopeful[: FINISHED[plan.effort]]
     return chosen, [draft for draft in drafts if draft not in chosen]
 
 
 def _dropped(draft: Draft, like: Outcome) -> Outcome:
-    run = Run(draft.x, draft.value, np.inf, 0.0, "dropped", "given up", History.empty())
+    run = Run(draft.x, like.sign * draft.value, np.inf, 0.0, "dropped", "given up", History.empty())
     return Outcome(kind_of(draft), run, [], like.sign)
 
 

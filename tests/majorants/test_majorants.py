@@ -13,6 +13,7 @@ from dcprog.foundation.arrays import dense
 from dcprog.majorants.edges import EDGE
 from dcprog.majorants.rules import Frame, fresh_context
 from dcprog.majorants.tree import Values
+from dcprog.surrogates.problem_starts import halved
 
 RNG = np.random.default_rng(7)
 A = RNG.normal(size=(3, 3)).round(2)
@@ -337,7 +338,7 @@ def test_thinned_start_keeps_half_of_the_terms() -> None:
     data = np.random.default_rng(0).normal(size=(400, 3))
     frame = Frame(cp.sum(cp.minimum(cp.pos(1 - data @ x), 1)), fresh_context(), gather=True)
     x.value = np.zeros(3)
-    frame.update(Values(relaxed=True, thin=np.random.default_rng(1)))
+    frame.update(Values(level=np.inf, keep=halved(np.random.default_rng(1))))
     weights = next(p.value for p in frame.expression.parameters() if p.size == 400)
     assert set(np.unique(weights)) == {0.0, 2.0}
     assert 150 < np.count_nonzero(weights) < 250

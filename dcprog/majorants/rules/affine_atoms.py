@@ -96,7 +96,7 @@ def _adjoint_atom(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
                 adjoint.through(node, i, vec(w), values) if fixed is None else fixed[0][i] @ vec(w)
             )
             offset += child.update(unvec(passed, node.args[i].shape), values)
-        return 0.0 if values.relaxed else offset
+        return 0.0 if values.level > 1 else offset
 
     return Piece(node, "affine atom: argument by argument", plus(*children), update, children)
 

@@ -86,7 +86,7 @@ class _Balance:
         """Take the factors' sizes at the centre."""
         if not self._scales:
             return
-        ratio = 1.0 if values.relaxed else self._ratio(values)
+        ratio = 1.0 if values.level == np.inf else self._ratio(values)
         self._scales[0].value, self._scales[1].value = ratio, 1 / ratio
 
     def _ratio(self, values: Values) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cvxpy as cp
@@ -57,18 +57,21 @@ def tangent(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
 
     def update(w: Array, values: Values) -> Any:
         raw = [values.array(arg) for arg in args]
-        if values.relaxed:
-            point, slopes = raw, _convex_start(node, args, raw, w, values.thin)
+        depth = values.edge * values.size(node)
+        if values.level == np.inf:
+            point, slopes = raw, _convex_start(node, args, raw, w, values.keep)
+        elif values.level > 1:
+            point, slopes = raw, _graduated(node, args, raw, w, values.level, depth)
         else:
-            point = interior(node, raw, values.edge * values.size(node))
+            point = interior(node, raw, depth)
         here = np.asarray(evaluate(node, point), dtype=float)
-        if not values.relaxed:
+        if values.level == 1:
             slopes = pull_back(node, point, here, w)
         offset = frame.constant(w * here)
         for i, child in zip(live, children, strict=True):
             part = child.update(slopes[i], values) - frame.constant(slopes[i] * point[i])
             offset = offset + (part if sums is None else unvec(sums @ vec(part), node.shape))
-        return np.zeros(np.shape(offset)) if values.relaxed else offset
+        return np.zeros(np.shape(offset)) if values.level > 1 else offset
 
     rule = "concave atom: tangent" if weight.sign > 0 else "convex atom under a minus: tangent"
     return Piece(node, rule, expression, update, children)
@@ -104,7 +107,7 @@ def _convex_start(
     args: Sequence[cp.Expression],
     values: Sequence[Array],
     w: Array,
-    thin: np.random.Generator | None,
+    keep: Callable[[Array], Array] | None,
 ) -> list[Array]:
     """Slopes of the convex start: none for affine arguments, the slope at 0 for convex ones.
 
@@ -128,16 +131,24 @@ def _convex_start(
     except ValueError:  # no slope at 0 (LinAlgError is a ValueError)
         slopes = [np.zeros(a.shape) for a in args]
     return [
-        np.zeros(arg.shape) if arg.is_affine() else _thinned(slope, thin)
+        np.zeros(arg.shape) if arg.is_affine() else slope if keep is None else keep(slope)
         for slope, arg in zip(slopes, args, strict=True)
     ]
 
 
-def _thinned(slope: Array, thin: np.random.Generator | None) -> Array:
-    """A random half of the entries, twice; a single number stays."""
-    if thin is None or slope.size == 1:
-        return slope
-    return 2.0 * slope * (thin.random(slope.shape) < 0.5)
+def _graduated(
+    node: cp.Expression,
+    args: Sequence[cp.Expression],
+    values: Sequence[Array],
+    w: Array,
+    level: float,
+    depth: float,
+) -> list[Array]:
+    """Slopes of s·φ(a/s) for convex arguments, of φ/s for affine ones, where s is the level."""
+    shrunk = [v if arg.is_affine() else v / level for v, arg in zip(values, args, strict=True)]
+    point = interior(node, shrunk, depth)
+    slopes = pull_back(node, point, np.asarray(evaluate(node, point), dtype=float), w)
+    return [s / level if arg.is_affine() else s for s, arg in zip(slopes, args, strict=True)]
 
 
 def _keep_domain(node: Any, context: Context) -> None:
