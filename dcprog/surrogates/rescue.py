@@ -187,7 +187,6 @@ def _from_feasible(
     left: Callable[[], float | None],
 ) -> Run | None:
     """A run from a feasible point that ends at one."""
-    best: Run | None = None
     for firmness in FIRMNESS:
         surrogate.firmness = firmness
         try:
@@ -196,8 +195,7 @@ def _from_feasible(
             surrogate.firmness = 1.0
         run = checked(surrogate, run)
         if _meets(surrogate, run) or run.status == "unbounded":
-            best = run
-            break
+            return run
         if surrogate.mode == "feasible":
-            break
-    return best
+            return None
+    return None
