@@ -12,6 +12,7 @@ from dcprog.engine.probing import guarded
 from dcprog.engine.protocol import Surrogate
 from dcprog.engine.track import Entry, Progress, Settings, Stop, Track
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
 
 __all__ = ["State"]
 
@@ -40,6 +41,8 @@ class State:
     ----------
     solvers : list of str
         The best one first: what worked last.
+    deadline : Deadline
+        Of the whole run.
     """
 
     def __init__(self, surrogate: Surrogate, start: Array, settings: Settings) -> None:
@@ -51,6 +54,7 @@ class State:
         self.first_scale = 0.0
         self.solvers: list[str] = []
         self.track = Track()
+        self.deadline = Deadline(settings.time_limit)
         self._begun = time.perf_counter()
 
     def tighten(self) -> bool:
@@ -97,15 +101,9 @@ class State:
     # ------------------------------------------------------------------------------------------
     # the clock
 
-    def remaining(self) -> float | None:
-        """Seconds; None for no limit."""
-        if self.settings.time_limit is None:
-            return None
-        return max(0.0, self.settings.time_limit - (time.perf_counter() - self._begun))
-
     def check_time(self, reason: str = "the time limit is reached") -> None:
-        """Stop where it is over."""
-        if self.remaining() == 0:
+        """Stop where the run's time is over."""
+        if self.deadline.left == 0:
             raise Stop("time_limit", reason)
 
     # ------------------------------------------------------------------------------------------

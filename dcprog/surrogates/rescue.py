@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dcprog.engine.descent import EVIDENCE, Run, Settings, descend
+from dcprog.engine.descent import descend
+from dcprog.engine.evidence import EVIDENCE
 from dcprog.engine.history import History
 from dcprog.engine.protocol import Surrogate
+from dcprog.engine.track import Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import UnfitStart
 

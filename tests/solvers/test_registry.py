@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse.linalg import LinearOperator
 
 import dcprog as dc
-from dcprog.engine.descent import Settings
+from dcprog.engine.track import Settings
 from dcprog.foundation.arrays import Array
 from dcprog.losses import (
     absolute,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.weighted import penalty_form
 from dcprog.solvers.cost import COSTS
@@ -109,16 +109,15 @@ class ProximalNewtonSolver(ExactSolver):
         time_limit: float | None = None,
     ) -> Solution:
         """The minimiser, certified by a duality gap."""
-        smooth = self._smooth(problem)
-        end = np.inf if time_limit is None else time.perf_counter() + time_limit
+        smooth, deadline = self._smooth(problem), Deadline(time_limit)
         if np.any(smooth.weight > 0):
             theta, steps = np.array(start, dtype=float), 0
             if not np.any(theta):
                 for base in softer_first(self.risk.base):
                     softer = replace(smooth, base=base)
-                    place, more = self._descend(softer, theta, LOOSE, end, certify=False)
+                    place, more = self._descend(softer, theta, LOOSE, deadline, certify=False)
                     theta, steps = place.theta, steps + more
-            place, more = self._descend(smooth, theta, tolerance, end)
+            place, more = self._descend(smooth, theta, tolerance, deadline)
             theta, steps, pull = place.theta, steps + more, place.pull
         else:
             theta, steps, pull = smooth.lossless(start), 0, smooth.tilt
@@ -134,7 +133,7 @@ class ProximalNewtonSolver(ExactSolver):
         problem: SmoothProblem,
         theta: Array,
         tolerance: float,
-        end: float,
+        deadline: Deadline,
         certify: bool = True,
     ) -> tuple[SmoothPlace, int]:
         place = best = problem.place(theta)
@@ -146,8 +145,7 @@ class ProximalNewtonSolver(ExactSolver):
                 raise SubproblemError("unbounded", "the function falls for ever")
             if place.gap <= SAFETY * enough or stalled == STALLS:
                 break
-            if time.perf_counter() > end:
-                raise SubproblemError("failed", "the time limit ended proximal Newton")
+            deadline.check("proximal Newton")
             new, share = self._step(problem, place, damping)
             steps += 1
             if share >= GOOD:
