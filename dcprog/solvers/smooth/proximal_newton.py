@@ -16,7 +16,7 @@ from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.hessian import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.protocol import ExactSolver, Solution
-from dcprog.solvers.smooth.newton import softer_first
+from dcprog.solvers.smooth.newton import roughness, softer_first
 from dcprog.solvers.smooth.sign_search import SignSearch
 from dcprog.solvers.smooth.smooth_problem import SmoothLine, SmoothPlace, SmoothProblem
 
@@ -86,8 +86,9 @@ class ProximalNewtonSolver(ExactSolver):
     @staticmethod
     def refusal(risk: Risk) -> str | None:
         """Why the method is not for a risk, None if it is."""
-        if not risk.base.is_smooth:
-            return f"its base is {risk.base!r}, whose slope jumps"
+        rough = roughness(risk.base)
+        if rough is not None:
+            return rough
         if risk.aggregate == "max":
             return "its groups take the maximum"
         if risk.no_matrix is not None:
