@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -56,6 +57,7 @@ class State:
         self.track = Track()
         self.deadline = Deadline(settings.time_limit)
         self._begun = time.perf_counter()
+        self._was_settled = False  # before the last tightening
 
     def tighten(self) -> bool:
         """Centre the majorant at x; has it moved?"""
@@ -117,7 +119,7 @@ class State:
 
     def record(self, *, rise: float, step: float) -> None:
         """Put the point on record."""
-        surrogate, x = self.surrogate, self.x
+        surrogate, x, best = self.surrogate, self.x, self._best_so_far()
         entry = Entry(
             x=x,
             value=surrogate.objective(x),
@@ -128,10 +130,17 @@ class State:
             rise=rise,
         )
         self.track.entries.append(entry)
-        best = self.track.best
         lower = best is None or surrogate.sign * (entry.value - best.value) < 0
         if lower and np.isfinite(entry.value) and surrogate.is_feasible(x):
             self.track.best = entry
+
+    def _best_so_far(self) -> Entry | None:
+        """The best point, under F as it now is: only values of one F are compared."""
+        best = self.track.best
+        if best is not None and not self._was_settled:
+            self.track.best = best = replace(best, value=self.surrogate.objective(best.x))
+        self._was_settled = self.surrogate.settled
+        return best
 
     def report(self) -> None:
         """Tell the log and the callback."""
