@@ -12,7 +12,6 @@ from dcprog.foundation.errors import SubproblemError, UnfitSolver
 __all__ = ["TIGHTER", "AllFailed", "minimise", "solve"]
 
 TIGHTER = 1e-2  # times the first tolerance; where every solver stalls before that, tol itself
-SHARE = 0.5  # of the time that is left, for a solver other than the first
 
 
 class AllFailed(Exception):
@@ -58,9 +57,8 @@ def minimise(state: State) -> tuple[Array, float]:
 
 def solve(state: State, solver: str, tolerance: float) -> Array:
     """One solver's minimiser; whatever it raises is a failure."""
-    left = state.remaining()
-    if left is not None and state.solvers and solver != state.solvers[0]:
-        left *= SHARE
+    first = not state.solvers or solver == state.solvers[0]
+    left = state.deadline.left if first else state.deadline.share
     try:
         return state.surrogate.minimise(state.x, tolerance, solver, left)
     except (SubproblemError, UnfitSolver):
