@@ -79,7 +79,7 @@ class _Descent:
         try:
             self._begin()
             while True:
-                self._step_or_return()
+                self._step()
         except Stop as stop:
             status, message = stop.status, stop.message
         except KeyboardInterrupt:
@@ -122,24 +122,6 @@ class _Descent:
             raise UnfitStart(str(error)) from error
         state.record(rise=0.0, step=0.0)
         state.report()
-
-    def _step_or_return(self) -> None:
-        """A step; where the run ends above a point it left while F itself still moved, back."""
-        try:
-            self._step()
-        except Stop as stop:
-            left = self._left_lower() if stop.status == "converged" else None
-            if left is None:
-                raise
-            self._move_on(left.x, self.surrogate.value(left.x))
-
-    def _left_lower(self) -> Entry | None:
-        """The best point, if F as it has settled is lower there than here."""
-        state, best = self.state, self.state.track.best
-        if best is None or best is state.track.last or not self.surrogate.settled:
-            return None
-        lower = guarded(self.surrogate.value, best.x) < state.value - state.slack
-        return best if lower else None
 
     def _step(self) -> None:
         state = self.state
