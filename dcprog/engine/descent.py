@@ -9,15 +9,15 @@ import numpy as np
 
 from dcprog.engine.acceleration import Acceleration, acceleration_named
 from dcprog.engine.attempts import AllFailed, minimise
-from dcprog.engine.evidence import EVIDENCE, Evidence
+from dcprog.engine.evidence import Evidence
 from dcprog.engine.probing import guarded
 from dcprog.engine.protocol import Surrogate
 from dcprog.engine.state import State
-from dcprog.engine.track import Entry, Progress, Run, Settings, Stop
+from dcprog.engine.track import Entry, Run, Settings, Stop
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import UnfitStart
 
-__all__ = ["EVIDENCE", "Progress", "Run", "Settings", "descend"]
+__all__ = ["descend"]
 
 logger = logging.getLogger("dcprog")
 
@@ -79,7 +79,7 @@ class _Descent:
         try:
             self._begin()
             while True:
-                self._step_or_return()
+                self._step()
         except Stop as stop:
             status, message = stop.status, stop.message
         except KeyboardInterrupt:
@@ -122,24 +122,6 @@ class _Descent:
             raise UnfitStart(str(error)) from error
         state.record(rise=0.0, step=0.0)
         state.report()
-
-    def _step_or_return(self) -> None:
-        """A step; where the run ends above a point it left while F itself still moved, back."""
-        try:
-            self._step()
-        except Stop as stop:
-            left = self._left_lower() if stop.status == "converged" else None
-            if left is None:
-                raise
-            self._move_on(left.x, self.surrogate.value(left.x))
-
-    def _left_lower(self) -> Entry | None:
-        """The best point, if F as it has settled is lower there than here."""
-        state, best = self.state, self.state.track.best
-        if best is None or best is state.track.last or not self.surrogate.settled:
-            return None
-        lower = guarded(self.surrogate.value, best.x) < state.value - state.slack
-        return best if lower else None
 
     def _step(self) -> None:
         state = self.state
@@ -191,9 +173,8 @@ class _Descent:
         centre = state.x + share * (state.x - state.track.entries[-2].x)
         solver, accuracy = state.solvers[0], state.accuracy
         try:
-            new = self.surrogate.minimise_ahead(
-                centre, state.x, accuracy, solver, state.remaining()
-            )
+            left = state.deadline.left
+            new = self.surrogate.minimise_ahead(centre, state.x, accuracy, solver, left)
         except Exception as error:  # it was but a try
             state.note(solver, accuracy, f"ahead of x: {error}")
             new = state.x

@@ -34,7 +34,7 @@ class NaturalUnits:
 
     @property
     def unit(self) -> Array:
-        """A size of every coordinate, dear to find.
+        """A size of every coordinate, the same for all of a variable; dear to find.
 
         For each variable, the smallest power of ten by which a random step of it alone changes the
         objective or a constraint by half of what they are at 0; where it changes none so (or there
@@ -100,12 +100,8 @@ class NaturalUnits:
 
     def _of_each(self, direction: Array, power: Callable[[Array], int | None]) -> Array:
         """The unit of each variable by itself; NaN where it has none."""
-        n = len(self._points.variables)
-        if not 1 < n <= MANY:
-            return np.full(direction.size, np.nan)
-        units = np.full(n, np.nan)
-        for i in range(n):
-            alone = direction * self._points.spread(np.arange(n) == i)
+        units = np.full(len(self._points.variables), np.nan)
+        for i, alone in enumerate(self._alone(direction)):
             found = (power(step) for step in (alone, -alone))  # it may have a sign
             units[i] = next((10.0**k for k in found if k is not None), np.nan)
         return self._points.spread(units)
@@ -115,22 +111,24 @@ class NaturalUnits:
 
         Each alone; then those that only a product shows, with the others where they are.
         """
-        n = len(self._points.variables)
+        n, alone = len(self._points.variables), self._alone(direction)
         steps = np.ones(n)
-        if not 1 < n <= MANY:
-            return self._points.spread(steps)
-        base, left = np.zeros(direction.size), list(range(n))
+        base, left = np.zeros(direction.size), list(range(len(alone)))
         for _ in range(2):
-            found = {
-                i: self._step(base, direction * self._points.spread(np.arange(n) == i))
-                for i in left
-            }
+            found = {i: self._step(base, alone[i]) for i in left}
             left = [i for i in left if found[i] is None]
             for i, step in found.items():
                 steps[i] = step or 1.0
             known = np.array([i not in left for i in range(n)])
             base = self._points.spread(steps * known) * np.abs(direction)
         return self._points.spread(steps)
+
+    def _alone(self, direction: Array) -> list[Array]:
+        """The step of each variable by itself; none where there is one, or MANY."""
+        n = len(self._points.variables)
+        if not 1 < n <= MANY:
+            return []
+        return [direction * self._points.spread(np.arange(n) == i) for i in range(n)]
 
     def _step(self, base: Array, alone: Array) -> float | None:
         """The factor of a step by which it changes the objective by 1; None where it does not."""

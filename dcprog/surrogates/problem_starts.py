@@ -19,7 +19,6 @@ START_TOLERANCE = 1e-8
 LEVELS = 8.0, 4.0, 2.8, 2.0, 1.4
 GRADUATED_TOLERANCE = 1e-4
 SOFT = 0.1  # times the first slope
-SHARE = 0.5  # of the time that is left, for a solver behind the first
 FAR_OFF = 1e2  # units
 # How far inside its domain a start is moved, in units.
 MARGINS = (0.1, 1e-3, 1e-6, 0.0)
@@ -176,18 +175,16 @@ class Starts:
 
     def _convex(self, keep: Callable[[Array], Array] | None) -> Array:
         problem = self._problem
-        self._points.current()  # tangents in the convex start do not depend on the point
+        self._points.fill()  # tangents in the convex start do not depend on the point
         problem.mode = "feasible"
         problem.update(problem.context.values(level=np.inf, keep=keep))
         return self._first_solved("free" if problem.constraints else "feasible")
 
     def _first_solved(self, mode: str, tolerance: float = START_TOLERANCE) -> Array:
-        """By the first solver that can; one behind the first may take half of the time left."""
+        """By the first solver that can; one behind the first has a share of the time left."""
         failures: list[SubproblemError] = []
         for solver in self._problem.solvers(mode):
-            left = self._deadline.left
-            if left is not None and failures:
-                left *= SHARE
+            left = self._deadline.share if failures else self._deadline.left
             try:
                 if left == 0:
                     raise SubproblemError("failed", "the time limit is reached")

@@ -12,11 +12,12 @@ import cvxpy as cp
 import numpy as np
 from cvxpy.lin_ops import lin_utils
 
-from dcprog.engine.descent import Run, Settings, descend
+from dcprog.engine.descent import descend
 from dcprog.engine.history import History
 from dcprog.engine.protocol import Surrogate
 from dcprog.engine.racing import Draft, Racing
 from dcprog.engine.result import Result
+from dcprog.engine.track import Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitStart
 from dcprog.majorants.atoms.table import add, added
