@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import Array, dense
 from dcprog.rows.scores import Scores
 from dcprog.surrogates.risk_units import margin_unit
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ManyPoints", "Points"]
 
-# Of a risk with more coefficients, or more numbers in the matrix of its rows, no points are drafted.
+# No points are drafted of a risk with more coefficients, or more numbers in its rows' matrix.
 MOST_COEFFICIENTS = 300
 MOST_NUMBERS = 2**25
 # Products of pairs of columns are kept where they are no more numbers than that.
@@ -287,8 +286,8 @@ def _matrix(risk: Risk, rows: npt.NDArray[np.intp]) -> Array:
     scores = risk.scores
     if scores.signs is not None and scores.n_scores == 1 and isinstance(scores.X, np.ndarray):
         return scores.signs[rows] * scores.augmented()[rows]
-    matrix = risk.matrix()[rows]
-    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
+    matrix: Any = risk.matrix()[rows]
+    return np.asarray(dense(matrix))
 
 
 def _products(A: Array) -> Array | None:

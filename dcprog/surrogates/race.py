@@ -29,6 +29,7 @@ HOPELESS, RIVAL = 2e-2, 1e-3
 HEAT = 3
 # Two optima are one if they are as near as that, relative to their sizes, and as high.
 SAME = 1e-3
+NEAR = 1e-2  # a draft that is no lower ends where the run has that it is as near to
 # Dropped drafts that are told of.
 TOLD = 4
 
@@ -110,9 +111,17 @@ def _chosen(drafts: list[Draft], best: Outcome, plan: Race) -> tuple[list[Any], 
         others = ["half" if i % 2 == 0 else "random" for i in range(missing)]
         return [*drafts[: plan.finished], *others], drafts[plan.finished :]
     limit = best.run.value + HOPELESS * best.run.scale
-    hopeful = [draft for draft in drafts if draft.value <= limit]
+    hopeful = [draft for draft in drafts if draft.value <= limit and not _is_near(draft, best.run)]
     chosen = hopeful[: FINISHED[plan.effort]]
     return chosen, [draft for draft in drafts if draft not in chosen]
+
+
+def _is_near(draft: Draft, run: Run) -> bool:
+    """Does the draft lead where the run has ended?"""
+    assert run.x is not None
+    size = max(np.linalg.norm(run.x), np.linalg.norm(draft.x))
+    lower = draft.value < run.value - SAME * run.scale
+    return not lower and _distance(draft.x, run.x) <= NEAR * size
 
 
 def _dropped(draft: Draft, like: Outcome) -> Outcome:
