@@ -156,7 +156,8 @@ class CappedSVC(PaperClassifier):
             rounds = min(spec.transform.rounds - 1, self.max_iter - 1)
             plain = {"n_starts": 1, "random_state": None, "acceleration": None, "n_jobs": None}
             first = self._run(spec, max_iter=rounds, **plain, callback=callback)
-            spec, steps = spec.fixed(first.x), first.n_iter
+            x: Any = first.x
+            spec, steps = spec.fixed(x), first.n_iter
             start = first if published else [first]
         result = self._run(spec, start, max_iter=self.max_iter - steps, callback=callback)
         if self.algorithm == "alternating":

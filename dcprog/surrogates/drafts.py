@@ -12,6 +12,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.surrogates.graduation import schedule, spread
 from dcprog.surrogates.many_points import ManyPoints, Points
+from dcprog.surrogates.smoothed_newton import ridge_fits, step
 from dcprog.surrogates.subsets import concentrated, labels_of, subset_fits
 
 if TYPE_CHECKING:
@@ -151,18 +152,18 @@ class _Drafting:
         for width in widths:
             if self.deadline.left == 0:
                 break
-            points = self.many.step(points, width)
+            points = step(self.many, points, width)
         return points
 
     def _graduated(self) -> Points:
         """The path of φ_s from a nearly convex risk down to the risk itself, by few steps each."""
         many = self.many
         everything = np.arange(len(many.A))[None]
-        points = many.at(many.ridge(everything, 1e-3), "graduated")
+        points = many.at(ridge_fits(many, everything, 1e-3), "graduated")
         convex = many.of(self.risk.graduated(1e6))
         points = convex.revalued(points)
         for width in (0.5, 0.3, 0.2):
-            points = convex.step(points, width)
+            points = step(convex, points, width)
         s = spread(self.risk, many.losses(points.margins)[0])
         found = []
         for factor in (1.0, 2.0):
@@ -172,7 +173,7 @@ class _Drafting:
                 graded = many.of(self.risk.graduated(float(level)))
                 path = graded.revalued(path)
                 for _ in range(STEPS_A_LEVEL):
-                    path = graded.step(path, width)
+                    path = step(graded, path, width)
             found.append(many.revalued(path))
         return found[0].joined(found[1])
 

@@ -22,8 +22,8 @@ LEVELS, STEPS_A_LEVEL = 5, 2
 LOOSE = 1e-3  # of what the terms of F add up to
 # Where slopes at 0 are infinite, those at that share of the arguments' size stand in for them.
 EDGE = 0.1
-# Shares of a concave penalty's slope at 0, by effort. Where that is infinite, the convex start has a
-# lighter one already.
+# Shares of a concave penalty's slope at 0, by effort. Where that is infinite, the convex start has
+# a lighter one already.
 LIGHTER = {"default": (0.5, 0.25), "high": (0.5, 0.25, 0.1, 0.05)}
 
 Solve = Callable[[WeightedRisk, Array, float], Array]

@@ -121,7 +121,7 @@ def _is_near(draft: Draft, run: Run) -> bool:
     assert run.x is not None
     size = max(np.linalg.norm(run.x), np.linalg.norm(draft.x))
     lower = draft.value < run.value - SAME * run.scale
-    return not lower and _distance(draft.x, run.x) <= NEAR * size
+    return bool(not lower and _distance(draft.x, run.x) <= NEAR * size)
 
 
 def _dropped(draft: Draft, like: Outcome) -> Outcome:
