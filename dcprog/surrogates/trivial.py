@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["triviality"]
 
 # Coefficients below that share of what moves the margins by their unit are 0.
-NOTHING = 1e-6
+NOTHING = 1e-3
 # A sample is given up where a per cent more of its loss costs less than that, in per cent.
 FLAT = 1e-2
 # More than that share of the samples is too much to be outliers only.
