@@ -14,7 +14,7 @@ from dcprog.engine.result import Optimum
 from dcprog.engine.track import Run
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
-from dcprog.surrogates.runs import run_all
+from dcprog.surrogates.runs import Job, run_all
 from dcprog.surrogates.task import Outcome, Task, kind_of
 
 __all__ = ["EFFORTS", "Race", "optima", "race"]
@@ -32,8 +32,6 @@ SAME = 1e-3
 NEAR = 1e-2  # a draft that is no lower ends where the run has that it is as near to
 # Dropped drafts that are told of.
 TOLD = 4
-
-Seeds = list[np.random.SeedSequence]
 
 
 @dataclass(frozen=True)
@@ -60,20 +58,22 @@ def race(task: Task, plan: Race, seed: np.random.SeedSequence, n_jobs: int | Non
     The plain run comes first and is never dropped, so that no result is above it. What it left of
     the objective (a cap set by its losses) is what the others minimise.
     """
-    seeds = seed.spawn(len(plan.first) + 2)
-    outcomes = run_all(task, list(zip(plan.first, seeds, strict=False)), n_jobs)
+    outcomes = run_all(task, _seeded(plan.first, seed), n_jobs)
     if _is_over(task, outcomes):
         return outcomes
     task = _settled(task, outcomes[0])
     best = min(outcomes, key=lambda o: o.rank)
     try:
-        drafts = _drafts(task, outcomes, plan.effort, np.random.default_rng(seeds[-1]))
+        drafts = _drafts(task, outcomes, plan.effort, np.random.default_rng(seed))
     except KeyboardInterrupt:
         return [_interrupted(outcomes[0]), *outcomes[1:]]
     chosen, dropped = _chosen(drafts, best, plan)
-    jobs = list(zip(chosen, seeds[-2].spawn(len(chosen)), strict=True))
-    outcomes += run_all(task, jobs, n_jobs, spare=True)
+    outcomes += run_all(task, _seeded(chosen, seed), n_jobs, spare=True)
     return outcomes + [_dropped(draft, best) for draft in dropped[:TOLD]]
+
+
+def _seeded(starts: list[Any], seed: np.random.SeedSequence) -> list[Job]:
+    return list(zip(starts, seed.spawn(len(starts)), strict=True))
 
 
 def _drafts(

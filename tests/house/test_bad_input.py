@@ -236,7 +236,14 @@ CASES: dict[str, Case] = {
         {"problem": CAPPED},
         {
             "problem": (1.0, dc.hinge(), None),
-            "start": ("warm", ["warm"], [np.zeros(7)], np.zeros(7), np.array([np.nan, 0.0]), {cp.Variable(): 1.0}),
+            "start": (
+                "warm",
+                ["warm"],
+                [np.zeros(7)],
+                np.zeros(7),
+                np.array([np.nan, 0.0]),
+                {cp.Variable(): 1.0},
+            ),
             "solver": ("GUROBI_X", "newton"),
             "tol": NUMBERS,
             "max_iter": (-1, 1.5, "3"),

@@ -138,9 +138,7 @@ def test_it_repeats_and_other_seeds_may_differ() -> None:
 def test_it_has_no_units(a: float) -> None:
     X, y = flipped(60, 3, 4)
     best = dc.solve(ramp(X, y))
-    scaled = dc.Risk.from_loss(
-        dc.binary_margins(X, y), a * dc.cap(dc.hinge(), 1.0), dc.l2(0.1 * a)
-    )
+    scaled = dc.Risk.from_loss(dc.binary_margins(X, y), a * dc.cap(dc.hinge(), 1.0), dc.l2(0.1 * a))
     assert dc.solve(scaled).value == pytest.approx(a * best.value, rel=1e-6)
     other = ramp(a * X, y, 0.1 * a**2)
     assert dc.solve(other).value == pytest.approx(best.value, rel=1e-6)
