@@ -1,4 +1,4 @@
-"""The race of starts: good points, never above the plain run, the same in any units and processes."""
+"""The race of starts: good points, never above the plain run, in any units and processes."""
 
 from __future__ import annotations
 
