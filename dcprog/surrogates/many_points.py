@@ -11,14 +11,15 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array, dense
 from dcprog.rows.scores import Scores
 from dcprog.surrogates.risk_units import margin_unit
+from dcprog.transforms import Transform, trim_of
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["ManyPoints", "Points"]
+__all__ = ["ManyPoints", "Points", "slopes", "transformed"]
 
 # No points are drafted of a risk with more coefficients, or more numbers in its rows' matrix.
-MOST_COEFFICIENTS = 300
+MOST_COEFFICIENTS = 100
 MOST_NUMBERS = 2**25
 # Products of pairs of columns are kept where they are no more numbers than that.
 MOST_PRODUCTS = 2**22
@@ -78,7 +79,9 @@ class ManyPoints:
 
     @staticmethod
     def takes(risk: Risk) -> bool:
-        """Are there few coefficients, and rows of scores, as many in each group?"""
+        """Are there few coefficients, losses that are not convex, and rows of scores?"""
+        if risk.transform.is_linear and risk.subtracted is None:
+            return False
         rows = risk.rows
         if not isinstance(rows, Scores) or rows.kernel is not None:
             return False
@@ -137,12 +140,7 @@ class ManyPoints:
     def values_at(self, theta: Array, margins: Array) -> Array:
         """The risk at points whose margins are known, infinite where it is no number."""
         risk = self.risk
-        transform = risk.transform
-        losses = self.losses(margins)
-        if transform.is_joint:
-            values = np.array([transform(row) for row in losses])
-        else:
-            values = transform(losses)
+        values = transformed(risk.transform, self.losses(margins))
         if risk.subtracted is not None:
             sub = risk.subtracted
             less = np.array([sub(u) for u in margins]) if sub.is_joint else sub(margins)
@@ -171,6 +169,35 @@ class ManyPoints:
     def taken(self, theta: Array) -> Array:
         """Points in units of the risk."""
         return theta / self.unit
+
+
+def transformed(transform: Transform, losses: Array) -> Array:
+    """φ of the losses at every point, (K, n_groups)."""
+    if not transform.is_joint:
+        return transform(losses)
+    if isinstance(transform, trim_of):
+        return losses * _kept(transform, losses)
+    return np.array([transform(row) for row in losses])
+
+
+def slopes(transform: Transform, losses: Array) -> Array:
+    """φ' at the losses of every point, (K, n_groups)."""
+    if not transform.is_joint:
+        return np.broadcast_to(transform.slope(losses), losses.shape)
+    if isinstance(transform, trim_of):
+        return _kept(transform, losses)
+    return np.array([transform.slope(row) for row in losses])
+
+
+def _kept(transform: trim_of, losses: Array) -> Array:
+    """1 for the losses that are not among the largest, 0 for those; all points at once."""
+    n = losses.shape[1]
+    k = transform.dropped(n)
+    kept = np.ones_like(losses)
+    if k:
+        largest = np.argpartition(losses, n - k, axis=1)[:, n - k :]
+        np.put_along_axis(kept, largest, 0.0, axis=1)
+    return kept
 
 
 def _matrix(risk: Risk, rows: npt.NDArray[np.intp]) -> Array:

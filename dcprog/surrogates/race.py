@@ -22,9 +22,8 @@ __all__ = ["EFFORTS", "Race", "optima", "race"]
 EFFORTS = ("low", "default", "high")
 # How many drafts are run from.
 FINISHED = {"default": 1, "high": 6}
-# Drafts above the lowest value so far by more than that share of F's scale are given up, and of
-# the others those by more than RIVAL above the best draft.
-HOPELESS, RIVAL = 2e-2, 1e-3
+# Drafts above the lowest value so far by more than that share of F's scale are given up.
+HOPELESS = 2e-2
 # Where there are no drafts, so many steps are taken from each start before the best goes on.
 HEAT = 3
 # Two optima are one if they are as near as that, relative to their sizes, and as high.

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
-from dcprog.surrogates.many_points import ManyPoints, Points
+from dcprog.surrogates.many_points import ManyPoints, Points, slopes
 
 __all__ = ["ridge_fits", "step"]
 
@@ -93,12 +93,7 @@ def _derivatives(many: ManyPoints, u: Array, h: float) -> tuple[Array, Array]:
 
 def _row_weights(many: ManyPoints, u: Array) -> Array:
     """s_g φ'(agg) v_r for every row; under a maximum for the largest row of a group."""
-    losses, transform = many.losses(u), many.risk.transform
-    if transform.is_joint:
-        weights = np.array([transform.slope(row) for row in losses])
-    else:
-        weights = np.asarray(transform.slope(losses))
-    weights = many.shares * np.broadcast_to(weights, losses.shape)
+    weights = many.shares * slopes(many.risk.transform, many.losses(u))
     return _spread(many, weights, many.scaled(many.risk.base(u)))
 
 
@@ -106,11 +101,11 @@ def _pull(many: ManyPoints, u: Array) -> Array:
     """Slopes of what is subtracted, row by row."""
     sub = many.risk.subtracted
     assert sub is not None
-    slopes = np.array([sub.slope(row) for row in u]) if sub.is_joint else sub.slope(u)
+    slope = np.array([sub.slope(row) for row in u]) if sub.is_joint else sub.slope(u)
     if many.risk.aggregate is None:
-        return np.asarray(many.shares * many.scaled(slopes))
+        return np.asarray(many.shares * many.scaled(slope))
     ones = np.broadcast_to(many.shares, (len(u), many.n_groups))
-    return slopes * _spread(many, ones, many.scaled(sub(u)))
+    return slope * _spread(many, ones, many.scaled(sub(u)))
 
 
 def _spread(many: ManyPoints, weights: Array, losses: Array) -> Array:
