@@ -12,6 +12,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.surrogates.graduation import schedule, spread
 from dcprog.surrogates.many_points import ManyPoints, Points
+from dcprog.surrogates.smoothed_newton import ridge_fits, step
 from dcprog.surrogates.subsets import concentrated, labels_of, subset_fits
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Effort:
     kept : tuple of int
         Of all points, after the first steps and after the next.
     rounds : int
-        In which the best points have children.
+        In which the best points have children, at most.
     """
 
     subsets: int
@@ -40,7 +41,7 @@ class Effort:
 
 
 EFFORTS = {
-    "default": Effort(300, (32, 8, 4), 5),
+    "default": Effort(300, (32, 8, 4), 18),
     "high": Effort(1000, (60, 24, 10), 20),
 }
 # Runs on smooth losses are cheap; so must their drafts be.
@@ -49,9 +50,11 @@ SMOOTH = {
     "high": Effort(500, (40, 20, 8), 20),
 }
 # Widths of the smoothing in units of the margins; after each series the best are kept.
-WIDTHS = ((0.4, 0.3), (0.2, 0.15, 0.1), (0.08, 0.06, 0.05, 0.04, 0.03, 0.03))
+WIDTHS = ((0.4, 0.3), (0.2, 0.15, 0.1), (0.08, 0.06, 0.04, 0.03))
 SMOOTH_WIDTHS = ((0.2, 0.1), (0.05, 0.05), (0.02, 0.02, 0.02))
 LEVELS, STEPS_A_LEVEL = 6, 2
+# A round for so many samples is enough: of few samples there are few optima.
+ENOUGH = 30
 # Of the best points so many are the parents of the next round, and so many are its children:
 # between and a little beyond two parents, or around one; of the children so many are settled.
 PARENTS, BETWEEN, AROUND, SETTLED = 6, 16, 8, (8, 3)
@@ -61,6 +64,8 @@ BEYOND, NOISE, KICK = 1.5, 0.05, 0.1  # noise relative to the size of a coeffici
 JUDGES = 150
 FEW = 20
 NEAR = "near"  # points that runs have ended at: they have children, and are no drafts
+# A transform is steep at 0 whose tangent there is so many times higher at a usual loss.
+STEEP = 100.0
 # Two points closer than that, relative to their size, are one.
 SAME = 1e-2
 
@@ -98,13 +103,22 @@ def drafts(
         return _Drafting(risk, effort, rng, Deadline(time_limit)).run(near)
 
 
+def _is_smooth(risk: Risk) -> bool:
+    """Are runs cheap, as of smooth losses under a transform that is not steep at 0?"""
+    size = np.median(risk.aggregates(np.zeros(risk.rows.shape[1])))
+    transform = risk.transform
+    rise = transform(np.asarray(size)) - transform(np.zeros(()))
+    return bool(risk.base.is_smooth and transform.steepest * size <= STEEP * rise)
+
+
 class _Drafting:
     def __init__(
         self, risk: Risk, effort: str, rng: np.random.Generator, deadline: Deadline
     ) -> None:
         self.risk, self.rng, self.deadline = risk, rng, deadline
-        self.effort = (SMOOTH if risk.base.is_smooth else EFFORTS)[effort]
-        self.widths = SMOOTH_WIDTHS if risk.base.is_smooth else WIDTHS
+        smooth = _is_smooth(risk)
+        self.effort = (SMOOTH if smooth else EFFORTS)[effort]
+        self.widths = SMOOTH_WIDTHS if smooth else WIDTHS
         self.many = ManyPoints(risk)
 
     def run(self, near: list[Array]) -> list[Draft]:
@@ -114,7 +128,7 @@ class _Drafting:
             points = self._settled(points.lowest(count), widths)
         if near:
             points = points.joined(many.at(np.vstack([many.given(x) for x in near]), NEAR))
-        for _ in range(self.effort.rounds):
+        for _ in range(min(self.effort.rounds, 2 + many.n_groups // ENOUGH)):
             points = points.joined(self._next(points.lowest(PARENTS).theta)).lowest(2 * PARENTS)
         return self._distinct(points.lowest(len(points.values)))
 
@@ -151,30 +165,26 @@ class _Drafting:
         for width in widths:
             if self.deadline.left == 0:
                 break
-            points = self.many.step(points, width)
+            points = step(self.many, points, width)
         return points
 
     def _graduated(self) -> Points:
         """The path of φ_s from a nearly convex risk down to the risk itself, by few steps each."""
         many = self.many
         everything = np.arange(len(many.A))[None]
-        points = many.at(many.ridge(everything, 1e-3), "graduated")
+        points = many.at(ridge_fits(many, everything, 1e-3), "graduated")
         convex = many.of(self.risk.graduated(1e6))
         points = convex.revalued(points)
         for width in (0.5, 0.3, 0.2):
-            points = convex.step(points, width)
+            points = step(convex, points, width)
         s = spread(self.risk, many.losses(points.margins)[0])
-        found = []
-        for factor in (1.0, 2.0):
-            path = points
-            levels = schedule(factor * s, LEVELS) if s > 1 else np.ones(1)
-            for level, width in zip(levels, np.geomspace(0.3, 0.1, len(levels)), strict=True):
-                graded = many.of(self.risk.graduated(float(level)))
-                path = graded.revalued(path)
-                for _ in range(STEPS_A_LEVEL):
-                    path = graded.step(path, width)
-            found.append(many.revalued(path))
-        return found[0].joined(found[1])
+        levels = schedule(s, LEVELS)
+        for level, width in zip(levels, np.geomspace(0.3, 0.1, len(levels)), strict=True):
+            graded = many.of(self.risk.graduated(float(level)))
+            points = graded.revalued(points)
+            for _ in range(STEPS_A_LEVEL):
+                points = step(graded, points, width)
+        return many.revalued(points)
 
     def _distinct(self, points: Points) -> list[Draft]:
         many = self.many

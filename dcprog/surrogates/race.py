@@ -14,7 +14,7 @@ from dcprog.engine.result import Optimum
 from dcprog.engine.track import Run
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
-from dcprog.surrogates.runs import run_all
+from dcprog.surrogates.runs import Job, run_all
 from dcprog.surrogates.task import Outcome, Task, kind_of
 
 __all__ = ["EFFORTS", "Race", "optima", "race"]
@@ -22,17 +22,15 @@ __all__ = ["EFFORTS", "Race", "optima", "race"]
 EFFORTS = ("low", "default", "high")
 # How many drafts are run from.
 FINISHED = {"default": 1, "high": 6}
-# Drafts above the lowest value so far by more than that share of F's scale are given up, and of
-# the others those by more than RIVAL above the best draft.
-HOPELESS, RIVAL = 2e-2, 1e-3
+# Drafts above the lowest value so far by more than that share of F's scale are given up.
+HOPELESS = 2e-2
 # Where there are no drafts, so many steps are taken from each start before the best goes on.
 HEAT = 3
 # Two optima are one if they are as near as that, relative to their sizes, and as high.
 SAME = 1e-3
+NEAR = 1e-2  # a draft that is no lower ends where the run has that it is as near to
 # Dropped drafts that are told of.
 TOLD = 4
-
-Seeds = list[np.random.SeedSequence]
 
 
 @dataclass(frozen=True)
@@ -59,20 +57,22 @@ def race(task: Task, plan: Race, seed: np.random.SeedSequence, n_jobs: int | Non
     The plain run comes first and is never dropped, so that no result is above it. What it left of
     the objective (a cap set by its losses) is what the others minimise.
     """
-    seeds = seed.spawn(len(plan.first) + 2)
-    outcomes = run_all(task, list(zip(plan.first, seeds, strict=False)), n_jobs)
+    outcomes = run_all(task, _seeded(plan.first, seed), n_jobs)
     if _is_over(task, outcomes):
         return outcomes
     task = _settled(task, outcomes[0])
     best = min(outcomes, key=lambda o: o.rank)
     try:
-        drafts = _drafts(task, outcomes, plan.effort, np.random.default_rng(seeds[-1]))
+        drafts = _drafts(task, outcomes, plan.effort, np.random.default_rng(seed))
     except KeyboardInterrupt:
         return [_interrupted(outcomes[0]), *outcomes[1:]]
     chosen, dropped = _chosen(drafts, best, plan)
-    jobs = list(zip(chosen, seeds[-2].spawn(len(chosen)), strict=True))
-    outcomes += run_all(task, jobs, n_jobs, spare=True)
+    outcomes += run_all(task, _seeded(chosen, seed), n_jobs, spare=True)
     return outcomes + [_dropped(draft, best) for draft in dropped[:TOLD]]
+
+
+def _seeded(starts: list[Any], seed: np.random.SeedSequence) -> list[Job]:
+    return list(zip(starts, seed.spawn(len(starts)), strict=True))
 
 
 def _drafts(
@@ -110,9 +110,18 @@ def _chosen(drafts: list[Draft], best: Outcome, plan: Race) -> tuple[list[Any], 
         others = ["half" if i % 2 == 0 else "random" for i in range(missing)]
         return [*drafts[: plan.finished], *others], drafts[plan.finished :]
     limit = best.sign * best.run.value + HOPELESS * best.run.scale if best.feasible else np.inf
-    hopeful = [draft for draft in drafts if draft.value <= limit]
+    hopeful = [draft for draft in drafts if draft.value <= limit and not _is_near(draft, best)]
     chosen = hopeful[: FINISHED[plan.effort]]
     return chosen, [draft for draft in drafts if draft not in chosen]
+
+
+def _is_near(draft: Draft, best: Outcome) -> bool:
+    """Does the draft lead where the best run has ended?"""
+    run = best.run
+    assert run.x is not None
+    size = max(np.linalg.norm(run.x), np.linalg.norm(draft.x))
+    lower = draft.value < best.sign * run.value - SAME * run.scale
+    return bool(not lower and _distance(draft.x, run.x) <= NEAR * size)
 
 
 def _dropped(draft: Draft, like: Outcome) -> Outcome:

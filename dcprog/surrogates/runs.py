@@ -13,7 +13,7 @@ from dcprog.engine.history import History
 from dcprog.engine.track import Run
 from dcprog.surrogates.task import Outcome, Task, kind_of
 
-__all__ = ["run_all"]
+__all__ = ["Job", "run_all"]
 
 Job = tuple[Any, np.random.SeedSequence]
 

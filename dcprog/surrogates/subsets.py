@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.surrogates.many_points import ManyPoints
+from dcprog.surrogates.smoothed_newton import ridge_fits, step
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -60,7 +61,7 @@ def subset_fits(
         size = int(min(n, rng.uniform(*factors) * least + 1))
         chosen = _with_all(_chosen(n, size, int(share * count), rng), labels, rng)
         rows = chosen[:, :, None] * many.m + np.arange(many.m)
-        fits.append(many.ridge(rows.reshape(len(chosen), -1), ridge))
+        fits.append(ridge_fits(many, rows.reshape(len(chosen), -1), ridge))
     return np.concatenate(fits)
 
 
@@ -76,7 +77,7 @@ def concentrated(many: ManyPoints, fits: Array, widths: tuple[float, ...], kept:
     best = np.argmin(values, axis=0) * len(fits) + np.arange(len(fits))
     points = points[best]
     for width in widths:
-        points = many.step(points, width)
+        points = step(many, points, width)
     return points.lowest(kept).theta
 
 

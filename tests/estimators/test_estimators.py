@@ -431,7 +431,7 @@ def test_solvers_agree_and_name_themselves() -> None:
 def test_too_few_steps_warn() -> None:
     X, y = _targets()
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        RobustRegressor(welsch(square(), 1.0), max_iter=1).fit(X, y)
+        RobustRegressor(welsch(square(), 1.0), max_iter=1, n_starts=1).fit(X, y)
 
 
 def test_verbose_logs(caplog: pytest.LogCaptureFixture) -> None:
@@ -454,7 +454,9 @@ BAD: dict[str, list[Any]] = {
     "solver": [None, 3],
     "tol": [0.0, -1.0, "small"],
     "max_iter": [0, 1.5],
-    "n_starts": [0, 1.5],
+    "n_starts": [0, 1.5, "many"],
+    "effort": ["huge", None, 2],
+    "n_jobs": ["all", 1.5],
     "random_state": ["seed", -1.5],
     "acceleration": ["fast", 1],
     "time_limit": [0.0, -1.0, "long"],

@@ -132,11 +132,11 @@ def test_it_has_the_options_of_the_loop() -> None:
 @pytest.mark.parametrize(
     "model",
     [
-        TruncatedLogisticClassifier(),
-        CappedSVC(eps=1.0),
-        AngleSVC(2),
-        AngleSVC(2, kernel="rbf"),
-        SmoothSVC(outlier_ratio=0.1, filtering="trimmed"),
+        TruncatedLogisticClassifier(n_starts=1),
+        CappedSVC(eps=1.0, n_starts=1),
+        AngleSVC(2, n_starts=1),
+        AngleSVC(2, kernel="rbf", n_starts=1),
+        SmoothSVC(outlier_ratio=0.1, filtering="trimmed", n_starts=1),
     ],
     ids=repr,
 )
