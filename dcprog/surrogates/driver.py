@@ -20,7 +20,7 @@ from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import visible
 from dcprog.risk.risk import Risk
 from dcprog.surrogates.plan import planned
-from dcprog.surrogates.race import Race, optima, race
+from dcprog.surrogates.race import Race, optima, race, winner
 from dcprog.surrogates.runs import run_all
 from dcprog.surrogates.task import Outcome, Spec, Task, keep
 from dcprog.surrogates.trivial import triviality
@@ -147,7 +147,7 @@ def solve(
             jobs = list(zip(plan, seed.spawn(len(plan)), strict=True))
             outcomes = run_all(task, jobs, n_jobs)
     keep(task)
-    result = _result(problem, outcomes, time.perf_counter() - begun)
+    result = _result(problem, outcomes, time.perf_counter() - begun, tol)
     if isinstance(problem, cp.Problem):
         _publish(problem, result)
     elif isinstance(problem, Risk) and result.x is not None:
@@ -205,8 +205,8 @@ def _seed(random_state: Any) -> np.random.SeedSequence:
 # the result
 
 
-def _result(problem: Any, outcomes: list[Outcome], seconds: float) -> Result:
-    best = min((o for o in outcomes if o.run.status != "dropped"), key=lambda o: o.rank)
+def _result(problem: Any, outcomes: list[Outcome], seconds: float, tol: float) -> Result:
+    best = winner([o for o in outcomes if o.run.status != "dropped"], tol)
     run = best.run
     value = -best.sign * np.inf if run.status == "unbounded" else run.value
     return Result(

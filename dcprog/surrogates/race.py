@@ -17,7 +17,7 @@ from dcprog.risk.risk import Risk
 from dcprog.surrogates.runs import Job, run_all
 from dcprog.surrogates.task import Outcome, Task, kind_of
 
-__all__ = ["EFFORTS", "Race", "optima", "race"]
+__all__ = ["EFFORTS", "Race", "optima", "race", "winner"]
 
 EFFORTS = ("low", "default", "high")
 # How many drafts are run from.
@@ -137,6 +137,19 @@ def _interrupted(outcome: Outcome) -> Outcome:
 
 
 # ----------------------------------------------------------------------------------------------
+
+
+def winner(outcomes: list[Outcome], tol: float) -> Outcome:
+    """The best run; of those that are as good up to what tol can tell, the first."""
+    best = min(outcomes, key=lambda o: o.rank)
+
+    def is_as_good(other: Outcome) -> bool:
+        *ends, value = other.rank
+        least = best.rank[-1]
+        even = value == least or value - least <= tol * best.run.scale
+        return ends == list(best.rank[:-1]) and even and other.run.status == best.run.status
+
+    return next(outcome for outcome in outcomes if is_as_good(outcome))
 
 
 def optima(outcomes: list[Outcome]) -> tuple[Optimum, ...]:

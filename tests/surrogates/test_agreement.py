@@ -105,7 +105,7 @@ def test_every_solver_gives_the_value_of_the_loop_written_by_hand(
     loss = LOSSES[name]
     for margins in MARGINS.values():
         goal = loss.expression(margins) + PENALTIES[penalty][0](w)
-        result = dc.solve(cp.Problem(cp.Minimize(goal)), solver=solver)
+        result = dc.solve(cp.Problem(cp.Minimize(goal)), start="convex", solver=solver)
         scale = 1 + abs(result.value)
         assert result.status == "converged"
         assert solver in (None, result.solver)
@@ -119,7 +119,10 @@ def test_every_solver_gives_the_value_of_the_loop_written_by_hand(
 
 def test_both_ways_to_write_a_ramp_agree() -> None:
     values = [
-        dc.solve(cp.Problem(cp.Minimize(LOSSES[name].expression(u) + PENALTIES["l2"][0](w)))).value
+        dc.solve(
+            cp.Problem(cp.Minimize(LOSSES[name].expression(u) + PENALTIES["l2"][0](w))),
+            start="convex",
+        ).value
         for name in ("capped", "truncated")
         for u in MARGINS.values()
     ]

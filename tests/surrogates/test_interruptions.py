@@ -78,7 +78,7 @@ def test_ctrl_c_in_a_later_start_keeps_the_earlier_ones(
     x: cp.Variable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = watch(monkeypatch, nothing)
-    first = dc.solve(regression(x))
+    first = dc.solve(regression(x), start="convex")
     until = len(calls)
 
     def interrupted(number: int, solver: str, solution: Array) -> Array:
@@ -88,7 +88,7 @@ def test_ctrl_c_in_a_later_start_keeps_the_earlier_ones(
 
     monkeypatch.undo()
     watch(monkeypatch, interrupted)
-    result = dc.solve(regression(x), n_starts=3)
+    result = dc.solve(regression(x), start="convex", n_starts=3)
     assert (result.value, len(result.starts)) == (first.value, 1)
 
 

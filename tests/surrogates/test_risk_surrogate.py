@@ -108,7 +108,7 @@ def test_restarts_never_make_it_worse() -> None:
     risk = capped_risk()
     one, many = dc.solve(risk), dc.solve(risk, n_starts=4, random_state=0)
     assert many.value <= one.value + 1e-9
-    assert len(many.starts) == 4
+    assert len([s for s in many.starts if s.status != "dropped"]) == 4
 
 
 def test_the_best_point_is_so_under_the_cap_that_is_set_last() -> None:
@@ -120,7 +120,7 @@ def test_the_best_point_is_so_under_the_cap_that_is_set_last() -> None:
     cap = cap_largest(0.1, power_of(0.5, 1e-8))
     risk = dc.Risk(margins, dc.squared_hinge(), aggregate="sum", transform=cap, penalty=dc.l2(2.0))
     seen: list[dc.Progress] = []
-    result = dc.solve(risk, max_iter=4, callback=seen.append)
+    result = dc.solve(risk, start="convex", max_iter=4, callback=seen.append)
     final = risk.fixed(seen[-1].x)
     assert result.status == "max_iter"
     assert result.x is not None

@@ -72,7 +72,7 @@ MODELS: dict[str, Callable[[float], Scaled]] = {
 
 def solved(name: str, a: float, u: float) -> tuple[dc.Result, np.ndarray]:
     _, objective, constraints = MODELS[name](u)
-    result = dc.solve(cp.Problem(cp.Minimize(a * objective), constraints))
+    result = dc.solve(cp.Problem(cp.Minimize(a * objective), constraints), start="convex")
     assert result.x is not None
     return result, result.x / u
 

@@ -27,7 +27,7 @@ def x() -> cp.Variable:
 
 
 def test_the_best_of_the_starts_is_returned(x: cp.Variable) -> None:
-    result = dc.solve(regression(x), n_starts=6, random_state=1)
+    result = dc.solve(regression(x), start="convex", n_starts=6, random_state=1)
     kinds = [s.kind for s in result.starts]
     assert kinds == ["convex", "half", "random", "half", "random", "half"]
     values = [s.value for s in result.starts]
@@ -134,7 +134,7 @@ def test_numbers_of_variables_do_not_clash_in_another_process(
 
     goal = cp.log(1 + capped(A @ x - B, 2)) + cp.exp(cp.minimum(cp.abs(x[0] - 1), 1))
     problem = cp.Problem(cp.Minimize(goal))
-    plain = dc.solve(problem)
+    plain = dc.solve(problem, start="convex")
     packed = pickle.dumps(Task(problem, None, Settings()))
     monkeypatch.setattr(lin_utils.ID_COUNTER, "count", 1)  # as in a fresh process
     task = pickle.loads(packed)
