@@ -52,6 +52,7 @@ SMOOTH = {
 # Widths of the smoothing in units of the margins; after each series the best are kept.
 WIDTHS = ((0.4, 0.3), (0.2, 0.15, 0.1), (0.08, 0.06, 0.04, 0.03))
 SMOOTH_WIDTHS = ((0.2, 0.1), (0.05, 0.05), (0.02, 0.02, 0.02))
+FINE, SMOOTH_FINE = (0.02, 0.015, 0.01, 0.007, 0.005), (0.01,)
 LEVELS, STEPS_A_LEVEL = 6, 2
 # A round for so many samples is enough: of few samples there are few optima.
 ENOUGH = 30
@@ -66,6 +67,11 @@ FEW = 20
 NEAR = "near"  # points that runs have ended at: they have children, and are no drafts
 # A transform is steep at 0 whose tangent there is so many times higher at a usual loss.
 STEEP = 100.0
+# Of more samples than half as many again so many are drawn, or twenty times as many as there are
+# coefficients; the best points then see all of them, if their matrix is not too large.
+SAMPLE = 2000
+MOST_NUMBERS = 2**23
+FINISHED = 2
 # Two points closer than that, relative to their size, are one.
 SAME = 1e-2
 
@@ -119,7 +125,11 @@ class _Drafting:
         smooth = _is_smooth(risk)
         self.effort = (SMOOTH if smooth else EFFORTS)[effort]
         self.widths = SMOOTH_WIDTHS if smooth else WIDTHS
-        self.many = ManyPoints(risk)
+        self.fine = SMOOTH_FINE if smooth else FINE
+        self.groups, most = None, max(SAMPLE, 20 * risk.rows.shape[1])
+        if risk.n_groups > 1.5 * most:
+            self.groups = rng.choice(risk.n_groups, most, replace=False)
+        self.many = ManyPoints(risk, self.groups)
 
     def run(self, near: list[Array]) -> list[Draft]:
         many, kept = self.many, self.effort.kept
@@ -128,16 +138,20 @@ class _Drafting:
             points = self._settled(points.lowest(count), widths)
         if near:
             points = points.joined(many.at(np.vstack([many.given(x) for x in near]), NEAR))
-        for _ in range(min(self.effort.rounds, 2 + many.n_groups // ENOUGH)):
+        rounds = min(self.effort.rounds, 2 + many.n_groups // ENOUGH)
+        for _ in range(rounds * FEW // max(many.A.shape[1], FEW)):
             points = points.joined(self._next(points.lowest(PARENTS).theta)).lowest(2 * PARENTS)
-        return self._distinct(points.lowest(len(points.values)))
+        return self._finished(self._distinct(points.lowest(len(points.values))))
 
     def _fits(self) -> Array:
         """The best fits of subsets, as some of the samples see them."""
         many, effort = self.many, self.effort
         n, p = many.n_groups, many.A.shape[1]
         count = max(effort.subsets * FEW // max(p, FEW), FEW)
-        fits = subset_fits(many, labels_of(self.risk), count, self.rng)
+        labels = labels_of(self.risk)
+        if labels is not None and self.groups is not None:
+            labels = labels[self.groups]
+        fits = subset_fits(many, labels, count, self.rng)
         judges, most = many, max(JUDGES, 5 * p)
         if n > most:
             judges = many.some(self.rng.choice(n, most, replace=False))
@@ -161,11 +175,13 @@ class _Drafting:
         around = parents[near] + KICK * size[near] * rng.standard_normal((AROUND, shape[1]))
         return np.concatenate([between, around])
 
-    def _settled(self, points: Points, widths: tuple[float, ...]) -> Points:
+    def _settled(
+        self, points: Points, widths: tuple[float, ...], many: ManyPoints | None = None
+    ) -> Points:
         for width in widths:
             if self.deadline.left == 0:
                 break
-            points = step(self.many, points, width)
+            points = step(many or self.many, points, width)
         return points
 
     def _graduated(self) -> Points:
@@ -186,15 +202,30 @@ class _Drafting:
                 points = step(graded, points, width)
         return many.revalued(points)
 
-    def _distinct(self, points: Points) -> list[Draft]:
-        many = self.many
+    def _distinct(self, points: Points) -> Points:
+        """Those that are near none before them, without those that runs have ended at."""
         chosen: list[int] = []
         for i, theta in enumerate(points.theta):
             size = SAME * np.linalg.norm(theta)
             if all(np.linalg.norm(theta - points.theta[j]) > size for j in chosen):
                 chosen.append(i)
-        return [
-            Draft(str(points.kinds[i]), many.taken(points.theta[i]), float(points.values[i]))
-            for i in chosen
-            if points.kinds[i] != NEAR
-        ]
+        return points[np.array([i for i in chosen if points.kinds[i] != NEAR], dtype=int)]
+
+    def _finished(self, points: Points) -> list[Draft]:
+        """The best ones after steps with all samples and little smoothing."""
+        many, widths = self.many, self.fine
+        best, rest = points.lowest(FINISHED), points[FINISHED:]
+        if self.groups is not None and self.risk.rows.shape[0] * many.A.shape[1] <= MOST_NUMBERS:
+            many, widths = ManyPoints(self.risk), (*self.widths[1], *self.fine)
+            theta = many.given(self.many.taken(best.theta))
+            best, rest = many.at(theta, "").named(best.kinds), rest[:0]
+        best = self._settled(best, widths, many)
+        found = [*self._drafts(best, many), *self._drafts(rest, self.many)]
+        return sorted(found, key=lambda draft: draft.value)
+
+    def _drafts(self, points: Points, many: ManyPoints) -> list[Draft]:
+        x = many.taken(points.theta)
+        values = points.values
+        if many.n_groups < self.risk.n_groups:
+            values = np.array([self.risk(theta) for theta in x])
+        return [Draft(str(k), t, float(v)) for k, t, v in zip(points.kinds, x, values, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,11 +20,14 @@ from dcprog.surrogates.task import Outcome, Task, kind_of
 
 __all__ = ["EFFORTS", "Race", "optima", "race"]
 
+logger = logging.getLogger("dcprog")
+
 EFFORTS = ("low", "default", "high")
 # How many drafts are run from.
 FINISHED = {"default": 1, "high": 6}
-# Drafts above the lowest value so far by more than that share of F's scale are given up.
-HOPELESS = 2e-2
+# Drafts above the lowest value so far by more than that share of F's scale are given up; of more
+# coefficients than a few by as many times more, for they are drafted less finely.
+HOPELESS, SMALL = 2e-2, 10
 # Where there are no drafts, so many steps are taken from each start before the best goes on.
 HEAT = 3
 # Two optima are one if they are as near as that, relative to their sizes, and as high.
@@ -82,7 +86,11 @@ def _drafts(
     if not isinstance(surrogate, Racing):
         return []
     near = [o.run.x for o in outcomes if o.run.x is not None]
-    return surrogate.drafts(near, effort, rng, task.left())
+    try:
+        return surrogate.drafts(near, effort, rng, task.left())
+    except Exception:  # the plain run stands, whatever a user's loss does with odd points
+        logger.debug("no drafts", exc_info=True)
+        return []
 
 
 def _is_over(task: Task, outcomes: list[Outcome]) -> bool:
@@ -109,7 +117,9 @@ def _chosen(drafts: list[Draft], best: Outcome, plan: Race) -> tuple[list[Any], 
         missing = max(plan.finished - len(drafts), 0)
         others = ["half" if i % 2 == 0 else "random" for i in range(missing)]
         return [*drafts[: plan.finished], *others], drafts[plan.finished :]
-    limit = best.run.value + HOPELESS * best.run.scale
+    assert best.run.x is not None
+    leeway = HOPELESS * max(1.0, best.run.x.size / SMALL)
+    limit = best.run.value + leeway * best.run.scale
     hopeful = [draft for draft in drafts if draft.value <= limit and not _is_near(draft, best.run)]
     chosen = hopeful[: FINISHED[plan.effort]]
     return chosen, [draft for draft in drafts if draft not in chosen]
