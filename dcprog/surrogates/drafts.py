@@ -53,9 +53,11 @@ SMOOTH = {
 WIDTHS = ((0.4, 0.3), (0.2, 0.15, 0.1), (0.08, 0.06, 0.04, 0.03))
 SMOOTH_WIDTHS = ((0.2, 0.1), (0.05, 0.05), (0.02, 0.02, 0.02))
 FINE, SMOOTH_FINE = (0.02, 0.015, 0.01, 0.007, 0.005), (0.01,)
+WHOLE = np.geomspace(0.2, 0.01, 12)
 LEVELS, STEPS_A_LEVEL = 6, 2
 # A round for so many samples is enough: of few samples there are few optima.
 ENOUGH = 30
+USUAL = 2000  # samples; of more of them there are fewer rounds
 # Of the best points so many are the parents of the next round, and so many are its children:
 # between and a little beyond two parents, or around one; of the children so many are settled.
 PARENTS, BETWEEN, AROUND, SETTLED = 6, 16, 8, (8, 3)
@@ -69,7 +71,7 @@ NEAR = "near"  # points that runs have ended at: they have children, and are no 
 STEEP = 100.0
 # Of more samples than half as many again so many are drawn, or twenty times as many as there are
 # coefficients; the best points then see all of them, if their matrix is not too large.
-SAMPLE = 2000
+SAMPLE = 3000
 MOST_NUMBERS = 2**23
 FINISHED = 2
 # Two points closer than that, relative to their size, are one.
@@ -91,7 +93,7 @@ def drafts(
     Parameters
     ----------
     risk : Risk
-        Nothing is drafted for one that :class:`ManyPoints` does not take.
+        One that :class:`ManyPoints` takes.
     near : list of array
         Where runs have ended.
     effort : {"default", "high"}
@@ -103,8 +105,6 @@ def drafts(
     -------
     list of Draft
     """
-    if not ManyPoints.takes(risk):
-        return []
     with np.errstate(all="ignore"):
         return _Drafting(risk, effort, rng, Deadline(time_limit)).run(near)
 
@@ -138,10 +138,16 @@ class _Drafting:
             points = self._settled(points.lowest(count), widths)
         if near:
             points = points.joined(many.at(np.vstack([many.given(x) for x in near]), NEAR))
-        rounds = min(self.effort.rounds, 2 + many.n_groups // ENOUGH)
-        for _ in range(rounds * FEW // max(many.A.shape[1], FEW)):
+        for _ in range(self._rounds()):
             points = points.joined(self._next(points.lowest(PARENTS).theta)).lowest(2 * PARENTS)
-        return self._finished(self._distinct(points.lowest(len(points.values))))
+        least = min((self.risk(x) for x in near), default=np.inf)
+        return self._finished(self._distinct(points.lowest(len(points.values))), least)
+
+    def _rounds(self) -> int:
+        """Few where there are few optima, and where a step is dear."""
+        n, p = self.many.n_groups, self.many.A.shape[1]
+        rounds = min(self.effort.rounds, 2 + n // ENOUGH)
+        return int(rounds * min(1.0, FEW / p) * min(1.0, USUAL / n))
 
     def _fits(self) -> Array:
         """The best fits of subsets, as some of the samples see them."""
@@ -211,16 +217,22 @@ class _Drafting:
                 chosen.append(i)
         return points[np.array([i for i in chosen if points.kinds[i] != NEAR], dtype=int)]
 
-    def _finished(self, points: Points) -> list[Draft]:
-        """The best ones after steps with all samples and little smoothing."""
+    def _finished(self, points: Points, least: float) -> list[Draft]:
+        """The best ones after steps with all samples and little smoothing.
+
+        Of many samples none that is not below what runs have reached: runs are dear there.
+        """
         many, widths = self.many, self.fine
         best, rest = points.lowest(FINISHED), points[FINISHED:]
         if self.groups is not None and self.risk.rows.shape[0] * many.A.shape[1] <= MOST_NUMBERS:
-            many, widths = ManyPoints(self.risk), (*self.widths[1], *self.fine)
+            best, rest = best[:1], rest[:0]
+            many, widths = ManyPoints(self.risk), tuple(WHOLE)
             theta = many.given(self.many.taken(best.theta))
-            best, rest = many.at(theta, "").named(best.kinds), rest[:0]
+            best = many.at(theta, "").named(best.kinds)
         best = self._settled(best, widths, many)
         found = [*self._drafts(best, many), *self._drafts(rest, self.many)]
+        if self.groups is not None:
+            found = [draft for draft in found if draft.value < least]
         return sorted(found, key=lambda draft: draft.value)
 
     def _drafts(self, points: Points, many: ManyPoints) -> list[Draft]:
