@@ -2,9 +2,9 @@
 
 from dcprog.checks.declarations import check_loss, check_penalty
 from dcprog.engine.certificate import Certificate, Claim
-from dcprog.engine.descent import Progress
 from dcprog.engine.history import History
 from dcprog.engine.result import Result
+from dcprog.engine.track import Progress
 from dcprog.estimators import RobustClassifier, RobustRegressor
 from dcprog.foundation.errors import (
     FisherConsistencyWarning,

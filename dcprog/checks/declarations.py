@@ -230,10 +230,13 @@ def check_penalty(penalty: Penalty, size: int = 5, draws: int = 50) -> None:
     variable, weights = cp.Variable(size), cp.Parameter(size, nonneg=True)
     written = penalty.expression(variable)
     with_weights = penalty.expression_with(variable, weights)
+    if not with_weights.is_convex():
+        raise AssertionError(
+            f"{penalty!r}: cvxpy does not see that expression_with(w, weights) is convex; a "
+            "penalty that is not convex derives from ConcavePenalty"
+        )
     if not with_weights.is_dcp(dpp=True):
         raise AssertionError(f"{penalty!r}: expression_with(w, Parameter) is not DPP")
-    if not with_weights.is_convex():
-        raise AssertionError(f"{penalty!r}: expression_with(w, weights) is not convex")
     smooth = penalty.extended()
     for _ in range(draws):
         v, w = rng.standard_normal((2, size)) * 10 ** rng.uniform(-2, 1, (2, size))

@@ -6,13 +6,13 @@ import numpy as np
 
 from dcprog.engine.probing import guarded
 from dcprog.engine.state import FINEST, State
+from dcprog.engine.track import Stop
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
 
 __all__ = ["TIGHTER", "AllFailed", "minimise", "solve"]
 
 TIGHTER = 1e-2  # times the first tolerance; where every solver stalls before that, tol itself
-SHARE = 0.5  # of the time that is left, for a solver other than the first
 
 
 class AllFailed(Exception):
@@ -39,10 +39,15 @@ def minimise(state: State) -> tuple[Array, float]:
     Raises
     ------
     AllFailed
+    Stop
+        The first solver fails where F is within tolerance of what it is known to be nowhere below.
     """
     failures: list[tuple[str, SubproblemError]] = []
     shortfalls: dict[str, float] = {}
+    first = state.solvers[0]
     for solver, tolerance in _in_order(state):
+        if solver != first:
+            _check_floor(state)
         try:
             new = solve(state, solver, tolerance)
             new_value = _checked(state, new, solver, shortfalls)
@@ -56,11 +61,18 @@ def minimise(state: State) -> tuple[Array, float]:
     raise AllFailed(failures, shortfalls)
 
 
+def _check_floor(state: State) -> None:
+    """Near its floor F is what solvers leave of 0, and none of them gets lower but by chance."""
+    above = state.value - state.surrogate.floor
+    if state.surrogate.settled and above <= state.coarse:
+        state.track.last.gap = max(above, 0.0)
+        raise Stop("converged", "the value is as low as any can be, as far as solvers resolve")
+
+
 def solve(state: State, solver: str, tolerance: float) -> Array:
     """One solver's minimiser; whatever it raises is a failure."""
-    left = state.remaining()
-    if left is not None and state.solvers and solver != state.solvers[0]:
-        left *= SHARE
+    first = not state.solvers or solver == state.solvers[0]
+    left = state.deadline.left if first else state.deadline.share
     try:
         return state.surrogate.minimise(state.x, tolerance, solver, left)
     except (SubproblemError, UnfitSolver):

@@ -9,15 +9,15 @@ import numpy as np
 
 from dcprog.engine.acceleration import Acceleration, acceleration_named
 from dcprog.engine.attempts import AllFailed, minimise
-from dcprog.engine.evidence import EVIDENCE, Evidence
+from dcprog.engine.evidence import Evidence
 from dcprog.engine.probing import guarded
 from dcprog.engine.protocol import Surrogate
 from dcprog.engine.state import State
-from dcprog.engine.track import Entry, Progress, Run, Settings, Stop
+from dcprog.engine.track import Entry, Run, Settings, Stop
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import UnfitStart
 
-__all__ = ["EVIDENCE", "Progress", "Run", "Settings", "descend"]
+__all__ = ["descend"]
 
 logger = logging.getLogger("dcprog")
 
@@ -173,9 +173,8 @@ class _Descent:
         centre = state.x + share * (state.x - state.track.entries[-2].x)
         solver, accuracy = state.solvers[0], state.accuracy
         try:
-            new = self.surrogate.minimise_ahead(
-                centre, state.x, accuracy, solver, state.remaining()
-            )
+            left = state.deadline.left
+            new = self.surrogate.minimise_ahead(centre, state.x, accuracy, solver, left)
         except Exception as error:  # it was but a try
             state.note(solver, accuracy, f"ahead of x: {error}")
             new = state.x

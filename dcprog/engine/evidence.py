@@ -94,9 +94,8 @@ class Evidence:
         if not state.settings.escape:
             return None
         state.check_time()
-        return downhill(
-            self._surrogate, state.x, below, self._rng, wide=wide, time_limit=state.remaining()
-        )
+        left = state.deadline.left
+        return downhill(self._surrogate, state.x, below, self._rng, wide=wide, time_limit=left)
 
     # ------------------------------------------------------------------------------------------
     # a dual bound, or another solver
@@ -197,7 +196,7 @@ class Evidence:
             return None
         best: Point | None = None
         values = [state.value]  # further and further out
-        for point in surrogate.far(state.x, state.remaining()):
+        for point in surrogate.far(state.x, state.deadline.left):
             value = guarded(surrogate.value, point)
             if not (np.all(np.isfinite(point)) and surrogate.is_feasible(point)):
                 continue

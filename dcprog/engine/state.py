@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from dcprog.engine.probing import guarded
 from dcprog.engine.protocol import Surrogate
 from dcprog.engine.track import Entry, Progress, Settings, Stop, Track
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
 
 __all__ = ["State"]
 
@@ -40,6 +42,8 @@ class State:
     ----------
     solvers : list of str
         The best one first: what worked last.
+    deadline : Deadline
+        Of the whole run.
     """
 
     def __init__(self, surrogate: Surrogate, start: Array, settings: Settings) -> None:
@@ -51,7 +55,9 @@ class State:
         self.first_scale = 0.0
         self.solvers: list[str] = []
         self.track = Track()
+        self.deadline = Deadline(settings.time_limit)
         self._begun = time.perf_counter()
+        self._was_settled = False  # before the last tightening
 
     def tighten(self) -> bool:
         """Centre the majorant at x; has it moved?"""
@@ -97,15 +103,9 @@ class State:
     # ------------------------------------------------------------------------------------------
     # the clock
 
-    def remaining(self) -> float | None:
-        """Seconds; None for no limit."""
-        if self.settings.time_limit is None:
-            return None
-        return max(0.0, self.settings.time_limit - (time.perf_counter() - self._begun))
-
     def check_time(self, reason: str = "the time limit is reached") -> None:
-        """Stop where it is over."""
-        if self.remaining() == 0:
+        """Stop where the run's time is over."""
+        if self.deadline.left == 0:
             raise Stop("time_limit", reason)
 
     # ------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class State:
 
     def record(self, *, rise: float, step: float) -> None:
         """Put the point on record."""
-        surrogate, x = self.surrogate, self.x
+        surrogate, x, best = self.surrogate, self.x, self._best_so_far()
         entry = Entry(
             x=x,
             value=surrogate.objective(x),
@@ -130,10 +130,17 @@ class State:
             rise=rise,
         )
         self.track.entries.append(entry)
-        best = self.track.best
         lower = best is None or surrogate.sign * (entry.value - best.value) < 0
         if lower and np.isfinite(entry.value) and surrogate.is_feasible(x):
             self.track.best = entry
+
+    def _best_so_far(self) -> Entry | None:
+        """The best point, under F as it now is: only values of one F are compared."""
+        best = self.track.best
+        if best is not None and not self._was_settled:
+            self.track.best = best = replace(best, value=self.surrogate.objective(best.x))
+        self._was_settled = self.surrogate.settled
+        return best
 
     def report(self) -> None:
         """Tell the log and the callback."""

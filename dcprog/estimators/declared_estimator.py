@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import Any, dataclass_transform
 
 from sklearn.base import BaseEstimator
@@ -27,7 +27,16 @@ def parameter(*constraints: Any, default: Any) -> Any:
     Returns
     -------
     dataclasses.Field
+
+    Raises
+    ------
+    TypeError
+        No constraint is given.
     """
+    if not constraints:
+        raise TypeError(
+            f"parameter(default={default!r}): what it may be is needed, as a constraint"
+        )
     return field(default=default, metadata={"constraints": constraints})
 
 
@@ -55,9 +64,18 @@ class DeclaredEstimator(BaseEstimator):
         super().__init_subclass__(**options)
         told = vars(cls).get("__doc__") or ""
         dataclass(eq=False, repr=False, match_args=False)(cls)
-        cls._parameter_constraints = {f.name: [*f.metadata["constraints"]] for f in fields(cls)}
+        cls._parameter_constraints = {f.name: _constraints(cls, f) for f in fields(cls)}
         behind = [vars(base).get("__doc__") or "" for base in cls.__mro__[1:] if _is_ours(base)]
         cls.__doc__ = completed(told, behind)
+
+
+def _constraints(cls: type, declared: Field[Any]) -> list[Any]:
+    if "constraints" not in declared.metadata:
+        raise TypeError(
+            f"{cls.__name__}.{declared.name}: a parameter is declared by "
+            f"{declared.name}: type = parameter(…, default=…); what is none is a ClassVar"
+        )
+    return [*declared.metadata["constraints"]]
 
 
 def _is_ours(base: type) -> bool:

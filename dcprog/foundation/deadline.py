@@ -8,6 +8,8 @@ from dcprog.foundation.errors import SubproblemError
 
 __all__ = ["Deadline"]
 
+SHARE = 0.5  # of the time that is left, for a solver with others behind or before it
+
 
 class Deadline:
     """When a solver must have ended.
@@ -19,8 +21,8 @@ class Deadline:
 
     Examples
     --------
-    >>> Deadline(None).left, Deadline(0.0).left
-    (None, 0.0)
+    >>> Deadline(None).left, Deadline(0.0).left, Deadline(None).share
+    (None, 0.0, None)
     """
 
     def __init__(self, seconds: float | None = None) -> None:
@@ -30,6 +32,12 @@ class Deadline:
     def left(self) -> float | None:
         """Seconds that are left, None for no limit."""
         return None if self.end is None else max(self.end - time.perf_counter(), 0.0)
+
+    @property
+    def share(self) -> float | None:
+        """Of the seconds that are left, what a solver may take where there are others."""
+        left = self.left
+        return None if left is None else SHARE * left
 
     def check(self, name: str) -> None:
         """Raise where it has passed.

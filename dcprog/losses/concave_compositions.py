@@ -6,6 +6,8 @@ The mathematics of each stands once, in the transform that its class names with 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, ClassVar
 
 import cvxpy as cp
@@ -40,6 +42,7 @@ class Composed(Loss):
         if of is not None:
             names = inspect.signature(cls).parameters
             cls._of, cls._parameters = of, tuple(n for n in names if n != "loss")
+            cls.__init__ = _loss_first(cls.__init__)  # type: ignore[method-assign]
 
     @property
     def outer(self) -> Transform:
@@ -115,6 +118,18 @@ class Composed(Loss):
 
     def _extremes(self) -> tuple[float, float]:
         return float(self.outer(self.loss.lower)), self.outer.up_to(self.loss.bound)
+
+
+def _loss_first(init: Callable[..., None]) -> Callable[..., None]:
+    """The constructor, which misses the loss before it misses any parameter."""
+
+    @wraps(init)
+    def checked(self: Composed, *args: Any, **parameters: Any) -> None:
+        given = inspect.signature(init).bind_partial(self, *args, **parameters).arguments
+        check_is_loss("loss", given.get("loss"))
+        init(self, *args, **parameters)
+
+    return checked
 
 
 class rescale(Composed, of=rescale_by):

@@ -252,7 +252,7 @@ class ConvexLoss(Loss):
         raise NotMajorizable(
             f"truncate({self!r}, {s!r})",
             "this base has no place where it starts, so it cannot be moved",
-            "cap(base, c), or base - another convex loss",
+            f"cap({self!r}, level), or {self!r} - another convex loss",
         )
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:

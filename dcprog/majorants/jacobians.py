@@ -7,15 +7,18 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from cvxpy.atoms.affine.add_expr import AddExpression
-from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression
+from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression, multiply
 from cvxpy.atoms.affine.unary_operators import NegExpression
 
 from dcprog.foundation.arrays import Array, dense, unvec, vec
 from dcprog.majorants.tree import Values, evaluate, nodes
 
-__all__ = ["Adjoint", "atom_jacobian", "constant_part", "jacobian"]
+__all__ = ["Adjoint", "atom_jacobian", "constant_part", "jacobian", "reached"]
+
+ENTRYWISE = AddExpression, NegExpression, multiply, DivExpression
 
 
 def jacobian(affine: cp.Expression) -> dict[int, sp.csr_array]:
@@ -91,6 +94,39 @@ class Adjoint:
             if not any(arg.is_constant() and arg.parameters() for arg in atom.args):
                 self._kept[id(atom)] = matrices
         return np.asarray(matrices[index] @ adjoint, dtype=float)
+
+
+def reached(affine: cp.Expression) -> dict[int, npt.NDArray[np.bool_]]:
+    """Variable id to the entries, column-major, that the expression may depend on.
+
+    Known before Parameters have values.
+
+    Examples
+    --------
+    >>> x, p = cp.Variable(3), cp.Parameter()
+    >>> reached(p * x[1] - 1)[x.id]
+    array([False,  True, False])
+    """
+    masks: dict[int, Any] = {id(affine): np.ones(affine.size, dtype=bool)}
+    total: dict[int, npt.NDArray[np.bool_]] = {}
+    for node in reversed(nodes(affine)):
+        if node.is_constant():
+            continue
+        mask = masks.pop(id(node))
+        if isinstance(node, cp.Variable):
+            total[node.id] = mask
+            continue
+        for arg, through in zip(node.args, _reached_args(node, mask), strict=True):
+            masks[id(arg)] = masks.get(id(arg), np.zeros(arg.size, dtype=bool)) | through
+    return total
+
+
+def _reached_args(atom: Any, mask: npt.NDArray[np.bool_]) -> list[Any]:
+    """The same for each argument of one atom, of which those entries are used."""
+    if any(arg.is_constant() and arg.parameters() for arg in atom.args):
+        entrywise = isinstance(atom, ENTRYWISE) or min(arg.size for arg in atom.args) == 1
+        return [mask if entrywise and arg.shape == atom.shape else True for arg in atom.args]
+    return [abs(matrix) @ mask > 0 for matrix in atom_jacobian(atom, Values())]
 
 
 def _scale(atom: Any, index: int, values: Values) -> float | None:

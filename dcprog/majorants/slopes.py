@@ -59,6 +59,10 @@ def pull_back(
             slopes = rule(atom, args, np.asarray(value), np.asarray(adjoint))
     except FaultyAtom:
         raise
+    except NotImplementedError as error:
+        kind = type(atom).__name__
+        advice = f"{kind} has no _grad, give it a slope by dc.register_atom({kind}, slope=...)"
+        raise _no_slope(atom, advice) from error
     except Exception as error:  # whatever the libraries below raise
         raise _no_slope(atom) from error
     if not all(np.all(np.isfinite(slope)) for slope in slopes):
@@ -66,7 +70,5 @@ def pull_back(
     return slopes
 
 
-def _no_slope(atom: cp.Expression) -> ValueError:
-    return ValueError(
-        f"{short(atom)} has no finite slope at the current point: start inside its domain"
-    )
+def _no_slope(atom: cp.Expression, advice: str = "start inside its domain") -> ValueError:
+    return ValueError(f"{short(atom)} has no finite slope at the current point: {advice}")

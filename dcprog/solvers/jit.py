@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["compiled", "is_compiled", "loops"]
+__all__ = ["compiled", "is_compiled"]
 
 
 def is_compiled() -> bool:
@@ -23,13 +21,3 @@ def compiled(function: Any) -> Any:
         return numba.njit(cache=True, error_model="numpy")(function)
     except RuntimeError:  # numba finds no folder for its cache
         return numba.njit(error_model="numpy")(function)
-
-
-@lru_cache(maxsize=2)
-def _module(name: str) -> Any:
-    return import_module(f"dcprog.solvers.kernel.{name}")
-
-
-def loops() -> Any:
-    """The module of SMO's loops: compiled where numba is there. Numba is not imported before."""
-    return _module("smo_numba" if is_compiled() else "smo_numpy")

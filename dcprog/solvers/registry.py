@@ -126,7 +126,8 @@ def _is_of_cvxpy(name: str) -> bool:
 def _ordered(risk: Risk) -> list[str]:
     """The solvers that are chosen by themselves: the cheapest first, the reference path last."""
     names = [name for name in SOLVERS if _verdict(name, risk) is None]
-    sizes = *risk.rows.shape, getattr(risk.rows, "kernel", None) is not None
+    is_kernel = risk.no_matrix is None and risk.scores.kernel is not None
+    sizes = *risk.rows.shape, is_kernel
     return sorted(names, key=lambda name: (name == REFERENCE, SOLVERS[name].cost(*sizes)))
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from dcprog.engine.acceleration import acceleration_named
-from dcprog.engine.descent import Progress, Run, Settings
 from dcprog.engine.result import Result, StartSummary, VariableValues
+from dcprog.engine.track import Progress, Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import visible

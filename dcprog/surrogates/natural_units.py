@@ -34,7 +34,7 @@ class NaturalUnits:
 
     @property
     def unit(self) -> Array:
-        """A size of every coordinate, dear to find.
+        """A size of every coordinate, the same for all of a variable; dear to find.
 
         For each variable, the smallest power of ten by which a random step of it alone changes the
         objective or a constraint by half of what they are at 0; where it changes none so (or there
@@ -79,7 +79,15 @@ class NaturalUnits:
             common = power(balance * direction)
             common = self._bend(balance * direction) if common is None else common
             units = np.where(np.isnan(units), balance * 10.0 ** (common or 0), units)
+        units = np.minimum(units, self._room())
         return units, self._change(units * direction, float(np.sum(here[: nodes[0].size])))
+
+    def _room(self) -> Array:
+        """How far from 0 each variable's own bounds let it go."""
+        far = np.full(self._points.size, 10.0**DECADES)
+        ways = [np.abs(self._points.projected(step)) for step in (far, -far)]
+        room = self._points.largest(np.maximum(*ways))
+        return self._points.spread(np.where(room > 0, room, np.inf))
 
     def _change(self, step: Array, here: float) -> float:
         """Of the objective, one way, the other way or with one sign."""
@@ -92,12 +100,8 @@ class NaturalUnits:
 
     def _of_each(self, direction: Array, power: Callable[[Array], int | None]) -> Array:
         """The unit of each variable by itself; NaN where it has none."""
-        n = len(self._points.variables)
-        if not 1 < n <= MANY:
-            return np.full(direction.size, np.nan)
-        units = np.full(n, np.nan)
-        for i in range(n):
-            alone = direction * self._points.spread(np.arange(n) == i)
+        units = np.full(len(self._points.variables), np.nan)
+        for i, alone in enumerate(self._alone(direction)):
             found = (power(step) for step in (alone, -alone))  # it may have a sign
             units[i] = next((10.0**k for k in found if k is not None), np.nan)
         return self._points.spread(units)
@@ -107,22 +111,24 @@ class NaturalUnits:
 
         Each alone; then those that only a product shows, with the others where they are.
         """
-        n = len(self._points.variables)
+        n, alone = len(self._points.variables), self._alone(direction)
         steps = np.ones(n)
-        if not 1 < n <= MANY:
-            return self._points.spread(steps)
-        base, left = np.zeros(direction.size), list(range(n))
+        base, left = np.zeros(direction.size), list(range(len(alone)))
         for _ in range(2):
-            found = {
-                i: self._step(base, direction * self._points.spread(np.arange(n) == i))
-                for i in left
-            }
+            found = {i: self._step(base, alone[i]) for i in left}
             left = [i for i in left if found[i] is None]
             for i, step in found.items():
                 steps[i] = step or 1.0
             known = np.array([i not in left for i in range(n)])
             base = self._points.spread(steps * known) * np.abs(direction)
         return self._points.spread(steps)
+
+    def _alone(self, direction: Array) -> list[Array]:
+        """The step of each variable by itself; none where there is one, or MANY."""
+        n = len(self._points.variables)
+        if not 1 < n <= MANY:
+            return []
+        return [direction * self._points.spread(np.arange(n) == i) for i in range(n)]
 
     def _step(self, base: Array, alone: Array) -> float | None:
         """The factor of a step by which it changes the objective by 1; None where it does not."""
@@ -134,7 +140,8 @@ class NaturalUnits:
         small, large = abs(one - here), abs(ten - here)
         if not (0 < small < large < np.inf):
             return None
-        return float(10.0 ** np.round(-np.log10(small) / np.log10(large / small)))
+        power = np.log10(large / small)
+        return float(10.0 ** np.round(-np.log10(small) / power)) if power > RESPONSE else None
 
     def _bend(self, direction: Array) -> int | None:
         """Where the objective, 0 at 0, goes over from one power of the step to another one."""

@@ -51,11 +51,15 @@ class Points:
         for variable, array in self.unpack(x):
             variable.save_value(array)
 
-    def current(self) -> Array:
-        """The point that the variables hold; 0 where one is in no term and no constraint left."""
+    def fill(self) -> None:
+        """Put 0 into the variables that have no value: those in no term and no constraint left."""
         for variable in self.variables:
             if variable.value is None:
                 variable.save_value(np.zeros(variable.shape))
+
+    def current(self) -> Array:
+        """The point that the variables hold, filled."""
+        self.fill()
         return self.pack({v.id: v.value for v in self.variables})
 
     def projected(self, x: Array) -> Array:

@@ -15,7 +15,6 @@ from dcprog.surrogates.sizes import SHAKEN, Sizes
 __all__ = ["Starts"]
 
 START_TOLERANCE = 1e-8
-SHARE = 0.5  # of the time that is left, for a solver behind the first
 FAR_OFF = 1e2  # units
 # How far inside its domain a start is moved, in units.
 MARGINS = (0.1, 1e-3, 1e-6, 0.0)
@@ -30,6 +29,11 @@ class Starts:
     ----------
     problem : MajorisedProblem
     sizes : Sizes
+
+    Attributes
+    ----------
+    middle : array or None
+        The last convex problem's solution, before anything was done to it.
     """
 
     def __init__(self, problem: MajorisedProblem, sizes: Sizes) -> None:
@@ -37,6 +41,7 @@ class Starts:
         self._points = problem.points
         self._sizes = sizes
         self._deadline = Deadline()
+        self.middle: Array | None = None
 
     def __call__(
         self, kind: str, rng: np.random.Generator, time_limit: float | None = None
@@ -60,6 +65,7 @@ class Starts:
             return self.random(rng)  # unbounded or failed: F need not be
         if self._problem.is_convex:
             return x
+        self.middle = x
         x = self._tame(self.inside(x), rng)
         # ‖x‖ at 0 has no slope to leave by: a point that misses a constraint may as well move, and
         # so may one that the convex problem says nothing about
@@ -145,18 +151,16 @@ class Starts:
 
     def _convex(self, thin: np.random.Generator | None) -> Array:
         problem = self._problem
-        self._points.current()  # tangents in the convex start do not depend on the point
+        self._points.fill()  # tangents in the convex start do not depend on the point
         problem.mode = "feasible"
         problem.update(problem.context.values(relaxed=True, thin=thin))
         return self._first_solved("free" if problem.constraints else "feasible")
 
     def _first_solved(self, mode: str) -> Array:
-        """By the first solver that can; one behind the first may take half of the time left."""
+        """By the first solver that can; one behind the first has a share of the time left."""
         failures: list[SubproblemError] = []
         for solver in self._problem.solvers(mode):
-            left = self._deadline.left
-            if left is not None and failures:
-                left *= SHARE
+            left = self._deadline.share if failures else self._deadline.left
             try:
                 if left == 0:
                     raise SubproblemError("failed", "the time limit is reached")

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dcprog.engine.descent import EVIDENCE, Run, Settings, descend
+from dcprog.engine.descent import descend
+from dcprog.engine.evidence import EVIDENCE
 from dcprog.engine.history import History
 from dcprog.engine.protocol import Surrogate
+from dcprog.engine.track import Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import UnfitStart
 
@@ -187,7 +189,6 @@ def _from_feasible(
     left: Callable[[], float | None],
 ) -> Run | None:
     """A run from a feasible point that ends at one."""
-    best: Run | None = None
     for firmness in FIRMNESS:
         surrogate.firmness = firmness
         try:
@@ -196,8 +197,7 @@ def _from_feasible(
             surrogate.firmness = 1.0
         run = checked(surrogate, run)
         if _meets(surrogate, run) or run.status == "unbounded":
-            best = run
-            break
+            return run
         if surrogate.mode == "feasible":
-            break
-    return best
+            return None
+    return None

@@ -32,7 +32,6 @@ FINEST, COARSEST = 1e-14, 1e-2  # tolerances for solvers
 OUT_OF_SIZE = 30.0  # the objective's size, over that at which the solvers were made
 PERFECT = 1e-4  # of the objective's size: what a fit that is almost perfect leaves
 ACCEPT = 10.0  # times a start's tolerance, above its centre
-SHARE = 0.5  # of the time left for a solver of the start with others behind it
 
 Aim = tuple[float, float]  # what a minimum may miss, and the value at the centre
 
@@ -151,19 +150,17 @@ class Subproblems:
     ) -> Array:
         """By the first solver that can, to the best tolerance that any can.
 
-        A solver gets half of the time left, the last one all of it. Those that failed are noted
+        A solver gets a share of the time left, the last one all of it. Those that failed are noted
         among the attempts.
         """
         deadline = Deadline(time_limit)
         failures: list[SubproblemError] = []
         value = problem.value(centre)
         for tolerance, solver in product(START, solvers):
-            left = deadline.left
             decided = tolerance > START[0] and any(e.status != "failed" for e in failures)
-            if failures and (left == 0 or decided):
+            if failures and (deadline.left == 0 or decided):
                 break
-            share = 1.0 if solver == solvers[-1] else SHARE
-            at_most = None if left is None else share * left
+            at_most = deadline.left if solver == solvers[-1] else deadline.share
             aim = tolerance * (self.units.size + abs(value)), value
             try:
                 found = self.solve(problem, centre, aim, solver, at_most)

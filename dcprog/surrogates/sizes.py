@@ -72,7 +72,7 @@ class Sizes:
         of_variable = self._points.spread(self._points.largest(entries))
         # where no price is paid, what is not small is a size and no rounding
         if self._problem.penalised or np.any(of_variable < SMALL):
-            unit = self._unit_of_variable()
+            unit = self.natural.unit
             tiny = of_variable < NEGLIGIBLE * unit
             entries, of_variable = np.where(tiny, 0.0, entries), np.where(tiny, unit, of_variable)
         return np.where(entries > ENTRY * of_variable, entries, of_variable)
@@ -114,7 +114,7 @@ class Sizes:
         if self._n_points > 2 and not self._is_smaller(x, DECAY):
             return False
         assert self._reach is not None
-        held = np.minimum(self._reach, self._unit_of_variable())
+        held = np.minimum(self._reach, self.natural.unit)
         self._reach = np.maximum(self._reach / DECAY, held)
         self.learn(x, narrower=True, convex=self._n_points == 2)
         return True
@@ -127,6 +127,3 @@ class Sizes:
     def _reached(self, x: Array) -> Array:
         """The largest that each coordinate has been."""
         return np.abs(x) if self._reach is None else np.maximum(np.abs(x), self._reach)
-
-    def _unit_of_variable(self) -> Array:
-        return self._points.spread(self._points.largest(self.natural.unit))

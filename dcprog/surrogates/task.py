@@ -12,19 +12,21 @@ import cvxpy as cp
 import numpy as np
 from cvxpy.lin_ops import lin_utils
 
-from dcprog.engine.descent import Run, Settings, descend
+from dcprog.engine.descent import descend
 from dcprog.engine.history import History
 from dcprog.engine.protocol import Surrogate
 from dcprog.engine.racing import Draft, Racing
 from dcprog.engine.result import Result
+from dcprog.engine.track import Run, Settings
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.errors import SubproblemError, UnfitStart
+from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitStart
 from dcprog.majorants.atoms.table import add, added
 from dcprog.majorants.frozen_problem import check_data
 from dcprog.risk.risk import Risk
 from dcprog.solvers.registry import SOLVERS, registered
 from dcprog.surrogates.given_starts import current, given, numbers
 from dcprog.surrogates.problem import ProblemSurrogate
+from dcprog.surrogates.recentred import recentred
 from dcprog.surrogates.rescue import checked, restored, solved_once
 from dcprog.surrogates.risk import RiskSurrogate
 
@@ -107,6 +109,7 @@ class Task:
         limit = settings.time_limit
         self.deadline = None if limit is None else time.time() + limit
         self._compiled: ProblemSurrogate | None = None
+        self._recentred = False
 
     def __getstate__(self) -> dict[str, Any]:
         process = {"next_id": lin_utils.get_id(), "atoms": added(), "solvers": registered()}
@@ -165,7 +168,49 @@ class Task:
             if run.status == "solver_failed" and self.left() == 0:
                 run = replace(run, status="time_limit")
         else:
+            outcome = self._from_afar(surrogate, start, kind, seed, before)
+            if outcome is not None:
+                return outcome
             run = self._run(surrogate, start, kind, rng)
+        return self._outcome(surrogate, run, kind, before)
+
+    def _from_afar(
+        self,
+        surrogate: Surrogate,
+        start: Array,
+        kind: Any,
+        seed: np.random.SeedSequence,
+        before: float,
+    ) -> Outcome | None:
+        """The run of the problem around a start far from 0, which is what its terms hide."""
+        if not isinstance(surrogate, ProblemSurrogate) or surrogate.is_convex:
+            return None
+        own = isinstance(kind, str) and kind != "current"
+        centre = surrogate.starts.middle if own else start
+        if centre is None or self._recentred:
+            return None
+        around = recentred(self.problem, surrogate, centre, refine=own)
+        if around is None:
+            return None
+        settings = replace(self.settings, callback=around.callback(self.settings.callback))
+        task = Task(around.problem, self.solver, settings)
+        task.deadline, task._recentred = self.deadline, True
+        try:
+            outcome = task(kind if own else around.there(start), seed)
+        except (NotMajorizable, UnfitStart):
+            return None
+        if outcome is None or outcome.run.x is None:
+            return None
+        x = around.back(outcome.values)
+        return replace(
+            outcome,
+            kind=kind if isinstance(kind, str) else "given",
+            run=replace(outcome.run, x=x),
+            values=surrogate.points.unpack(x),
+            solve_time=outcome.solve_time + surrogate.solve_time - before,
+        )
+
+    def _outcome(self, surrogate: Surrogate, run: Run, kind: Any, before: float) -> Outcome:
         run = _with_attempts(run, surrogate)
         pairs = []
         if isinstance(surrogate, ProblemSurrogate) and run.x is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcprog.solvers.jit import loops
+from dcprog.solvers.kernel.loops import loops
 from examples.common.claims import Claim, at_most
 from examples.least_one_norm.machines import descent
 

@@ -369,6 +369,20 @@ class unwritable(ridge):
         return 0.5 * cp.sum(cp.multiply(w, w))
 
 
+class not_convex_at_all(ridge):
+    def __call__(self, w: Any) -> float:
+        return float(np.sum(np.sqrt(np.abs(w))))
+
+    def expression(self, w: cp.Expression) -> cp.Expression:
+        return cp.sum(cp.sqrt(cp.abs(w)))
+
+
+class of_two_parameters(ridge):
+    def expression(self, w: cp.Expression) -> cp.Expression:
+        one, other = (cp.Parameter(nonneg=True, value=value) for value in (0.25, 2.0))
+        return one * other * cp.sum_squares(w)
+
+
 class concave_in_disguise(ridge):
     def __call__(self, w: Any) -> float:
         return float(np.sum(np.log1p(np.abs(w))))
@@ -416,7 +430,9 @@ class negative_rate(root):
     [
         (wrong_gradient(), r"slope\[0\] = .* but differences give"),
         (wrong_written(), "expression is .* the value"),
-        (unwritable(), "not DPP"),
+        (unwritable(), "does not see that .* is convex"),
+        (not_convex_at_all(), "not convex derives from ConcavePenalty"),
+        (of_two_parameters(), "not DPP"),
         (concave_in_disguise(), "expression is|below its tangent"),
         (not_a_number(), "value nan"),
         (a_vector(), "not one number"),

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dcprog.engine.acceleration import LineSearch, Squarem
-from dcprog.engine.descent import Progress, Run, Settings, descend
+from dcprog.engine.descent import descend
+from dcprog.engine.track import Progress, Run, Settings
 from dcprog.engine.unconstrained import Unconstrained
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError

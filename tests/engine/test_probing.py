@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.engine.descent import Settings, descend
+from dcprog.engine.descent import descend
 from dcprog.engine.probing import downhill, guarded
+from dcprog.engine.track import Settings
 from dcprog.foundation.arrays import Array
 from dcprog.surrogates.problem import ProblemSurrogate
 

@@ -186,6 +186,15 @@ def test_a_parameter_without_a_type_is_refused() -> None:
             lam = parameter(POSITIVE, default=1.0)
 
 
+def test_what_is_declared_by_halves_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"parameter\(default=1.0\): what it may be is needed"):
+        parameter(default=1.0)
+    with pytest.raises(TypeError, match=r"Plain.lam: .* declared by lam: type = parameter"):
+
+        class Plain(DeclaredEstimator):
+            lam: float = 1.0
+
+
 def test_what_a_docstring_leaves_out_is_inherited() -> None:
     told = TruncatedLogisticClassifier.__doc__ or ""
     assert told.index("lam : float") < told.index("tol : float") < told.index("Attributes")

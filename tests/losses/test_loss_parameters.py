@@ -148,8 +148,8 @@ def test_a_composition_takes_what_its_transform_takes(
         (lambda: power(truncate(hinge(), 0.0), 0.5), "infinite.*delta"),
         (lambda: power(hinge(), 0.5) + square(), "infinite.*delta"),
         (lambda: compose(power_of(0.5), truncate(hinge(), 0.0)), "infinite.*delta"),
-        (lambda: truncate(square(), 1.0), "no place where it starts.*cap\\(base"),
-        (lambda: truncate(logistic(), 1.0), "no place where it starts"),
+        (lambda: truncate(square(), 1.0), "no place where it starts.*cap\\(square\\(\\), level"),
+        (lambda: truncate(logistic(), 1.0), "Try: cap\\(logistic\\(\\), level\\), or logistic"),
         (lambda: truncate(huber(1.0), 1.0), "no place where it starts"),
         (lambda: truncate(pinball(0.5), 1.0), "no place where it starts"),
     ],
@@ -223,6 +223,9 @@ def test_bad_numbers_are_refused_by_name(
         (lambda: cap(3.0, 1.0), "loss=3.0: a loss is needed"),  # type: ignore[arg-type]
         (lambda: cap(hinge, 1.0), "an instance: hinge"),  # type: ignore[arg-type]
         (lambda: rescale(None, 1.0), "loss=None"),  # type: ignore[arg-type]
+        (lambda: welsch(1.0), "loss=1.0: a loss is needed"),  # type: ignore[call-arg, arg-type]
+        (lambda: rational(s=1.0, delta=0.1), "loss=None"),  # type: ignore[call-arg]
+        (lambda: cap(2.0), "loss=2.0"),  # type: ignore[call-arg, arg-type]
         (lambda: trim("hinge", 0.1), "loss='hinge'"),  # type: ignore[arg-type]
         (lambda: truncate(cap(hinge(), 1.0), 0.0), "a convex loss is needed"),  # type: ignore[arg-type]
         (lambda: compose(np.sqrt, hinge()), "a transform is needed"),  # type: ignore[arg-type]

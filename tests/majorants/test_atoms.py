@@ -409,6 +409,31 @@ def test_mistakes_in_what_was_given_are_told(options: dict[str, Any], words: str
         dc.solve(cp.Problem(cp.Minimize(cp.sum(cbrt(cp.abs(x) + 1)) + cp.sum_squares(x))))
 
 
+class Gradless(cbrt):
+    def _grad(self, values: Any) -> Any:
+        raise NotImplementedError
+
+
+class Neither(cbrt):
+    def is_atom_concave(self) -> bool:
+        return False
+
+
+def test_what_an_atom_lacks_is_told() -> None:
+    """A cone program where it would be kept, a slope where it is linearised, a rule elsewhere."""
+    x = cp.Variable(2)
+    dc.register_atom(cbrt, edge=0.0)
+    kept = dc.solve(cp.Problem(cp.Maximize(cp.sum(cbrt(x)) - cp.sum_squares(x))))
+    assert kept.status == "solver_failed"
+    assert "no cone program for cbrt" in kept.message
+    assert "dc.register_atom" in kept.message
+    steep = dc.solve(cp.Problem(cp.Minimize(cp.sum(Gradless(x)) + cp.sum_squares(x - 1))))
+    assert steep.status == "solver_failed"
+    assert "dc.register_atom(Gradless, slope=...)" in steep.message
+    with pytest.raises(dc.NotMajorizable, match=r"dc\.register_atom\(Neither, rule=\.\.\.\)"):
+        dc.solve(cp.Problem(cp.Minimize(cp.sum(Neither(x)))))
+
+
 def test_the_table_is_about_atoms() -> None:
     assert all(issubclass(kind, Atom) for kind in table.TABLE)
 

@@ -19,7 +19,8 @@ from sklearn.preprocessing import minmax_scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
-from dcprog.engine.descent import Settings, descend
+from dcprog.engine.descent import descend
+from dcprog.engine.track import Settings
 from dcprog.foundation.arrays import Array
 from dcprog.losses import squared_hinge
 from dcprog.models import CappedSVC

@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse.linalg import LinearOperator
 
 import dcprog as dc
-from dcprog.engine.descent import Settings
+from dcprog.engine.track import Settings
 from dcprog.foundation.arrays import Array
 from dcprog.losses import (
     absolute,
@@ -114,6 +114,16 @@ def _plain(risk: Risk) -> tuple[Any, ...]:
     return WeightedRisk(risk, np.ones(risk.n_groups)), np.zeros(risk.rows.shape[1]), 1e-6
 
 
+class Undeclared(dc.ConvexLoss):
+    """Smooth, though it does not say so."""
+
+    def __call__(self, u: Any) -> Array:
+        return np.logaddexp(0, -np.asarray(u))
+
+    def slope(self, u: Any) -> Array:
+        return -1 / (1 + np.exp(np.asarray(u)))
+
+
 @pytest.mark.parametrize("solver", ["CLARABEL", "clarabel", "cvxpy", "multipliers"])
 def test_a_solver_asked_for_is_the_only_one(solver: str) -> None:
     risk = Risk.from_loss(BINARY, hinge(), l2(5.0))
@@ -124,6 +134,12 @@ def test_a_solver_asked_for_is_the_only_one(solver: str) -> None:
     ("risk", "solver", "reason"),
     [
         (Risk.from_loss(BINARY, hinge()), "newton", "slope jumps"),
+        (
+            Risk.from_loss(BINARY, Undeclared()),
+            "newton",
+            "or which does not declare is_smooth = True",
+        ),
+        (Risk.from_loss(BINARY, Undeclared()), "proximal_newton", "does not declare is_smooth"),
         (Risk.from_loss(BINARY, hinge()), "least_squares", "not square"),
         (Risk.from_loss(BINARY, logistic()), "multipliers", "not piecewise"),
         (Risk.from_loss(BINARY, squared_hinge()), "newton_armijo", "finite Newton ends exactly"),

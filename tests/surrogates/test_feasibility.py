@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.engine.descent import Settings, descend
+from dcprog.engine.descent import descend
+from dcprog.engine.track import Settings
 from dcprog.surrogates.problem import ProblemSurrogate
 from dcprog.surrogates.rescue import restored
 

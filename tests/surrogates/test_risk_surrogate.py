@@ -109,3 +109,20 @@ def test_restarts_never_make_it_worse() -> None:
     one, many = dc.solve(risk), dc.solve(risk, n_starts=4, random_state=0)
     assert many.value <= one.value + 1e-9
     assert len(many.starts) == 4
+
+
+def test_the_best_point_is_so_under_the_cap_that_is_set_last() -> None:
+    """While the cap moves, values of different functions are no measure of points."""
+    rng = np.random.default_rng(0)
+    samples = rng.normal(size=(90, 3))
+    classes = np.argmax(samples + 0.5 * rng.normal(size=samples.shape), axis=1)
+    margins = dc.class_margins(samples, classes)
+    cap = cap_largest(0.1, power_of(0.5, 1e-8))
+    risk = dc.Risk(margins, dc.squared_hinge(), aggregate="sum", transform=cap, penalty=dc.l2(2.0))
+    seen: list[dc.Progress] = []
+    result = dc.solve(risk, max_iter=4, callback=seen.append)
+    final = risk.fixed(seen[-1].x)
+    assert result.status == "max_iter"
+    assert result.x is not None
+    assert result.value == pytest.approx(final(result.x), rel=1e-12)
+    assert result.value == pytest.approx(min(final(point.x) for point in seen), rel=1e-12)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.engine.descent import Settings
+from dcprog.engine.track import Settings
 from dcprog.solvers.conic.compiled import CompiledProblem
 from dcprog.surrogates.problem import ProblemSurrogate
 from dcprog.surrogates.runs import run_all

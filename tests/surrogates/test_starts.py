@@ -129,7 +129,7 @@ def test_a_feasible_run_beats_a_lower_value_that_misses_a_constraint(x: cp.Varia
 def test_numbers_of_variables_do_not_clash_in_another_process(
     x: cp.Variable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dcprog.engine.descent import Settings
+    from dcprog.engine.track import Settings
     from dcprog.surrogates.task import Task
 
     goal = cp.log(1 + capped(A @ x - B, 2)) + cp.exp(cp.minimum(cp.abs(x[0] - 1), 1))

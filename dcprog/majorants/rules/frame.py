@@ -23,8 +23,9 @@ import cvxpy as cp
 import numpy as np
 from cvxpy.atoms.atom import Atom
 
-from dcprog.foundation.arrays import Array, unvec
+from dcprog.foundation.arrays import Array
 from dcprog.majorants.rules.context import Context
+from dcprog.majorants.rules.gradient import Gradient
 from dcprog.majorants.rules.refusals import refusal
 from dcprog.majorants.tree import Values, short
 
@@ -111,8 +112,7 @@ class Frame:
         self.context = context
         self.entrywise = entrywise
         self.gather = gather and not entrywise
-        self._gradients: dict[int, tuple[cp.Variable, cp.Parameter]] = {}
-        self._sums: dict[int, Array] = {}
+        self._gradients: dict[int, Gradient] = {}
         root = weight or Weight.constant(np.ones(node.shape))
         self._weight = np.ones(node.shape) if root.fixed is None else root.fixed
         self.piece = majorise(node, root, self)
@@ -122,34 +122,28 @@ class Frame:
         terms: list[cp.Expression] = []
         if self.piece.expression is not None:
             terms.append(self.piece.expression)
-        for variable, parameter in self._gradients.values():
-            terms.append(cp.sum(cp.multiply(parameter, variable)))
+        terms += [gradient.expression() for gradient in self._gradients.values()]
         self._offset: cp.Parameter | None = None
         if self.piece.rule != CONVEX:
             self._offset = cp.Parameter(self.node.shape if self.entrywise else ())
             terms.append(self._offset)
         return terms[0] if len(terms) == 1 else sum(terms[1:], terms[0])
 
-    def gradient(self, variable: cp.Variable) -> int:
-        """Register a gradient Parameter for `variable`; returns its key."""
-        if variable.id not in self._gradients:
-            self._gradients[variable.id] = (variable, cp.Parameter(variable.shape))
-        return int(variable.id)
-
-    def add_to_gradient(self, key: int, term: Array) -> None:
-        """Add a column-major vector to a variable's gradient."""
-        self._sums[key] += term
+    def gradient(self, variable: cp.Variable) -> Gradient:
+        """Where the linear terms of a variable are gathered."""
+        return self._gradients.setdefault(variable.id, Gradient(variable))
 
     def update(self, values: Values, weight: Array | None = None) -> None:
         """Set every Parameter of the frame at the point that `values` holds."""
-        self._sums = {key: np.zeros(v.size) for key, (v, _) in self._gradients.items()}
+        for gradient in self._gradients.values():
+            gradient.begin()
         offset = self.piece.update(self._weight if weight is None else weight, values)
         if not np.all(np.isfinite(offset)):
             raise ValueError(
                 f"{short(self.node)} is not finite at the current point: start inside its domain"
             )
-        for key, (variable, parameter) in self._gradients.items():
-            parameter.value = unvec(self._sums[key], variable.shape)
+        for gradient in self._gradients.values():
+            gradient.set()
         if self._offset is not None:
             self._offset.value = np.asarray(offset, dtype=float).reshape(self._offset.shape)
 

@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.foundation.arrays import Array, vec
-from dcprog.majorants.jacobians import Adjoint, jacobian
+from dcprog.majorants.jacobians import Adjoint, jacobian, reached
 from dcprog.majorants.rules.frame import CONVEX, Frame, Piece, Weight, is_affine_atom
 from dcprog.majorants.tree import Values
 
@@ -64,17 +64,19 @@ def is_dpp(node: cp.Expression) -> bool:
 
 
 def _gradient_leaf(node: cp.Expression, frame: Frame) -> Piece:
-    variables = node.variables()
-    keys = {v.id: frame.gradient(v) for v in variables}
+    gradients = [frame.gradient(v) for v in node.variables()]
+    entries = reached(node)
+    for gradient in gradients:
+        gradient.reach(entries[gradient.variable.id])
     slope = Adjoint(node) if node.parameters() else _fixed_adjoint(node)
 
     def update(w: Array, values: Values) -> float:
         slopes = slope(w, values)
         offset = float(np.sum(w * values.array(node)))
-        for variable in variables:
-            term = slopes[variable.id]
-            frame.add_to_gradient(keys[variable.id], term)
-            offset -= float(term @ vec(values.array(variable)))
+        for gradient in gradients:
+            term = slopes[gradient.variable.id]
+            gradient.add(term)
+            offset -= float(term @ vec(values.array(gradient.variable)))
         return offset
 
     return Piece(node, "affine: into the gradient", None, update)

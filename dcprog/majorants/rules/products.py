@@ -13,7 +13,7 @@ from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.majorants.rules.context import Context
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, rewrite
-from dcprog.majorants.tree import Values, short
+from dcprog.majorants.tree import Values, rebuilt, short
 
 __all__ = ["product", "quad_form"]
 
@@ -26,10 +26,10 @@ def product(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
         return None
     if any(arg.is_constant() for arg in node.args):
         return None
-    a, b = node.args
     factor, bare = _without_constants(node)
     if factor != 1:
         return rewrite(node, factor * bare, weight, frame, "product: constants pulled out")
+    a, b = node.args
     elementwise = isinstance(node, multiply) or () in {a.shape, b.shape}
     if not elementwise and max(a.ndim, b.ndim) > 2:
         raise NotMajorizable(
@@ -61,7 +61,7 @@ def _without_constants(node: cp.Expression) -> tuple[float, cp.Expression]:
                 break
             factor, arg = factor * float(np.sum(dense(constant.value))), inner
         args.append(arg)
-    return factor, node if factor == 1 else node.copy(args)
+    return factor, node if factor == 1 else rebuilt(node, args)
 
 
 class _Balance:

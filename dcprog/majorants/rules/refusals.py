@@ -61,5 +61,6 @@ def _hint(name: str, node: cp.Expression) -> tuple[str, str]:
             "a level set of it as a convex constraint, or problem.solve(qcp=True)"
         )
     return reason, (
-        "convex and concave atoms instead (cp.minimum, cp.exp, cp.log, differences of convex)"
+        "convex and concave atoms instead (cp.minimum, cp.exp, cp.log, differences of convex), or "
+        f"a rule of its own, dc.register_atom({name}, rule=...)"
     )

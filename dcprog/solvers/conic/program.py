@@ -10,15 +10,18 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 from cvxpy import settings as s
+from cvxpy.atoms.atom import Atom
 from cvxpy.constraints import NonNeg, NonPos, Zero
 from cvxpy.cvxcore.python.canonInterface import get_parameter_vector
 from cvxpy.error import DPPError, SolverError
 from cvxpy.problems.problem_form import ProblemForm
+from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
 from cvxpy.reductions.solution import Solution
 from cvxpy.reductions.solvers.solving_chain import resolve_and_build_chain
 
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
+from dcprog.solvers.conic.formatting import with_direct_formatting
 from dcprog.solvers.conic.outcome import KNOWN
 from dcprog.solvers.conic.standard_form import StandardForm, standard_form
 from dcprog.solvers.faults import failures, valueless
@@ -116,7 +119,7 @@ class ParamProgram:
         if self._program is None:
             begin = time.perf_counter()
             with valueless(self.problem):
-                data, inverse = self._chain.apply(self.problem)
+                data, inverse = _applied(self._chain, self.problem)
             if isinstance(data, dict):  # otherwise nothing is variable, and nothing is compiled
                 self._program = data[s.PARAM_PROB]
                 self._inverse = inverse[:-1]
@@ -156,7 +159,7 @@ def _chain(problem: cp.Problem, solver: str) -> Any:
     """The reductions of a problem to a solver's data."""
     try:
         with failures(solver, let=(DPPError, SolverError)):
-            return resolve_and_build_chain(problem, solver=solver, enforce_dpp=True)
+            chain = resolve_and_build_chain(problem, solver=solver, enforce_dpp=True)
     except DPPError as error:
         raise UnfitSolver(
             "the convex subproblem is not DPP, most likely because a variable's bounds hold a "
@@ -167,6 +170,27 @@ def _chain(problem: cp.Problem, solver: str) -> Any:
             f"solver {solver} cannot handle this {problem_class(problem)} subproblem: {error} "
             "Leave solver=None to have one chosen."
         ) from error
+    return with_direct_formatting(chain)
+
+
+def _applied(chain: Any, problem: cp.Problem) -> Any:
+    """The reduced problem, and how to go back."""
+    try:
+        return chain.apply(problem)
+    except NotImplementedError as error:
+        unknown = [kind.__name__ for kind in problem.atoms() if not _has_cone_program(kind)]
+        if not unknown:
+            raise
+        raise SubproblemError(
+            "failed",
+            f"cvxpy has no cone program for {', '.join(unknown)}, which is kept as it is where its "
+            "curvature suits: an atom without one should declare no such curvature, and bring a "
+            "rule (dc.register_atom)",
+        ) from error
+
+
+def _has_cone_program(kind: Any) -> bool:
+    return kind in CANON_METHODS or kind.graph_implementation is not Atom.graph_implementation
 
 
 def save(problem: cp.Problem, values: dict[int, Any], solver: str) -> None:

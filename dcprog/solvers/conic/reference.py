@@ -39,7 +39,6 @@ ACCEPT = 10.0
 # than tolerances leave, far less than where the program's own units hid what matters.
 DOUBT = 1e-4
 SLOW = "SCS"  # and coarse: no help where another has a point
-SHARE = 0.5  # of the time left for a solver with others behind it
 NOTHING = 1e-16  # a weight of so much of the largest is left out, if its loss is no larger share
 USUAL = 1e2  # columns of that size, or one over it, are taken as they are
 
@@ -130,7 +129,7 @@ class ReferenceSolver(ExactSolver):
         failures: list[SubproblemError] = []
         deadline, order = Deadline(time_limit), list(self.portfolio.order)
         for solver in order:
-            share = Deadline(_share(deadline.left, 1.0 if solver == order[-1] else SHARE))
+            share = Deadline(deadline.left if solver == order[-1] else deadline.share)
             if solver == SLOW and (found or (failures and self.slow_failed)):
                 break
             try:
@@ -163,10 +162,6 @@ def _units(matrix: Any) -> Array | None:
     if np.all((sizes <= USUAL) & (sizes >= 1 / USUAL)):
         return None
     return np.exp2(-np.round(np.log2(sizes)))
-
-
-def _share(seconds: float | None, share: float) -> float | None:
-    return None if seconds is None else share * seconds
 
 
 class _Scaled:

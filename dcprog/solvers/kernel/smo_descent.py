@@ -11,10 +11,10 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.kernel_matrix import symmetric_product
-from dcprog.solvers.jit import loops
+from dcprog.solvers.kernel.loops import loops
+from dcprog.solvers.kernel.schur_complement import SchurComplement
 from dcprog.solvers.kernel.smo_dual import Dual, warm
 from dcprog.solvers.kernel.smo_newton import proximal, times
-from dcprog.solvers.linalg.schur_complement import SchurComplement
 
 __all__ = ["DualPoint", "minimise_dual"]
 

@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.kernel_matrix import symmetric_product
-from dcprog.solvers.jit import loops
+from dcprog.solvers.kernel.loops import loops
+from dcprog.solvers.kernel.schur_complement import SchurComplement
 from dcprog.solvers.kernel.smo_dual import Dual
-from dcprog.solvers.linalg.schur_complement import SchurComplement
 
 __all__ = ["proximal", "times"]
 

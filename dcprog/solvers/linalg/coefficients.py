@@ -8,8 +8,10 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 
+__all__ = ["coefficient_units"]
 
-def units_of(X: Any, const: Array) -> Array:
+
+def coefficient_units(X: Any, const: Array) -> Array:
     """For each feature the coefficient that moves the lines by the size of their constants."""
     squares = np.mean(X**2, axis=0) if isinstance(X, np.ndarray) else X.multiply(X).mean(axis=0)
     sizes = np.sqrt(np.asarray(squares).ravel())

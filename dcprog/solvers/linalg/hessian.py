@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
-from dcprog.solvers.linalg.coefficients import units_of
+from dcprog.solvers.linalg.coefficients import coefficient_units
 from dcprog.solvers.linalg.kronecker import DualSystem
 from dcprog.solvers.linalg.weighted_gram import weighted_gram
 
@@ -49,7 +49,7 @@ class RowHessian:
         self._order = self.scores.places()
         self._place = np.argsort(self._order)
         constants = np.zeros(1) if risk.offset is None else risk.offset
-        self.units = np.tile(units_of(self.X, constants), self.c)[self._place]
+        self.units = np.tile(coefficient_units(self.X, constants), self.c)[self._place]
 
     def hessian(self, curvature: Array, entries: Index) -> Array:
         """The rows and columns of AᵀDA that belong to some entries of θ.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 
 __all__ = ["Optimum", "Program", "Rows", "primal_dual"]
@@ -96,15 +96,14 @@ def primal_dual(program: Program, tolerance: float, time_limit: float | None = N
     2(4). Wright (1997), Primal-Dual Interior-Point Methods. Nocedal and Wright (2006), Numerical
     Optimization, section 16.6.
     """
-    end = np.inf if time_limit is None else time.perf_counter() + time_limit
+    deadline = Deadline(time_limit)
     with np.errstate(all="ignore"):
         iterate = _Iterate(program)
         for _ in range(MAX_ITER):
             if iterate.is_optimal(tolerance):
                 return Optimum(iterate.t, iterate.x, iterate.s, iterate.dual * iterate.unit)
             iterate.step(tolerance)
-            if time.perf_counter() > end:
-                raise SubproblemError("failed", "interior point: the time limit is reached")
+            deadline.check("the interior point method")
     raise SubproblemError("failed", f"interior point: no convergence in {MAX_ITER} iterations")
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Pieces
 from dcprog.risk.weighted import penalty_form
-from dcprog.solvers.linalg.coefficients import units_of
+from dcprog.solvers.linalg.coefficients import coefficient_units
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -80,7 +80,7 @@ class Polyhedral:
             parts = _pieces(pieces, mixing.reshape(-1, 1, self.c), offset.ravel())
             self.sample = np.repeat(np.arange(self.n), m)
         self.code, self.const, self.rate = map(np.ascontiguousarray, parts)
-        self.units = np.tile(units_of(self.X, self.const), self.c)
+        self.units = np.tile(coefficient_units(self.X, self.const), self.c)
 
     @property
     def key(self) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.solvers.cost import COSTS
 from dcprog.solvers.piecewise.active_set import Candidate, crossover, guess_at
@@ -71,9 +71,8 @@ class AlternatingLinearizationSolver(PolyhedralSolver):
         self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None
     ) -> tuple[Array, Array]:
         """The last z₂."""
-        end = np.inf if time_limit is None else time.perf_counter() + time_limit
         rounds = _Rounds(problem, tolerance)
-        return rounds.run(end), rounds.duals
+        return rounds.run(Deadline(time_limit)), rounds.duals
 
 
 class _Rounds:
@@ -86,7 +85,7 @@ class _Rounds:
         self.duals = np.zeros(problem.design.const.shape)  # those of the bound
         self.last: Candidate | None = None
 
-    def run(self, end: float) -> Array:
+    def run(self, deadline: Deadline) -> Array:
         """z₂ once its gap is closed."""
         problem = self.problem
         d2 = np.zeros(self.best.size)
@@ -101,8 +100,7 @@ class _Rounds:
             gap = self._try(z2) - self.bound
             if gap <= self.tolerance * (1 + abs(self.value)):
                 return z2
-            if time.perf_counter() > end:
-                break
+            deadline.check("alternating linearisation")
         raise SubproblemError(
             "failed", f"alternating linearisation: the duality gap stayed at {gap:.3g}"
         )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.solvers import jit
 from dcprog.solvers.cost import COSTS
@@ -106,13 +106,13 @@ class CoordinateSolver(PolyhedralSolver):
         duals = self.memory.take()
         if duals is None:
             duals = _multipliers_at(problem, start)
-        end = np.inf if time_limit is None else time.perf_counter() + time_limit
-        found = self._ascended(problem, problem.feasible(duals), tolerance, end)
+        feasible, deadline = problem.feasible(duals), Deadline(time_limit)
+        found = self._ascended(problem, feasible, tolerance, deadline)
         self.memory.put(found.duals)
         return found.x, found.duals
 
     def _ascended(
-        self, problem: Subproblem, duals: Array, tolerance: float, end: float
+        self, problem: Subproblem, duals: Array, tolerance: float, deadline: Deadline
     ) -> Candidate:
         passes: Any = import_module(KERNELS).passes  # the only place that needs numba
         design, lam = self.design, float(problem.l2[0])
@@ -134,7 +134,8 @@ class CoordinateSolver(PolyhedralSolver):
                 if exact is not None:
                     return exact
                 near = gap / (1 + abs(value)) / 2
-            if done * work >= MOST_WORK or time.perf_counter() > end:
+            deadline.check("coordinate ascent")
+            if done * work >= MOST_WORK:
                 raise SubproblemError("failed", f"coordinate: the duality gap stayed at {gap:.3g}")
             B = np.ascontiguousarray(x.reshape(design.c, -1))
             order = rng.permutation(design.n)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["LeastSquaresSolver", "NewtonArmijoSolver", "NewtonSolver", "softer_first"]
+__all__ = ["LeastSquaresSolver", "NewtonArmijoSolver", "NewtonSolver", "roughness", "softer_first"]
 
 Sides = tuple[Array, Array, Array]  # the signs, offsets and tilts of a score
 
@@ -60,9 +60,7 @@ class NewtonSolver(ExactSolver):
     @staticmethod
     def refusal(risk: Risk) -> str | None:
         """Why Newton's method cannot take a risk, None if it can."""
-        if not risk.base.is_smooth:
-            return f"its base is {risk.base!r}, whose slope jumps"
-        return separable_refusal(risk)
+        return roughness(risk.base) or separable_refusal(risk)
 
     @staticmethod
     def search(line: Line) -> float:
@@ -177,6 +175,14 @@ def _stepped(place: Place) -> tuple[Array, float]:
     if length > SHORT * (1 + float(np.linalg.norm(place.w)) + abs(place.b)):
         return place.w, place.b
     return place.w + place.step, place.b + place.shift
+
+
+def roughness(base: ConvexLoss) -> str | None:
+    """Why a base is none for Newton's method, None if it is one."""
+    if base.is_smooth:
+        return None
+    known = "" if base.pieces is not None else ", or which does not declare is_smooth = True"
+    return f"its base is {base!r}, whose slope jumps{known}"
 
 
 def softer_first(base: ConvexLoss) -> list[ConvexLoss]:

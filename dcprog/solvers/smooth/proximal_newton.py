@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.weighted import penalty_form
 from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.hessian import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.protocol import ExactSolver, Solution
-from dcprog.solvers.smooth.newton import softer_first
+from dcprog.solvers.smooth.newton import roughness, softer_first
 from dcprog.solvers.smooth.sign_search import SignSearch
 from dcprog.solvers.smooth.smooth_problem import SmoothLine, SmoothPlace, SmoothProblem
 
@@ -86,8 +86,9 @@ class ProximalNewtonSolver(ExactSolver):
     @staticmethod
     def refusal(risk: Risk) -> str | None:
         """Why the method is not for a risk, None if it is."""
-        if not risk.base.is_smooth:
-            return f"its base is {risk.base!r}, whose slope jumps"
+        rough = roughness(risk.base)
+        if rough is not None:
+            return rough
         if risk.aggregate == "max":
             return "its groups take the maximum"
         if risk.no_matrix is not None:
@@ -109,16 +110,15 @@ class ProximalNewtonSolver(ExactSolver):
         time_limit: float | None = None,
     ) -> Solution:
         """The minimiser, certified by a duality gap."""
-        smooth = self._smooth(problem)
-        end = np.inf if time_limit is None else time.perf_counter() + time_limit
+        smooth, deadline = self._smooth(problem), Deadline(time_limit)
         if np.any(smooth.weight > 0):
             theta, steps = np.array(start, dtype=float), 0
             if not np.any(theta):
                 for base in softer_first(self.risk.base):
                     softer = replace(smooth, base=base)
-                    place, more = self._descend(softer, theta, LOOSE, end, certify=False)
+                    place, more = self._descend(softer, theta, LOOSE, deadline, certify=False)
                     theta, steps = place.theta, steps + more
-            place, more = self._descend(smooth, theta, tolerance, end)
+            place, more = self._descend(smooth, theta, tolerance, deadline)
             theta, steps, pull = place.theta, steps + more, place.pull
         else:
             theta, steps, pull = smooth.lossless(start), 0, smooth.tilt
@@ -134,7 +134,7 @@ class ProximalNewtonSolver(ExactSolver):
         problem: SmoothProblem,
         theta: Array,
         tolerance: float,
-        end: float,
+        deadline: Deadline,
         certify: bool = True,
     ) -> tuple[SmoothPlace, int]:
         place = best = problem.place(theta)
@@ -146,8 +146,7 @@ class ProximalNewtonSolver(ExactSolver):
                 raise SubproblemError("unbounded", "the function falls for ever")
             if place.gap <= SAFETY * enough or stalled == STALLS:
                 break
-            if time.perf_counter() > end:
-                raise SubproblemError("failed", "the time limit ended proximal Newton")
+            deadline.check("proximal Newton")
             new, share = self._step(problem, place, damping)
             steps += 1
             if share >= GOOD:

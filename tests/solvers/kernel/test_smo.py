@@ -29,6 +29,7 @@ from dcprog.rows.kernel_expansion import KernelExpansion, expansion_margins, exp
 from dcprog.solvers import jit
 from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.kernel import smo_numpy
+from dcprog.solvers.kernel.loops import loops
 from dcprog.solvers.kernel.smo_descent import minimise_dual
 from dcprog.solvers.kernel.smo_dual import Dual, warm
 from dcprog.solvers.registry import make
@@ -126,14 +127,14 @@ def test_gathered_rows_do_what_a_copy_does(seed: int, loop: str) -> None:
     K, dual = _random_dual(seed)
     work = np.sort(np.random.default_rng(seed).permutation(dual.q.size)[: dual.q.size // 2 + 1])
     places = dual.sample[work]
-    copied = jit.loops().block(K, places)
+    copied = loops().block(K, places)
     np.testing.assert_array_equal(copied, K[np.ix_(places, places)])
     v = warm(dual, np.zeros(dual.q.size))
     g = dual.gradient(K @ dual.coefficients(v, len(K)))
     outcomes = []
     for matrix, rows, whole in ((K, places, False), (copied, np.arange(work.size), True)):
         parts = [array[work].copy() for array in (dual.q, dual.lo, dual.hi, v, g)]
-        moved = jit.loops().descend(matrix, rows, *parts, whole, True, 1e-6, 500)
+        moved = loops().descend(matrix, rows, *parts, whole, True, 1e-6, 500)
         outcomes.append((moved, *parts[3:]))
     for in_place, copy in zip(*outcomes, strict=True):
         np.testing.assert_array_equal(in_place, copy)
@@ -166,7 +167,7 @@ def test_first_order_step_decreases_the_dual_by_half_the_squared_violation(loop:
     """Δ²/(2‖φ_U − φ_L‖²) for a step that meets no bound."""
     K, y = _data(40)
     dual = Dual(np.arange(40), y, np.full(40, -1e6), np.full(40, 1e6))
-    descend = jit.loops().descend
+    descend = loops().descend
     v, g, rows = np.zeros(40), -y, np.arange(40)
     for _ in range(60):
         before, value = v.copy(), 0.5 * v @ K @ v - y @ v

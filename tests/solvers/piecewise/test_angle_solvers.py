@@ -168,7 +168,7 @@ def test_coordinate_ascent_out_of_time_is_an_error() -> None:
     pytest.importorskip("numba")
     rng = np.random.default_rng(0)
     risk = _risk(*_samples(rng, 60, 20, 3), 1, l2(1e-3), "penalised")
-    with pytest.raises(SubproblemError, match="gap"):
+    with pytest.raises(SubproblemError, match="time limit ended coordinate"):
         make("coordinate", risk).minimise(WeightedRisk(risk, np.ones(180)), np.zeros(42), 1e-9, 0.0)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 
 from dcprog.foundation.arrays import Array
-from dcprog.solvers.linalg.schur_complement import SchurComplement
+from dcprog.solvers.kernel.schur_complement import SchurComplement
 
 
 def _exact(system: SchurComplement, free: Any, right: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, solve_triangular
 
 from dcprog.foundation.arrays import Array
-from dcprog.solvers.jit import loops
+from dcprog.solvers.kernel.loops import loops
 
 __all__ = ["SchurComplement"]
 
