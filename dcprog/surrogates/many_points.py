@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -72,7 +73,8 @@ class ManyPoints:
         members = risk.members if groups is None else risk.members[groups]
         self.n_groups, self.m = members.shape
         rows = members.ravel()
-        A = _matrix(risk, rows)
+        self.middle = _middle(risk)
+        A = _matrix(_around(risk, self.middle), rows)
         size = np.sqrt(np.mean(A**2, axis=0))
         self.unit = np.where(size > 0, size, 1.0)
         self.A = A / self.unit
@@ -157,7 +159,7 @@ class ManyPoints:
         return np.where(np.isnan(total), np.inf, total)
 
     def coefficients(self, theta: Array) -> Array:
-        """The penalised coefficients, in units of the risk."""
+        """The penalised coefficients, in units of the risk; intercepts that are moved are none."""
         return (theta / self.unit)[:, self.risk.penalized]
 
     def _penalty(self, theta: Array) -> Array:
@@ -172,11 +174,22 @@ class ManyPoints:
 
     def given(self, theta: Array) -> Array:
         """Points of the risk in units of the matrix."""
-        return np.atleast_2d(theta) * self.unit
+        return self._moved(np.atleast_2d(theta), 1.0) * self.unit
 
     def taken(self, theta: Array) -> Array:
         """Points in units of the risk."""
-        return theta / self.unit
+        return self._moved(theta / self.unit, -1.0)
+
+    def _moved(self, theta: Array, side: float) -> Array:
+        """The points with intercepts that belong to samples around their middle, or back."""
+        if self.middle is None:
+            return theta
+        scores = self.risk.scores
+        moved = theta.copy()
+        coef = theta[:, : scores.n_scores * self.middle.size]
+        shift = coef.reshape(len(theta), scores.n_scores, self.middle.size) @ self.middle
+        moved[:, -scores.n_scores :] += side * shift
+        return moved
 
 
 def transformed(transform: Transform, losses: Array) -> Array:
@@ -208,13 +221,29 @@ def _kept(transform: trim_of, losses: Array) -> Array:
     return kept
 
 
-def _matrix(risk: Risk, rows: npt.NDArray[np.intp]) -> Array:
-    """Some rows as an array; without a sparse matrix on the way where they are of one score."""
+def _middle(risk: Risk) -> Array | None:
+    """The middle of the samples, where free intercepts take up what moving them there leaves."""
     scores = risk.scores
+    free = scores.fit_intercept and not np.any(risk.penalized & ~scores.penalized)
+    return np.median(scores.X, axis=0) if free and isinstance(scores.X, np.ndarray) else None
+
+
+def _around(risk: Risk, middle: Array | None) -> Scores:
+    """The rows of the samples around their middle."""
+    scores = risk.scores
+    if middle is None or not np.any(middle):
+        return scores
+    moved = copy(scores)
+    moved.X = scores.X - middle
+    return moved
+
+
+def _matrix(scores: Scores, rows: npt.NDArray[np.intp]) -> Array:
+    """Some rows as an array; without a sparse matrix on the way where they are of one score."""
     if scores.signs is not None and scores.n_scores == 1:
         X = dense(scores.X[rows])
         return scores.signs[rows] * (with_ones(X) if scores.fit_intercept else X)
-    matrix: Any = risk.matrix()[rows]
+    matrix: Any = scores.matrix()[rows]
     return np.asarray(dense(matrix))
 
 

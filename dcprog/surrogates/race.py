@@ -15,8 +15,9 @@ from dcprog.engine.result import Optimum
 from dcprog.engine.track import Run
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
+from dcprog.surrogates.given_starts import kind_of
 from dcprog.surrogates.runs import Job, run_all
-from dcprog.surrogates.task import Outcome, Task, kind_of
+from dcprog.surrogates.task import Outcome, Task
 
 __all__ = ["EFFORTS", "Race", "optima", "race"]
 
@@ -70,9 +71,10 @@ def race(task: Task, plan: Race, seed: np.random.SeedSequence, n_jobs: int | Non
         drafts = _drafts(task, outcomes, plan.effort, np.random.default_rng(seed))
     except KeyboardInterrupt:
         return [_interrupted(outcomes[0]), *outcomes[1:]]
-    chosen, dropped = _chosen(drafts, best, plan)
+    chosen, others = _chosen(drafts, best, plan)
     outcomes += run_all(task, _seeded(chosen, seed), n_jobs, spare=True)
-    return outcomes + [_dropped(draft, best) for draft in dropped[:TOLD]]
+    dropped = others[:TOLD] if plan.finished is None else []
+    return outcomes + [_dropped(draft, best) for draft in dropped]
 
 
 def _seeded(starts: list[Any], seed: np.random.SeedSequence) -> list[Job]:
