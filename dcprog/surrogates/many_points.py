@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array, dense
-from dcprog.rows.scores import Scores
+from dcprog.rows.scores import Scores, with_ones
 from dcprog.surrogates.risk_units import margin_unit
 from dcprog.transforms import Transform, trim_of
 
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ManyPoints", "Points", "slopes", "transformed"]
 
-# No points are drafted of a risk with more coefficients, or more numbers in its rows' matrix.
+# No points are drafted of a risk with more coefficients.
 MOST_COEFFICIENTS = 100
-MOST_NUMBERS = 2**25
 # Products of pairs of columns are kept where they are no more numbers than that.
 MOST_PRODUCTS = 2**22
 
@@ -34,7 +34,7 @@ class Points:
     values: Array
     kinds: npt.NDArray[np.str_]
 
-    def __getitem__(self, index: npt.NDArray[np.intp]) -> Points:
+    def __getitem__(self, index: npt.NDArray[np.intp] | slice) -> Points:
         return Points(*(column[index] for column in self._columns))
 
     @property
@@ -44,6 +44,10 @@ class Points:
     def lowest(self, count: int) -> Points:
         """The best ones, best first."""
         return self[np.argsort(self.values, kind="stable")[:count]]
+
+    def named(self, kinds: npt.NDArray[np.str_]) -> Points:
+        """The same points, of other kinds."""
+        return replace(self, kinds=kinds)
 
     def joined(self, other: Points) -> Points:
         """These and others."""
@@ -60,20 +64,25 @@ class ManyPoints:
     ----------
     risk : Risk
         One that :meth:`takes` says yes to.
+    groups : int array, optional
+        A few that stand for all of them.
     """
 
-    def __init__(self, risk: Risk) -> None:
+    def __init__(self, risk: Risk, groups: npt.NDArray[np.intp] | None = None) -> None:
         self.risk = risk
-        self.n_groups, self.m = risk.members.shape
-        rows = risk.members.ravel()
-        A = _matrix(risk, rows)
+        members = risk.members if groups is None else risk.members[groups]
+        self.n_groups, self.m = members.shape
+        rows = members.ravel()
+        self.middle = _middle(risk)
+        A = _matrix(_around(risk, self.middle), rows)
         size = np.sqrt(np.mean(A**2, axis=0))
         self.unit = np.where(size > 0, size, 1.0)
         self.A = A / self.unit
         self.products = _products(self.A)
         self.offset = None if risk.offset is None else risk.offset[rows]
         self.weights = None if risk.weights is None else risk.weights[rows]
-        self.shares: Any = 1.0 if risk.sample_weight is None else risk.sample_weight
+        s = np.ones(risk.n_groups) if risk.sample_weight is None else risk.sample_weight
+        self.shares = s if groups is None else s[groups] * (risk.n_groups / self.n_groups)
         self.margin = margin_unit(risk)
         self.form = risk.penalty.as_l1_l2(int(risk.penalized.sum()))
 
@@ -86,7 +95,8 @@ class ManyPoints:
         if not isinstance(rows, Scores) or rows.kernel is not None:
             return False
         n, p = rows.shape
-        return 0 < p <= MOST_COEFFICIENTS and n * p <= MOST_NUMBERS and risk.members.size == n
+        single = np.size(getattr(risk.transform, "c", 0.0)) == 1  # else a cap belongs to a group
+        return 0 < p <= MOST_COEFFICIENTS and single and risk.members.size == n
 
     def of(self, risk: Risk) -> Self:
         """The same data under another transform or other things subtracted."""
@@ -104,7 +114,7 @@ class ManyPoints:
         other.products = _products(other.A) if self.products is None else self.products[rows]
         other.offset = None if self.offset is None else self.offset[rows]
         other.weights = None if self.weights is None else self.weights[rows]
-        other.shares = share * (self.shares if np.ndim(self.shares) == 0 else self.shares[groups])
+        other.shares = share * self.shares[groups]
         return other
 
     # ------------------------------------------------------------------------------------------
@@ -149,7 +159,7 @@ class ManyPoints:
         return np.where(np.isnan(total), np.inf, total)
 
     def coefficients(self, theta: Array) -> Array:
-        """The penalised coefficients, in units of the risk."""
+        """The penalised coefficients, in units of the risk; intercepts that are moved are none."""
         return (theta / self.unit)[:, self.risk.penalized]
 
     def _penalty(self, theta: Array) -> Array:
@@ -164,11 +174,22 @@ class ManyPoints:
 
     def given(self, theta: Array) -> Array:
         """Points of the risk in units of the matrix."""
-        return np.atleast_2d(theta) * self.unit
+        return self._moved(np.atleast_2d(theta), 1.0) * self.unit
 
     def taken(self, theta: Array) -> Array:
         """Points in units of the risk."""
-        return theta / self.unit
+        return self._moved(theta / self.unit, -1.0)
+
+    def _moved(self, theta: Array, side: float) -> Array:
+        """The points with intercepts that belong to samples around their middle, or back."""
+        if self.middle is None:
+            return theta
+        scores = self.risk.scores
+        moved = theta.copy()
+        coef = theta[:, : scores.n_scores * self.middle.size]
+        shift = coef.reshape(len(theta), scores.n_scores, self.middle.size) @ self.middle
+        moved[:, -scores.n_scores :] += side * shift
+        return moved
 
 
 def transformed(transform: Transform, losses: Array) -> Array:
@@ -200,12 +221,29 @@ def _kept(transform: trim_of, losses: Array) -> Array:
     return kept
 
 
-def _matrix(risk: Risk, rows: npt.NDArray[np.intp]) -> Array:
-    """Some rows as an array; without a sparse matrix on the way where they are of one score."""
+def _middle(risk: Risk) -> Array | None:
+    """The middle of the samples, where free intercepts take up what moving them there leaves."""
     scores = risk.scores
-    if scores.signs is not None and scores.n_scores == 1 and isinstance(scores.X, np.ndarray):
-        return scores.signs[rows] * scores.augmented()[rows]
-    matrix: Any = risk.matrix()[rows]
+    free = scores.fit_intercept and not np.any(risk.penalized & ~scores.penalized)
+    return np.median(scores.X, axis=0) if free and isinstance(scores.X, np.ndarray) else None
+
+
+def _around(risk: Risk, middle: Array | None) -> Scores:
+    """The rows of the samples around their middle."""
+    scores = risk.scores
+    if middle is None or not np.any(middle):
+        return scores
+    moved = copy(scores)
+    moved.X = scores.X - middle
+    return moved
+
+
+def _matrix(scores: Scores, rows: npt.NDArray[np.intp]) -> Array:
+    """Some rows as an array; without a sparse matrix on the way where they are of one score."""
+    if scores.signs is not None and scores.n_scores == 1:
+        X = dense(scores.X[rows])
+        return scores.signs[rows] * (with_ones(X) if scores.fit_intercept else X)
+    matrix: Any = scores.matrix()[rows]
     return np.asarray(dense(matrix))
 
 

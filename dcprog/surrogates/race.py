@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,16 +15,20 @@ from dcprog.engine.result import Optimum
 from dcprog.engine.track import Run
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
+from dcprog.surrogates.given_starts import kind_of
 from dcprog.surrogates.runs import Job, run_all
-from dcprog.surrogates.task import Outcome, Task, kind_of
+from dcprog.surrogates.task import Outcome, Task
 
 __all__ = ["EFFORTS", "Race", "optima", "race", "winner"]
+
+logger = logging.getLogger("dcprog")
 
 EFFORTS = ("low", "default", "high")
 # How many drafts are run from.
 FINISHED = {"default": 1, "high": 6}
-# Drafts above the lowest value so far by more than that share of F's scale are given up.
-HOPELESS = 2e-2
+# Drafts above the lowest value so far by more than that share of F's scale are given up; of more
+# coefficients than a few by as many times more, for they are drafted less finely.
+HOPELESS, SMALL = 2e-2, 10
 # Where there are no drafts, so many steps are taken from each start before the best goes on.
 HEAT = 3
 # Two optima are one if they are as near as that, relative to their sizes, and as high.
@@ -66,9 +71,10 @@ def race(task: Task, plan: Race, seed: np.random.SeedSequence, n_jobs: int | Non
         drafts = _drafts(task, outcomes, plan.effort, np.random.default_rng(seed))
     except KeyboardInterrupt:
         return [_interrupted(outcomes[0]), *outcomes[1:]]
-    chosen, dropped = _chosen(drafts, best, plan)
+    chosen, others = _chosen(drafts, best, plan)
     outcomes += run_all(task, _seeded(chosen, seed), n_jobs, spare=True)
-    return outcomes + [_dropped(draft, best) for draft in dropped[:TOLD]]
+    dropped = others[:TOLD] if plan.finished is None else []
+    return outcomes + [_dropped(draft, best) for draft in dropped]
 
 
 def _seeded(starts: list[Any], seed: np.random.SeedSequence) -> list[Job]:
@@ -82,7 +88,11 @@ def _drafts(
     if not isinstance(surrogate, Racing):
         return []
     near = [o.run.x for o in outcomes if o.run.x is not None]
-    return surrogate.drafts(near, effort, rng, task.left())
+    try:
+        return surrogate.drafts(near, effort, rng, task.left())
+    except Exception:  # the plain run stands, whatever a user's loss does with odd points
+        logger.debug("no drafts", exc_info=True)
+        return []
 
 
 def _is_over(task: Task, outcomes: list[Outcome]) -> bool:
@@ -109,7 +119,9 @@ def _chosen(drafts: list[Draft], best: Outcome, plan: Race) -> tuple[list[Any], 
         missing = max(plan.finished - len(drafts), 0)
         others = ["half" if i % 2 == 0 else "random" for i in range(missing)]
         return [*drafts[: plan.finished], *others], drafts[plan.finished :]
-    limit = best.sign * best.run.value + HOPELESS * best.run.scale if best.feasible else np.inf
+    assert best.run.x is not None
+    leeway = HOPELESS * max(1.0, best.run.x.size / SMALL) * best.run.scale
+    limit = best.sign * best.run.value + leeway if best.feasible else np.inf
     hopeful = [draft for draft in drafts if draft.value <= limit and not _is_near(draft, best)]
     chosen = hopeful[: FINISHED[plan.effort]]
     return chosen, [draft for draft in drafts if draft not in chosen]

@@ -23,6 +23,7 @@ from dcprog.surrogates.loose_starts import (
     light_start,
     stepped,
 )
+from dcprog.surrogates.many_points import ManyPoints
 from dcprog.surrogates.risk_subproblems import Subproblems
 from dcprog.surrogates.usual_sizes import convex_problem, starts_finite, usual_coefficients
 from dcprog.surrogates.waking import woken
@@ -69,9 +70,11 @@ class RiskStarts(Unconstrained):
         if not self.is_majorised:
             return []
         deadline = Deadline(time_limit)
-        found = drafts(self.declared, near, effort, rng, deadline.left)
-        for kind, x in self._loose(near[0], effort, deadline) if not found else ():
-            found.append(Draft(kind, x, self.declared(x)))
+        if ManyPoints.takes(self.declared):
+            found = drafts(self.declared, near, effort, rng, deadline.left)
+        else:
+            loose = self._loose(near[0], effort, deadline)
+            found = [Draft(kind, x, self.declared(x)) for kind, x in loose]
         awake = (woken(self.declared, x) for x in near)
         found += [Draft("woken", x, self.declared(x)) for x in awake if x is not None]
         return sorted(found, key=lambda draft: draft.value)

@@ -23,8 +23,9 @@ Index = npt.NDArray[np.intp]
 KINDS = (
     ((1.0, 1.2), 0.2, 1e-6),
     ((1.0, 1.2), 0.2, 1e-2),
-    ((1.5, 2.2), 0.3, 1e-2),
-    ((2.0, 10.0), 0.3, 1e-1),
+    ((1.5, 2.2), 0.25, 1e-2),
+    ((2.0, 6.0), 0.2, 1e-1),
+    ((6.0, 15.0), 0.15, 1e-2),
 )
 # How far margins that are fitted to 1 are stretched: a hinge wants its samples beyond 1.
 STRETCHES = (1.0, 2.0, 4.0)

@@ -265,6 +265,7 @@ OTHERS = {
         "Certificate",
         "Claim",
         "FisherConsistencyWarning",
+        "TrivialSolutionWarning",
         "History",
         "NotMajorizable",
         "Progress",
