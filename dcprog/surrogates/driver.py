@@ -16,6 +16,7 @@ from dcprog.engine.result import Result, StartSummary, VariableValues
 from dcprog.engine.track import Progress, Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.progress_log import visible
+from dcprog.surrogates.examination import ProblemExaminer
 from dcprog.surrogates.plan import planned
 from dcprog.surrogates.race import Race, optima, race
 from dcprog.surrogates.runs import run_all
@@ -135,7 +136,7 @@ def solve(
             jobs = list(zip(plan, seed.spawn(len(plan)), strict=True))
             outcomes = run_all(task, jobs, n_jobs)
     keep(task)
-    result = _result(problem, outcomes, time.perf_counter() - begun)
+    result = _result(task, outcomes, time.perf_counter() - begun)
     if isinstance(problem, cp.Problem):
         _publish(problem, result)
     return result
@@ -189,7 +190,7 @@ def _seed(random_state: Any) -> np.random.SeedSequence:
 # the result
 
 
-def _result(problem: Any, outcomes: list[Outcome], seconds: float) -> Result:
+def _result(task: Task, outcomes: list[Outcome], seconds: float) -> Result:
     best = min((o for o in outcomes if o.run.status != "dropped"), key=lambda o: o.rank)
     run = best.run
     value = -best.sign * np.inf if run.status == "unbounded" else run.value
@@ -213,6 +214,7 @@ def _result(problem: Any, outcomes: list[Outcome], seconds: float) -> Result:
         scale=run.scale,
         relative_violation=best.relative_violation,
         optima=optima(outcomes),
+        examiner=ProblemExaminer(task.problem, best.spec, task.solver),
     )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from dcprog.engine.stationarity import Stationarity
 from dcprog.engine.history import Attempt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.risk.risk import Risk
@@ -12,6 +15,7 @@ from dcprog.solvers.protocol import Solution
 from dcprog.solvers.registry import choose, is_exact, make, witnesses
 from dcprog.surrogates.risk_starts import RiskStarts
 from dcprog.surrogates.risk_subproblems import Subproblems
+from dcprog.surrogates.stationarity import descents, stationarity
 from dcprog.surrogates.usual_sizes import usual_coefficient, usual_coefficients
 
 __all__ = ["RiskSurrogate"]
@@ -174,6 +178,16 @@ class RiskSurrogate(RiskStarts):
         centre = start if self._centre is None else self._centre
         aim = max(tolerance * self.scale(centre), self._rounding), self._weighted
         return self.subproblems.solve(self.problem, centre, aim, solver, time_limit)
+
+    @np.errstate(all="ignore")
+    def stationarity(self, x: Array, time_limit: float | None = None) -> Stationarity:
+        """How far x, where the majorant is centred, is from stationary."""
+        return stationarity(self.problem, x, self.units(x), self.scale(x), time_limit)
+
+    @np.errstate(all="ignore")
+    def off_ties(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
+        """Down the slopes that other choices at ties have."""
+        return descents(self.problem, x, self.units(x), self.scale(x), time_limit)
 
     @property
     def weights(self) -> Array:
