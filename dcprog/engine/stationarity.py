@@ -56,6 +56,8 @@ def downhill_slope(
         −max over steps s of min(s, (F(x) − F(x + s·way))/(s·scale)), at most 0: what falls
         steeply but over no distance is within rounding and tolerances.
     """
+    if not scale > 0:
+        return x, 0.0
     here = value(x)
     falls = np.array([here - value(x + s * way) for s in STEPS])
     falls = np.where(np.isfinite(falls), falls, -np.inf)

@@ -9,7 +9,6 @@ import numpy as np
 
 from dcprog.engine.history import Attempt
 from dcprog.engine.protocol import FAR
-from dcprog.engine.stationarity import Stationarity
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
@@ -17,8 +16,7 @@ from dcprog.majorants.tree import Values, short
 from dcprog.surrogates import edges
 from dcprog.surrogates.majorised_problem import MajorisedProblem
 from dcprog.surrogates.price import Price
-from dcprog.surrogates.problem_racing import ProblemRacing
-from dcprog.surrogates.problem_stationarity import descents, stationarity
+from dcprog.surrogates.problem_stationarity import ProblemStationarity
 
 __all__ = ["ProblemSurrogate"]
 
@@ -32,7 +30,7 @@ ASIDE = (1e-2, -1e-2, 1.0)
 PROPOSAL_TOLERANCE = 1e-6
 
 
-class ProblemSurrogate(ProblemRacing):
+class ProblemSurrogate(ProblemStationarity):
     """Majorant of a cvxpy problem, compiled once a solver.
 
     The objective is majorised by the rules. A nonconvex constraint e ≤ 0 becomes up(e) ≤ 0 when
@@ -119,11 +117,6 @@ class ProblemSurrogate(ProblemRacing):
         return "penalty" if self.majorised.penalised else "feasible"
 
     @property
-    def slopes(self) -> list[Array]:
-        """The majorant's Parameters."""
-        return list(self._slopes.values())
-
-    @property
     def may_look_ahead(self) -> bool:
         """Under nonconvex constraints: their majorants allow short steps only."""
         return bool(self.majorised.constraints)
@@ -179,9 +172,9 @@ class ProblemSurrogate(ProblemRacing):
             self.settled &= self._price.follow(violation, problem.tolerance, step)
         if self.sizes.follow(x) and problem.mode == "penalty":
             self.settled &= not self._price.reconsider(self._exchange_rate(x))
-        return self.centre(problem.at(x))
+        return self._update(problem.at(x))
 
-    def centre(self, values: Values) -> bool:
+    def _update(self, values: Values) -> bool:
         """Set the Parameters; did any of the problem that is being solved move?"""
         problem = self.majorised
         problem.update(values)
@@ -224,10 +217,10 @@ class ProblemSurrogate(ProblemRacing):
         """Minimiser of the majorant centred elsewhere, for the same τ and ε."""
         problem, self._solved_in = self.majorised, None
         try:
-            self.centre(problem.at(centre))
+            self._update(problem.at(centre))
             return problem.minimise(problem.mode, tolerance, solver, time_limit)
         finally:
-            self.centre(problem.at(x))
+            self._update(problem.at(x))
 
     def proposals(
         self, x: Array, rng: np.random.Generator, time_limit: float | None = None
@@ -242,14 +235,6 @@ class ProblemSurrogate(ProblemRacing):
                 yield self.minimise_ahead(beside, x, PROPOSAL_TOLERANCE, self.solvers[0], left)
             except (SubproblemError, ValueError, ArithmeticError) as error:
                 self.majorised.note(self.solvers[0], PROPOSAL_TOLERANCE, f"beside x: {error}")
-
-    def stationarity(self, x: Array, time_limit: float | None = None) -> Stationarity:
-        """How far x, where the majorant is centred, is from stationary."""
-        return stationarity(self, x, time_limit)
-
-    def off_ties(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
-        """Down the slopes of majorants centred beside a tie."""
-        return descents(self, x, time_limit)
 
     def far(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
         """Minimisers of the majorant in growing boxes around x."""

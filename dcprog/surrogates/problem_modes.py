@@ -113,14 +113,13 @@ class Modes:
     def pull(self, arrays: Sequence[Array], stiffness: Sequence[Array]) -> str:
         """The name of the feasible mode's problem with ½Σ(stiffness·(v − array))² added."""
         if not self._springs:
-            self._springs = [
-                (cp.Parameter(v.shape, nonneg=True), cp.Parameter(v.shape))
-                for v in self._variables
-            ]
+            shapes = [v.shape for v in self._variables]
+            self._springs = [(cp.Parameter(s, nonneg=True), cp.Parameter(s)) for s in shapes]
         for (k, rest), array, stiff in zip(self._springs, arrays, stiffness, strict=True):
             k.value, rest.value = stiff, stiff * array
         if "pulled" not in self._problems:
-            inner, pairs = self.problem("feasible"), zip(self._variables, self._springs, strict=True)
+            inner = self.problem("feasible")
+            pairs = zip(self._variables, self._springs, strict=True)
             energy: Any = sum(cp.sum_squares(cp.multiply(k, v) - rest) for v, (k, rest) in pairs)
             goal = cp.Minimize(inner.objective.args[0] + energy / 2)
             self._problems["pulled"] = cp.Problem(goal, inner.constraints)

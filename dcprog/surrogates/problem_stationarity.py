@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,11 +10,10 @@ from dcprog.engine.stationarity import Stationarity, downhill_slope
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
+from dcprog.majorants.tree import Values
+from dcprog.surrogates.problem_racing import ProblemRacing
 
-if TYPE_CHECKING:
-    from dcprog.surrogates.problem import ProblemSurrogate
-
-__all__ = ["descents", "stationarity"]
+__all__ = ["ProblemStationarity"]
 
 # Slopes that differ by more than JUMP of the largest between points BESIDE units apart are tied.
 JUMP, BESIDE = 1e-2, 1e-5
@@ -26,122 +24,117 @@ ACCURACY = 1e-11
 STEEP = 1e-4
 
 
-def stationarity(
-    surrogate: ProblemSurrogate, x: Array, time_limit: float | None = None
-) -> Stationarity:
-    """The residual at x of the majorant there, and what majorants centred beside x find lower.
+class ProblemStationarity(ProblemRacing):
+    """How far a point of a cvxpy problem is from stationary.
 
     The residual is the length of the proximal step, argmin_z M(z; x) + (scale/2)‖z − x‖² in units:
-    the gradient of M's Moreau envelope.
-
-    Parameters
-    ----------
-    surrogate : ProblemSurrogate
-        Centred at x.
-    x : array
-    time_limit : float, optional
-        Seconds.
-
-    Returns
-    -------
-    Stationarity
-        Not known under nonconvex equations, and where x misses a constraint: there only a price
-        tells which directions are allowed.
+    the gradient of M's Moreau envelope. Where slopes are tied, majorants that are centred beside x
+    have others.
 
     References
     ----------
     Davis, Drusvyatskiy (2019), Stochastic model-based minimization of weakly convex functions,
     SIAM J. Optim. 29.
     """
-    if surrogate.mode == "penalty":
-        return Stationarity()
-    deadline = Deadline(time_limit)
-    step = _proximal_step(surrogate, x, x, deadline)
-    if step is None:
-        return Stationarity()
-    residual = float(np.linalg.norm(step / surrogate.units(x)))
-    tied = _is_tied(surrogate, x)
-    others = _steps_aside(surrogate, x, deadline) if tied else iter(())
-    slopes = [_walk(surrogate, x, way)[1] for way in (step, *others)]
-    return Stationarity(residual, min(slopes), not tied)
 
+    _slopes: dict[int, Array]
+    _solved_in: str | None
 
-def descents(
-    surrogate: ProblemSurrogate, x: Array, time_limit: float | None = None
-) -> Iterator[Array]:
-    """The lowest points on the way to the minimisers of majorants centred beside a tie at x."""
-    if surrogate.mode == "penalty" or not _is_tied(surrogate, x):
-        return
-    for step in _steps_aside(surrogate, x, Deadline(time_limit)):
-        point, slope = _walk(surrogate, x, step)
-        if slope < 0:
-            yield point
+    @property
+    def mode(self) -> str:
+        """How nonconvex constraints are met."""
+        raise NotImplementedError
 
+    def _update(self, values: Values) -> bool:
+        """Set the Parameters."""
+        raise NotImplementedError
 
-def _sides(surrogate: ProblemSurrogate, x: Array) -> Iterator[Array]:
-    rng = np.random.default_rng(0)
-    for _ in range(SIDES):
-        aside = BESIDE * surrogate.units(x) * rng.standard_normal(x.size)
-        yield from (x + aside, x - aside)
+    def stationarity(self, x: Array, time_limit: float | None = None) -> Stationarity:
+        """The residual of the majorant at x, and the descent that others find beside a tie.
 
+        Not known under nonconvex equations, and where x misses a constraint: there only a price
+        tells which directions are allowed.
+        """
+        deadline = Deadline(time_limit)
+        step = self._proximal_step(x, x, deadline) if self._is_plain(x) else None
+        if step is None:
+            return Stationarity()
+        residual = float(np.linalg.norm(step / self.units(x)))
+        tied = self._is_tied(x)
+        others = self._steps_aside(x, deadline) if tied else iter(())
+        slopes = [self._walk(x, way)[1] for way in (step, *others)]
+        return Stationarity(residual, min(slopes), not tied)
 
-def _is_tied(surrogate: ProblemSurrogate, x: Array) -> bool:
-    """Does a slope of the majorant change by a jump beside x?"""
-    here = _slopes(surrogate, x, x)
-    for beside in _sides(surrogate, x):
-        try:
-            there = _slopes(surrogate, beside, x)
-        except ValueError:  # outside the domain
-            continue
-        for one, other in zip(here, there, strict=True):
-            top = max(float(np.max(np.abs(one))), float(np.max(np.abs(other))))
-            if np.any(np.abs(one - other) > JUMP * top):
-                return True
-    return False
+    def off_ties(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
+        """The lowest points on the way to the minimisers of majorants centred beside a tie."""
+        if not (self._is_plain(x) and self._is_tied(x)):
+            return
+        for step in self._steps_aside(x, Deadline(time_limit)):
+            point, slope = self._walk(x, step)
+            if slope < 0:
+                yield point
 
+    def _is_plain(self, x: Array) -> bool:
+        """Is no price paid, and has F a scale?"""
+        return self.mode != "penalty" and 0 < self.scale(x) < np.inf
 
-def _steps_aside(surrogate: ProblemSurrogate, x: Array, deadline: Deadline) -> Iterator[Array]:
-    for beside in _sides(surrogate, x):
-        step = _proximal_step(surrogate, beside, x, deadline)
-        if step is not None:
-            yield step
+    def _sides(self, x: Array) -> Iterator[Array]:
+        rng = np.random.default_rng(0)
+        for _ in range(SIDES):
+            aside = BESIDE * self.units(x) * rng.standard_normal(x.size)
+            yield from (x + aside, x - aside)
 
-
-def _slopes(surrogate: ProblemSurrogate, centre: Array, x: Array) -> list[Array]:
-    """The majorant's Parameters, centred elsewhere; it is at x again after it."""
-    at = surrogate.majorised.at
-    try:
-        surrogate.centre(at(centre))
-        return surrogate.slopes
-    finally:
-        surrogate.centre(at(x))
-
-
-def _proximal_step(
-    surrogate: ProblemSurrogate, centre: Array, x: Array, deadline: Deadline
-) -> Array | None:
-    """argmin_z M(z; centre) + (scale/2)‖(z − x)/units‖² − x, None where no solver finds it."""
-    problem, split = surrogate.majorised, surrogate.points.split
-    stiffness = np.sqrt(surrogate.scale(x)) / surrogate.units(x)
-    try:
-        surrogate.centre(problem.at(centre))
-        mode = problem.modes.pull(split(x), split(stiffness))
-        for solver in problem.solvers(mode):
-            if deadline.left == 0:
-                return None
+    def _is_tied(self, x: Array) -> bool:
+        """Does a slope of the majorant change by a jump beside x?"""
+        here = self._slopes_at(x, x)
+        for beside in self._sides(x):
             try:
-                return problem.minimise(mode, ACCURACY, solver, deadline.left) - x
-            except (SubproblemError, UnfitSolver) as error:
-                problem.note(solver, ACCURACY, f"near a point: {error}")
-    except (ValueError, ArithmeticError):  # outside the domain
+                there = self._slopes_at(beside, x)
+            except ValueError:  # outside the domain
+                continue
+            for one, other in zip(here, there, strict=True):
+                top = max(float(np.max(np.abs(one))), float(np.max(np.abs(other))))
+                if np.any(np.abs(one - other) > JUMP * top):
+                    return True
+        return False
+
+    def _slopes_at(self, centre: Array, x: Array) -> list[Array]:
+        """The majorant's Parameters, centred elsewhere; it is at x again after it."""
+        try:
+            self._update(self.majorised.at(centre))
+            return list(self._slopes.values())
+        finally:
+            self._update(self.majorised.at(x))
+
+    def _steps_aside(self, x: Array, deadline: Deadline) -> Iterator[Array]:
+        for beside in self._sides(x):
+            step = self._proximal_step(beside, x, deadline)
+            if step is not None:
+                yield step
+
+    def _proximal_step(self, centre: Array, x: Array, deadline: Deadline) -> Array | None:
+        """argmin_z M(z; centre) + (scale/2)‖(z − x)/units‖² − x, None where no solver finds it."""
+        problem, split = self.majorised, self.points.split
+        stiffness = np.sqrt(self.scale(x)) / self.units(x)
+        try:
+            self._update(problem.at(centre))
+            mode = problem.modes.pull(split(x), split(stiffness))
+            for solver in problem.solvers(mode):
+                if deadline.left == 0:
+                    return None
+                try:
+                    return problem.minimise(mode, ACCURACY, solver, deadline.left) - x
+                except (SubproblemError, UnfitSolver) as error:
+                    problem.note(solver, ACCURACY, f"near a point: {error}")
+        except (ValueError, ArithmeticError):  # outside the domain
+            return None
+        finally:
+            self._solved_in = None
+            self._update(problem.at(x))
         return None
-    finally:
-        surrogate.centre(problem.at(x))
-    return None
 
-
-def _walk(surrogate: ProblemSurrogate, x: Array, step: Array) -> tuple[Array, float]:
-    length = float(np.linalg.norm(step / surrogate.units(x)))
-    if length <= STEEP:
-        return x, 0.0
-    return downhill_slope(surrogate.value, x, step / length, surrogate.scale(x))
+    def _walk(self, x: Array, step: Array) -> tuple[Array, float]:
+        length = float(np.linalg.norm(step / self.units(x)))
+        if length <= STEEP:
+            return x, 0.0
+        return downhill_slope(self.value, x, step / length, self.scale(x))

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dcprog.engine.stationarity import Stationarity
 from dcprog.engine.history import Attempt
+from dcprog.engine.stationarity import Stationarity
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk

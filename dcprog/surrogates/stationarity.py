@@ -44,6 +44,8 @@ def stationarity(
     -------
     Stationarity
     """
+    if not 0 < scale < np.inf:
+        return Stationarity()
     risk, residual, deadline = problem.risk, np.inf, Deadline(time_limit)
     for reach in REACHES:
         pull = shortest(problem, Near(risk, x, units, scale, reach))
@@ -68,6 +70,8 @@ def descents(
     problem, x, units, scale, time_limit
         As for :func:`stationarity`.
     """
+    if not 0 < scale < np.inf:
+        return
     tied = ties(problem, Near(problem.risk, x, units, scale, TIED))
     for point, _ in _walked(tied.choices(), x, units, scale, Deadline(time_limit)):
         yield point

@@ -54,9 +54,7 @@ class Near:
         The margins, and those within reach.
     """
 
-    def __init__(
-        self, risk: Risk, theta: Array, units: Array, scale: float, reach: float
-    ) -> None:
+    def __init__(self, risk: Risk, theta: Array, units: Array, scale: float, reach: float) -> None:
         self.risk, self.theta, self.units, self.scale = risk, theta, units, scale
         self.reach = reach
         self.u = risk.margins(theta)
@@ -86,8 +84,8 @@ class Near:
             picked = np.zeros((self.u.size, chosen.size))
             picked[chosen, np.arange(chosen.size)] = 1.0
             return np.array([self.pulled(one) for one in picked.T]).T
-        matrix = risk.matrix()[chosen]
-        dense = np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
+        matrix: Any = risk.matrix()[chosen]
+        dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
         return (dense * (self.units / self.scale)).T
 
     def losses(self) -> tuple[Array, Array]:
