@@ -14,7 +14,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
 from dcprog.surrogates.task import Task, keep
 
-__all__ = ["ProblemExaminer"]
+__all__ = ["ProblemExaminer", "settle"]
 
 ACCURACY = 1e-9
 MOST_TIGHTENINGS = 20
@@ -53,15 +53,20 @@ class ProblemExaminer:
     def _examined(self, x: Array, time_limit: float | None) -> Examination:
         task = Task(self._ended, self._solver, Settings())
         surrogate = task.surrogate()
-        surrogate.begin(x)
-        for _ in range(MOST_TIGHTENINGS):  # what is carried on at infinite slopes comes near
-            surrogate.tighten(x)
-            if surrogate.settled:
-                break
+        settle(surrogate, x)
         violation, scale = surrogate.relative_violation(x), surrogate.scale(x)
         gap, seen = _gap(surrogate, x, time_limit), surrogate.stationarity(x, time_limit)
         keep(task)
         return Examination(gap, scale, violation, seen)
+
+
+def settle(surrogate: Surrogate, x: Array) -> None:
+    """Centre a majorant at x for good: what is carried on at infinite slopes comes near."""
+    surrogate.begin(x)
+    for _ in range(MOST_TIGHTENINGS):
+        surrogate.tighten(x)
+        if surrogate.settled:
+            break
 
 
 def _gap(surrogate: Surrogate, x: Array, time_limit: float | None) -> float:

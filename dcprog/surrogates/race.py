@@ -14,6 +14,7 @@ from dcprog.engine.result import Optimum
 from dcprog.engine.track import Run
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
+from dcprog.surrogates.exchange_runs import exchanged
 from dcprog.surrogates.runs import run_all
 from dcprog.surrogates.task import Outcome, Task, kind_of
 
@@ -72,6 +73,10 @@ def race(task: Task, plan: Race, seed: np.random.SeedSequence, n_jobs: int | Non
     chosen, dropped = _chosen(drafts, best, plan)
     jobs = list(zip(chosen, seeds[-2].spawn(len(chosen)), strict=True))
     outcomes += run_all(task, jobs, n_jobs, spare=True)
+    try:
+        outcomes += exchanged(task, outcomes, plan.effort, seeds[-2])
+    except KeyboardInterrupt:
+        outcomes[0] = _interrupted(outcomes[0])
     return outcomes + [_dropped(draft, best) for draft in dropped[:TOLD]]
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from dcprog.engine.history import Attempt
-from dcprog.engine.stationarity import Stationarity
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.protocol import Solution
 from dcprog.solvers.registry import choose, is_exact, make, witnesses
-from dcprog.surrogates.risk_starts import RiskStarts
+from dcprog.surrogates.risk_stationarity import RiskStationarity
 from dcprog.surrogates.risk_subproblems import Subproblems
-from dcprog.surrogates.stationarity import descents, stationarity
 from dcprog.surrogates.usual_sizes import usual_coefficient, usual_coefficients
 
 __all__ = ["RiskSurrogate"]
@@ -30,7 +26,7 @@ LEAST = 1e-3, 1e-7
 ROUNDING = 1e-13  # of the latter: no solver is asked for less
 
 
-class RiskSurrogate(RiskStarts):
+class RiskSurrogate(RiskStationarity):
     """Majorant of a risk: concave functions at their tangents.
 
     M(θ; θ₀) = Σ_g d_g agg_g(θ) + Σ_r t_r u_r(θ) + convex penalty + Σ_j ν_j |θ_j| + const, with
@@ -178,16 +174,6 @@ class RiskSurrogate(RiskStarts):
         centre = start if self._centre is None else self._centre
         aim = max(tolerance * self.scale(centre), self._rounding), self._weighted
         return self.subproblems.solve(self.problem, centre, aim, solver, time_limit)
-
-    @np.errstate(all="ignore")
-    def stationarity(self, x: Array, time_limit: float | None = None) -> Stationarity:
-        """How far x, where the majorant is centred, is from stationary."""
-        return stationarity(self.problem, x, self.units(x), self.scale(x), time_limit)
-
-    @np.errstate(all="ignore")
-    def off_ties(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
-        """Down the slopes that other choices at ties have."""
-        return descents(self.problem, x, self.units(x), self.scale(x), time_limit)
 
     @property
     def weights(self) -> Array:

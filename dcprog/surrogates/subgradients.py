@@ -80,7 +80,7 @@ class Near:
     def rows(self, chosen: Indices) -> Array:
         """Some rows as relative gradients, of shape (p, k)."""
         risk = self.risk
-        if risk.no_matrix is not None:
+        if risk.no_matrix is not None or risk.scores.kernel is not None:
             picked = np.zeros((self.u.size, chosen.size))
             picked[chosen, np.arange(chosen.size)] = 1.0
             return np.array([self.pulled(one) for one in picked.T]).T
@@ -93,6 +93,11 @@ class Near:
         risk = self.risk
         ends = [risk._scaled(risk.base(end)) for end in (self.low, self.high)]
         return np.minimum(*ends), np.maximum(*ends)
+
+    def aggregates(self) -> tuple[Array, Array]:
+        """The same for every group."""
+        low, high = self.losses()
+        return self.risk._combined(low), self.risk._combined(high)
 
     @property
     def sizes(self) -> Array:
