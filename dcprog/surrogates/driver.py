@@ -214,7 +214,7 @@ def _result(task: Task, outcomes: list[Outcome], seconds: float) -> Result:
         scale=run.scale,
         relative_violation=best.relative_violation,
         optima=optima(outcomes),
-        examiner=ProblemExaminer(task.problem, best.spec, task.solver),
+        examiner=ProblemExaminer(task.problem, best.spec or outcomes[0].spec, task.solver),
     )
 
 
