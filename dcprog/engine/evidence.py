@@ -95,6 +95,11 @@ class Evidence:
             return None
         state.check_time()
         left = state.deadline.left
+        for point in self._surrogate.off_ties(state.x, left):
+            value = guarded(self._surrogate.value, point)
+            if value < below:
+                return point, value
+        left = state.deadline.left
         return downhill(self._surrogate, state.x, below, self._rng, wide=wide, time_limit=left)
 
     # ------------------------------------------------------------------------------------------

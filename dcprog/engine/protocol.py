@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from dcprog.engine.history import Attempt
+from dcprog.engine.stationarity import Stationarity
 from dcprog.foundation.arrays import Array
 
 # How far in units of x, and along how many directions, an unbounded function is looked for.
@@ -146,6 +147,12 @@ class Surrogate(Protocol):
         F stays as it is, and the majorant is centred at x again afterwards.
         """
 
+    def off_ties(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
+        """Points to try where slopes are tied at x: down those that the majorant did not take.
+
+        None where nothing is tied. F and the majorant stay as they are.
+        """
+
     def far(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
         """Points ever further away at which M is low, where a solver calls it unbounded."""
 
@@ -207,6 +214,12 @@ class Surrogate(Protocol):
 
     def inside(self, x: Array) -> Array:
         """The same point, or near it one inside the domain of the declared function."""
+
+    def stationarity(self, x: Array, time_limit: float | None = None) -> Stationarity:
+        """How far x, where the majorant is centred, is from stationary, other choices at ties too.
+
+        F and the majorant stay as they are.
+        """
 
     def dual(self, x: Array) -> Array | None:
         """Multipliers of a risk's rows at x, where the last solver left them."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import cvxpy as cp
+import numpy as np
 
-from dcprog.engine.certificate import Certificate, certify
+from dcprog.engine.certificate import Certificate, Examiner, certify
 from dcprog.engine.history import History
 from dcprog.foundation.arrays import Array
 
@@ -138,7 +139,11 @@ class Result:
         unit of the gap's tolerance.
     relative_violation : float
         Largest constraint violation against what that constraint's terms add up to.
+    examiner : Examiner or None
+        The problem, which certificates ask about the point. Not pickled.
     """
+
+    _lower_bound: ClassVar[Callable[..., Any] | None] = None  # set where bounds are made
 
     value: float
     status: str
@@ -160,19 +165,67 @@ class Result:
     relative_violation: float = 0.0
     optima: tuple[Optimum, ...] = ()
 
-    def certificate(self, *, tol: float = 1e-6) -> Certificate:
+    examiner: Examiner | None = None
+
+    def certificate(
+        self, bound: bool = False, time_limit: float | None = None, *, tol: float = 1e-6
+    ) -> Certificate:
         """What is known of the point, each claim with its number and its tolerance.
+
+        The problem is asked anew about the point: the gap is the larger one of what the run and
+        the problem say. A result that was pickled has only what the run said. Parameters of a cvxpy
+        problem count with their present values.
 
         Parameters
         ----------
+        bound : bool, default False
+            Look for a lower bound of the objective, too; that may take long.
+        time_limit : float, optional
+            Seconds for the examination, and again for the bound (by default what
+            :func:`dcprog.lower_bound` takes).
         tol : float, default 1e-6
             Relative to the scale of the minimised function.
 
         Returns
         -------
         Certificate
+
+        Raises
+        ------
+        ValueError
+            A bound is asked for, and the result knows its problem no longer.
+
+        Examples
+        --------
+        >>> import numpy as np, dcprog as dc
+        >>> rows = np.array([[1.0], [2.0], [-9.0]])
+        >>> risk = dc.Risk(rows, dc.squared_hinge(), transform=dc.cap_at(1.0))
+        >>> certificate = dc.solve(risk).certificate()
+        >>> certificate.holds, certificate.d_stationary
+        (True, True)
         """
-        return certify(self.history.rise, self.gap, self.relative_violation, tol * self.scale)
+        gap, violation, scale, seen = self.gap, self.relative_violation, self.scale, None
+        if self.examiner is not None and self.x is not None:
+            found = self.examiner(self.x, time_limit)
+            seen, scale = found.stationarity, max(scale, found.scale)
+            gap = gap if np.isnan(found.gap) else max(gap, found.gap)
+            violation = max(violation, found.violation)
+        known = self._bounded(time_limit) if bound else None
+        return certify(self.history.rise, gap, violation, scale, tol, seen=seen, bound=known)
+
+    def _bounded(self, time_limit: float | None) -> Any:
+        if self._lower_bound is None:
+            raise ValueError("bound=True: no lower bounds are made here; leave it out")
+        if self.examiner is None:
+            raise ValueError(
+                "bound=True: a result that was pickled does not hold its problem; "
+                "call dc.lower_bound(problem, start=result)"
+            )
+        options = {} if time_limit is None else {"time_limit": time_limit}
+        return type(self)._lower_bound(self.examiner.problem, start=self, **options)  # type: ignore[misc]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"examiner": None}
 
     def plot(self, ax: Any = None) -> Any:
         """Objective and criticality gap by iteration.

@@ -8,6 +8,7 @@ import numpy as np
 
 from dcprog.engine.history import Attempt
 from dcprog.engine.protocol import FAR, FAR_DIRECTIONS
+from dcprog.engine.stationarity import Stationarity
 from dcprog.foundation.arrays import Array
 
 __all__ = ["Unconstrained"]
@@ -90,6 +91,10 @@ class Unconstrained:
         """None."""
         return iter(())
 
+    def off_ties(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
+        """None."""
+        return iter(())
+
     def far(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
         """Along a few random directions."""
         rng = np.random.default_rng(0)
@@ -100,6 +105,10 @@ class Unconstrained:
     def units(self, x: Array) -> Array:
         """A typical size of every coordinate near x, positive."""
         raise NotImplementedError
+
+    def stationarity(self, x: Array, time_limit: float | None = None) -> Stationarity:
+        """Not known."""
+        return Stationarity()
 
     def dual(self, x: Array) -> Array | None:
         """None."""

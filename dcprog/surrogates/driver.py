@@ -19,6 +19,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import visible
 from dcprog.risk.risk import Risk
+from dcprog.surrogates.examination import ProblemExaminer
 from dcprog.surrogates.plan import planned
 from dcprog.surrogates.race import Race, optima, race, winner
 from dcprog.surrogates.runs import run_all
@@ -147,7 +148,7 @@ def solve(
             jobs = list(zip(plan, seed.spawn(len(plan)), strict=True))
             outcomes = run_all(task, jobs, n_jobs)
     keep(task)
-    result = _result(problem, outcomes, time.perf_counter() - begun, tol)
+    result = _result(task, outcomes, time.perf_counter() - begun, tol)
     if isinstance(problem, cp.Problem):
         _publish(problem, result)
     elif isinstance(problem, Risk) and result.x is not None:
@@ -205,7 +206,7 @@ def _seed(random_state: Any) -> np.random.SeedSequence:
 # the result
 
 
-def _result(problem: Any, outcomes: list[Outcome], seconds: float, tol: float) -> Result:
+def _result(task: Task, outcomes: list[Outcome], seconds: float, tol: float) -> Result:
     best = winner([o for o in outcomes if o.run.status != "dropped"], tol)
     run = best.run
     value = -best.sign * np.inf if run.status == "unbounded" else run.value
@@ -229,6 +230,7 @@ def _result(problem: Any, outcomes: list[Outcome], seconds: float, tol: float) -
         scale=run.scale,
         relative_violation=best.relative_violation,
         optima=optima(outcomes),
+        examiner=ProblemExaminer(task.problem, best.spec or outcomes[0].spec, task.solver),
     )
 
 

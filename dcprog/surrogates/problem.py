@@ -16,7 +16,7 @@ from dcprog.majorants.tree import Values, short
 from dcprog.surrogates import edges
 from dcprog.surrogates.majorised_problem import MajorisedProblem
 from dcprog.surrogates.price import Price
-from dcprog.surrogates.problem_racing import ProblemRacing
+from dcprog.surrogates.problem_stationarity import ProblemStationarity
 
 __all__ = ["ProblemSurrogate"]
 
@@ -30,7 +30,7 @@ ASIDE = (1e-2, -1e-2, 1.0)
 PROPOSAL_TOLERANCE = 1e-6
 
 
-class ProblemSurrogate(ProblemRacing):
+class ProblemSurrogate(ProblemStationarity):
     """Majorant of a cvxpy problem, compiled once a solver.
 
     The objective is majorised by the rules. A nonconvex constraint e ≤ 0 becomes up(e) ≤ 0 when

@@ -24,6 +24,7 @@ class Modes:
     feasible      the same under the majorised constraints
     penalty       the same, with slacks at the price τ·weight
     restore       the slacks' price alone
+    pulled        the feasible mode's, held near a point by springs
     boxed …       another mode's between the bounds of ``box``: finite where that is not
     project       the distance to a point, ``target``, inside the domain by ``margin``
     relaxation    nothing, under the convex constraints: infeasible only if the problem is
@@ -64,6 +65,7 @@ class Modes:
         self._units: list[cp.Parameter] = []
         self._margin = cp.Parameter(nonneg=True, value=0.0)
         self._corners: list[tuple[cp.Parameter, cp.Parameter]] = []
+        self._springs: list[tuple[cp.Parameter, cp.Parameter]] = []
 
     def portfolio(self, mode: str) -> Portfolio:
         """The solvers of a mode."""
@@ -107,6 +109,21 @@ class Modes:
             bounds = [c for v, (a, b) in pairs for c in (v >= a, v <= b)]
             self._problems[name] = cp.Problem(inner.objective, [*inner.constraints, *bounds])
         return name
+
+    def pull(self, arrays: Sequence[Array], stiffness: Sequence[Array]) -> str:
+        """The name of the feasible mode's problem with ½Σ(stiffness·(v − array))² added."""
+        if not self._springs:
+            shapes = [v.shape for v in self._variables]
+            self._springs = [(cp.Parameter(s, nonneg=True), cp.Parameter(s)) for s in shapes]
+        for (k, rest), array, stiff in zip(self._springs, arrays, stiffness, strict=True):
+            k.value, rest.value = stiff, stiff * array
+        if "pulled" not in self._problems:
+            inner = self.problem("feasible")
+            pairs = zip(self._variables, self._springs, strict=True)
+            energy: Any = sum(cp.sum_squares(cp.multiply(k, v) - rest) for v, (k, rest) in pairs)
+            goal = cp.Minimize(inner.objective.args[0] + energy / 2)
+            self._problems["pulled"] = cp.Problem(goal, inner.constraints)
+        return "pulled"
 
     def reset(self) -> None:
         """Forget warm starts, keep what is compiled."""

@@ -15,6 +15,7 @@ from dcprog.engine.result import Optimum
 from dcprog.engine.track import Run
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
+from dcprog.surrogates.exchange_runs import exchanged
 from dcprog.surrogates.given_starts import kind_of
 from dcprog.surrogates.runs import Job, run_all
 from dcprog.surrogates.task import Outcome, Task
@@ -73,6 +74,10 @@ def race(task: Task, plan: Race, seed: np.random.SeedSequence, n_jobs: int | Non
         return [_interrupted(outcomes[0]), *outcomes[1:]]
     chosen, others = _chosen(drafts, best, plan)
     outcomes += run_all(task, _seeded(chosen, seed), n_jobs, spare=True)
+    try:
+        outcomes += exchanged(task, outcomes, plan.effort, seed.spawn(1)[0])
+    except KeyboardInterrupt:
+        outcomes[0] = _interrupted(outcomes[0])
     dropped = others[:TOLD] if plan.finished is None else []
     return outcomes + [_dropped(draft, best) for draft in dropped]
 

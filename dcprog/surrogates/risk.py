@@ -10,7 +10,7 @@ from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.protocol import Solution
 from dcprog.solvers.registry import choose, is_exact, make, witnesses
-from dcprog.surrogates.risk_starts import RiskStarts
+from dcprog.surrogates.risk_stationarity import RiskStationarity
 from dcprog.surrogates.risk_subproblems import Subproblems
 from dcprog.surrogates.usual_sizes import starts_finite, usual_coefficient, usual_coefficients
 
@@ -26,7 +26,7 @@ LEAST = 1e-3, 1e-7
 ROUNDING = 1e-13  # of the latter: no solver is asked for less
 
 
-class RiskSurrogate(RiskStarts):
+class RiskSurrogate(RiskStationarity):
     """Majorant of a risk: concave functions at their tangents.
 
     M(θ; θ₀) = Σ_g d_g agg_g(θ) + Σ_r t_r u_r(θ) + convex penalty + Σ_j ν_j |θ_j| + const, with

@@ -16,7 +16,7 @@ from dcprog.surrogates.risk_units import column_sizes
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["above_least", "duality_gap"]
+__all__ = ["above_least", "duality_gap", "split_penalty"]
 
 # How far from 0 the bound looks for coefficients that nothing holds, in their sizes and units.
 RADIUS = 10.0
@@ -96,7 +96,7 @@ def above_least(problem: WeightedRisk, theta: Array) -> float:
         At least 0; ∞ where a tilt, or a penalty of unknown form, could make P lower than that.
     """
     risk = problem.risk
-    known = _split(risk.penalty.convex_part, int(risk.penalized.sum())) is not None
+    known = split_penalty(risk.penalty.convex_part, int(risk.penalized.sum())) is not None
     if problem.tilts is not None or not known:
         return np.inf
     above = problem.value(theta) - float(problem.weights @ _ground(risk))
@@ -204,7 +204,7 @@ def _penalty_gap(problem: WeightedRisk, theta: Array, pull: Array, size: Array) 
     part = risk.penalty.convex_part
     if isinstance(part, kernel_norm) and risk.no_matrix is None and risk.scores.gram is not None:
         return gap + _kernel_gap(part, w, risk.scores.unmix(pull[:, None])[:, 0])
-    split = _split(part, w.size)
+    split = split_penalty(part, w.size)
     if split is None:
         return np.inf
     (sizes, ridge), groups = split
@@ -238,7 +238,7 @@ def _kernel_gap(penalty: kernel_norm, a: Array, pull: Array) -> float:
     return 0.5 * float(total @ penalty.gram.times(total)) / penalty.lam
 
 
-def _split(
+def split_penalty(
     part: Penalty | None, size: int
 ) -> tuple[tuple[Array, float], group_lasso | None] | None:
     """A penalty as Σ l_j|w_j| + (q/2)‖w‖² and a group lasso; None if it is more than that."""
@@ -251,7 +251,7 @@ def _split(
         return (np.zeros(size), 0.0), part
     if not isinstance(part, penalty_sum):
         return None
-    first, second = _split(part.first, size), _split(part.second, size)
+    first, second = split_penalty(part.first, size), split_penalty(part.second, size)
     if first is None or second is None or (first[1] is not None and second[1] is not None):
         return None
     (a, b), (c, d) = first[0], second[0]

@@ -1,0 +1,65 @@
+"""How far a point is from stationary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+
+__all__ = ["Stationarity", "downhill_slope"]
+
+# Lengths of steps down a slope, in units.
+STEPS = np.geomspace(1.0, 1e-6, 19)
+
+
+@dataclass(frozen=True)
+class Stationarity:
+    """How far a point is from stationary; all numbers relative to F's scale, in units of x.
+
+    Attributes
+    ----------
+    residual : float
+        Length of a step to a point at which the majorant's shortest subgradient is no longer than
+        the step; NaN where it is not known.
+    slope : float
+        The most negative slope of F that was found, over steps no shorter than it is steep; 0 if
+        there is none.
+    complete : bool
+        Was every choice of slopes at ties looked at?
+    """
+
+    residual: float = np.nan
+    slope: float = 0.0
+    complete: bool = False
+
+
+def downhill_slope(
+    value: Callable[[Array], float], x: Array, way: Array, scale: float
+) -> tuple[Array, float]:
+    """The lowest point along a direction, and the slope of the fall to where it is clearest.
+
+    Parameters
+    ----------
+    value : callable
+        F.
+    x, way : arrays
+        The way is a unit long.
+    scale : float
+
+    Returns
+    -------
+    point : array
+    slope : float
+        −max over steps s of min(s, (F(x) − F(x + s·way))/(s·scale)), at most 0: what falls
+        steeply but over no distance is within rounding and tolerances.
+    """
+    if not scale > 0:
+        return x, 0.0
+    here = value(x)
+    falls = np.array([here - value(x + s * way) for s in STEPS])
+    falls = np.where(np.isfinite(falls), falls, -np.inf)
+    slope = float(np.max(np.minimum(STEPS, falls / (STEPS * scale))))
+    return x + STEPS[np.argmax(falls)] * way, -max(slope, 0.0)

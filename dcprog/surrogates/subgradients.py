@@ -1,0 +1,296 @@
+"""The shortest subgradient of a weighted risk that is found near a point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from dcprog.foundation.arrays import Array
+from dcprog.penalties import kernel_norm
+from dcprog.risk.weighted import WeightedRisk
+from dcprog.surrogates.risk_bound import split_penalty
+from dcprog.surrogates.risk_units import margin_unit
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["JUMP", "Near", "Pull", "shortest"]
+
+# Slopes on both sides of a margin that differ by more than that share of the largest slope belong
+# to a kink.
+JUMP = 1e-2
+# Larger matrices of tied rows are not formed.
+MOST_NUMBERS = 2**22
+# A relative slope; those of ψ(|w|) = |w|^p at 0 are as good as infinite.
+LARGEST = 1e4
+# The solver works on numbers of about size 1.
+TOLERANCE = 1e-10
+
+Indices = npt.NDArray[np.intp]
+
+
+class Near:
+    """A point of a risk, and how near to it kinks count as met.
+
+    Parameters
+    ----------
+    risk : Risk
+    theta : array of shape (p,)
+    units : array of shape (p,)
+        A typical size of every coefficient.
+    scale : float
+        What the terms of the risk add up to.
+    reach : float
+        In units of the margins and of the coefficients.
+
+    Attributes
+    ----------
+    u, low, high : arrays of shape (n_rows,)
+        The margins, and those within reach.
+    """
+
+    def __init__(self, risk: Risk, theta: Array, units: Array, scale: float, reach: float) -> None:
+        self.risk, self.theta, self.units, self.scale = risk, theta, units, scale
+        self.reach = reach
+        self.u = risk.margins(theta)
+        step = reach * margin_unit(risk)
+        self.step = step
+        self.low, self.high = self.u - step, self.u + step
+
+    def relative(self, gradient: Array) -> Array:
+        """A gradient in units of the coefficients, relative to the scale."""
+        return gradient * self.units / self.scale
+
+    def pulled(self, slopes: Array) -> Array:
+        """Slopes in the margins as a relative gradient."""
+        return self.relative(np.asarray(self.risk.rows.T @ slopes).ravel())
+
+    def bend(self, curvature: Array, ridge: float, way: Array) -> float:
+        """Σ_r c_r (a_r·d)² + q‖w‖² along a direction of length 1, in units, relative."""
+        move = self.units * way
+        rows = np.asarray(self.risk.rows @ move).ravel()
+        held = move[self.risk.penalized]
+        return float(curvature @ rows**2 + ridge * held @ held) / self.scale
+
+    def rows(self, chosen: Indices) -> Array:
+        """Some rows as relative gradients, of shape (p, k)."""
+        risk = self.risk
+        if risk.no_matrix is not None or risk.scores.kernel is not None:
+            picked = np.zeros((self.u.size, chosen.size))
+            picked[chosen, np.arange(chosen.size)] = 1.0
+            return np.array([self.pulled(one) for one in picked.T]).T
+        matrix: Any = risk.matrix()[chosen]
+        dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+        return (dense * (self.units / self.scale)).T
+
+    def losses(self) -> tuple[Array, Array]:
+        """The least and the largest loss of every row at the ends of its reach."""
+        risk = self.risk
+        ends = [risk._scaled(risk.base(end)) for end in (self.low, self.high)]
+        return np.minimum(*ends), np.maximum(*ends)
+
+    def aggregates(self) -> tuple[Array, Array]:
+        """The same for every group."""
+        low, high = self.losses()
+        return self.risk._combined(low), self.risk._combined(high)
+
+    @property
+    def sizes(self) -> Array:
+        """|w_j| of the penalised coefficients, in their units."""
+        held = self.risk.penalized
+        return np.abs(self.theta[held]) / self.units[held]
+
+
+@dataclass(frozen=True, eq=False)
+class Pull:
+    """The shortest subgradient.
+
+    Attributes
+    ----------
+    vector : array of shape (p,)
+        In units of the coefficients, relative to the scale: minus the direction of steepest
+        descent.
+    curvature : float
+        Of the smooth terms along it, relative.
+    """
+
+    vector: Array
+    curvature: float
+
+    @property
+    def length(self) -> float:
+        """Its norm."""
+        return float(np.linalg.norm(self.vector))
+
+    @property
+    def residual(self) -> float:
+        """The length s of a step after which the slope is s too: that of a proximal step."""
+        return self.length / (1 + self.curvature)
+
+
+def shortest(problem: WeightedRisk, near: Near) -> Pull | None:
+    r"""The shortest element of the subdifferential of P near θ: dist(0, ∂_r P(θ)).
+
+    Every kink within reach r counts as met, of losses, of maxima and of coefficients at 0: so it
+    is Goldstein's subdifferential of the terms. The rest are slopes at θ. What is free is the
+    solution of a least-norm problem under bounds.
+
+    Parameters
+    ----------
+    problem : WeightedRisk
+    near : Near
+
+    Returns
+    -------
+    Pull or None
+        None where the penalty has no known form, or too much is tied.
+
+    References
+    ----------
+    Goldstein (1977), Optimization of Lipschitz continuous functions, Math. Program. 13.
+    """
+    held = problem.risk.penalized
+    free = _Free(held.size)
+    slopes = _rows(problem, near, free)
+    if slopes is None:
+        return None
+    fixed = near.pulled(slopes)
+    penalty = _penalty(problem, near, free)
+    if penalty is None:
+        return None
+    slope, ridge = penalty
+    fixed[held] += slope
+    vector = free.least(fixed)
+    way = vector / (float(np.linalg.norm(vector)) or 1.0)
+    return Pull(vector, near.bend(free.curvature, ridge, way))
+
+
+class _Free:
+    """What may be chosen in a subgradient: fixed + Σ parts, under constraints."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.parts: list[Any] = []
+        self.constraints: list[cp.Constraint] = []
+        self.curvature = np.zeros(0)  # of the rows that are not free
+
+    def least(self, fixed: Array) -> Array:
+        """The shortest sum."""
+        if not self.parts:
+            return fixed
+        unit = float(np.linalg.norm(fixed)) or 1.0
+        total: Any = fixed / unit + sum(self.parts) / unit
+        problem = cp.Problem(cp.Minimize(cp.norm(total)), self.constraints)
+        try:
+            problem.solve(solver=cp.CLARABEL, tol_gap_abs=TOLERANCE, tol_gap_rel=TOLERANCE)
+        except cp.error.SolverError:
+            return fixed
+        return fixed if total.value is None else unit * np.asarray(total.value)
+
+
+# ---- rows ----------------------------------------------------------------------------------------
+
+
+def _rows(problem: WeightedRisk, near: Near, free: _Free) -> Array | None:
+    """Slopes of the weighted losses and tilts in the margins, but for those that are free."""
+    risk = problem.risk
+    lowest, highest = risk.base.slope(near.low), risk.base.slope(near.high)
+    if risk.base.is_joint:
+        return None
+    top = float(np.max(np.abs([lowest, highest]), initial=0.0))
+    kinked = highest - lowest > JUMP * top
+    if risk.aggregate == "max":
+        slopes, tied = _maxima(problem, near)
+        tied |= kinked & (slopes != 0)
+    else:
+        slopes, tied = problem.row_weights.copy(), kinked & (problem.row_weights > 0)
+    if int(np.sum(tied)) * risk.rows.shape[1] > MOST_NUMBERS:
+        return None
+    _free_rows(problem, near, free, np.flatnonzero(tied), (lowest, highest))
+    idle = tied | (slopes == 0)
+    free.curvature = np.where(idle, 0.0, slopes * (highest - lowest) / (2 * near.step))
+    return np.where(idle, 0.0, slopes * risk.base.slope(near.u)) + problem.row_tilts
+
+
+def _maxima(problem: WeightedRisk, near: Near) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Each group's weight on its largest row; rows that tie for the largest."""
+    risk, members = problem.risk, problem.risk.members
+    least, most = (loss[members] for loss in near.losses())
+    rivals = most >= np.max(least, axis=1, keepdims=True)
+    several = np.ptp(np.where(rivals, members, members[:, :1]), axis=1) > 0
+    slopes, tied = np.zeros(near.u.size), np.zeros(near.u.size, dtype=bool)
+    first = members[np.arange(len(members)), np.argmax(rivals, axis=1)]
+    unit = np.ones(near.u.size) if risk.weights is None else risk.weights
+    alone = first[~several]
+    slopes[alone] = problem.weights[~several] * unit[alone]
+    several &= problem.weights > 0
+    tied[members[several][rivals[several]]] = True
+    slopes[tied] = unit[tied]
+    return slopes, tied
+
+
+def _free_rows(
+    problem: WeightedRisk, near: Near, free: _Free, tied: Indices, ends: tuple[Array, Array]
+) -> None:
+    """Slopes between those at the ends of the reach; under a maximum, of a share of the weight."""
+    if tied.size == 0:
+        return
+    risk, rows = problem.risk, near.rows(tied)
+    lowest, highest = (end[tied] for end in ends)
+    unit = np.ones(tied.size) if risk.weights is None else risk.weights[tied]
+    if risk.aggregate != "max":
+        weight = problem.row_weights[tied]
+        share = cp.Variable(tied.size, nonneg=True)
+        free.constraints.append(share <= 1)
+        lever = rows * (weight * (highest - lowest))
+        free.parts.append(rows @ (weight * lowest) + lever @ share)
+        return
+    groups, place = np.unique(risk.groups[tied], return_inverse=True)
+    member = sp.csr_array((np.ones(tied.size), (place, np.arange(tied.size))))
+    weight = (problem.weights[groups])[place] * unit
+    up, down = cp.Variable(tied.size, nonneg=True), cp.Variable(tied.size, nonneg=True)
+    free.constraints.append(member @ (up + down) == 1)
+    free.parts.append((rows * (weight * highest)) @ up + (rows * (weight * lowest)) @ down)
+
+
+# ---- the penalty ---------------------------------------------------------------------------------
+
+
+def _penalty(problem: WeightedRisk, near: Near, free: _Free) -> tuple[Array, float] | None:
+    """The penalty's relative slope on its coefficients, but for what is free at 0; its ridge."""
+    risk, part = problem.risk, problem.risk.penalty.convex_part
+    held = np.flatnonzero(risk.penalized)
+    w, unit = near.theta[held], near.units[held] / near.scale
+    known = split_penalty(part, w.size)
+    if known is None:
+        smooth = isinstance(part, kernel_norm) and problem.shrinkage is None
+        return (part.slope(w) * unit, 0.0) if smooth and part is not None else None
+    (sizes, ridge), groups = known
+    sizes = sizes if problem.shrinkage is None else sizes + problem.shrinkage
+    zero = (near.sizes <= near.reach) & (sizes > 0)
+    if np.any(zero):
+        _add_ball(free, held[zero], cp.abs, np.minimum(sizes * unit, LARGEST)[zero])
+    slope = np.where(zero, 0.0, sizes * np.sign(w)) + ridge * w
+    for members in [] if groups is None else groups.members(w.size):
+        norm, size = float(np.linalg.norm(w[members])), float(groups.lam)  # type: ignore[union-attr]
+        if norm > near.reach * float(np.linalg.norm(near.units[held[members]])):
+            slope[members] += size * w[members] / norm
+        elif size > 0:
+            _add_ball(free, held[members], cp.norm, np.array([size]), unit[members])
+    return slope * unit, ridge
+
+
+def _add_ball(
+    free: _Free, places: Indices, norm: Any, radius: Array, stretch: Array | None = None
+) -> None:
+    """A free part on some coefficients whose norm is at most the radius."""
+    part = cp.Variable(places.size)
+    free.constraints.append(norm(part) <= radius)
+    spread = np.ones(places.size) if stretch is None else stretch
+    into = sp.csr_array((spread, (places, np.arange(places.size))), (free.size, places.size))
+    free.parts.append(into @ part)

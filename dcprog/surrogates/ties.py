@@ -1,0 +1,242 @@
+"""The other slopes that a risk's concave part has at its kinks, and the majorants they give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.foundation.arrays import Array
+from dcprog.risk.weighted import WeightedRisk
+from dcprog.surrogates.subgradients import JUMP, Near
+
+__all__ = ["Ties", "ties"]
+
+# Every choice is looked at where so few slopes are tied; else one at a time, and all at once.
+FEW, MOST = 6, 24
+# So many are considered, and of losses that are dropped so many with as many that are kept.
+NEAREST, PAIRED = 64, 8
+# Slopes that change the relative gradient by less than that are as good as the same.
+IDLE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Flip:
+    """Entries of a tightening (its ``weights``, ``tilts`` or ``shrinkage``) at other slopes.
+
+    Attributes
+    ----------
+    part : str
+    places : array of int
+    values : array
+    pull : array of shape (p,)
+        What it adds to the relative gradient, about.
+    cost : float
+        How far the majorant with those slopes is above F at the point, relative; 0 at a tie.
+    """
+
+    part: str
+    places: npt.NDArray[np.intp]
+    values: Array
+    pull: Array
+    cost: float
+
+    @property
+    def force(self) -> float:
+        """By how much the relative gradient changes."""
+        return float(np.linalg.norm(self.pull))
+
+    def apart(self, other: Flip) -> bool:
+        """Can both be chosen?"""
+        return self.part != other.part or not np.intersect1d(self.places, other.places).size
+
+
+@dataclass(frozen=True, eq=False)
+class Ties:
+    """The tied slopes at a point.
+
+    Attributes
+    ----------
+    problem : WeightedRisk
+        The tightening there.
+    flips : list of Flip
+        The strongest first.
+    complete : bool
+        Are these all?
+    """
+
+    problem: WeightedRisk
+    flips: list[Flip]
+    complete: bool = True
+
+    @property
+    def all_tried(self) -> bool:
+        """Does :meth:`choices` give every choice there is?"""
+        return self.complete and len(self.flips) <= FEW
+
+    def choices(self) -> Iterator[WeightedRisk]:
+        """Tightenings at other slopes; those of all flips at once and of single ones first."""
+        flips = self.flips[:MOST]
+        together: list[Flip] = []
+        for flip in flips:
+            together += [flip] if all(flip.apart(one) for one in together) else []
+        yield from (self.with_flips((flip,)) for flip in flips)
+        if len(flips) <= FEW:
+            sizes = range(2, len(flips) + 1)
+            subsets = chain.from_iterable(combinations(flips, k) for k in sizes)
+            yield from (self.with_flips(s) for s in subsets if _fit(s))
+        elif together:
+            yield self.with_flips(tuple(together))
+
+    def with_flips(self, flips: tuple[Flip, ...]) -> WeightedRisk:
+        """The tightening at the slopes of some flips."""
+        changed: dict[str, Array] = {}
+        for flip in flips:
+            entries = changed.setdefault(flip.part, np.array(getattr(self.problem, flip.part)))
+            entries[flip.places] = flip.values
+        return replace(self.problem, **changed)  # type: ignore[arg-type]
+
+
+def _fit(flips: tuple[Flip, ...]) -> bool:
+    return all(one.apart(other) for one, other in combinations(flips, 2))
+
+
+def ties(problem: WeightedRisk, near: Near) -> Ties:
+    """What is tied within reach: slopes of φ, of what is subtracted, of a concave penalty.
+
+    A tie shows in slopes that differ from one end of the reach to the other. Of many the nearest
+    are taken.
+
+    Parameters
+    ----------
+    problem : WeightedRisk
+        The tightening at the point.
+    near : Near
+
+    Returns
+    -------
+    Ties
+
+    References
+    ----------
+    Pang, Razaviyayn, Alvarado (2017), Computing B-stationary points of nonsmooth DC programs,
+    Math. Oper. Res. 42.
+    """
+    losses = _exchanged if near.risk.transform.is_joint else _capped
+    flips = [*losses(problem, near), *_subtracted(problem, near), *_shrunk(problem, near)]
+    complete = len(flips) <= FEW and _complete(near)
+    flips = sorted((f for f in flips if f.force > IDLE), key=lambda f: -f.force)
+    return Ties(problem, flips, complete)
+
+
+def _complete(near: Near) -> bool:
+    """Are all kinks of the concave part seen, not only those of rows taken one by one?"""
+    sub = near.risk.subtracted
+    return sub is None or not (sub.is_joint or near.risk.aggregate == "max")
+
+
+def _group_pull(near: Near, groups: Array, changes: Array) -> Array:
+    """What changes of groups' weights do to the relative gradient, about."""
+    risk = near.risk
+    rows = np.flatnonzero(np.isin(risk.groups, groups))
+    change = dict(zip(groups.tolist(), changes.tolist(), strict=True))
+    unit = np.ones(rows.size) if risk.weights is None else risk.weights[rows]
+    low, high = risk.base.slope(near.low[rows]), risk.base.slope(near.high[rows])
+    steepest = np.where(np.abs(low) > np.abs(high), low, high)
+    factor = np.array([change[g] for g in risk.groups[rows].tolist()])
+    return near.rows(rows) @ (factor * unit * steepest)
+
+
+def _capped(problem: WeightedRisk, near: Near) -> list[Flip]:
+    """Groups at a kink of φ."""
+    risk = near.risk
+    t, (low, high) = risk.aggregates(near.theta), near.aggregates()
+    phi, slope = risk.transform, risk.transform.slope
+    steep, flat = slope(low), slope(high)
+    jump = np.abs(steep - flat) > JUMP * float(np.max(steep, initial=0.0))
+    rises = slope(t) - flat > steep - slope(t)
+    other, end = np.where(rises, flat, steep), np.where(rises, high, low)
+    cost = risk.sampled(phi(end) + other * (t - end) - phi(t)) / near.scale
+    other = risk.sampled(other)
+    changes = other - problem.weights
+    # where t is small that is no kink of φ, but the edge of its domain
+    found = np.flatnonzero(jump & (t > high - t) & (changes != 0))
+    found = found[np.argsort(cost[found])][:NEAREST]
+    return [
+        Flip("weights", g, other[g], _group_pull(near, g, changes[g]), float(cost[g[0]]))
+        for g in found[:, None]
+    ]
+
+
+def _exchanged(problem: WeightedRisk, near: Near) -> list[Flip]:
+    """Pairs of a kept and a dropped group whose losses are the same within reach."""
+    risk, keeps = near.risk, problem.weights > 0
+    t, (low, high) = risk.aggregates(near.theta), near.aggregates()
+    low, high = np.minimum(low, t), np.maximum(high, t)
+    if np.all(keeps) or not np.any(keeps):
+        return []
+    kept = np.flatnonzero(keeps & (high >= np.min(low[~keeps])))
+    dropped = np.flatnonzero(~keeps & (low <= np.max(high[keeps])))
+    flips = []
+    for i in kept[np.argsort(-t[kept])][:PAIRED]:
+        for j in dropped[np.argsort(t[dropped])][:PAIRED]:
+            moved = t.copy()
+            moved[i], moved[j] = max(high[i], high[j]), min(low[i], low[j])
+            weights = risk.sampled(risk.transform.slope(moved))
+            if weights[i] == 0 < weights[j]:
+                pair, values = np.array([i, j]), np.array([0.0, weights[j]])
+                pull = _group_pull(near, pair, values - problem.weights[pair])
+                cost = float(weights[j] * t[j] - problem.weights[i] * t[i]) / near.scale
+                flips.append(Flip("weights", pair, values, pull, max(cost, 0.0)))
+    return flips
+
+
+def _subtracted(problem: WeightedRisk, near: Near) -> list[Flip]:
+    """Rows at a kink of what is subtracted."""
+    sub, risk, here = near.risk.subtracted, near.risk, problem.tilts
+    if sub is None or sub.is_joint or risk.aggregate == "max" or here is None:
+        return []
+    low, high = sub.slope(near.low), sub.slope(near.high)
+    top = float(np.max(np.abs([low, high]), initial=0.0))
+    factor = risk._scaled(risk.sampled(np.ones(risk.n_groups))[risk.groups])
+    rises = np.abs(factor * low + here) > np.abs(factor * high + here)
+    slope, end = np.where(rises, low, high), np.where(rises, near.low, near.high)
+    cost = factor * (sub(near.u) - sub(end) - slope * (near.u - end)) / near.scale
+    found = np.flatnonzero(high - low > JUMP * top)
+    found = found[np.argsort(cost[found])][:NEAREST]
+    other = -factor[found] * slope[found]
+    pulls = near.rows(found) * (other - here[found])
+    return [
+        Flip("tilts", found[[k]], other[[k]], pulls[:, k], float(cost[found[k]]))
+        for k in range(found.size)
+    ]
+
+
+def _shrunk(problem: WeightedRisk, near: Near) -> list[Flip]:
+    """Coefficients at a kink of a concave penalty."""
+    risk, here = near.risk, problem.shrinkage
+    if here is None:
+        return []
+    held = np.flatnonzero(risk.penalized)
+    w, unit = near.theta[held], near.units[held]
+    size, step = np.abs(w), near.reach * unit
+    steep = risk.penalty.weights(np.maximum(size - step, 0.0))
+    flat = risk.penalty.weights(size + step)
+    at_zero = size <= 2 * step
+    top = float(np.max(steep, where=~at_zero, initial=0.0))
+    found = np.flatnonzero((steep - flat > JUMP * top) & ~at_zero)[:NEAREST]
+    other = np.where(here - flat > steep - here, flat, steep)
+    change = (other - here) * np.sign(w) * unit / near.scale
+    return [
+        Flip("shrinkage", np.array([j]), other[[j]], change[j] * _entry(held[j], near), 0.0)
+        for j in found
+    ]
+
+
+def _entry(place: int, near: Near) -> Array:
+    e = np.zeros(near.theta.size)
+    e[place] = 1.0
+    return e
