@@ -1,12 +1,19 @@
 """Convex programming for problems that are almost convex."""
 
+from dcprog.bounds.bound import Bound
+from dcprog.bounds.lower_bound import lower_bound
 from dcprog.checks.declarations import check_loss, check_penalty
 from dcprog.engine.certificate import Certificate, Claim
 from dcprog.engine.descent import Progress
 from dcprog.engine.history import History
 from dcprog.engine.result import Result
 from dcprog.estimators import RobustClassifier, RobustRegressor
-from dcprog.foundation.errors import FisherConsistencyWarning, NotMajorizable, SubproblemError
+from dcprog.foundation.errors import (
+    FisherConsistencyWarning,
+    NotBoundable,
+    NotMajorizable,
+    SubproblemError,
+)
 from dcprog.losses import (
     ConvexLoss,
     Loss,
@@ -83,6 +90,7 @@ from dcprog.transforms import (
 )
 
 __all__ = [
+    "Bound",
     "Certificate",
     "Claim",
     "ConvexLoss",
@@ -90,6 +98,7 @@ __all__ = [
     "History",
     "Loss",
     "Majorant",
+    "NotBoundable",
     "NotMajorizable",
     "Penalty",
     "Progress",
@@ -140,6 +149,7 @@ __all__ = [
     "log_ratio_by",
     "log_sum",
     "logistic",
+    "lower_bound",
     "lp",
     "majorize",
     "mcp",

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dcprog.bounds.separable import SplitPenalty, split_penalty
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotBoundable
-from dcprog.losses import ConvexLoss, absolute, epsilon_insensitive, hinge
+from dcprog.losses import ConvexLoss, Loss, absolute, epsilon_insensitive, hinge
 from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform, cap_at, identity
 from dcprog.transforms.caps import trim_of
@@ -35,6 +35,8 @@ class BoxedRisk:
     offset, weights : arrays of shape (m,)
     groups : int array of shape (m,)
     sample_weight : array of shape (G,)
+    loss : Loss or None
+        φ(base) − sub, where it is a function of single rows.
     constant, linear, quadratic : float, array (p,), array (p, p)
         What decided samples add: constant + linear·θ + ½ θᵀ quadratic θ.
     """
@@ -50,18 +52,19 @@ class BoxedRisk:
     dropped: int
     subtracted: ConvexLoss | None
     penalty: SplitPenalty
+    loss: Loss | None
     constant: float
     linear: Array
     quadratic: Array
 
     @property
     def n_groups(self) -> int:
-        """G."""
+        """Groups, G."""
         return self.sample_weight.size
 
     @property
     def size(self) -> int:
-        """p."""
+        """Entries of θ, p."""
         return self.matrix.shape[1]
 
     def margins(self, z: Array) -> Array:
@@ -95,20 +98,6 @@ class BoxedRisk:
         place = np.arange(sizes.max(initial=1))
         own = place < sizes[:, None]
         return order[start[:, None] + np.where(own, place, 0)], own
-
-    def values(self, z: Array) -> Array:
-        """The risk at each line of z, without the penalties that do not fall apart."""
-        u = self.margins(z)
-        each = self.transform(self.combined(self.weights * self.base(u)))
-        if self.dropped:
-            kept = self.n_groups - self.dropped
-            each = np.sort(each, axis=1)[:, :kept] if kept < self.n_groups else each
-            total = each.sum(axis=1) * (self.sample_weight[0] if self.n_groups else 1.0)
-        else:
-            total = each @ self.sample_weight
-        if self.subtracted is not None:
-            total = total - self.combined(self.weights * self.subtracted(u)) @ self.sample_weight
-        return total + self.constant + z @ self.linear + 0.5 * ((z @ self.quadratic) * z).sum(1)
 
     def kept(self, groups: npt.NDArray[np.bool_]) -> BoxedRisk:
         """Without the groups that are False."""
@@ -175,6 +164,7 @@ def boxed(risk: Risk) -> BoxedRisk:
         dropped=dropped,
         subtracted=subtracted,
         penalty=split_penalty(risk.penalty, risk.penalized),
+        loss=None if loss is None or loss.is_joint or risk.weights is not None else loss,
         constant=0.0,
         linear=np.zeros(p),
         quadratic=np.zeros((p, p)),

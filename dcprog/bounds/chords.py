@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk
 from dcprog.foundation.arrays import Array
@@ -23,6 +24,8 @@ class Chords:
         Of the combined losses t.
     at_low, at_high : arrays
         φ there.
+    linear : float or None
+        The slope of a linear φ.
     """
 
     low: Array
@@ -50,10 +53,10 @@ class Chords:
             slope = (top - level) / span
         return level, np.where((span > 0) & (span < np.inf), slope, 0.0)
 
-    def take(self, boxes: Array) -> Chords:
+    def take(self, boxes: npt.NDArray[np.intp]) -> Chords:
         """Those of some boxes."""
-        parts = (self.low, self.high, self.at_low, self.at_high)
-        return Chords(*(part[boxes] for part in parts), self.linear)
+        low, high = self.low[boxes], self.high[boxes]
+        return Chords(low, high, self.at_low[boxes], self.at_high[boxes], self.linear)
 
 
 def subtracted_lines(risk: BoxedRisk, low: Array, high: Array) -> tuple[Array, Array] | None:

@@ -42,23 +42,21 @@ def decided(risk: BoxedRisk, lo: Array, hi: Array) -> BoxedRisk:
         risk, bottom, top, free = _untrimmed(risk, bottom, top)
         if risk.dropped and not np.any(free):
             return risk
-        least, most = (side[0] for side in group_range(risk, *_rows(risk, lo, hi)))
-        low, high = _rows(risk, lo, hi)
+        low, high = row_range(risk.matrix, risk.offset, lo[None], hi[None])
+        least, most = (side[0] for side in group_range(risk, low, high))
     constant = free & (bottom == top) & (risk.subtracted is None)
     linear, slope = _affine(risk, least, most, bottom, top)
     rows, piece = _one_piece(risk, low[0], high[0])
     straight = free & ~constant & linear & rows
     if not np.any(constant | straight):
         return risk
-    found = replace(risk, constant=risk.constant + float(risk.sample_weight[constant] @ bottom[constant]))
+    found = replace(
+        risk, constant=risk.constant + float(risk.sample_weight[constant] @ bottom[constant])
+    )
     if np.any(straight):
         level = bottom - slope * least
         found = _with_quadratic(found, straight, slope, level, piece)
     return found.kept(~(constant | straight))
-
-
-def _rows(risk: BoxedRisk, lo: Array, hi: Array) -> tuple[Array, Array]:
-    return row_range(risk.matrix, risk.offset, lo[None], hi[None])
 
 
 def _untrimmed(

@@ -6,9 +6,9 @@ import numpy as np
 
 from dcprog.bounds.boxed_risk import BoxedRisk
 from dcprog.foundation.arrays import Array
-from dcprog.losses import ConvexLoss
+from dcprog.losses import ConvexLoss, Pieces
 
-__all__ = ["base_range", "group_range", "row_range"]
+__all__ = ["base_range", "group_range", "piecewise_least", "row_range"]
 
 
 def row_range(matrix: Array, offset: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
@@ -45,3 +45,23 @@ def group_range(risk: BoxedRisk, low: Array, high: Array) -> tuple[Array, Array]
     if np.any(free):
         bottom[:, free], top[:, free] = 0.0, 0.0
     return risk.combined(bottom), risk.combined(top)
+
+
+def piecewise_least(pieces: Pieces, low: Array, high: Array) -> Array:
+    """The infimum of a piecewise quadratic on [low, high], whose ends may be infinite."""
+    edges = np.array([-np.inf, *pieces.knots, np.inf])
+    least = np.full(low.shape, np.inf)
+    for k, (a, b, c) in enumerate(zip(*pieces._parts, strict=True)):
+        left, right = np.maximum(low, edges[k]), np.minimum(high, edges[k + 1])
+        vertex = -b / (2 * a) if a > 0 else left
+        for point in (left, right, np.clip(vertex, left, right)):
+            value = _quadratic(a, b, c, point)
+            least = np.where(left <= right, np.minimum(least, value), least)
+    return least
+
+
+def _quadratic(a: float, b: float, c: float, u: Array) -> Array:
+    """au² + bu + c, and its limit where u is infinite."""
+    with np.errstate(invalid="ignore"):
+        growth = np.where(a != 0, a * np.inf, b * np.sign(u) * np.inf) if a or b else c
+        return np.where(np.isinf(u), growth, (a * u + b) * u + c)

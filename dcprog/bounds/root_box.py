@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk
-from dcprog.bounds.ranges import base_range
+from dcprog.bounds.ranges import base_range, piecewise_least
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable
+from dcprog.penalties import group_lasso, kernel_norm
 
-__all__ = ["root_box"]
+__all__ = ["ground", "root_box"]
 
 # How often the distance to the incumbent is doubled in the search for an edge.
 DOUBLINGS = 200
@@ -43,7 +43,7 @@ def root_box(risk: BoxedRisk, theta: Array, target: float, name: str) -> tuple[A
     NotBoundable
         Nothing holds a coefficient.
     """
-    room = target - _ground(risk)
+    room = target - ground(risk)
     penalty = risk.penalty
     with np.errstate(divide="ignore", invalid="ignore"):
         ridge = np.sqrt(2 * max(room, 0.0) / penalty.q)
@@ -68,25 +68,37 @@ def root_box(risk: BoxedRisk, theta: Array, target: float, name: str) -> tuple[A
     return lo, hi
 
 
-def _ground(risk: BoxedRisk) -> float:
+def ground(risk: BoxedRisk) -> float:
     """The least that the losses and the other penalties can add up to, as far as is known."""
     least = np.full(risk.weights.shape, risk.base.lower)
     least = np.where(risk.weights > 0, risk.weights * least, 0.0)
     with np.errstate(all="ignore"):
         each = risk.transform(risk.combined(least[None]))[0]
-    each = np.sort(each)[: each.size - risk.dropped]
-    total = float(each.sum() * risk.sample_weight[0]) if risk.dropped else float(each @ risk.sample_weight)
+    total = _sum(risk, each)
     if risk.subtracted is not None:
         bound = risk.subtracted.bound
         total -= float(risk.weights @ risk.sample_weight[risk.groups]) * bound
-    return total
+    if risk.loss is not None:
+        total = np.fmax(total, float(np.sum(risk.sample_weight)) * risk.loss.lower)
+    return total + _penalty_ground(risk)
+
+
+def _penalty_ground(risk: BoxedRisk) -> float:
+    """The least of the penalty: 0 for norms, unknown for what a user wrote."""
+    penalty = risk.penalty
+    if any(not isinstance(part, group_lasso | kernel_norm) for part in penalty.rest):
+        return -np.inf
+    return float(penalty.held.sum() * sum(float(psi(np.zeros(1))[0]) for psi in penalty.concave))
 
 
 def _concave_reach(risk: BoxedRisk, size: float, room: float) -> float:
     """Where Σ ψ has reached the room, if it does."""
     unit = size or 1.0
     for t in unit * 2.0 ** np.arange(DOUBLINGS):
-        if sum(float(psi(np.array([t]))[0] - psi(np.zeros(1))[0]) for psi in risk.penalty.concave) >= room:
+        if (
+            sum(float(psi(np.array([t]))[0] - psi(np.zeros(1))[0]) for psi in risk.penalty.concave)
+            >= room
+        ):
             return t
     return np.inf
 
@@ -129,12 +141,20 @@ def _beyond(risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side
             top = np.maximum(risk.subtracted(least), risk.subtracted(most))
             less = risk.combined(np.where(risk.weights > 0, risk.weights * top, 0.0)[None])[0]
             each = each - less
+        pieces = None if risk.loss is None else risk.loss.pieces
+        if pieces is not None:
+            each = np.fmax(each, piecewise_least(pieces, least, most))
+    total = _sum(risk, each)
+    return total if not np.isnan(total) else -np.inf
+
+
+def _sum(risk: BoxedRisk, each: Array) -> float:
+    """Σ s_g of each, but for the largest of a trimmed loss."""
     if risk.dropped:
         each = np.sort(each)[: each.size - risk.dropped]
         return float(each.sum() * risk.sample_weight[0])
     live = risk.sample_weight > 0
-    total = float(each[live] @ risk.sample_weight[live])
-    return total if not np.isnan(total) else -np.inf
+    return float(each[live] @ risk.sample_weight[live])
 
 
 def _ranges(matrix: Array, offset: Array, lo: Array, hi: Array) -> tuple[Array, Array]:

@@ -82,12 +82,17 @@ class BoxPenalty:
     q: Array
     constant: Array
 
+    def take(self, boxes: npt.NDArray[np.intp]) -> BoxPenalty:
+        """On some of the boxes."""
+        weight = self.weight[boxes]
+        return BoxPenalty(self.lo[boxes], self.hi[boxes], weight, self.q, self.constant[boxes])
+
     def value(self, z: Array) -> Array:
         """At one point a box."""
         return self.constant + (self.weight * np.abs(z) + 0.5 * self.q * z**2).sum(axis=1)
 
     def least(self, slope: Array) -> tuple[Array, Array]:
-        """min over each box of the penalty + slope·w, and what each coordinate adds to it."""
+        """The minimum of the penalty + slope·w on each box, and what each coordinate adds."""
         with np.errstate(divide="ignore", invalid="ignore"):
             pull = np.maximum(np.abs(slope) - self.weight, 0.0) / self.q
         inside = np.clip(np.where(pull > 0, -np.sign(slope) * pull, 0.0), self.lo, self.hi)

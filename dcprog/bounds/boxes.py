@@ -1,4 +1,4 @@
-"""Best-first search over boxes: bound, drop what cannot hold a better point, halve the rest."""
+"""Boxes with what is known of them: in lots that lie together, the lowest bound first."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
+import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 
@@ -38,10 +39,14 @@ class Boxes:
     def __len__(self) -> int:
         return self.lower.size
 
-    def take(self, places: Array) -> Boxes:
+    def take(self, places: npt.NDArray[np.intp]) -> Boxes:
         """Some of them."""
         return Boxes(
-            self.lo[places], self.hi[places], self.lower[places], self.z[places], self.effect[places]
+            self.lo[places],
+            self.hi[places],
+            self.lower[places],
+            self.z[places],
+            self.effect[places],
         )
 
     @staticmethod
@@ -71,7 +76,7 @@ class Boxes:
 
 @dataclass
 class OpenBoxes:
-    """The boxes that are still to be looked at, in lots that lie together, the lowest bound first."""
+    """The boxes still to be looked at, in lots that lie together, the lowest bound first."""
 
     heap: list[tuple[float, int, Boxes]] = field(default_factory=list)
     _count: Callable[[], int] = field(default_factory=lambda: count().__next__)

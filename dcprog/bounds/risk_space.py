@@ -1,0 +1,76 @@
+"""A risk as a function on boxes of θ."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dcprog.bounds.boxed_risk import BoxedRisk, boxed
+from dcprog.bounds.boxes import Boxes
+from dcprog.bounds.decided import decided
+from dcprog.bounds.relaxation import bound_boxes
+from dcprog.bounds.root_box import ground, root_box
+from dcprog.bounds.search import Found, Incumbent
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
+from dcprog.risk.risk import Risk
+from dcprog.surrogates.driver import solve
+
+__all__ = ["RiskSpace"]
+
+# Numbers in the largest arrays of a batch: what the processor's cache holds.
+BATCH = 2**16
+MOST_BOXES = 256
+# Outer steps that a new incumbent is worth.
+POLISHING = 20
+
+
+class RiskSpace:
+    """θ ↦ F(θ) on boxes.
+
+    Parameters
+    ----------
+    risk : Risk
+
+    Raises
+    ------
+    NotBoundable
+        Something in it has no minorant.
+    """
+
+    def __init__(self, risk: Risk) -> None:
+        self.risk = risk
+        self.parts: BoxedRisk = boxed(risk)
+        rows = max(self.parts.matrix.shape[0], 1)
+        self.lot = int(np.clip(BATCH // rows, 16, MOST_BOXES))
+
+    def at(self, theta: Array) -> Incumbent:
+        """The risk at a point."""
+        return Incumbent(theta, self.risk(theta), self.risk.magnitude(theta))
+
+    def root(self, best: Incumbent, box: tuple[Array, Array] | None) -> Boxes:
+        """The box that holds every point as good as the best one."""
+        assert best.x is not None
+        lo, hi = (
+            box if box is not None else root_box(self.parts, best.x, best.value, repr(self.risk))
+        )
+        least = ground(self.parts)
+        return Boxes(
+            lo[None], hi[None], np.array([least]), np.clip(best.x, lo, hi)[None], (hi - lo)[None]
+        )
+
+    def bound(self, boxes: Boxes, target: float) -> Found:
+        """By chords on each box; what is decided on all of them is added up first."""
+        near = decided(self.parts, *boxes.hull)
+        return bound_boxes(near, boxes.lo, boxes.hi, boxes.z, target)
+
+    def improved(self, z: Array, polish: bool) -> Incumbent | None:
+        """The risk at z, or where the loop gets from there."""
+        here = self.at(z)
+        if polish:
+            try:
+                result = solve(self.risk, start=z, max_iter=POLISHING)
+            except (SubproblemError, ValueError):
+                return here
+            if result.x is not None and result.value < here.value:
+                return self.at(result.x)
+        return here
