@@ -30,6 +30,8 @@ class RiskSpace:
     Parameters
     ----------
     risk : Risk
+    box : pair of arrays, optional
+        Points outside are of no interest.
 
     Raises
     ------
@@ -37,8 +39,9 @@ class RiskSpace:
         Something in it has no minorant.
     """
 
-    def __init__(self, risk: Risk) -> None:
+    def __init__(self, risk: Risk, box: tuple[Array, Array] | None = None) -> None:
         self.risk = risk
+        self.box = box
         self.parts: BoxedRisk = boxed(risk)
         rows = max(self.parts.matrix.shape[0], 1)
         self.lot = int(np.clip(BATCH // rows, 16, MOST_BOXES))
@@ -47,7 +50,7 @@ class RiskSpace:
         """The risk at a point."""
         return Incumbent(theta, self.risk(theta), self.risk.magnitude(theta))
 
-    def root(self, best: Incumbent, box: tuple[Array, Array] | None) -> Boxes:
+    def root(self, best: Incumbent) -> Boxes:
         """The box that holds every point as good as the best one."""
         assert best.x is not None
         lo, hi = (
@@ -71,6 +74,11 @@ class RiskSpace:
                 result = solve(self.risk, start=z, max_iter=POLISHING)
             except (SubproblemError, ValueError):
                 return here
-            if result.x is not None and result.value < here.value:
-                return self.at(result.x)
+            x = result.x
+            if x is not None and result.value < here.value and self._holds(x):
+                return self.at(x)
         return here
+
+    def _holds(self, x: Array) -> bool:
+        """Is the point one that counts?"""
+        return self.box is None or bool(np.all((x >= self.box[0]) & (x <= self.box[1])))

@@ -49,6 +49,7 @@ def root_box(risk: BoxedRisk, theta: Array, target: float, name: str) -> tuple[A
         ridge = np.sqrt(2 * max(room, 0.0) / penalty.q)
         norm = max(room, 0.0) / penalty.l
     reach = np.fmin(np.where(penalty.q > 0, ridge, np.inf), np.where(penalty.l > 0, norm, np.inf))
+    reach = np.fmin(reach, _group_reach(risk, room))
     reach = np.maximum(reach, np.abs(theta) * (reach < np.inf)) * (1 + ROUNDING)
     for j in np.flatnonzero(np.isinf(reach)):
         if penalty.held[j] and penalty.concave:
@@ -92,15 +93,22 @@ def _penalty_ground(risk: BoxedRisk) -> float:
 
 
 def _concave_reach(risk: BoxedRisk, size: float, room: float) -> float:
-    """Where Σ ψ has reached the room, if it does."""
-    unit = size or 1.0
-    for t in unit * 2.0 ** np.arange(DOUBLINGS):
-        if (
-            sum(float(psi(np.array([t]))[0] - psi(np.zeros(1))[0]) for psi in risk.penalty.concave)
-            >= room
-        ):
-            return t
+    """Where Σ ψ has risen by the room, if it does."""
+    for t in (size or 1.0) * 2.0 ** np.arange(DOUBLINGS):
+        ends = np.array([0.0, t])
+        if sum(float(np.diff(psi(ends))[0]) for psi in risk.penalty.concave) >= room:
+            return float(t)
     return np.inf
+
+
+def _group_reach(risk: BoxedRisk, room: float) -> Array:
+    """The largest norm of each coefficient's group, by a group lasso; ∞ without."""
+    reach = np.full(risk.size, np.inf)
+    places = np.flatnonzero(risk.penalty.held)
+    for part in risk.penalty.rest:
+        if isinstance(part, group_lasso) and part.lam > 0:
+            reach[places[np.concatenate(part.members(places.size))]] = max(room, 0.0) / part.lam
+    return reach
 
 
 def _edge(
@@ -112,7 +120,7 @@ def _edge(
         return float(theta[j])  # no row has it: any value will do
     for distance in unit * 2.0 ** np.arange(-10, DOUBLINGS):
         edge = float(theta[j] + side * distance)
-        if _beyond(risk, lo, hi, j, edge, side) >= target:
+        if _rises(risk, lo, hi, j, edge, side) or _beyond(risk, lo, hi, j, edge, side) >= target:
             return edge
     return side * np.inf
 
@@ -128,11 +136,24 @@ def _unit(risk: BoxedRisk, lo: Array, hi: Array, theta: Array, j: np.intp) -> fl
     return found if found > 0 else float(1.0 / np.max(own))
 
 
+def _rises(risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side: float) -> bool:
+    """Does no loss fall where θ_j moves on from the edge, wherever the others are?"""
+    if risk.subtracted is not None or (risk.penalty.held[j] and risk.penalty.rest):
+        return False
+    if not edge * side >= 0:  # a penalty falls towards 0
+        return False
+    least, most = _outside(risk, lo, hi, j, edge, side)
+    outward = risk.matrix[:, j] * side
+    with np.errstate(all="ignore"):
+        return bool(
+            np.all(risk.base.slope(least[outward > 0]) >= 0)
+            and np.all(risk.base.slope(most[outward < 0]) <= 0)
+        )
+
+
 def _beyond(risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side: float) -> float:
     """The least that the losses can add up to where θ_j is at `edge` or further out."""
-    low, high = np.array(lo), np.array(hi)
-    low[j], high[j] = (edge, np.inf) if side > 0 else (-np.inf, edge)
-    least, most = _ranges(risk.matrix, risk.offset, low, high)
+    least, most = _outside(risk, lo, hi, j, edge, side)
     bottom, _ = base_range(risk.base, least[None], most[None])
     with np.errstate(all="ignore"):
         losses = np.where(risk.weights > 0, risk.weights * bottom, 0.0)
@@ -146,6 +167,15 @@ def _beyond(risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side
             each = np.fmax(each, piecewise_least(pieces, least, most))
     total = _sum(risk, each)
     return total if not np.isnan(total) else -np.inf
+
+
+def _outside(
+    risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side: float
+) -> tuple[Array, Array]:
+    """Between what the margins lie where θ_j is at the edge or further out."""
+    low, high = np.array(lo), np.array(hi)
+    low[j], high[j] = (edge, np.inf) if side > 0 else (-np.inf, edge)
+    return _ranges(risk.matrix, risk.offset, low, high)
 
 
 def _sum(risk: BoxedRisk, each: Array) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations, product
 
 import numpy as np
@@ -55,12 +56,12 @@ def capped_squared_hinges(A: Array, ridge: Array, cap: float) -> float:
     return float(np.min(loss + 0.5 * (ridge * theta**2).sum(axis=1)))
 
 
-def on_a_line(function: object, breaks: Array, ridge: float) -> float:
+def on_a_line(function: Callable[[float], float], breaks: Array, ridge: float) -> float:
     """min of a function of one number, quadratic with curvature `ridge` between its breaks.
 
     Every piece has its minimum at an end or where the parabola through it has its vertex.
     """
-    f = np.vectorize(function)  # type: ignore[call-overload]
+    f = np.vectorize(function)
     knots = np.unique(breaks)
     span = knots[-1] - knots[0] + 1.0
     edges = np.concatenate([[knots[0] - 1e3 * span], knots, [knots[-1] + 1e3 * span]])
