@@ -53,9 +53,8 @@ class RiskSpace:
     def root(self, best: Incumbent) -> Boxes:
         """The box that holds every point as good as the best one."""
         assert best.x is not None
-        lo, hi = (
-            box if box is not None else root_box(self.parts, best.x, best.value, repr(self.risk))
-        )
+        name = repr(self.risk)
+        lo, hi = self.box or root_box(self.parts, best.x, best.value, name)
         least = ground(self.parts)
         return Boxes(
             lo[None], hi[None], np.array([least]), np.clip(best.x, lo, hi)[None], (hi - lo)[None]

@@ -36,7 +36,7 @@ class NotMajorizable(ValueError):
 
 
 class NotBoundable(NotMajorizable):
-    """No rule bounds a sub-expression, or the points at which a problem is to be bounded, from below.
+    """No rule bounds a sub-expression from below, or the points that matter are not bounded.
 
     Parameters
     ----------
