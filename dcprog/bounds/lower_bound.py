@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.bound import Bound
+from dcprog.bounds.problem_space import ProblemSpace
 from dcprog.bounds.risk_space import RiskSpace
 from dcprog.bounds.search import Incumbent, Search
 from dcprog.engine.result import Result
@@ -18,7 +20,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 from dcprog.foundation.progress_log import visible
 from dcprog.risk.risk import Risk
-from dcprog.surrogates.driver import solve
 
 __all__ = ["lower_bound"]
 
@@ -46,22 +47,28 @@ def lower_bound(
     a bound that rests on no solver's word. Boxes whose bound is above F(x) − gap are dropped, the
     others halved. Points met on the way that are better than x take its place.
 
-    It is made for few coefficients: up to five or so, with thousands of samples.
+    In a cvxpy problem products have McCormick's planes, convex functions of one number their
+    chords, and so on through the tree; constraints are relaxed likewise, and a linear program of
+    the planes bounds the box, again by its multipliers alone.
+
+    It is made for few coefficients or variables: up to five or so, with thousands of samples.
 
     Parameters
     ----------
-    problem : Risk, or an estimator fitted to one
-        F.
-    start : Result, Bound or array, optional
-        A point to begin with, the best one known; by default what :func:`dcprog.solve` finds. A
-        ``Bound`` of the same problem is resumed: its open boxes are all that is still searched.
+    problem : Risk, estimator fitted to one, or cvxpy.Problem
+        F. For a maximisation the bound is from above.
+    start : Result, Bound, array or mapping, optional
+        A point to begin with, the best one known; by default what :func:`dcprog.solve` finds. For
+        a cvxpy problem a mapping from Variable to array. A ``Bound`` of the same problem is
+        resumed: its open boxes are all that is still searched.
     time_limit : float, default 60.0
         Seconds.
     gap : float, default 1e-3
         Stop when F(x) − value is at most that share of what the terms of F(x) add up to.
     box : (lower, upper), optional
-        Bound F on that box of θ only; numbers or arrays of shape (p,). By default everywhere: the
-        penalty and the losses say where F can be below F(x) at all.
+        Bound F on that box only, of θ or of all entries of all variables (column by column, in the
+        order in which they were made); numbers or arrays of shape (p,). By default everywhere:
+        the penalty, the losses and the constraints say where F can be below F(x) at all.
     callback : callable, optional
         ``callback(bound)`` about twice a second; a true return value stops the search.
     verbose : bool, default False
@@ -101,21 +108,26 @@ def lower_bound(
     check_number("gap", gap, 0)
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={callback!r} is not callable")
-    problem = _declared(problem)
-    edges = _checked_box(box, problem.rows.shape[1])
-    if isinstance(start, Bound):
-        edges = _same_box(edges, start)
-    space = RiskSpace(problem, edges)
-    with visible(verbose):
-        best = _incumbent(space, problem, start, STARTING * time_limit)
+    space = _space(problem, box, start)
+    with visible(verbose), space.untouched():
+        best = _incumbent(space, start, STARTING * time_limit)
         search = _search(space, best, start, gap)
 
         def report(status: str = "running") -> Bound:
-            return _bound(search, edges, status, time.perf_counter() - begun)
+            return _bound(space, search, status, time.perf_counter() - begun)
 
         stop = None if callback is None else (lambda: callback(report()))
         status = search.run(begun + time_limit, stop)
-    return replace(report(status), open=search.open.all())
+        return replace(report(status), open=search.open.all())
+
+
+def _space(problem: Any, box: Any, start: Any) -> RiskSpace | ProblemSpace:
+    """The problem as a function on boxes."""
+    if isinstance(problem, cp.Problem):
+        edges = _checked_box(box, sum(v.size for v in problem.variables()), start)
+        return ProblemSpace(problem, edges)
+    risk = _declared(problem)
+    return RiskSpace(risk, _checked_box(box, risk.rows.shape[1], start))
 
 
 def _declared(problem: Any) -> Risk:
@@ -136,40 +148,36 @@ def _declared(problem: Any) -> Risk:
     )
 
 
-def _incumbent(space: RiskSpace, problem: Risk, start: Any, seconds: float) -> Incumbent:
+def _incumbent(space: RiskSpace | ProblemSpace, start: Any, seconds: float) -> Incumbent:
     """The point to begin with."""
     if start is None:
-        start = solve(problem, time_limit=seconds).x
-        x = np.zeros(space.parts.size) if start is None else start
-    else:
-        given = start.x if isinstance(start, Result | Bound) else start
-        if given is None:
-            raise ValueError(f"start: the {type(start).__name__} has no point")
-        x = _vector("start", given, space.parts.size)
-    return space.at(x if space.box is None else np.clip(x, *space.box))
+        return space.first(seconds)
+    if isinstance(start, Result | Bound):
+        if start.x is None:
+            if isinstance(start, Bound):
+                return Incumbent(None, np.inf, 0.0)
+            raise ValueError("start: the Result has no point")
+        start = start.x
+    return space.at(space.point(start))
 
 
-def _search(space: RiskSpace, best: Incumbent, start: Any, gap: float) -> Search:
+def _search(space: RiskSpace | ProblemSpace, best: Incumbent, start: Any, gap: float) -> Search:
     """From the root, or from where a bound has got to: with a finer gap from the root again."""
     if not isinstance(start, Bound):
         return Search(space, space.root(best), best, gap)
-    if not abs(best.value - start.objective) <= SAME * max(best.scale, start.scale):
+    known = space.sign * start.objective
+    if best.x is not None and not abs(best.value - known) <= SAME * max(best.scale, start.scale):
         raise ValueError("start is a Bound of another problem: its point has another value here")
     if gap < start.asked:
         return Search(space, space.root(best), best, gap, start.nodes)
     return Search(space, start.open, best, gap, start.nodes, start.floor)
 
 
-def _vector(name: str, values: Any, size: int) -> Array:
-    array = np.asarray(values, dtype=float)
-    if array.shape != (size,) or not np.all(np.isfinite(array)):
-        raise ValueError(f"{name}: finite numbers of shape ({size},) are needed, not {values!r}")
-    return array
-
-
-def _checked_box(box: Any, size: int) -> tuple[Array, Array] | None:
+def _checked_box(box: Any, size: int, start: Any) -> tuple[Array, Array] | None:
+    """The box, that of a search that is resumed; None is everywhere."""
+    before = start.box if isinstance(start, Bound) else None
     if box is None:
-        return None
+        return before
     try:
         lower, upper = box
         lo = np.broadcast_to(np.asarray(lower, dtype=float), size).copy()
@@ -178,31 +186,28 @@ def _checked_box(box: Any, size: int) -> tuple[Array, Array] | None:
         raise ValueError(f"box={box!r}: (lower, upper) is needed, numbers or ({size},)") from None
     if not (np.all(np.isfinite(lo)) and np.all(np.isfinite(hi)) and np.all(lo <= hi)):
         raise ValueError(f"box={box!r}: finite lower <= upper are needed")
+    if isinstance(start, Bound) and (before is None or not np.array_equal((lo, hi), before)):
+        raise ValueError("box: a Bound is resumed on the box that it was found on; leave it out")
     return lo, hi
 
 
-def _same_box(box: tuple[Array, Array] | None, bound: Bound) -> tuple[Array, Array] | None:
-    """The box of a search that is resumed."""
-    if box is not None and (bound.box is None or not np.array_equal(box, bound.box)):
-        raise ValueError("box: a Bound is resumed on the box that it was found on; leave it out")
-    return bound.box
-
-
-def _bound(search: Search, box: tuple[Array, Array] | None, status: str, seconds: float) -> Bound:
+def _bound(space: RiskSpace | ProblemSpace, search: Search, status: str, seconds: float) -> Bound:
+    """What is known, in the user's sign."""
     best = search.best
     value = min(search.lower, best.value)
-    missing = best.value - value
-    gap = missing / best.scale if best.scale > 0 else (0.0 if missing <= 0 else np.inf)
+    missing = 0.0 if value == best.value else best.value - value
+    gap = missing / search.scale if search.scale > 0 else (0.0 if missing <= 0 else np.inf)
     return Bound(
-        value=value,
+        value=space.sign * value,
         gap=max(gap, 0.0),
         status=status,
         nodes=search.nodes,
         x=best.x,
-        objective=best.value,
-        scale=best.scale,
+        objective=space.sign * best.value,
+        scale=search.scale,
         time=seconds,
         floor=search.floor,
         asked=search.gap,
-        box=box,
+        box=space.box,
+        variables={} if best.x is None else space.variables(best.x),
     )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
 import numpy as np
 
 from dcprog.bounds.boxed_risk import BoxedRisk, boxed
@@ -14,6 +18,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
 from dcprog.surrogates.driver import solve
+from dcprog.surrogates.given_starts import numbers
 
 __all__ = ["RiskSpace"]
 
@@ -22,6 +27,8 @@ BATCH = 2**16
 MOST_BOXES = 256
 # Outer steps that a new incumbent is worth.
 POLISHING = 20
+# A scale is at least that share of the one at θ = 0.
+LEAST = 1e-9
 
 
 class RiskSpace:
@@ -45,6 +52,37 @@ class RiskSpace:
         self.parts: BoxedRisk = boxed(risk)
         rows = max(self.parts.matrix.shape[0], 1)
         self.lot = int(np.clip(BATCH // rows, 16, MOST_BOXES))
+
+    sign = 1.0
+
+    @property
+    def least_scale(self) -> float:
+        """A share of what the terms add up to at θ = 0: F may vanish."""
+        scale = self.risk.magnitude(np.zeros(self.parts.size))
+        return LEAST * scale if np.isfinite(scale) else 0.0
+
+    def settle(self, boxes: Boxes) -> None:
+        """Nothing depends on the boxes that the search begins with."""
+
+    def point(self, start: Any) -> Array:
+        """A start that the user gives, inside the box."""
+        if isinstance(start, str | Mapping):
+            raise ValueError("start: a Risk has no variables; an array, θ, or a Result is needed")
+        x = numbers(start, (self.parts.size,), "the start")
+        return x if self.box is None else np.clip(x, *self.box)
+
+    def first(self, seconds: float) -> Incumbent:
+        """Where the loop gets to."""
+        x = solve(self.risk, time_limit=seconds).x
+        return self.at(self.point(np.zeros(self.parts.size) if x is None else x))
+
+    def variables(self, x: Array) -> Mapping[Any, Array]:
+        """There are none."""
+        return {}
+
+    def untouched(self) -> AbstractContextManager[None]:
+        """Nothing of the user's is changed."""
+        return nullcontext()
 
     def at(self, theta: Array) -> Incumbent:
         """The risk at a point."""

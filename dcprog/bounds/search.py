@@ -70,6 +70,13 @@ class Space(Protocol):
     def lot(self) -> int:
         """How many boxes are bounded at once."""
 
+    @property
+    def least_scale(self) -> float:
+        """Gaps are relative to that much at least."""
+
+    def settle(self, boxes: Boxes) -> None:
+        """Said once: the boxes that the search begins with."""
+
     def bound(self, boxes: Boxes, target: float) -> Found:
         """Bounds of the boxes; of no interest beyond the target."""
 
@@ -108,6 +115,9 @@ class Search:
         self.gap = gap
         self.nodes = nodes
         self.floor = floor
+        if boxes is not None:
+            space.settle(boxes)
+        self._least_scale = space.least_scale
         self.open = OpenBoxes()
         if boxes is not None:
             self.open.push(boxes, space.lot)
@@ -115,7 +125,12 @@ class Search:
     @property
     def target(self) -> float:
         """Boxes whose bound has reached it are done with."""
-        return self.best.value - self.gap * self.best.scale
+        return self.best.value - self.gap * self.scale
+
+    @property
+    def scale(self) -> float:
+        """What the gap is relative to."""
+        return max(self.best.scale, self._least_scale)
 
     @property
     def lower(self) -> float:
@@ -175,7 +190,7 @@ class Search:
         value = found.value[place]
         if not value < self.best.value:
             return
-        polish = self.best.x is None or self.best.value - value > WORTH * self.gap * self.best.scale
+        polish = self.best.x is None or self.best.value - value > WORTH * self.gap * self.scale
         new = self.space.improved(found.z[place], polish)
         if new is not None and new.value < self.best.value:
             self.best = new

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dcprog.bounds.relaxed.curves import INVERSE, POSITIVE, ROOT, SQUARE
-from dcprog.bounds.relaxed.relaxed import Relaxed, constant, joined, largest, plus, times
+from dcprog.bounds.relaxed.relaxed import Relaxed, constant, largest, plus, times
 from dcprog.foundation.arrays import Array, unvec, vec
 from dcprog.foundation.errors import NotBoundable
 from dcprog.majorants.atoms.table import entry
@@ -17,6 +17,7 @@ from dcprog.majorants.tree import short
 
 __all__ = [
     "absolute",
+    "by_axis",
     "convex_atom",
     "entries",
     "euclidean",
@@ -49,24 +50,21 @@ def absolute(a: Relaxed) -> Relaxed:
     return found.cut()
 
 
-def entries(node: Any, shape: tuple[int, ...]) -> npt.NDArray[np.intp]:
-    """The places of a node's entries in its column-major vector, in the shape."""
+def entries(shape: tuple[int, ...]) -> npt.NDArray[np.intp]:
+    """The places of the entries in a column-major vector, in the shape."""
     return np.arange(int(np.prod(shape))).reshape(shape, order="F")
 
 
 def by_axis(node: Any) -> npt.NDArray[np.intp]:
-    """The places that an atom along an axis takes together, a line each."""
+    """The places that an atom along an axis takes together, a line each, in the result's order."""
+    places = entries(node.args[0].shape)
     axis = getattr(node, "axis", None)
-    places = entries(node, node.args[0].shape)
     if axis is None or places.ndim < 2:
         return places.ravel()[None]
-    axes = (axis,) if np.ndim(axis) == 0 else tuple(axis)
-    rest = [k for k in range(places.ndim) if k not in {a % places.ndim for a in axes}]
-    moved = np.transpose(places, rest + [k for k in range(places.ndim) if k not in rest])
-    kept = int(np.prod([places.shape[k] for k in rest]))
-    lines = np.moveaxis(moved, range(len(rest)), range(len(rest)))
-    flat = lines.reshape(kept, -1) if len(rest) <= 1 else lines.reshape(*moved.shape[: len(rest)], -1)
-    return flat if flat.ndim == 2 else flat.reshape(kept, -1, order="F")
+    gone = tuple(np.atleast_1d(axis) % places.ndim)
+    rest = [k for k in range(places.ndim) if k not in gone]
+    moved = np.transpose(places, [*rest[::-1], *gone])  # the first axis that is left runs fastest
+    return moved.reshape(int(np.prod([places.shape[k] for k in rest])), -1)
 
 
 def largest_of(a: Relaxed, lines: npt.NDArray[np.intp]) -> Relaxed:
@@ -84,22 +82,19 @@ def sum_of_largest(a: Relaxed, k: int) -> Relaxed:
         return total(a)
     order = np.argsort(-a.below, axis=1, kind="stable")[:, :k]
     slope_below = np.take_along_axis(a.slope_below, order[:, :, None], axis=1).sum(axis=1)
-    middle = np.partition(a.value, a.size - k, axis=1)[:, a.size - k]
-    threshold = constant(0.0, a)
-    nu = np.where(np.isfinite(middle), middle, 0.0)[:, None]
-    threshold = Relaxed(nu, nu, nu, nu, *(2 * [np.zeros((nu.size, 1, a.slope_below.shape[2]))]), nu)
-    every = np.zeros(a.size, dtype=np.intp)
-    excess = total(POSITIVE(plus(a, -threshold.take(every))))
-    largest_k = [np.sort(side, axis=1)[:, a.size - k :].sum(axis=1) for side in (a.lo, a.hi, a.value)]
-    return Relaxed(
-        largest_k[0][:, None],
-        largest_k[1][:, None],
-        np.take_along_axis(a.below, order, axis=1).sum(axis=1)[:, None],
-        excess.above + k * nu,
-        slope_below[:, None, :],
-        excess.slope_above,
-        largest_k[2][:, None],
-    ).cut()
+    middle = np.partition(a.value, a.size - k, axis=1)[:, [a.size - k]]
+    nu = np.where(np.isfinite(middle), middle, 0.0)
+    excess = total(POSITIVE(a.shifted(-nu)))
+    lo, hi, value = (_top(side, k) for side in (a.lo, a.hi, a.value))
+    below = np.take_along_axis(a.below, order, axis=1).sum(axis=1)[:, None]
+    above = excess.above + k * nu
+    slope_above = excess.slope_above
+    return Relaxed(lo, hi, below, above, slope_below[:, None, :], slope_above, value).cut()
+
+
+def _top(side: Array, k: int) -> Array:
+    """The sum of the k largest of each line."""
+    return np.sort(side, axis=1)[:, side.shape[1] - k :].sum(axis=1)[:, None]
 
 
 def euclidean(a: Relaxed, lines: npt.NDArray[np.intp]) -> Relaxed:
@@ -109,7 +104,9 @@ def euclidean(a: Relaxed, lines: npt.NDArray[np.intp]) -> Relaxed:
     size = absolute(a)
     below = np.maximum(size.below, 0.0)[:, lines]
     norm = np.sqrt((below**2).sum(axis=2))
-    share = np.divide(below, norm[:, :, None], out=np.zeros(below.shape), where=norm[:, :, None] > 0)
+    share = np.divide(
+        below, norm[:, :, None], out=np.zeros(below.shape), where=norm[:, :, None] > 0
+    )
     found.below = norm
     found.slope_below = np.einsum("blk,blkp->blp", share, size.slope_below[:, lines])
     return found.cut()
@@ -132,7 +129,7 @@ def inverse(b: Relaxed) -> Relaxed:
 
 def matrix_product(node: Any, a: Relaxed, b: Relaxed) -> Relaxed:
     """The matrix product, as sums of products of entries."""
-    left, right = (entries(arg, arg.shape) for arg in node.args)
+    left, right = (entries(arg.shape) for arg in node.args)
     rows = left[None] if left.ndim == 1 else left
     columns = right[:, None] if right.ndim == 1 else right
     if rows.ndim > 2 or columns.ndim > 2:
@@ -202,12 +199,3 @@ def convex_atom(node: Any, args: list[Relaxed]) -> Relaxed:
 def _value(node: Any, args: list[Array]) -> Array:
     shaped = [unvec(x, arg.shape) for x, arg in zip(args, node.args, strict=True)]
     return vec(node.numeric(shaped))
-
-
-def with_constant(found: list[Relaxed | None], node: Any, like: Relaxed) -> list[Relaxed]:
-    """The arguments, constants among them."""
-    pairs = zip(found, node.args, strict=True)
-    return [constant(vec(arg.value), like) if a is None else a for a, arg in pairs]
-
-
-__all__ += ["by_axis", "joined", "with_constant"]

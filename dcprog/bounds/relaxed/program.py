@@ -38,6 +38,11 @@ class Program:
         Without Parameters.
     variables : sequence of cvxpy Variables
 
+    Attributes
+    ----------
+    bent : bool array of shape (p,)
+        The entries of the variables that something is not affine in.
+
     Raises
     ------
     NotBoundable
@@ -55,6 +60,7 @@ class Program:
         self._places: dict[int, int] = {}
         self._steps: list[tuple[Step | None, list[int], Any]] = []
         self._kept = list(expressions)  # ids stay theirs
+        self.bent = np.zeros(self.size, dtype=bool)
         self.roots = [self._add(e) for e in expressions]
         self.widest = max([1, *(np.size(step[2][1]) if step[2] else 1 for step in self._steps)])
 
@@ -73,7 +79,8 @@ class Program:
         found: list[Relaxed] = []
         for step, args, form in self._steps:
             if step is None:
-                found.append(affine_relaxed(*form, lo, hi, z))
+                matrix, offset = form
+                found.append(affine_relaxed(matrix, offset, lo, hi, z))
             else:
                 found.append(step([found[k] for k in args]))
         return [found[k] for k in self.roots]
@@ -92,6 +99,11 @@ class Program:
 
     def _step(self, node: Any) -> tuple[Step, list[int], None]:
         args = [self._add(arg) for arg in node.args]
+        if not isinstance(node, AffAtom) or not _is_linear(node):
+            for arg in node.args:
+                if arg.is_affine():
+                    matrix, _ = affine_form(arg, self._columns, self.size, self._forms)
+                    self.bent |= np.asarray(abs(matrix).sum(axis=0)).ravel() > 0
         return _rule(node), args, None
 
 
@@ -117,6 +129,12 @@ def _rule(node: Any) -> Step:
     )
 
 
+def _is_linear(node: Any) -> bool:
+    """Is an affine atom no product of two that vary?"""
+    products = isinstance(node, MulExpression | multiply | DivExpression)
+    return not products or any(arg.is_constant() for arg in node.args)
+
+
 def _affine(node: Any) -> Step:
     matrices, offset = coefficients(node)
 
@@ -140,7 +158,7 @@ def _several(pairwise: Callable[[Relaxed, Relaxed], Relaxed]) -> Callable[[Any],
 
     def rule(node: Any) -> Step:
         places = [
-            vec(np.broadcast_to(atoms.entries(a, a.shape), node.shape)).astype(np.intp)
+            vec(np.broadcast_to(atoms.entries(a.shape), node.shape)).astype(np.intp)
             for a in node.args
         ]
 
@@ -168,8 +186,7 @@ def _product(node: Any) -> Step:
     if any(arg.is_constant() for arg in node.args):
         return _affine(node)
     places = [
-        vec(np.broadcast_to(atoms.entries(a, a.shape), node.shape)).astype(np.intp)
-        for a in node.args
+        vec(np.broadcast_to(atoms.entries(a.shape), node.shape)).astype(np.intp) for a in node.args
     ]
     if node.args[0] is node.args[1]:
         return lambda args: SQUARE(args[0])
@@ -180,8 +197,7 @@ def _quotient(node: Any) -> Step:
     if node.args[1].is_constant():
         return _affine(node)
     places = [
-        vec(np.broadcast_to(atoms.entries(a, a.shape), node.shape)).astype(np.intp)
-        for a in node.args
+        vec(np.broadcast_to(atoms.entries(a.shape), node.shape)).astype(np.intp) for a in node.args
     ]
     return lambda args: times(args[0].take(places[0]), atoms.inverse(args[1]).take(places[1]))
 
