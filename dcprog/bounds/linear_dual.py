@@ -11,7 +11,7 @@ from dcprog.foundation.arrays import Array
 
 __all__ = ["Cuts", "linear_bound", "tightened"]
 
-STEPS = 18
+STEPS = 12
 STEP_SHARE = 0.995
 REGULAR = 1e-11
 # A sum of rows that is positive on the whole box by that share of its terms proves it empty.
@@ -19,6 +19,8 @@ EMPTY = 1e-9
 ROUNDING = 1e-12
 # Complementarity at which a program counts as solved.
 SOLVED = 1e-9
+# Multipliers of that size say that no point meets the rows.
+DIVERGED = 1e9
 
 
 @dataclass
@@ -134,44 +136,47 @@ def _interior_point(level: Array, slope: Array, n: int) -> tuple[Array, Array]:
     edges[np.arange(p), np.arange(p)], edges[p + np.arange(p), np.arange(p)] = 1.0, -1.0
     G = np.concatenate([cuts, np.broadcast_to(edges, (boxes, 2 * p, p + 1))], axis=1)
     h = np.concatenate([-level, np.ones((boxes, 2 * p))], axis=1)
-    cost = np.zeros(p + 1)
-    cost[p] = 1.0
     y = np.zeros((boxes, p + 1))
     y[:, p] = 0.5 + level[:, :n].max(axis=1)
     s = np.maximum(h - np.einsum("bkq,bq->bk", G, y), 0.1)
     lam = np.full(s.shape, 1.0 / n)
-    best = lam.copy()
+    live = np.arange(boxes)
     for _ in range(STEPS):
-        missed = np.einsum("bkq,bq->bk", G, y) + s - h
-        dual = cost + np.einsum("bkq,bk->bq", G, lam)
-        mu = (s * lam).mean(axis=1, keepdims=True)
-        if np.all(mu < SOLVED):
+        found = _improved(G[live], h[live], y[live], s[live], lam[live])
+        fine = np.all([np.all(np.isfinite(part), axis=1) for part in found], axis=0)
+        live, parts = live[fine], [part[fine] for part in found]
+        y[live], s[live], lam[live] = parts
+        unsolved = (s[live] * lam[live]).mean(axis=1) > SOLVED
+        live = live[unsolved & (lam[live].max(axis=1) < DIVERGED)]
+        if not live.size:
             break
-        H = np.einsum("bkq,bk,bkr->bqr", G, lam / s, G, optimize=True)
-        trace = np.einsum("bqq->b", H)[:, None, None]
-        inverse = np.linalg.inv(H + REGULAR * trace * np.eye(p + 1))
+    return np.clip(y[:, :p], -1.0, 1.0), lam[:, :k]
 
-        def direction(complementarity: Array) -> tuple[Array, Array, Array]:
-            inner = (lam * missed - complementarity) / s  # noqa: B023 - called at once
-            right = -dual - np.einsum("bkq,bk->bq", G, inner)  # noqa: B023
-            dy = np.einsum("bqr,br->bq", inverse, right)  # noqa: B023
-            ds = -missed - np.einsum("bkq,bq->bk", G, dy)  # noqa: B023
-            return dy, ds, (-complementarity - lam * ds) / s  # noqa: B023
 
+def _improved(G: Array, h: Array, y: Array, s: Array, lam: Array) -> tuple[Array, Array, Array]:
+    """One step of Mehrotra's method for min y_last, Gy + s = h, s ≥ 0, with multipliers λ."""
+    missed = np.einsum("bkq,bq->bk", G, y) + s - h
+    dual = np.einsum("bkq,bk->bq", G, lam)
+    dual[:, -1] += 1.0
+    mu = (s * lam).mean(axis=1, keepdims=True)
+    H = np.swapaxes(G * (lam / s)[:, :, None], 1, 2) @ G
+    trace = np.einsum("bqq->b", H)[:, None, None]
+    inverse = np.linalg.inv(H / trace + REGULAR * np.eye(G.shape[2])) / trace
+
+    def direction(complementarity: Array) -> tuple[Array, Array, Array]:
+        inner = (lam * missed - complementarity) / s
+        right = -dual - np.einsum("bkq,bk->bq", G, inner)
+        dy = np.einsum("bqr,br->bq", inverse, right)
+        ds = -missed - np.einsum("bkq,bq->bk", G, dy)
+        return dy, ds, (-complementarity - lam * ds) / s
+
+    with np.errstate(all="ignore"):
         _, ds, dl = direction(s * lam)
         a, b = _step(s, ds), _step(lam, dl)
         after = ((s + a * ds) * (lam + b * dl)).mean(axis=1, keepdims=True)
-        centring = (after / mu) ** 3 * mu
-        dy, ds, dl = direction(s * lam + ds * dl - centring)
+        dy, ds, dl = direction(s * lam + ds * dl - (after / mu) ** 3 * mu)
         a, b = STEP_SHARE * _step(s, ds), STEP_SHARE * _step(lam, dl)
-        fine = np.all(np.isfinite(dy), axis=1, keepdims=True) & np.all(
-            np.isfinite(dl), axis=1, keepdims=True
-        )
-        y = np.where(fine, y + np.minimum(a, 1.0) * dy, y)
-        s = np.where(fine, np.maximum(s + a * ds, 1e-300), s)
-        lam = np.where(fine, np.maximum(lam + b * dl, 0.0), lam)
-        best = lam
-    return np.clip(y[:, :p], -1.0, 1.0), best[:, :k]
+        return y + a * dy, s + a * ds, lam + b * dl
 
 
 def _step(x: Array, dx: Array) -> Array:

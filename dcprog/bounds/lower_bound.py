@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +32,7 @@ SAME = 1e-9
 def lower_bound(
     problem: Any,
     *,
-    start: Result | Bound | npt.ArrayLike | None = None,
+    start: Result | Bound | npt.ArrayLike | Mapping[Any, Any] | None = None,
     time_limit: float = 60.0,
     gap: float = 1e-3,
     box: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
