@@ -24,39 +24,46 @@ class Chords:
         Of the combined losses t.
     at_low, at_high : arrays
         φ there.
-    linear : float or None
-        The slope of a linear φ.
+    slope : array
+        Of the chords.
     """
 
     low: Array
     high: Array
     at_low: Array
     at_high: Array
-    linear: float | None
+    slope: Array
 
     @classmethod
     def of(cls, transform: Transform, low: Array, high: Array) -> Chords:
         """Those of a transform."""
-        linear = float(transform.steepest) if transform.is_linear else None
         with np.errstate(all="ignore"):
-            return cls(low, high, transform(low), transform(high), linear)
+            bottom, top = transform(low), transform(high)
+        if transform.is_linear:
+            slope = np.full(low.shape, float(transform.steepest))
+        else:
+            slope = _slopes(low, high, bottom, top)
+        return cls(low, high, bottom, top, slope)
 
     def capped(self, cap: Array | None = None) -> tuple[Array, Array]:
         """Levels and slopes for min(φ, cap), with one cap a box."""
-        if cap is None and self.linear is not None:
-            return self.at_low, np.full(self.low.shape, self.linear)
-        level, top = self.at_low, self.at_high
-        if cap is not None:
-            level, top = np.minimum(level, cap[:, None]), np.minimum(top, cap[:, None])
-        span = self.high - self.low
-        with np.errstate(invalid="ignore", divide="ignore"):
-            slope = (top - level) / span
-        return level, np.where((span > 0) & (span < np.inf), slope, 0.0)
+        if cap is None:
+            return self.at_low, self.slope
+        level = np.minimum(self.at_low, cap[:, None])
+        top = np.minimum(self.at_high, cap[:, None])
+        return level, _slopes(self.low, self.high, level, top)
 
     def take(self, boxes: npt.NDArray[np.intp]) -> Chords:
         """Those of some boxes."""
-        low, high = self.low[boxes], self.high[boxes]
-        return Chords(low, high, self.at_low[boxes], self.at_high[boxes], self.linear)
+        low, high, slope = self.low[boxes], self.high[boxes], self.slope[boxes]
+        return Chords(low, high, self.at_low[boxes], self.at_high[boxes], slope)
+
+
+def _slopes(low: Array, high: Array, bottom: Array, top: Array) -> Array:
+    """Of the chords; 0, which is below as well, where there is no range or an infinite one."""
+    span = high - low
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where((span > 0) & (span < np.inf), (top - bottom) / span, 0.0)
 
 
 def subtracted_lines(risk: BoxedRisk, low: Array, high: Array) -> tuple[Array, Array] | None:

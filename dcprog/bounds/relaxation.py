@@ -13,9 +13,9 @@ from dcprog.foundation.arrays import Array
 __all__ = ["bound_boxes"]
 
 # Newton steps on the minorant of a box, at most.
-STEPS = 5
+STEPS = 6
 # Kinks are rounded off over that share of a row's range at first, and by that factor each step.
-ROUNDED, SHARPER = 0.2, 0.4
+ROUNDED, SHARPER = 0.8, 0.6
 # A share of the gradient over the box's size is added to the curvature: steps end at its edge.
 DAMPING = 0.1
 # |w_j| is rounded off over that share of the box's side.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dcprog.foundation.arrays import Array
-from dcprog.losses import ConvexLoss
+from dcprog.losses import ConvexLoss, Pieces
 
 __all__ = ["supporting_lines"]
 
@@ -44,6 +44,9 @@ def supporting_lines(
         slope = base.slope(u)
         return slope, base(u) - slope * u, base.curvature(u)
     reach = 0.5 * share * (high - low)
+    pieces = base.pieces
+    if pieces is not None and not any(pieces.quadratic):
+        return _of_lines(pieces, u, reach)
     a, b = np.maximum(u - reach, low), np.minimum(u + reach, high)
     left, right, falls, rises = base(a), base(b), base.slope(a), base.slope(b)
     with np.errstate(all="ignore"):
@@ -54,3 +57,23 @@ def supporting_lines(
         bend = np.where(span > 0, (rises - falls) / span, 0.0)
     meet = np.clip(np.where(rises > falls, meet, a), a, b)
     return slope, left + falls * (meet - a) - slope * meet, bend
+
+
+def _of_lines(pieces: Pieces, u: Array, reach: Array) -> tuple[Array, Array, Array]:
+    """The same of a convex piecewise linear loss: a share of each positive part at its knots.
+
+    (u − k)₊ ≥ σ(u − k) for every 0 ≤ σ ≤ 1.
+    """
+    slope = np.full(u.shape, float(pieces.linear[0]))
+    level = np.full(u.shape, float(pieces.constant[0]))
+    bend = np.zeros(u.shape)
+    with np.errstate(divide="ignore"):
+        rate = np.where(reach > 0, 0.5 / reach, 0.0)
+    for k, knot in enumerate(pieces.knots):
+        turn = pieces.linear[k + 1] - pieces.linear[k]
+        away = np.where(reach > 0, (u - knot) * rate + 0.5, u > knot)
+        sigma = np.clip(away, 0.0, 1.0)
+        slope += turn * sigma
+        level -= turn * knot * sigma
+        bend += turn * rate * (away == sigma)
+    return slope, level, bend
