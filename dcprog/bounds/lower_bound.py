@@ -17,7 +17,7 @@ from dcprog.bounds.risk_space import RiskSpace
 from dcprog.bounds.search import Incumbent, Search
 from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.parameters import check_number
+from dcprog.foundation.parameters import check_flag, check_number
 from dcprog.foundation.progress_log import visible
 from dcprog.risk.risk import Risk
 
@@ -106,6 +106,7 @@ def lower_bound(
     begun = time.perf_counter()
     check_number("time_limit", time_limit, 0)
     check_number("gap", gap, 0)
+    check_flag("verbose", verbose)
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={callback!r} is not callable")
     space = _space(problem, box, start)
