@@ -14,7 +14,7 @@ from dcprog.bounds.separable import BoxPenalty
 from dcprog.bounds.supports import supporting_lines
 from dcprog.foundation.arrays import Array
 
-__all__ = ["Minorant", "View"]
+__all__ = ["Minorant", "View", "row_weights"]
 
 
 @dataclass
@@ -88,6 +88,11 @@ class Minorant:
 
     def view(self, z: Array, share: float) -> View:
         """Around one point a box, kinks rounded off over that share of the margins' ranges."""
+        u = self.risk.margins(z)
+        return self.seen(z, supporting_lines(self.risk.base, u, self.low, self.high, share))
+
+    def seen(self, z: Array, lines: tuple[Array, Array, Array]) -> View:
+        """Around one point a box, with these lines below the base losses of the rows."""
         risk = self.risk
         u = risk.margins(z)
         losses = risk.weights * risk.base(u)
@@ -100,8 +105,8 @@ class Minorant:
         if ceiling is not None:
             trimmed = risk.dropped * risk.sample_weight[0] * ceiling
             total, constant = total - trimmed, constant - trimmed
-        pull, below, bend = supporting_lines(risk.base, u, self.low, self.high, share)
-        rows = _row_weights(risk, slope * risk.sample_weight, losses)
+        pull, below, bend = lines
+        rows = row_weights(risk, slope * risk.sample_weight, losses)
         pull, bend = rows * pull, rows * bend
         constant = constant + (rows * below).sum(axis=1)
         error = None
@@ -179,7 +184,7 @@ def _less(risk: BoxedRisk, u: Array) -> Array:
     return -risk.weights * risk.sample_weight[risk.groups] * risk.subtracted(u)
 
 
-def _row_weights(risk: BoxedRisk, weight: Array, losses: Array) -> Array:
+def row_weights(risk: BoxedRisk, weight: Array, losses: Array) -> Array:
     """What multiplies the base of each row; of a maximum the row that is largest has it all."""
     if risk.aggregate is None:
         return weight * risk.weights

@@ -10,7 +10,7 @@ from dcprog.bounds.minorant import Minorant, View
 from dcprog.bounds.search import Found
 from dcprog.foundation.arrays import Array
 
-__all__ = ["bound_boxes"]
+__all__ = ["bound_boxes", "bounded", "contract"]
 
 # Newton steps on the minorant of a box, at most.
 STEPS = 6
@@ -46,30 +46,29 @@ def bound_boxes(risk: BoxedRisk, lo: Array, hi: Array, z: Array, target: float) 
     -------
     Found
     """
+    return bounded(Minorant.on(risk, lo, hi), z, target, STEPS, SHARPER)
+
+
+def bounded(minorant: Minorant, z: Array, target: float, steps: int, sharper: float) -> Found:
+    """The same by given minorants, with so many steps and kinks sharper by that factor each."""
+    lo, hi = minorant.lo, minorant.hi
     n = lo.shape[0]
-    found = Found(
-        np.full(n, -np.inf),
-        np.clip(z, lo, hi),
-        np.zeros(n),
-        np.zeros(lo.shape),
-        lo.copy(),
-        hi.copy(),
-    )
+    z = np.clip(z, lo, hi)
+    found = Found(np.full(n, -np.inf), z, np.zeros(n), np.zeros(z.shape), lo.copy(), hi.copy())
     live = np.arange(n)
-    minorant = Minorant.on(risk, lo, hi)
     share = ROUNDED
-    for _ in range(STEPS):
+    for _ in range(steps):
         part = minorant if live.size == n else minorant.take(live)
         view = part.view(found.z[live], share)
         found.lower[live] = np.fmax(found.lower[live], view.lower)
         found.value[live], found.effect[live] = part.truth(view)
-        _contract(part, view, target, found, live)
+        contract(part, view, target, found, live)
         undecided = (found.lower[live] < target) & (view.value >= target)
         if not np.any(undecided):
             break
         found.z[live[undecided]] = _newton(part, view)[undecided]
         live = live[undecided]
-        share *= SHARPER
+        share *= sharper
     return found
 
 
@@ -92,7 +91,7 @@ def _newton(minorant: Minorant, view: View) -> Array:
     return np.clip(z - step, lo, hi)
 
 
-def _contract(
+def contract(
     minorant: Minorant, view: View, target: float, found: Found, live: npt.NDArray[np.intp]
 ) -> None:
     """Cut off what the plane and the penalty show to lie above the target."""

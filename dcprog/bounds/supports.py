@@ -7,7 +7,7 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.losses import ConvexLoss, Pieces
 
-__all__ = ["supporting_lines"]
+__all__ = ["lines_of_shares", "supporting_lines"]
 
 
 def supporting_lines(
@@ -60,20 +60,29 @@ def supporting_lines(
 
 
 def _of_lines(pieces: Pieces, u: Array, reach: Array) -> tuple[Array, Array, Array]:
-    """The same of a convex piecewise linear loss: a share of each positive part at its knots.
+    """The same of a convex piecewise linear loss."""
+    with np.errstate(divide="ignore"):
+        rate = np.where(reach > 0, 0.5 / reach, 0.0)
+    away = [np.where(reach > 0, (u - k) * rate + 0.5, u > k) for k in pieces.knots]
+    shares = [np.clip(a, 0.0, 1.0) for a in away]
+    slope, level = lines_of_shares(pieces, shares, u.shape)
+    bend = np.zeros(u.shape)
+    for k, (a, share) in enumerate(zip(away, shares, strict=True)):
+        bend += (pieces.linear[k + 1] - pieces.linear[k]) * rate * (a == share)
+    return slope, level, bend
+
+
+def lines_of_shares(
+    pieces: Pieces, shares: list[Array], shape: tuple[int, ...]
+) -> tuple[Array, Array]:
+    """Lines slope·u + level below a convex piecewise linear loss, by a share at each knot k.
 
     (u − k)₊ ≥ σ(u − k) for every 0 ≤ σ ≤ 1.
     """
-    slope = np.full(u.shape, float(pieces.linear[0]))
-    level = np.full(u.shape, float(pieces.constant[0]))
-    bend = np.zeros(u.shape)
-    with np.errstate(divide="ignore"):
-        rate = np.where(reach > 0, 0.5 / reach, 0.0)
-    for k, knot in enumerate(pieces.knots):
+    slope = np.full(shape, float(pieces.linear[0]))
+    level = np.full(shape, float(pieces.constant[0]))
+    for k, (knot, share) in enumerate(zip(pieces.knots, shares, strict=True)):
         turn = pieces.linear[k + 1] - pieces.linear[k]
-        away = np.where(reach > 0, (u - knot) * rate + 0.5, u > knot)
-        sigma = np.clip(away, 0.0, 1.0)
-        slope += turn * sigma
-        level -= turn * knot * sigma
-        bend += turn * rate * (away == sigma)
-    return slope, level, bend
+        slope += turn * share
+        level -= turn * knot * share
+    return slope, level

@@ -1,0 +1,151 @@
+"""A capped risk as a function of its samples' states: kept, given up, or not decided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dcprog.bounds.boxed_risk import BoxedRisk
+from dcprog.bounds.boxes import Boxes
+from dcprog.bounds.hinge_sums import hinge_sums
+from dcprog.bounds.minorant import Minorant, View, row_weights
+from dcprog.bounds.relaxation import bounded, contract
+from dcprog.bounds.risk_space import RiskSpace
+from dcprog.bounds.search import Found, Incumbent
+from dcprog.bounds.supports import lines_of_shares
+from dcprog.foundation.arrays import Array
+from dcprog.risk.risk import Risk
+from dcprog.transforms import Transform, cap_at
+from dcprog.transforms.sums_and_chains import chain_of
+
+__all__ = ["StateSpace", "corner"]
+
+# Numbers in the largest arrays of a batch.
+BATCH = 2**18
+MOST_BOXES = 128
+# Newton steps for smooth losses.
+STEPS = 12
+# θ is cut only where nothing is left to decide on samples.
+LAST = 1e-6
+
+
+def corner(transform: Transform) -> tuple[float, Array] | None:
+    """(a, c) where φ(t) = min(at, c), None for any other φ."""
+    if isinstance(transform, cap_at) and transform.inner is None:
+        return 1.0, np.asarray(transform.c, dtype=float)
+    if isinstance(transform, chain_of) and transform.outer.is_linear:
+        inner = corner(transform.inner)
+        a = float(transform.outer.steepest)
+        return None if inner is None else (a * inner[0], a * inner[1])
+    return None
+
+
+class StateSpace(RiskSpace):
+    """θ ↦ F(θ) with a coordinate a sample behind θ: 0 where it is kept, 1 where it is given up.
+
+    min(at, c) is the smaller one of at and c: a sample that is kept costs at whatever t is, one
+    that is given up costs c, and the chord counts where that is not decided. Halving a sample's
+    interval [0, 1] decides it. It is made for few samples in many coefficients.
+
+    Parameters
+    ----------
+    risk : Risk
+    box : pair of arrays, optional
+        Points outside are of no interest.
+    """
+
+    def __init__(self, risk: Risk, box: tuple[Array, Array] | None = None) -> None:
+        super().__init__(risk, box)
+        found = corner(self.parts.transform)
+        assert found is not None
+        self.rate, self.cap = found
+        self.lot = int(np.clip(BATCH // max(self.parts.matrix.size, 1), 8, MOST_BOXES))
+
+    @staticmethod
+    def takes(parts: BoxedRisk) -> bool:
+        """Is it a sum of capped losses, of a kind whose convex problems are solved exactly here?"""
+        pieces = parts.base.pieces
+        straight = pieces is not None and not any(pieces.quadratic)
+        known = parts.base.is_smooth or straight
+        plain = parts.subtracted is None and not parts.dropped and parts.aggregate != "max"
+        return corner(parts.transform) is not None and known and plain and not parts.penalty.rest
+
+    def root(self, best: Incumbent) -> Boxes:
+        """The box of θ, and nothing decided."""
+        first = super().root(best)
+        free = np.ones((1, self.parts.n_groups))
+        return Boxes(
+            np.hstack([first.lo, 0 * free]),
+            np.hstack([first.hi, free]),
+            first.lower,
+            np.hstack([first.z, 0.5 * free]),
+            np.hstack([LAST * first.effect, free]),
+        )
+
+    def improved(self, z: Array, polish: bool) -> Incumbent | None:
+        """The risk at θ, or where the loop gets from there."""
+        return super().improved(z[: self.parts.size], polish)
+
+    def bound(self, boxes: Boxes, target: float) -> Found:
+        """By the convex problem of what is kept, and of chords."""
+        p = self.parts.size
+        given, kept = boxes.lo[:, p:] > 0, boxes.hi[:, p:] < 1
+        minorant = Minorant.on(self.parts, boxes.lo[:, :p], boxes.hi[:, :p])
+        chords = minorant.chords
+        level = np.where(kept, self.rate * chords.low, chords.at_low)
+        slope = np.where(kept, self.rate, np.where(given, 0.0, chords.slope))
+        level = np.where(given, self.cap, level)
+        minorant.chords = replace(chords, at_low=level, slope=slope)
+        if self.parts.base.is_smooth:
+            found = bounded(minorant, boxes.z[:, :p], target, STEPS, 1.0)
+        else:
+            found = self._exactly(minorant, target)
+        z = found.z
+        losses = self.parts.combined(self.parts.weights * self.parts.base(self.parts.margins(z)))
+        line = level + slope * (losses - chords.low)
+        open_ = ~(given | kept) & (chords.low * self.rate < self.cap)
+        gains = np.maximum(self.rate * losses - line, 0.0) * np.maximum(self.cap - line, 0.0)
+        decide = np.where(open_, np.sqrt(gains) * self.parts.sample_weight, 0.0)
+        return Found(
+            found.lower,
+            np.hstack([z, np.full(given.shape, 0.5)]),
+            found.value,
+            np.hstack([LAST * found.effect, decide]),
+            np.hstack([found.lo, given]),
+            np.hstack([found.hi, ~kept]),
+        )
+
+    def _exactly(self, minorant: Minorant, target: float) -> Found:
+        """Piecewise linear losses: an interior point method, and the plane of its multipliers."""
+        risk, chords, penalty = self.parts, minorant.chords, minorant.penalty
+        pieces = risk.base.pieces
+        assert pieces is not None
+        n, p = minorant.lo.shape
+        rows = row_weights(risk, chords.slope * risk.sample_weight, minorant.low)
+        turns = np.diff(pieces.linear)
+        corners = 2 * np.eye(p)[risk.penalty.held]  # 2(w)₊ − w = |w|
+        held = penalty.weight[:, risk.penalty.held]
+        matrix = np.vstack([*([risk.matrix] * turns.size), corners])
+        shift = np.concatenate(
+            [*(risk.offset - knot for knot in pieces.knots), np.zeros(len(corners))]
+        )
+        weights = np.hstack([*(turn * rows for turn in turns), held])
+        tilt = (
+            pieces.linear[0] * rows @ risk.matrix
+            + risk.linear
+            - np.where(risk.penalty.held, penalty.weight, 0.0)
+        )
+        z, shares = hinge_sums(matrix, shift, weights, tilt, penalty.q, minorant.lo, minorant.hi)
+        own = np.split(shares[:, : turns.size * rows.shape[1]], turns.size, axis=1)
+        view = self._seen(minorant, z, own)
+        value, effect = minorant.truth(view)
+        found = Found(view.lower, z, value, effect, minorant.lo.copy(), minorant.hi.copy())
+        contract(minorant, view, target, found, np.arange(n))
+        return found
+
+    def _seen(self, minorant: Minorant, z: Array, shares: list[Array]) -> View:
+        pieces = self.parts.base.pieces
+        assert pieces is not None
+        slope, level = lines_of_shares(pieces, shares, minorant.low.shape)
+        return minorant.seen(z, (slope, level, np.zeros(slope.shape)))
