@@ -13,8 +13,10 @@ import numpy.typing as npt
 
 from dcprog.bounds.bound import Bound
 from dcprog.bounds.problem_space import ProblemSpace
+from dcprog.bounds.race import leading, run_in_turns
 from dcprog.bounds.risk_space import RiskSpace
 from dcprog.bounds.search import Incumbent, Search
+from dcprog.bounds.state_space import risk_spaces
 from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_flag, check_number
@@ -109,26 +111,30 @@ def lower_bound(
     check_flag("verbose", verbose)
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={callback!r} is not callable")
-    space = _space(problem, box, start)
+    spaces = _spaces(problem, box, start)
+    space = spaces[0]
     with visible(verbose), space.untouched():
         best = _incumbent(space, start, STARTING * time_limit)
-        search = _search(space, best, start, gap)
+        searches = _searches(spaces, best, start, gap)
 
-        def report(status: str = "running") -> Bound:
-            return _bound(space, search, status, time.perf_counter() - begun)
+        def report(search: Search, status: str) -> Bound:
+            nodes = sum(s.nodes for s in searches)
+            return _bound(space, search, nodes, status, time.perf_counter() - begun)
 
-        stop = None if callback is None else (lambda: callback(report()))
-        status = search.run(begun + time_limit, stop)
-        return replace(report(status), open=search.open.all())
+        def stop() -> object:
+            return callback is not None and callback(report(leading(searches), "running"))
+
+        search, status = run_in_turns(searches, begun + time_limit, stop)
+        return replace(report(search, status), open=search.open.all())
 
 
-def _space(problem: Any, box: Any, start: Any) -> RiskSpace | ProblemSpace:
-    """The problem as a function on boxes."""
+def _spaces(problem: Any, box: Any, start: Any) -> list[RiskSpace] | list[ProblemSpace]:
+    """The problem as a function on boxes; of risks on one or two kinds of them."""
     if isinstance(problem, cp.Problem):
         edges = _checked_box(box, sum(v.size for v in problem.variables()), start)
-        return ProblemSpace(problem, edges)
+        return [ProblemSpace(problem, edges)]
     risk = _declared(problem)
-    return RiskSpace(risk, _checked_box(box, risk.rows.shape[1], start))
+    return risk_spaces(risk, _checked_box(box, risk.rows.shape[1], start))
 
 
 def _declared(problem: Any) -> Risk:
@@ -162,16 +168,24 @@ def _incumbent(space: RiskSpace | ProblemSpace, start: Any, seconds: float) -> I
     return space.at(space.point(start))
 
 
-def _search(space: RiskSpace | ProblemSpace, best: Incumbent, start: Any, gap: float) -> Search:
+def _searches(
+    spaces: list[RiskSpace] | list[ProblemSpace], best: Incumbent, start: Any, gap: float
+) -> list[Search]:
     """From the root, or from where a bound has got to: with a finer gap from the root again."""
     if not isinstance(start, Bound):
-        return Search(space, space.root(best), best, gap)
-    known = space.sign * start.objective
+        return [Search(space, space.root(best), best, gap) for space in spaces]
+    known = spaces[0].sign * start.objective
     if best.x is not None and not abs(best.value - known) <= SAME * max(best.scale, start.scale):
         raise ValueError("start is a Bound of another problem: its point has another value here")
     if gap < start.asked:
-        return Search(space, space.root(best), best, gap, start.nodes)
-    return Search(space, start.open, best, gap, start.nodes, start.floor)
+        found = [Search(space, space.root(best), best, gap) for space in spaces]
+        found[0].nodes = start.nodes
+        return found
+    entries = None if start.open is None else start.open.lo.shape[1]
+    fit = [space for space in spaces if entries in (None, space.entries)]
+    if not fit:
+        raise ValueError("start is a Bound of another problem: its boxes do not fit")
+    return [Search(fit[0], start.open, best, gap, start.nodes, start.floor)]
 
 
 def _checked_box(box: Any, size: int, start: Any) -> tuple[Array, Array] | None:
@@ -192,7 +206,9 @@ def _checked_box(box: Any, size: int, start: Any) -> tuple[Array, Array] | None:
     return lo, hi
 
 
-def _bound(space: RiskSpace | ProblemSpace, search: Search, status: str, seconds: float) -> Bound:
+def _bound(
+    space: RiskSpace | ProblemSpace, search: Search, nodes: int, status: str, seconds: float
+) -> Bound:
     """What is known, in the user's sign."""
     best = search.best
     value = min(search.lower, best.value)
@@ -202,7 +218,7 @@ def _bound(space: RiskSpace | ProblemSpace, search: Search, status: str, seconds
         value=space.sign * value,
         gap=max(gap, 0.0),
         status=status,
-        nodes=search.nodes,
+        nodes=nodes,
         x=best.x,
         objective=space.sign * best.value,
         scale=search.scale,

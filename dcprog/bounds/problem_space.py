@@ -65,6 +65,11 @@ class ProblemSpace(ProblemPoints):
         self.sides = np.ones(self.points.size)
         self.least_scale = 0.0
 
+    @property
+    def entries(self) -> int:
+        """Coordinates of a box."""
+        return self.points.size
+
     def root(self, best: Incumbent) -> Boxes:
         """The box that holds every feasible point as good as the best one."""
         lo, hi = self.box or declared_box(self.points)

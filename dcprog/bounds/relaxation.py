@@ -56,6 +56,7 @@ def bounded(minorant: Minorant, z: Array, target: float, steps: int, sharper: fl
     z = np.clip(z, lo, hi)
     found = Found(np.full(n, -np.inf), z, np.zeros(n), np.zeros(z.shape), lo.copy(), hi.copy())
     live = np.arange(n)
+    best, best_z = np.full(n, np.inf), z.copy()
     share = ROUNDED
     for _ in range(steps):
         part = minorant if live.size == n else minorant.take(live)
@@ -63,10 +64,15 @@ def bounded(minorant: Minorant, z: Array, target: float, steps: int, sharper: fl
         found.lower[live] = np.fmax(found.lower[live], view.lower)
         found.value[live], found.effect[live] = part.truth(view)
         contract(part, view, target, found, live)
+        worse = view.value > best[live]
+        best[live] = np.where(worse, best[live], view.value)
+        best_z[live] = np.where(worse[:, None], best_z[live], view.z)
         undecided = (found.lower[live] < target) & (view.value >= target)
         if not np.any(undecided):
             break
-        found.z[live[undecided]] = _newton(part, view)[undecided]
+        halfway = 0.5 * (view.z + best_z[live])
+        ahead = np.where(worse[:, None], halfway, _newton(part, view))
+        found.z[live[undecided]] = ahead[undecided]
         live = live[undecided]
         share *= sharper
     return found

@@ -56,6 +56,11 @@ class RiskSpace:
     sign = 1.0
 
     @property
+    def entries(self) -> int:
+        """Coordinates of a box."""
+        return self.parts.size
+
+    @property
     def least_scale(self) -> float:
         """A share of what the terms add up to at θ = 0: F may vanish."""
         scale = self.risk.magnitude(np.zeros(self.parts.size))

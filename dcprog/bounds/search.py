@@ -181,10 +181,10 @@ class Search:
         lower = np.fmax(found.lower, halves.lower)
         rest = Boxes(found.lo, found.hi, lower, found.z, found.effect)
         rest = rest.take(np.flatnonzero(~(lower >= self.target) & np.all(found.lo <= found.hi, 1)))
-        self._adopt(found)
+        self._look(found)
         return rest.take(np.flatnonzero(~(rest.lower >= self.target)))
 
-    def _adopt(self, found: Found) -> None:
+    def _look(self, found: Found) -> None:
         """Take the lowest point of a batch where it is lower than the best."""
         place = int(np.argmin(np.where(np.isnan(found.value), np.inf, found.value)))
         value = found.value[place]
@@ -192,7 +192,12 @@ class Search:
             return
         polish = self.best.x is None or self.best.value - value > WORTH * self.gap * self.scale
         new = self.space.improved(found.z[place], polish)
-        if new is not None and new.value < self.best.value:
+        if new is not None:
+            self.adopt(new)
+
+    def adopt(self, new: Incumbent) -> None:
+        """Take a point in place of the best one, if it is better."""
+        if new.value < self.best.value:
             self.best = new
             self.floor = min(self.floor, self.target)
             self.open.drop(self.target)

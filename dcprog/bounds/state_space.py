@@ -19,7 +19,7 @@ from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform, cap_at
 from dcprog.transforms.sums_and_chains import chain_of
 
-__all__ = ["StateSpace", "corner"]
+__all__ = ["StateSpace", "risk_spaces"]
 
 # Numbers in the largest arrays of a batch.
 BATCH = 2**18
@@ -28,14 +28,42 @@ MOST_BOXES = 128
 STEPS = 12
 # θ is cut only where nothing is left to decide on samples.
 LAST = 1e-6
+# Boxes of θ alone win with fewer entries, the samples' states alone with more.
+FEW_ENTRIES, MANY_ENTRIES = 5, 12
 
 
-def corner(transform: Transform) -> tuple[float, Array] | None:
+def risk_spaces(risk: Risk, box: tuple[Array, Array] | None = None) -> list[RiskSpace]:
+    """Boxes of θ where it has few entries, the samples' states where it has many, or both.
+
+    Parameters
+    ----------
+    risk : Risk
+    box : pair of arrays, optional
+        Points outside are of no interest.
+
+    Returns
+    -------
+    list of RiskSpace
+
+    Raises
+    ------
+    NotBoundable
+        Something in the risk has no minorant.
+    """
+    space = RiskSpace(risk, box)
+    p = space.parts.size
+    if p < FEW_ENTRIES or not StateSpace.takes(space.parts):
+        return [space]
+    states = StateSpace(risk, box)
+    return [states, space] if p <= MANY_ENTRIES else [states]
+
+
+def _corner(transform: Transform) -> tuple[float, Array] | None:
     """(a, c) where φ(t) = min(at, c), None for any other φ."""
     if isinstance(transform, cap_at) and transform.inner is None:
         return 1.0, np.asarray(transform.c, dtype=float)
     if isinstance(transform, chain_of) and transform.outer.is_linear:
-        inner = corner(transform.inner)
+        inner = _corner(transform.inner)
         a = float(transform.outer.steepest)
         return None if inner is None else (a * inner[0], a * inner[1])
     return None
@@ -57,7 +85,7 @@ class StateSpace(RiskSpace):
 
     def __init__(self, risk: Risk, box: tuple[Array, Array] | None = None) -> None:
         super().__init__(risk, box)
-        found = corner(self.parts.transform)
+        found = _corner(self.parts.transform)
         assert found is not None
         self.rate, self.cap = found
         self.lot = int(np.clip(BATCH // max(self.parts.matrix.size, 1), 8, MOST_BOXES))
@@ -69,7 +97,12 @@ class StateSpace(RiskSpace):
         straight = pieces is not None and not any(pieces.quadratic)
         known = parts.base.is_smooth or straight
         plain = parts.subtracted is None and not parts.dropped and parts.aggregate != "max"
-        return corner(parts.transform) is not None and known and plain and not parts.penalty.rest
+        return _corner(parts.transform) is not None and known and plain and not parts.penalty.rest
+
+    @property
+    def entries(self) -> int:
+        """Coordinates of a box: θ and the samples."""
+        return self.parts.size + self.parts.n_groups
 
     def root(self, best: Incumbent) -> Boxes:
         """The box of θ, and nothing decided."""
