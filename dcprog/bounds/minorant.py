@@ -16,6 +16,8 @@ from dcprog.foundation.arrays import Array
 
 __all__ = ["Minorant", "View", "row_weights"]
 
+Flags = npt.NDArray[np.bool_]
+
 
 @dataclass
 class View:
@@ -54,6 +56,8 @@ class Minorant:
         Between what the margins lie.
     lines : pair of arrays of shape (boxes, m), or None
         Slopes and levels at `low` of the lines below what is subtracted.
+    states : pair of bool arrays of shape (boxes, G), or None
+        Of a trimmed sum: the samples that are kept, and those that are dropped.
     """
 
     risk: BoxedRisk
@@ -64,6 +68,7 @@ class Minorant:
     chords: Chords
     penalty: BoxPenalty
     lines: tuple[Array, Array] | None
+    states: tuple[Flags, Flags] | None = None
 
     @classmethod
     def on(cls, risk: BoxedRisk, lo: Array, hi: Array) -> Minorant:
@@ -84,6 +89,7 @@ class Minorant:
             self.chords.take(boxes),
             self.penalty.take(boxes),
             None if self.lines is None else (self.lines[0][boxes], self.lines[1][boxes]),
+            None if self.states is None else (self.states[0][boxes], self.states[1][boxes]),
         )
 
     def view(self, z: Array, share: float) -> View:
@@ -97,14 +103,10 @@ class Minorant:
         u = risk.margins(z)
         losses = risk.weights * risk.base(u)
         t = risk.combined(losses)
-        each, ceiling = self._capped(risk.transform(t))
-        level, slope = self.chords.capped(ceiling)
+        each, level, slope, less = self._chorded(risk.transform(t))
         chord = level + slope * (t - self.chords.low)
-        total = chord @ risk.sample_weight + risk.constant
-        constant = (level - slope * self.chords.low) @ risk.sample_weight + risk.constant
-        if ceiling is not None:
-            trimmed = risk.dropped * risk.sample_weight[0] * ceiling
-            total, constant = total - trimmed, constant - trimmed
+        total = chord @ risk.sample_weight + risk.constant - less
+        constant = (level - slope * self.chords.low) @ risk.sample_weight + risk.constant - less
         pull, below, bend = lines
         rows = row_weights(risk, slope * risk.sample_weight, losses)
         pull, bend = rows * pull, rows * bend
@@ -127,18 +129,40 @@ class Minorant:
         value = total + self.penalty.value(z)
         return View(z, value, constant + least, plane, parts, bend, each - chord, error)
 
-    def _capped(self, each: Array) -> tuple[Array, Array | None]:
-        """The φ's; of a trimmed sum each at most ν, and ν.
+    def _chorded(self, each: Array) -> tuple[Array, Array, Array, Array | float]:
+        """The φ's, levels and slopes of their chords, and what is taken off the sum of all.
 
-        Any ν bounds it: the sum of all but the k largest is the largest Σ min(φ, ν) − kν. At z the
-        next one after those that are kept is the best.
+        Any ν bounds a trimmed sum: that of all but the k largest is the largest Σ min(φ, ν) − kν.
+        At z the one between those that are kept and the others is the best.
         """
-        risk = self.risk
+        risk, chords = self.risk, self.chords
         if not risk.dropped:
-            return each, None
+            return each, chords.at_low, chords.slope, 0.0
+        if self.states is not None:
+            return self._with_states(each, *self.states)
         place = min(risk.n_groups - risk.dropped, risk.n_groups - 1)
         ceiling = np.partition(each, place, axis=1)[:, place]
-        return np.minimum(each, ceiling[:, None]), ceiling
+        level, slope = chords.capped(ceiling)
+        less = risk.dropped * risk.sample_weight[0] * ceiling
+        return np.minimum(each, ceiling[:, None]), level, slope, less
+
+    def _with_states(
+        self, each: Array, kept: Flags, dropped: Flags
+    ) -> tuple[Array, Array, Array, Array | float]:
+        """The same where it is known of some samples whether they are kept."""
+        risk, chords = self.risk, self.chords
+        free = ~(kept | dropped)
+        left = risk.dropped - dropped.sum(axis=1)
+        ranked = -np.sort(np.where(free, -each, np.inf), axis=1)
+        place = np.clip(np.minimum(left, free.sum(axis=1)) - 1, 0, None)
+        ceiling = ranked[np.arange(left.size), place]
+        ceiling = np.where((left > 0) & np.any(free, axis=1), ceiling, np.inf)
+        level, slope = chords.capped(ceiling)
+        level = np.where(kept, chords.at_low, np.where(dropped, 0.0, level))
+        slope = np.where(kept, chords.slope, np.where(dropped, 0.0, slope))
+        seen = np.where(kept, each, np.where(dropped, 0.0, np.minimum(each, ceiling[:, None])))
+        less = left * risk.sample_weight[0] * np.where(np.isfinite(ceiling), ceiling, 0.0)
+        return seen, level, slope, less
 
     def _add_rest(self, z: Array, total: Array, plane: Array, constant: Array) -> None:
         """Tangents of the penalties that do not fall apart into coordinates."""

@@ -55,6 +55,13 @@ class SplitPenalty:
                 constant = constant + np.where(self.held, low - slope * least, 0.0).sum(axis=1)
         return BoxPenalty(lo, hi, weight, self.q, constant)
 
+    def value(self, z: Array) -> Array:
+        """Of what falls apart, at each line of z."""
+        each = self.l * np.abs(z) + 0.5 * self.q * z**2
+        for psi in self.concave:
+            each = each + np.where(self.held, psi(np.abs(z)), 0.0)
+        return each.sum(axis=1)
+
     def missed(self, z: Array, minorant: BoxPenalty) -> Array:
         """By how much ψ at z exceeds its chord, coordinate by coordinate."""
         total = np.zeros(z.shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk
 from dcprog.bounds.boxes import Boxes
@@ -20,6 +21,8 @@ from dcprog.transforms import Transform, cap_at
 from dcprog.transforms.sums_and_chains import chain_of
 
 __all__ = ["StateSpace", "risk_spaces"]
+
+Flags = npt.NDArray[np.bool_]
 
 # Numbers in the largest arrays of a batch.
 BATCH = 2**18
@@ -73,8 +76,14 @@ class StateSpace(RiskSpace):
     """θ ↦ F(θ) with a coordinate a sample behind θ: 0 where it is kept, 1 where it is given up.
 
     min(at, c) is the smaller one of at and c: a sample that is kept costs at whatever t is, one
-    that is given up costs c, and the chord counts where that is not decided. Halving a sample's
-    interval [0, 1] decides it. It is made for few samples in many coefficients.
+    that is given up costs c, and the chord counts where that is not decided. Of a trimmed sum k
+    samples are given up and cost nothing. Halving a sample's interval [0, 1] decides it. It is made
+    for few samples in many coefficients.
+
+    References
+    ----------
+    Agulló (2001), New algorithms for computing the least trimmed squares regression estimator,
+    Comput. Statist. Data Anal. 36.
 
     Parameters
     ----------
@@ -85,19 +94,23 @@ class StateSpace(RiskSpace):
 
     def __init__(self, risk: Risk, box: tuple[Array, Array] | None = None) -> None:
         super().__init__(risk, box)
-        found = _corner(self.parts.transform)
-        assert found is not None
-        self.rate, self.cap = found
+        transform = self.parts.transform
+        found = _corner(transform)
+        self.rate: float = float(transform.steepest) if found is None else found[0]
+        self.cap: Array = np.asarray(np.inf) if found is None else found[1]
         self.lot = int(np.clip(BATCH // max(self.parts.matrix.size, 1), 8, MOST_BOXES))
 
     @staticmethod
     def takes(parts: BoxedRisk) -> bool:
-        """Is it a sum of capped losses, of a kind whose convex problems are solved exactly here?"""
+        """Is it a sum of capped or trimmed losses whose convex problems are solved well here?"""
         pieces = parts.base.pieces
         straight = pieces is not None and not any(pieces.quadratic)
-        known = parts.base.is_smooth or straight
-        plain = parts.subtracted is None and not parts.dropped and parts.aggregate != "max"
-        return _corner(parts.transform) is not None and known and plain and not parts.penalty.rest
+        smooth = parts.base.is_smooth
+        if parts.subtracted is not None or parts.aggregate == "max" or parts.penalty.rest:
+            return False
+        if parts.dropped:
+            return smooth and parts.transform.is_linear
+        return (smooth or straight) and _corner(parts.transform) is not None
 
     @property
     def entries(self) -> int:
@@ -125,29 +138,59 @@ class StateSpace(RiskSpace):
         p = self.parts.size
         given, kept = boxes.lo[:, p:] > 0, boxes.hi[:, p:] < 1
         minorant = Minorant.on(self.parts, boxes.lo[:, :p], boxes.hi[:, :p])
+        excess = np.zeros(len(boxes))
+        if self.parts.dropped:
+            given, kept, excess = self._counted(given, kept)
+            minorant.states = kept, given
+        else:
+            self._set_chords(minorant, given, kept)
+        if self.parts.base.is_smooth:
+            found = bounded(minorant, boxes.z[:, :p], target, STEPS, 1.0)
+        else:
+            found = self._exactly(minorant, target)
+        decide = self._gains(minorant, found.z) * ~(given | kept)
+        return Found(
+            found.lower + excess,
+            np.hstack([found.z, np.full(given.shape, 0.5)]),
+            self._trimmed(found.z) if self.parts.dropped else found.value,
+            np.hstack([LAST * found.effect, decide]),
+            np.hstack([found.lo, given]),
+            np.hstack([found.hi, ~kept]),
+        )
+
+    def _set_chords(self, minorant: Minorant, given: Flags, kept: Flags) -> None:
+        """At of what is kept, c of what is given up."""
         chords = minorant.chords
         level = np.where(kept, self.rate * chords.low, chords.at_low)
         slope = np.where(kept, self.rate, np.where(given, 0.0, chords.slope))
         level = np.where(given, self.cap, level)
         minorant.chords = replace(chords, at_low=level, slope=slope)
-        if self.parts.base.is_smooth:
-            found = bounded(minorant, boxes.z[:, :p], target, STEPS, 1.0)
-        else:
-            found = self._exactly(minorant, target)
-        z = found.z
-        losses = self.parts.combined(self.parts.weights * self.parts.base(self.parts.margins(z)))
-        line = level + slope * (losses - chords.low)
-        open_ = ~(given | kept) & (chords.low * self.rate < self.cap)
+
+    def _counted(self, given: Flags, kept: Flags) -> tuple[Flags, Flags, Array]:
+        """Of a trimmed sum: what follows from the numbers; ∞ where there are too many."""
+        k, n = self.parts.dropped, self.parts.n_groups
+        gone, stay = given.sum(axis=1), kept.sum(axis=1)
+        excess = np.where((gone > k) | (stay > n - k), np.inf, 0.0)
+        full, rest = (gone == k)[:, None], (stay == n - k)[:, None]
+        return given | (rest & ~kept), kept | (full & ~given), excess
+
+    def _gains(self, minorant: Minorant, z: Array) -> Array:
+        """What a decision on each sample would do at z."""
+        parts, chords = self.parts, minorant.chords
+        losses = parts.combined(parts.weights * parts.base(parts.margins(z)))
+        if parts.dropped:
+            return self.rate * losses * parts.sample_weight
+        line = chords.at_low + chords.slope * (losses - chords.low)
         gains = np.maximum(self.rate * losses - line, 0.0) * np.maximum(self.cap - line, 0.0)
-        decide = np.where(open_, np.sqrt(gains) * self.parts.sample_weight, 0.0)
-        return Found(
-            found.lower,
-            np.hstack([z, np.full(given.shape, 0.5)]),
-            found.value,
-            np.hstack([LAST * found.effect, decide]),
-            np.hstack([found.lo, given]),
-            np.hstack([found.hi, ~kept]),
-        )
+        undecided = chords.low * self.rate < self.cap
+        return np.where(undecided, np.sqrt(gains) * parts.sample_weight, 0.0)
+
+    def _trimmed(self, z: Array) -> Array:
+        """The trimmed risk itself."""
+        parts = self.parts
+        losses = parts.combined(parts.weights * parts.base(parts.margins(z)))
+        kept = np.sort(self.rate * losses, axis=1)[:, : parts.n_groups - parts.dropped]
+        return kept.sum(axis=1) * parts.sample_weight[0] + parts.penalty.value(z)
 
     def _exactly(self, minorant: Minorant, target: float) -> Found:
         """Piecewise linear losses: an interior point method, and the plane of its multipliers."""

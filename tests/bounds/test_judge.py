@@ -92,6 +92,39 @@ def judge(case: int) -> None:
     assert np.isclose(risk(bound.x), bound.objective, rtol=1e-12)
 
 
+@pytest.fixture
+def by_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The samples' states are searched, not the boxes of θ."""
+    monkeypatch.setattr("dcprog.bounds.state_space.FEW_ENTRIES", 0)
+    monkeypatch.setattr("dcprog.bounds.state_space.MANY_ENTRIES", 0)
+
+
+@pytest.fixture
+def in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are searched in turns, a few boxes each."""
+    monkeypatch.setattr("dcprog.bounds.state_space.FEW_ENTRIES", 0)
+    monkeypatch.setattr("dcprog.bounds.race.FIRST_TURN", 1e-3)
+
+
+@pytest.mark.usefixtures("by_states")
+@pytest.mark.parametrize("case", range(30))
+def test_bounds_by_states_are_below_the_optimum(case: int) -> None:
+    judge(case)
+
+
+@pytest.mark.usefixtures("in_turns")
+@pytest.mark.parametrize("case", range(15))
+def test_bounds_in_turns_are_below_the_optimum(case: int) -> None:
+    judge(case)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("by_states")
+@pytest.mark.parametrize("case", range(30, 300))
+def test_more_bounds_by_states_are_below_the_optimum(case: int) -> None:
+    judge(case)
+
+
 @pytest.mark.parametrize("case", range(40))
 def test_bounds_are_below_the_optimum(case: int) -> None:
     judge(case)
