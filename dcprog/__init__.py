@@ -1,5 +1,7 @@
 """Convex programming for problems that are almost convex."""
 
+from dcprog.bounds.bound import Bound
+from dcprog.bounds.lower_bound import lower_bound
 from dcprog.checks.declarations import check_loss, check_penalty
 from dcprog.engine.certificate import Certificate, Claim
 from dcprog.engine.history import History
@@ -8,6 +10,7 @@ from dcprog.engine.track import Progress
 from dcprog.estimators import RobustClassifier, RobustRegressor
 from dcprog.foundation.errors import (
     FisherConsistencyWarning,
+    NotBoundable,
     NotMajorizable,
     SubproblemError,
     TrivialSolutionWarning,
@@ -88,6 +91,7 @@ from dcprog.transforms import (
 )
 
 __all__ = [
+    "Bound",
     "Certificate",
     "Claim",
     "ConvexLoss",
@@ -95,6 +99,7 @@ __all__ = [
     "History",
     "Loss",
     "Majorant",
+    "NotBoundable",
     "NotMajorizable",
     "Penalty",
     "Progress",
@@ -146,6 +151,7 @@ __all__ = [
     "log_ratio_by",
     "log_sum",
     "logistic",
+    "lower_bound",
     "lp",
     "majorize",
     "mcp",

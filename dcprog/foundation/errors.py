@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "FisherConsistencyWarning",
+    "NotBoundable",
     "NotMajorizable",
     "SubproblemError",
     "TrivialSolutionWarning",
@@ -33,6 +34,23 @@ class NotMajorizable(ValueError):
 
     def __str__(self) -> str:
         return f"no convex majorant for `{self.expression}`: {self.reason}. Try: {self.rewrite}"
+
+
+class NotBoundable(NotMajorizable):
+    """No rule bounds a sub-expression from below, or the points that matter are not bounded.
+
+    Parameters
+    ----------
+    expression : str
+        The offending part of the problem.
+    reason : str
+        Why no rule applies.
+    rewrite : str
+        What to try instead.
+    """
+
+    def __str__(self) -> str:
+        return f"no lower bound for `{self.expression}`: {self.reason}. Try: {self.rewrite}"
 
 
 class SubproblemError(RuntimeError):

@@ -258,15 +258,29 @@ CASES: dict[str, Case] = {
             "verbose": ("loud", None),
         },
     ),
+    "lower_bound": (
+        {"problem": CAPPED},
+        {
+            "problem": (1.0, dc.hinge(), None),
+            "start": ("warm", np.zeros(7), np.array([np.nan, 0.0]), {cp.Variable(): 1.0}),
+            "time_limit": NUMBERS,
+            "gap": NUMBERS,
+            "box": (1.0, "box", (1.0, 0.0), (np.nan, 1.0), (np.zeros(7), np.ones(7))),
+            "callback": (1.0, "print"),
+            "verbose": ("loud", None),
+        },
+    ),
 }
 # Made by the library, or bases for a user's own class; models and estimators have their own tests.
 OTHERS = {
     *(
+        "Bound",
         "Certificate",
         "Claim",
         "FisherConsistencyWarning",
         "TrivialSolutionWarning",
         "History",
+        "NotBoundable",
         "NotMajorizable",
         "Progress",
         "Result",

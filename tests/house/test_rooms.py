@@ -28,6 +28,7 @@ ROOMS: dict[str, set[str]] = {
     "engine": {"foundation"},
     "solvers": DECLARED - {"checks"},
     "surrogates": DECLARED | {"majorants", "engine", "solvers"},
+    "bounds": DECLARED | {"majorants", "engine", "surrogates"},
     "display": MATHEMATICS,
     "estimators": DECLARED | {"engine", "surrogates"},
     "models": DECLARED | {"engine", "surrogates", "estimators", "display"},

@@ -1,0 +1,1 @@
+"""Lower bounds of nonconvex problems: convex minorants on boxes, and the search over boxes."""

@@ -1,0 +1,78 @@
+"""What a lower bound is: the value, the best point known, and what is left to search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import cvxpy as cp
+import numpy as np
+
+from dcprog.bounds.boxes import Boxes
+from dcprog.foundation.arrays import Array
+
+__all__ = ["Bound"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Bound:
+    """Outcome of :func:`dcprog.lower_bound`.
+
+    Attributes
+    ----------
+    value : float
+        No point is below it; for a maximisation none is above. Infinite where no point meets the
+        constraints, minus infinite where nothing is known (signs swapped for a maximisation).
+    gap : float
+        |F(x) − value| over what the terms of F add up to at x in absolute value: a share, without
+        units.
+    status : str
+        ``proved`` (the gap is as small as was asked for), ``infeasible`` (no point meets the
+        constraints), ``time_limit``, ``interrupted`` or ``stopped`` (by the callback).
+    nodes : int
+        Boxes that were bounded, those of the runs that this one resumed included.
+    x : array or None
+        The best point known: θ, or the variables' values as one vector.
+    variables : mapping of cvxpy Variable to array
+        The same point for a cvxpy problem; empty for a risk.
+    objective : float
+        F(x).
+    scale : float
+        What the gap is relative to.
+    time : float
+        Seconds.
+    open : Boxes or None
+        What is left to search, for a run that resumes this one.
+    floor : float
+        A bound for all that is not left to search.
+    asked : float
+        The gap that was asked for.
+    box : pair of arrays or None
+        Where F was bounded; None is everywhere.
+    """
+
+    value: float
+    gap: float
+    status: str
+    nodes: int
+    x: Array | None
+    objective: float
+    scale: float
+    time: float
+    open: Boxes | None = None
+    floor: float = np.inf
+    asked: float = 0.0
+    box: tuple[Array, Array] | None = None
+    variables: Mapping[cp.Variable, Array] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        left = 0 if self.open is None else len(self.open)
+        return "\n".join(
+            [
+                f"Bound: {self.status} after {self.nodes} boxes ({self.time:.2g} s)",
+                f"  value      {self.value:.10g}",
+                f"  objective  {self.objective:.10g}",
+                f"  gap        {self.gap:.3g}",
+                *([f"  open boxes {left}"] if left else []),
+            ]
+        )

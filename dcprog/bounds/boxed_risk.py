@@ -1,0 +1,204 @@
+"""A risk's parts as arrays, for the evaluation on many boxes at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.bounds.separable import SplitPenalty, split_penalty
+from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.errors import NotBoundable
+from dcprog.losses import ConvexLoss, Loss, absolute, epsilon_insensitive, hinge
+from dcprog.risk.risk import Risk
+from dcprog.transforms import Transform, cap_at, identity
+from dcprog.transforms.caps import trim_of
+from dcprog.transforms.sums_and_chains import chain, chain_of
+
+__all__ = ["BoxedRisk", "boxed"]
+
+LARGEST = 2**24  # numbers in the matrix of the rows
+
+
+@dataclass
+class BoxedRisk:
+    r"""Σ_g s_g·[φ(agg v_r·base(u_r)) − Σ_r v_r·sub(u_r)] + a quadratic + penalty, u = Aθ + offset.
+
+    With `dropped` = k > 0 the sum of the φ's is that of all but the k largest.
+
+    Attributes
+    ----------
+    matrix : array of shape (m, p)
+        A.
+    offset, weights : arrays of shape (m,)
+    groups : int array of shape (m,)
+    sample_weight : array of shape (G,)
+    loss : Loss or None
+        φ(base) − sub, where it is a function of single rows.
+    constant, linear, quadratic : float, array (p,), array (p, p)
+        What decided samples add: constant + linear·θ + ½ θᵀ quadratic θ.
+    """
+
+    matrix: Array
+    offset: Array
+    weights: Array
+    groups: npt.NDArray[np.intp]
+    sample_weight: Array
+    aggregate: str | None
+    base: ConvexLoss
+    transform: Transform
+    dropped: int
+    subtracted: ConvexLoss | None
+    penalty: SplitPenalty
+    loss: Loss | None
+    constant: float
+    linear: Array
+    quadratic: Array
+
+    @property
+    def n_groups(self) -> int:
+        """Groups, G."""
+        return self.sample_weight.size
+
+    @property
+    def size(self) -> int:
+        """Entries of θ, p."""
+        return self.matrix.shape[1]
+
+    def margins(self, z: Array) -> Array:
+        """One line of margins for each line of z."""
+        return z @ self.matrix.T + self.offset
+
+    def combined(self, losses: Array) -> Array:
+        """The losses of each line, combined over groups."""
+        if self.aggregate is None:
+            return losses
+        members = self.members
+        parts = losses[:, members]
+        if self.aggregate == "max":
+            return parts.max(axis=2)
+        return np.where(self.first, parts, 0.0).sum(axis=2)
+
+    @property
+    def members(self) -> npt.NDArray[np.intp]:
+        """Rows of each group, (G, largest size); short groups repeat their first row."""
+        return self._layout()[0]
+
+    @property
+    def first(self) -> npt.NDArray[np.bool_]:
+        """Which of the members are no repetitions."""
+        return self._layout()[1]
+
+    def _layout(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+        sizes = np.bincount(self.groups, minlength=self.n_groups)
+        order = np.argsort(self.groups, kind="stable")
+        start = np.cumsum(sizes) - sizes
+        place = np.arange(sizes.max(initial=1))
+        own = place < sizes[:, None]
+        return order[start[:, None] + np.where(own, place, 0)], own
+
+    def kept(self, groups: npt.NDArray[np.bool_]) -> BoxedRisk:
+        """Without the groups that are False."""
+        if np.all(groups):
+            return self
+        rows = groups[self.groups]
+        number = np.cumsum(groups) - 1
+        transform = self.transform
+        if isinstance(transform, cap_at) and np.size(transform.c) > 1:
+            transform = cap_at(np.asarray(transform.c)[groups], transform.inner)
+        return replace(
+            self,
+            matrix=self.matrix[rows],
+            offset=self.offset[rows],
+            weights=self.weights[rows],
+            groups=number[self.groups[rows]],
+            sample_weight=self.sample_weight[groups],
+            transform=transform,
+        )
+
+
+def boxed(risk: Risk) -> BoxedRisk:
+    """A risk's parts.
+
+    Parameters
+    ----------
+    risk : Risk
+
+    Returns
+    -------
+    BoxedRisk
+
+    Raises
+    ------
+    NotBoundable
+        Its rows have no matrix, its transform adapts to the losses, or what it subtracts is
+        trimmed.
+    """
+    if risk.no_matrix is not None or np.prod(risk.rows.shape) > LARGEST:
+        raise NotBoundable(repr(risk), "its rows have no matrix that could be formed", "fewer rows")
+    loss = risk.loss
+    base, transform, subtracted = risk.base, risk.transform, risk.subtracted
+    capped = _as_cap(base, subtracted)
+    if capped is not None and transform.is_linear and risk.aggregate is None:
+        transform, subtracted = chain(transform, cap_at(capped)), None
+    if subtracted is not None and (subtracted.is_joint or risk.aggregate == "max"):
+        raise NotBoundable(
+            repr(loss or risk),
+            "it subtracts a function of several rows together",
+            "a transform, such as cap_at(c), in place of the difference",
+        )
+    n_rows, p = risk.rows.shape
+    transform, dropped = _peeled(transform, risk.n_groups)
+    ones = np.ones(n_rows)
+    return BoxedRisk(
+        matrix=np.ascontiguousarray(dense(risk.matrix())),
+        offset=np.zeros(n_rows) if risk.offset is None else risk.offset,
+        weights=ones if risk.weights is None else risk.weights,
+        groups=risk.groups,
+        sample_weight=risk.sampled(np.ones(risk.n_groups)),
+        aggregate=risk.aggregate,
+        base=base,
+        transform=transform,
+        dropped=dropped,
+        subtracted=subtracted,
+        penalty=split_penalty(risk.penalty, risk.penalized),
+        loss=None if loss is None or loss.is_joint or risk.weights is not None else loss,
+        constant=0.0,
+        linear=np.zeros(p),
+        quadratic=np.zeros((p, p)),
+    )
+
+
+def _as_cap(base: ConvexLoss, subtracted: ConvexLoss | None) -> float | None:
+    """The c for which base − subtracted = min(base, c), where the two are lines of one slope."""
+    if isinstance(base, hinge) and isinstance(subtracted, hinge):
+        return base.at - subtracted.at if subtracted.at < base.at else None
+    if not isinstance(subtracted, epsilon_insensitive):
+        return None
+    if isinstance(base, absolute | epsilon_insensitive) and base.at == subtracted.at:
+        start = getattr(base, "eps", 0.0)
+        return subtracted.eps - start if subtracted.eps > start else None
+    return None
+
+
+def _peeled(transform: Transform, n: int) -> tuple[Transform, int]:
+    """φ of one loss at a time, and how many of n losses are dropped afterwards."""
+    if not transform.is_joint:
+        return transform, 0
+    if isinstance(transform, trim_of):
+        return identity(), transform.dropped(n)
+    if isinstance(transform, chain_of):
+        if transform.inner.is_joint and transform.outer.is_linear:
+            inner, dropped = _peeled(transform.inner, n)
+            return chain(transform.outer, inner), dropped
+        if not transform.inner.is_joint:
+            outer, dropped = _peeled(transform.outer, n)
+            return chain(outer, transform.inner), dropped
+    name: Any = transform
+    raise NotBoundable(
+        repr(name),
+        "it is no sum of functions of single losses, and not trimmed last either",
+        "cap_at with the cap that a run ended with, or trim(loss, fraction)",
+    )

@@ -1,0 +1,77 @@
+"""Chords: minorants of concave functions between two points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.bounds.boxed_risk import BoxedRisk
+from dcprog.foundation.arrays import Array
+from dcprog.transforms import Transform
+
+__all__ = ["Chords", "subtracted_lines"]
+
+
+@dataclass
+class Chords:
+    """level + slope·(t − low) ≤ φ(t) for low ≤ t ≤ high: one entry a box and a group.
+
+    Attributes
+    ----------
+    low, high : arrays of shape (boxes, G)
+        Of the combined losses t.
+    at_low, at_high : arrays
+        φ there.
+    slope : array
+        Of the chords.
+    """
+
+    low: Array
+    high: Array
+    at_low: Array
+    at_high: Array
+    slope: Array
+
+    @classmethod
+    def of(cls, transform: Transform, low: Array, high: Array) -> Chords:
+        """Those of a transform."""
+        with np.errstate(all="ignore"):
+            bottom, top = transform(low), transform(high)
+        if transform.is_linear:
+            slope = np.full(low.shape, float(transform.steepest))
+        else:
+            slope = _slopes(low, high, bottom, top)
+        return cls(low, high, bottom, top, slope)
+
+    def capped(self, cap: Array | None = None) -> tuple[Array, Array]:
+        """Levels and slopes for min(φ, cap), with one cap a box."""
+        if cap is None:
+            return self.at_low, self.slope
+        level = np.minimum(self.at_low, cap[:, None])
+        top = np.minimum(self.at_high, cap[:, None])
+        return level, _slopes(self.low, self.high, level, top)
+
+    def take(self, boxes: npt.NDArray[np.intp]) -> Chords:
+        """Those of some boxes."""
+        low, high, slope = self.low[boxes], self.high[boxes], self.slope[boxes]
+        return Chords(low, high, self.at_low[boxes], self.at_high[boxes], slope)
+
+
+def _slopes(low: Array, high: Array, bottom: Array, top: Array) -> Array:
+    """Of the chords; 0, which is below as well, where there is no range or an infinite one."""
+    span = high - low
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where((span > 0) & (span < np.inf), (top - bottom) / span, 0.0)
+
+
+def subtracted_lines(risk: BoxedRisk, low: Array, high: Array) -> tuple[Array, Array] | None:
+    """Slopes and levels at `low` of the lines below −s·v·sub(u), a row each; None without sub."""
+    if risk.subtracted is None:
+        return None
+    factor = risk.weights * risk.sample_weight[risk.groups]
+    start, end = risk.subtracted(low), risk.subtracted(high)
+    span = high - low
+    slope = np.divide(end - start, span, out=np.zeros(span.shape), where=span > 0)
+    return -factor * slope, -factor * start

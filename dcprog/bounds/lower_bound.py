@@ -1,0 +1,230 @@
+"""``dc.lower_bound``: how low a nonconvex problem can be at all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.bounds.bound import Bound
+from dcprog.bounds.problem_space import ProblemSpace
+from dcprog.bounds.race import leading, run_in_turns
+from dcprog.bounds.risk_space import RiskSpace
+from dcprog.bounds.search import Incumbent, Search
+from dcprog.bounds.state_space import risk_spaces
+from dcprog.engine.result import Result
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.parameters import check_flag, check_number
+from dcprog.foundation.progress_log import visible
+from dcprog.risk.risk import Risk
+
+__all__ = ["lower_bound"]
+
+# The share of the time that the search for a first point may take.
+STARTING = 0.3
+# Between the value that a bound was found with and that of the problem it is to be resumed for.
+SAME = 1e-9
+
+
+def lower_bound(
+    problem: Any,
+    *,
+    start: Result | Bound | npt.ArrayLike | Mapping[Any, Any] | None = None,
+    time_limit: float = 60.0,
+    gap: float = 1e-3,
+    box: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    callback: Callable[[Bound], object] | None = None,
+    verbose: bool = False,
+) -> Bound:
+    r"""A number that no point is below: min F ≥ value, proved by branch and bound.
+
+    On a box every nonconvex term has a convex minorant: the chord of a concave function, φ(t) ≥
+    φ(l) + (φ(u) − φ(l))/(u − l)·(t − l) for l ≤ t ≤ u. Lines below the losses at a few points give
+    a plane below the sum, whose minimum over the box and under the penalty is known in closed form:
+    a bound that rests on no solver's word. Boxes whose bound is above F(x) − gap are dropped, the
+    others halved. Points met on the way that are better than x take its place.
+
+    In a cvxpy problem products have McCormick's planes, convex functions of one number their
+    chords, and so on through the tree; constraints are relaxed likewise, and a linear program of
+    the planes bounds the box, again by its multipliers alone.
+
+    It is made for few coefficients or variables: up to five or so, with thousands of samples.
+
+    Parameters
+    ----------
+    problem : Risk, estimator fitted to one, or cvxpy.Problem
+        F. For a maximisation the bound is from above.
+    start : Result, Bound, array or mapping, optional
+        A point to begin with, the best one known; by default what :func:`dcprog.solve` finds. For
+        a cvxpy problem a mapping from Variable to array. A ``Bound`` of the same problem is
+        resumed: its open boxes are all that is still searched.
+    time_limit : float, default 60.0
+        Seconds.
+    gap : float, default 1e-3
+        Stop when F(x) − value is at most that share of what the terms of F(x) add up to.
+    box : (lower, upper), optional
+        Bound F on that box only, of θ or of all entries of all variables (column by column, in the
+        order in which they were made); numbers or arrays of shape (p,). By default everywhere:
+        the penalty, the losses and the constraints say where F can be below F(x) at all.
+    callback : callable, optional
+        ``callback(bound)`` about twice a second; a true return value stops the search.
+    verbose : bool, default False
+        Log the progress to the logger ``dcprog``.
+
+    Returns
+    -------
+    Bound
+        Ctrl-C ends the search and returns the bound so far.
+
+    Raises
+    ------
+    NotBoundable
+        A part of the problem has no minorant (the error names it), or F is below F(x) at points as
+        far away as one likes, for all that is known.
+    TypeError, ValueError
+        Something that is no problem, or bad options.
+
+    References
+    ----------
+    Falk, Soland (1969), An algorithm for separable nonconvex programming problems, Management
+    Science 15. McCormick (1976), Computability of global solutions to factorable nonconvex
+    programs, Math. Program. 10. Horst, Tuy (1996), Global Optimization, chapter IV.
+
+    Examples
+    --------
+    >>> import numpy as np, dcprog as dc
+    >>> X = np.array([[1.0], [2.0], [3.0], [-2.0]])   # the last sample is an outlier
+    >>> rows = dc.binary_margins(X, [1, 1, -1, 1], fit_intercept=False)
+    >>> risk = dc.Risk.from_loss(rows, dc.cap(dc.hinge(), 1.0), dc.l2(0.1))
+    >>> bound = dc.lower_bound(risk)
+    >>> bound.status, round(bound.gap, 6)
+    ('proved', 0.001)
+    """
+    begun = time.perf_counter()
+    check_number("time_limit", time_limit, 0)
+    check_number("gap", gap, 0)
+    check_flag("verbose", verbose)
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback={callback!r} is not callable")
+    spaces = _spaces(problem, box, start)
+    space = spaces[0]
+    with visible(verbose), space.untouched():
+        best = _incumbent(space, start, STARTING * time_limit)
+        searches = _searches(spaces, best, start, gap)
+
+        def report(search: Search, status: str) -> Bound:
+            nodes = sum(s.nodes for s in searches)
+            return _bound(space, search, nodes, status, time.perf_counter() - begun)
+
+        def stop() -> object:
+            return callback is not None and callback(report(leading(searches), "running"))
+
+        search, status = run_in_turns(searches, begun + time_limit, stop)
+        return replace(report(search, status), open=search.open.all())
+
+
+def _spaces(problem: Any, box: Any, start: Any) -> list[RiskSpace] | list[ProblemSpace]:
+    """The problem as a function on boxes; of risks on one or two kinds of them."""
+    if isinstance(problem, cp.Problem):
+        edges = _checked_box(box, sum(v.size for v in problem.variables()), start)
+        return [ProblemSpace(problem, edges)]
+    risk = _declared(problem)
+    return risk_spaces(risk, _checked_box(box, risk.rows.shape[1], start))
+
+
+def _declared(problem: Any) -> Risk:
+    """The risk behind what the user passed."""
+    if isinstance(problem, Risk):
+        return problem
+    for name in ("spec_", "spec"):
+        spec = getattr(problem, name, None)
+        if isinstance(spec, Risk):
+            return spec
+    if isinstance(problem, Result):
+        raise TypeError(
+            "a Result does not hold its problem: pass lower_bound(problem, start=result)"
+        )
+    raise TypeError(
+        f"a {type(problem).__name__} is not a problem: pass a dcprog Risk, an estimator fitted to "
+        "one, or a cvxpy Problem"
+    )
+
+
+def _incumbent(space: RiskSpace | ProblemSpace, start: Any, seconds: float) -> Incumbent:
+    """The point to begin with."""
+    if start is None:
+        return space.first(seconds)
+    if isinstance(start, Result | Bound):
+        if start.x is None:
+            if isinstance(start, Bound):
+                return Incumbent(None, np.inf, 0.0)
+            raise ValueError("start: the Result has no point")
+        start = start.x
+    return space.at(space.point(start))
+
+
+def _searches(
+    spaces: list[RiskSpace] | list[ProblemSpace], best: Incumbent, start: Any, gap: float
+) -> list[Search]:
+    """From the root, or from where a bound has got to: with a finer gap from the root again."""
+    if not isinstance(start, Bound):
+        return [Search(space, space.root(best), best, gap) for space in spaces]
+    known = spaces[0].sign * start.objective
+    if best.x is not None and not abs(best.value - known) <= SAME * max(best.scale, start.scale):
+        raise ValueError("start is a Bound of another problem: its point has another value here")
+    if gap < start.asked:
+        found = [Search(space, space.root(best), best, gap) for space in spaces]
+        found[0].nodes = start.nodes
+        return found
+    entries = None if start.open is None else start.open.lo.shape[1]
+    fit = [space for space in spaces if entries in (None, space.entries)]
+    if not fit:
+        raise ValueError("start is a Bound of another problem: its boxes do not fit")
+    return [Search(fit[0], start.open, best, gap, start.nodes, start.floor)]
+
+
+def _checked_box(box: Any, size: int, start: Any) -> tuple[Array, Array] | None:
+    """The box, that of a search that is resumed; None is everywhere."""
+    before = start.box if isinstance(start, Bound) else None
+    if box is None:
+        return before
+    try:
+        lower, upper = box
+        lo = np.broadcast_to(np.asarray(lower, dtype=float), size).copy()
+        hi = np.broadcast_to(np.asarray(upper, dtype=float), size).copy()
+    except (TypeError, ValueError):
+        raise ValueError(f"box={box!r}: (lower, upper) is needed, numbers or ({size},)") from None
+    if not (np.all(np.isfinite(lo)) and np.all(np.isfinite(hi)) and np.all(lo <= hi)):
+        raise ValueError(f"box={box!r}: finite lower <= upper are needed")
+    if isinstance(start, Bound) and (before is None or not np.array_equal((lo, hi), before)):
+        raise ValueError("box: a Bound is resumed on the box that it was found on; leave it out")
+    return lo, hi
+
+
+def _bound(
+    space: RiskSpace | ProblemSpace, search: Search, nodes: int, status: str, seconds: float
+) -> Bound:
+    """What is known, in the user's sign."""
+    best = search.best
+    value = min(search.lower, best.value)
+    missing = 0.0 if value == best.value else best.value - value
+    gap = missing / search.scale if search.scale > 0 else (0.0 if missing <= 0 else np.inf)
+    return Bound(
+        value=space.sign * value,
+        gap=max(gap, 0.0),
+        status=status,
+        nodes=nodes,
+        x=best.x,
+        objective=space.sign * best.value,
+        scale=search.scale,
+        time=seconds,
+        floor=search.floor,
+        asked=search.gap,
+        box=space.box,
+        variables={} if best.x is None else space.variables(best.x),
+    )

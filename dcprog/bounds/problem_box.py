@@ -1,0 +1,78 @@
+"""A box that holds every point of a problem that is feasible and as good as the best one known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.foundation.arrays import Array
+
+__all__ = ["first_box"]
+
+# Distances at which an edge is tried, in shares of what is known, and sweeps over the variables.
+DISTANCES = 2.0 ** np.arange(-20, 100)
+FINER = 33
+SWEEPS = 8
+MARGIN = 1e-9
+# Another sweep is worth while where an edge moves by that share of itself.
+ENOUGH = 0.01
+
+Excluded = Callable[[Array, Array], npt.NDArray[np.bool_]]
+
+
+def first_box(lo: Array, hi: Array, x: Array, excluded: Excluded) -> tuple[Array, Array]:
+    """Edges moved in, one coordinate after the other, as far as what lies beyond is excluded.
+
+    Parameters
+    ----------
+    lo, hi : arrays of shape (p,)
+        What the variables were declared to be; infinite where nothing is known.
+    x : array of shape (p,)
+        A point inside.
+    excluded : callable
+        Whether boxes (boxes, p) hold no point of interest, by ranges alone.
+
+    Returns
+    -------
+    lo, hi : arrays of shape (p,)
+        Infinite where nothing was found.
+    """
+    lo, hi = lo.copy(), hi.copy()
+    for _ in range(SWEEPS):
+        before = np.concatenate([lo, hi])
+        for j in range(lo.size):
+            hi[j] = _edge(lo, hi, x, j, 1.0, excluded)
+            lo[j] = _edge(lo, hi, x, j, -1.0, excluded)
+        after = np.concatenate([lo, hi])
+        if not np.any(_moved(before, after)):
+            break
+    return lo, hi
+
+
+def _moved(before: Array, after: Array) -> npt.NDArray[np.bool_]:
+    """Is an edge new, or far from where it was?"""
+    known = np.isfinite(before) & np.isfinite(after)
+    far = np.abs(np.subtract(after, before, where=known, out=np.zeros(before.shape)))
+    return (known & (far > ENOUGH * np.abs(before))) | (np.isinf(before) & np.isfinite(after))
+
+
+def _edge(lo: Array, hi: Array, x: Array, j: int, side: float, excluded: Excluded) -> float:
+    """The innermost edge found on one side of x_j."""
+    edge = float(hi[j] if side > 0 else lo[j])
+    room = abs(edge - x[j])
+    unit = abs(x[j]) if x[j] else 1.0
+    tries = x[j] + side * (room * DISTANCES[:20] if np.isfinite(room) else unit * DISTANCES)
+    for _ in range(2):
+        tries = tries[np.isfinite(tries)]
+        low, high = np.tile(lo, (tries.size, 1)), np.tile(hi, (tries.size, 1))
+        (low if side > 0 else high)[:, j] = tries
+        gone = np.flatnonzero(excluded(low, high))
+        if not gone.size:
+            return edge
+        first = int(gone[0])
+        edge = float(tries[first])
+        inner = x[j] if first == 0 else tries[first - 1]
+        tries = np.linspace(inner, edge, FINER)[1:]
+    return edge + side * MARGIN * abs(edge - x[j])

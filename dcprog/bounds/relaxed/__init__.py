@@ -1,0 +1,1 @@
+"""McCormick's relaxations of cvxpy expressions, evaluated on many boxes at once."""

@@ -1,0 +1,126 @@
+"""A risk as a function on boxes of θ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from dcprog.bounds.boxed_risk import BoxedRisk, boxed
+from dcprog.bounds.boxes import Boxes
+from dcprog.bounds.decided import decided
+from dcprog.bounds.relaxation import bound_boxes
+from dcprog.bounds.root_box import ground, root_box
+from dcprog.bounds.search import Found, Incumbent
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
+from dcprog.risk.risk import Risk
+from dcprog.surrogates.driver import solve
+from dcprog.surrogates.given_starts import numbers
+
+__all__ = ["RiskSpace"]
+
+# Numbers in the largest arrays of a batch: what the processor's cache holds.
+BATCH = 2**16
+MOST_BOXES = 256
+# Outer steps that a new incumbent is worth.
+POLISHING = 20
+# A scale is at least that share of the one at θ = 0.
+LEAST = 1e-9
+
+
+class RiskSpace:
+    """θ ↦ F(θ) on boxes.
+
+    Parameters
+    ----------
+    risk : Risk
+    box : pair of arrays, optional
+        Points outside are of no interest.
+
+    Raises
+    ------
+    NotBoundable
+        Something in it has no minorant.
+    """
+
+    def __init__(self, risk: Risk, box: tuple[Array, Array] | None = None) -> None:
+        self.risk = risk
+        self.box = box
+        self.parts: BoxedRisk = boxed(risk)
+        rows = max(self.parts.matrix.shape[0], 1)
+        self.lot = int(np.clip(BATCH // rows, 16, MOST_BOXES))
+
+    sign = 1.0
+
+    @property
+    def entries(self) -> int:
+        """Coordinates of a box."""
+        return self.parts.size
+
+    @property
+    def least_scale(self) -> float:
+        """A share of what the terms add up to at θ = 0: F may vanish."""
+        scale = self.risk.magnitude(np.zeros(self.parts.size))
+        return LEAST * scale if np.isfinite(scale) else 0.0
+
+    def settle(self, boxes: Boxes) -> None:
+        """Nothing depends on the boxes that the search begins with."""
+
+    def point(self, start: Any) -> Array:
+        """A start that the user gives, inside the box."""
+        if isinstance(start, str | Mapping):
+            raise ValueError("start: a Risk has no variables; an array, θ, or a Result is needed")
+        x = numbers(start, (self.parts.size,), "the start")
+        return x if self.box is None else np.clip(x, *self.box)
+
+    def first(self, seconds: float) -> Incumbent:
+        """Where the loop gets to."""
+        x = solve(self.risk, time_limit=seconds).x
+        return self.at(self.point(np.zeros(self.parts.size) if x is None else x))
+
+    def variables(self, x: Array) -> Mapping[Any, Array]:
+        """There are none."""
+        return {}
+
+    def untouched(self) -> AbstractContextManager[None]:
+        """Nothing of the user's is changed."""
+        return nullcontext()
+
+    def at(self, theta: Array) -> Incumbent:
+        """The risk at a point."""
+        return Incumbent(theta, self.risk(theta), self.risk.magnitude(theta))
+
+    def root(self, best: Incumbent) -> Boxes:
+        """The box that holds every point as good as the best one."""
+        assert best.x is not None
+        name = repr(self.risk)
+        lo, hi = self.box or root_box(self.parts, best.x, best.value, name)
+        least = ground(self.parts)
+        return Boxes(
+            lo[None], hi[None], np.array([least]), np.clip(best.x, lo, hi)[None], (hi - lo)[None]
+        )
+
+    def bound(self, boxes: Boxes, target: float) -> Found:
+        """By chords on each box; what is decided on all of them is added up first."""
+        near = decided(self.parts, *boxes.hull)
+        return bound_boxes(near, boxes.lo, boxes.hi, boxes.z, target)
+
+    def improved(self, z: Array, polish: bool) -> Incumbent | None:
+        """The risk at z, or where the loop gets from there."""
+        here = self.at(z)
+        if polish:
+            try:
+                result = solve(self.risk, start=z, max_iter=POLISHING)
+            except (SubproblemError, ValueError):
+                return here
+            x = result.x
+            if x is not None and result.value < here.value and self._holds(x):
+                return self.at(x)
+        return here
+
+    def _holds(self, x: Array) -> bool:
+        """Is the point one that counts?"""
+        return self.box is None or bool(np.all((x >= self.box[0]) & (x <= self.box[1])))

@@ -1,0 +1,194 @@
+"""A box that holds every point at which a risk is below a value."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dcprog.bounds.boxed_risk import BoxedRisk
+from dcprog.bounds.ranges import base_range, piecewise_least
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import NotBoundable
+from dcprog.penalties import group_lasso, kernel_norm
+
+__all__ = ["ground", "root_box"]
+
+# How often the distance to the incumbent is doubled in the search for an edge.
+DOUBLINGS = 200
+ROUNDING = 1e-9
+
+
+def root_box(risk: BoxedRisk, theta: Array, target: float, name: str) -> tuple[Array, Array]:
+    """A box outside of which the risk is at least `target`.
+
+    Coefficients are held by the penalty: it is at most the target minus the least that the losses
+    can add up to. A coefficient that no penalty holds is moved away from θ, in doubled steps, until
+    the losses alone, each at its least over all that the other coefficients can be, reach the
+    target: beyond, one class is all at its cap.
+
+    Parameters
+    ----------
+    risk : BoxedRisk
+    theta : array of shape (p,)
+        A point inside.
+    target : float
+    name : str
+        Of the risk, for the error.
+
+    Returns
+    -------
+    lo, hi : arrays of shape (p,)
+
+    Raises
+    ------
+    NotBoundable
+        Nothing holds a coefficient.
+    """
+    room = target - ground(risk)
+    penalty = risk.penalty
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ridge = np.sqrt(2 * max(room, 0.0) / penalty.q)
+        norm = max(room, 0.0) / penalty.l
+    reach = np.fmin(np.where(penalty.q > 0, ridge, np.inf), np.where(penalty.l > 0, norm, np.inf))
+    reach = np.fmin(reach, _group_reach(risk, room))
+    reach = np.maximum(reach, np.abs(theta) * (reach < np.inf)) * (1 + ROUNDING)
+    for j in np.flatnonzero(np.isinf(reach)):
+        if penalty.held[j] and penalty.concave:
+            reach[j] = _concave_reach(risk, abs(theta[j]), room)
+    lo, hi = -reach, reach
+    # from the coefficients with the fewest unbounded companions: each edge found serves the next
+    for j in np.flatnonzero(np.isinf(reach)):
+        lo[j], hi[j] = (_edge(risk, lo, hi, theta, j, side, target) for side in (-1.0, 1.0))
+    loose = np.flatnonzero(np.isinf(lo) | np.isinf(hi))
+    if loose.size:
+        raise NotBoundable(
+            name,
+            f"neither the penalty nor the losses hold coefficient {loose[0]}: below the value that "
+            "is known it may be as large as it likes",
+            "a penalty on it, such as l2(1e-3), or box=(lower, upper)",
+        )
+    return lo, hi
+
+
+def ground(risk: BoxedRisk) -> float:
+    """The least that the losses and the other penalties can add up to, as far as is known."""
+    least = np.full(risk.weights.shape, risk.base.lower)
+    least = np.where(risk.weights > 0, risk.weights * least, 0.0)
+    with np.errstate(all="ignore"):
+        each = risk.transform(risk.combined(least[None]))[0]
+    total = _sum(risk, each)
+    if risk.subtracted is not None:
+        bound = risk.subtracted.bound
+        total -= float(risk.weights @ risk.sample_weight[risk.groups]) * bound
+    if risk.loss is not None:
+        total = np.fmax(total, float(np.sum(risk.sample_weight)) * risk.loss.lower)
+    return total + _penalty_ground(risk)
+
+
+def _penalty_ground(risk: BoxedRisk) -> float:
+    """The least of the penalty: 0 for norms, unknown for what a user wrote."""
+    penalty = risk.penalty
+    if any(not isinstance(part, group_lasso | kernel_norm) for part in penalty.rest):
+        return -np.inf
+    return float(penalty.held.sum() * sum(float(psi(np.zeros(1))[0]) for psi in penalty.concave))
+
+
+def _concave_reach(risk: BoxedRisk, size: float, room: float) -> float:
+    """Where Σ ψ has risen by the room, if it does."""
+    for t in (size or 1.0) * 2.0 ** np.arange(DOUBLINGS):
+        ends = np.array([0.0, t])
+        if sum(float(np.diff(psi(ends))[0]) for psi in risk.penalty.concave) >= room:
+            return float(t)
+    return np.inf
+
+
+def _group_reach(risk: BoxedRisk, room: float) -> Array:
+    """The largest norm of each coefficient's group, by a group lasso; ∞ without."""
+    reach = np.full(risk.size, np.inf)
+    places = np.flatnonzero(risk.penalty.held)
+    for part in risk.penalty.rest:
+        if isinstance(part, group_lasso) and part.lam > 0:
+            reach[places[np.concatenate(part.members(places.size))]] = max(room, 0.0) / part.lam
+    return reach
+
+
+def _edge(
+    risk: BoxedRisk, lo: Array, hi: Array, theta: Array, j: np.intp, side: float, target: float
+) -> float:
+    """Beyond which θ_j need not go on that side."""
+    unit = _unit(risk, lo, hi, theta, j)
+    if not unit > 0:
+        return float(theta[j])  # no row has it: any value will do
+    for distance in unit * 2.0 ** np.arange(-10, DOUBLINGS):
+        edge = float(theta[j] + side * distance)
+        if _rises(risk, lo, hi, j, edge, side) or _beyond(risk, lo, hi, j, edge, side) >= target:
+            return edge
+    return side * np.inf
+
+
+def _unit(risk: BoxedRisk, lo: Array, hi: Array, theta: Array, j: np.intp) -> float:
+    """A usual distance for θ_j: what moves margins by about themselves."""
+    own = np.abs(risk.matrix[:, j])
+    if not np.any(own > 0):
+        return 0.0
+    sizes = np.abs(risk.matrix) @ np.where(np.isfinite(hi - lo), np.maximum(-lo, hi), np.abs(theta))
+    sizes = sizes + np.abs(risk.offset)
+    found = float(np.max(sizes) / np.max(own))
+    return found if found > 0 else float(1.0 / np.max(own))
+
+
+def _rises(risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side: float) -> bool:
+    """Does no loss fall where θ_j moves on from the edge, wherever the others are?"""
+    if risk.subtracted is not None or (risk.penalty.held[j] and risk.penalty.rest):
+        return False
+    if not edge * side >= 0:  # a penalty falls towards 0
+        return False
+    least, most = _outside(risk, lo, hi, j, edge, side)
+    outward = risk.matrix[:, j] * side
+    with np.errstate(all="ignore"):
+        return bool(
+            np.all(risk.base.slope(least[outward > 0]) >= 0)
+            and np.all(risk.base.slope(most[outward < 0]) <= 0)
+        )
+
+
+def _beyond(risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side: float) -> float:
+    """The least that the losses can add up to where θ_j is at `edge` or further out."""
+    least, most = _outside(risk, lo, hi, j, edge, side)
+    bottom, _ = base_range(risk.base, least[None], most[None])
+    with np.errstate(all="ignore"):
+        losses = np.where(risk.weights > 0, risk.weights * bottom, 0.0)
+        each = risk.transform(risk.combined(losses))[0]
+        if risk.subtracted is not None:
+            top = np.maximum(risk.subtracted(least), risk.subtracted(most))
+            less = risk.combined(np.where(risk.weights > 0, risk.weights * top, 0.0)[None])[0]
+            each = each - less
+        pieces = None if risk.loss is None else risk.loss.pieces
+        if pieces is not None:
+            each = np.fmax(each, piecewise_least(pieces, least, most))
+    total = _sum(risk, each)
+    return total if not np.isnan(total) else -np.inf
+
+
+def _outside(
+    risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side: float
+) -> tuple[Array, Array]:
+    """Between what the margins lie where θ_j is at the edge or further out."""
+    low, high = np.array(lo), np.array(hi)
+    low[j], high[j] = (edge, np.inf) if side > 0 else (-np.inf, edge)
+    return _ranges(risk.matrix, risk.offset, low, high)
+
+
+def _sum(risk: BoxedRisk, each: Array) -> float:
+    """Σ s_g of each, but for the largest of a trimmed loss."""
+    if risk.dropped:
+        each = np.sort(each)[: each.size - risk.dropped]
+        return float(each.sum() * risk.sample_weight[0])
+    live = risk.sample_weight > 0
+    return float(each[live] @ risk.sample_weight[live])
+
+
+def _ranges(matrix: Array, offset: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
+    """Rows over a box with infinite sides; 0 times an infinite side is 0."""
+    with np.errstate(invalid="ignore"):
+        ends = np.where(matrix == 0, 0.0, np.stack([matrix * lo, matrix * hi]))
+    return ends.min(axis=0).sum(axis=1) + offset, ends.max(axis=0).sum(axis=1) + offset

@@ -1,0 +1,227 @@
+"""A capped risk as a function of its samples' states: kept, given up, or not decided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.bounds.boxed_risk import BoxedRisk
+from dcprog.bounds.boxes import Boxes
+from dcprog.bounds.hinge_sums import hinge_sums
+from dcprog.bounds.minorant import Minorant, View, row_weights
+from dcprog.bounds.relaxation import bounded, contract
+from dcprog.bounds.risk_space import RiskSpace
+from dcprog.bounds.search import Found, Incumbent
+from dcprog.bounds.supports import lines_of_shares
+from dcprog.foundation.arrays import Array
+from dcprog.risk.risk import Risk
+from dcprog.transforms import Transform, cap_at
+from dcprog.transforms.sums_and_chains import chain_of
+
+__all__ = ["StateSpace", "risk_spaces"]
+
+Flags = npt.NDArray[np.bool_]
+
+# Numbers in the largest arrays of a batch.
+BATCH = 2**18
+MOST_BOXES = 128
+# Newton steps for smooth losses.
+STEPS = 12
+# θ is cut only where nothing is left to decide on samples.
+LAST = 1e-6
+# Boxes of θ alone win with fewer entries, the samples' states alone with more.
+FEW_ENTRIES, MANY_ENTRIES = 5, 12
+
+
+def risk_spaces(risk: Risk, box: tuple[Array, Array] | None = None) -> list[RiskSpace]:
+    """Boxes of θ where it has few entries, the samples' states where it has many, or both.
+
+    Parameters
+    ----------
+    risk : Risk
+    box : pair of arrays, optional
+        Points outside are of no interest.
+
+    Returns
+    -------
+    list of RiskSpace
+
+    Raises
+    ------
+    NotBoundable
+        Something in the risk has no minorant.
+    """
+    space = RiskSpace(risk, box)
+    p = space.parts.size
+    if p < FEW_ENTRIES or not StateSpace.takes(space.parts):
+        return [space]
+    states = StateSpace(risk, box)
+    return [states, space] if p <= MANY_ENTRIES else [states]
+
+
+def _corner(transform: Transform) -> tuple[float, Array] | None:
+    """(a, c) where φ(t) = min(at, c), None for any other φ."""
+    if isinstance(transform, cap_at) and transform.inner is None:
+        return 1.0, np.asarray(transform.c, dtype=float)
+    if isinstance(transform, chain_of) and transform.outer.is_linear:
+        inner = _corner(transform.inner)
+        a = float(transform.outer.steepest)
+        return None if inner is None else (a * inner[0], a * inner[1])
+    return None
+
+
+class StateSpace(RiskSpace):
+    """θ ↦ F(θ) with a coordinate a sample behind θ: 0 where it is kept, 1 where it is given up.
+
+    min(at, c) is the smaller one of at and c: a sample that is kept costs at whatever t is, one
+    that is given up costs c, and the chord counts where that is not decided. Of a trimmed sum k
+    samples are given up and cost nothing. Halving a sample's interval [0, 1] decides it. It is made
+    for few samples in many coefficients.
+
+    References
+    ----------
+    Agulló (2001), New algorithms for computing the least trimmed squares regression estimator,
+    Comput. Statist. Data Anal. 36.
+
+    Parameters
+    ----------
+    risk : Risk
+    box : pair of arrays, optional
+        Points outside are of no interest.
+    """
+
+    def __init__(self, risk: Risk, box: tuple[Array, Array] | None = None) -> None:
+        super().__init__(risk, box)
+        transform = self.parts.transform
+        found = _corner(transform)
+        self.rate: float = float(transform.steepest) if found is None else found[0]
+        self.cap: Array = np.asarray(np.inf) if found is None else found[1]
+        self.lot = int(np.clip(BATCH // max(self.parts.matrix.size, 1), 8, MOST_BOXES))
+
+    @staticmethod
+    def takes(parts: BoxedRisk) -> bool:
+        """Is it a sum of capped or trimmed losses whose convex problems are solved well here?"""
+        pieces = parts.base.pieces
+        straight = pieces is not None and not any(pieces.quadratic)
+        smooth = parts.base.is_smooth
+        if parts.subtracted is not None or parts.aggregate == "max" or parts.penalty.rest:
+            return False
+        if parts.dropped:
+            return smooth and parts.transform.is_linear
+        return (smooth or straight) and _corner(parts.transform) is not None
+
+    @property
+    def entries(self) -> int:
+        """Coordinates of a box: θ and the samples."""
+        return self.parts.size + self.parts.n_groups
+
+    def root(self, best: Incumbent) -> Boxes:
+        """The box of θ, and nothing decided."""
+        first = super().root(best)
+        free = np.ones((1, self.parts.n_groups))
+        return Boxes(
+            np.hstack([first.lo, 0 * free]),
+            np.hstack([first.hi, free]),
+            first.lower,
+            np.hstack([first.z, 0.5 * free]),
+            np.hstack([LAST * first.effect, free]),
+        )
+
+    def improved(self, z: Array, polish: bool) -> Incumbent | None:
+        """The risk at θ, or where the loop gets from there."""
+        return super().improved(z[: self.parts.size], polish)
+
+    def bound(self, boxes: Boxes, target: float) -> Found:
+        """By the convex problem of what is kept, and of chords."""
+        p = self.parts.size
+        given, kept = boxes.lo[:, p:] > 0, boxes.hi[:, p:] < 1
+        minorant = Minorant.on(self.parts, boxes.lo[:, :p], boxes.hi[:, :p])
+        excess = np.zeros(len(boxes))
+        if self.parts.dropped:
+            given, kept, excess = self._counted(given, kept)
+            minorant.states = kept, given
+        else:
+            self._set_chords(minorant, given, kept)
+        if self.parts.base.is_smooth:
+            found = bounded(minorant, boxes.z[:, :p], target, STEPS, 1.0)
+        else:
+            found = self._exactly(minorant, target)
+        decide = self._gains(minorant, found.z) * ~(given | kept)
+        return Found(
+            found.lower + excess,
+            np.hstack([found.z, np.full(given.shape, 0.5)]),
+            self._trimmed(found.z) if self.parts.dropped else found.value,
+            np.hstack([LAST * found.effect, decide]),
+            np.hstack([found.lo, given]),
+            np.hstack([found.hi, ~kept]),
+        )
+
+    def _set_chords(self, minorant: Minorant, given: Flags, kept: Flags) -> None:
+        """At of what is kept, c of what is given up."""
+        chords = minorant.chords
+        level = np.where(kept, self.rate * chords.low, chords.at_low)
+        slope = np.where(kept, self.rate, np.where(given, 0.0, chords.slope))
+        level = np.where(given, self.cap, level)
+        minorant.chords = replace(chords, at_low=level, slope=slope)
+
+    def _counted(self, given: Flags, kept: Flags) -> tuple[Flags, Flags, Array]:
+        """Of a trimmed sum: what follows from the numbers; ∞ where there are too many."""
+        k, n = self.parts.dropped, self.parts.n_groups
+        gone, stay = given.sum(axis=1), kept.sum(axis=1)
+        excess = np.where((gone > k) | (stay > n - k), np.inf, 0.0)
+        full, rest = (gone == k)[:, None], (stay == n - k)[:, None]
+        return given | (rest & ~kept), kept | (full & ~given), excess
+
+    def _gains(self, minorant: Minorant, z: Array) -> Array:
+        """What a decision on each sample would do at z."""
+        parts, chords = self.parts, minorant.chords
+        losses = parts.combined(parts.weights * parts.base(parts.margins(z)))
+        if parts.dropped:
+            return self.rate * losses * parts.sample_weight
+        line = chords.at_low + chords.slope * (losses - chords.low)
+        gains = np.maximum(self.rate * losses - line, 0.0) * np.maximum(self.cap - line, 0.0)
+        undecided = chords.low * self.rate < self.cap
+        return np.where(undecided, np.sqrt(gains) * parts.sample_weight, 0.0)
+
+    def _trimmed(self, z: Array) -> Array:
+        """The trimmed risk itself."""
+        parts = self.parts
+        losses = parts.combined(parts.weights * parts.base(parts.margins(z)))
+        kept = np.sort(self.rate * losses, axis=1)[:, : parts.n_groups - parts.dropped]
+        return kept.sum(axis=1) * parts.sample_weight[0] + parts.penalty.value(z)
+
+    def _exactly(self, minorant: Minorant, target: float) -> Found:
+        """Piecewise linear losses: an interior point method, and the plane of its multipliers."""
+        risk, chords, penalty = self.parts, minorant.chords, minorant.penalty
+        pieces = risk.base.pieces
+        assert pieces is not None
+        n, p = minorant.lo.shape
+        rows = row_weights(risk, chords.slope * risk.sample_weight, minorant.low)
+        turns = np.diff(pieces.linear)
+        corners = 2 * np.eye(p)[risk.penalty.held]  # 2(w)₊ − w = |w|
+        held = penalty.weight[:, risk.penalty.held]
+        matrix = np.vstack([*([risk.matrix] * turns.size), corners])
+        shift = np.concatenate(
+            [*(risk.offset - knot for knot in pieces.knots), np.zeros(len(corners))]
+        )
+        weights = np.hstack([*(turn * rows for turn in turns), held])
+        tilt = (
+            pieces.linear[0] * rows @ risk.matrix
+            + risk.linear
+            - np.where(risk.penalty.held, penalty.weight, 0.0)
+        )
+        z, shares = hinge_sums(matrix, shift, weights, tilt, penalty.q, minorant.lo, minorant.hi)
+        own = np.split(shares[:, : turns.size * rows.shape[1]], turns.size, axis=1)
+        view = self._seen(minorant, z, own)
+        value, effect = minorant.truth(view)
+        found = Found(view.lower, z, value, effect, minorant.lo.copy(), minorant.hi.copy())
+        contract(minorant, view, target, found, np.arange(n))
+        return found
+
+    def _seen(self, minorant: Minorant, z: Array, shares: list[Array]) -> View:
+        pieces = self.parts.base.pieces
+        assert pieces is not None
+        slope, level = lines_of_shares(pieces, shares, minorant.low.shape)
+        return minorant.seen(z, (slope, level, np.zeros(slope.shape)))

@@ -1,0 +1,88 @@
+"""Lines below a convex loss."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+from dcprog.losses import ConvexLoss, Pieces
+
+__all__ = ["lines_of_shares", "supporting_lines"]
+
+
+def supporting_lines(
+    base: ConvexLoss, u: Array, low: Array, high: Array, share: float
+) -> tuple[Array, Array, Array]:
+    """Lines slope·v + level ≤ base(v) near u, and the curvature that Newton's method is to see.
+
+    Tangents where the loss is smooth. Otherwise the slope is that of the secant between two points
+    beside u, a slope of the loss somewhere between them, so that kinks are rounded off; where the
+    tangents at the two points meet says how low a line of that slope has to lie.
+
+    Parameters
+    ----------
+    base : ConvexLoss
+    u : array
+    low, high : arrays of the same shape
+        The range on which it counts.
+    share : float
+        The secant is as long as that share of the range.
+
+    Returns
+    -------
+    slope, level, bend : arrays of the same shape
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.bounds.supports import supporting_lines
+    >>> from dcprog.losses import hinge
+    >>> supporting_lines(hinge(), *map(np.array, ([1.0], [0.0], [2.0])), 0.5)[:2]
+    (array([-0.5]), array([0.5]))
+    """
+    if base.is_smooth:
+        slope = base.slope(u)
+        return slope, base(u) - slope * u, base.curvature(u)
+    reach = 0.5 * share * (high - low)
+    pieces = base.pieces
+    if pieces is not None and not any(pieces.quadratic):
+        return _of_lines(pieces, u, reach)
+    a, b = np.maximum(u - reach, low), np.minimum(u + reach, high)
+    left, right, falls, rises = base(a), base(b), base.slope(a), base.slope(b)
+    with np.errstate(all="ignore"):
+        span = b - a
+        slope = np.where(span > 0, (right - left) / span, falls)
+        slope = np.clip(slope, falls, np.maximum(rises, falls))
+        meet = (left - right + rises * b - falls * a) / (rises - falls)
+        bend = np.where(span > 0, (rises - falls) / span, 0.0)
+    meet = np.clip(np.where(rises > falls, meet, a), a, b)
+    return slope, left + falls * (meet - a) - slope * meet, bend
+
+
+def _of_lines(pieces: Pieces, u: Array, reach: Array) -> tuple[Array, Array, Array]:
+    """The same of a convex piecewise linear loss."""
+    with np.errstate(divide="ignore"):
+        rate = np.where(reach > 0, 0.5 / reach, 0.0)
+    away = [np.where(reach > 0, (u - k) * rate + 0.5, u > k) for k in pieces.knots]
+    shares = [np.clip(a, 0.0, 1.0) for a in away]
+    slope, level = lines_of_shares(pieces, shares, u.shape)
+    bend = np.zeros(u.shape)
+    for k, (a, share) in enumerate(zip(away, shares, strict=True)):
+        bend += (pieces.linear[k + 1] - pieces.linear[k]) * rate * (a == share)
+    return slope, level, bend
+
+
+def lines_of_shares(
+    pieces: Pieces, shares: list[Array], shape: tuple[int, ...]
+) -> tuple[Array, Array]:
+    """Lines slope·u + level below a convex piecewise linear loss, by a share at each knot k.
+
+    (u − k)₊ ≥ σ(u − k) for every 0 ≤ σ ≤ 1.
+    """
+    slope = np.full(shape, float(pieces.linear[0]))
+    level = np.full(shape, float(pieces.constant[0]))
+    for k, (knot, share) in enumerate(zip(pieces.knots, shares, strict=True)):
+        turn = pieces.linear[k + 1] - pieces.linear[k]
+        slope += turn * share
+        level -= turn * knot * share
+    return slope, level

@@ -1,0 +1,199 @@
+"""Bounds of cvxpy problems."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from cvxpy.atoms.elementwise.trig import sin
+
+import dcprog as dc
+
+GAP = 1e-3
+
+
+def circles(n: int) -> cp.Problem:
+    """The largest radius of n equal circles in the unit square."""
+    centre, radius = cp.Variable((n, 2)), cp.Variable(nonneg=True)
+    apart = [cp.norm(centre[i] - centre[j]) >= 2 * radius for i in range(n) for j in range(i)]
+    return cp.Problem(cp.Maximize(radius), [centre >= radius, centre <= 1 - radius, *apart])
+
+
+def square(n: int) -> cp.Problem:
+    """The smallest square around n unit circles."""
+    centre, side = cp.Variable((n, 2)), cp.Variable()
+    apart = [cp.norm(centre[i] - centre[j]) >= 2 for i in range(n) for j in range(i)]
+    return cp.Problem(cp.Minimize(side), [centre >= 1, centre <= side - 1, *apart])
+
+
+def ball(inner: float) -> cp.Problem:
+    """A point between two spheres."""
+    x = cp.Variable(2)
+    return cp.Problem(cp.Minimize(x[0] + x[1]), [cp.sum_squares(x) <= 1, cp.norm(x) >= inner])
+
+
+def bilinear(unit: float = 1.0, factor: float = 1.0) -> cp.Problem:
+    """The product of two numbers and a square: −1.6 at (2, −1)."""
+    x, y = cp.Variable(), cp.Variable()
+    value = x / unit * y + 0.1 * cp.square(x / unit)
+    return cp.Problem(cp.Minimize(factor * value), [x >= -unit, x <= 2 * unit, y >= -1, y <= 1])
+
+
+def quotient() -> cp.Problem:
+    u = cp.Variable(2)
+    return cp.Problem(cp.Minimize(u[0] / (1 + cp.square(u[1]))), [u >= -2, u <= 2])
+
+
+def on_a_circle() -> cp.Problem:
+    x = cp.Variable(2)
+    return cp.Problem(cp.Minimize(x[0] + x[1]), [cp.sum_squares(x) == 1])
+
+
+def phases() -> cp.Problem:
+    x = cp.Variable(2, bounds=[-2, 2])
+    rows = np.random.default_rng(0).normal(size=(8, 2))
+    seen = np.square(rows @ [1.0, -0.5])
+    return cp.Problem(cp.Minimize(cp.sum_squares(cp.square(rows @ x) - seen)))
+
+
+KNOWN: dict[str, tuple[cp.Problem, float]] = {
+    "two circles": (circles(2), 1 / (2 + np.sqrt(2))),
+    "three circles": (circles(3), 0.2543330950),
+    "two in a square": (square(2), 2 + np.sqrt(2)),
+    "three in a square": (square(3), 2 + (np.sqrt(6) + np.sqrt(2)) / 2),
+    "between two spheres": (ball(0.9), -np.sqrt(2)),
+    "bilinear": (bilinear(), -1.6),
+    "quotient": (quotient(), -2.0),
+    "on a circle": (on_a_circle(), -np.sqrt(2)),
+    "phases": (phases(), 0.0),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_optima_are_enclosed(name: str) -> None:
+    problem, optimum = KNOWN[name]
+    bound = dc.lower_bound(problem)
+    sign = -1 if isinstance(problem.objective, cp.Maximize) else 1
+    assert bound.status == "proved"
+    assert sign * bound.value <= sign * optimum + 1e-6 * abs(optimum)
+    assert bound.objective == pytest.approx(optimum, rel=2 * GAP, abs=1e-6)
+    assert sign * (bound.objective - bound.value) <= GAP * bound.scale * (1 + 1e-9)
+
+
+def random_form(rng: np.random.Generator, n: int) -> tuple[cp.Problem, np.ndarray]:
+    """A quadratic form of both signs in a box: its minimum is on a grid of faces."""
+    form = rng.normal(size=(n, n))
+    form, tilt = form + form.T, rng.normal(size=n)
+    x = cp.Variable(n)
+    value = cp.quad_form(x, form, assume_PSD=False) + tilt @ x
+    axes = [np.linspace(-1, 1, 21)] * n
+    grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, n)
+    found = np.einsum("ka,ab,kb->k", grid, form, grid) + grid @ tilt
+    return cp.Problem(cp.Minimize(value), [x >= -1, x <= 1]), found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_quadratic_forms_in_a_box(seed: int) -> None:
+    problem, grid = random_form(np.random.default_rng(seed), 2 + seed % 3)
+    bound = dc.lower_bound(problem)
+    assert bound.status == "proved"
+    assert bound.value <= np.min(grid) + 1e-9 * bound.scale
+    assert bound.objective <= np.min(grid) + GAP * bound.scale
+
+
+def test_both_doors_agree() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = np.where(X @ [1.0, -2.0] > 0, 1.0, -1.0)
+    y[:5] *= -1
+    w, b = cp.Variable(2), cp.Variable()
+    margins = cp.multiply(y, X @ w + b)
+    loss = cp.sum(cp.minimum(cp.pos(1 - margins), 1))
+    problem = cp.Problem(cp.Minimize(loss + 0.05 * cp.sum_squares(w)))
+    risk = dc.Risk.from_loss(dc.binary_margins(X, y), dc.cap(dc.hinge(), 1.0), dc.l2(0.1))
+    ours, theirs = dc.lower_bound(problem), dc.lower_bound(risk)
+    assert ours.status == theirs.status == "proved"
+    assert ours.value == pytest.approx(theirs.value, rel=2.5 * GAP)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e-6, 1e6, 1e12])
+def test_bounds_have_no_units(size: float) -> None:
+    plain = dc.lower_bound(bilinear())
+    for problem, factor in ((bilinear(unit=size), 1.0), (bilinear(factor=size), size)):
+        bound = dc.lower_bound(problem)
+        assert bound.status == "proved"
+        assert bound.value == pytest.approx(plain.value * factor, rel=2e-3)
+        assert bound.nodes <= 2 * plain.nodes + 20
+
+
+def test_what_no_point_meets_is_infeasible() -> None:
+    bound = dc.lower_bound(ball(1.2))
+    assert bound.status == "infeasible"
+    assert bound.value == np.inf
+    assert bound.x is None
+
+
+def test_the_problem_is_left_as_it_was() -> None:
+    problem = circles(2)
+    for variable in problem.variables():
+        variable.value = np.full(variable.shape, 0.25)
+    bound = dc.lower_bound(problem)
+    assert all(np.all(v.value == 0.25) for v in problem.variables())
+    assert problem.status is None
+    found = {v.shape: a for v, a in bound.variables.items()}
+    assert found[()] == pytest.approx(bound.objective)
+    assert pickle.loads(pickle.dumps(bound)).value == bound.value
+
+
+def test_parameters_have_their_values() -> None:
+    x, p = cp.Variable(), cp.Parameter(value=2.0)
+    problem = cp.Problem(cp.Minimize(-p * cp.square(x)), [x >= -1, x <= 2])
+    assert dc.lower_bound(problem).value == pytest.approx(-8.0, rel=2 * GAP)
+    p.value = 3.0
+    assert dc.lower_bound(problem).value == pytest.approx(-12.0, rel=2 * GAP)
+
+
+def test_starts_and_resuming() -> None:
+    problem = circles(3)
+    centre, radius = sorted(problem.variables(), key=lambda v: -v.size)
+    start: dict[cp.Variable, Any] = {
+        centre: np.array([[0.2, 0.2], [0.8, 0.2], [0.5, 0.8]]),
+        radius: 0.1,
+    }
+    stopped = dc.lower_bound(problem, start=start, time_limit=0.05)
+    assert stopped.status == "time_limit"
+    assert stopped.objective >= 0.1
+    assert stopped.value >= 0.2543
+    resumed = dc.lower_bound(problem, start=stopped)
+    assert resumed.status == "proved"
+    assert resumed.nodes > stopped.nodes
+    with pytest.raises(ValueError, match="no value for variable"):
+        dc.lower_bound(problem, start={centre: start[centre]})
+
+
+def test_a_box_restricts_a_problem() -> None:
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(x[0] * x[1]))
+    with pytest.raises(dc.NotBoundable, match="entry 0"):
+        dc.lower_bound(problem)
+    bound = dc.lower_bound(problem, box=([-1.0, -2.0], [3.0, 1.0]))
+    assert bound.status == "proved"
+    assert bound.value == pytest.approx(-6.0, rel=2 * GAP)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda x: (cp.sum(sin(x)), []), "sin"),
+        (lambda x: (x[0], [cp.SOC(x[0], x)]), "SOC"),
+        (lambda x: (cp.sum(cp.Variable(2, integer=True)), []), "integer"),
+    ],
+)
+def test_what_cannot_be_bounded_is_named(make: Any, words: str) -> None:
+    x = cp.Variable(2, bounds=[-1, 1])
+    objective, constraints = make(x)
+    with pytest.raises(ValueError, match=words):
+        dc.lower_bound(cp.Problem(cp.Minimize(objective), constraints))
