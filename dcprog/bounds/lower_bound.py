@@ -57,8 +57,9 @@ def lower_bound(
 
     Parameters
     ----------
-    problem : Risk, estimator fitted to one, or cvxpy.Problem
-        F. For a maximisation the bound is from above.
+    problem : Risk, estimator fitted to one, cvxpy.Problem, or Result
+        F. For a maximisation the bound is from above. A Result stands for the problem it came from
+        and for its point.
     start : Result, Bound, array or mapping, optional
         A point to begin with, the best one known; by default what :func:`dcprog.solve` finds. For
         a cvxpy problem a mapping from Variable to array. A ``Bound`` of the same problem is
@@ -106,6 +107,8 @@ def lower_bound(
     ('proved', 0.001)
     """
     begun = time.perf_counter()
+    if isinstance(problem, Result):
+        problem, start = _of_result(problem), problem if start is None else start
     check_number("time_limit", time_limit, 0)
     check_number("gap", gap, 0)
     check_flag("verbose", verbose)
@@ -137,6 +140,16 @@ def _spaces(problem: Any, box: Any, start: Any) -> list[RiskSpace] | list[Proble
     return risk_spaces(risk, _checked_box(box, risk.rows.shape[1], start))
 
 
+def _of_result(result: Result) -> Any:
+    """The problem that a result came from."""
+    if result.examiner is None:
+        raise TypeError(
+            "a Result that was pickled does not hold its problem: pass lower_bound(problem, "
+            "start=result)"
+        )
+    return result.examiner.problem
+
+
 def _declared(problem: Any) -> Risk:
     """The risk behind what the user passed."""
     if isinstance(problem, Risk):
@@ -145,10 +158,6 @@ def _declared(problem: Any) -> Risk:
         spec = getattr(problem, name, None)
         if isinstance(spec, Risk):
             return spec
-    if isinstance(problem, Result):
-        raise TypeError(
-            "a Result does not hold its problem: pass lower_bound(problem, start=result)"
-        )
     raise TypeError(
         f"a {type(problem).__name__} is not a problem: pass a dcprog Risk, an estimator fitted to "
         "one, or a cvxpy Problem"
@@ -228,3 +237,6 @@ def _bound(
         box=space.box,
         variables={} if best.x is None else space.variables(best.x),
     )
+
+
+Result._lower_bound = staticmethod(lower_bound)  # what Result.certificate(bound=True) asks
