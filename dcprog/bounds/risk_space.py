@@ -13,7 +13,7 @@ from dcprog.bounds.boxes import Boxes
 from dcprog.bounds.decided import decided
 from dcprog.bounds.relaxation import bound_boxes
 from dcprog.bounds.root_box import ground, root_box
-from dcprog.bounds.search import Found, Incumbent
+from dcprog.bounds.search import Found, Incumbent, heeded
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
@@ -78,7 +78,7 @@ class RiskSpace:
 
     def first(self, seconds: float) -> Incumbent:
         """Where the loop gets to."""
-        x = solve(self.risk, time_limit=seconds).x
+        x = heeded(solve(self.risk, time_limit=seconds)).x
         return self.at(self.point(np.zeros(self.parts.size) if x is None else x))
 
     def variables(self, x: Array) -> Mapping[Any, Array]:
@@ -113,7 +113,7 @@ class RiskSpace:
         here = self.at(z)
         if polish:
             try:
-                result = solve(self.risk, start=z, max_iter=POLISHING)
+                result = heeded(solve(self.risk, start=z, max_iter=POLISHING))
             except (SubproblemError, ValueError):
                 return here
             x = result.x
