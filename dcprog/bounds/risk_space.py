@@ -10,6 +10,7 @@ import numpy as np
 
 from dcprog.bounds.boxed_risk import BoxedRisk, boxed
 from dcprog.bounds.boxes import Boxes
+from dcprog.bounds.centring import Centring, centred
 from dcprog.bounds.decided import decided
 from dcprog.bounds.relaxation import bound_boxes
 from dcprog.bounds.root_box import ground, root_box
@@ -32,7 +33,7 @@ LEAST = 1e-9
 
 
 class RiskSpace:
-    """θ ↦ F(θ) on boxes.
+    """θ ↦ F(θ) on boxes; of the coefficients of centred columns, unless the user gives a box.
 
     Parameters
     ----------
@@ -50,6 +51,9 @@ class RiskSpace:
         self.risk = risk
         self.box = box
         self.parts: BoxedRisk = boxed(risk)
+        self.centring: Centring | None = None
+        if box is None and not np.all(risk.penalized):
+            self.parts, self.centring = centred(self.parts)
         rows = max(self.parts.matrix.shape[0], 1)
         self.lot = int(np.clip(BATCH // rows, 16, MOST_BOXES))
 
@@ -97,11 +101,10 @@ class RiskSpace:
         """The box that holds every point as good as the best one."""
         assert best.x is not None
         name = repr(self.risk)
-        lo, hi = self.box or root_box(self.parts, best.x, best.value, name)
-        least = ground(self.parts)
-        return Boxes(
-            lo[None], hi[None], np.array([least]), np.clip(best.x, lo, hi)[None], (hi - lo)[None]
-        )
+        x = best.x if self.centring is None else self.centring.inward(best.x)
+        lo, hi = self.box or root_box(self.parts, x, best.value, name)
+        least = np.array([ground(self.parts)])
+        return Boxes(lo[None], hi[None], least, np.clip(x, lo, hi)[None], (hi - lo)[None])
 
     def bound(self, boxes: Boxes, target: float) -> Found:
         """By chords on each box; what is decided on all of them is added up first."""
@@ -110,10 +113,11 @@ class RiskSpace:
 
     def improved(self, z: Array, polish: bool) -> Incumbent | None:
         """The risk at z, or where the loop gets from there."""
-        here = self.at(z)
+        theta = z if self.centring is None else self.centring.outward(z)
+        here = self.at(theta)
         if polish:
             try:
-                result = heeded(solve(self.risk, start=z, max_iter=POLISHING))
+                result = heeded(solve(self.risk, start=theta, max_iter=POLISHING))
             except (SubproblemError, ValueError):
                 return here
             x = result.x

@@ -157,6 +157,35 @@ def test_bounds_have_no_units(size: float) -> None:
         assert bound.nodes < 2 * plain.nodes + 100
 
 
+@pytest.mark.parametrize("offset", [30.0, 1e4])
+def test_columns_far_from_zero_cost_nothing(offset: float) -> None:
+    plain = dc.lower_bound(ramp())
+    far = dc.Risk.from_loss(
+        dc.binary_margins(X + offset, LABELS), dc.cap(dc.hinge(), 1.0), dc.l2(0.1)
+    )
+    bound = dc.lower_bound(far)
+    assert bound.status == "proved"
+    assert bound.nodes < 2 * plain.nodes + 100
+    assert bound.value <= plain.objective * (1 + 1e-9)
+    assert bound.objective == pytest.approx(plain.objective, rel=2e-3)
+    assert bound.x is not None
+    assert far(bound.x) == pytest.approx(bound.objective, rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+def test_states_have_no_units(size: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dcprog.bounds.state_space.FEW_ENTRIES", 0)
+    monkeypatch.setattr("dcprog.bounds.state_space.MANY_ENTRIES", 0)
+    plain = dc.lower_bound(ramp())
+    for bound, factor in (
+        (dc.lower_bound(ramp(factor=size)), size),
+        (dc.lower_bound(ramp(unit=size)), 1.0),
+    ):
+        assert bound.status == "proved"
+        assert bound.objective == pytest.approx(plain.objective * factor, rel=2e-3)
+        assert bound.value <= plain.objective * factor * (1 + 1e-9)
+
+
 def test_a_start_is_taken_and_improved() -> None:
     risk = ramp()
     bound = dc.lower_bound(risk, start=np.array([50.0, -50.0, 7.0]))
