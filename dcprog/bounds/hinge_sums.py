@@ -48,7 +48,7 @@ def hinge_sums(
     >>> from dcprog.bounds.hinge_sums import hinge_sums
     >>> one = np.ones((1, 1))
     >>> theta, shares = hinge_sums(-one, one[0], one, 0 * one, one[0], -3 * one, 3 * one)
-    >>> theta.round(6), shares.round(6)  # (1 − θ)₊ + ½θ²
+    >>> theta.round(3), shares.round(3)  # (1 − θ)₊ + ½θ²
     (array([[1.]]), array([[1.]]))
     """
     middle, reach = 0.5 * (lo + hi), 0.5 * (hi - lo)

@@ -53,7 +53,9 @@ def lower_bound(
     chords, and so on through the tree; constraints are relaxed likewise, and a linear program of
     the planes bounds the box, again by its multipliers alone.
 
-    It is made for few coefficients or variables: up to five or so, with thousands of samples.
+    It is made for few coefficients or variables: up to five or so, with thousands of samples. Where
+    a capped or trimmed risk has more, its samples are branched on, kept or given up: up to some
+    fifty. In between both are tried in turns.
 
     Parameters
     ----------
@@ -80,7 +82,8 @@ def lower_bound(
     Returns
     -------
     Bound
-        Ctrl-C ends the search and returns the bound so far.
+        Ctrl-C ends the search and returns the bound so far; while a first point is looked for there
+        is none, and it goes through.
 
     Raises
     ------

@@ -10,7 +10,7 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.bounds.constraints import as_inequality, declared
-from dcprog.bounds.search import Incumbent
+from dcprog.bounds.search import Incumbent, heeded
 from dcprog.engine.result import VariableValues
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError
@@ -115,7 +115,7 @@ class ProblemPoints:
     def _solved(self, **options: Any) -> Incumbent | None:
         """Where the loop gets to, if that is a feasible point."""
         try:
-            result = solve(self.problem, **options)
+            result = heeded(solve(self.problem, **options))
         except (SubproblemError, NotMajorizable):
             return None
         if len(result.variables) != len(self.points.variables):

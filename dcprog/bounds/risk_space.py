@@ -10,10 +10,11 @@ import numpy as np
 
 from dcprog.bounds.boxed_risk import BoxedRisk, boxed
 from dcprog.bounds.boxes import Boxes
+from dcprog.bounds.centring import Centring, centred
 from dcprog.bounds.decided import decided
 from dcprog.bounds.relaxation import bound_boxes
 from dcprog.bounds.root_box import ground, root_box
-from dcprog.bounds.search import Found, Incumbent
+from dcprog.bounds.search import Found, Incumbent, heeded
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
@@ -32,7 +33,7 @@ LEAST = 1e-9
 
 
 class RiskSpace:
-    """θ ↦ F(θ) on boxes.
+    """θ ↦ F(θ) on boxes; of the coefficients of centred columns, unless the user gives a box.
 
     Parameters
     ----------
@@ -50,6 +51,9 @@ class RiskSpace:
         self.risk = risk
         self.box = box
         self.parts: BoxedRisk = boxed(risk)
+        self.centring: Centring | None = None
+        if box is None and not np.all(risk.penalized):
+            self.parts, self.centring = centred(self.parts)
         rows = max(self.parts.matrix.shape[0], 1)
         self.lot = int(np.clip(BATCH // rows, 16, MOST_BOXES))
 
@@ -78,7 +82,7 @@ class RiskSpace:
 
     def first(self, seconds: float) -> Incumbent:
         """Where the loop gets to."""
-        x = solve(self.risk, time_limit=seconds).x
+        x = heeded(solve(self.risk, time_limit=seconds)).x
         return self.at(self.point(np.zeros(self.parts.size) if x is None else x))
 
     def variables(self, x: Array) -> Mapping[Any, Array]:
@@ -97,11 +101,10 @@ class RiskSpace:
         """The box that holds every point as good as the best one."""
         assert best.x is not None
         name = repr(self.risk)
-        lo, hi = self.box or root_box(self.parts, best.x, best.value, name)
-        least = ground(self.parts)
-        return Boxes(
-            lo[None], hi[None], np.array([least]), np.clip(best.x, lo, hi)[None], (hi - lo)[None]
-        )
+        x = best.x if self.centring is None else self.centring.inward(best.x)
+        lo, hi = self.box or root_box(self.parts, x, best.value, name)
+        least = np.array([ground(self.parts)])
+        return Boxes(lo[None], hi[None], least, np.clip(x, lo, hi)[None], (hi - lo)[None])
 
     def bound(self, boxes: Boxes, target: float) -> Found:
         """By chords on each box; what is decided on all of them is added up first."""
@@ -110,10 +113,11 @@ class RiskSpace:
 
     def improved(self, z: Array, polish: bool) -> Incumbent | None:
         """The risk at z, or where the loop gets from there."""
-        here = self.at(z)
+        theta = z if self.centring is None else self.centring.outward(z)
+        here = self.at(theta)
         if polish:
             try:
-                result = solve(self.risk, start=z, max_iter=POLISHING)
+                result = heeded(solve(self.risk, start=theta, max_iter=POLISHING))
             except (SubproblemError, ValueError):
                 return here
             x = result.x

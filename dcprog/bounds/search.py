@@ -10,10 +10,11 @@ from typing import Protocol
 import numpy as np
 
 from dcprog.bounds.boxes import Boxes, OpenBoxes, halved
+from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.progress_log import logger
 
-__all__ = ["Found", "Incumbent", "Search", "Space"]
+__all__ = ["Found", "Incumbent", "Search", "Space", "heeded"]
 
 # Seconds between lines of the log and calls of the callback.
 PAUSE = 0.5
@@ -82,6 +83,13 @@ class Space(Protocol):
 
     def improved(self, z: Array, polish: bool) -> Incumbent | None:
         """The point z as the user's function sees it, or one found from it; None if unfit."""
+
+
+def heeded(result: Result) -> Result:
+    """A result of the loop; the interrupt that the loop has swallowed is raised again."""
+    if result.status == "interrupted":
+        raise KeyboardInterrupt
+    return result
 
 
 class Search:

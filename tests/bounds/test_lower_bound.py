@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,24 @@ def test_groups_of_rows_are_bounded(aggregate: str) -> None:
     is_below(risk, bound)
 
 
+@pytest.mark.parametrize("loss", ["capped", "trimmed", "squares"])
+def test_few_samples_in_many_coefficients(loss: str) -> None:
+    """What boxes of θ do not reach: the samples' states do."""
+    rng = np.random.default_rng(3)
+    wide = rng.normal(size=(24, 13))
+    rows = dc.residual_rows(wide, wide @ rng.normal(size=13) + 3 * rng.normal(size=24))
+    kinds = {
+        "capped": dc.cap(dc.absolute(), 1.0),
+        "trimmed": dc.trim(dc.square(), 0.1),
+        "squares": dc.cap(dc.square(), 1.0),
+    }
+    risk = dc.Risk.from_loss(rows, kinds[loss], dc.l2(1.0))
+    bound = dc.lower_bound(risk)
+    assert bound.status == "proved"
+    assert bound.objective <= dc.solve(risk, n_starts=4).value * (1 + 1e-6)
+    is_below(risk, bound)
+
+
 def test_a_trimmed_fit_is_the_published_one_in_one_dimension() -> None:
     """Trimmed squares of a constant: the best half of the sorted responses."""
     risk = dc.Risk.from_loss(
@@ -136,6 +155,35 @@ def test_bounds_have_no_units(size: float) -> None:
         assert bound.value <= plain.objective * factor * (1 + 1e-9)
         assert bound.objective == pytest.approx(plain.objective * factor, rel=2e-3)
         assert bound.nodes < 2 * plain.nodes + 100
+
+
+@pytest.mark.parametrize("offset", [30.0, 1e4])
+def test_columns_far_from_zero_cost_nothing(offset: float) -> None:
+    plain = dc.lower_bound(ramp())
+    far = dc.Risk.from_loss(
+        dc.binary_margins(X + offset, LABELS), dc.cap(dc.hinge(), 1.0), dc.l2(0.1)
+    )
+    bound = dc.lower_bound(far)
+    assert bound.status == "proved"
+    assert bound.nodes < 2 * plain.nodes + 100
+    assert bound.value <= plain.objective * (1 + 1e-9)
+    assert bound.objective == pytest.approx(plain.objective, rel=2e-3)
+    assert bound.x is not None
+    assert far(bound.x) == pytest.approx(bound.objective, rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+def test_states_have_no_units(size: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dcprog.bounds.state_space.FEW_ENTRIES", 0)
+    monkeypatch.setattr("dcprog.bounds.state_space.MANY_ENTRIES", 0)
+    plain = dc.lower_bound(ramp())
+    for bound, factor in (
+        (dc.lower_bound(ramp(factor=size)), size),
+        (dc.lower_bound(ramp(unit=size)), 1.0),
+    ):
+        assert bound.status == "proved"
+        assert bound.objective == pytest.approx(plain.objective * factor, rel=2e-3)
+        assert bound.value <= plain.objective * factor * (1 + 1e-9)
 
 
 def test_a_start_is_taken_and_improved() -> None:
@@ -190,6 +238,20 @@ def test_an_interrupt_keeps_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bound.open is not None
     monkeypatch.undo()
     assert dc.lower_bound(ramp(), start=bound).status == "proved"
+
+
+def test_an_interrupt_in_the_loop_is_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop returns what it has; the search must not go on as if nothing had happened."""
+    real = dc.solve
+
+    def swallowed(*args: Any, **options: Any) -> dc.Result:
+        return replace(real(*args, **options), status="interrupted")
+
+    monkeypatch.setattr("dcprog.bounds.risk_space.solve", swallowed)
+    with pytest.raises(KeyboardInterrupt):
+        dc.lower_bound(ramp())
+    bound = dc.lower_bound(ramp(), start=np.array([50.0, -50.0, 7.0]))
+    assert bound.status == "interrupted"
 
 
 def test_a_callback_sees_the_bound_and_stops_the_search(monkeypatch: pytest.MonkeyPatch) -> None:

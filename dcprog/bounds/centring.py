@@ -1,0 +1,60 @@
+"""Coefficients that say the same of centred columns: their boxes are not oblique."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.bounds.boxed_risk import BoxedRisk
+from dcprog.foundation.arrays import Array
+
+__all__ = ["Centring", "centred"]
+
+
+@dataclass
+class Centring:
+    """η: the penalised coefficients as they are, the free ones plus `middles` times those.
+
+    Where the columns of X lie around m, the intercept of X − m is b + m·w. Points as good as the
+    best one lie along a thin diagonal in (w, b), and in a small box in (w, b + m·w).
+
+    Attributes
+    ----------
+    held : bool array of shape (p,)
+    middles : array of shape (free, held)
+    """
+
+    held: npt.NDArray[np.bool_]
+    middles: Array
+
+    def inward(self, theta: Array) -> Array:
+        """Coordinates η of θ."""
+        eta = np.array(theta, dtype=float)
+        eta[~self.held] += self.middles @ eta[self.held]
+        return eta
+
+    def outward(self, eta: Array) -> Array:
+        """The θ of coordinates η."""
+        theta = np.array(eta, dtype=float)
+        theta[~self.held] -= self.middles @ theta[self.held]
+        return theta
+
+
+def centred(risk: BoxedRisk) -> tuple[BoxedRisk, Centring]:
+    """The risk in η: its penalised columns without what the free ones can say of them.
+
+    Parameters
+    ----------
+    risk : BoxedRisk
+
+    Returns
+    -------
+    BoxedRisk, Centring
+    """
+    held = risk.penalty.held
+    matrix = risk.matrix.copy()
+    middles = np.asarray(np.linalg.lstsq(matrix[:, ~held], matrix[:, held])[0], dtype=float)
+    matrix[:, held] -= matrix[:, ~held] @ middles
+    return replace(risk, matrix=matrix), Centring(held, middles)
