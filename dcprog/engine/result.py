@@ -12,6 +12,7 @@ import numpy as np
 from dcprog.engine.certificate import Certificate, Examiner, certify
 from dcprog.engine.history import History
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.parameters import check_number
 
 __all__ = ["Optimum", "Result", "StartSummary", "VariableValues"]
 
@@ -192,8 +193,9 @@ class Result:
 
         Raises
         ------
-        ValueError
-            A bound is asked for, and the result knows its problem no longer.
+        TypeError, ValueError
+            `tol` or `time_limit` is no positive number; a bound is asked for, and the result knows
+            its problem no longer.
 
         Examples
         --------
@@ -204,6 +206,9 @@ class Result:
         >>> certificate.holds, certificate.d_stationary
         (True, True)
         """
+        check_number("tol", tol, 0)
+        if time_limit is not None:
+            check_number("time_limit", time_limit, 0)
         gap, violation, scale, seen = self.gap, self.relative_violation, self.scale, None
         if self.examiner is not None and self.x is not None:
             found = self.examiner(self.x, time_limit)

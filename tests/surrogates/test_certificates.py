@@ -201,3 +201,9 @@ def test_a_penalty_of_unknown_form_leaves_the_residual_open() -> None:
     certificate = solved(dc.Risk.from_loss(MARGINS, dc.hinge(), largest())).certificate(tol=TOL)
     assert certificate.residual is None
     assert certificate.d_stationary is None
+
+
+@pytest.mark.parametrize("options", [{"tol": 0}, {"tol": "fine"}, {"time_limit": -1.0}])
+def test_bad_options_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, ValueError), match=next(iter(options))):
+        solved(PROBLEMS["ramp"]).certificate(**options)

@@ -41,6 +41,10 @@ def plain(risk: dc.Risk) -> dc.Result:
     return dc.solve(risk, start="convex", n_starts=1)
 
 
+def end(risk: dc.Risk, start: Any = "convex") -> Any:
+    return dc.solve(risk, start=start, n_starts=1).x
+
+
 RISKS = [classes(s) for s in range(4)] + [responses(s) for s in range(4)]
 RISKS += [risk for s in range(3) for risk in other_losses(classes(s))]
 
@@ -60,9 +64,9 @@ def test_what_is_offered_is_lower_and_often_there() -> None:
 def test_after_all_exchanges_no_flip_leads_lower(seed: int) -> None:
     """By brute force: each sample is given up, or kept, and the weighted risk solved."""
     risk = classes(seed, n=20)
-    x = plain(risk).x
+    x = end(risk)
     while (point := exchanged(risk, x, flips=20)) is not None:
-        x = dc.solve(risk, start=point, n_starts=1).x
+        x = end(risk, point)
     surrogate = risk.surrogate()
     settle(surrogate, x)
     problem, value = surrogate.problem, risk(x)
@@ -71,7 +75,7 @@ def test_after_all_exchanges_no_flip_leads_lower(seed: int) -> None:
         weights = problem.weights.copy()
         weights[g] = 1.0 - weights[g]
         flipped = dc.Risk(risk.rows, risk.base, weights=weights, penalty=risk.penalty)
-        assert risk(dc.solve(flipped).x) > value - 1e-5 * value
+        assert risk(end(flipped)) > value - 1e-5 * value
 
 
 def test_the_race_ends_with_exchanges_and_the_plain_run_has_none() -> None:
@@ -95,11 +99,11 @@ def test_the_race_ends_with_exchanges_and_the_plain_run_has_none() -> None:
 @pytest.mark.parametrize("factor", [1e-12, 1e12])
 @pytest.mark.parametrize("of", ["objective", "data"])
 def test_exchanges_have_no_units(factor: float, of: str) -> None:
-    risk = next(r for r in RISKS if exchanged(r, plain(r).x) is not None)
+    risk = next(r for r in RISKS if exchanged(r, end(r)) is not None)
     X, loss, lam = risk.rows.X, risk.loss, 0.1
     assert loss is not None
     signs = np.asarray(risk.rows.signs).ravel()
-    x, unit = plain(risk).x, np.ones(3)
+    x, unit = end(risk), np.ones(3)
     if of == "objective":
         other = dc.Risk.from_loss(risk.rows, factor * loss, dc.l2(factor * lam))
     else:
@@ -115,12 +119,12 @@ def test_exchanges_have_no_units(factor: float, of: str) -> None:
 @pytest.mark.parametrize("loss", [dc.hinge(), dc.rescale(dc.hinge(), 0.5), dc.log(dc.hinge(), 1.0)])
 def test_smooth_and_convex_losses_have_no_sides(loss: dc.Loss) -> None:
     risk = dc.Risk.from_loss(classes(0).rows, loss, dc.l2(0.1))
-    assert exchanged(risk, plain(risk).x) is None
+    assert exchanged(risk, end(risk)) is None
 
 
 def test_no_time_is_no_exchange() -> None:
-    risk = next(r for r in RISKS if exchanged(r, plain(r).x) is not None)
-    surrogate, x = risk.surrogate(), plain(risk).x
+    risk = next(r for r in RISKS if exchanged(r, end(r)) is not None)
+    surrogate, x = risk.surrogate(), end(risk)
     settle(surrogate, x)
     assert surrogate.exchanged(x, 6, 0.0) is None
     assert surrogate.exchanged(x, 0) is None

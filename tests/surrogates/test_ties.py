@@ -56,6 +56,7 @@ def test_a_tie_is_told_of_and_left(name: str) -> None:
     risk, x = CASES[name]
     stuck = dc.solve(risk, start=x, escape=False)
     assert stuck.status == "converged"
+    assert stuck.x is not None
     np.testing.assert_allclose(stuck.x, x, atol=1e-7)
     told = stuck.certificate()
     assert told.gap.holds
@@ -89,7 +90,8 @@ def test_a_tie_in_a_cvxpy_problem_is_told_of_and_left() -> None:
 def test_ties_have_no_units(name: str, of: str, factor: float) -> None:
     risk, x = CASES[name]
     assert isinstance(risk.loss, dc.cap)
-    rows, loss, lam = risk.rows.matrix(), risk.loss, 0.1
+    rows, lam = risk.rows.matrix(), 0.1
+    loss: dc.Loss = risk.loss
     if of == "objective":
         loss, lam = factor * loss, lam * factor
     else:
