@@ -41,12 +41,12 @@ class Effort:
 
 
 EFFORTS = {
-    "default": Effort(300, (32, 8, 4), 18),
+    "default": Effort(200, (20, 8, 4), 18),
     "high": Effort(1000, (60, 24, 10), 20),
 }
 # Runs on smooth losses are cheap; so must their drafts be.
 SMOOTH = {
-    "default": Effort(200, (24, 6, 3), 3),
+    "default": Effort(150, (20, 6, 3), 3),
     "high": Effort(500, (40, 20, 8), 20),
 }
 # Widths of the smoothing in units of the margins; after each series the best are kept.
