@@ -95,7 +95,7 @@ def _derivatives(many: ManyPoints, u: Array, h: float) -> tuple[Array, Array]:
 def _row_weights(many: ManyPoints, u: Array, losses: Array) -> Array:
     """s_g φ'(agg) v_r for every row; under a maximum for the largest row of a group.
 
-    The losses are the smoothed ones: a transform that is steep at 0 would hold fast what lies there.
+    The losses are the smoothed ones: a transform that is steep at 0 holds fast what lies there.
     """
     combined = many.combined(many.scaled(losses))
     weights = many.shares * slopes(many.risk.transform, combined)
