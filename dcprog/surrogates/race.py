@@ -105,9 +105,10 @@ def _settled(task: Task, plain: Outcome) -> Task:
     problem = task.problem if plain.spec is None else plain.spec
     if not isinstance(problem, Risk):
         return task
-    other, risk = copy(task), copy(problem)
+    risk = copy(problem)
     risk.rows = copy(risk.rows)
-    other.problem = risk
+    other = Task(risk, task.solver, task.settings)
+    other.deadline = task.deadline
     return other
 
 
