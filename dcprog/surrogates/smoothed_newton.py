@@ -37,6 +37,8 @@ def step(many: ManyPoints, points: Points, width: float) -> Points:
     Points
         None of them higher.
     """
+    if len(points.values) == 0:
+        return points
     slope, curvature = _derivatives(many, points.margins, width * many.margin)
     gradient, gram = slope @ many.A, _gram(many, curvature)
     _add_penalty(many, points.theta, gradient, gram)
