@@ -31,23 +31,23 @@ class Effort:
         That are fitted.
     kept : tuple of int
         Of all points, after the first steps and after the next.
-    rounds : int
-        In which the best points have children, at most.
+    rounds : (int, int)
+        In which the best points have children, at least and at most.
     """
 
     subsets: int
     kept: tuple[int, int, int]
-    rounds: int
+    rounds: tuple[int, int]
 
 
 EFFORTS = {
-    "default": Effort(300, (32, 8, 4), 18),
-    "high": Effort(1000, (60, 24, 10), 20),
+    "default": Effort(200, (20, 8, 4), (2, 18)),
+    "high": Effort(1000, (60, 24, 10), (15, 40)),
 }
 # Runs on smooth losses are cheap; so must their drafts be.
 SMOOTH = {
-    "default": Effort(200, (24, 6, 3), 3),
-    "high": Effort(500, (40, 20, 8), 20),
+    "default": Effort(150, (20, 6, 3), (2, 3)),
+    "high": Effort(500, (40, 20, 8), (15, 40)),
 }
 # Widths of the smoothing in units of the margins; after each series the best are kept.
 WIDTHS = ((0.4, 0.3), (0.2, 0.15, 0.1), (0.08, 0.06, 0.04, 0.03))
@@ -146,7 +146,8 @@ class _Drafting:
     def _rounds(self) -> int:
         """Few where there are few optima, and where a step is dear."""
         n, p = self.many.n_groups, self.many.A.shape[1]
-        rounds = min(self.effort.rounds, 2 + n // ENOUGH)
+        least, most = self.effort.rounds
+        rounds = min(most, least + n // ENOUGH)
         return int(rounds * min(1.0, FEW / p) * min(1.0, USUAL / n))
 
     def _fits(self) -> Array:

@@ -21,6 +21,7 @@ __all__ = ["ManyPoints", "Points", "slopes", "transformed"]
 
 # No points are drafted of a risk with more coefficients.
 MOST_COEFFICIENTS = 100
+MOST_NUMBERS = 2**24  # of samples that are moved around their middle
 # Products of pairs of columns are kept where they are no more numbers than that.
 MOST_PRODUCTS = 2**22
 
@@ -225,7 +226,8 @@ def _middle(risk: Risk) -> Array | None:
     """The middle of the samples, where free intercepts take up what moving them there leaves."""
     scores = risk.scores
     free = scores.fit_intercept and not np.any(risk.penalized & ~scores.penalized)
-    return np.median(scores.X, axis=0) if free and isinstance(scores.X, np.ndarray) else None
+    n, d = scores.X.shape
+    return np.median(dense(scores.X), axis=0) if free and n * d <= MOST_NUMBERS else None
 
 
 def _around(risk: Risk, middle: Array | None) -> Scores:
@@ -234,7 +236,7 @@ def _around(risk: Risk, middle: Array | None) -> Scores:
     if middle is None or not np.any(middle):
         return scores
     moved = copy(scores)
-    moved.X = scores.X - middle
+    moved.X = dense(scores.X) - middle
     return moved
 
 

@@ -30,8 +30,6 @@ FINISHED = {"default": 1, "high": 6}
 # Drafts above the lowest value so far by more than that share of F's scale are given up; of more
 # coefficients than a few by as many times more, for they are drafted less finely.
 HOPELESS, SMALL = 2e-2, 10
-# Where there are no drafts, so many steps are taken from each start before the best goes on.
-HEAT = 3
 # Two optima are one if they are as near as that, relative to their sizes, and as high.
 SAME = 1e-3
 NEAR = 1e-2  # a draft that is no lower ends where the run has that it is as near to
@@ -112,9 +110,10 @@ def _settled(task: Task, plain: Outcome) -> Task:
     problem = task.problem if plain.spec is None else plain.spec
     if not isinstance(problem, Risk):
         return task
-    other, risk = copy(task), copy(problem)
+    risk = copy(problem)
     risk.rows = copy(risk.rows)
-    other.problem = risk
+    other = Task(risk, task.solver, task.settings)
+    other.deadline = task.deadline
     return other
 
 

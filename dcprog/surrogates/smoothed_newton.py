@@ -37,6 +37,8 @@ def step(many: ManyPoints, points: Points, width: float) -> Points:
     Points
         None of them higher.
     """
+    if len(points.values) == 0:
+        return points
     slope, curvature = _derivatives(many, points.margins, width * many.margin)
     gradient, gram = slope @ many.A, _gram(many, curvature)
     _add_penalty(many, points.theta, gradient, gram)
@@ -82,18 +84,23 @@ def ridge_fits(many: ManyPoints, rows: npt.NDArray[np.intp], ridge: float) -> Ar
 
 def _derivatives(many: ManyPoints, u: Array, h: float) -> tuple[Array, Array]:
     """Slopes and curvatures of the smoothed majorants in the margins, of shape (K, n_rows)."""
-    weights = _row_weights(many, u)
     base, up, down = many.risk.base, u + h, u - h
-    slope = weights * (base(up) - base(down)) / (2 * h)
+    above, below = base(up), base(down)
+    weights = _row_weights(many, u, (above + below) / 2)
+    slope = weights * (above - below) / (2 * h)
     curvature = weights * (base.slope(up) - base.slope(down)) / (2 * h)
     if many.risk.subtracted is not None:
         slope -= _pull(many, u)
     return slope, curvature
 
 
-def _row_weights(many: ManyPoints, u: Array) -> Array:
-    """s_g φ'(agg) v_r for every row; under a maximum for the largest row of a group."""
-    weights = many.shares * slopes(many.risk.transform, many.losses(u))
+def _row_weights(many: ManyPoints, u: Array, losses: Array) -> Array:
+    """s_g φ'(agg) v_r for every row; under a maximum for the largest row of a group.
+
+    The losses are the smoothed ones: a transform that is steep at 0 holds fast what lies there.
+    """
+    combined = many.combined(many.scaled(losses))
+    weights = many.shares * slopes(many.risk.transform, combined)
     return _spread(many, weights, many.scaled(many.risk.base(u)))
 
 
