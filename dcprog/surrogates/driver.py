@@ -98,8 +98,8 @@ def solve(
         Log a line a step to the logger ``dcprog``.
     escape : bool, default True
         Look around a point that seems critical, and go on where the objective is lower: at saddles
-        and symmetric points, and down the other slopes at ties. False ends where the majorants do, as
-        published algorithms.
+        and symmetric points, and down the other slopes at ties. False ends where the majorants do,
+        as published algorithms.
 
     Returns
     -------

@@ -20,6 +20,9 @@ JUMP, BESIDE = 1e-2, 1e-5
 # So many directions in which to stand beside the point, either way.
 SIDES = 3
 ACCURACY = 1e-11
+# A strongly convex function falls by ½‖step‖² and the proximal term again; less than SURE of their
+# sum says that the solver missed its minimum. F is rounded by ROUNDING of its scale.
+SURE, ROUNDING = 0.9, 1e-10
 # A proximal step shorter than that, in units, leads nowhere.
 STEEP = 1e-4
 
@@ -123,7 +126,9 @@ class ProblemStationarity(ProblemRacing):
                 if deadline.left == 0:
                     return None
                 try:
-                    return problem.minimise(mode, ACCURACY, solver, deadline.left) - x
+                    step = problem.minimise(mode, ACCURACY, solver, deadline.left) - x
+                    if self._falls(x, step):
+                        return step
                 except (SubproblemError, UnfitSolver) as error:
                     problem.note(solver, ACCURACY, f"near a point: {error}")
         except (ValueError, ArithmeticError):  # outside the domain
@@ -132,6 +137,12 @@ class ProblemStationarity(ProblemRacing):
             self._solved_in = None
             self._update(problem.at(x))
         return None
+
+    def _falls(self, x: Array, step: Array) -> bool:
+        """Has M fallen as a proximal step makes it fall, by the step's length squared?"""
+        fall = self.majorised.majorant(x) - self.majorised.majorant(x + step)
+        square = float(np.sum((step / self.units(x)) ** 2))
+        return fall >= self.scale(x) * (SURE * square - ROUNDING)
 
     def _walk(self, x: Array, step: Array) -> tuple[Array, float]:
         length = float(np.linalg.norm(step / self.units(x)))

@@ -200,14 +200,14 @@ def test_what_was_compiled_goes_with_the_problem(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(ProblemSurrogate, "__init__", watched)
     problem, _ = ramp()
     result = dc.solve(problem)
+    assert result.status == "converged"
     gc.collect()
     assert surrogates[0]() is not None
     alive = weakref.ref(problem)
-    del problem
+    del problem, result  # a result holds its problem, to be asked about the point
     gc.collect()
     assert alive() is None
     assert surrogates[0]() is None
-    assert result.status == "converged"
 
 
 def test_threads_share_no_surrogate() -> None:
