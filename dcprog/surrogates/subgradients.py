@@ -83,7 +83,7 @@ class Near:
         if risk.no_matrix is not None or risk.scores.kernel is not None:
             picked = np.zeros((self.u.size, chosen.size))
             picked[chosen, np.arange(chosen.size)] = 1.0
-            return np.array([self.pulled(one) for one in picked.T]).T
+            return np.array([self.pulled(one) for one in picked.T]).reshape(-1, self.theta.size).T
         matrix: Any = risk.matrix()[chosen]
         dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
         return (dense * (self.units / self.scale)).T

@@ -327,8 +327,10 @@ def test_bad_options_are_refused(options: dict[str, Any], error: type, words: st
 def test_what_is_no_problem_is_refused() -> None:
     with pytest.raises(TypeError, match="not a problem"):
         dc.lower_bound(3.0)
+    result = dc.solve(ramp())
     with pytest.raises(TypeError, match=r"lower_bound\(problem, start=result\)"):
-        dc.lower_bound(dc.solve(ramp()))
+        dc.lower_bound(pickle.loads(pickle.dumps(result)))
+    assert dc.lower_bound(result).status == "proved"
 
 
 def test_a_bound_of_another_problem_is_refused() -> None:
