@@ -121,6 +121,9 @@ class Packing(Instance):
             ]
             return np.vstack([J, np.block(walls)])
 
+        def width(z: Array) -> float:
+            return float(z[-1])
+
         last = np.append(np.zeros(2 * n), 1.0)
         settings: Any = {
             "method": "SLSQP",
@@ -128,7 +131,7 @@ class Packing(Instance):
             "constraints": {"type": "ineq", "fun": gaps, "jac": slopes},
             "options": {"maxiter": 300, "ftol": 1e-12},
         }
-        found = minimize(lambda z: z[-1], np.append(x, self.objective(x)), **settings)
+        found = minimize(width, np.append(x, self.objective(x)), **settings)
         return found.x[:-1]
 
 
