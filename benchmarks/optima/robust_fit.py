@@ -15,6 +15,7 @@ from benchmarks.optima.instance import Array, Form, Instance
 
 CHUNK = 400  # subset fits at a time
 POOL = 16  # points that are kept and perturbed
+ROUNDS = 5  # of perturbations of a pool
 STEPS = 25  # reweightings of a descent
 SCALES = (1.0, 3.0, 0.3)
 
@@ -92,15 +93,15 @@ class RobustFit(Instance):
     # ---- search: small subsets and graduation, then random reweightings of the best --------------
 
     def search(self, rng: np.random.Generator, starts: int) -> Iterator[Array]:
-        """Subset fits ranked by F and graduated fits, descended and perturbed in rounds."""
-        subsets = [self._subset_fits(rng, min(CHUNK, starts)) for _ in _rounds(starts)]
-        first = [self._best(np.hstack(subsets), POOL), self._graduated(POOL // 2, rng)]
-        pool = self._best(self.descend(np.hstack(first), STEPS), POOL)
-        for k in _rounds(starts):
-            near = self.descend(self.descend(pool, 3, 1.0, rng), STEPS)
-            far = self._graduated(POOL // 4, rng) if k % 2 else near[:, :0]
-            pool = self._best(np.hstack([pool, near, far]), POOL)
-        yield from self.descend(pool[:, :6], 4 * STEPS).T
+        """Pools of subset fits and graduated fits, each perturbed for some rounds."""
+        for _ in range(max(1, round(starts / (ROUNDS * CHUNK)))):
+            subsets = self._subset_fits(rng, min(CHUNK, starts))
+            first = np.hstack([self._best(subsets, POOL), self._graduated(POOL, rng)])
+            pool = self._best(self.descend(first, STEPS), POOL)
+            for _ in range(ROUNDS):
+                pushed = self.descend(self.descend(pool, 3, 1.0, rng), STEPS)
+                pool = self._best(np.hstack([pool, pushed]), POOL)
+            yield from self.descend(pool[:, :6], 4 * STEPS).T
 
     def _graduated(self, count: int, rng: np.random.Generator) -> Array:
         """Randomly weighted convex fits carried along as φ bends."""
@@ -155,10 +156,6 @@ class RobustFit(Instance):
         gram = self.A.T @ (weights[:, None] * self.A) + ridge
         gram[np.diag_indices_from(gram)] += 1e-10 * (np.trace(gram) / self.size + 1e-300)
         return np.linalg.solve(gram, pull)
-
-
-def _rounds(starts: int) -> range:
-    return range(max(1, round(starts / CHUNK)))
 
 
 def margins_of(X: Array, y: Array) -> Array:
