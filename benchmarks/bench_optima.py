@@ -36,7 +36,7 @@ def main() -> None:
     options = _options()
     references = References()
     for family in options.forget:
-        references.forget(family)
+        references.forget(FAMILIES[family].key)
     families = [FAMILIES[name] for name in options.families]
     if options.search:
         for family in families:
@@ -78,8 +78,8 @@ def search(family: Family, options: argparse.Namespace, references: References) 
     for seed in range(options.seeds or ALL_SEEDS):
         instance = family.make(seed)
         value, by = searched(instance, seed, options.search)
-        before = references.get(family.name, seed, instance)
-        if references.offer(family.name, seed, instance, value, by):
+        before = references.get(family.key, seed, instance)
+        if references.offer(family.key, seed, instance, value, by):
             was = f"{before.value:.8g}, {before.by}" if before else "unknown"
             print(f"{family.name}, seed {seed}: {value:.8g} (was {was})", flush=True)
     references.save()
@@ -106,7 +106,7 @@ def compare(
     instance = family.make(seed)
     tried = {name: attempt(name, instance, seed, options.limit) for name in options.methods}
     attempts = {name: one for name, one in tried.items() if one is not None}
-    best = _best(family.name, seed, instance, attempts, references, options.keep)
+    best = _best(family.key, seed, instance, attempts, references, options.keep)
     plain = attempts["plain"].seconds if "plain" in attempts else np.nan
     for name, one in attempts.items():
         excess = max(one.value - best, 0.0) / abs(best)

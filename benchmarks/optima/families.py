@@ -15,7 +15,7 @@ FAMILIES = {
         Family("squared_hinge_tiny", classification.squared_hinge_tiny),
         Family("ramp_30x2", partial(classification.ramp_problem, 30, 2, shift=1.0)),
         Family("ramp_200x5", partial(classification.ramp_risk, 200, 5)),
-        Family("ramp_200x5_cvxpy", partial(classification.ramp_problem, 200, 5)),
+        Family("ramp_200x5_cvxpy", partial(classification.ramp_problem, 200, 5), data="ramp_200x5"),
         Family("ramp_1000x50", partial(classification.ramp_risk, 1000, 50), quick=5),
         Family("ramp_2000x20", partial(classification.ramp_risk, 2000, 20), quick=4),
         Family("ramp_leverage", classification.ramp_leverage),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,8 +83,17 @@ class Instance(ABC):
 
 @dataclass(frozen=True)
 class Family:
-    """Instances by seed. `quick` of them are in a default run."""
+    """Instances by seed. `quick` of them are in a default run.
+
+    A family that states another's data in another way shares its best known values.
+    """
 
     name: str
-    make: Any  # seed → Instance
+    make: Callable[[int], Instance]
     quick: int = 20
+    data: str = ""
+
+    @property
+    def key(self) -> str:
+        """Whose best known values it has."""
+        return self.data or self.name

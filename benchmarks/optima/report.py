@@ -39,9 +39,14 @@ def summary(lines: list[Line]) -> str:
     ratio = f"{np.median(ratios):.1f}" if ratios else "–"
     return (
         f"{lines[0].family:<28}{lines[0].method:<10}{len(lines):>4}{np.mean(excess <= CLOSE):>7.0%}"
-        f"{np.mean(excess <= NEAR):>6.0%}{mean:>9.2%}{worst:>9.1%}"
+        f"{np.mean(excess <= NEAR):>6.0%}{_share(mean):>9}{_share(worst):>9}"
         f"{np.mean(~np.isfinite(excess)):>7.0%}{ratio:>9}"
     )
+
+
+def _share(excess: float) -> str:
+    """A percentage, or a multiple where that is large."""
+    return f"{excess:.2%}" if excess < 10 else f"{excess:.0f}×"
 
 
 def overall(lines: list[Line]) -> list[str]:

@@ -15,6 +15,7 @@ from benchmarks.optima.instance import Array, Form, Instance
 
 CHUNK = 400  # subset fits at a time
 POOL = 16  # points that are kept and perturbed
+GRADUATED = 6  # starts of a pool that are graduated
 ROUNDS = 5  # of perturbations of a pool
 STEPS = 25  # reweightings of a descent
 SCALES = (1.0, 3.0, 0.3)
@@ -96,19 +97,19 @@ class RobustFit(Instance):
         """Pools of subset fits and graduated fits, each perturbed for some rounds."""
         for _ in range(max(1, round(starts / (ROUNDS * CHUNK)))):
             subsets = self._subset_fits(rng, min(CHUNK, starts))
-            first = np.hstack([self._best(subsets, POOL), self._graduated(POOL, rng)])
+            first = np.hstack([self._best(subsets, POOL), self._graduated(rng)])
             pool = self._best(self.descend(first, STEPS), POOL)
             for _ in range(ROUNDS):
                 pushed = self.descend(self.descend(pool, 3, 1.0, rng), STEPS)
                 pool = self._best(np.hstack([pool, pushed]), POOL)
             yield from self.descend(pool[:, :6], 4 * STEPS).T
 
-    def _graduated(self, count: int, rng: np.random.Generator) -> Array:
-        """Randomly weighted convex fits carried along as φ bends."""
-        fits = self.descend(np.zeros((self.size, count)), 5, 1e3, rng)
-        for s in rng.choice([1.4, 2.0]) ** np.arange(8, -1, -1):
-            fits = self.descend(fits, 4, s)
-        return self.descend(fits, STEPS)
+    def _graduated(self, rng: np.random.Generator) -> Array:
+        """Randomly weighted convex fits carried along slowly as φ bends: faster ends higher."""
+        fits = self.descend(np.zeros((self.size, GRADUATED)), 10, 1e3, rng)
+        for s in 1.1 ** np.arange(15, 0, -1):
+            fits = self.descend(fits, 2 * STEPS, s)
+        return fits
 
     def _best(self, thetas: Array, most: int) -> Array:
         values = self.values(thetas)

@@ -82,7 +82,7 @@ def test_every_instance_has_a_best_known_value(name: str) -> None:
     references = References()
     for seed in range(20):
         instance = FAMILIES[name].make(seed)
-        known = references.get(name, seed, instance)
+        known = references.get(FAMILIES[name].key, seed, instance)
         assert known is not None
         assert np.isfinite(known.value)
 
