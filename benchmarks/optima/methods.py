@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import inspect
+import multiprocessing
 import os
 import signal
 import time
@@ -83,19 +84,19 @@ def _all() -> dict[str, Method]:
 
 
 METHODS = _all()
+FOREIGN = ("dccp", "uno", "ipopt")
 
 
 def attempt(name: str, instance: Instance, seed: int, limit: float) -> Attempt | None:
     """Run a method; F and feasibility are judged by the instance alone."""
+    run = apart if name in FOREIGN else at_most
     begin = time.perf_counter()
     try:
-        with warnings.catch_warnings(), _quiet(), _at_most(limit):
-            warnings.simplefilter("ignore")
-            point = METHODS[name](instance, seed)
+        with _quiet():
+            point, seconds = run(limit, METHODS[name], instance, seed)
     except Exception as failure:  # whatever a method raises is its answer
         why = f"{type(failure).__name__}: {failure}".splitlines()[0]
         return Attempt(np.inf, time.perf_counter() - begin, why)
-    seconds = time.perf_counter() - begin
     if point is None:
         return None
     return Attempt(*_judged(instance, point, seconds))
@@ -111,20 +112,56 @@ def _judged(instance: Instance, point: Array, seconds: float) -> tuple[float, fl
     return (value if np.isfinite(value) else np.inf), seconds, ""
 
 
-@contextlib.contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
-    """Interrupt what takes longer, as soon as Python is back in charge."""
+Timed = tuple["Array | None", float]
+
+
+def _timed(method: Method, instance: Instance, seed: int) -> Timed:
+    begin = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        point = method(instance, seed)
+    return point, time.perf_counter() - begin
+
+
+def at_most(limit: float, method: Method, instance: Instance, seed: int) -> Timed:
+    """A point and its time; interrupted, once Python is back in charge, where that is too long."""
 
     def stop(*_: object) -> None:
-        raise TooLong(f"more than {seconds:g} s")
+        raise TooLong(f"more than {limit:g} s")
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, limit)
     try:
-        yield
+        return _timed(method, instance, seed)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def apart(limit: float, method: Method, instance: Instance, seed: int) -> Timed:
+    """The same in a process of its own: compiled solvers that hang can only be killed."""
+
+    def work() -> None:
+        try:
+            sender.send(_timed(method, instance, seed))
+        except Exception as failure:  # it goes to whoever asked
+            sender.send(RuntimeError(f"{type(failure).__name__}: {failure}"))
+
+    fork = multiprocessing.get_context("fork")
+    receiver, sender = fork.Pipe(duplex=False)
+    child = fork.Process(target=work)
+    child.start()
+    sender.close()
+    try:
+        if not receiver.poll(limit):
+            raise TooLong(f"more than {limit:g} s")
+        answer = receiver.recv()
+    finally:
+        child.kill()
+        child.join()
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 @contextlib.contextmanager

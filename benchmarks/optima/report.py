@@ -45,7 +45,9 @@ def summary(lines: list[Line]) -> str:
 
 
 def _share(excess: float) -> str:
-    """A percentage, or a multiple where that is large."""
+    """A percentage, a multiple where that is large, a dash where there is none."""
+    if np.isnan(excess):
+        return "–"
     return f"{excess:.2%}" if excess < 10 else f"{excess:.0f}×"
 
 

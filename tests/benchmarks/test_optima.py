@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -17,7 +18,7 @@ from benchmarks.optima.enumeration import Enumerated
 from benchmarks.optima.families import FAMILIES
 from benchmarks.optima.folded import Folded, Half, LogSum, Mcp
 from benchmarks.optima.instance import Array, Instance
-from benchmarks.optima.methods import METHODS, attempt
+from benchmarks.optima.methods import METHODS, Timed, TooLong, apart, at_most, attempt
 from benchmarks.optima.quadratic import box_quadratic
 from benchmarks.optima.references import References
 from benchmarks.optima.robust_fit import RobustFit
@@ -181,6 +182,18 @@ def test_points_outside_count_as_failures(monkeypatch: pytest.MonkeyPatch) -> No
     assert (thrower.value, thrower.why) == (np.inf, "ZeroDivisionError: division by zero")
     assert corner is not None
     assert corner.value == pytest.approx(-instance.S.sum())
+
+
+@pytest.mark.parametrize("run", [at_most, apart])
+def test_methods_are_stopped(run: Callable[..., Timed]) -> None:
+    instance = box_quadratic(0)
+    point, _ = run(5.0, lambda *_: np.ones(2), instance, 0)
+    assert point is not None
+    assert point.tolist() == [1, 1]
+    with pytest.raises(TooLong, match=r"more than 0\.1 s"):
+        run(0.1, lambda *_: time.sleep(20), instance, 0)
+    with pytest.raises(Exception, match="division by zero"):
+        run(5.0, lambda *_: 1 / 0, instance, 0)
 
 
 def test_a_value_below_a_global_minimum_is_refused(tmp_path: Path) -> None:
