@@ -42,8 +42,9 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	@for script in $(wildcard benchmarks/bench_*.py); do \
-		echo "== $$script"; \
-		$(BIN)/python $$script || exit 1; \
+		module=$$(echo $${script%.py} | tr / .); \
+		echo "== $$module"; \
+		$(BIN)/python -m $$module || exit 1; \
 	done
 
 # pytest exits with 5 when no test is marked slow, which is no failure here.

@@ -19,7 +19,7 @@ TEXTS = {file: file.read_text(encoding="utf-8") for file in [*USERS, *LIBRARY, *
 
 # A path from the root, with or without wildcards, and a module given to ``python -m``.
 PATH = re.compile(r"(?<![\w./])(?:benchmarks|dcprog|examples|models|tests)/[\w*/-]*(?:\.\w+)?")
-MODULE = re.compile(r"-m ((?:examples|tests)(?:\.\w+)*)")
+MODULE = re.compile(r"-m ((?:benchmarks|examples|tests)(?:\.\w+)*)")
 SCRIPTS = sorted(file for file in ROOT.glob("examples/*/*.py") if "__main__" in TEXTS[file])
 
 
@@ -79,10 +79,10 @@ def test_what_is_missing_would_be_seen() -> None:
 
 
 def test_folders_of_tests_are_rooms() -> None:
-    """A folder a room of the library; no file of tests stands outside one."""
+    """A folder a room of the library or beside it; no file of tests stands outside one."""
     rooms = {file.parent.name for file in (ROOT / "dcprog").glob("*/__init__.py")} | {"models"}
     folders = {file.parent.name for file in (ROOT / "tests").glob("*/__init__.py")}
-    assert folders - rooms == {"examples", "fuzz", "house"}
+    assert folders - rooms == {"benchmarks", "examples", "fuzz", "house"}
     assert [file.name for file in (ROOT / "tests").glob("*.py")] == ["__init__.py"]
 
 
