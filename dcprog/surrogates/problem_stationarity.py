@@ -96,7 +96,7 @@ class ProblemStationarity(ProblemRacing):
             except ValueError:  # outside the domain
                 continue
             for one, other in zip(here, there, strict=True):
-                top = max(float(np.max(np.abs(one))), float(np.max(np.abs(other))))
+                top = np.max(np.abs([one, other]), initial=0.0)
                 if np.any(np.abs(one - other) > JUMP * top):
                     return True
         return False

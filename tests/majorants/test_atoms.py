@@ -451,4 +451,4 @@ def test_values_are_carried_on_along_an_axis() -> None:
         result = dc.solve(cp.Problem(cp.Minimize(fit)), start={X: target})
         assert result.status == "converged"
         values.append(result.value)
-    assert values[0] == pytest.approx(values[1], rel=1e-6)
+    assert values == pytest.approx([1.0, 1.0], rel=1e-4)  # behind a saddle at 1.814
