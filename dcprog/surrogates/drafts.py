@@ -18,7 +18,7 @@ from dcprog.surrogates.subsets import concentrated, labels_of, subset_fits
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["drafts"]
+__all__ = ["FEW", "drafts"]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.surrogates.drafts import drafts
+from dcprog.surrogates.drafts import FEW, drafts
 from dcprog.surrogates.loose_starts import (
     LIGHTER,
     Solve,
@@ -65,16 +65,19 @@ class RiskStarts(Unconstrained):
     ) -> list[Draft]:
         """Points to run from: by many cheap steps where coefficients are few, else by the solvers.
 
-        A convex risk needs none.
+        Both where they are some: what is left of leverage by small subsets, the solvers' path
+        follows lower. A convex risk needs none.
         """
         if not self.is_majorised:
             return []
         deadline = Deadline(time_limit)
-        if ManyPoints.takes(self.declared):
+        found: list[Draft] = []
+        many = ManyPoints.takes(self.declared)
+        if many:
             found = drafts(self.declared, near, effort, rng, deadline.left)
-        else:
+        if not many or self.declared.rows.shape[1] > FEW:
             loose = self._loose(near[0], effort, deadline)
-            found = [Draft(kind, x, self.declared(x)) for kind, x in loose]
+            found += [Draft(kind, x, self.declared(x)) for kind, x in loose]
         awake = (woken(self.declared, x) for x in near)
         found += [Draft("woken", x, self.declared(x)) for x in awake if x is not None]
         return sorted(found, key=lambda draft: draft.value)
