@@ -3,8 +3,8 @@
 A ramp loss on samples in the plane, some of them leverage outliers, has many local optima. Plain
 runs from starts of several kinds show them and where they come from; the race, which is the
 default, is one solve; its certificate says what is known of the point itself, and
-:func:`dcprog.lower_bound` how low any point can be. With five features the bound takes longer: one
-sees it rise to meet the best point.
+:func:`dcprog.lower_bound` how low any point can be. With five features and flipped labels the bound
+takes longer: one sees it rise to meet the best point.
 
 Run ``python -m examples.guides.how_good_is_it --output folder`` for two tables and three plots.
 """
@@ -27,6 +27,7 @@ Array = np.ndarray
 
 RIDGE = 0.1
 OUTLIERS = 8
+FLIPPED = 0.15
 COLOURS = {"convex": RED, "graduated": ORANGE, "half": BLUE, "random": "0.6"}
 # Two ends are one local optimum if their values are as near as that share.
 SAME = 1e-4
@@ -45,6 +46,14 @@ def samples(n: int, p: int, seed: int) -> tuple[Array, Array]:
     X[:OUTLIERS] = rng.normal(4.0, 1.0, (OUTLIERS, p))
     y[:OUTLIERS] = -1
     return X, y
+
+
+def flipped(n: int, p: int, seed: int) -> tuple[Array, Array]:
+    """Two classes with a margin; every seventh label or so is wrong."""
+    rng = np.random.default_rng(seed)
+    X, w = rng.standard_normal((n, p)), rng.standard_normal(p)
+    y = np.where(X @ w > 0, 1, -1)
+    return X, np.where(rng.random(n) < FLIPPED, -y, y)
 
 
 def ramp(X: Array, y: Array) -> dc.Risk:
@@ -152,7 +161,7 @@ def draw_bound(progress: Progress, path: Path) -> None:
     ax.step(seconds, lower, where="post", color=BLUE, lw=2, label="no point is below")
     ax.set(xlabel="seconds", ylabel="objective")
     ax.set_title("The lower bound closes in on the best point (five features)")
-    ax.legend(loc="lower right")
+    ax.legend(loc="center right")
     figure.savefig(path)
 
 
@@ -191,7 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("Two features: plain runs by kind of start, and the race\n")
     print_ends(ends, race)
     print(f"\nWhat is known of the race's point\n\n{race.certificate()}\n\n{dc.lower_bound(race)}")
-    bound, progress = bounded(ramp(*samples(options.samples, 5, seed=3)), options.seconds)
+    bound, progress = bounded(ramp(*flipped(options.samples, 5, seed=3)), options.seconds)
     print(f"\nFive features\n\n{bound}")
     paths = [options.output / f"{name}.png" for name in ("landscape", "basins", "bound")]
     with matplotlib.rc_context(STYLE):
