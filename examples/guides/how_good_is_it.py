@@ -3,7 +3,7 @@
 A ramp loss on samples in the plane, some of them leverage outliers, has many local optima. Plain
 runs from starts of several kinds show them and where they come from; the race, which is the
 default, is one solve; its certificate says what is known of the point itself, and
-:func:`dcprog.lower_bound` how low any point can be. With five features and flipped labels the bound
+:func:`dcprog.lower_bound` how low any point can be. With six features and flipped labels the bound
 takes longer: one sees it rise to meet the best point.
 
 Run ``python -m examples.guides.how_good_is_it --output folder`` for two tables and three plots.
@@ -160,7 +160,7 @@ def draw_bound(progress: Progress, path: Path) -> None:
     ax.step(seconds, upper, where="post", color=GREEN, lw=2, label="best point known")
     ax.step(seconds, lower, where="post", color=BLUE, lw=2, label="no point is below")
     ax.set(xlabel="seconds", ylabel="objective")
-    ax.set_title("The lower bound closes in on the best point (five features)")
+    ax.set_title("The lower bound closes in on the best point (six features)")
     ax.legend(loc="center right")
     figure.savefig(path)
 
@@ -183,10 +183,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--output", type=Path, default=Path("good_output"), help="for the plots")
     parser.add_argument("--runs", type=int, default=100, help="plain runs of a kind")
-    parser.add_argument(
-        "--seconds", type=float, default=30.0, help="for the bound in five features"
-    )
-    parser.add_argument("--samples", type=int, default=100, help="of the five features")
+    parser.add_argument("--seconds", type=float, default=30.0, help="for the bound in six features")
+    parser.add_argument("--samples", type=int, default=100, help="of the six features")
     return parser.parse_args(arguments)
 
 
@@ -200,8 +198,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("Two features: plain runs by kind of start, and the race\n")
     print_ends(ends, race)
     print(f"\nWhat is known of the race's point\n\n{race.certificate()}\n\n{dc.lower_bound(race)}")
-    bound, progress = bounded(ramp(*flipped(options.samples, 5, seed=3)), options.seconds)
-    print(f"\nFive features\n\n{bound}")
+    bound, progress = bounded(ramp(*flipped(options.samples, 6, seed=0)), options.seconds)
+    print(f"\nSix features\n\n{bound}")
     paths = [options.output / f"{name}.png" for name in ("landscape", "basins", "bound")]
     with matplotlib.rc_context(STYLE):
         draw_landscape(risk, ends, race, paths[0])
