@@ -46,7 +46,9 @@ def accuracy(name: str, coding: str, loss: str, share: float, seed: int, most: i
     keep = rng.permutation(len(y))[:most]
     X, y = X[keep], y[keep]
     train, test = next(StratifiedShuffleSplit(1, test_size=0.3, random_state=seed).split(X, y))
-    classifier = dc.RobustClassifier(LOSSES[loss], dc.l2(1.0), multiclass=coding, tol=1e-4)
+    classifier = dc.RobustClassifier(
+        LOSSES[loss], dc.l2(1.0), multiclass=coding, tol=1e-4, n_starts=1
+    )
     model = make_pipeline(StandardScaler(), classifier)
     grid = {"robustclassifier__penalty__lam": GRID}
     with warnings.catch_warnings():

@@ -139,7 +139,7 @@ def main() -> None:
         "sigmoid, eta=10": SmoothSVC(smoothing="sigmoid"),
         "squared sigmoid, eta=10": SmoothSVC(smoothing="sigmoid", slack_norm=2),
         "Padé, one-step filter 2%": SmoothSVC(outlier_ratio=0.02),
-        "Padé, trimmed 2%": SmoothSVC(outlier_ratio=0.02, filtering="trimmed"),
+        "Padé, trimmed 2%": SmoothSVC(outlier_ratio=0.02, filtering="trimmed", n_starts=1),
     }
     seconds: dict[str, list[float]] = {name: [] for name in models}
     for _ in range(options.repeats):

@@ -6,7 +6,12 @@ from dcprog.engine.history import History
 from dcprog.engine.result import Result
 from dcprog.engine.track import Progress
 from dcprog.estimators import RobustClassifier, RobustRegressor
-from dcprog.foundation.errors import FisherConsistencyWarning, NotMajorizable, SubproblemError
+from dcprog.foundation.errors import (
+    FisherConsistencyWarning,
+    NotMajorizable,
+    SubproblemError,
+    TrivialSolutionWarning,
+)
 from dcprog.losses import (
     ConvexLoss,
     Loss,
@@ -99,6 +104,7 @@ __all__ = [
     "RobustRegressor",
     "SubproblemError",
     "Transform",
+    "TrivialSolutionWarning",
     "absolute",
     "andrews",
     "andrews_by",

@@ -90,8 +90,8 @@ class AngleSVC(KernelOption, PaperClassifier):
     majorant : {"cap", "dc"}, default "cap"
         The weights, or the tangents of the publication. The objective is the same; their runs may
         end at different critical points.
-    n_starts : int, default 1
-        Starts: the convex problem without truncation, then random halves and random points.
+    n_starts : int or "auto", default "auto"
+        ``"auto"`` races many starts; 1 is the plain run from the convex problem without truncation.
 
     Attributes
     ----------

@@ -72,9 +72,10 @@ class CappedSVC(PaperClassifier):
         cvxpy behind it), ``"cvxpy"``, or a cvxpy solver by name.
     max_iter : int, default 500
         Reweightings from each start.
-    n_starts : int, default 1
-        Starts: the plain squared hinge, then random halves and random points. All minimise the
-        same function: with ``eps=None`` the first start sets ε for the others.
+    n_starts : int or "auto", default "auto"
+        ``"auto"`` races many starts (of the exact algorithm); 1 is the plain run from the squared
+        hinge. All minimise the same function: with ``eps=None`` the first one sets ε for the
+        others.
 
     Attributes
     ----------
@@ -148,13 +149,16 @@ class CappedSVC(PaperClassifier):
 
     def _solution(self, spec: Risk, callback: Callback) -> Solution:
         """The cap is frozen after its rounds, then the function is one and the same."""
-        start: Any = "convex"
+        published = self.algorithm == "alternating"
+        start: Any = "convex" if published else "auto"
         steps = 0
         if self.eps is None:
             rounds = min(spec.transform.rounds - 1, self.max_iter - 1)
             plain = {"n_starts": 1, "random_state": None, "acceleration": None, "n_jobs": None}
-            start = self._run(spec, max_iter=rounds, **plain, callback=callback)
-            spec, steps = spec.fixed(start.x), start.n_iter
+            first = self._run(spec, max_iter=rounds, **plain, callback=callback)
+            x: Any = first.x
+            spec, steps = spec.fixed(x), first.n_iter
+            start = first if published else [first]
         result = self._run(spec, start, max_iter=self.max_iter - steps, callback=callback)
         if self.algorithm == "alternating":
             result = _seen_from_behind(spec, result)

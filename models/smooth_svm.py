@@ -70,8 +70,8 @@ class SmoothSVC(PaperClassifier):
         F is convex, and Newton's method ends at rounding.
     max_iter : int, default 100
         Steps of the trimmed loss from each start.
-    n_starts : int, default 1
-        Starts of the trimmed loss: the plain fit, then random halves and random points.
+    n_starts : int or "auto", default "auto"
+        Starts of the trimmed loss: ``"auto"`` races many of them, 1 is the run from the plain fit.
 
     Attributes
     ----------

@@ -34,13 +34,9 @@ class Draft:
 class Racing(Protocol):
     """A surrogate that drafts starts by itself.
 
-    A run is dear and a draft is cheap: the race runs from the best ones only. A surrogate that
-    drafts nothing is raced from the starts that every surrogate has.
+    A run is dear and a draft is cheap: the race runs from the best ones only. A surrogate that is
+    no such thing is raced by the starts that every surrogate has.
     """
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """Kinds of starts, for ``start``, that are raced where there are no drafts; best first."""
 
     def drafts(
         self,

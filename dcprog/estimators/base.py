@@ -6,6 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from dcprog.estimators.loop_options import LoopOptions
 from dcprog.estimators.parameter_constraints import WIDTH
 from dcprog.estimators.samples import Samples, distinct
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.losses import Loss
 from dcprog.penalties import Penalty, l2
 from dcprog.risk.risk import Risk
@@ -61,6 +63,8 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
         Whether there is b.
     penalize_intercept : bool, default False
         Whether the penalty sees b too, as a coefficient.
+    n_jobs : int, optional
+        Processes for the starts, by joblib.
     warm_start : bool, default False
         Start from the former solution where its shape fits. From large penalties to small ones
         that can be a trap: where w is almost 0, the loss may have given up all that would move it.
@@ -78,6 +82,7 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
     fit_intercept: bool = parameter("boolean", default=True)
     penalize_intercept: bool = parameter("boolean", default=False)
     warm_start: bool = parameter("boolean", default=False)
+    n_jobs: int | None = parameter(Integral, None, default=None)
 
     # ---- what a subclass says --------------------------------------------------------------------
 
@@ -204,15 +209,20 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
             return watch.step(progress)
 
         def tidy(theta: Array) -> Array:
-            return nearest(risk, theta, starts[0]) if starts else theta
+            return nearest(risk, theta, starts[0] if starts else np.zeros_like(theta))
 
         with np.errstate(all="ignore"):
-            result = self._run_refined(risk, start, tidy=tidy, callback=step)
+            # where nobody looks on, starts may be run in processes
+            alone = watch.is_needed or self.n_jobs in (None, 1)
+            result = self._run_refined(risk, start, tidy=tidy, callback=step if alone else None)
         self._keep(declared, result)
         watch.end()
         doubt = self._doubt(result)
         if doubt is not None:
             warnings.warn(doubt, ConvergenceWarning, stacklevel=4)  # at the user's line
+        trivial = self._trivial(risk, result)
+        if trivial is not None:
+            warnings.warn(trivial, TrivialSolutionWarning, stacklevel=4)
 
     @np.errstate(all="ignore")
     def _keep(self, declared: Declaration, result: Result) -> None:
@@ -228,12 +238,12 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
         self.__dict__.update(self._point(declared, theta))
 
     def _start(self, declared: Declaration) -> Any:
-        """The former solution where it is asked for and fits; otherwise the convex problem's."""
+        """The former solution where it is asked for and fits; otherwise the race's."""
         if not self.warm_start or not hasattr(self, "result_"):
-            return "convex"
+            return "auto"
         former = getattr(self, "coef_" if declared.kernel is None else "dual_coef_", ())
         start = declared.theta(np.atleast_2d(former), np.atleast_1d(self.intercept_))
-        return "convex" if start is None else start
+        return "auto" if start is None else start
 
     def _point(self, declared: Declaration, theta: Array) -> dict[str, Any]:
         """Fitted attributes at θ."""

@@ -147,7 +147,7 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
         declared = self._declared(X, y, weights)
         classes, class_weight = self._classes(y, weights)
         same = np.array_equal(getattr(self, "classes_", ()), classes)
-        start = self._start(declared) if same else "convex"
+        start = self._start(declared) if same else "auto"
         self.classes_, self.class_weight_ = classes, class_weight
         self._minimise(declared, start, X, y, sample_weight)
         return self

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import KW_ONLY
 from typing import Any
 
@@ -16,8 +18,11 @@ from dcprog.estimators.refine import refined
 from dcprog.estimators.refusal import unusable
 from dcprog.estimators.sparsity import cleared
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.risk.risk import Risk
 from dcprog.surrogates.driver import solve
+from dcprog.surrogates.race import EFFORTS
+from dcprog.surrogates.trivial import triviality
 
 __all__ = ["Callback", "LoopOptions"]
 
@@ -25,6 +30,14 @@ __all__ = ["Callback", "LoopOptions"]
 CLEARED = 1e-2
 
 Callback = Callable[[Progress], object] | None
+
+
+@contextmanager
+def untold() -> Iterator[None]:
+    """Trivial ends are told once, of the fit, at the user's line."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrivialSolutionWarning)
+        yield
 
 
 class LoopOptions(DeclaredEstimator):
@@ -42,10 +55,13 @@ class LoopOptions(DeclaredEstimator):
         Tightenings of the majorant from each start.
     time_limit : float, optional
         Seconds for a run, all of its starts together.
-    n_starts : int, default 1
-        Starts: the convex problem with the base loss, then random halves and random points.
+    n_starts : int or "auto", default "auto"
+        ``"auto"`` races many cheap starts at the cost of about three plain runs; 1 is the plain run
+        from the convex problem with the base loss, more are that one and the best of the others.
+    effort : {"low", "default", "high"}, default "default"
+        Of the race; ``"low"`` is one graduated run.
     random_state : int, RandomState or None, default None
-        Seed of the starts after the first; None is a fixed seed.
+        Seed of the starts; None is a fixed seed.
     acceleration : {"linesearch", "squarem"}, optional
         As in :func:`dcprog.solve`.
     verbose : bool, default False
@@ -67,6 +83,9 @@ class LoopOptions(DeclaredEstimator):
     -----
     ConvergenceWarning
         `max_iter` was not enough, or no subproblem solver got further.
+    TrivialSolutionWarning
+        All coefficients are 0, one class is predicted, or more than a quarter of the samples is
+        given up.
     """
 
     _: KW_ONLY
@@ -74,12 +93,13 @@ class LoopOptions(DeclaredEstimator):
     tol: float = parameter(POSITIVE, default=1e-6)
     max_iter: int = parameter(COUNT, default=100)
     time_limit: float | None = parameter(None, POSITIVE, default=None)
-    n_starts: int = parameter(COUNT, default=1)
+    n_starts: int | str = parameter(COUNT, one_of("auto"), default="auto")
+    effort: str = parameter(one_of(*EFFORTS), default="default")
     random_state: int | np.random.RandomState | None = parameter("random_state", default=None)
     acceleration: str | None = parameter(None, one_of("linesearch", "squarem"), default=None)
     verbose: bool = parameter("verbose", default=False)
 
-    def _run(self, spec: Risk, start: Any = "convex", **others: Any) -> Result:
+    def _run(self, spec: Risk, start: Any = "auto", **others: Any) -> Result:
         """A run from a start with the estimator's options, or others in their place.
 
         Raises
@@ -87,7 +107,8 @@ class LoopOptions(DeclaredEstimator):
         ValueError
             The numbers are so large that no point was found.
         """
-        result = solve(spec, start=start, **(self._options() | others))
+        with untold():
+            result = solve(spec, start=start, **(self._options() | others))
         if result.x is None:
             raise unusable(spec, result.message)
         return result
@@ -99,6 +120,7 @@ class LoopOptions(DeclaredEstimator):
             "max_iter": self.max_iter,
             "time_limit": self.time_limit,
             "n_starts": self.n_starts,
+            "effort": self.effort,
             "random_state": self.random_state,
             "acceleration": self.acceleration,
             "verbose": bool(self.verbose),
@@ -107,7 +129,7 @@ class LoopOptions(DeclaredEstimator):
     def _run_refined(
         self,
         spec: Risk,
-        start: Any = "convex",
+        start: Any = "auto",
         *,
         tidy: Callable[[Array], Array] | None = None,
         callback: Callback = None,
@@ -119,7 +141,8 @@ class LoopOptions(DeclaredEstimator):
 
         def resume(start: Array, max_iter: int) -> Result:
             options = self._options() | {"max_iter": max_iter, "n_starts": 1}
-            return solve(spec, start=start, **options, callback=callback)
+            with untold():
+                return solve(spec, start=start, **options, callback=callback)
 
         def tidied(theta: Array) -> Array:
             near = theta if tidy is None else tidy(theta)
@@ -127,6 +150,10 @@ class LoopOptions(DeclaredEstimator):
 
         result = self._run(spec, start, callback=callback)
         return refined(result, spec, tidied, resume, tol=self.tol, max_iter=self.max_iter)
+
+    def _trivial(self, spec: Risk, result: Result) -> str | None:
+        """What to warn of a point that says little of the data."""
+        return None if result.x is None else triviality(spec, result.x)
 
     def _doubt(self, result: Result) -> str | None:
         """What to warn of."""

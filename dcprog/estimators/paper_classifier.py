@@ -121,6 +121,9 @@ class PaperClassifier(CallbackSupportMixin, PaperEstimator, LoopOptions):
         watch.end()
         return self._doubt(solution.judged or solution.result)
 
+    def _triviality(self) -> str | None:
+        return self._trivial(self.spec_, self.result_)
+
     def _point(self, spec: Risk, theta: Array, X: Any) -> dict[str, Any]:
         """The attributes of the function of θ, learnt from X."""
         coef, intercept = spec.rows.unpack(theta)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 from dcprog.estimators.declared_estimator import DeclaredEstimator
 from dcprog.estimators.prediction import LargestScore
 from dcprog.estimators.sample_input import SampleInput
+from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.risk.risk import Risk
 
 __all__ = ["PaperEstimator"]
@@ -47,6 +48,10 @@ class PaperEstimator(LargestScore, SampleInput, ClassifierMixin, DeclaredEstimat
     @abstractmethod
     def _parts(self, X: Any, y: Any) -> tuple[float, float]:
         """Loss and penalty of the fitted function on data as they come."""
+
+    def _triviality(self) -> str | None:
+        """What the fit says little of the data for, if anything."""
+        return None
 
     def _check_combinations(self) -> None:
         """Refuse parameters that do not go together."""
@@ -89,6 +94,9 @@ class PaperEstimator(LargestScore, SampleInput, ClassifierMixin, DeclaredEstimat
         doubt = self._fit(X, y)
         if doubt is not None:
             warnings.warn(doubt, ConvergenceWarning, stacklevel=3)  # at the user's line
+        trivial = self._triviality()
+        if trivial is not None:
+            warnings.warn(trivial, TrivialSolutionWarning, stacklevel=3)
         return self
 
     def spec(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Risk:

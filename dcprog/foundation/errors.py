@@ -6,6 +6,7 @@ __all__ = [
     "FisherConsistencyWarning",
     "NotMajorizable",
     "SubproblemError",
+    "TrivialSolutionWarning",
     "UnfitSolver",
     "UnfitStart",
 ]
@@ -71,4 +72,12 @@ class FisherConsistencyWarning(UserWarning):
     More data do not help there: even a minimiser of the expected loss over all functions can
     prefer a less probable class, or have it tie with the most probable one. Silenced like every
     category, ``warnings.simplefilter("ignore", FisherConsistencyWarning)``.
+    """
+
+
+class TrivialSolutionWarning(UserWarning):
+    """A point is critical, and says little of the data.
+
+    All coefficients are 0, all samples are predicted as of one class, or more than a quarter of
+    them is given up. A lower point may exist: ``effort="high"`` or more `n_starts` look for it.
     """

@@ -267,17 +267,7 @@ class Risk(RiskValues):
         return risk
 
     def graduated(self, s: float) -> Risk:
-        """The risk nearer to its convex base: φ_s(t) = s·φ(t/s), and 1/s of what is subtracted.
-
-        Parameters
-        ----------
-        s : float
-            At least 1; 1 is the risk itself.
-
-        Returns
-        -------
-        Risk
-        """
+        """The risk nearer to its base: φ_s(t) = s·φ(t/s), and 1/s of what is subtracted; s ≥ 1."""
         risk = copy(self)
         risk.transform = self.transform.graduated(s)
         risk.subtracted = combination([(1 / s, self.subtracted)])

@@ -105,6 +105,12 @@ class RiskValues:
         risk._last = []
         return risk
 
+    def with_margins(self, theta: Array, u: Array) -> float:
+        """R(θ) where the margins at θ are known to be u."""
+        risk = self.remembering()
+        risk._last = [theta, u]
+        return risk(theta)
+
     def losses(self, theta: Array) -> Array:
         """v_r·base(u_r), of shape (n_rows,)."""
         return self._scaled(self.base(self.margins(theta)))

@@ -12,6 +12,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.surrogates.graduation import schedule, spread
 from dcprog.surrogates.many_points import ManyPoints, Points
+from dcprog.surrogates.smoothed_newton import ridge_fits, step
 from dcprog.surrogates.subsets import concentrated, labels_of, subset_fits
 
 if TYPE_CHECKING:
@@ -30,28 +31,33 @@ class Effort:
         That are fitted.
     kept : tuple of int
         Of all points, after the first steps and after the next.
-    rounds : int
-        In which the best points have children.
+    rounds : (int, int)
+        In which the best points have children, at least and at most.
     """
 
     subsets: int
     kept: tuple[int, int, int]
-    rounds: int
+    rounds: tuple[int, int]
 
 
 EFFORTS = {
-    "default": Effort(300, (32, 8, 4), 5),
-    "high": Effort(1000, (60, 24, 10), 20),
+    "default": Effort(200, (20, 8, 4), (2, 18)),
+    "high": Effort(1000, (60, 24, 10), (15, 40)),
 }
 # Runs on smooth losses are cheap; so must their drafts be.
 SMOOTH = {
-    "default": Effort(200, (24, 6, 3), 3),
-    "high": Effort(500, (40, 20, 8), 20),
+    "default": Effort(150, (20, 6, 3), (2, 3)),
+    "high": Effort(500, (40, 20, 8), (15, 40)),
 }
 # Widths of the smoothing in units of the margins; after each series the best are kept.
-WIDTHS = ((0.4, 0.3), (0.2, 0.15, 0.1), (0.08, 0.06, 0.05, 0.04, 0.03, 0.03))
+WIDTHS = ((0.4, 0.3), (0.2, 0.15, 0.1), (0.08, 0.06, 0.04, 0.03))
 SMOOTH_WIDTHS = ((0.2, 0.1), (0.05, 0.05), (0.02, 0.02, 0.02))
+FINE, SMOOTH_FINE = (0.02, 0.015, 0.01, 0.007, 0.005), (0.01,)
+WHOLE = np.geomspace(0.2, 0.01, 12)
 LEVELS, STEPS_A_LEVEL = 6, 2
+# A round for so many samples is enough: of few samples there are few optima.
+ENOUGH = 30
+USUAL = 2000  # samples; of more of them there are fewer rounds
 # Of the best points so many are the parents of the next round, and so many are its children:
 # between and a little beyond two parents, or around one; of the children so many are settled.
 PARENTS, BETWEEN, AROUND, SETTLED = 6, 16, 8, (8, 3)
@@ -61,6 +67,13 @@ BEYOND, NOISE, KICK = 1.5, 0.05, 0.1  # noise relative to the size of a coeffici
 JUDGES = 150
 FEW = 20
 NEAR = "near"  # points that runs have ended at: they have children, and are no drafts
+# A transform is steep at 0 whose tangent there is so many times higher at a usual loss.
+STEEP = 100.0
+# Of more samples than half as many again so many are drawn, or twenty times as many as there are
+# coefficients; the best points then see all of them, if their matrix is not too large.
+SAMPLE = 3000
+MOST_NUMBERS = 2**23
+FINISHED = 2
 # Two points closer than that, relative to their size, are one.
 SAME = 1e-2
 
@@ -80,7 +93,7 @@ def drafts(
     Parameters
     ----------
     risk : Risk
-        Nothing is drafted for one that :class:`ManyPoints` does not take.
+        One that :class:`ManyPoints` takes.
     near : list of array
         Where runs have ended.
     effort : {"default", "high"}
@@ -92,10 +105,16 @@ def drafts(
     -------
     list of Draft
     """
-    if not ManyPoints.takes(risk):
-        return []
     with np.errstate(all="ignore"):
         return _Drafting(risk, effort, rng, Deadline(time_limit)).run(near)
+
+
+def _is_smooth(risk: Risk) -> bool:
+    """Are runs cheap, as of smooth losses under a transform that is not steep at 0?"""
+    size = np.median(risk.aggregates(np.zeros(risk.rows.shape[1])))
+    transform = risk.transform
+    rise = transform(np.asarray(size)) - transform(np.zeros(()))
+    return bool(risk.base.is_smooth and transform.steepest * size <= STEEP * rise)
 
 
 class _Drafting:
@@ -103,9 +122,14 @@ class _Drafting:
         self, risk: Risk, effort: str, rng: np.random.Generator, deadline: Deadline
     ) -> None:
         self.risk, self.rng, self.deadline = risk, rng, deadline
-        self.effort = (SMOOTH if risk.base.is_smooth else EFFORTS)[effort]
-        self.widths = SMOOTH_WIDTHS if risk.base.is_smooth else WIDTHS
-        self.many = ManyPoints(risk)
+        smooth = _is_smooth(risk)
+        self.effort = (SMOOTH if smooth else EFFORTS)[effort]
+        self.widths = SMOOTH_WIDTHS if smooth else WIDTHS
+        self.fine = SMOOTH_FINE if smooth else FINE
+        self.groups, most = None, max(SAMPLE, 20 * risk.rows.shape[1])
+        if risk.n_groups > 1.5 * most:
+            self.groups = rng.choice(risk.n_groups, most, replace=False)
+        self.many = ManyPoints(risk, self.groups)
 
     def run(self, near: list[Array]) -> list[Draft]:
         many, kept = self.many, self.effort.kept
@@ -114,16 +138,27 @@ class _Drafting:
             points = self._settled(points.lowest(count), widths)
         if near:
             points = points.joined(many.at(np.vstack([many.given(x) for x in near]), NEAR))
-        for _ in range(self.effort.rounds):
+        for _ in range(self._rounds()):
             points = points.joined(self._next(points.lowest(PARENTS).theta)).lowest(2 * PARENTS)
-        return self._distinct(points.lowest(len(points.values)))
+        least = min((self.risk(x) for x in near), default=np.inf)
+        return self._finished(self._distinct(points.lowest(len(points.values))), least)
+
+    def _rounds(self) -> int:
+        """Few where there are few optima, and where a step is dear."""
+        n, p = self.many.n_groups, self.many.A.shape[1]
+        least, most = self.effort.rounds
+        rounds = min(most, least + n // ENOUGH)
+        return int(rounds * min(1.0, FEW / p) * min(1.0, USUAL / n))
 
     def _fits(self) -> Array:
         """The best fits of subsets, as some of the samples see them."""
         many, effort = self.many, self.effort
         n, p = many.n_groups, many.A.shape[1]
         count = max(effort.subsets * FEW // max(p, FEW), FEW)
-        fits = subset_fits(many, labels_of(self.risk), count, self.rng)
+        labels = labels_of(self.risk)
+        if labels is not None and self.groups is not None:
+            labels = labels[self.groups]
+        fits = subset_fits(many, labels, count, self.rng)
         judges, most = many, max(JUDGES, 5 * p)
         if n > most:
             judges = many.some(self.rng.choice(n, most, replace=False))
@@ -147,44 +182,63 @@ class _Drafting:
         around = parents[near] + KICK * size[near] * rng.standard_normal((AROUND, shape[1]))
         return np.concatenate([between, around])
 
-    def _settled(self, points: Points, widths: tuple[float, ...]) -> Points:
+    def _settled(
+        self, points: Points, widths: tuple[float, ...], many: ManyPoints | None = None
+    ) -> Points:
         for width in widths:
             if self.deadline.left == 0:
                 break
-            points = self.many.step(points, width)
+            points = step(many or self.many, points, width)
         return points
 
     def _graduated(self) -> Points:
         """The path of φ_s from a nearly convex risk down to the risk itself, by few steps each."""
         many = self.many
         everything = np.arange(len(many.A))[None]
-        points = many.at(many.ridge(everything, 1e-3), "graduated")
+        points = many.at(ridge_fits(many, everything, 1e-3), "graduated")
         convex = many.of(self.risk.graduated(1e6))
         points = convex.revalued(points)
         for width in (0.5, 0.3, 0.2):
-            points = convex.step(points, width)
+            points = step(convex, points, width)
         s = spread(self.risk, many.losses(points.margins)[0])
-        found = []
-        for factor in (1.0, 2.0):
-            path = points
-            levels = schedule(factor * s, LEVELS) if s > 1 else np.ones(1)
-            for level, width in zip(levels, np.geomspace(0.3, 0.1, len(levels)), strict=True):
-                graded = many.of(self.risk.graduated(float(level)))
-                path = graded.revalued(path)
-                for _ in range(STEPS_A_LEVEL):
-                    path = graded.step(path, width)
-            found.append(many.revalued(path))
-        return found[0].joined(found[1])
+        levels = schedule(s, LEVELS)
+        for level, width in zip(levels, np.geomspace(0.3, 0.1, len(levels)), strict=True):
+            graded = many.of(self.risk.graduated(float(level)))
+            points = graded.revalued(points)
+            for _ in range(STEPS_A_LEVEL):
+                points = step(graded, points, width)
+        return many.revalued(points)
 
-    def _distinct(self, points: Points) -> list[Draft]:
-        many = self.many
+    def _distinct(self, points: Points) -> Points:
+        """Those that are near none before them, without those that runs have ended at."""
         chosen: list[int] = []
         for i, theta in enumerate(points.theta):
             size = SAME * np.linalg.norm(theta)
             if all(np.linalg.norm(theta - points.theta[j]) > size for j in chosen):
                 chosen.append(i)
-        return [
-            Draft(str(points.kinds[i]), many.taken(points.theta[i]), float(points.values[i]))
-            for i in chosen
-            if points.kinds[i] != NEAR
-        ]
+        return points[np.array([i for i in chosen if points.kinds[i] != NEAR], dtype=int)]
+
+    def _finished(self, points: Points, least: float) -> list[Draft]:
+        """The best ones after steps with all samples and little smoothing.
+
+        Of many samples none that is not below what runs have reached: runs are dear there.
+        """
+        many, widths = self.many, self.fine
+        best, rest = points.lowest(FINISHED), points[FINISHED:]
+        if self.groups is not None and self.risk.rows.shape[0] * many.A.shape[1] <= MOST_NUMBERS:
+            best, rest = best[:1], rest[:0]
+            many, widths = ManyPoints(self.risk), tuple(WHOLE)
+            theta = many.given(self.many.taken(best.theta))
+            best = many.at(theta, "").named(best.kinds)
+        best = self._settled(best, widths, many)
+        found = [*self._drafts(best, many), *self._drafts(rest, self.many)]
+        if self.groups is not None:
+            found = [draft for draft in found if draft.value < least]
+        return sorted(found, key=lambda draft: draft.value)
+
+    def _drafts(self, points: Points, many: ManyPoints) -> list[Draft]:
+        x = many.taken(points.theta)
+        values = points.values
+        if many.n_groups < self.risk.n_groups:
+            values = np.array([self.risk(theta) for theta in x])
+        return [Draft(str(k), t, float(v)) for k, t, v in zip(points.kinds, x, values, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -15,12 +16,15 @@ from dcprog.engine.acceleration import acceleration_named
 from dcprog.engine.result import Result, StartSummary, VariableValues
 from dcprog.engine.track import Progress, Run, Settings
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import visible
+from dcprog.risk.risk import Risk
 from dcprog.surrogates.examination import ProblemExaminer
 from dcprog.surrogates.plan import planned
 from dcprog.surrogates.race import Race, optima, race
 from dcprog.surrogates.runs import run_all
 from dcprog.surrogates.task import Outcome, Spec, Task, keep
+from dcprog.surrogates.trivial import triviality
 
 __all__ = ["Spec", "solve"]
 
@@ -53,12 +57,14 @@ def solve(
     problem : cvxpy.Problem or Risk
         Any problem the rules can majorise (see :func:`dcprog.explain`). A convex one is solved
         once.
-    start : {"convex", "current", "random"}, mapping, array or Result, default "convex"
-        ``"convex"``: the solution of the convex problem behind it (concave functions of convex
-        losses at their slope for loss 0, nonconvex constraints left out; where that misses a
-        constraint, moved a little at random). ``"current"``: the variables' values. A mapping
-        from Variable to array must name every variable. A ``Result`` resumes its run. For a
-        ``Risk`` an array is θ.
+    start : str, mapping, array, Result or list of those, default "auto"
+        ``"auto"`` races many starts. A start that is named is the only one, unless `n_starts` says
+        otherwise: ``"convex"``, the solution of the convex problem behind it (concave functions of
+        convex losses at their slope for loss 0, nonconvex constraints left out; where that misses
+        a constraint, moved a little at random); ``"graduated"``, from where concave functions come
+        in step by step; ``"random"``; ``"current"``, the variables' values; a mapping from every
+        Variable to an array; for a ``Risk`` an array, θ; a ``Result``, whose run is resumed. A list
+        of starts enters the race: from each of them a run goes all the way.
     solver : str, optional
         Subproblem solver to try first, a name cvxpy knows or ``"ARROW"``, our own for quadratic
         programs in few shared variables. By default ARROW or PIQP for quadratic programs, HiGHS
@@ -70,9 +76,15 @@ def solve(
         Steps from each start.
     time_limit : float, optional
         Seconds for all starts together.
-    n_starts : int, default 1
-        Number of starts; those after the first are solutions of the convex problem on random
-        halves of the terms and random points, in turn. The best run is returned.
+    n_starts : int or "auto", default "auto"
+        The race of ``start="auto"`` runs from the convex problem, drafts many points (fits of small
+        subsets, graduated paths, points between good ones), ranks them and runs from the best
+        ones, all for about three plain runs' time. Its result is never above the plain run's. A
+        number is that many runs: with ``start="auto"`` the plain one and the best drafts, with a
+        start that is named that one, random halves of the terms and random points in turn.
+        ``start="convex", n_starts=1`` is one plain run.
+    effort : {"low", "default", "high"}, default "default"
+        Of the race: one graduated run, about three plain runs, or about ten.
     random_state : int, Generator, RandomState or None, default None
         Seed of the starts; None is a fixed seed, so that results repeat.
     n_jobs : int, optional
@@ -139,6 +151,10 @@ def solve(
     result = _result(task, outcomes, time.perf_counter() - begun)
     if isinstance(problem, cp.Problem):
         _publish(problem, result)
+    elif isinstance(problem, Risk) and result.x is not None:
+        trivial = triviality(problem, result.x)
+        if trivial is not None:
+            warnings.warn(trivial, TrivialSolutionWarning, stacklevel=2)
     return result
 
 

@@ -1,4 +1,4 @@
-"""Starting points that the user gives, checked."""
+"""Starting points that the user gives, checked, and what starts are called."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
+from dcprog.engine.racing import Draft
 from dcprog.foundation.arrays import Array, dense
 
-__all__ = ["current", "given", "numbers"]
+__all__ = ["current", "given", "kind_of", "numbers"]
 
 
 def given(variables: list[cp.Variable], start: Mapping[cp.Variable, Any]) -> dict[int, Array]:
@@ -47,3 +48,10 @@ def current(variables: list[cp.Variable]) -> dict[int, Array]:
     if missing:
         raise ValueError(f"start='current', but variable {missing[0]!r} has no value")
     return given(variables, {v: v.value for v in variables})
+
+
+def kind_of(start: Any) -> str:
+    """What a start is called."""
+    if isinstance(start, Draft):
+        return start.kind
+    return start if isinstance(start, str) else "given"

@@ -43,9 +43,11 @@ def planned(start: Any, n_starts: Any, effort: str) -> list[Any] | Race:
 def _raced(first: list[Any], n_starts: Any, effort: str) -> list[Any] | Race:
     first = ["convex" if isinstance(one, str) and one == "auto" else one for one in first]
     if n_starts == "auto":
-        return ["graduated"] if effort == "low" and first == ["convex"] else Race(first, effort)
+        if effort == "low":
+            return ["graduated"] if isinstance(first[0], str) and first[0] == "convex" else first
+        return Race(first, effort)
     more = int(n_starts) - len(first)
-    return Race(first, effort, more) if more > 0 else first
+    return Race(first, "default" if effort == "low" else effort, more) if more > 0 else first
 
 
 def _is_list(start: Any) -> bool:

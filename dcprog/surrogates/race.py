@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,25 +16,25 @@ from dcprog.engine.track import Run
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
 from dcprog.surrogates.exchange_runs import exchanged
-from dcprog.surrogates.runs import run_all
-from dcprog.surrogates.task import Outcome, Task, kind_of
+from dcprog.surrogates.given_starts import kind_of
+from dcprog.surrogates.runs import Job, run_all
+from dcprog.surrogates.task import Outcome, Task
 
 __all__ = ["EFFORTS", "Race", "optima", "race"]
+
+logger = logging.getLogger("dcprog")
 
 EFFORTS = ("low", "default", "high")
 # How many drafts are run from.
 FINISHED = {"default": 1, "high": 6}
-# Drafts above the lowest value so far by more than that share of F's scale are given up, and of
-# the others those by more than RIVAL above the best draft.
-HOPELESS, RIVAL = 2e-2, 1e-3
-# Where there are no drafts, so many steps are taken from each start before the best goes on.
-HEAT = 3
+# Drafts above the lowest value so far by more than that share of F's scale are given up; of more
+# coefficients than a few by as many times more, for they are drafted less finely.
+HOPELESS, SMALL = 2e-2, 10
 # Two optima are one if they are as near as that, relative to their sizes, and as high.
 SAME = 1e-3
+NEAR = 1e-2  # a draft that is no lower ends where the run has that it is as near to
 # Dropped drafts that are told of.
 TOLD = 4
-
-Seeds = list[np.random.SeedSequence]
 
 
 @dataclass(frozen=True)
@@ -60,24 +61,29 @@ def race(task: Task, plan: Race, seed: np.random.SeedSequence, n_jobs: int | Non
     The plain run comes first and is never dropped, so that no result is above it. What it left of
     the objective (a cap set by its losses) is what the others minimise.
     """
-    seeds = seed.spawn(len(plan.first) + 2)
-    outcomes = run_all(task, list(zip(plan.first, seeds, strict=False)), n_jobs)
+    outcomes = run_all(task, _seeded(plan.first, seed), n_jobs)
     if _is_over(task, outcomes):
         return outcomes
     task = _settled(task, outcomes[0])
     best = min(outcomes, key=lambda o: o.rank)
     try:
-        drafts = _drafts(task, outcomes, plan.effort, np.random.default_rng(seeds[-1]))
+        drafts = _drafts(task, outcomes, plan.effort, np.random.default_rng(seed))
     except KeyboardInterrupt:
         return [_interrupted(outcomes[0]), *outcomes[1:]]
-    chosen, dropped = _chosen(drafts, best, plan)
-    jobs = list(zip(chosen, seeds[-2].spawn(len(chosen)), strict=True))
-    outcomes += run_all(task, jobs, n_jobs, spare=True)
+    chosen, others = _chosen(drafts, best, plan)
+    outcomes += run_all(task, _seeded(chosen, seed), n_jobs, spare=True)
+    if plan.finished is not None:
+        return outcomes
     try:
-        outcomes += exchanged(task, outcomes, plan.effort, seeds[-2])
+        outcomes += exchanged(task, outcomes, plan.effort, seed)
     except KeyboardInterrupt:
         outcomes[0] = _interrupted(outcomes[0])
-    return outcomes + [_dropped(draft, best) for draft in dropped[:TOLD]]
+    dropped = others[:TOLD]
+    return outcomes + [_dropped(draft, best) for draft in dropped]
+
+
+def _seeded(starts: list[Any], seed: np.random.SeedSequence) -> list[Job]:
+    return list(zip(starts, seed.spawn(len(starts)), strict=True))
 
 
 def _drafts(
@@ -87,7 +93,11 @@ def _drafts(
     if not isinstance(surrogate, Racing):
         return []
     near = [o.run.x for o in outcomes if o.run.x is not None]
-    return surrogate.drafts(near, effort, rng, task.left())
+    try:
+        return surrogate.drafts(near, effort, rng, task.left())
+    except Exception:  # the plain run stands, whatever a user's loss does with odd points
+        logger.debug("no drafts", exc_info=True)
+        return []
 
 
 def _is_over(task: Task, outcomes: list[Outcome]) -> bool:
@@ -102,9 +112,10 @@ def _settled(task: Task, plain: Outcome) -> Task:
     problem = task.problem if plain.spec is None else plain.spec
     if not isinstance(problem, Risk):
         return task
-    other, risk = copy(task), copy(problem)
+    risk = copy(problem)
     risk.rows = copy(risk.rows)
-    other.problem = risk
+    other = Task(risk, task.solver, task.settings)
+    other.deadline = task.deadline
     return other
 
 
@@ -114,10 +125,20 @@ def _chosen(drafts: list[Draft], best: Outcome, plan: Race) -> tuple[list[Any], 
         missing = max(plan.finished - len(drafts), 0)
         others = ["half" if i % 2 == 0 else "random" for i in range(missing)]
         return [*drafts[: plan.finished], *others], drafts[plan.finished :]
-    limit = best.sign * best.run.value + HOPELESS * best.run.scale if best.feasible else np.inf
-    hopeful = [draft for draft in drafts if draft.value <= limit]
+    assert best.run.x is not None
+    leeway = HOPELESS * max(1.0, best.run.x.size / SMALL)
+    limit = best.run.value + leeway * best.run.scale
+    hopeful = [draft for draft in drafts if draft.value <= limit and not _is_near(draft, best.run)]
     chosen = hopeful[: FINISHED[plan.effort]]
     return chosen, [draft for draft in drafts if draft not in chosen]
+
+
+def _is_near(draft: Draft, run: Run) -> bool:
+    """Does the draft lead where the run has ended?"""
+    assert run.x is not None
+    size = max(np.linalg.norm(run.x), np.linalg.norm(draft.x))
+    lower = draft.value < run.value - SAME * run.scale
+    return bool(not lower and _distance(draft.x, run.x) <= NEAR * size)
 
 
 def _dropped(draft: Draft, like: Outcome) -> Outcome:

@@ -12,7 +12,7 @@ from dcprog.solvers.protocol import Solution
 from dcprog.solvers.registry import choose, is_exact, make, witnesses
 from dcprog.surrogates.risk_stationarity import RiskStationarity
 from dcprog.surrogates.risk_subproblems import Subproblems
-from dcprog.surrogates.usual_sizes import usual_coefficient, usual_coefficients
+from dcprog.surrogates.usual_sizes import starts_finite, usual_coefficient, usual_coefficients
 
 __all__ = ["RiskSurrogate"]
 
@@ -91,7 +91,7 @@ class RiskSurrogate(RiskStationarity):
         """Have the transform and the penalty an infinite slope?"""
         risk = self.declared
         extended = risk.extended()
-        return extended.transform is not risk.transform, not _finite_at_zero(risk)
+        return extended.transform is not risk.transform, not starts_finite(risk)
 
     @np.errstate(all="ignore")
     def begin(self, x: Array) -> None:
@@ -260,12 +260,6 @@ def _largest(size: Array, unit: float) -> float:
 
 def _shrinkage(risk: Risk, x: Array) -> Array | None:
     return None if risk.penalty.is_convex else risk.penalty.weights(x[risk.penalized])
-
-
-def _finite_at_zero(risk: Risk) -> bool:
-    """Is the slope of the penalty at 0 finite? Otherwise it changes with ε."""
-    zero = np.zeros(int(risk.penalized.sum()))
-    return np.array_equal(risk.penalty.weights(zero, 1e-3), risk.penalty.weights(zero, 1e-6))
 
 
 Risk._surrogate = staticmethod(RiskSurrogate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -15,11 +16,21 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.surrogates.drafts import drafts
-from dcprog.surrogates.graduated_start import graduated_start
+from dcprog.surrogates.loose_starts import (
+    LIGHTER,
+    Solve,
+    graduated_start,
+    light_start,
+    stepped,
+)
+from dcprog.surrogates.many_points import ManyPoints
 from dcprog.surrogates.risk_subproblems import Subproblems
-from dcprog.surrogates.usual_sizes import convex_problem, usual_coefficients
+from dcprog.surrogates.usual_sizes import convex_problem, starts_finite, usual_coefficients
+from dcprog.surrogates.waking import woken
 
 __all__ = ["RiskStarts"]
+
+STEPS = 2  # of the loop, loose ones, before a draft is valued
 
 
 class RiskStarts(Unconstrained):
@@ -37,8 +48,14 @@ class RiskStarts(Unconstrained):
     subproblems: Subproblems
     _attempts: list[Attempt]
 
-    kinds = ("graduated",)
+    @property
+    def is_majorised(self) -> bool:
+        """Is there anything that is not convex?"""
+        risk = self.declared
+        convex = risk.transform.is_linear and risk.subtracted is None
+        return not (convex and risk.penalty.is_convex)
 
+    @np.errstate(all="ignore")
     def drafts(
         self,
         near: list[Array],
@@ -46,8 +63,43 @@ class RiskStarts(Unconstrained):
         rng: np.random.Generator,
         time_limit: float | None = None,
     ) -> list[Draft]:
-        """Points to run from, where the coefficients are few; see :func:`drafts`."""
-        return drafts(self.declared, near, effort, rng, time_limit)
+        """Points to run from: by many cheap steps where coefficients are few, else by the solvers.
+
+        A convex risk needs none.
+        """
+        if not self.is_majorised:
+            return []
+        deadline = Deadline(time_limit)
+        if ManyPoints.takes(self.declared):
+            found = drafts(self.declared, near, effort, rng, deadline.left)
+        else:
+            loose = self._loose(near[0], effort, deadline)
+            found = [Draft(kind, x, self.declared(x)) for kind, x in loose]
+        awake = (woken(self.declared, x) for x in near)
+        found += [Draft("woken", x, self.declared(x)) for x in awake if x is not None]
+        return sorted(found, key=lambda draft: draft.value)
+
+    def _loose(self, ended: Array, effort: str, deadline: Deadline) -> Iterator[tuple[str, Array]]:
+        """Drafts by the subproblems' solver, solved loosely."""
+        risk, solve = self.declared, self._solver(deadline)
+        if not (risk.transform.is_linear and risk.subtracted is None) and deadline.left != 0:
+            yield "graduated", stepped(risk, graduated_start(risk, ended, solve), solve, STEPS)
+        known = risk.penalty.is_convex or (effort == "default" and not starts_finite(risk))
+        for share in () if known else LIGHTER[effort]:
+            if deadline.left == 0:
+                return
+            try:
+                x = light_start(risk, share, solve)
+            except SubproblemError:
+                continue
+            yield "light", stepped(risk, x, solve, STEPS)
+
+    def _solver(self, deadline: Deadline) -> Solve:
+        def solve(problem: WeightedRisk, centre: Array, tolerance: float) -> Array:
+            aim, left = (tolerance, problem.value(centre)), deadline.left
+            return self.subproblems.solve(problem, centre, aim, self.solvers[0], left)
+
+        return solve
 
     @np.errstate(all="ignore")
     def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
@@ -59,7 +111,9 @@ class RiskStarts(Unconstrained):
         """
         risk = self.declared
         if kind == "graduated":
-            return self._graduated(self.start("convex", rng, time_limit), Deadline(time_limit))
+            deadline = Deadline(time_limit)
+            convex = self.start("convex", rng, time_limit)
+            return graduated_start(risk, convex, self._solver(deadline))
         p = risk.rows.shape[1]
         if kind == "random":
             return usual_coefficients(risk) * rng.standard_normal(p)
@@ -76,10 +130,3 @@ class RiskStarts(Unconstrained):
             if not np.isfinite(risk(zero)):
                 raise
             return zero  # better than no point, as long as it is one
-
-    def _graduated(self, x: Array, deadline: Deadline) -> Array:
-        def solve(problem: WeightedRisk, centre: Array, tolerance: float) -> Array:
-            aim, left = (tolerance, problem.value(centre)), deadline.left
-            return self.subproblems.solve(problem, centre, aim, self.solvers[0], left)
-
-        return graduated_start(self.declared, x, solve)

@@ -11,9 +11,10 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from dcprog.engine.history import History
 from dcprog.engine.track import Run
-from dcprog.surrogates.task import Outcome, Task, kind_of
+from dcprog.surrogates.given_starts import kind_of
+from dcprog.surrogates.task import Outcome, Task
 
-__all__ = ["run_all"]
+__all__ = ["Job", "run_all"]
 
 Job = tuple[Any, np.random.SeedSequence]
 

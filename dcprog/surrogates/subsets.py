@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.surrogates.many_points import ManyPoints
+from dcprog.surrogates.smoothed_newton import ridge_fits, step
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -22,9 +23,13 @@ Index = npt.NDArray[np.intp]
 KINDS = (
     ((1.0, 1.2), 0.2, 1e-6),
     ((1.0, 1.2), 0.2, 1e-2),
-    ((1.5, 2.2), 0.3, 1e-2),
-    ((2.0, 10.0), 0.3, 1e-1),
+    ((1.5, 2.2), 0.25, 1e-2),
+    ((2.0, 6.0), 0.2, 1e-1),
+    ((6.0, 15.0), 0.15, 1e-2),
 )
+# Residuals are fitted exactly by as many samples as there are coefficients: as few as can be hold
+# no outlier most often. They need no stretching, so that there may be twice as many.
+RESIDUAL_KINDS = (((1.0, 1.0), 1.4, 1e-6), ((1.0, 1.2), 0.4, 1e-3), ((2.0, 6.0), 0.2, 1e-1))
 # How far margins that are fitted to 1 are stretched: a hinge wants its samples beyond 1.
 STRETCHES = (1.0, 2.0, 4.0)
 
@@ -54,13 +59,14 @@ def subset_fits(
     Knowledge Discovery 12.
     """
     n, p = many.n_groups, many.A.shape[1]
-    least = p // many.risk.scores.n_scores + 1
+    least = -(-p // many.risk.scores.n_scores)
     fits = []
-    for factors, share, ridge in KINDS:
-        size = int(min(n, rng.uniform(*factors) * least + 1))
+    kinds = KINDS if many.offset is None else RESIDUAL_KINDS
+    for factors, share, ridge in kinds:
+        size = int(min(n, rng.uniform(*factors) * least))
         chosen = _with_all(_chosen(n, size, int(share * count), rng), labels, rng)
         rows = chosen[:, :, None] * many.m + np.arange(many.m)
-        fits.append(many.ridge(rows.reshape(len(chosen), -1), ridge))
+        fits.append(ridge_fits(many, rows.reshape(len(chosen), -1), ridge))
     return np.concatenate(fits)
 
 
@@ -76,7 +82,7 @@ def concentrated(many: ManyPoints, fits: Array, widths: tuple[float, ...], kept:
     best = np.argmin(values, axis=0) * len(fits) + np.arange(len(fits))
     points = points[best]
     for width in widths:
-        points = many.step(points, width)
+        points = step(many, points, width)
     return points.lowest(kept).theta
 
 

@@ -24,13 +24,13 @@ from dcprog.majorants.atoms.table import add, added
 from dcprog.majorants.frozen_problem import check_data
 from dcprog.risk.risk import Risk
 from dcprog.solvers.registry import SOLVERS, registered
-from dcprog.surrogates.given_starts import current, given, numbers
+from dcprog.surrogates.given_starts import current, given, kind_of, numbers
 from dcprog.surrogates.problem import ProblemSurrogate
 from dcprog.surrogates.recentred import recentred
 from dcprog.surrogates.rescue import checked, restored, solved_once
 from dcprog.surrogates.risk import RiskSurrogate
 
-__all__ = ["Outcome", "Spec", "Task", "keep", "kind_of"]
+__all__ = ["Outcome", "Spec", "Task", "keep"]
 
 
 class Spec(Protocol):
@@ -275,13 +275,6 @@ class Task:
         else:
             start = numbers(kind, (points.size,), "the start")
         return surrogate.starts.inside_domain(start)
-
-
-def kind_of(start: Any) -> str:
-    """What a start is called."""
-    if isinstance(start, Draft):
-        return start.kind
-    return start if isinstance(start, str) else "given"
 
 
 def _no_point(error: SubproblemError, sign: float) -> Run:

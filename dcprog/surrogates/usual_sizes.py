@@ -14,7 +14,7 @@ from dcprog.transforms import chain_of, scale_by
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["convex_problem", "usual_coefficient", "usual_coefficients"]
+__all__ = ["convex_problem", "starts_finite", "usual_coefficient", "usual_coefficients"]
 
 
 def convex_problem(risk: Risk) -> WeightedRisk:
@@ -60,3 +60,9 @@ def usual_coefficient(risk: Risk) -> float:
     """The median of those that are penalised."""
     usual = usual_coefficients(risk)[risk.penalized]
     return float(np.median(usual)) if usual.size else 1.0
+
+
+def starts_finite(risk: Risk) -> bool:
+    """Is the slope of the penalty at 0 finite? Otherwise it changes with ε."""
+    zero = np.zeros(int(risk.penalized.sum()))
+    return np.array_equal(risk.penalty.weights(zero, 1e-3), risk.penalty.weights(zero, 1e-6))

@@ -146,6 +146,7 @@ def run(task: Task, protocol: Protocol) -> Outcome:
         kernel="linear" if task.penalty == "l2" else None,
         fit_intercept=False,
         tol=protocol.tol,
+        n_starts=1,
     )
     search = AngleSVCCV(
         model,

@@ -98,6 +98,7 @@ class Protocol:
             penalty=task.penalty,
             fit_intercept=False,
             tol=self.tol,
+            n_starts=1,
         )
 
 

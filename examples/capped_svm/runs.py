@@ -79,7 +79,7 @@ def heuristic_cap(X: Array, y: Array, p: float, gamma: float) -> float:
     """ε by the estimator's heuristic."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return CappedSVC(p=p, gamma=gamma).fit(X, y).eps_
+        return CappedSVC(p=p, gamma=gamma, n_starts=1).fit(X, y).eps_
 
 
 # ---- runs ----------------------------------------------------------------------------------------
@@ -105,6 +105,7 @@ def descend(data: str, model: Model, algorithm: str, max_iter: int = PASSES) -> 
     points: list[Array] = []
     result = dc.solve(
         model.spec(),
+        start="convex",
         solver="alternating" if algorithm == "single pass" else "newton",
         tol=1e-12,
         max_iter=max_iter,

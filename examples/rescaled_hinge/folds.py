@@ -47,7 +47,7 @@ class Fitted:
 
 def declared(K: Array, y: Array, loss: str, C: float, weights: Array | None = None) -> Fitted:
     """A baseline with a piecewise linear loss by its declaration."""
-    theta = dc.solve(baseline(expansion_margins(K, y), loss, C, weights)).x
+    theta = dc.solve(baseline(expansion_margins(K, y), loss, C, weights), start="convex").x
     assert theta is not None
     return Fitted(theta[:-1], float(theta[-1]))
 
@@ -60,7 +60,7 @@ def c_loss(K: Array, y: Array, C: float) -> Fitted:
     """
     rows = kernel_margins(K, y)
     risk = baseline(rows, "closs", C)
-    theta = dc.solve(risk).x
+    theta = dc.solve(risk, start="convex").x
     assert theta is not None
     z = np.asarray(rows @ theta)
     slopes = risk.transform.slope(risk.base(z)) * risk.base.slope(z)

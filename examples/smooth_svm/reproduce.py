@@ -60,7 +60,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "Padé SSVM1": {},
     "exact SVM": {"eta": np.inf},
     "Padé, one-step filter": {"outlier_ratio": SHARE},
-    "Padé, trimmed": {"outlier_ratio": SHARE, "filtering": "trimmed"},
+    "Padé, trimmed": {"outlier_ratio": SHARE, "filtering": "trimmed", "n_starts": 1},
     "Padé, 10 starts": {"outlier_ratio": SHARE, "filtering": "trimmed", "n_starts": 10},
 }
 ONE_NORM = ("sigmoid SSVM1", "Padé SSVM1", "exact SVM")

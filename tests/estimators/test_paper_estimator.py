@@ -116,7 +116,7 @@ def test_it_minimises_what_it_declares() -> None:
 def test_it_has_the_options_of_the_loop() -> None:
     X, y = load_iris(return_X_y=True)
     with pytest.warns(ConvergenceWarning, match="max_iter") as caught:
-        TruncatedLogisticClassifier(max_iter=1).fit(X, y)
+        TruncatedLogisticClassifier(max_iter=1, n_starts=1).fit(X, y)
     assert caught[0].filename == __file__  # at the user's line
     best = TruncatedLogisticClassifier(n_starts=3, random_state=1, n_jobs=1).fit(X, y)
     assert len(best.result_.starts) == 3
@@ -132,11 +132,11 @@ def test_it_has_the_options_of_the_loop() -> None:
 @pytest.mark.parametrize(
     "model",
     [
-        TruncatedLogisticClassifier(),
-        CappedSVC(eps=1.0),
-        AngleSVC(2),
-        AngleSVC(2, kernel="rbf"),
-        SmoothSVC(outlier_ratio=0.1, filtering="trimmed"),
+        TruncatedLogisticClassifier(n_starts=1),
+        CappedSVC(eps=1.0, n_starts=1),
+        AngleSVC(2, n_starts=1),
+        AngleSVC(2, kernel="rbf", n_starts=1),
+        SmoothSVC(outlier_ratio=0.1, filtering="trimmed", n_starts=1),
     ],
     ids=repr,
 )

@@ -119,6 +119,8 @@ def test_where_no_solver_finds_a_start_zero_is_one(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("dcprog.surrogates.risk.make", fail)
     X, y = _data(0)
     with pytest.warns(ConvergenceWarning, match="injected"):
-        model = RobustRegressor(losses.cap(losses.square(), 1.0), penalties.l1(1.0)).fit(X, y)
+        model = RobustRegressor(
+            losses.cap(losses.square(), 1.0), penalties.l1(1.0), n_starts=1
+        ).fit(X, y)
     assert model.result_.status == "solver_failed"
     np.testing.assert_array_equal(model.coef_, 0.0)

@@ -39,7 +39,8 @@ def _data(n: int = 60, d: int = 5, noise: float = 0.2, seed: int = 0) -> Any:
 @pytest.mark.parametrize("form", [1, 2])
 def test_path_is_no_worse_than_single_fits(form: int, penalty: str) -> None:
     X, y = _data()
-    model = AngleSVC(form, penalty=penalty, lam2=0.3 if penalty == "elasticnet" else None)
+    lam2 = 0.3 if penalty == "elasticnet" else None
+    model = AngleSVC(form, penalty=penalty, lam2=lam2, n_starts=1)
     path = angle_path(X, y, LAMS, estimator=model)
     assert path.status == "complete"
     assert len(path) == 5
@@ -261,15 +262,15 @@ def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_scores_are_those_of_a_grid_search(n_jobs: int | None) -> None:
     X, y = _data(90)
-    cv = KFold(3, shuffle=True, random_state=0)
-    search = AngleSVCCV(AngleSVC(2), LAMS, cv=cv, starts="cold", n_jobs=n_jobs).fit(X, y)
-    grid = GridSearchCV(AngleSVC(2), {"lam": LAMS}, cv=cv).fit(X, y)
+    cv, plain = KFold(3, shuffle=True, random_state=0), AngleSVC(2, n_starts=1)
+    search = AngleSVCCV(plain, LAMS, cv=cv, starts="cold", n_jobs=n_jobs).fit(X, y)
+    grid = GridSearchCV(plain, {"lam": LAMS}, cv=cv).fit(X, y)
     expected = [[grid.cv_results_[f"split{f}_test_score"][i] for i in range(5)] for f in range(3)]
     np.testing.assert_allclose(search.scores_[:, 0], expected)
     assert search.best_score_ == pytest.approx(grid.best_score_)
     best = np.flatnonzero(grid.cv_results_["mean_test_score"] >= grid.best_score_ - 1e-12)[-1]
     assert search.best_params_ == {"lam": LAMS[best]}
-    again = AngleSVC(2, lam=LAMS[best]).fit(X, y)
+    again = AngleSVC(2, lam=LAMS[best], n_starts=1).fit(X, y)
     np.testing.assert_allclose(search.best_estimator_.coef_, again.coef_)
     np.testing.assert_array_equal(search.predict(X), again.predict(X))
     np.testing.assert_array_equal(search.decision_function(X), again.decision_function(X))

@@ -262,7 +262,7 @@ def test_descends_to_a_critical_point(form: int, penalty: str, majorant: str, k:
 def test_first_step_is_the_untruncated_fit(form: int, penalty: str) -> None:
     """From β = 0 nothing is beyond s ≤ 0, so the majorant there is the convex problem."""
     X, y = _data()
-    options: dict[str, Any] = {"penalty": penalty, "lam": 0.5}
+    options: dict[str, Any] = {"penalty": penalty, "lam": 0.5, "n_starts": 1}
     convex = AngleSVC(form, None, **options).fit(X, y)
     for majorant in MAJORANTS:
         model = AngleSVC(form, **options, majorant=majorant)
@@ -388,7 +388,7 @@ def test_clearing_heeds_the_objective() -> None:
 def test_relabelling_permutes_an_l2_solution(form: int, kernel: str | None) -> None:
     X, y = _data(48, 4, 4)
     order = np.array([2, 0, 3, 1])
-    options: dict[str, Any] = {"kernel": kernel, "lam": 0.5, "tol": 1e-9}
+    options: dict[str, Any] = {"kernel": kernel, "lam": 0.5, "tol": 1e-9, "n_starts": 1}
     one = AngleSVC(form, **options).fit(X, y)
     other = AngleSVC(form, **options).fit(X, order[y])
     assert other.objective_ == pytest.approx(one.objective_, rel=1e-7)
@@ -636,7 +636,7 @@ def test_restarts_repeat_and_go_no_higher() -> None:
 def test_too_few_iterations_warn() -> None:
     X, y = _data(noise=0.4, seed=3)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        model = AngleSVC(2, max_iter=1, lam=0.1).fit(X, y)
+        model = AngleSVC(2, max_iter=1, lam=0.1, n_starts=1).fit(X, y)
     assert model.n_iter_ == 1
 
 

@@ -152,9 +152,14 @@ def test_two_columns_are_one_column_with_scaled_cap_and_penalty(p: float) -> Non
         penalty=l2(2 * gamma),
     )
     one = CappedSVC(
-        p=p, eps=eps * 2 ** (-p / 2), gamma=2 ** (1 - p / 2) * gamma, delta=delta / 2, max_iter=1000
+        p=p,
+        eps=eps * 2 ** (-p / 2),
+        gamma=2 ** (1 - p / 2) * gamma,
+        delta=delta / 2,
+        max_iter=1000,
+        n_starts=1,
     ).fit(X, y)
-    result = dc.solve(two, max_iter=1000)
+    result = dc.solve(two, start="convex", max_iter=1000)
     assert result.x is not None
     coef, intercept = two.rows.unpack(result.x)
     np.testing.assert_allclose(coef[0], -coef[1], atol=1e-8)

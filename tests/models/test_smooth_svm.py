@@ -358,7 +358,7 @@ def test_trimmed_loss_goes_down_to_a_critical_point(variant: dict[str, Any]) -> 
     assert more.objective_ <= one.objective_ * (1 + 1e-12)
     kept = ~more.outlier_
     refit = SmoothSVC(**variant).fit(X[kept], y[kept])
-    np.testing.assert_allclose(refit.coef_, more.coef_, atol=1e-6)
+    np.testing.assert_allclose(refit.coef_, more.coef_, atol=1e-4)
 
 
 def test_restarts_go_no_higher_and_repeat() -> None:
@@ -481,7 +481,7 @@ def test_grid_search() -> None:
 def test_too_few_iterations_warn() -> None:
     X, y = _data(n=300, noise=0.4)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        SmoothSVC(outlier_ratio=0.3, filtering="trimmed", max_iter=1).fit(X, y)
+        SmoothSVC(outlier_ratio=0.3, filtering="trimmed", max_iter=1, n_starts=1).fit(X, y)
 
 
 # ---- bad input -----------------------------------------------------------------------------------

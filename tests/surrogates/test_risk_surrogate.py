@@ -120,7 +120,7 @@ def test_the_best_point_is_so_under_the_cap_that_is_set_last() -> None:
     cap = cap_largest(0.1, power_of(0.5, 1e-8))
     risk = dc.Risk(margins, dc.squared_hinge(), aggregate="sum", transform=cap, penalty=dc.l2(2.0))
     seen: list[dc.Progress] = []
-    result = dc.solve(risk, max_iter=4, callback=seen.append)
+    result = dc.solve(risk, start="convex", max_iter=4, callback=seen.append)
     final = risk.fixed(seen[-1].x)
     assert result.status == "max_iter"
     assert result.x is not None

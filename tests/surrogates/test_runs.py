@@ -64,7 +64,7 @@ class Dies:
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_lost_process_loses_its_start_only() -> None:
-    result = dc.solve(Dies("half"), n_starts=3, n_jobs=2)
+    result = dc.solve(Dies("half"), start="convex", n_starts=3, n_jobs=2)
     assert [s.kind for s in result.starts] == ["convex", "half", "random"]
     assert [s.status for s in result.starts] == ["converged", "solver_failed", "converged"]
     assert result.status == "converged"
@@ -73,7 +73,7 @@ def test_a_lost_process_loses_its_start_only() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_where_all_processes_are_lost_the_status_says_so() -> None:
-    result = dc.solve(Dies("convex", "half"), n_starts=2, n_jobs=2)
+    result = dc.solve(Dies("convex", "half"), start="convex", n_starts=2, n_jobs=2)
     assert result.status == "solver_failed"
     assert len(result.starts) == 2
     assert result.x is None

@@ -220,3 +220,16 @@ def test_variables_in_units_of_their_own() -> None:
     assert result.value == pytest.approx(usual.value, rel=1e-6)
     point = [1e6 * float(result.variables[small]), 1e-6 * float(result.variables[large])]
     np.testing.assert_allclose(point, usual.variables[x], rtol=1e-4)
+
+
+def test_units_stay_within_what_variables_are_declared_to_be() -> None:
+    """Beyond its bounds a variable answers to no step, however long."""
+    t, z = cp.Variable(2, bounds=[0, np.array([1.0, 3.0])]), cp.Variable(2)
+    objective = cp.entr(cp.abs(0.2 * t[1] - t[0])) + 0.01 * (cp.sum_squares(t) + cp.sum_squares(z))
+    problem = cp.Problem(cp.Minimize(objective), [cp.norm_inf(z) <= 3])
+    surrogate = ProblemSurrogate(problem)
+    unit = surrogate.points.largest(surrogate.sizes.natural.unit)
+    assert dict(zip(surrogate.points.variables, unit, strict=True))[t] <= 3
+    result = dc.solve(problem, start="convex", n_starts=1)
+    assert result.status == "converged"
+    assert result.value <= result.history.value[0] + 1e-9

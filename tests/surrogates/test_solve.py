@@ -448,7 +448,7 @@ def test_verbose_is_seen_where_nobody_set_up_logging(
         ({"start": None}, "the start"),
         ({"start": np.ones(4)}, r"shape \(4,\), not \(3,\)"),
         ({"start": np.array([1.0, np.nan, 0.0])}, "NaN"),
-        ({"start": ["a", "b", "c"]}, "real numbers"),
+        ({"start": ["a", "b", "c"]}, "choose one of"),
         ({"start": {}}, "no value for variable 'x'"),
         ({"start": {"x": np.ones(3)}}, "not a cvxpy Variable"),
         ({"start": "current"}, "'x' has no value"),

@@ -287,3 +287,14 @@ def test_a_feasible_point_ends_a_problem_without_an_objective(unit: float) -> No
     result = dc.solve(cp.Problem(cp.Minimize(1), equal))
     assert result.status == "converged"
     assert result.relative_violation <= 1e-6
+
+
+def test_no_fallback_is_asked_for_less_than_solvers_resolve_near_a_known_floor() -> None:
+    """Noise-free phase retrieval: at 1e-12 of what F was, a slow fallback took half a minute."""
+    rng = np.random.default_rng(0)
+    B, truth, x = rng.standard_normal((40, 6)), rng.standard_normal(6), cp.Variable(6)
+    misfit = cp.sum_squares(cp.square(B @ x) - (B @ truth) ** 2)
+    result = dc.solve(cp.Problem(cp.Minimize(misfit)), start="convex", n_starts=1)
+    assert result.status == "converged"
+    assert result.value <= 1e-9 * result.history.value[0]
+    assert {a.solver for a in result.history.attempts} <= {result.solver}

@@ -92,6 +92,37 @@ def test_transform_is_concave_and_nondecreasing(transform: Transform) -> None:
     check_transform(transform, T)
 
 
+@pytest.mark.parametrize("transform", ALL, ids=repr)
+@pytest.mark.parametrize("s", [1.5, 8.0])
+def test_graduated_ones_are_transforms_too(transform: Transform, s: float) -> None:
+    check_transform(transform.graduated(s), T)
+    assert transform.graduated(1.0).__class__ is transform.__class__
+    np.testing.assert_array_equal(transform.graduated(1.0)(T), transform(T))
+
+
+@pytest.mark.parametrize("transform", SINGLE, ids=repr)
+@pytest.mark.parametrize("s", [1.5, 8.0, 1e7])
+def test_the_graduated_one_is_the_perspective(transform: Transform, s: float) -> None:
+    graduated = transform.graduated(s)
+    np.testing.assert_allclose(graduated(T), s * transform(T / s), rtol=1e-12)
+    np.testing.assert_allclose(graduated.slope(T), transform.slope(T / s), rtol=1e-12)
+    assert np.isclose(graduated.limit, s * transform.limit) or transform.is_linear
+    if np.isfinite(transform.steepest):
+        assert graduated.steepest == transform.steepest
+        risen = graduated(T) - graduated(np.zeros(()))  # towards the tangent at 0, from below
+        assert np.all(risen >= transform(T) - transform(np.zeros(())) - 1e-7 * s)
+        if np.isclose(np.min(graduated.slope(T)), transform.steepest, rtol=1e-2):
+            np.testing.assert_allclose(risen, transform.steepest * T, rtol=1e-2, atol=1e-7)
+
+
+def test_graduated_shares_come_in_from_small_ones() -> None:
+    t = np.arange(10.0)
+    assert np.count_nonzero(trim_of(0.4).graduated(4.0)(t) < t) == 1
+    assert cap_largest(0.4).graduated(4.0)(t).max() == 8
+    trimmed_cap = chain_of(trim_of(0.4), cap_at(3.0)).graduated(2.0)
+    np.testing.assert_allclose(trimmed_cap(t).sum(), np.sort(np.minimum(t, 6.0))[:8].sum())
+
+
 @pytest.mark.parametrize("transform", SINGLE, ids=repr)
 def test_slope_is_the_derivative(transform: Transform) -> None:
     t = T[1:]

@@ -1,4 +1,4 @@
-"""The graduated start of a risk: the path of φ_s, followed by the solvers of its subproblems."""
+"""Starts by the solvers of a risk's subproblems, loosely: graduated, and lightly penalised."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.surrogates.graduation import schedule, spread
-from dcprog.surrogates.usual_sizes import usual_coefficient
+from dcprog.surrogates.usual_sizes import convex_problem, usual_coefficient
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["graduated_start"]
+__all__ = ["LIGHTER", "graduated_start", "light_start", "stepped"]
 
 LEVELS, STEPS_A_LEVEL = 5, 2
 LOOSE = 1e-3  # of what the terms of F add up to
 # Where slopes at 0 are infinite, those at that share of the arguments' size stand in for them.
 EDGE = 0.1
+# Shares of a concave penalty's slope at 0, by effort. Where that is infinite, the convex start has
+# a lighter one already.
+LIGHTER = {"default": (0.5, 0.25), "high": (0.5, 0.25, 0.1, 0.05)}
 
 Solve = Callable[[WeightedRisk, Array, float], Array]
 
@@ -30,9 +33,7 @@ def graduated_start(risk: Risk, x: Array, solve: Solve) -> Array:
     """A point from which the plain loop mostly ends lower than from the convex start.
 
     From s at which about a tenth of the losses is given up, s falls to 1 in a few levels; on each
-    the majorant of Σ s·φ(loss/s) − subtracted/s is minimised a few times, loosely. A concave
-    penalty has the slopes that it has at coefficients of a usual size: with those at 0 every
-    coefficient that is 0 stays there.
+    the majorant of Σ s·φ(loss/s) − subtracted/s is minimised a few times, loosely.
 
     Parameters
     ----------
@@ -49,10 +50,32 @@ def graduated_start(risk: Risk, x: Array, solve: Solve) -> Array:
     """
     risk = risk.fixed(x)
     levels = schedule(spread(risk, risk.aggregates(x)), LEVELS)
-    levels = levels[:-1] if len(levels) > 1 else np.zeros(0)
-    for s in np.repeat(levels, STEPS_A_LEVEL):
+    for s in levels[:-1]:
+        x = stepped(risk.graduated(float(s)), x, solve, STEPS_A_LEVEL)
+    return x
+
+
+def light_start(risk: Risk, share: float, solve: Solve) -> Array:
+    """The convex start under a share of the slope that a concave penalty has at 0.
+
+    With the whole slope every coefficient that is 0 stays there, and often all are.
+
+    Raises
+    ------
+    SubproblemError
+        It was not solved.
+    """
+    problem, zero = convex_problem(risk), np.zeros(risk.rows.shape[1])
+    assert problem.shrinkage is not None
+    lighter = WeightedRisk(risk, problem.weights, None, share * problem.shrinkage)
+    return solve(lighter, zero, LOOSE * risk.magnitude(zero))
+
+
+def stepped(risk: Risk, x: Array, solve: Solve, steps: int) -> Array:
+    """The point after a few loose steps of the loop, as far as the solver goes."""
+    for _ in range(steps):
         try:
-            x = solve(_majorant(risk.graduated(float(s)), x), x, LOOSE * risk.magnitude(x))
+            x = solve(_majorant(risk, x), x, LOOSE * risk.magnitude(x))
         except SubproblemError:
             break
     return x

@@ -1,0 +1,83 @@
+"""Ends of runs that are critical and say nothing of the data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.foundation.arrays import Array
+from dcprog.rows.scores import Scores
+from dcprog.surrogates.usual_sizes import usual_coefficients
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["triviality"]
+
+# Coefficients below that share of what moves the margins by their unit are 0.
+NOTHING = 1e-3
+# A sample is given up where a per cent more of its loss costs less than that, in per cent.
+FLAT = 1e-2
+# More than that share of the samples is too much to be outliers only.
+MANY = 0.25
+ADVICE = (
+    "try effort='high' or a larger n_starts, another cap or scale of the loss, a smaller penalty"
+)
+
+
+@np.errstate(all="ignore")
+def triviality(risk: Risk, x: Array) -> str | None:
+    """What is trivial about a solution of a nonconvex risk, and what to try; None if nothing is.
+
+    All coefficients are 0, all samples are predicted as of one class, or more than a quarter of
+    them is given up (beyond what a trimmed loss is told to drop).
+    """
+    if risk.transform.is_linear and risk.subtracted is None and risk.penalty.is_convex:
+        return None
+    found = []
+    if _is_zero(risk, x):
+        found.append("all coefficients are 0")
+    elif _is_of_one_class(risk, x):
+        found.append("all samples are predicted as of one class")
+    share = float(np.mean(_given_up(risk, x)))
+    if share - _declared_share(risk) > MANY:
+        found.append(f"{share:.0%} of the samples are given up, their losses count no more")
+    return f"{' and '.join(found)}: {ADVICE}" if found else None
+
+
+def _is_zero(risk: Risk, x: Array) -> bool:
+    held = risk.penalized
+    sizes = np.abs(x[held]) / usual_coefficients(risk)[held]
+    return bool(sizes.size > 0 and np.all(sizes <= NOTHING))
+
+
+def _is_of_one_class(risk: Risk, x: Array) -> bool:
+    rows = risk.rows
+    if not isinstance(rows, Scores) or rows.signs is None or rows.signs.shape[1] > 1:
+        return False
+    signs = rows.signs.ravel()
+    predicted = np.sign(signs * risk.margins(x))
+    return bool(np.ptp(signs) > 0 and abs(np.sum(predicted)) == predicted.size)
+
+
+def _given_up(risk: Risk, x: Array) -> npt.NDArray[np.bool_]:
+    """Which groups have a loss that is flat?"""
+    losses = risk.aggregates(x)
+    rise = risk.transform(losses) - risk.transform(np.zeros(losses.shape))
+    flat = (losses > 0) & (risk.transform.slope(losses) * losses < FLAT * rise)
+    if risk.transform.is_joint:
+        flat = (losses > 0) & (risk.transform.slope(losses) == 0)
+    tilts = risk.tilts(x)
+    if tilts is None:
+        return flat
+    weights = risk.row_weights(risk.sampled(risk.transform.slope(losses)))
+    pull = np.abs(weights * risk.base.slope(risk.margins(x)))
+    level = (pull > 0) & (np.abs(pull - np.abs(tilts)) < FLAT * pull)
+    return flat | (np.bincount(risk.groups, level & (pull > 0)) > 0)
+
+
+def _declared_share(risk: Risk) -> float:
+    """What a trimmed loss, or a cap that a share of the losses sets, gives up by declaration."""
+    return float(getattr(risk.transform, "fraction", 0.0))

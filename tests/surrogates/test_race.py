@@ -1,0 +1,331 @@
+"""The race of starts: good points, never above the plain run, in any units and processes."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from joblib import parallel_config
+
+import dcprog as dc
+from dcprog.foundation.arrays import Array
+from dcprog.surrogates.drafts import drafts
+from dcprog.surrogates.many_points import ManyPoints
+from dcprog.surrogates.race import TOLD
+from dcprog.surrogates.smoothed_newton import step
+
+PLAIN: dict[str, Any] = {"start": "convex", "n_starts": 1}
+
+
+def flipped(n: int, p: int, seed: int, flips: float = 0.15) -> tuple[Array, Array]:
+    """Two classes; some labels are wrong."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    y = np.sign(X @ rng.normal(size=p) + 0.5 * rng.normal(size=n))
+    y[rng.random(n) < flips] *= -1
+    return X, y
+
+
+def turned(n: int, p: int, seed: int, share: float) -> tuple[Array, Array]:
+    """Regression with samples far out on a plane of their own."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    y = X @ np.arange(1.0, p + 1) + 1 + rng.normal(size=n)
+    out = int(share * n)
+    X[:out] = rng.normal(size=(out, p)) + 5
+    y[:out] = -30 + 5 * rng.normal(size=out)
+    return X, y
+
+
+def ramp(X: Any, y: Any, lam: float = 0.1) -> dc.Risk:
+    return dc.Risk.from_loss(dc.binary_margins(X, y), dc.cap(dc.hinge(), 1.0), dc.l2(lam))
+
+
+def residuals(X: Any, y: Any, loss: dc.Loss, penalty: dc.Penalty | None = None) -> dc.Risk:
+    return dc.Risk.from_loss(dc.residual_rows(X, y), loss, penalty or dc.l2(1e-3))
+
+
+def risks() -> dict[str, dc.Risk]:
+    """One of each kind of rows, aggregate, transform, penalty and sample weights."""
+    rng = np.random.default_rng(0)
+    X, y = flipped(60, 3, 0)
+    k = rng.integers(3, size=60)
+    T, t = turned(60, 2, 0, 0.2)
+    several = {"aggregate": "sum", "transform": dc.cap_at(1.0), "penalty": dc.l2(0.5)}
+    angle = dc.angle_differences(X, k)
+    return {
+        "ramp": ramp(X, y),
+        "truncated": dc.Risk.from_loss(
+            dc.binary_margins(X, y), dc.truncate(dc.hinge(), 0.0), dc.l1(0.5)
+        ),
+        "weighted": dc.Risk.from_loss(
+            dc.binary_margins(X, y), dc.rescale(dc.hinge(), 1.0), dc.l2(1.0), rng.random(60)
+        ),
+        "classes": dc.Risk(dc.class_margins(X, k), dc.squared_hinge(), **several),
+        "angle": dc.Risk(
+            angle, dc.hinge(), aggregate="max", transform=dc.cap_at(2.0), penalty=dc.l2(0.5)
+        ),
+        "adaptive": dc.Risk(
+            dc.class_margins(X, k),
+            dc.squared_hinge(),
+            aggregate="sum",
+            transform=dc.cap_largest(0.1, dc.power_of(0.5, 1e-8)),
+            penalty=dc.l2(2.0),
+        ),
+        "trimmed": residuals(T, t, dc.trim(dc.square(), 0.25)),
+        "tukey": residuals(T, t, dc.tukey(dc.square(), 4.685)),
+        "sparse": residuals(T, t, dc.cap(dc.absolute(), 2.0), dc.mcp(3.0, 3.0)),
+        "root": residuals(T, t, dc.power(dc.absolute(), 0.5)),
+        "kernel": dc.Risk.from_loss(
+            dc.kernel_margins(np.exp(-((X[:, None] - X) ** 2).sum(2)), y),
+            dc.cap(dc.hinge(), 1.0),
+            dc.l2(0.1),
+        ),
+    }
+
+
+RISKS = risks()
+
+
+@pytest.mark.parametrize("name", RISKS)
+def test_it_is_never_above_the_plain_run(name: str) -> None:
+    risk = RISKS[name]
+    plain, best = dc.solve(risk, **PLAIN), dc.solve(risk)
+    if name != "adaptive":  # there the plain run sets what all minimise
+        assert best.value <= plain.value * (1 + 1e-12)
+    assert best.starts[0].kind == "convex"
+    assert best.starts[0].value == pytest.approx(plain.value, rel=1e-12)
+    assert best.value == min(s.value for s in best.starts if s.status != "dropped")
+    assert best.status == "converged"
+    assert best.certificate().holds
+    if name != "adaptive":
+        assert risk(np.asarray(best.x)) == pytest.approx(best.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", [n for n, risk in RISKS.items() if ManyPoints.takes(risk)])
+@pytest.mark.parametrize("near", [True, False])
+def test_drafts_are_points_with_their_values_lowest_first(name: str, near: bool) -> None:
+    risk = RISKS[name]
+    ended = [np.zeros(risk.rows.shape[1])] if near else []
+    found = drafts(risk, ended, "default", np.random.default_rng(0))
+    assert found
+    assert [d.value for d in found] == sorted(d.value for d in found)
+    for draft in found:
+        assert risk(draft.x) == pytest.approx(draft.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", [n for n, risk in RISKS.items() if ManyPoints.takes(risk)])
+def test_many_points_have_the_values_of_the_risk_and_steps_lower_them(name: str) -> None:
+    risk = RISKS[name]
+    many = ManyPoints(risk)
+    theta = np.random.default_rng(0).normal(size=(5, risk.rows.shape[1]))
+    points = many.at(many.given(theta), "here")
+    np.testing.assert_allclose(points.values, [risk(t) for t in theta], rtol=1e-9)
+    np.testing.assert_allclose(many.taken(points.theta), theta, atol=1e-12)
+    lower = points
+    for _ in range(3):
+        before, lower = lower, step(many, lower, 0.2)
+        assert np.all(lower.values <= before.values)
+    assert np.sum(lower.values < points.values) >= 3
+    assert len(step(many, points[:0], 0.2).values) == 0
+    again = many.at(lower.theta, "here")
+    np.testing.assert_allclose(again.values, lower.values, rtol=1e-9)
+    some = many.some(np.arange(many.n_groups)[::2])
+    assert np.all(some.at(points.theta, "here").values > 0)
+
+
+@pytest.mark.parametrize("effort", ["low", "default", "high"])
+def test_every_effort_ends_at_a_critical_point(effort: str) -> None:
+    result = dc.solve(ramp(*flipped(100, 3, 1)), effort=effort)
+    assert result.status == "converged"
+    assert result.starts[0].kind == ("graduated" if effort == "low" else "convex")
+
+
+def test_more_effort_mostly_ends_no_higher() -> None:
+    risks = [ramp(*flipped(100, 5, seed)) for seed in range(4)]
+    usual = np.array([dc.solve(risk).value for risk in risks])
+    high = np.array([dc.solve(risk, effort="high").value for risk in risks])
+    assert np.all(high <= 1.01 * usual)
+    assert np.sum(high <= usual * (1 + 1e-6)) >= 3
+
+
+@pytest.mark.parametrize("name", ["ramp", "classes", "sparse", "adaptive"])
+def test_processes_change_nothing(name: str) -> None:
+    alone = dc.solve(RISKS[name], n_starts=4)
+    with parallel_config(backend="threading"):
+        together = dc.solve(RISKS[name], n_starts=4, n_jobs=2)
+    np.testing.assert_array_equal(alone.x, together.x)
+    assert [s.value for s in alone.starts] == [s.value for s in together.starts]
+    np.testing.assert_array_equal(alone.x, dc.solve(RISKS[name], n_starts=4, n_jobs=2).x)
+
+
+def test_it_repeats_and_other_seeds_may_differ() -> None:
+    risk = ramp(*flipped(80, 4, 2))
+    one, other = dc.solve(risk, random_state=3), dc.solve(risk, random_state=3)
+    np.testing.assert_array_equal(one.x, other.x)
+    hard = ramp(*flipped(300, 8, 2))
+    values = {s.value for seed in range(3) for s in dc.solve(hard, random_state=seed).starts[1:]}
+    assert len(values) > 2
+
+
+@pytest.mark.parametrize("a", [2.0**-40, 2.0**40, 1e-12, 1e12])
+def test_it_has_no_units(a: float) -> None:
+    X, y = flipped(60, 3, 4)
+    best = dc.solve(ramp(X, y))
+    scaled = dc.Risk.from_loss(dc.binary_margins(X, y), a * dc.cap(dc.hinge(), 1.0), dc.l2(0.1 * a))
+    assert dc.solve(scaled).value == pytest.approx(a * best.value, rel=1e-6)
+    other = ramp(a * X, y, 0.1 * a**2)
+    assert dc.solve(other).value == pytest.approx(best.value, rel=1e-6)
+    T, t = turned(60, 2, 0, 0.2)
+    tukey = dc.solve(residuals(T, t, dc.tukey(dc.square(), 4.685), dc.l2(1e-3)))
+    stretched = dc.solve(residuals(T, a * t, dc.tukey(dc.square(), 4.685 * a), dc.l2(1e-3)))
+    assert stretched.value == pytest.approx(a**2 * tukey.value, rel=1e-5)
+
+
+def test_leverage_does_not_turn_it_round() -> None:
+    """The first example of the README: five samples far out on the wrong side."""
+    rng = np.random.default_rng(0)
+    y = rng.choice([-1.0, 1.0], 100)
+    X = rng.normal(size=(100, 2)) + y[:, None]
+    X[:5] *= -20
+    assert dc.solve(ramp(X, y)).value == pytest.approx(13.24, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "loss", [dc.trim(dc.square(), 0.35), dc.tukey(dc.square(), 4.685)], ids=repr
+)
+def test_a_third_far_out_leaves_the_fit_of_the_others(loss: dc.Loss) -> None:
+    recovered = 0
+    for seed in range(5):
+        X, y = turned(120, 3, seed, 0.3)
+        result = dc.solve(residuals(X, y, loss, dc.l2(1e-6)))
+        recovered += bool(np.all(np.abs(np.asarray(result.x)[:3] - [1, 2, 3]) < 0.6))
+    assert recovered >= 4
+
+
+def test_a_penalty_that_is_steep_at_0_is_got_over() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 400))
+    y = X[:, :5].sum(axis=1) + 0.1 * rng.normal(size=80)
+    steepest = float(np.max(np.abs(X.T @ y)))
+    rows = dc.residual_rows(X, y, fit_intercept=False)
+    risk = dc.Risk.from_loss(rows, 0.5 * dc.square(), dc.log_sum(0.1 * steepest, 0.09))
+    with pytest.warns(dc.TrivialSolutionWarning):
+        plain = dc.solve(risk, **PLAIN)
+    best = dc.solve(risk)
+    assert best.value < 0.8 * plain.value
+    assert np.count_nonzero(best.x) == 5
+
+
+# ---- what the result tells -----------------------------------------------------------------------
+
+
+def test_optima_are_the_distinct_points_best_first() -> None:
+    result = dc.solve(ramp(*flipped(200, 5, 0)), n_starts=5)
+    values = [optimum.value for optimum in result.optima]
+    assert values == sorted(values)
+    assert values[0] == result.value
+    assert result.optima[0].distance == 0
+    assert sum(optimum.count for optimum in result.optima) == len(result.starts) - sum(
+        s.status != "converged" for s in result.starts
+    )
+    for optimum in result.optima[1:]:
+        assert optimum.distance > 0
+        assert len(optimum.starts) == optimum.count
+
+
+def test_dropped_starts_are_told_of() -> None:
+    result = dc.solve(ramp(*flipped(200, 5, 0)))
+    dropped = [s for s in result.starts if s.status == "dropped"]
+    assert 0 < len(dropped) <= TOLD
+    assert f"{len(dropped)} dropped" in repr(result)
+    assert len(result.history) == result.n_iter + 1
+    assert result.history.value[-1] == result.value
+
+
+def test_a_number_of_starts_is_that_many_runs() -> None:
+    risk = ramp(*flipped(60, 3, 4))
+    assert len(dc.solve(risk, n_starts=1).starts) == 1
+    assert len(dc.solve(risk, n_starts=6).starts) == 6
+    named = dc.solve(risk, start="convex", n_starts=3)
+    assert [s.kind for s in named.starts] == ["convex", "half", "random"]
+
+
+def test_a_named_start_is_the_only_one() -> None:
+    risk = ramp(*flipped(60, 3, 4))
+    for start in ("convex", np.zeros(4), "graduated", "random"):
+        assert len(dc.solve(risk, start=start).starts) == 1
+
+
+def test_the_users_starts_enter_the_race() -> None:
+    risk = ramp(*flipped(60, 3, 4))
+    good = dc.solve(risk).x
+    result = dc.solve(risk, start=[np.zeros(4), good, "convex"])
+    assert [s.kind for s in result.starts[:3]] == ["given", "given", "convex"]
+    assert result.value <= risk(np.asarray(good)) + 1e-9
+
+
+# ---- limits --------------------------------------------------------------------------------------
+
+
+def test_a_convex_problem_is_run_once() -> None:
+    X, y = flipped(60, 3, 4)
+    rows = dc.binary_margins(X, y)
+    assert len(dc.solve(dc.Risk.from_loss(rows, dc.hinge(), dc.l2(1.0))).starts) == 1
+    x = cp.Variable(2)
+    assert len(dc.solve(cp.Problem(cp.Minimize(cp.sum_squares(x - 1)))).starts) == 1
+
+
+def test_a_callback_may_stop_it_and_the_point_is_kept() -> None:
+    risk = ramp(*flipped(200, 5, 0))
+    result = dc.solve(risk, callback=lambda progress: progress.n_iter == 1)
+    assert result.status == "interrupted"
+    assert len(result.starts) == 1
+    assert np.all(np.isfinite(np.asarray(result.x)))
+
+
+def test_the_time_limit_is_for_all_of_it() -> None:
+    risk = ramp(*flipped(2000, 20, 0))
+    begun = time.perf_counter()
+    result = dc.solve(risk, effort="high", time_limit=0.3)
+    assert time.perf_counter() - begun < 5
+    assert result.x is not None
+
+
+def test_ctrl_c_between_runs_keeps_the_plain_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dcprog.surrogates.risk_starts.drafts", stop)
+    risk = ramp(*flipped(60, 3, 4))
+    result = dc.solve(risk)
+    assert result.status == "interrupted"
+    assert result.value == dc.solve(risk, **PLAIN).value
+
+
+# ---- trivial ends --------------------------------------------------------------------------------
+
+
+def test_trivial_ends_are_named_with_their_share() -> None:
+    X, y = flipped(60, 3, 4)
+    with pytest.warns(dc.TrivialSolutionWarning, match="n_starts.*cap"):
+        dc.solve(ramp(X, y, lam=1e6))
+    few = dc.Risk.from_loss(dc.binary_margins(X, y), dc.cap(dc.hinge(), 0.2), dc.l2(1.0))
+    with pytest.warns(dc.TrivialSolutionWarning, match=r"\d\d% of the samples are given up"):
+        dc.solve(few)
+    T, t = turned(60, 2, 0, 0.2)
+    with pytest.warns(dc.TrivialSolutionWarning, match="coefficients are 0") as caught:
+        dc.RobustRegressor(dc.cap(dc.square(), 100.0), dc.l2(1e8)).fit(T, t)
+    assert [w.filename for w in caught] == [__file__]
+
+
+def test_what_a_loss_is_told_to_drop_is_not_warned_of() -> None:
+    T, t = turned(60, 2, 0, 0.2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", dc.TrivialSolutionWarning)
+        dc.solve(residuals(T, t, dc.trim(dc.square(), 0.4)))
+        dc.solve(dc.Risk.from_loss(dc.binary_margins(*flipped(60, 3, 4)), dc.hinge(), dc.l2(1e6)))
