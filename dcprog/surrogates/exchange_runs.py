@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 
 from dcprog.engine.racing import Draft
@@ -10,6 +12,8 @@ from dcprog.surrogates.risk import RiskSurrogate
 from dcprog.surrogates.task import Outcome, Task
 
 __all__ = ["exchanged"]
+
+logger = logging.getLogger("dcprog")
 
 # So many flips are solved after a run, and so many runs may follow one another.
 FLIPS = {"default": 6, "high": 24}
@@ -53,6 +57,10 @@ def _draft(task: Task, best: Outcome, flips: int) -> Draft | None:
     surrogate = task.surrogate()
     if not isinstance(surrogate, RiskSurrogate):
         return None
-    settle(surrogate, x)
-    point = surrogate.exchanged(x, flips, left)
+    try:
+        settle(surrogate, x)
+        point = surrogate.exchanged(x, flips, left)
+    except Exception:  # the best run stands, whatever a user's loss does with odd points
+        logger.debug("no exchange", exc_info=True)
+        return None
     return None if point is None else Draft("exchange", point, surrogate.value(point))

@@ -72,11 +72,13 @@ def race(task: Task, plan: Race, seed: np.random.SeedSequence, n_jobs: int | Non
         return [_interrupted(outcomes[0]), *outcomes[1:]]
     chosen, others = _chosen(drafts, best, plan)
     outcomes += run_all(task, _seeded(chosen, seed), n_jobs, spare=True)
+    if plan.finished is not None:
+        return outcomes
     try:
-        outcomes += exchanged(task, outcomes, plan.effort, seed.spawn(1)[0])
+        outcomes += exchanged(task, outcomes, plan.effort, seed)
     except KeyboardInterrupt:
         outcomes[0] = _interrupted(outcomes[0])
-    dropped = others[:TOLD] if plan.finished is None else []
+    dropped = others[:TOLD]
     return outcomes + [_dropped(draft, best) for draft in dropped]
 
 
