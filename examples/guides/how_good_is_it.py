@@ -15,6 +15,7 @@ import argparse
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -31,7 +32,7 @@ FLIPPED = 0.15
 COLOURS = {"convex": RED, "graduated": ORANGE, "half": BLUE, "random": "0.6"}
 # Two ends are one local optimum if their values are as near as that share.
 SAME = 1e-4
-Ends = dict[str, list[tuple[float, Array]]]
+Ends = dict[str, list[tuple[float, Any]]]
 Progress = list[tuple[float, float, float]]
 
 # ---- the problem ---------------------------------------------------------------------------------
@@ -83,7 +84,8 @@ def plain_runs(X: Array, y: Array, count: int) -> Ends:
         result = dc.solve(risk, start="random", n_starts=1, random_state=i)
         ends["random"].append((result.value, result.x))
         half = rng.permutation(y.size)[::2]
-        result = dc.solve(risk, start=dc.solve(hinge(X[half], y[half])).x, n_starts=1)
+        start: Any = dc.solve(hinge(X[half], y[half])).x
+        result = dc.solve(risk, start=start, n_starts=1)
         ends["half"].append((result.value, result.x))
     return ends
 
@@ -123,6 +125,7 @@ def draw_landscape(risk: dc.Risk, ends: Ends, race: dc.Result, path: Path) -> No
         x = np.array([x for _, x in runs])
         size = 30 if len(runs) > 1 else 60
         ax.scatter(x[:, 0], x[:, 1], s=size, c=COLOURS[kind], edgecolors="white", label=kind)
+    assert race.x is not None
     ax.plot(*race.x, "*", ms=26, color=GREEN, mec=BLACK, zorder=1.5, label="race")
     ax.set(xlabel="first coefficient", ylabel="second coefficient")
     ax.set_title("Objective (light is high), and where runs end by kind of start")

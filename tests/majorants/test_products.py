@@ -82,7 +82,7 @@ def test_bilinear_constraint_between_other_units() -> None:
     assert abs(steps[1] - steps[0]) <= 2
 
 
-def test_parameters_grow_with_the_entries_that_products_touch():
+def test_parameters_grow_with_the_entries_that_products_touch() -> None:
     """Compiling costs their number times that of variables and cones: it took 15 GB here once."""
     sizes = []
     for n in (10, 20, 40):
@@ -93,7 +93,7 @@ def test_parameters_grow_with_the_entries_that_products_touch():
     assert sizes[2] <= 2.2 * sizes[1] <= 4.84 * sizes[0]
 
 
-def test_a_gradient_holds_what_its_terms_reach():
+def test_a_gradient_holds_what_its_terms_reach() -> None:
     x = cp.Variable((3, 2))
     gradient = Gradient(x)
     gradient.reach(np.array([0, 1, 0, 0, 0, 0], dtype=bool))

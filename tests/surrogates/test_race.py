@@ -55,7 +55,11 @@ def risks() -> dict[str, dc.Risk]:
     X, y = flipped(60, 3, 0)
     k = rng.integers(3, size=60)
     T, t = turned(60, 2, 0, 0.2)
-    several = {"aggregate": "sum", "transform": dc.cap_at(1.0), "penalty": dc.l2(0.5)}
+    several: dict[str, Any] = {
+        "aggregate": "sum",
+        "transform": dc.cap_at(1.0),
+        "penalty": dc.l2(0.5),
+    }
     angle = dc.angle_differences(X, k)
     return {
         "ramp": ramp(X, y),
@@ -218,6 +222,7 @@ def test_a_penalty_that_is_steep_at_0_is_got_over() -> None:
         plain = dc.solve(risk, **PLAIN)
     best = dc.solve(risk)
     assert best.value < 0.8 * plain.value
+    assert best.x is not None
     assert np.count_nonzero(best.x) == 5
 
 

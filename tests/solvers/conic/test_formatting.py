@@ -1,8 +1,11 @@
 """Rows formatted by moving entries are those that cvxpy's own formatting gives."""
 
+from typing import Any
+
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from cvxpy.reductions.solvers.solving_chain import resolve_and_build_chain
 
 from dcprog.solvers.conic.compiled import installed_solvers
@@ -32,7 +35,7 @@ PROBLEMS = {
 
 @pytest.mark.parametrize("solver", ["CLARABEL", "SCS", "ECOS"])
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_the_same_data_as_by_cvxpy(name, solver):
+def test_the_same_data_as_by_cvxpy(name: str, solver: str) -> None:
     problem = PROBLEMS[name]
     if solver not in installed_solvers() or (
         solver == "ECOS" and name in ("power", "semidefinite")
@@ -50,14 +53,14 @@ def test_the_same_data_as_by_cvxpy(name, solver):
             if one[key] is None:
                 assert other[key] is None
                 continue
-            pair = [
-                np.asarray(v.todense() if hasattr(v, "todense") else v)
-                for v in (one[key], other[key])
-            ]
-            np.testing.assert_array_equal(*pair)
+            np.testing.assert_array_equal(_dense(one[key]), _dense(other[key]))
 
 
-def test_cvxpys_own_solver_objects_stay_as_they_are():
+def _dense(matrix: Any) -> Any:
+    return sp.coo_array(matrix).toarray() if sp.issparse(matrix) else matrix
+
+
+def test_cvxpys_own_solver_objects_stay_as_they_are() -> None:
     problem = cp.Problem(cp.Minimize(t), [cp.norm(x - 1) <= t])
     chain = resolve_and_build_chain(problem, solver="CLARABEL", enforce_dpp=True)
     own = chain.solver
