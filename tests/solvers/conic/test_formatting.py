@@ -1,13 +1,11 @@
 """Rows formatted by moving entries are those that cvxpy's own formatting gives."""
 
-from typing import Any
-
 import cvxpy as cp
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from cvxpy.reductions.solvers.solving_chain import resolve_and_build_chain
 
+from dcprog.foundation.arrays import dense
 from dcprog.solvers.conic.compiled import installed_solvers
 from dcprog.solvers.conic.formatting import with_direct_formatting
 
@@ -53,11 +51,7 @@ def test_the_same_data_as_by_cvxpy(name: str, solver: str) -> None:
             if one[key] is None:
                 assert other[key] is None
                 continue
-            np.testing.assert_array_equal(_dense(one[key]), _dense(other[key]))
-
-
-def _dense(matrix: Any) -> Any:
-    return sp.coo_array(matrix).toarray() if sp.issparse(matrix) else matrix
+            np.testing.assert_array_equal(dense(one[key]), dense(other[key]))
 
 
 def test_cvxpys_own_solver_objects_stay_as_they_are() -> None:
