@@ -75,7 +75,8 @@ def solve(
     max_iter : int, default 100
         Steps from each start.
     time_limit : float, optional
-        Seconds for all starts together.
+        Seconds for all starts together. A call that cannot be told of it, such as cvxpy's
+        compilation of the first subproblem, is not cut short.
     n_starts : int or "auto", default "auto"
         The race of ``start="auto"`` runs from the convex problem, drafts many points (fits of small
         subsets, graduated paths, points between good ones), ranks them and runs from the best
