@@ -164,7 +164,7 @@ def winner(outcomes: list[Outcome], tol: float) -> Outcome:
     def is_as_good(other: Outcome) -> bool:
         *ends, value = other.rank
         least = best.rank[-1]
-        even = value == least or value - least <= tol * best.run.scale
+        even = value == least or value - least <= tol * abs(least)
         return ends == list(best.rank[:-1]) and even and other.run.status == best.run.status
 
     return next(outcome for outcome in outcomes if is_as_good(outcome))
