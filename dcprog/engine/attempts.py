@@ -6,7 +6,6 @@ import numpy as np
 
 from dcprog.engine.probing import guarded
 from dcprog.engine.state import FINEST, State
-from dcprog.engine.track import Stop
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
 
@@ -47,7 +46,10 @@ def minimise(state: State) -> tuple[Array, float]:
     first = state.solvers[0]
     for solver, tolerance in _in_order(state):
         if solver != first:
-            _check_floor(state)
+            # near its floor F is what solvers leave of 0, and none gets lower but by chance
+            state.check_floor(
+                state.coarse, "the value is as low as any can be, as far as solvers resolve"
+            )
         try:
             new = solve(state, solver, tolerance)
             new_value = _checked(state, new, solver, shortfalls)
@@ -59,14 +61,6 @@ def minimise(state: State) -> tuple[Array, float]:
         state.prefer(solver)
         return new, new_value
     raise AllFailed(failures, shortfalls)
-
-
-def _check_floor(state: State) -> None:
-    """Near its floor F is what solvers leave of 0, and none of them gets lower but by chance."""
-    above = state.value - state.surrogate.floor
-    if state.surrogate.settled and above <= state.coarse:
-        state.track.last.gap = max(above, 0.0)
-        raise Stop("converged", "the value is as low as any can be, as far as solvers resolve")
 
 
 def solve(state: State, solver: str, tolerance: float) -> Array:

@@ -125,7 +125,8 @@ class _Descent:
 
     def _step(self) -> None:
         state = self.state
-        self.evidence.check_floor()
+        within = self.settings.tol * abs(state.value)
+        state.check_floor(within, "the value is as low as any can be")
         ahead = self._ahead()
         if ahead is not None:
             self._move_on(*ahead)

@@ -52,15 +52,6 @@ class Evidence:
             raise Stop("solver_failed", reason)
         raise Stop("converged", f"the criticality gap is within tolerance ({witness})")
 
-    def check_floor(self) -> None:
-        """Stop where F is known to be nowhere lower than at x."""
-        state = self._state
-        above = state.value - self._surrogate.floor
-        known = self._surrogate.settled and np.isfinite(above)
-        if known and above <= state.settings.tol * abs(state.value):
-            state.track.last.gap = max(above, 0.0)
-            raise Stop("converged", "the value is as low as any can be")
-
     def check_settled(self) -> Point | None:
         """Stop where a bound says that x minimises M already; a lower point if one is near."""
         if self._gap() > EVIDENCE * self._state.slack:

@@ -109,6 +109,16 @@ class State:
             raise Stop("time_limit", reason)
 
     # ------------------------------------------------------------------------------------------
+    # the floor
+
+    def check_floor(self, within: float, reason: str) -> None:
+        """Stop where F is at most that far above what it is known to be nowhere below."""
+        above = self.value - self.surrogate.floor
+        if self.surrogate.settled and np.isfinite(above) and above <= within:
+            self.track.last.gap = max(above, 0.0)
+            raise Stop("converged", reason)
+
+    # ------------------------------------------------------------------------------------------
     # the record
 
     def note(self, solver: str, tolerance: float, outcome: str) -> None:

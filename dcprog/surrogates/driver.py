@@ -22,7 +22,7 @@ from dcprog.risk.risk import Risk
 from dcprog.surrogates.examination import ProblemExaminer
 from dcprog.surrogates.plan import planned
 from dcprog.surrogates.race import Race, optima, race, winner
-from dcprog.surrogates.runs import run_all
+from dcprog.surrogates.runs import run_all, seeded
 from dcprog.surrogates.task import Outcome, Spec, Task, keep
 from dcprog.surrogates.trivial import triviality
 
@@ -146,10 +146,9 @@ def solve(
         if isinstance(plan, Race):
             outcomes = race(task, plan, seed, n_jobs)
         else:
-            jobs = list(zip(plan, seed.spawn(len(plan)), strict=True))
-            outcomes = run_all(task, jobs, n_jobs)
+            outcomes = run_all(task, seeded(plan, seed), n_jobs)
     keep(task)
-    result = _result(task, outcomes, time.perf_counter() - begun, tol)
+    result = _result(task, outcomes, time.perf_counter() - begun)
     if isinstance(problem, cp.Problem):
         _publish(problem, result)
     elif isinstance(problem, Risk) and result.x is not None:
@@ -207,8 +206,8 @@ def _seed(random_state: Any) -> np.random.SeedSequence:
 # the result
 
 
-def _result(task: Task, outcomes: list[Outcome], seconds: float, tol: float) -> Result:
-    best = winner([o for o in outcomes if o.run.status != "dropped"], tol)
+def _result(task: Task, outcomes: list[Outcome], seconds: float) -> Result:
+    best = winner([o for o in outcomes if o.run.status != "dropped"], task.settings.tol)
     run = best.run
     value = -best.sign * np.inf if run.status == "unbounded" else run.value
     return Result(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dcprog.surrogates.race import EFFORTS, Race
+from dcprog.surrogates.race import EFFORTS, Race, in_turn
 
 __all__ = ["planned"]
 
@@ -37,7 +37,7 @@ def planned(start: Any, n_starts: Any, effort: str) -> list[Any] | Race:
     count = 1 if n_starts == "auto" else int(n_starts)
     if isinstance(start, str) and start == "random":
         return ["random"] * count
-    return [start, *_others(count - 1)]
+    return [start, *in_turn(count - 1)]
 
 
 def _raced(first: list[Any], n_starts: Any, effort: str) -> list[Any] | Race:
@@ -54,7 +54,3 @@ def _is_list(start: Any) -> bool:
     """Is it a list of starts, and no point written as a list of numbers?"""
     is_list = isinstance(start, list | tuple) and len(start) > 0
     return is_list and not any(isinstance(one, Real | Integral | np.bool_) for one in start)
-
-
-def _others(count: int) -> list[str]:
-    return ["half" if i % 2 == 0 else "random" for i in range(count)]

@@ -89,25 +89,28 @@ class ProblemStationarity(ProblemRacing):
 
     def _is_tied(self, x: Array) -> bool:
         """Does a slope of the majorant change by a jump beside x?"""
-        here = self._slopes_at(x, x)
-        for beside in self._sides(x):
-            try:
-                there = self._slopes_at(beside, x)
-            except ValueError:  # outside the domain
-                continue
-            for one, other in zip(here, there, strict=True):
-                top = np.max(np.abs([one, other]), initial=0.0)
-                if np.any(np.abs(one - other) > JUMP * top):
-                    return True
-        return False
-
-    def _slopes_at(self, centre: Array, x: Array) -> list[Array]:
-        """The majorant's Parameters, centred elsewhere; it is at x again after it."""
+        here = self._slopes_at(x)
         try:
-            self._update(self.majorised.at(centre))
-            return list(self._slopes.values())
+            return any(self._jumps(here, beside) for beside in self._sides(x))
         finally:
             self._update(self.majorised.at(x))
+
+    def _jumps(self, here: list[Array], beside: Array) -> bool:
+        """Are the slopes others there?"""
+        try:
+            there = self._slopes_at(beside)
+        except ValueError:  # outside the domain
+            return False
+        for one, other in zip(here, there, strict=True):
+            top = np.max(np.abs([one, other]), initial=0.0)
+            if np.any(np.abs(one - other) > JUMP * top):
+                return True
+        return False
+
+    def _slopes_at(self, centre: Array) -> list[Array]:
+        """The majorant's Parameters, centred there."""
+        self._update(self.majorised.at(centre))
+        return list(self._slopes.values())
 
     def _steps_aside(self, x: Array, deadline: Deadline) -> Iterator[Array]:
         for beside in self._sides(x):

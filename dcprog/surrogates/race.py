@@ -17,10 +17,10 @@ from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
 from dcprog.surrogates.exchange_runs import exchanged
 from dcprog.surrogates.given_starts import kind_of
-from dcprog.surrogates.runs import Job, run_all
+from dcprog.surrogates.runs import run_all, seeded
 from dcprog.surrogates.task import Outcome, Task
 
-__all__ = ["EFFORTS", "Race", "optima", "race", "winner"]
+__all__ = ["EFFORTS", "Race", "in_turn", "optima", "race", "winner"]
 
 logger = logging.getLogger("dcprog")
 
@@ -61,7 +61,7 @@ def race(task: Task, plan: Race, seed: np.random.SeedSequence, n_jobs: int | Non
     The plain run comes first and is never dropped, so that no result is above it. What it left of
     the objective (a cap set by its losses) is what the others minimise.
     """
-    outcomes = run_all(task, _seeded(plan.first, seed), n_jobs)
+    outcomes = run_all(task, seeded(plan.first, seed), n_jobs)
     if _is_over(task, outcomes):
         return outcomes
     task = _settled(task, outcomes[0])
@@ -71,7 +71,7 @@ def race(task: Task, plan: Race, seed: np.random.SeedSequence, n_jobs: int | Non
     except KeyboardInterrupt:
         return [_interrupted(outcomes[0]), *outcomes[1:]]
     chosen, others = _chosen(drafts, best, plan)
-    outcomes += run_all(task, _seeded(chosen, seed), n_jobs, spare=True)
+    outcomes += run_all(task, seeded(chosen, seed), n_jobs, spare=True)
     if plan.finished is not None:
         return outcomes
     try:
@@ -82,8 +82,9 @@ def race(task: Task, plan: Race, seed: np.random.SeedSequence, n_jobs: int | Non
     return outcomes + [_dropped(draft, best) for draft in dropped]
 
 
-def _seeded(starts: list[Any], seed: np.random.SeedSequence) -> list[Job]:
-    return list(zip(starts, seed.spawn(len(starts)), strict=True))
+def in_turn(count: int) -> list[str]:
+    """Starts where nothing better is known: random halves and random points."""
+    return ["half" if i % 2 == 0 else "random" for i in range(count)]
 
 
 def _drafts(
@@ -123,8 +124,7 @@ def _chosen(drafts: list[Draft], best: Outcome, plan: Race) -> tuple[list[Any], 
     """The drafts to run from, with halves and random points where they are too few; the others."""
     if plan.finished is not None:
         missing = max(plan.finished - len(drafts), 0)
-        others = ["half" if i % 2 == 0 else "random" for i in range(missing)]
-        return [*drafts[: plan.finished], *others], drafts[plan.finished :]
+        return [*drafts[: plan.finished], *in_turn(missing)], drafts[plan.finished :]
     assert best.run.x is not None
     leeway = HOPELESS * max(1.0, best.run.x.size / SMALL) * best.run.scale
     limit = best.sign * best.run.value + leeway if best.feasible else np.inf

@@ -59,13 +59,10 @@ class Recentred:
         self, problem: cp.Problem, points: Points, x: Array, rounding: float = ROUNDING
     ) -> None:
         self._points, self._rounding = points, rounding
-        origin = {v.id: array for v, array in points.unpack(x) if _is_free(v)}
-        self._moved = {
-            v.id: (cp.Variable(v.shape), origin[v.id]) for v in points.variables if v.id in origin
-        }
-        points.load(
-            np.where(points.spread(np.array([_is_free(v) for v in points.variables])), x, 0)
-        )
+        free = points.spread(np.array([_is_free(v) for v in points.variables]))
+        self._origin = np.where(free, x, 0.0)
+        self._moved = {v.id: cp.Variable(v.shape) for v in points.variables if _is_free(v)}
+        points.load(self._origin)
         self._values = Values()
         self._done: dict[int, cp.Expression] = {}
         objective = type(problem.objective)(self._new(problem.objective.args[0]))
@@ -73,27 +70,19 @@ class Recentred:
 
     def there(self, x: Array) -> dict[cp.Variable, Array]:
         """A point of the user's variables as one of this problem's."""
-        pairs = self._points.unpack(x)
-        kept = {v: array for v, array in pairs if v.id not in self._moved}
-        return kept | {
-            self._moved[v.id][0]: array - self._moved[v.id][1]
-            for v, array in pairs
-            if v.id in self._moved
-        }
+        return {self._here(v): array for v, array in self._points.unpack(x - self._origin)}
 
     def back(self, pairs: list[tuple[cp.Variable, Array]]) -> Array:
         """A point of this problem's variables as one of the user's."""
-        origin = {key: array for key, (_, array) in self._moved.items()}
-        zero = {v.id: np.zeros(v.shape) for v in self._points.variables}
-        return self.step(pairs) + self._points.pack(zero | origin)
+        return self.step(pairs) + self._origin
 
     def step(self, pairs: list[tuple[cp.Variable, Array]]) -> Array:
         """A displacement of this problem's variables as one of the user's."""
         arrays = {variable.id: array for variable, array in pairs}
-        for key, (moved, _) in self._moved.items():
-            # a variable that is lost by moving is free
-            arrays[key] = arrays.get(moved.id, np.zeros(moved.shape))
-        return self._points.pack(arrays)
+        # a variable that is lost by moving is free
+        return self._points.pack(
+            {v.id: arrays.get(self._here(v).id, np.zeros(v.shape)) for v in self._points.variables}
+        )
 
     def callback(self, told: Callback | None) -> Callback | None:
         """The user's callback, told of the user's variables."""
@@ -101,6 +90,10 @@ class Recentred:
             return None
         points = Points(self.problem.variables())
         return lambda progress: told(replace(progress, x=self.back(points.unpack(progress.x))))
+
+    def _here(self, variable: cp.Variable) -> cp.Variable:
+        """What stands for a variable of the user's."""
+        return self._moved.get(variable.id, variable)
 
     def _constraint(self, constraint: cp.Constraint) -> cp.Constraint:
         compared = isinstance(constraint, cp.constraints.Inequality | cp.constraints.Equality)
@@ -127,8 +120,7 @@ class Recentred:
     def _jacobian(self, node: cp.Expression) -> Iterator[tuple[cp.Variable, sp.csr_array]]:
         matrices = jacobian(node)
         for variable in node.variables():
-            moved = self._moved.get(variable.id, (variable, None))[0]
-            yield moved, sp.csr_array(matrices[variable.id].T)
+            yield self._here(variable), sp.csr_array(matrices[variable.id].T)
 
     @staticmethod
     def _linear(
@@ -156,9 +148,10 @@ def recentred(
         x is a solver's solution of the convex problem: as accurate as its distance from 0 allows,
         and more so once that is gone.
     """
-    frozen, points = freeze(problem), surrogate.points
-    if not _cancels(frozen, points, x):
+    points = surrogate.points
+    if not _cancels(problem, points, x):
         return None
+    frozen = freeze(problem)
     try:
         rough = Recentred(frozen, points, x, INACCURATE)
         measured = ProblemSurrogate(rough.problem)

@@ -14,9 +14,14 @@ from dcprog.engine.track import Run
 from dcprog.surrogates.given_starts import kind_of
 from dcprog.surrogates.task import Outcome, Task
 
-__all__ = ["Job", "run_all"]
+__all__ = ["run_all", "seeded"]
 
 Job = tuple[Any, np.random.SeedSequence]
+
+
+def seeded(starts: list[Any], seed: np.random.SeedSequence) -> list[Job]:
+    """Each start with a seed of its own, which no order of running changes."""
+    return list(zip(starts, seed.spawn(len(starts)), strict=True))
 
 
 def run_all(

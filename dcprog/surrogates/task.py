@@ -204,7 +204,7 @@ class Task:
         x = around.back(outcome.values)
         return replace(
             outcome,
-            kind=kind if isinstance(kind, str) else "given",
+            kind=kind_of(kind),
             run=replace(outcome.run, x=x),
             values=surrogate.points.unpack(x),
             solve_time=outcome.solve_time + surrogate.solve_time - before,
