@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,12 @@ class History:
     def single(cls, value: float, violation: float) -> History:
         """The history of a problem that its start solves."""
         return cls._of([(value, 0.0, 0.0, 0.0, 0.0, violation, 0.0)])
+
+    def ending(self, value: float, violation: float) -> History:
+        """The same history with another end: F beside the last point, which was none of its."""
+        values, violations = self.value.copy(), self.violation.copy()
+        values[-1:], violations[-1:] = value, violation
+        return replace(self, value=values, violation=violations)
 
     @classmethod
     def _of(cls, rows: list[tuple[float, ...]]) -> History:

@@ -71,22 +71,25 @@ def light_start(risk: Risk, share: float, solve: Solve) -> Array:
     return solve(lighter, zero, LOOSE * risk.magnitude(zero))
 
 
-def stepped(risk: Risk, x: Array, solve: Solve, steps: int) -> Array:
-    """The point after a few loose steps of the loop, as far as the solver goes."""
+def stepped(risk: Risk, x: Array, solve: Solve, steps: int, edge: float = EDGE) -> Array:
+    """The point after a few loose steps of the loop, as far as the solver goes.
+
+    Where slopes at 0 are infinite, those at the share `edge` of the arguments' size stand in.
+    """
     for _ in range(steps):
         try:
-            x = solve(_majorant(risk, x), x, LOOSE * risk.magnitude(x))
+            x = solve(_majorant(risk, x, edge), x, LOOSE * risk.magnitude(x))
         except SubproblemError:
             break
     return x
 
 
-def _majorant(risk: Risk, x: Array) -> WeightedRisk:
+def _majorant(risk: Risk, x: Array, edge: float) -> WeightedRisk:
     losses = risk.aggregates(x)
-    edge = EDGE * (float(np.max(losses, where=np.isfinite(losses), initial=0.0)) or 1.0)
-    transform = risk.transform.extended(edge)
+    largest = float(np.max(losses, where=np.isfinite(losses), initial=0.0)) or 1.0
+    transform = risk.transform.extended(edge * largest)
     shrinkage = None
     if not risk.penalty.is_convex:
-        shrinkage = risk.penalty.weights(x[risk.penalized], EDGE * usual_coefficient(risk))
+        shrinkage = risk.penalty.weights(x[risk.penalized], edge * usual_coefficient(risk))
     weights = risk.sampled(transform.slope(losses))
     return WeightedRisk(risk, weights, risk.tilts(x), shrinkage)

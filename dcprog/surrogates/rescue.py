@@ -86,7 +86,9 @@ def _moved_inside(surrogate: Surrogate, run: Run) -> Run:
         message = f"the point is outside the domain of the objective ({run.message})"
         return replace(run, status="solver_failed", message=message)
     value = surrogate.objective(near)
-    moved = replace(run, x=near, value=value, violation=surrogate.violation(near))
+    violation = surrogate.violation(near)
+    history = run.history.ending(value, violation)
+    moved = replace(run, x=near, value=value, violation=violation, history=history)
     if run.status != "converged" or abs(value - run.value) <= NEAR_ENOUGH * run.scale:
         return moved
     message = f"at the edge of the objective's domain the value is another one ({run.message})"

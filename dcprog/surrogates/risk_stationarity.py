@@ -8,8 +8,10 @@ import numpy as np
 
 from dcprog.engine.stationarity import Stationarity
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.surrogates.exchange import exchange
+from dcprog.surrogates.rims import over_rims
 from dcprog.surrogates.risk_starts import RiskStarts
 from dcprog.surrogates.stationarity import descents, stationarity
 
@@ -40,8 +42,10 @@ class RiskStationarity(RiskStarts):
 
     @np.errstate(all="ignore")
     def off_ties(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
-        """Down the slopes that other choices at ties have."""
-        return descents(self.problem, x, self.units(x), self.scale(x), time_limit)
+        """Down the slopes that other choices at ties have, and over the rims of narrow wells."""
+        deadline = Deadline(time_limit)
+        yield from descents(self.problem, x, self.units(x), self.scale(x), time_limit)
+        yield from over_rims(self.declared, x, self._solver(deadline))
 
     @np.errstate(all="ignore")
     def exchanged(self, x: Array, flips: int, time_limit: float | None = None) -> Array | None:

@@ -16,7 +16,7 @@ from tests.fuzz.data import Data, random_data
 from tests.fuzz.formulas import Formula, Function, carried_on_from, random_loss, random_penalty
 from tests.fuzz.landscape import Array, Landscape, free
 from tests.fuzz.report import Report, generator, judged_exception, where
-from tests.fuzz.verdicts import check_point, check_status, find_descent, slope_along
+from tests.fuzz.verdicts import Descent, check_point, check_status, slope_along
 
 __all__ = ["landscape_of", "run"]
 
@@ -189,9 +189,8 @@ def _check(
         return
     land = landscape_of(data, loss, penalty, intercept)
     before = len(report.failures)
-    check_point(report, land, result, TOL, rng, 1.0)
-    wrong = any(f.startswith("wrong converged") for f in report.failures)
-    if wrong and not _is_steep_anyhow(land, result.x, rng):
+    wrong = check_point(report, land, result, TOL, rng, 1.0)
+    if wrong is not None and not _is_steep_anyhow(land, result.x, wrong):
         _excuse(report, "a slope of one way only to leave infinite slopes", "wrong converged")
     if loss.width < RESOLVED * data.units:  # no step resolves such a well; rounding decides in it
         _excuse(report, "a slope beyond a very narrow well", "wrong converged", "a wrong value")
@@ -205,16 +204,11 @@ def _check(
     report.failures[before:] = [" ".join((f + words).split()) for f in report.failures[before:]]
 
 
-def _is_steep_anyhow(land: Landscape, x: Array | None, rng: np.random.Generator) -> bool:
+def _is_steep_anyhow(land: Landscape, x: Array, found: Descent) -> bool:
     """Does F fall from x as it is, and however near 0 infinite slopes are left?
 
     Runs leave them at a distance relative to sizes that they know and the checks do not.
     """
-    if x is None or not np.all(np.isfinite(x)):
-        return True
-    found = find_descent(land, x, TOL, rng)
-    if found is None:
-        return True
     least = -found.slope / 10
     with carried_on_from(FARTHEST):
         slopes = [slope_along(f, x, found.direction, least) for f in (land, land.as_is)]
