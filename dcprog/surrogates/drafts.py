@@ -10,9 +10,9 @@ import numpy as np
 from dcprog.engine.racing import Draft
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
-from dcprog.surrogates.graduation import schedule, spread
+from dcprog.surrogates.graduated_paths import graduated_paths
 from dcprog.surrogates.many_points import ManyPoints, Points
-from dcprog.surrogates.smoothed_newton import ridge_fits, step
+from dcprog.surrogates.smoothed_newton import settled
 from dcprog.surrogates.subsets import concentrated, labels_of, subset_fits
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ WIDTHS = ((0.4, 0.3), (0.2, 0.15, 0.1), (0.08, 0.06, 0.04, 0.03))
 SMOOTH_WIDTHS = ((0.2, 0.1), (0.05, 0.05), (0.02, 0.02, 0.02))
 FINE, SMOOTH_FINE = (0.02, 0.015, 0.01, 0.007, 0.005), (0.01,)
 WHOLE = np.geomspace(0.2, 0.01, 12)
-LEVELS, STEPS_A_LEVEL = 6, 2
 # A round for so many samples is enough: of few samples there are few optima.
 ENOUGH = 30
 USUAL = 2000  # samples; of more of them there are fewer rounds
@@ -133,9 +132,11 @@ class _Drafting:
 
     def run(self, near: list[Array]) -> list[Draft]:
         many, kept = self.many, self.effort.kept
-        points = many.at(self._fits(), "subset").joined(self._graduated())
+        points = many.at(self._fits(), "subset")
         for widths, count in zip(self.widths, kept, strict=True):
             points = self._settled(points.lowest(count), widths)
+        for path in graduated_paths(self.risk, many, self.deadline):
+            points = points.joined(path)
         if near:
             points = points.joined(many.at(np.vstack([many.given(x) for x in near]), NEAR))
         for _ in range(self._rounds()):
@@ -185,29 +186,8 @@ class _Drafting:
     def _settled(
         self, points: Points, widths: tuple[float, ...], many: ManyPoints | None = None
     ) -> Points:
-        for width in widths:
-            if self.deadline.left == 0:
-                break
-            points = step(many or self.many, points, width)
-        return points
-
-    def _graduated(self) -> Points:
-        """The path of φ_s from a nearly convex risk down to the risk itself, by few steps each."""
-        many = self.many
-        everything = np.arange(len(many.A))[None]
-        points = many.at(ridge_fits(many, everything, 1e-3), "graduated")
-        convex = many.of(self.risk.graduated(1e6))
-        points = convex.revalued(points)
-        for width in (0.5, 0.3, 0.2):
-            points = step(convex, points, width)
-        s = spread(self.risk, many.losses(points.margins)[0])
-        levels = schedule(s, LEVELS)
-        for level, width in zip(levels, np.geomspace(0.3, 0.1, len(levels)), strict=True):
-            graded = many.of(self.risk.graduated(float(level)))
-            points = graded.revalued(points)
-            for _ in range(STEPS_A_LEVEL):
-                points = step(graded, points, width)
-        return many.revalued(points)
+        widths = () if self.deadline.left == 0 else widths
+        return settled(many or self.many, points, widths)
 
     def _distinct(self, points: Points) -> Points:
         """Those that are near none before them, without those that runs have ended at."""

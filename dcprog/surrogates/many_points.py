@@ -129,13 +129,17 @@ class ManyPoints:
         kinds = np.full(len(theta), kind)
         return Points(theta, margins, self.values_at(theta, margins), kinds)
 
-    def revalued(self, points: Points) -> Points:
-        """The points, with the values of this risk."""
-        return replace(points, values=self.values_at(points.theta, points.margins))
+    def revalued(self, points: Points, h: float = 0.0) -> Points:
+        """The points, with the values of this risk, smoothed over ±h."""
+        return replace(points, values=self.values_at(points.theta, points.margins, h))
 
-    def losses(self, margins: Array) -> Array:
-        """The losses of each group, of shape (K, n_groups)."""
-        return self.combined(self.scaled(self.risk.base(margins)))
+    def losses(self, margins: Array, h: float = 0.0) -> Array:
+        """The losses of each group, of shape (K, n_groups): means over [u − h, u + h], nearly."""
+        base = self.risk.base
+        losses = base(margins)
+        if h > 0:  # Simpson's rule
+            losses = (base(margins - h) + 4 * losses + base(margins + h)) / 6
+        return self.combined(self.scaled(losses))
 
     def scaled(self, losses: Array) -> Array:
         """Losses of the rows, times the rows' weights."""
@@ -148,10 +152,10 @@ class ManyPoints:
         grouped = losses.reshape(len(losses), self.n_groups, self.m)
         return grouped.sum(axis=2) if self.risk.aggregate == "sum" else grouped.max(axis=2)
 
-    def values_at(self, theta: Array, margins: Array) -> Array:
-        """The risk at points whose margins are known, infinite where it is no number."""
+    def values_at(self, theta: Array, margins: Array, h: float = 0.0) -> Array:
+        """The risk, or smoothed, at points whose margins are known; infinite where no number."""
         risk = self.risk
-        values = transformed(risk.transform, self.losses(margins))
+        values = transformed(risk.transform, self.losses(margins, h))
         if risk.subtracted is not None:
             sub = risk.subtracted
             less = np.array([sub(u) for u in margins]) if sub.is_joint else sub(margins)

@@ -15,7 +15,7 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.surrogates.drafts import FEW, drafts
+from dcprog.surrogates.drafts import drafts
 from dcprog.surrogates.loose_starts import (
     LIGHTER,
     Solve,
@@ -75,7 +75,7 @@ class RiskStarts(Unconstrained):
         many = ManyPoints.takes(self.declared)
         if many:
             found = drafts(self.declared, near, effort, rng, deadline.left)
-        if not many or self.declared.rows.shape[1] > FEW:
+        if not many:
             loose = self._loose(near[0], effort, deadline)
             found += [Draft(kind, x, self.declared(x)) for kind, x in loose]
         awake = (woken(self.declared, x) for x in near)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.surrogates.many_points import ManyPoints, Points, slopes
 
-__all__ = ["ridge_fits", "step"]
+__all__ = ["ridge_fits", "settled", "step"]
 
 # Shares of a Newton step that are tried, until every point is lower.
 SHARES = (1.0, 0.5, 0.2, 0.05)
@@ -17,8 +19,18 @@ JITTER = 1e-9
 SMALL = 1e-3
 
 
+def settled(many: ManyPoints, points: Points, widths: Iterable[float]) -> Points:
+    """The points after a step at each width, with their values under `many`; they may be higher.
+
+    Wide smoothing carries points over the rims of the narrow wells they are in.
+    """
+    for width in widths:
+        points = step(many, points, width)
+    return many.revalued(points)
+
+
 def step(many: ManyPoints, points: Points, width: float) -> Points:
-    """A Newton step from every point on the majorant there, as far as the risk falls.
+    """A Newton step from every point on the smoothed majorant there, as far as that falls.
 
     Base losses are smoothed over ±width: in place of ℓ the mean of ℓ over [u − h, u + h], whose
     slope is (ℓ(u + h) − ℓ(u − h))/2h and whose curvature (ℓ'(u + h) − ℓ'(u − h))/2h. That makes
@@ -28,26 +40,26 @@ def step(many: ManyPoints, points: Points, width: float) -> Points:
     ----------
     many : ManyPoints
     points : Points
-        With their values under `many`.
     width : float
         h, in units of the margins.
 
     Returns
     -------
     Points
-        None of them higher.
+        Their values are those of the smoothed risk, and none is higher.
     """
     if len(points.values) == 0:
         return points
-    slope, curvature = _derivatives(many, points.margins, width * many.margin)
+    h = width * many.margin
+    slope, curvature = _derivatives(many, points.margins, h)
     gradient, gram = slope @ many.A, _gram(many, curvature)
     _add_penalty(many, points.theta, gradient, gram)
     move = _solved(gram, -gradient)
     along = move @ many.A.T
-    best = points
+    start = best = many.revalued(points, h)
     for share in SHARES:
         theta, margins = points.theta + share * move, points.margins + share * along
-        values = many.values_at(theta, margins)
+        values = many.values_at(theta, margins, h)
         lower = values < best.values
         best = Points(
             np.where(lower[:, None], theta, best.theta),
@@ -55,7 +67,7 @@ def step(many: ManyPoints, points: Points, width: float) -> Points:
             np.where(lower, values, best.values),
             points.kinds,
         )
-        if np.all(best.values < points.values):
+        if np.all(best.values < start.values):
             break
     return best
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.surrogates.many_points import ManyPoints
-from dcprog.surrogates.smoothed_newton import ridge_fits, step
+from dcprog.surrogates.smoothed_newton import ridge_fits, settled
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -81,9 +81,7 @@ def concentrated(many: ManyPoints, fits: Array, widths: tuple[float, ...], kept:
     values = points.values.reshape(len(stretches), -1)
     best = np.argmin(values, axis=0) * len(fits) + np.arange(len(fits))
     points = points[best]
-    for width in widths:
-        points = step(many, points, width)
-    return points.lowest(kept).theta
+    return settled(many, points, widths).lowest(kept).theta
 
 
 def _chosen(n: int, size: int, count: int, rng: np.random.Generator) -> Index:
