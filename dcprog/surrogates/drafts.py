@@ -31,23 +31,26 @@ class Effort:
         That are fitted.
     kept : tuple of int
         Of all points, after the first steps and after the next.
+    paths : int
+        That are graduated.
     rounds : (int, int)
         In which the best points have children, at least and at most.
     """
 
     subsets: int
     kept: tuple[int, int, int]
+    paths: int
     rounds: tuple[int, int]
 
 
 EFFORTS = {
-    "default": Effort(200, (20, 8, 4), (2, 18)),
-    "high": Effort(1000, (60, 24, 10), (15, 40)),
+    "default": Effort(200, (20, 8, 4), 24, (2, 18)),
+    "high": Effort(1000, (60, 24, 10), 60, (15, 40)),
 }
 # Runs on smooth losses are cheap; so must their drafts be.
 SMOOTH = {
-    "default": Effort(150, (20, 6, 3), (2, 3)),
-    "high": Effort(500, (40, 20, 8), (15, 40)),
+    "default": Effort(150, (20, 6, 3), 24, (2, 3)),
+    "high": Effort(500, (40, 20, 8), 60, (15, 40)),
 }
 # Widths of the smoothing in units of the margins; after each series the best are kept.
 WIDTHS = ((0.4, 0.3), (0.2, 0.15, 0.1), (0.08, 0.06, 0.04, 0.03))
@@ -135,8 +138,8 @@ class _Drafting:
         points = many.at(self._fits(), "subset")
         for widths, count in zip(self.widths, kept, strict=True):
             points = self._settled(points.lowest(count), widths)
-        for path in graduated_paths(self.risk, many, self.deadline):
-            points = points.joined(path)
+        paths = graduated_paths(many, self.effort.paths, self.rng, self.deadline)
+        points = points.joined(paths)
         if near:
             points = points.joined(many.at(np.vstack([many.given(x) for x in near]), NEAR))
         for _ in range(self._rounds()):

@@ -105,6 +105,12 @@ class ManyPoints:
         other.__dict__.update(self.__dict__, risk=risk)
         return other
 
+    def weighted(self, weights: Array) -> Self:
+        """The same with other weights of the groups at each point, (K, n_groups)."""
+        other = self.of(self.risk)
+        other.shares = self.shares * weights
+        return other
+
     def some(self, groups: npt.NDArray[np.intp]) -> Self:
         """A few groups that stand for all of them."""
         rows = (groups[:, None] * self.m + np.arange(self.m)).ravel()
@@ -129,15 +135,15 @@ class ManyPoints:
         kinds = np.full(len(theta), kind)
         return Points(theta, margins, self.values_at(theta, margins), kinds)
 
-    def revalued(self, points: Points, h: float = 0.0) -> Points:
+    def revalued(self, points: Points, h: float | Array = 0.0) -> Points:
         """The points, with the values of this risk, smoothed over ±h."""
         return replace(points, values=self.values_at(points.theta, points.margins, h))
 
-    def losses(self, margins: Array, h: float = 0.0) -> Array:
+    def losses(self, margins: Array, h: float | Array = 0.0) -> Array:
         """The losses of each group, of shape (K, n_groups): means over [u − h, u + h], nearly."""
         base = self.risk.base
         losses = base(margins)
-        if h > 0:  # Simpson's rule
+        if np.any(h):  # Simpson's rule
             losses = (base(margins - h) + 4 * losses + base(margins + h)) / 6
         return self.combined(self.scaled(losses))
 
@@ -152,7 +158,7 @@ class ManyPoints:
         grouped = losses.reshape(len(losses), self.n_groups, self.m)
         return grouped.sum(axis=2) if self.risk.aggregate == "sum" else grouped.max(axis=2)
 
-    def values_at(self, theta: Array, margins: Array, h: float = 0.0) -> Array:
+    def values_at(self, theta: Array, margins: Array, h: float | Array = 0.0) -> Array:
         """The risk, or smoothed, at points whose margins are known; infinite where no number."""
         risk = self.risk
         values = transformed(risk.transform, self.losses(margins, h))

@@ -19,7 +19,7 @@ JITTER = 1e-9
 SMALL = 1e-3
 
 
-def settled(many: ManyPoints, points: Points, widths: Iterable[float]) -> Points:
+def settled(many: ManyPoints, points: Points, widths: Iterable[float | Array]) -> Points:
     """The points after a step at each width, with their values under `many`; they may be higher.
 
     Wide smoothing carries points over the rims of the narrow wells they are in.
@@ -29,7 +29,7 @@ def settled(many: ManyPoints, points: Points, widths: Iterable[float]) -> Points
     return many.revalued(points)
 
 
-def step(many: ManyPoints, points: Points, width: float) -> Points:
+def step(many: ManyPoints, points: Points, width: float | Array) -> Points:
     """A Newton step from every point on the smoothed majorant there, as far as that falls.
 
     Base losses are smoothed over ±width: in place of ℓ the mean of ℓ over [u − h, u + h], whose
@@ -40,7 +40,7 @@ def step(many: ManyPoints, points: Points, width: float) -> Points:
     ----------
     many : ManyPoints
     points : Points
-    width : float
+    width : float, or array of shape (K, 1)
         h, in units of the margins.
 
     Returns
@@ -94,7 +94,7 @@ def ridge_fits(many: ManyPoints, rows: npt.NDArray[np.intp], ridge: float) -> Ar
     return _solved(gram, np.sum(B * aim[:, :, None], axis=1))
 
 
-def _derivatives(many: ManyPoints, u: Array, h: float) -> tuple[Array, Array]:
+def _derivatives(many: ManyPoints, u: Array, h: float | Array) -> tuple[Array, Array]:
     """Slopes and curvatures of the smoothed majorants in the margins, of shape (K, n_rows)."""
     base, up, down = many.risk.base, u + h, u - h
     above, below = base(up), base(down)
