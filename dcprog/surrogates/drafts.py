@@ -29,40 +29,45 @@ class Effort:
     ----------
     subsets : int
         That are fitted.
-    kept : tuple of int
-        Of all points, after the first steps and after the next.
+    fits : int
+        Of them that begin graduated paths.
     paths : int
-        That are graduated.
+        That begin at the convex risk.
     rounds : (int, int)
         In which the best points have children, at least and at most.
     """
 
     subsets: int
-    kept: tuple[int, int, int]
+    fits: int
     paths: int
     rounds: tuple[int, int]
 
 
 EFFORTS = {
-    "default": Effort(200, (20, 8, 4), 24, (2, 18)),
-    "high": Effort(1000, (60, 24, 10), 60, (15, 40)),
+    "default": Effort(160, 20, 8, (2, 10)),
+    "high": Effort(500, 60, 40, (15, 40)),
 }
 # Runs on smooth losses are cheap; so must their drafts be.
 SMOOTH = {
-    "default": Effort(150, (20, 6, 3), 24, (2, 3)),
-    "high": Effort(500, (40, 20, 8), 60, (15, 40)),
+    "default": Effort(80, 16, 8, (2, 3)),
+    "high": Effort(500, 40, 40, (15, 40)),
 }
-# Widths of the smoothing in units of the margins; after each series the best are kept.
-WIDTHS = ((0.4, 0.3), (0.2, 0.15, 0.1), (0.08, 0.06, 0.04, 0.03))
-SMOOTH_WIDTHS = ((0.2, 0.1), (0.05, 0.05), (0.02, 0.02, 0.02))
+# Fits of as many residuals as there are coefficients are exact: fewer paths are needed.
+FEWER = 4
+# Widths of the smoothing in units of the margins: for fits of subsets, and for children, of which
+# the best are kept after each series.
+FIRST, SMOOTH_FIRST = (0.4, 0.3), (0.2, 0.1)
+WIDTHS = ((0.2, 0.15, 0.1), (0.08, 0.06, 0.04, 0.03))
+SMOOTH_WIDTHS = ((0.05, 0.05), (0.02, 0.02, 0.02))
 FINE, SMOOTH_FINE = (0.02, 0.015, 0.01, 0.007, 0.005), (0.01,)
 WHOLE = np.geomspace(0.2, 0.01, 12)
 # A round for so many samples is enough: of few samples there are few optima.
 ENOUGH = 30
+BEST=6
 USUAL = 2000  # samples; of more of them there are fewer rounds
 # Of the best points so many are the parents of the next round, and so many are its children:
 # between and a little beyond two parents, or around one; of the children so many are settled.
-PARENTS, BETWEEN, AROUND, SETTLED = 6, 16, 8, (8, 3)
+PARENTS, BETWEEN, AROUND, SETTLED = 10, 16, 8, (8, 3)
 BEYOND, NOISE, KICK = 1.5, 0.05, 0.1  # noise relative to the size of a coefficient
 # Fits of subsets are ranked by the losses of so many samples, or five times as many as there are
 # coefficients; of more coefficients than a few there are fewer.
@@ -126,6 +131,7 @@ class _Drafting:
         self.risk, self.rng, self.deadline = risk, rng, deadline
         smooth = _is_smooth(risk)
         self.effort = (SMOOTH if smooth else EFFORTS)[effort]
+        self.first = SMOOTH_FIRST if smooth else FIRST
         self.widths = SMOOTH_WIDTHS if smooth else WIDTHS
         self.fine = SMOOTH_FINE if smooth else FINE
         self.groups, most = None, max(SAMPLE, 20 * risk.rows.shape[1])
@@ -134,11 +140,13 @@ class _Drafting:
         self.many = ManyPoints(risk, self.groups)
 
     def run(self, near: list[Array]) -> list[Draft]:
-        many, kept = self.many, self.effort.kept
-        points = many.at(self._fits(), "subset")
-        for widths, count in zip(self.widths, kept, strict=True):
-            points = self._settled(points.lowest(count), widths)
-        paths = graduated_paths(many, self.effort.paths, self.rng, self.deadline)
+        many = self.many
+        fits = self._fits()
+        points = self._settled(many.at(fits, "subset"), self.first).lowest(BEST)
+        for widths in self.widths:
+            points = self._settled(points, widths)
+        begins = fits if many.offset is None else fits[:0]
+        paths = graduated_paths(many, begins, self._paths(), self.rng, self.deadline)
         points = points.joined(paths)
         if near:
             points = points.joined(many.at(np.vstack([many.given(x) for x in near]), NEAR))
@@ -146,6 +154,13 @@ class _Drafting:
             points = points.joined(self._next(points.lowest(PARENTS).theta)).lowest(2 * PARENTS)
         least = min((self.risk(x) for x in near), default=np.inf)
         return self._finished(self._distinct(points.lowest(len(points.values))), least)
+
+    def _paths(self) -> int:
+        """More where coefficients are many and subsets tell less of them."""
+        many, paths = self.many, self.effort.paths
+        if many.offset is not None:
+            return paths // FEWER
+        return int(paths * max(1.0, many.A.shape[1] / FEW))
 
     def _rounds(self) -> int:
         """Few where there are few optima, and where a step is dear."""
@@ -166,12 +181,12 @@ class _Drafting:
         judges, most = many, max(JUDGES, 5 * p)
         if n > most:
             judges = many.some(self.rng.choice(n, most, replace=False))
-        return concentrated(judges, fits, self.widths[0], effort.kept[0])
+        return concentrated(judges, fits, self.first, effort.fits)
 
     def _next(self, parents: Array) -> Points:
         """The best children of some points, settled."""
         children = self.many.at(self._children(parents), "recombined")
-        for widths, count in zip(self.widths[1:], SETTLED, strict=True):
+        for widths, count in zip(self.widths, SETTLED, strict=True):
             children = self._settled(children.lowest(count), widths)
         return children
 

@@ -16,8 +16,8 @@ __all__ = ["exchanged"]
 logger = logging.getLogger("dcprog")
 
 # So many flips are solved after a run, and so many runs may follow one another.
-FLIPS = {"default": 6, "high": 24}
-ROUNDS = {"default": 5, "high": 30}
+FLIPS = {"default": 2, "high": 24}
+ROUNDS = {"default": 2, "high": 30}
 
 
 def exchanged(

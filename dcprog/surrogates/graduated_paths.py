@@ -4,63 +4,79 @@ from __future__ import annotations
 
 import numpy as np
 
+from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.surrogates.graduation import schedule
 from dcprog.surrogates.many_points import ManyPoints, Points
-from dcprog.surrogates.smoothed_newton import ridge_fits, settled, step
+from dcprog.surrogates.smoothed_newton import ridge_fits, step
 
 __all__ = ["graduated_paths"]
 
-# Where paths begin: s of φ_s, and widths of the smoothing in units of the margins.
-BEGINNING, WIDTHS = 3.0, (0.7, 1.0, 1.4)
-# Steps on the convex risk; levels of s, with so many steps on each.
-CONVEX, LEVELS, STEPS_A_LEVEL = 3, 10, 2
-# At s = 1 the width falls to the first in so many steps, and for the best ones to the second.
-NARROW, NARROWER, NARROWING = 0.1, 0.01, 8
-KEPT = 3  # one in so many
-# Samples are weighted by e^a, e exponential and a up to that; in the end all alike.
+# Steps on the nearly convex risk; then levels of s, with so many steps on each.
+CONVEX, BEGINNING, LEVELS, STEPS_A_LEVEL = 3, 3.0, 10, 2
+# Widths of the smoothing in units of the margins until s is 1. Then all fall to the first, and
+# those of the best points, one in so many, to the second, in so many steps.
+WIDTHS = (0.7, 1.0, 1.4)
+NARROW, KEPT, NARROWER, NARROWING = 0.1, 4, 0.01, 8
+# Samples have weights e^a, e exponential, with powers a up to that.
 UNEVEN = 0.5
 
 
 def graduated_paths(
-    many: ManyPoints, count: int, rng: np.random.Generator, deadline: Deadline
+    many: ManyPoints, fits: Array, count: int, rng: np.random.Generator, deadline: Deadline
 ) -> Points:
-    r"""Where paths end that follow the minima of φ_s from s at which it is nearly linear to 1.
+    r"""Where paths end that follow minima of φ_s, s falling from nearly convex to 1.
 
-    Losses are smoothed by so much that a step sees over the rims of narrow wells, until s is 1.
-    Samples are weighted at random first and alike in the end: each path ends elsewhere.
+    Losses are smoothed by so much that steps go over the rims of narrow wells. Samples are
+    weighted at random first and alike in the end, so that each path ends elsewhere.
 
     Parameters
     ----------
     many : ManyPoints
+    fits : array of shape (m, p)
+        In the units of `many`: where paths begin.
     count : int
-        Paths, the first without weights.
+        Paths that begin at the minima of the convex risk.
     rng : numpy Generator
     deadline : Deadline
 
     Returns
     -------
     Points
-        The best ones.
+        The best of them.
 
     References
     ----------
     Blake, Zisserman (1987), Visual Reconstruction: graduated non-convexity.
     """
-    risk, share = many.risk, np.linspace(0.0, UNEVEN, count)[:, None]
-    weights = rng.exponential(size=(count, many.n_groups)) ** share
-    width = np.resize(WIDTHS, count)[:, None]
+    risk, total = many.risk, count + len(fits)
+    powers = np.append(np.linspace(0, UNEVEN, count), np.linspace(0, UNEVEN, len(fits)))
+    weights = rng.exponential(size=(total, many.n_groups)) ** powers[:, None]
+    width = np.resize(WIDTHS, total)[:, None]
+
+    def followed(points: Points, s: float, even: float, steps: int) -> Points:
+        part = slice(len(points.values))
+        graded = many.of(risk.graduated(s)).weighted(weights[part] ** (1 - even))
+        for _ in range(0 if deadline.left == 0 else steps):
+            points = step(graded, points, width[part], smoothly=True)
+        return points
+
     everything = np.arange(len(many.A))[None]
-    fits = np.repeat(ridge_fits(many, everything, 1e-3), count, axis=0)
-    points = many.at(fits, "graduated")
-    levels = [1e6, *schedule(BEGINNING, LEVELS)]
-    for k, s in enumerate(levels):
-        graded = many.of(risk.graduated(float(s))).weighted(weights ** (1 - k / LEVELS))
-        for _ in range(STEPS_A_LEVEL if k else CONVEX):
-            if deadline.left == 0:
-                return many.revalued(points)
-            points = step(graded, points, width)
-    falling = np.arange(1, NARROWING + 1) / NARROWING
-    points = settled(many, points, [width * (NARROW / width) ** share for share in falling])
-    best = points.lowest(-(-count // KEPT))
-    return settled(many, best, NARROW * (NARROWER / NARROW) ** falling)
+    ridge = np.repeat(ridge_fits(many, everything, 1e-3), count, axis=0)
+    points = followed(many.at(ridge, "graduated"), 1e6, 0.0, CONVEX)
+    if len(fits):
+        points = points.joined(many.at(fits, "subset"))
+    for k, s in enumerate(schedule(BEGINNING, LEVELS), 1):
+        points = followed(points, float(s), k / LEVELS, STEPS_A_LEVEL)
+    points = _narrowed(many, points, width, NARROW, deadline)
+    return _narrowed(many, points.lowest(-(-total // KEPT)), NARROW, NARROWER, deadline)
+
+
+def _narrowed(
+    many: ManyPoints, points: Points, begin: float | Array, end: float, deadline: Deadline
+) -> Points:
+    """The points after steps with less and less smoothing, with their values under `many`."""
+    for share in np.arange(1, NARROWING + 1) / NARROWING:
+        if deadline.left != 0:
+            points = step(many, points, begin * (end / begin) ** share, smoothly=True)
+    return many.revalued(points)

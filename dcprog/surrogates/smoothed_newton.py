@@ -19,18 +19,17 @@ JITTER = 1e-9
 SMALL = 1e-3
 
 
-def settled(many: ManyPoints, points: Points, widths: Iterable[float | Array]) -> Points:
-    """The points after a step at each width, with their values under `many`; they may be higher.
-
-    Wide smoothing carries points over the rims of the narrow wells they are in.
-    """
+def settled(many: ManyPoints, points: Points, widths: Iterable[float]) -> Points:
+    """The points after a step at each width; none is higher than it was."""
     for width in widths:
         points = step(many, points, width)
-    return many.revalued(points)
+    return points
 
 
-def step(many: ManyPoints, points: Points, width: float | Array) -> Points:
-    """A Newton step from every point on the smoothed majorant there, as far as that falls.
+def step(
+    many: ManyPoints, points: Points, width: float | Array, *, smoothly: bool = False
+) -> Points:
+    """A Newton step from every point on the smoothed majorant there, as far as the risk falls.
 
     Base losses are smoothed over ±width: in place of ℓ the mean of ℓ over [u − h, u + h], whose
     slope is (ℓ(u + h) − ℓ(u − h))/2h and whose curvature (ℓ'(u + h) − ℓ'(u − h))/2h. That makes
@@ -40,13 +39,16 @@ def step(many: ManyPoints, points: Points, width: float | Array) -> Points:
     ----------
     many : ManyPoints
     points : Points
+        With their values under `many`.
     width : float, or array of shape (K, 1)
         h, in units of the margins.
+    smoothly : bool, default False
+        Judge by the smoothed risk, which carries points over the rims of narrow wells.
 
     Returns
     -------
     Points
-        Their values are those of the smoothed risk, and none is higher.
+        None of them higher; their values are those of the risk they were judged by.
     """
     if len(points.values) == 0:
         return points
@@ -56,10 +58,11 @@ def step(many: ManyPoints, points: Points, width: float | Array) -> Points:
     _add_penalty(many, points.theta, gradient, gram)
     move = _solved(gram, -gradient)
     along = move @ many.A.T
-    start = best = many.revalued(points, h)
+    judged: float | Array = h if smoothly else 0.0
+    start = best = many.revalued(points, h) if smoothly else points
     for share in SHARES:
         theta, margins = points.theta + share * move, points.margins + share * along
-        values = many.values_at(theta, margins, h)
+        values = many.values_at(theta, margins, judged)
         lower = values < best.values
         best = Points(
             np.where(lower[:, None], theta, best.theta),
