@@ -61,9 +61,9 @@ WIDTHS = ((0.2, 0.15, 0.1), (0.08, 0.06, 0.04, 0.03))
 SMOOTH_WIDTHS = ((0.05, 0.05), (0.02, 0.02, 0.02))
 FINE, SMOOTH_FINE = (0.02, 0.015, 0.01, 0.007, 0.005), (0.01,)
 WHOLE = np.geomspace(0.2, 0.01, 12)
+UNGRADUATED = 6  # fits of subsets
 # A round for so many samples is enough: of few samples there are few optima.
 ENOUGH = 30
-BEST=6
 USUAL = 2000  # samples; of more of them there are fewer rounds
 # Of the best points so many are the parents of the next round, and so many are its children:
 # between and a little beyond two parents, or around one; of the children so many are settled.
@@ -94,8 +94,9 @@ def drafts(
 ) -> list[Draft]:
     """The best of many starts after a few smoothed Newton steps, best first, no two alike.
 
-    Small subsets are fitted, the path of graduated risks is followed, and the best points have
-    children between two of them. None is near a point that a run has ended at.
+    Small subsets are fitted, paths of graduated risks are followed from there and from the convex
+    risk, and the best points have children between two of them. None is near a point that a run
+    has ended at.
 
     Parameters
     ----------
@@ -140,20 +141,23 @@ class _Drafting:
         self.many = ManyPoints(risk, self.groups)
 
     def run(self, near: list[Array]) -> list[Draft]:
-        many = self.many
-        fits = self._fits()
-        points = self._settled(many.at(fits, "subset"), self.first).lowest(BEST)
-        for widths in self.widths:
-            points = self._settled(points, widths)
-        begins = fits if many.offset is None else fits[:0]
-        paths = graduated_paths(many, begins, self._paths(), self.rng, self.deadline)
-        points = points.joined(paths)
+        many, points = self.many, self._first()
         if near:
             points = points.joined(many.at(np.vstack([many.given(x) for x in near]), NEAR))
         for _ in range(self._rounds()):
             points = points.joined(self._next(points.lowest(PARENTS).theta)).lowest(2 * PARENTS)
         least = min((self.risk(x) for x in near), default=np.inf)
         return self._finished(self._distinct(points.lowest(len(points.values))), least)
+
+    def _first(self) -> Points:
+        """Fits of subsets as they are, which leverage leaves alone, and graduated ones."""
+        fits = self._fits()
+        subsets = self._settled(self.many.at(fits, "subset"), self.first).lowest(UNGRADUATED)
+        for widths in self.widths:
+            subsets = self._settled(subsets, widths)
+        begins = fits if self.many.offset is None else fits[:0]
+        paths = graduated_paths(self.many, begins, self._paths(), self.rng, self.deadline)
+        return subsets.joined(paths)
 
     def _paths(self) -> int:
         """More where coefficients are many and subsets tell less of them."""

@@ -15,6 +15,7 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
+from dcprog.surrogates.coordinate_search import searched, takes
 from dcprog.surrogates.drafts import drafts
 from dcprog.surrogates.loose_starts import (
     LIGHTER,
@@ -65,8 +66,7 @@ class RiskStarts(Unconstrained):
     ) -> list[Draft]:
         """Points to run from: by many cheap steps where coefficients are few, else by the solvers.
 
-        Both where they are some: what is left of leverage by small subsets, the solvers' path
-        follows lower. A convex risk needs none.
+        Sparse sums of squares are searched coordinate by coordinate. A convex risk needs none.
         """
         if not self.is_majorised:
             return []
@@ -75,6 +75,9 @@ class RiskStarts(Unconstrained):
         many = ManyPoints.takes(self.declared)
         if many:
             found = drafts(self.declared, near, effort, rng, deadline.left)
+        if takes(self.declared):
+            x = searched(self.declared, near[0], effort, rng, deadline.left)
+            return [Draft("searched", x, self.declared(x))]
         if not many:
             loose = self._loose(near[0], effort, deadline)
             found += [Draft(kind, x, self.declared(x)) for kind, x in loose]
