@@ -17,14 +17,14 @@ from dcprog.rows.scores import Scores
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["searched", "takes"]
+__all__ = ["profiled", "searched", "takes"]
 
 MOST_COEFFICIENTS = 1000
 MOST_NUMBERS = 2**23  # of the samples
-# Ridge fits to start from, relative to the columns' size.
-RIDGES = (1e-1, 1.0, 10.0)
+# Ridge fits to start from, relative to the columns' size: their largest coefficients.
+RIDGES, LARGE = (1e-1, 1.0, 10.0), 30
 # Copies of the best points that are pushed in each round, by effort.
-ROUNDS = {"default": 5, "high": 40}
+ROUNDS = {"default": 7, "high": 40}
 COPIES, PARENTS = 20, 4
 LOST, FOUND = 3, 5  # coefficients that a push sets to 0, or draws, at most
 SWEEP = 80  # coordinates that are moved, one after the other
@@ -81,7 +81,7 @@ def searched(
     Metaheuristics.
     """
     deadline = Deadline(time_limit)
-    fit = _profiled(risk, x, LEAST * risk.magnitude(x))
+    fit = profiled(risk, x, LEAST * risk.magnitude(x))
     ends, values = fit.descended(np.vstack([fit.given(x), np.zeros(fit.size.size), fit.ridges()]))
     for _ in range(ROUNDS[effort]):
         if deadline.left == 0:
@@ -132,9 +132,12 @@ class _Fit:
         return x
 
     def ridges(self) -> Array:
-        """Ridge fits, one a row."""
+        """Ridge fits without their small coefficients, one a row."""
         identity = np.eye(self.size.size)
-        return np.array([np.linalg.solve(self.gram + c * identity, self.pull) for c in RIDGES])
+        fits = np.array([np.linalg.solve(self.gram + c * identity, self.pull) for c in RIDGES])
+        order = np.argsort(-np.abs(fits), axis=1, kind="stable")
+        np.put_along_axis(fits, order[:, LARGE:], 0.0, axis=1)
+        return fits
 
     def descended(self, points: Array) -> tuple[Array, Array]:
         """Where the points, one a row, end, and their values."""
@@ -190,7 +193,7 @@ class _Fit:
         return low
 
 
-def _profiled(risk: Risk, x: Array, least: float) -> _Fit:
+def profiled(risk: Risk, x: Array, least: float) -> _Fit:
     """The fit in its penalised coefficients."""
     scores, held = risk.scores, risk.penalized
     A = np.asarray(dense(scores.matrix()), dtype=float)

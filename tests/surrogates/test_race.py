@@ -13,7 +13,9 @@ from joblib import parallel_config
 
 import dcprog as dc
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
 from dcprog.surrogates.drafts import drafts
+from dcprog.surrogates.graduated_paths import graduated_paths
 from dcprog.surrogates.many_points import ManyPoints
 from dcprog.surrogates.race import TOLD
 from dcprog.surrogates.smoothed_newton import step
@@ -221,9 +223,8 @@ def test_a_penalty_that_is_steep_at_0_is_got_over() -> None:
     with pytest.warns(dc.TrivialSolutionWarning):
         plain = dc.solve(risk, **PLAIN)
     best = dc.solve(risk)
-    assert best.value < 0.8 * plain.value
-    assert best.x is not None
-    assert np.count_nonzero(best.x) == 5
+    truth = dc.solve(risk, start=np.r_[np.ones(5), np.zeros(395)], n_starts=1)
+    assert best.value <= truth.value < 0.8 * plain.value
 
 
 # ---- what the result tells -----------------------------------------------------------------------
@@ -334,3 +335,51 @@ def test_what_a_loss_is_told_to_drop_is_not_warned_of() -> None:
         warnings.simplefilter("error", dc.TrivialSolutionWarning)
         dc.solve(residuals(T, t, dc.trim(dc.square(), 0.4)))
         dc.solve(dc.Risk.from_loss(dc.binary_margins(*flipped(60, 3, 4)), dc.hinge(), dc.l2(1e6)))
+
+
+# ---- graduated paths -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["ramp", "truncated", "classes", "angle"])
+def test_smoothed_steps_lower_the_smoothed_risk(name: str) -> None:
+    risk = RISKS[name]
+    many, width = ManyPoints(risk), np.array([[0.3], [1.0], [2.0]])
+    theta = np.random.default_rng(0).normal(size=(3, risk.rows.shape[1]))
+    before = many.at(many.given(theta), "here")
+    after = step(many, before, width, smoothly=True)
+    h = width * many.margin
+    assert np.all(after.values <= many.revalued(before, h).values)
+    np.testing.assert_allclose(after.values, many.revalued(after, h).values)
+
+
+def test_smoothed_losses_are_means_over_the_width() -> None:
+    risk = residuals(*turned(40, 2, 0, 0.2), dc.cap(dc.square(), 1e9))
+    many = ManyPoints(risk)
+    u = np.linspace(-3, 3, 40)[None]
+    offsets = np.linspace(-0.5, 0.5, 20001)
+    mean = np.mean((u[0][:, None] + offsets) ** 2, axis=1)
+    np.testing.assert_allclose(many.losses(u, 0.5)[0], mean, rtol=1e-3, atol=1e-4)
+
+
+def test_paths_end_lower_than_the_plain_run_and_repeat() -> None:
+    for seed in range(3):
+        risk = ramp(*flipped(300, 8, seed))
+        many = ManyPoints(risk)
+        ends = graduated_paths(many, np.zeros((0, 9)), 8, np.random.default_rng(0), Deadline(None))
+        again = graduated_paths(many, np.zeros((0, 9)), 8, np.random.default_rng(0), Deadline(None))
+        np.testing.assert_array_equal(ends.theta, again.theta)
+        np.testing.assert_allclose(ends.values, [risk(x) for x in many.taken(ends.theta)])
+        assert np.min(ends.values) < dc.solve(risk, **PLAIN).value
+
+
+def test_paths_stop_at_the_deadline_with_points() -> None:
+    many = ManyPoints(RISKS["ramp"])
+    fits = np.ones((2, many.A.shape[1]))
+    ends = graduated_paths(many, fits, 3, np.random.default_rng(0), Deadline(0.0))
+    assert np.all(np.isfinite(ends.values))
+
+
+def test_a_race_over_large_noise_ends_well_below_the_plain_run() -> None:
+    X, y = flipped(1000, 30, 0)
+    risk = ramp(X, y)
+    assert dc.solve(risk).value < 0.97 * dc.solve(risk, **PLAIN).value
