@@ -12,7 +12,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.surrogates.graduated_paths import graduated_paths
 from dcprog.surrogates.many_points import ManyPoints, Points
-from dcprog.surrogates.smoothed_newton import settled
+from dcprog.surrogates.smoothed_newton import settled, step
 from dcprog.surrogates.subsets import concentrated, labels_of, subset_fits
 
 if TYPE_CHECKING:
@@ -53,18 +53,18 @@ SMOOTH = {
     "high": Effort(500, 40, 40, (15, 40)),
 }
 # Fits of as many residuals as there are coefficients are exact: fewer paths are needed.
-FEWER = 4
+FEWER, MORE = 4, 2.5
 # Widths of the smoothing in units of the margins: for fits of subsets, and for children, of which
 # the best are kept after each series.
 FIRST, SMOOTH_FIRST = (0.4, 0.3), (0.2, 0.1)
 WIDTHS = ((0.2, 0.15, 0.1), (0.08, 0.06, 0.04, 0.03))
 SMOOTH_WIDTHS = ((0.05, 0.05), (0.02, 0.02, 0.02))
 FINE, SMOOTH_FINE = (0.02, 0.015, 0.01, 0.007, 0.005), (0.01,)
-WHOLE = np.geomspace(0.2, 0.01, 12)
+WHOLE = np.geomspace(0.4, 0.01, 14)
 UNGRADUATED = 6  # fits of subsets
 # A round for so many samples is enough: of few samples there are few optima.
 ENOUGH = 30
-USUAL = 2000  # samples; of more of them there are fewer rounds
+USUAL = 2000  # samples; of more of them there are fewer paths and rounds
 # Of the best points so many are the parents of the next round, and so many are its children:
 # between and a little beyond two parents, or around one; of the children so many are settled.
 PARENTS, BETWEEN, AROUND, SETTLED = 10, 16, 8, (8, 3)
@@ -159,19 +159,25 @@ class _Drafting:
         paths = graduated_paths(self.many, begins, self._paths(), self.rng, self.deadline)
         return subsets.joined(paths)
 
+    @property
+    def _ease(self) -> float:
+        """1, and less where many samples make steps dear."""
+        return min(1.0, USUAL / self.many.n_groups)
+
     def _paths(self) -> int:
-        """More where coefficients are many and subsets tell less of them."""
+        """More where coefficients are many and subsets tell less of them, fewer of many samples."""
         many, paths = self.many, self.effort.paths
         if many.offset is not None:
             return paths // FEWER
-        return int(paths * max(1.0, many.A.shape[1] / FEW))
+        more = np.clip(many.A.shape[1] / FEW, 1.0, MORE)
+        return int(np.ceil(paths * more * self._ease))
 
     def _rounds(self) -> int:
         """Few where there are few optima, and where a step is dear."""
         n, p = self.many.n_groups, self.many.A.shape[1]
         least, most = self.effort.rounds
         rounds = min(most, least + n // ENOUGH)
-        return int(rounds * min(1.0, FEW / p) * min(1.0, USUAL / n))
+        return int(rounds * min(1.0, FEW / p) * self._ease)
 
     def _fits(self) -> Array:
         """The best fits of subsets, as some of the samples see them."""
@@ -185,7 +191,7 @@ class _Drafting:
         judges, most = many, max(JUDGES, 5 * p)
         if n > most:
             judges = many.some(self.rng.choice(n, most, replace=False))
-        return concentrated(judges, fits, self.first, effort.fits)
+        return concentrated(judges, fits, self.first, int(np.ceil(effort.fits * self._ease)))
 
     def _next(self, parents: Array) -> Points:
         """The best children of some points, settled."""
@@ -205,11 +211,14 @@ class _Drafting:
         around = parents[near] + KICK * size[near] * rng.standard_normal((AROUND, shape[1]))
         return np.concatenate([between, around])
 
-    def _settled(
-        self, points: Points, widths: tuple[float, ...], many: ManyPoints | None = None
-    ) -> Points:
-        widths = () if self.deadline.left == 0 else widths
-        return settled(many or self.many, points, widths)
+    def _settled(self, points: Points, widths: tuple[float, ...]) -> Points:
+        return settled(self.many, points, () if self.deadline.left == 0 else widths)
+
+    def _smoothly_settled(self, points: Points, many: ManyPoints) -> Points:
+        """Of the best of a part of the samples, where it leads with all of them."""
+        for width in () if self.deadline.left == 0 else WHOLE:
+            points = step(many, points, float(width), smoothly=True)
+        return many.revalued(points)
 
     def _distinct(self, points: Points) -> Points:
         """Those that are near none before them, without those that runs have ended at."""
@@ -225,14 +234,16 @@ class _Drafting:
 
         Of many samples none that is not below what runs have reached: runs are dear there.
         """
-        many, widths = self.many, self.fine
+        many = self.many
         best, rest = points.lowest(FINISHED), points[FINISHED:]
         if self.groups is not None and self.risk.rows.shape[0] * many.A.shape[1] <= MOST_NUMBERS:
             best, rest = best[:1], rest[:0]
-            many, widths = ManyPoints(self.risk), tuple(WHOLE)
+            many = ManyPoints(self.risk)
             theta = many.given(self.many.taken(best.theta))
             best = many.at(theta, "").named(best.kinds)
-        best = self._settled(best, widths, many)
+            best = self._smoothly_settled(best, many)
+        else:
+            best = self._settled(best, self.fine)
         found = [*self._drafts(best, many), *self._drafts(rest, self.many)]
         if self.groups is not None:
             found = [draft for draft in found if draft.value < least]

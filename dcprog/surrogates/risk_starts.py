@@ -16,7 +16,7 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.surrogates.coordinate_search import searched, takes
-from dcprog.surrogates.drafts import drafts
+from dcprog.surrogates.drafts import FEW, drafts
 from dcprog.surrogates.loose_starts import (
     LIGHTER,
     Solve,
@@ -66,7 +66,8 @@ class RiskStarts(Unconstrained):
     ) -> list[Draft]:
         """Points to run from: by many cheap steps where coefficients are few, else by the solvers.
 
-        Sparse sums of squares are searched coordinate by coordinate. A convex risk needs none.
+        By both where the cheap ones, which see some of many samples, lead nowhere. Sparse sums of
+        squares are searched coordinate by coordinate. A convex risk needs none.
         """
         if not self.is_majorised:
             return []
@@ -78,7 +79,7 @@ class RiskStarts(Unconstrained):
         if takes(self.declared):
             x = searched(self.declared, near[0], effort, rng, deadline.left)
             return [Draft("searched", x, self.declared(x))]
-        if not many:
+        if not found and (not many or self.declared.rows.shape[1] > FEW):
             loose = self._loose(near[0], effort, deadline)
             found += [Draft(kind, x, self.declared(x)) for kind, x in loose]
         awake = (woken(self.declared, x) for x in near)
