@@ -18,7 +18,7 @@ from dcprog.risk.risk import Risk
 from dcprog.surrogates.exchange_runs import exchanged
 from dcprog.surrogates.given_starts import kind_of
 from dcprog.surrogates.runs import run_all, seeded
-from dcprog.surrogates.task import Outcome, Task
+from dcprog.surrogates.task import ROUNDING, Outcome, Task
 
 __all__ = ["EFFORTS", "Race", "in_turn", "optima", "race", "winner"]
 
@@ -95,7 +95,9 @@ def _drafts(
         return []
     near = [o.run.x for o in outcomes if o.run.x is not None]
     try:
-        return surrogate.drafts(near, effort, rng, task.left())
+        drafts = surrogate.drafts(near, effort, rng, task.left())
+        drafts = [replace(d, value=d.value + ROUNDING * surrogate.scale(d.x)) for d in drafts]
+        return sorted(drafts, key=lambda draft: draft.value)
     except Exception:  # the plain run stands, whatever a user's loss does with odd points
         logger.debug("no drafts", exc_info=True)
         return []

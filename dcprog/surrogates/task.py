@@ -30,7 +30,7 @@ from dcprog.surrogates.recentred import recentred
 from dcprog.surrogates.rescue import checked, restored, solved_once
 from dcprog.surrogates.risk import RiskSurrogate
 
-__all__ = ["Outcome", "Spec", "Task", "keep"]
+__all__ = ["ROUNDING", "Outcome", "Spec", "Task", "keep"]
 
 
 class Spec(Protocol):
@@ -41,6 +41,9 @@ class Spec(Protocol):
     def surrogate(self, solver: str | None = None) -> Surrogate:
         """A fresh surrogate."""
 
+
+# Of what F's terms add up to, what rounding may hide.
+ROUNDING = 4 * float(np.finfo(float).eps)
 
 # What was compiled for a problem serves its next solve.
 _KEPT: WeakKeyDictionary[cp.Problem, dict[str | None, ProblemSurrogate]] = WeakKeyDictionary()
@@ -89,9 +92,13 @@ class Outcome:
 
     @property
     def rank(self) -> tuple[bool, float, float]:
-        """Sorts a run that found something first, then a feasible one, then the lower value."""
+        """Sorts a run that found something first, then a feasible one, then the lower value.
+
+        The value counts with what rounding may hide of it: far out, differences of large terms
+        say nothing.
+        """
         unbounded = self.run.status == "unbounded"
-        value = -np.inf if unbounded else self.sign * self.run.value
+        value = -np.inf if unbounded else self.sign * self.run.value + ROUNDING * self.run.scale
         return (
             self.run.x is None and not unbounded,
             0.0 if self.feasible else self.run.violation,
