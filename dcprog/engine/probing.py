@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,7 +24,10 @@ TOUCHING = 1e-9
 FEW = 4
 
 
-def guarded(function: Callable[[Array], float], x: Array) -> float:
+T = TypeVar("T")
+
+
+def guarded(function: Callable[[T], float], x: T) -> float:
     """The function's value, infinite where it has none or raises."""
     try:
         with np.errstate(all="ignore"):
@@ -64,24 +68,35 @@ def downhill(
         Of the points at the first distance at which there is one, the lowest.
     """
     leeway = max(guarded(surrogate.outside, x), TOUCHING)
-    units = surrogate.units(x)
-    inside, tried = 0, 0
-    for size in WIDE if wide else NEAR:
-        directions = _directions(x, rng)
-        with np.errstate(over="ignore", invalid="ignore"):
-            points = [x + s * size * units * d for d in directions for s in (1, -1)]
-        values = [_allowed_value(surrogate, point, leeway) for point in points]
-        tried, inside = tried + len(values), inside + int(np.sum(np.isfinite(values)))
-        if values and min(values) < below:
-            lowest = int(np.argmin(values))
-            return points[lowest], values[lowest]
-    if wide or inside < tried:
+    steps = [s * size for size in (WIDE if wide else NEAR) for s in (1, -1)]
+    ways = [surrogate.units(x) * d for d in _directions(x, rng)]
+    values = np.array([_along(surrogate, x, way, steps, leeway) for way in ways])
+    for k in range(0, len(steps), 2):
+        both = values[:, k : k + 2] if ways else np.full((1, 2), np.inf)
+        if np.min(both) < below:
+            i, side = np.unravel_index(np.argmin(both), both.shape)
+            return x + steps[k + side] * ways[i], float(both[i, side])
+    if wide or not np.all(np.isfinite(values)):
         proposals = surrogate.proposals(x, rng, time_limit)
         for point in proposals if wide else islice(proposals, 2):
             value = _allowed_value(surrogate, point, leeway)
             if value < below:
                 return point, value
     return None
+
+
+def _along(
+    surrogate: Surrogate, x: Array, way: Array, steps: list[float], leeway: float
+) -> list[float]:
+    """F(x + t·way) for some t, infinite where a constraint is missed by more than the leeway."""
+    line = surrogate.along(x, way)
+    values = [guarded(line, t) for t in steps]
+    return [
+        value
+        if np.isfinite(value) and guarded(surrogate.outside, x + t * way) <= leeway
+        else np.inf
+        for t, value in zip(steps, values, strict=True)
+    ]
 
 
 def _allowed_value(surrogate: Surrogate, x: Array, leeway: float) -> float:

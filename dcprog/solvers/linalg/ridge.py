@@ -43,6 +43,7 @@ class Ridge:
         self.lam = lam
         self.fit_intercept = fit_intercept
         self.dual = X.shape[1] > X.shape[0]
+        self._factored: tuple[Array, Index | None, Cholesky] | None = None
 
     @cached_property
     def gram(self) -> Array:
@@ -80,14 +81,21 @@ class Ridge:
         if self.dual or 2 * c.size < X.shape[1]:
             delta = self._dual_step(X, mean, right, c, rows)
         else:
-            delta = self._primal_step(X, mean, right, c)
+            delta = self._factor(X, mean, c, rows).solve(right)
         beta = -h / (2 * total) - mean @ delta if self.fit_intercept else np.zeros_like(h)
         return delta, beta
 
-    def _primal_step(self, X: Any, mean: Array, right: Array, c: Array) -> Array:
+    def _factor(self, X: Any, mean: Array, c: Array, rows: Index | None) -> Cholesky:
+        """That of the primal system; Newton's last step is mostly under the weights before."""
+        if self._factored is not None:
+            before, places, factor = self._factored
+            if np.array_equal(before, c) and _same(places, rows):
+                return factor
         system = weighted_gram(X, 2 * c, mean if self.fit_intercept else None)
         system[np.diag_indices_from(system)] += self.lam
-        return Cholesky(system).solve(right)
+        factor = Cholesky(system)
+        self._factored = c, rows, factor
+        return factor
 
     def _dual_step(self, X: Any, mean: Array, right: Array, c: Array, rows: Index | None) -> Array:
         # Woodbury: (AᵀA + λI)⁻¹ r = (r − Aᵀ(AAᵀ + λI)⁻¹ A r) / λ with A = √(2C) X_c
@@ -107,3 +115,9 @@ class Ridge:
         pulled = scale * Cholesky(system).solve(image)
         back = X.T @ pulled - np.multiply.outer(mean, np.sum(pulled, axis=0))
         return (right - back) / self.lam
+
+
+def _same(one: Index | None, other: Index | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
