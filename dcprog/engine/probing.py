@@ -68,15 +68,15 @@ def downhill(
         Of the points at the first distance at which there is one, the lowest.
     """
     leeway = max(guarded(surrogate.outside, x), TOUCHING)
-    steps = [s * size for size in (WIDE if wide else NEAR) for s in (1, -1)]
-    ways = [surrogate.units(x) * d for d in _directions(x, rng)]
-    values = np.array([_along(surrogate, x, way, steps, leeway) for way in ways])
-    for k in range(0, len(steps), 2):
-        both = values[:, k : k + 2] if ways else np.full((1, 2), np.inf)
-        if np.min(both) < below:
-            i, side = np.unravel_index(np.argmin(both), both.shape)
-            return x + steps[k + side] * ways[i], float(both[i, side])
-    if wide or not np.all(np.isfinite(values)):
+    units, inside, tried = surrogate.units(x), 0, 0
+    for size in WIDE if wide else NEAR:
+        ways = [units * d for d in _directions(x, rng)]
+        values = [_along(surrogate, x, way, size, leeway) for way in ways]
+        tried, inside = tried + 2 * len(ways), inside + int(np.sum(np.isfinite(values)))
+        if values and np.min(values) < below:
+            i, side = divmod(int(np.argmin(values)), 2)
+            return x + (-size if side else size) * ways[i], values[i][side]
+    if wide or inside < tried:
         proposals = surrogate.proposals(x, rng, time_limit)
         for point in proposals if wide else islice(proposals, 2):
             value = _allowed_value(surrogate, point, leeway)
@@ -86,17 +86,17 @@ def downhill(
 
 
 def _along(
-    surrogate: Surrogate, x: Array, way: Array, steps: list[float], leeway: float
-) -> list[float]:
-    """F(x + t·way) for some t, infinite where a constraint is missed by more than the leeway."""
+    surrogate: Surrogate, x: Array, way: Array, size: float, leeway: float
+) -> tuple[float, float]:
+    """F at x ± size·way, infinite where a constraint is missed by more than the leeway."""
     line = surrogate.along(x, way)
-    values = [guarded(line, t) for t in steps]
-    return [
-        value
-        if np.isfinite(value) and guarded(surrogate.outside, x + t * way) <= leeway
-        else np.inf
-        for t, value in zip(steps, values, strict=True)
-    ]
+
+    def value(t: float) -> float:
+        at = guarded(line, t)
+        near = np.isfinite(at) and guarded(surrogate.outside, x + t * way) <= leeway
+        return at if near else np.inf
+
+    return value(size), value(-size)
 
 
 def _allowed_value(surrogate: Surrogate, x: Array, leeway: float) -> float:
