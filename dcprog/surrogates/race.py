@@ -113,13 +113,22 @@ def _is_over(task: Task, outcomes: list[Outcome]) -> bool:
 def _settled(task: Task, plain: Outcome) -> Task:
     """The task of what the plain run minimised at last, with rows that remember nothing of it."""
     problem = task.problem if plain.spec is None else plain.spec
+    if task.found is not None:
+        other = copy(task)
+        other.found = replace(task.found, risk=_afresh(task.found.risk))
+        return other
     if not isinstance(problem, Risk):
         return task
-    risk = copy(problem)
-    risk.rows = copy(risk.rows)
-    other = Task(risk, task.solver, task.settings)
+    other = Task(_afresh(problem), task.solver, task.settings)
     other.deadline = task.deadline
     return other
+
+
+def _afresh(risk: Risk) -> Risk:
+    """The same risk, of rows that are not known to anybody."""
+    risk = copy(risk)
+    risk.rows = copy(risk.rows)
+    return risk
 
 
 def _chosen(drafts: list[Draft], best: Outcome, plan: Race) -> tuple[list[Any], list[Draft]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
@@ -148,7 +148,7 @@ def absolute_value(curve: Curve) -> Curve:
 
 
 def huberized(line: Curve, m: float) -> Curve:
-    """cvxpy's Huber function of κu, which is twice the usual one."""
+    """The Huber function of κu as cvxpy has it, twice the usual one."""
     if line.zero != 0:
         raise Unrecognised("a Huber function that is moved")
     size = abs(line.slope)
