@@ -9,14 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import dense
 from dcprog.penalties import Penalty
 from dcprog.risk.risk import Risk
 from dcprog.rows.linear import Margins, Samples
 from dcprog.rows.scores import Scores
 from dcprog.surrogates.points import Points
-from dcprog.surrogates.recognised.lines import Lines, Matrices, arguments
+from dcprog.surrogates.recognised.lines import Lines, arguments
 from dcprog.surrogates.recognised.losses import Losses, joined
+from dcprog.surrogates.recognised.matrices import Matrices, scaled_rows
 from dcprog.surrogates.recognised.reading import Reading
 from dcprog.surrogates.recognised.shrinkage import Shrinkage
 from dcprog.surrogates.recognised.unrecognised import Unrecognised
@@ -24,6 +25,8 @@ from dcprog.surrogates.recognised.weighted_terms import Term, weighted_terms
 from dcprog.transforms import cap_at
 
 __all__ = ["risk_of"]
+
+Mask = npt.NDArray[np.bool_]
 
 DENSE = 0.25  # a matrix with a larger share of entries is an array
 
@@ -56,16 +59,20 @@ def _is_penalty(term: Term, matrices: Matrices, shrinkage: Shrinkage) -> bool:
     node, weights = term
     try:
         lines = Lines(arguments(node), matrices)
-        if lines.offset is not None or lines.matrix.nnz != len(weights):
+        if lines.offset is not None or _entries(lines.matrix) != len(weights):
             return False
         side = -1.0 if np.all(weights <= 0) else 1.0
         factor, loss = Reading(lines).curve(node).times(side).as_loss()
     except Unrecognised:
         return False
-    return shrinkage.takes(lines.matrix, loss, factor * side * weights)
+    return shrinkage.takes(sp.csr_array(lines.matrix), loss, factor * side * weights)
 
 
-def _declared(losses: Losses, rows: Scores, penalty: Penalty, penalized: Array) -> Risk:
+def _entries(matrix: Any) -> int:
+    return int(matrix.nnz if isinstance(matrix, sp.sparray) else np.count_nonzero(matrix))
+
+
+def _declared(losses: Losses, rows: Scores, penalty: Penalty, penalized: Mask) -> Risk:
     loss, weights, offset = losses.loss, losses.weights, losses.lines.offset
     shares = None if np.all(weights == 1) else weights
     if losses.caps is None:
@@ -87,20 +94,17 @@ def _declared(losses: Losses, rows: Scores, penalty: Penalty, penalized: Array) 
 # rows
 
 
-def _intercept(
-    matrix: sp.csr_array, penalized: npt.NDArray[np.bool_], points: Points
-) -> int | None:
+def _intercept(matrix: Any, penalized: Mask, points: Points) -> int | None:
     """The place among the variables of the one free scalar whose column is made of ±1."""
-    column = np.concatenate([[0], np.cumsum([v.size for v in points.variables])])
-    by_column = sp.csc_array(matrix)
-    if np.any((np.diff(by_column.indptr) == 0) & ~penalized):
+    sizes = np.ravel(abs(matrix).sum(axis=0))
+    if np.any((sizes == 0) & ~penalized):
         raise Unrecognised("a free coefficient in no loss")
+    n, column = matrix.shape[0], np.cumsum([0, *(v.size for v in points.variables)])
 
     def fits(i: int) -> bool:
         j = column[i]
-        entries = by_column.data[by_column.indptr[j] : by_column.indptr[j + 1]]
-        signs = entries.size == matrix.shape[0] and np.all(np.abs(entries) == 1)
-        return points.variables[i].size == 1 and not penalized[j] and bool(signs)
+        free = points.variables[i].size == 1 and not penalized[j] and sizes[j] == n
+        return bool(free and np.all(np.abs(dense(matrix[:, [j]])) == 1))
 
     found = [i for i in range(len(points.variables)) if fits(i)]
     return found[0] if len(found) == 1 and points.size > 1 else None
@@ -119,13 +123,11 @@ def _with_last(points: Points, last: int | None) -> tuple[Points, npt.NDArray[np
     return moved, order.astype(np.intp)
 
 
-def _rows(matrix: sp.csr_array, intercept: bool) -> Scores:
+def _rows(matrix: Any, intercept: bool) -> Scores:
     """Samples, or margins where the last column is an intercept's."""
-    A: Any = matrix
-    if matrix.nnz > DENSE * matrix.shape[0] * matrix.shape[1]:
-        A = matrix.toarray()
+    if _entries(matrix) > DENSE * matrix.shape[0] * matrix.shape[1]:
+        matrix = dense(matrix)
     if not intercept:
-        return Samples(A)
-    signs = matrix[:, [-1]].toarray()
-    X = signs * A[:, :-1]
-    return Margins(sp.csr_array(X) if sp.issparse(X) else X, signs)
+        return Samples(matrix)
+    signs = dense(matrix[:, [-1]])
+    return Margins(scaled_rows(signs.ravel(), matrix[:, :-1]), signs)

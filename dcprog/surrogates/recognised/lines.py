@@ -9,19 +9,17 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-import scipy.sparse as sp
 from cvxpy.atoms.affine.add_expr import AddExpression
 from cvxpy.atoms.affine.binary_operators import DivExpression, multiply
 from cvxpy.atoms.affine.unary_operators import NegExpression
 
 from dcprog.foundation.arrays import Array, vec
-from dcprog.majorants.jacobians import jacobian
-from dcprog.majorants.tree import Values, evaluate
-from dcprog.surrogates.points import Points
+from dcprog.majorants.tree import Values
 from dcprog.surrogates.recognised.curve import Curve
+from dcprog.surrogates.recognised.matrices import Matrices
 from dcprog.surrogates.recognised.unrecognised import Unrecognised
 
-__all__ = ["Affine", "Lines", "Matrices", "arguments", "uniform"]
+__all__ = ["Affine", "Lines", "arguments", "uniform"]
 
 ROUNDING = 1e-12
 
@@ -71,51 +69,13 @@ class Affine:
             elif isinstance(node, NegExpression):
                 factor = -factor
             elif isinstance(node, multiply) and uniform(constants[0]):
-                factor *= constants[0].flat[0]
+                factor *= float(constants[0].flat[0])
             elif isinstance(node, DivExpression) and uniform(constants[0]):
-                factor /= constants[0].flat[0]
+                factor /= float(constants[0].flat[0])
             else:
                 break
             node = live[0]
         return cls(factor, node, shift)
-
-
-class Matrices:
-    """Cores as Aθ + c, each once."""
-
-    def __init__(self, points: Points) -> None:
-        self._points = points
-        self._known: dict[int, tuple[sp.csr_array, Array]] = {}
-
-    def of(self, core: cp.Expression) -> tuple[sp.csr_array, Array]:
-        """A and c."""
-        if id(core) not in self._known:
-            self._known[id(core)] = self._matrix(core), self._constant(core)
-        return self._known[id(core)]
-
-    def _matrix(self, core: cp.Expression) -> sp.csr_array:
-        parts = jacobian(core)
-        blocks: list[Any] = [
-            parts[v.id].T if v.id in parts else sp.csr_array((core.size, v.size))
-            for v in self._points.variables
-        ]
-        return sp.csr_array(sp.hstack(blocks))
-
-    def _constant(self, core: cp.Expression) -> Array:
-        if isinstance(core, cp.Variable):
-            return np.zeros(core.size)
-        return vec(_Origin().array(core))
-
-
-class _Origin(Values):
-    """Values where all variables are 0."""
-
-    def _evaluate(self, node: cp.Expression) -> Any:
-        if isinstance(node, cp.Variable):
-            return np.zeros(node.shape)
-        if not node.args:
-            return super()._evaluate(node)
-        return evaluate(node, [self(arg) for arg in node.args])
 
 
 class Lines:
@@ -129,7 +89,7 @@ class Lines:
 
     Attributes
     ----------
-    matrix : csr_array of shape (n, p)
+    matrix : array or sparse array of shape (n, p)
         A.
     offset : array of shape (n,) or None
 
@@ -145,6 +105,7 @@ class Lines:
         core = affine[0].core
         if any(one.core.size != core.size for one in affine):
             raise Unrecognised("arguments of other shapes")
+        self.matrix: Any
         self.matrix, constant = matrices.of(core)
         factors, shifts = [], []
         for one in affine:
@@ -180,13 +141,11 @@ class Lines:
         return self._lines.get(id(node))
 
 
-def _share(matrix: sp.csr_array, of: sp.csr_array) -> float:
+def _share(matrix: Any, of: Any) -> float:
     """The number by which one matrix is another."""
-    if matrix.nnz == of.nnz > 0:
-        place = int(np.argmax(np.abs(of.data)))
-        share = float(matrix.data[place] / of.data[place])
-        apart = abs(matrix - share * of).max()
-        if share != 0 and apart <= ROUNDING * np.max(np.abs(matrix.data)):
+    if matrix.shape == of.shape:
+        share = float((matrix * of).sum() / (of * of).sum())
+        if share != 0 and abs(matrix - share * of).max() <= ROUNDING * abs(matrix).max():
             return share
     raise Unrecognised("losses of different rows")
 

@@ -9,7 +9,8 @@ import numpy as np
 from dcprog.foundation.arrays import Array, vec
 from dcprog.losses import Loss
 from dcprog.surrogates.recognised.curve import Curve
-from dcprog.surrogates.recognised.lines import ROUNDING, Lines, Matrices, arguments
+from dcprog.surrogates.recognised.lines import ROUNDING, Lines, arguments
+from dcprog.surrogates.recognised.matrices import Matrices
 from dcprog.surrogates.recognised.reading import Reading
 from dcprog.surrogates.recognised.unrecognised import Unrecognised
 from dcprog.surrogates.recognised.weighted_terms import Term

@@ -27,7 +27,7 @@ class Shrinkage:
 
     def __init__(self, size: int) -> None:
         self._l1, self._l2 = np.zeros(size), np.zeros(size)
-        self._concave: list[tuple[Penalty, npt.NDArray[np.intp]]] = []
+        self._concave: list[tuple[Penalty, npt.NDArray[np.integer]]] = []
 
     def takes(self, matrix: sp.csr_array, loss: Loss, weights: Array) -> bool:
         """Add Σ weights·loss(matrix·θ) if that is a penalty; is it one?"""

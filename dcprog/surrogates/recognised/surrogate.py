@@ -46,7 +46,8 @@ class RecognisedSurrogate(RiskSurrogate):
         return super().bound() + self._constant
 
     def objective(self, x: Array) -> float:
-        """The user's objective, in the user's sign."""
+        """The user's objective, in the user's sign; the variables hold the point, for callbacks."""
+        self.points.load(x)
         return self.sign * (super().objective(x) + self._constant)
 
     def drafts(

@@ -52,8 +52,11 @@ def weighted_terms(root: cp.Expression, sign: float = 1.0) -> list[Term]:
             terms.append(_entrywise(node, weight))
             continue
         for i, arg in enumerate(node.args):
-            if not arg.is_constant():
-                weights[id(arg)] = weights.get(id(arg), 0.0) + through(node, i, weight, values)
+            if arg.is_constant():
+                continue
+            total = isinstance(node, cp.Sum) and node.size == 1
+            moved = np.full(arg.size, weight) if total else through(node, i, weight, values)
+            weights[id(arg)] = weights.get(id(arg), 0.0) + moved
     return terms
 
 
