@@ -69,7 +69,7 @@ def _is_penalty(term: Term, matrices: Matrices, shrinkage: Shrinkage) -> bool:
 
 
 def _entries(matrix: Any) -> int:
-    return int(matrix.nnz if isinstance(matrix, sp.sparray) else np.count_nonzero(matrix))
+    return int(matrix.nnz if isinstance(matrix, sp.csr_array) else np.count_nonzero(matrix))
 
 
 def _declared(losses: Losses, rows: Scores, penalty: Penalty, penalized: Mask) -> Risk:
@@ -126,7 +126,7 @@ def _with_last(points: Points, last: int | None) -> tuple[Points, npt.NDArray[np
 def _rows(matrix: Any, intercept: bool) -> Scores:
     """Samples, or margins where the last column is an intercept's."""
     if _entries(matrix) > DENSE * matrix.shape[0] * matrix.shape[1]:
-        matrix = dense(matrix)
+        matrix = np.ascontiguousarray(dense(matrix))
     if not intercept:
         return Samples(matrix)
     signs = dense(matrix[:, [-1]])

@@ -61,8 +61,10 @@ class Curve:
     constant: float = 0.0
 
     def __add__(self, other: Curve) -> Curve:
-        constant = self.constant + other.constant
-        return Curve(self.terms + other.terms, self.slope + other.slope, constant)
+        constant, terms = self.constant + other.constant, self.terms + other.terms
+        if len(self.terms) == len(other.terms) == 1 and self.terms[0][1] is other.terms[0][1]:
+            terms = ((self.terms[0][0] + other.terms[0][0], self.terms[0][1]),)
+        return Curve(terms, self.slope + other.slope, constant)
 
     def times(self, factor: float) -> Curve:
         """The curve, times a number."""

@@ -32,18 +32,20 @@ def uniform(numbers: Any) -> float | None:
     return first if apart <= ROUNDING * np.max(np.abs(numbers)) else None
 
 
-def arguments(node: cp.Expression) -> list[cp.Expression]:
-    """The largest affine expressions of a tree that are not constant."""
-    found, waiting = [], [node]
+def arguments(root: cp.Expression) -> list[cp.Expression]:
+    """The largest affine expressions of a tree that are not constant, each once."""
+    found: dict[int, cp.Expression] = {}
+    seen, waiting = {id(root)}, [root]
     while waiting:
         node = waiting.pop()
         if node.is_constant():
             continue
         if node.is_affine():
-            found.append(node)
-        else:
-            waiting += node.args
-    return found
+            found[id(node)] = node
+            continue
+        waiting += [arg for arg in node.args if id(arg) not in seen]
+        seen.update(id(arg) for arg in node.args)
+    return list(found.values())
 
 
 @dataclass(frozen=True)

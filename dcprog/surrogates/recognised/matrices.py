@@ -14,7 +14,7 @@ from cvxpy.atoms.affine.unary_operators import NegExpression
 
 from dcprog.foundation.arrays import Array, dense, vec
 from dcprog.majorants.jacobians import atom_jacobian
-from dcprog.majorants.tree import Values, evaluate
+from dcprog.majorants.tree import Values, evaluate, nodes
 from dcprog.surrogates.points import Points
 
 __all__ = ["Matrices", "scaled_rows"]
@@ -61,17 +61,20 @@ class Matrices:
             return sp.csr_array(sp.hstack(blocks))
         return np.hstack([dense(block) for block in blocks])
 
-    def _blocks(self, node: Any) -> Blocks:
-        if node.is_constant():
-            return {}
-        if isinstance(node, cp.Variable):
-            return {node.id: sp.csr_array(sp.eye_array(node.size))}
-        total: Blocks = {}
-        for i, arg in enumerate(node.args):
-            for key, block in self._blocks(arg).items():
-                moved = self._through(node, i, block)
-                total[key] = total[key] + moved if key in total else moved
-        return total
+    def _blocks(self, affine: cp.Expression) -> Blocks:
+        """Of all nodes, arguments before what is made of them."""
+        known: dict[int, Blocks] = {}
+        for node in nodes(affine):
+            total: Blocks = {}
+            if isinstance(node, cp.Variable):
+                total = {node.id: sp.csr_array(sp.eye_array(node.size))}
+            elif not node.is_constant():
+                for i, arg in enumerate(node.args):
+                    for key, block in known[id(arg)].items():
+                        moved = self._through(node, i, block)
+                        total[key] = total[key] + moved if key in total else moved
+            known[id(node)] = total
+        return known[id(affine)]
 
     def _through(self, node: Any, index: int, block: Any) -> Any:
         """Columns of an argument as those of the atom."""

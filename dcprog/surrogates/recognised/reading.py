@@ -44,6 +44,7 @@ class Reading:
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
         self._values = Values()
+        self._known: dict[int, Curve] = {}
 
     def curve(self, node: cp.Expression) -> Curve:
         """The curve that every entry of the node is, in its own u.
@@ -53,6 +54,11 @@ class Reading:
         Unrecognised
             Entries are other functions, or of other numbers.
         """
+        if id(node) not in self._known:
+            self._known[id(node)] = self._read(node)
+        return self._known[id(node)]
+
+    def _read(self, node: cp.Expression) -> Curve:
         if node.is_constant():
             return Curve(constant=self._number(node))
         line = self._lines.get(node)

@@ -71,7 +71,7 @@ def recognised(problem: cp.Problem) -> Recognised | None:
         risk, points = risk_of(objective, sign, Points(problem.variables()))
         constant = agreed_constant(objective, sign, risk, points)
         solvers = choose(risk)
-    except (Unrecognised, ValueError, ArithmeticError):
+    except (Unrecognised, ValueError, ArithmeticError, RecursionError):
         return None
     return Recognised(risk, points, sign, constant) if solvers[0] != REFERENCE else None
 
