@@ -20,10 +20,11 @@ from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import visible
 from dcprog.risk.risk import Risk
 from dcprog.surrogates.examination import ProblemExaminer
+from dcprog.surrogates.outcome import Outcome
 from dcprog.surrogates.plan import planned
 from dcprog.surrogates.race import Race, optima, race, winner
 from dcprog.surrogates.runs import run_all, seeded
-from dcprog.surrogates.task import Outcome, Spec, Task, keep
+from dcprog.surrogates.task import Spec, Task, keep
 from dcprog.surrogates.trivial import triviality
 
 __all__ = ["Spec", "solve"]

@@ -17,8 +17,9 @@ from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
 from dcprog.surrogates.exchange_runs import exchanged
 from dcprog.surrogates.given_starts import kind_of
+from dcprog.surrogates.outcome import ROUNDING, Outcome
 from dcprog.surrogates.runs import run_all, seeded
-from dcprog.surrogates.task import ROUNDING, Outcome, Task
+from dcprog.surrogates.task import Task
 
 __all__ = ["EFFORTS", "Race", "in_turn", "optima", "race", "winner"]
 

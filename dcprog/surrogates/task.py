@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import cvxpy as cp
@@ -25,6 +25,7 @@ from dcprog.risk.risk import Risk
 from dcprog.solvers.registry import SOLVERS, registered
 from dcprog.surrogates.given_starts import current, given, kind_of, numbers
 from dcprog.surrogates.kept import compiled, kept
+from dcprog.surrogates.outcome import Outcome
 from dcprog.surrogates.problem import ProblemSurrogate
 from dcprog.surrogates.recentred import recentred
 from dcprog.surrogates.recognised.recognise import Recognised, recognised
@@ -32,7 +33,7 @@ from dcprog.surrogates.recognised.surrogate import RecognisedSurrogate
 from dcprog.surrogates.rescue import checked, restored, solved_once
 from dcprog.surrogates.risk import RiskSurrogate
 
-__all__ = ["ROUNDING", "Outcome", "Spec", "Task", "keep"]
+__all__ = ["Spec", "Task", "keep"]
 
 
 class Spec(Protocol):
@@ -43,9 +44,6 @@ class Spec(Protocol):
     def surrogate(self, solver: str | None = None) -> Surrogate:
         """A fresh surrogate."""
 
-
-# Of what F's terms add up to, what rounding may hide.
-ROUNDING = 4 * float(np.finfo(float).eps)
 
 # Names that let the class of the problem decide: whichever path, and cvxpy's.
 AUTOMATIC = (None, "auto")
@@ -59,39 +57,6 @@ def keep(task: Task) -> None:
     if isinstance(task.problem, cp.Problem) and task._compiled is not None:
         kept(task.problem, task._named, task._compiled)
         task._compiled = None
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A run and what its surrogate says of it."""
-
-    kind: str
-    run: Run
-    values: list[tuple[cp.Variable, Array]]
-    sign: float
-    mode: str = "none"
-    feasible: bool = True
-    relative_violation: float = 0.0
-    solver: str = ""
-    solve_time: float = 0.0
-    solver_steps: int = 0
-    dual: Array | None = None
-    spec: Risk | None = None  # what the run ended with, where it adapted
-
-    @property
-    def rank(self) -> tuple[bool, float, float]:
-        """Sorts a run that found something first, then a feasible one, then the lower value.
-
-        The value counts with what rounding may hide of it: far out, differences of large terms
-        say nothing.
-        """
-        unbounded = self.run.status == "unbounded"
-        value = -np.inf if unbounded else self.sign * self.run.value + ROUNDING * self.run.scale
-        return (
-            self.run.x is None and not unbounded,
-            0.0 if self.feasible else self.run.violation,
-            value if not np.isnan(value) else np.inf,
-        )
 
 
 class Task:

@@ -52,6 +52,8 @@ def test_it_is_the_declared_risk(options: dict[str, Any]) -> None:
     result = dc.solve(cp.Problem(cp.Minimize(ramp(X, y, w, b) + 3)), **options)
     risk = dc.Risk.from_loss(dc.binary_margins(X, y), RAMP, dc.l2(0.1))
     declared = dc.solve(risk, **options)
+    assert result.x is not None
+    assert declared.x is not None
     np.testing.assert_allclose(result.x, declared.x, rtol=1e-10)
     np.testing.assert_array_equal(result.variables[w], w.value)
     assert result.value == pytest.approx(value(X, y, w.value, b.value) + 3, rel=1e-12)
@@ -121,7 +123,7 @@ def test_starts_are_in_terms_of_the_variables() -> None:
     current = dc.solve(problem, start="current")
     resumed = dc.solve(problem, start=given)
     np.testing.assert_array_equal(given.x, current.x)
-    assert resumed.value == pytest.approx(given.value, rel=1e-9)
+    assert resumed.value <= given.value
     with pytest.raises(ValueError, match="no value for variable"):
         dc.solve(problem, start={w: np.zeros(3)})
 
