@@ -15,7 +15,9 @@ __all__ = ["RecognisedSurrogate"]
 
 
 class RecognisedSurrogate(RiskSurrogate):
-    """Majorant of a risk and a constant, which are a problem's objective in the user's sign.
+    """Majorant of a risk that is, up to a constant and the sign, a problem's objective.
+
+    F is the risk, as everywhere below; what is told of to the user has the constant.
 
     Parameters
     ----------
@@ -33,18 +35,6 @@ class RecognisedSurrogate(RiskSurrogate):
         self.sign = found.sign
         self._constant = found.constant
 
-    def value(self, x: Array) -> float:
-        """F(x), with the constant."""
-        return super().value(x) + self._constant
-
-    def majorant_value(self, x: Array) -> float:
-        """M(x; centre), with the constant."""
-        return super().majorant_value(x) + self._constant
-
-    def bound(self) -> float:
-        """A lower bound of min M(·; centre), with the constant."""
-        return super().bound() + self._constant
-
     def objective(self, x: Array) -> float:
         """The user's objective, in the user's sign; the variables hold the point, for callbacks."""
         self.points.load(x)
@@ -57,6 +47,6 @@ class RecognisedSurrogate(RiskSurrogate):
         rng: np.random.Generator,
         time_limit: float | None = None,
     ) -> list[Draft]:
-        """Points to run from, their values with the constant."""
+        """Points to run from, their values with the constant, as those of runs have it."""
         found = super().drafts(near, effort, rng, time_limit)
         return [replace(draft, value=draft.value + self._constant) for draft in found]
