@@ -37,7 +37,7 @@ def weighted_terms(root: cp.Expression, sign: float = 1.0) -> list[Term]:
     >>> x = cp.Variable(2)
     >>> terms = weighted_terms(cp.sum_squares(x) / 4 + np.array([1.0, 2.0]) @ cp.exp(x) - 3)
     >>> [(str(node).split("(")[0], weights.tolist()) for node, weights in terms]
-    [('exp', [1.0, 2.0]), ('PowerApprox', [0.25, 0.25])]
+    [('PowerApprox', [0.25, 0.25]), ('exp', [1.0, 2.0])]
     """
     values, through = Values(), Adjoint(root).through
     weights = {id(root): np.full(root.size, sign)}
