@@ -75,6 +75,21 @@ def test_no_end_is_above_that_of_the_generic_path(seed: int) -> None:
     assert result.value <= generic.value + 1e-6 * generic.scale
 
 
+@pytest.mark.parametrize("kind", ["capped", "root"])
+def test_with_many_coefficients_neither(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 150))
+    y = X[:, :5].sum(axis=1) + 0.1 * rng.normal(size=60)
+    y[:6] += 10
+    w = cp.Variable(150)
+    capped = cp.sum(cp.minimum(cp.abs(y - X @ w), 1)) + 0.05 * cp.sum_squares(w)
+    root = cp.sum_squares(y - X @ w) + cp.sum(cp.sqrt(cp.abs(w)))
+    problem = cp.Problem(cp.Minimize(capped if kind == "capped" else root))
+    generic = dc.solve(problem, solver="cvxpy")
+    result = dc.solve(problem)
+    assert result.value <= generic.value + 1e-3 * generic.scale
+
+
 @pytest.mark.usefixtures("no_trees")
 def test_a_maximisation_keeps_its_sign() -> None:
     X, y = data(1)
