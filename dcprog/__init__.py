@@ -45,7 +45,6 @@ from dcprog.losses import (
     welsch,
 )
 from dcprog.majorants.atoms.register import register_atom
-from dcprog.majorants.explain import explain
 from dcprog.majorants.majorant import Majorant, majorize
 from dcprog.penalties import (
     Penalty,
@@ -71,6 +70,7 @@ from dcprog.rows.kernel_expansion import expansion_margins, expansion_residuals
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers.registry import explain_choice, register_solver
 from dcprog.surrogates.driver import solve
+from dcprog.surrogates.explained import explain
 from dcprog.surrogates.majorizable import is_majorizable
 from dcprog.transforms import (
     Transform,

@@ -176,8 +176,15 @@ def _incumbent(space: RiskSpace | ProblemSpace, start: Any, seconds: float) -> I
             if isinstance(start, Bound):
                 return Incumbent(None, np.inf, 0.0)
             raise ValueError("start: the Result has no point")
-        start = start.x
+        start = _entries(space, start)
     return space.at(space.point(start))
+
+
+def _entries(space: RiskSpace | ProblemSpace, start: Result | Bound) -> Any:
+    """The point, in the order that the space has its entries in."""
+    if isinstance(space, ProblemSpace) and space.knows(start.variables):
+        return start.variables
+    return start.x
 
 
 def _searches(

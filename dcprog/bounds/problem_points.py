@@ -74,6 +74,10 @@ class ProblemPoints:
             return self.points.pack(given(self.points.variables, start))
         return numbers(start, (self.points.size,), "the start")
 
+    def knows(self, arrays: Mapping[cp.Variable, Array]) -> bool:
+        """Are they of this problem's variables? Those of another process may not be."""
+        return all(variable in arrays for variable in self.points.variables)
+
     def first(self, seconds: float) -> Incumbent:
         """Where the loop gets to."""
         found = self._solved(time_limit=seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,7 +24,10 @@ TOUCHING = 1e-9
 FEW = 4
 
 
-def guarded(function: Callable[[Array], float], x: Array) -> float:
+T = TypeVar("T")
+
+
+def guarded(function: Callable[[T], float], x: T) -> float:
     """The function's value, infinite where it has none or raises."""
     try:
         with np.errstate(all="ignore"):
@@ -64,17 +68,14 @@ def downhill(
         Of the points at the first distance at which there is one, the lowest.
     """
     leeway = max(guarded(surrogate.outside, x), TOUCHING)
-    units = surrogate.units(x)
-    inside, tried = 0, 0
+    units, inside, tried = surrogate.units(x), 0, 0
     for size in WIDE if wide else NEAR:
-        directions = _directions(x, rng)
-        with np.errstate(over="ignore", invalid="ignore"):
-            points = [x + s * size * units * d for d in directions for s in (1, -1)]
-        values = [_allowed_value(surrogate, point, leeway) for point in points]
-        tried, inside = tried + len(values), inside + int(np.sum(np.isfinite(values)))
-        if values and min(values) < below:
-            lowest = int(np.argmin(values))
-            return points[lowest], values[lowest]
+        ways = [units * d for d in _directions(x, rng)]
+        values = [_along(surrogate, x, way, size, leeway) for way in ways]
+        tried, inside = tried + 2 * len(ways), inside + int(np.sum(np.isfinite(values)))
+        if values and np.min(values) < below:
+            i, side = divmod(int(np.argmin(values)), 2)
+            return x + (-size if side else size) * ways[i], values[i][side]
     if wide or inside < tried:
         proposals = surrogate.proposals(x, rng, time_limit)
         for point in proposals if wide else islice(proposals, 2):
@@ -82,6 +83,20 @@ def downhill(
             if value < below:
                 return point, value
     return None
+
+
+def _along(
+    surrogate: Surrogate, x: Array, way: Array, size: float, leeway: float
+) -> tuple[float, float]:
+    """F at x ± size·way, infinite where a constraint is missed by more than the leeway."""
+    line = surrogate.along(x, way)
+
+    def value(t: float) -> float:
+        at = guarded(line, t)
+        near = np.isfinite(at) and guarded(surrogate.outside, x + t * way) <= leeway
+        return at if near else np.inf
+
+    return value(size), value(-size)
 
 
 def _allowed_value(surrogate: Surrogate, x: Array, leeway: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import numpy as np
@@ -126,6 +126,9 @@ class Surrogate(Protocol):
 
     def value(self, x: Array) -> float:
         """F(x), infinite where x violates a convex constraint."""
+
+    def along(self, x: Array, way: Array) -> Callable[[float], float]:
+        """F(x + t·way) as a function of t."""
 
     def outside(self, x: Array) -> float:
         """How far x is outside the constraints that make F infinite, relative to their terms."""

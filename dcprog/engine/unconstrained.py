@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -72,6 +72,14 @@ class Unconstrained:
     def falls_off(self, x: Array) -> bool:
         """No: losses are defined everywhere."""
         return False
+
+    def value(self, x: Array) -> float:
+        """F(x)."""
+        raise NotImplementedError
+
+    def along(self, x: Array, way: Array) -> Callable[[float], float]:
+        """F(x + t·way) as a function of t."""
+        return lambda t: self.value(x + t * way)
 
     def outside(self, x: Array) -> float:
         """Not at all."""

@@ -10,10 +10,10 @@ from dcprog.majorants.rules import Frame, Piece, Weight, fresh_context
 from dcprog.majorants.rules.refusals import check_expression
 from dcprog.majorants.tree import short
 
-__all__ = ["explain"]
+__all__ = ["rules_of"]
 
 
-def explain(problem: cp.Problem | cp.Expression) -> str:
+def rules_of(problem: cp.Problem | cp.Expression) -> str:
     """The expression tree, node by node, with the rule that majorises each node.
 
     Parameters
@@ -32,9 +32,8 @@ def explain(problem: cp.Problem | cp.Expression) -> str:
 
     Examples
     --------
-    >>> import cvxpy as cp, dcprog as dc
     >>> x = cp.Variable(name="x")
-    >>> print(dc.explain(cp.minimum(cp.square(x), 1)))
+    >>> print(rules_of(cp.minimum(cp.square(x), 1)))
     minimum(power(x, 2.0), 1.0)  [quasiconvex]  concave atom: tangent
       power(x, 2.0)  [convex]  convex: kept, times a slope
     """

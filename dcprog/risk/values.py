@@ -18,6 +18,7 @@ from dcprog.transforms import Transform
 __all__ = ["RiskValues"]
 
 TIE = 1e-9
+REMEMBERED = 2  # points: where a loop is, and where it may go
 
 
 class RiskValues:
@@ -36,7 +37,7 @@ class RiskValues:
     sample_weight: Array | None
     subtracted: ConvexLoss | None
     offset: Array | None
-    _last: list[Array] | None = None  # θ and the margins there
+    _known: list[tuple[Array, Array]] | None = None  # θ and the margins there, the latest first
 
     @cached_property
     def members(self) -> npt.NDArray[np.intp]:
@@ -84,31 +85,33 @@ class RiskValues:
 
     def margins(self, theta: Array) -> Array:
         """The vector u = Aθ + offset, of shape (n_rows,)."""
-        if self._last is None:
+        if self._known is None:
             return self._margins(theta)
-        if not self._last or not np.array_equal(self._last[0], theta):
-            u = self._margins(theta)
-            u.flags.writeable = False
-            self._last[:] = [theta.copy(), u]
-        return self._last[1]
+        for known, u in self._known:
+            if np.array_equal(known, theta):
+                return u
+        u = self._margins(theta)
+        u.flags.writeable = False
+        self._known[:] = [(theta.copy(), u), *self._known[: REMEMBERED - 1]]
+        return u
 
     def _margins(self, theta: Array) -> Array:
         u = self.rows @ theta
         return u if self.offset is None else u + self.offset
 
     def remembering(self) -> Self:
-        """The same risk, which keeps the last margins: a loop asks for them several times at θ.
+        """The same risk, which keeps the last margins: a loop asks for them several times.
 
         Only for as long as nobody changes the data.
         """
         risk = copy(self)
-        risk._last = []
+        risk._known = []
         return risk
 
     def with_margins(self, theta: Array, u: Array) -> float:
         """R(θ) where the margins at θ are known to be u."""
         risk = self.remembering()
-        risk._last = [theta, u]
+        risk._known = [(theta, u)]
         return risk(theta)
 
     def losses(self, theta: Array) -> Array:

@@ -104,6 +104,10 @@ class Coded(Scores):
         """The codes of every sample."""
         return self.codes[self.y]
 
+    def mixing_of(self, samples: npt.NDArray[np.intp]) -> Array:
+        """The codes of some samples."""
+        return self.codes[self.y[samples]]
+
     def code_gram(self, weights: Array) -> Array:
         """Σ_j d_ij code_{y_i, j} code_{y_i, j}ᵀ, class by class."""
         c = self.n_scores

@@ -69,6 +69,10 @@ class Margins(Scores):
         """The signs on diagonals."""
         return self.signs[:, :, None] * np.eye(self.n_scores)
 
+    def mixing_of(self, samples: npt.NDArray[np.intp]) -> Array:
+        """The signs of some samples on diagonals."""
+        return self.signs[samples, :, None] * np.eye(self.n_scores)
+
     def code_gram(self, weights: Array) -> Array:
         """d_ik s_ik² on diagonals."""
         return (weights * self.signs**2)[:, :, None] * np.eye(self.n_scores)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.kernel_matrix import Gram
 from dcprog.foundation.parameters import check_flag
 from dcprog.penalties import Penalty, l2
@@ -93,6 +93,10 @@ class Scores(LinearOperator):
     def mixing(self) -> Array:
         """What :meth:`mix` multiplies with, the codes of every row, of shape (n, m, c)."""
 
+    def mixing_of(self, samples: npt.NDArray[np.intp]) -> Array:
+        """The same of some samples; a subclass may know them without all others."""
+        return self.mixing()[samples]
+
     def code_gram(self, weights: Array) -> Array:
         """Σ_j d_ij code_ij code_ijᵀ, of shape (n, c, c), for weights d of shape (n, m)."""
         codes = self.mixing()
@@ -156,6 +160,14 @@ class Scores(LinearOperator):
         matrix = sp.csr_array(sp.hstack(parts))
         matrix.eliminate_zeros()
         return matrix
+
+    def dense_rows(self, places: npt.NDArray[np.intp]) -> Array:
+        """Some rows of the operator, of shape (k, p)."""
+        samples, within = np.divmod(places, self.shape[0] // self.X.shape[0])
+        codes = self.mixing_of(samples)[np.arange(places.size), within]
+        X = dense(self.X[samples])
+        coefs = (codes[:, :, None] * X[:, None]).reshape(places.size, codes.shape[1] * X.shape[1])
+        return np.hstack([coefs, codes]) if self.fit_intercept else coefs
 
     def _matvec(self, theta: Array) -> Array:
         coef, intercept = self.unpack(np.ravel(theta))

@@ -43,6 +43,7 @@ def takes(risk: Risk) -> bool:
         and not pieces.knots
         and isinstance(risk.penalty, ConcavePenalty)
         and isinstance(rows, Scores)
+        and risk.no_matrix is None
         and rows.kernel is None
         and rows.shape[1] <= MOST_COEFFICIENTS
         and rows.shape[0] * rows.shape[1] <= MOST_NUMBERS

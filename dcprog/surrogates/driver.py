@@ -20,10 +20,11 @@ from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import visible
 from dcprog.risk.risk import Risk
 from dcprog.surrogates.examination import ProblemExaminer
+from dcprog.surrogates.outcome import Outcome
 from dcprog.surrogates.plan import planned
 from dcprog.surrogates.race import Race, optima, race, winner
 from dcprog.surrogates.runs import run_all, seeded
-from dcprog.surrogates.task import Outcome, Spec, Task, keep
+from dcprog.surrogates.task import Spec, Task, keep
 from dcprog.surrogates.trivial import triviality
 
 __all__ = ["Spec", "solve"]
@@ -67,8 +68,10 @@ def solve(
         of starts enters the race: from each of them a run goes all the way.
     solver : str, optional
         Subproblem solver to try first, a name cvxpy knows or ``"ARROW"``, our own for quadratic
-        programs in few shared variables. By default ARROW or PIQP for quadratic programs, HiGHS
-        for linear ones, Clarabel for the rest; the others are fallbacks.
+        programs in few shared variables. By default (or ``"auto"``) a cvxpy problem that is a
+        :class:`~dcprog.Risk` is solved as one, with its intercept as the last entry of ``x``; of
+        all others, and with ``"cvxpy"``, ARROW or PIQP take quadratic programs, HiGHS linear ones,
+        Clarabel the rest, and the others are fallbacks.
     tol : float, default 1e-6
         Stop when the criticality gap and the decrease are at most tol times what the terms of F
         add up to in absolute value. Subproblems are solved to tol/100.

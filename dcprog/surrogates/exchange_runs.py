@@ -8,8 +8,9 @@ import numpy as np
 
 from dcprog.engine.racing import Draft
 from dcprog.surrogates.examination import settle
+from dcprog.surrogates.outcome import Outcome
 from dcprog.surrogates.risk import RiskSurrogate
-from dcprog.surrogates.task import Outcome, Task
+from dcprog.surrogates.task import Task
 
 __all__ = ["exchanged"]
 

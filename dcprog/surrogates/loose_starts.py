@@ -16,7 +16,7 @@ from dcprog.surrogates.usual_sizes import convex_problem, usual_coefficient
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["LIGHTER", "graduated_start", "light_start", "stepped"]
+__all__ = ["LIGHTER", "graduated_start", "light_start", "soft_start", "stepped"]
 
 LEVELS, STEPS_A_LEVEL = 5, 2
 LOOSE = 1e-3  # of what the terms of F add up to
@@ -24,6 +24,7 @@ LOOSE = 1e-3  # of what the terms of F add up to
 EDGE = 0.1
 # Shares of a concave penalty's slope at 0, by effort. Where that is infinite, the convex start has
 # a lighter one already.
+SOFT = 0.1  # the same of all concave functions
 LIGHTER = {"default": (0.5, 0.25), "high": (0.5, 0.25, 0.1, 0.05)}
 
 Solve = Callable[[WeightedRisk, Array, float], Array]
@@ -69,6 +70,28 @@ def light_start(risk: Risk, share: float, solve: Solve) -> Array:
     assert problem.shrinkage is not None
     lighter = WeightedRisk(risk, problem.weights, None, share * problem.shrinkage)
     return solve(lighter, zero, LOOSE * risk.magnitude(zero))
+
+
+def soft_start(risk: Risk, solve: Solve) -> Array:
+    """The convex start with all concave functions at a small share of their first slope.
+
+    Capped losses pull less against the penalty, so that θ begins small; a penalty that is
+    infinitely steep at 0 holds less there.
+
+    Raises
+    ------
+    SubproblemError
+        It was not solved.
+    """
+    problem, zero = convex_problem(risk), np.zeros(risk.rows.shape[1])
+    weights, shrinkage = problem.weights, problem.shrinkage
+    softer = WeightedRisk(
+        risk,
+        weights if risk.transform.is_linear else SOFT * weights,
+        None,
+        None if shrinkage is None else SOFT * shrinkage,
+    )
+    return solve(softer, zero, LOOSE * risk.magnitude(zero))
 
 
 def stepped(risk: Risk, x: Array, solve: Solve, steps: int, edge: float = EDGE) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dcprog.foundation.arrays import Array
@@ -49,6 +51,10 @@ class ProblemValues:
         if np.isnan(value) or not self._strict_miss(values).relative <= self.majorised.tolerance:
             return np.inf
         return value + self._paid(values)
+
+    def along(self, x: Array, way: Array) -> Callable[[float], float]:
+        """F(x + t·way) as a function of t."""
+        return lambda t: self.value(x + t * way)
 
     def outside(self, x: Array) -> float:
         """How far constraints without a price are missed, against what their terms add up to."""

@@ -17,8 +17,9 @@ from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
 from dcprog.surrogates.exchange_runs import exchanged
 from dcprog.surrogates.given_starts import kind_of
+from dcprog.surrogates.outcome import ROUNDING, Outcome
 from dcprog.surrogates.runs import run_all, seeded
-from dcprog.surrogates.task import Outcome, Task
+from dcprog.surrogates.task import Task
 
 __all__ = ["EFFORTS", "Race", "in_turn", "optima", "race", "winner"]
 
@@ -95,7 +96,9 @@ def _drafts(
         return []
     near = [o.run.x for o in outcomes if o.run.x is not None]
     try:
-        return surrogate.drafts(near, effort, rng, task.left())
+        drafts = surrogate.drafts(near, effort, rng, task.left())
+        drafts = [replace(d, value=d.value + ROUNDING * surrogate.scale(d.x)) for d in drafts]
+        return sorted(drafts, key=lambda draft: draft.value)
     except Exception:  # the plain run stands, whatever a user's loss does with odd points
         logger.debug("no drafts", exc_info=True)
         return []
@@ -111,13 +114,22 @@ def _is_over(task: Task, outcomes: list[Outcome]) -> bool:
 def _settled(task: Task, plain: Outcome) -> Task:
     """The task of what the plain run minimised at last, with rows that remember nothing of it."""
     problem = task.problem if plain.spec is None else plain.spec
+    if task.found is not None:
+        other = copy(task)
+        other.found = replace(task.found, risk=_afresh(task.found.risk))
+        return other
     if not isinstance(problem, Risk):
         return task
-    risk = copy(problem)
-    risk.rows = copy(risk.rows)
-    other = Task(risk, task.solver, task.settings)
+    other = Task(_afresh(problem), task.solver, task.settings)
     other.deadline = task.deadline
     return other
+
+
+def _afresh(risk: Risk) -> Risk:
+    """The same risk, of rows that are not known to anybody."""
+    risk = copy(risk)
+    risk.rows = copy(risk.rows)
+    return risk
 
 
 def _chosen(drafts: list[Draft], best: Outcome, plan: Race) -> tuple[list[Any], list[Draft]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
+
 import numpy as np
 
 from dcprog.engine.history import Attempt
@@ -113,7 +116,11 @@ class RiskSurrogate(RiskStationarity):
     @np.errstate(all="ignore")
     def units(self, x: Array) -> Array:
         """What moves the margins by about their unit, or x_j where that is more."""
-        return np.maximum(np.abs(x), usual_coefficients(self.declared))
+        return np.maximum(np.abs(x), self._usual)
+
+    @cached_property
+    def _usual(self) -> Array:
+        return usual_coefficients(self.declared)
 
     @np.errstate(all="ignore")
     def take_attempts(self) -> tuple[Attempt, ...]:
@@ -199,6 +206,12 @@ class RiskSurrogate(RiskStationarity):
     def value(self, x: Array) -> float:
         """F(x), under the transform and the ε as they stand."""
         return self.risk(x)
+
+    @np.errstate(all="ignore")
+    def along(self, x: Array, way: Array) -> Callable[[float], float]:
+        """F(x + t·way) as a function of t, whose margins are linear in it."""
+        u, change = self.risk.margins(x), np.asarray(self.risk.rows @ way)
+        return lambda t: self.risk.with_margins(x + t * way, u + t * change)
 
     @np.errstate(all="ignore")
     def majorant_value(self, x: Array) -> float:

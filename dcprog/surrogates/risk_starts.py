@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +23,7 @@ from dcprog.surrogates.loose_starts import (
     Solve,
     graduated_start,
     light_start,
+    soft_start,
     stepped,
 )
 from dcprog.surrogates.many_points import ManyPoints
@@ -80,17 +82,29 @@ class RiskStarts(Unconstrained):
             x = searched(self.declared, near[0], effort, rng, deadline.left)
             return [Draft("searched", x, self.declared(x))]
         if not found and (not many or self.declared.rows.shape[1] > FEW):
-            loose = self._loose(near[0], effort, deadline)
+            loose = self._loose(near[0], effort, deadline, soft=not many and self._softens())
             found += [Draft(kind, x, self.declared(x)) for kind, x in loose]
         awake = (woken(self.declared, x) for x in near)
         found += [Draft("woken", x, self.declared(x)) for x in awake if x is not None]
         return sorted(found, key=lambda draft: draft.value)
 
-    def _loose(self, ended: Array, effort: str, deadline: Deadline) -> Iterator[tuple[str, Array]]:
+    def _softens(self) -> bool:
+        """Is another first slope another start, and no kernel's, where a start is dear?"""
+        risk = self.declared
+        if risk.no_matrix is not None or risk.scores.kernel is not None:
+            return False
+        return not risk.transform.is_linear or not starts_finite(risk)
+
+    def _loose(
+        self, ended: Array, effort: str, deadline: Deadline, *, soft: bool
+    ) -> Iterator[tuple[str, Array]]:
         """Drafts by the subproblems' solver, solved loosely."""
         risk, solve = self.declared, self._solver(deadline)
         if not (risk.transform.is_linear and risk.subtracted is None) and deadline.left != 0:
             yield "graduated", stepped(risk, graduated_start(risk, ended, solve), solve, STEPS)
+        if soft and deadline.left != 0:
+            with suppress(SubproblemError):
+                yield "soft", stepped(risk, soft_start(risk, solve), solve, STEPS)
         known = risk.penalty.is_convex or (effort == "default" and not starts_finite(risk))
         for share in () if known else LIGHTER[effort]:
             if deadline.left == 0:

@@ -41,6 +41,7 @@ class Frame:
 
 
 _FRAMES: WeakKeyDictionary[Scores, Frame] = WeakKeyDictionary()
+_SIZES: WeakKeyDictionary[Scores, Array] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,9 @@ def column_sizes(rows: Any) -> Array:
     """
     if not isinstance(rows, Scores):
         return np.ones(rows.shape[1])
-    sizes = np.tile(_mean_sizes(rows.X), rows.n_scores)
+    if rows not in _SIZES:
+        _SIZES[rows] = _mean_sizes(rows.X)
+    sizes = np.tile(_SIZES[rows], rows.n_scores)
     return np.concatenate([sizes, np.ones(rows.shape[1] - sizes.size)])
 
 

@@ -12,7 +12,8 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from dcprog.engine.history import History
 from dcprog.engine.track import Run
 from dcprog.surrogates.given_starts import kind_of
-from dcprog.surrogates.task import Outcome, Task
+from dcprog.surrogates.outcome import Outcome
+from dcprog.surrogates.task import Task
 
 __all__ = ["run_all", "seeded"]
 

@@ -84,9 +84,7 @@ class Near:
             picked = np.zeros((self.u.size, chosen.size))
             picked[chosen, np.arange(chosen.size)] = 1.0
             return np.array([self.pulled(one) for one in picked.T]).reshape(-1, self.theta.size).T
-        matrix: Any = risk.matrix()[chosen]
-        dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
-        return (dense * (self.units / self.scale)).T
+        return (risk.scores.dense_rows(chosen) * (self.units / self.scale)).T
 
     def losses(self) -> tuple[Array, Array]:
         """The least and the largest loss of every row at the ends of its reach."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
-from weakref import WeakKeyDictionary
 
 import cvxpy as cp
 import numpy as np
@@ -25,12 +24,16 @@ from dcprog.majorants.frozen_problem import check_data
 from dcprog.risk.risk import Risk
 from dcprog.solvers.registry import SOLVERS, registered
 from dcprog.surrogates.given_starts import current, given, kind_of, numbers
+from dcprog.surrogates.kept import compiled, kept
+from dcprog.surrogates.outcome import Outcome
 from dcprog.surrogates.problem import ProblemSurrogate
 from dcprog.surrogates.recentred import recentred
+from dcprog.surrogates.recognised.recognise import Recognised, recognised
+from dcprog.surrogates.recognised.surrogate import RecognisedSurrogate
 from dcprog.surrogates.rescue import checked, restored, solved_once
 from dcprog.surrogates.risk import RiskSurrogate
 
-__all__ = ["Outcome", "Spec", "Task", "keep"]
+__all__ = ["Spec", "Task", "keep"]
 
 
 class Spec(Protocol):
@@ -42,61 +45,18 @@ class Spec(Protocol):
         """A fresh surrogate."""
 
 
-# What was compiled for a problem serves its next solve.
-_KEPT: WeakKeyDictionary[cp.Problem, dict[str | None, ProblemSurrogate]] = WeakKeyDictionary()
+# Names that let the class of the problem decide: whichever path, and cvxpy's.
+AUTOMATIC = (None, "auto")
+GENERIC = "cvxpy"
 
-
-def compiled(problem: cp.Problem, solver: str | None) -> ProblemSurrogate:
-    """The surrogate kept from the last solve with that solver, or a new one.
-
-    It is taken out while it is used: two threads never share one.
-    """
-    kept = _KEPT.get(problem, {}).pop(solver, None) if _is_name(solver) else None
-    if kept is not None:
-        check_data(problem)
-        if kept.renew():
-            return kept
-    return ProblemSurrogate(problem, solver)
+WITH_VARIABLES = ProblemSurrogate, RecognisedSurrogate
 
 
 def keep(task: Task) -> None:
     """Keep what a task has compiled."""
     if isinstance(task.problem, cp.Problem) and task._compiled is not None:
-        _KEPT.setdefault(task.problem, {})[task.solver] = task._compiled
+        kept(task.problem, task._named, task._compiled)
         task._compiled = None
-
-
-def _is_name(solver: object) -> bool:
-    return solver is None or isinstance(solver, str)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A run and what its surrogate says of it."""
-
-    kind: str
-    run: Run
-    values: list[tuple[cp.Variable, Array]]
-    sign: float
-    mode: str = "none"
-    feasible: bool = True
-    relative_violation: float = 0.0
-    solver: str = ""
-    solve_time: float = 0.0
-    solver_steps: int = 0
-    dual: Array | None = None
-    spec: Risk | None = None  # what the run ended with, where it adapted
-
-    @property
-    def rank(self) -> tuple[bool, float, float]:
-        """Sorts a run that found something first, then a feasible one, then the lower value."""
-        unbounded = self.run.status == "unbounded"
-        value = -np.inf if unbounded else self.sign * self.run.value
-        return (
-            self.run.x is None and not unbounded,
-            0.0 if self.feasible else self.run.violation,
-            value if not np.isnan(value) else np.inf,
-        )
 
 
 class Task:
@@ -110,6 +70,7 @@ class Task:
         self.deadline = None if limit is None else time.time() + limit
         self._compiled: ProblemSurrogate | None = None
         self._recentred = False
+        self.found = self._recognised()
 
     def __getstate__(self) -> dict[str, Any]:
         process = {"next_id": lin_utils.get_id(), "atoms": added(), "solvers": registered()}
@@ -132,9 +93,11 @@ class Task:
         TypeError, ValueError
             The problem is none, or cannot be majorised.
         """
+        if self.found is not None:
+            return RecognisedSurrogate(self.found)
         if isinstance(self.problem, cp.Problem):
             if self._compiled is None:
-                self._compiled = compiled(self.problem, self.solver)
+                self._compiled = compiled(self.problem, self._named)
             self._compiled.restart()
             return self._compiled
         if isinstance(self.problem, Risk):
@@ -145,6 +108,18 @@ class Task:
                 "cp.Problem(cp.Minimize(expression), constraints), or a dcprog Risk"
             )
         return self.problem.surrogate(self.solver)
+
+    def _recognised(self) -> Recognised | None:
+        """The risk that a cvxpy problem is, where no solver of cvxpy's is asked for."""
+        if not isinstance(self.problem, cp.Problem) or self.solver not in AUTOMATIC:
+            return None
+        check_data(self.problem)
+        return recognised(self.problem)
+
+    @property
+    def _named(self) -> str | None:
+        """The solver of cvxpy's that is asked for."""
+        return None if self.solver in (*AUTOMATIC, GENERIC) else self.solver
 
     def left(self) -> float | None:
         """Seconds until the deadline."""
@@ -162,7 +137,7 @@ class Task:
         try:
             start = self._start(surrogate, kind, rng)
         except SubproblemError as error:
-            if error.status == "infeasible" and not isinstance(self.problem, cp.Problem):
+            if error.status == "infeasible" and not isinstance(surrogate, ProblemSurrogate):
                 error = SubproblemError("failed", f"a risk has no constraints: {error}")
             run = _no_point(error, surrogate.sign)
             if run.status == "solver_failed" and self.left() == 0:
@@ -213,7 +188,7 @@ class Task:
     def _outcome(self, surrogate: Surrogate, run: Run, kind: Any, before: float) -> Outcome:
         run = _with_attempts(run, surrogate)
         pairs = []
-        if isinstance(surrogate, ProblemSurrogate) and run.x is not None:
+        if isinstance(surrogate, WITH_VARIABLES) and run.x is not None:
             pairs = surrogate.points.unpack(run.x)
         return Outcome(
             kind=kind_of(kind),
@@ -259,13 +234,13 @@ class Task:
             kind = "convex"
         if isinstance(kind, str) and kind != "current":
             return surrogate.start(kind, rng, self.left())
-        if isinstance(surrogate, ProblemSurrogate):
+        if isinstance(surrogate, WITH_VARIABLES):
             return self._given(surrogate, kind)
         if isinstance(kind, str | Mapping):
             raise ValueError("a Risk has no variables: start it from an array, θ, or from a Result")
         return numbers(kind, surrogate.start("random", rng).shape, "the start")
 
-    def _given(self, surrogate: ProblemSurrogate, kind: Any) -> Array:
+    def _given(self, surrogate: ProblemSurrogate | RecognisedSurrogate, kind: Any) -> Array:
         """A start in terms of variables, where F has slopes."""
         points = surrogate.points
         if isinstance(kind, Mapping):
@@ -274,6 +249,8 @@ class Task:
             start = points.pack(current(points.variables))
         else:
             start = numbers(kind, (points.size,), "the start")
+        if isinstance(surrogate, RecognisedSurrogate):
+            return start
         return surrogate.starts.inside_domain(start)
 
 

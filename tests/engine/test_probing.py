@@ -37,6 +37,9 @@ class Landscape:
         self.proposed = proposed
         self.limits: list[float | None] = []
 
+    def along(self, x: Array, way: Array) -> Callable[[float], float]:
+        return lambda t: self.value(x + t * way)
+
     def units(self, x: Array) -> Array:
         return np.full(x.size, self.unit)
 

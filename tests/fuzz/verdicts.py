@@ -23,7 +23,7 @@ STEEP = 10.0  # … and where its slope is so many roots of the tolerance
 RANDOM = 16
 MOST_COORDINATES = 40
 RESOLVED = 0.1  # where F vanishes, solvers resolve tol times a share of what it varies by
-SAMPLES = 5
+SAMPLES, DRAWS = 5, 100  # so many points of the domain, of so many drawn at most
 STILL = 1e-9  # a violation that no step may add to
 LOST = 1e-3  # by so much of the terms the best value seen may not be better
 
@@ -171,11 +171,13 @@ def slope_along(
 
 def _variation(land: Landscape, x: Array, rng: np.random.Generator) -> float:
     """What F typically varies by over its variables' own units."""
-    here = land.level(x)
-    there = [land.level(x + land.units * rng.normal(size=x.size)) for _ in range(SAMPLES)]
-    changes = np.abs(np.array(there) - here)
-    usable = np.isfinite(changes)
-    return float(np.median(changes[usable])) if np.any(usable) else 0.0
+    here, changes = land.level(x), []
+    for _ in range(DRAWS):
+        there = land.level(x + land.units * rng.normal(size=x.size))
+        changes += [abs(there - here)] if np.isfinite(there - here) else []
+        if len(changes) == SAMPLES:
+            break
+    return float(np.median(changes)) if changes else 0.0
 
 
 def _kind(land: Landscape, x: Array, step: Array, slope: float, back: float, least: float) -> str:

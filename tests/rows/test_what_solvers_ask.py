@@ -64,6 +64,14 @@ def test_rows_are_codes_times_augmented_samples(rows: Scores) -> None:
 
 
 @every_rows
+def test_some_rows_are_those_of_the_matrix(rows: Scores) -> None:
+    places = RNG.permutation(rows.shape[0])[: rows.shape[0] // 2]
+    expected = dense(rows.matrix()[places])
+    np.testing.assert_allclose(rows.dense_rows(places), expected, atol=1e-12)
+    assert rows.dense_rows(places[:0]).shape == (0, rows.shape[1])
+
+
+@every_rows
 def test_grams_of_the_codes_are_those_of_the_mixing(rows: Scores) -> None:
     codes = rows.mixing()
     weights = RNG.random(codes.shape[:2])

@@ -15,13 +15,13 @@ def x() -> cp.Variable:
 
 
 def test_a_wrong_optimum_is_caught(x: cp.Variable, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = dc.solve(regression(x), start={x: np.full(3, 2.0)})
+    plain = dc.solve(regression(x), start={x: np.full(3, 2.0)}, solver="cvxpy")
 
     def wrong(number: int, solver: str, solution: Array) -> Array:
         return solution + 3.0 if solver == plain.solver else solution
 
     calls = watch(monkeypatch, wrong)
-    result = dc.solve(regression(x), start={x: np.full(3, 2.0)})
+    result = dc.solve(regression(x), start={x: np.full(3, 2.0)}, solver="cvxpy")
     assert result.value == pytest.approx(plain.value, rel=1e-6)
     assert len(set(calls)) == 2
     assert {a.solver for a in result.history.attempts} == {plain.solver}
@@ -39,7 +39,7 @@ def test_the_best_point_survives_failing_solvers(
         return solution
 
     watch(monkeypatch, failing)
-    result = dc.solve(regression(x), start=start)
+    result = dc.solve(regression(x), start=start, solver="cvxpy")
     assert (result.status, result.n_iter) == ("solver_failed", 1)
     assert result.value == pytest.approx(regression_value(x.value)) == result.history.value[-1]
     assert len(result.history.attempts) >= 3
@@ -56,7 +56,7 @@ def test_ctrl_c_inside_a_solver_keeps_the_best_point(
 
     watch(monkeypatch, interrupted)
     problem = cp.Problem(cp.Minimize(cp.sum(cp.log(0.1 + cp.square(A @ x - B)))))
-    result = dc.solve(problem, n_starts=3)
+    result = dc.solve(problem, n_starts=3, solver="cvxpy")
     assert result.status == "interrupted"
     assert result.n_iter == call - 2
     assert len(result.starts) == 1
@@ -71,14 +71,14 @@ def test_ctrl_c_before_there_is_a_point_is_passed_on(
 
     watch(monkeypatch, interrupted)
     with pytest.raises(KeyboardInterrupt):
-        dc.solve(regression(x))
+        dc.solve(regression(x), solver="cvxpy")
 
 
 def test_ctrl_c_in_a_later_start_keeps_the_earlier_ones(
     x: cp.Variable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = watch(monkeypatch, nothing)
-    first = dc.solve(regression(x), start="convex")
+    first = dc.solve(regression(x), start="convex", solver="cvxpy")
     until = len(calls)
 
     def interrupted(number: int, solver: str, solution: Array) -> Array:
@@ -88,7 +88,7 @@ def test_ctrl_c_in_a_later_start_keeps_the_earlier_ones(
 
     monkeypatch.undo()
     watch(monkeypatch, interrupted)
-    result = dc.solve(regression(x), start="convex", n_starts=3)
+    result = dc.solve(regression(x), start="convex", n_starts=3, solver="cvxpy")
     assert (result.value, len(result.starts)) == (first.value, 1)
 
 
@@ -99,12 +99,14 @@ def test_time_limit(x: cp.Variable) -> None:
     assert result.value <= result.history.value[0]
 
 
-def test_callback_stops_and_sees_the_variables(x: cp.Variable) -> None:
+@pytest.mark.parametrize("solver", ["auto", "cvxpy"])
+def test_callback_stops_and_sees_the_variables(solver: str, x: cp.Variable) -> None:
     def callback(progress: dc.Progress) -> bool:
         np.testing.assert_array_equal(x.value, progress.x)
         return progress.n_iter == 1
 
-    result = dc.solve(regression(x), start={x: np.full(3, 2.0)}, callback=callback, n_jobs=2)
+    start = {x: np.full(3, 2.0)}
+    result = dc.solve(regression(x), start=start, solver=solver, callback=callback, n_jobs=2)
     assert (result.status, result.n_iter) == ("interrupted", 1)
 
 
@@ -116,7 +118,7 @@ def test_acceleration_reaches_a_critical_point_downhill(
     constraints = [cp.norm(x) >= 1, cp.sum(x) <= 3] if constrained else []
     problem = cp.Problem(cp.Minimize(cp.sum(cp.log(0.01 + cp.square(A @ x - B)))), constraints)
     start = {x: np.array([1.0, 1.0, 1.0])}
-    result = dc.solve(problem, start=start, acceleration=acceleration, max_iter=300)
+    result = dc.solve(problem, start=start, solver="cvxpy", acceleration=acceleration, max_iter=300)
     assert result.status == "converged"
     assert result.gap <= 1e-6 * (1 + abs(result.value))
     assert np.all(np.diff(result.history.value) <= 1e-7 * (1 + abs(result.value)))

@@ -337,6 +337,20 @@ def test_what_a_loss_is_told_to_drop_is_not_warned_of() -> None:
         dc.solve(dc.Risk.from_loss(dc.binary_margins(*flipped(60, 3, 4)), dc.hinge(), dc.l2(1e6)))
 
 
+def test_a_point_so_far_out_that_rounding_is_all_is_not_the_best() -> None:
+    """hinge(u) − hinge₋ₛ(u) of margins of 10¹⁷ is 0 in floating point, and 1 + s in truth."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=40) > 0, 1.0, -1.0)
+    risk = dc.Risk.from_loss(dc.binary_margins(X, y), dc.truncate(dc.hinge(), 0.5), dc.l2(1.0))
+    far = np.array([0.0, 0.0, 1e17])
+    assert risk(far) < 1.0
+    result = dc.solve(risk, start=[np.zeros(3), far])
+    assert result.x is not None
+    assert abs(result.x[2]) < 10
+    assert result.value > 1.0
+
+
 # ---- graduated paths -----------------------------------------------------------------------------
 
 

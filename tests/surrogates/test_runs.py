@@ -114,17 +114,19 @@ def test_later_starts_outside_a_domain(n: int) -> None:
     assert len(result.starts) == n
 
 
-def test_processes_give_the_same_bits() -> None:
+@pytest.mark.parametrize("solver", ["auto", "cvxpy"])
+def test_processes_give_the_same_bits(solver: str) -> None:
     problem, w = ramp()
-    alone = dc.solve(problem, n_starts=4, random_state=3)
-    shared = dc.solve(problem, n_starts=4, random_state=3, n_jobs=2)
+    alone = dc.solve(problem, solver=solver, n_starts=4, random_state=3)
+    shared = dc.solve(problem, solver=solver, n_starts=4, random_state=3, n_jobs=2)
     assert [s.value for s in alone.starts] == [s.value for s in shared.starts]
     np.testing.assert_array_equal(alone.variables[w], shared.variables[w])
 
 
-def test_an_earlier_start_leaves_no_trace() -> None:
+@pytest.mark.parametrize("solver", ["auto", "cvxpy"])
+def test_an_earlier_start_leaves_no_trace(solver: str) -> None:
     problem, _ = ramp()
-    task = Task(problem, None, Settings())
+    task = Task(problem, solver, Settings())
     jobs = list(zip(["convex", "half", "random"], seeds(3), strict=True))
     together = [o.run.value for o in run_all(task, jobs, None)]
     backwards = [o.run.value for o in run_all(task, jobs[::-1], None)]
@@ -179,12 +181,12 @@ def test_a_kept_problem_remembers_nothing_of_its_past() -> None:
 
 def test_another_solver_is_another_problem(made: list[str]) -> None:
     problem, _ = ramp()
-    one = dc.solve(problem)
+    one = dc.solve(problem, solver="cvxpy")
     other = dc.solve(problem, solver="CLARABEL")
     assert other.solver == "CLARABEL"
     assert other.value == pytest.approx(one.value, rel=1e-5)
     compiled = len(made)
-    assert dc.solve(problem).solver == one.solver
+    assert dc.solve(problem, solver="cvxpy").solver == one.solver
     assert dc.solve(problem, solver="CLARABEL").value == other.value
     assert len(made) == compiled
 
@@ -199,7 +201,7 @@ def test_what_was_compiled_goes_with_the_problem(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(ProblemSurrogate, "__init__", watched)
     problem, _ = ramp()
-    result = dc.solve(problem)
+    result = dc.solve(problem, solver="cvxpy")
     assert result.status == "converged"
     gc.collect()
     assert surrogates[0]() is not None
@@ -210,10 +212,11 @@ def test_what_was_compiled_goes_with_the_problem(monkeypatch: pytest.MonkeyPatch
     assert surrogates[0]() is None
 
 
-def test_threads_share_no_surrogate() -> None:
-    expected = dc.solve(ramp()[0]).value
+@pytest.mark.parametrize("solver", ["auto", "cvxpy"])
+def test_threads_share_no_surrogate(solver: str) -> None:
+    expected = dc.solve(ramp()[0], solver=solver).value
     with ThreadPoolExecutor(4) as pool:
-        apart = list(pool.map(lambda _: dc.solve(ramp()[0]).value, range(4)))
+        apart = list(pool.map(lambda _: dc.solve(ramp()[0], solver=solver).value, range(4)))
     assert apart == [expected] * 4
 
 

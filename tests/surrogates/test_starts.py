@@ -86,6 +86,7 @@ def test_half_starts_use_half_of_the_terms() -> None:
     dc.solve(
         problem,
         n_starts=8,
+        solver="cvxpy",
         callback=lambda p: firsts.append(float(p.x[0])) if p.n_iter == 0 else None,
     )
     convex, halves = firsts[0], firsts[1::2]

@@ -74,12 +74,12 @@ def test_a_tie_in_a_cvxpy_problem_is_told_of_and_left() -> None:
     loss = cp.minimum(cp.square(cp.pos(1 - w)), (GAMMA / (1 + GAMMA)) ** 2)
     problem = cp.Problem(cp.Minimize(loss + GAMMA * cp.square(w)))
     start = {w: np.nextafter(1 / (1 + GAMMA), 1)}
-    told = dc.solve(problem, start=start, escape=False).certificate()
+    told = dc.solve(problem, start=start, escape=False, solver="cvxpy").certificate()
     assert told.gap.holds
     assert told.d_stationary is False
     assert told.slope is not None
     assert told.slope.measured == pytest.approx(2 * GAMMA / (1 + GAMMA), rel=0.05)
-    free = dc.solve(problem, start=start)
+    free = dc.solve(problem, start=start, solver="cvxpy")
     assert free.value == pytest.approx((GAMMA / (1 + GAMMA)) ** 2)
     assert free.certificate().d_stationary
 

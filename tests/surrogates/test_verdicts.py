@@ -118,9 +118,9 @@ def lies(monkeypatch: pytest.MonkeyPatch, lie: Lie, when: Callable[[int, str], b
 @pytest.mark.parametrize("call", [1, 2])
 @pytest.mark.parametrize("name", LIES)
 def test_one_lie_costs_a_retry(name: str, call: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    clean = dc.solve(ramp())
+    clean = dc.solve(ramp(), solver="cvxpy")
     lies(monkeypatch, LIES[name], lambda number, solver: number == call)
-    result = dc.solve(ramp())
+    result = dc.solve(ramp(), solver="cvxpy")
     assert result.status == "converged"
     assert result.value <= clean.value + 1e-5 * abs(clean.value)
     assert np.all(np.diff(result.history.value) <= 1e-6 * abs(clean.value))
@@ -131,10 +131,10 @@ def test_one_lie_costs_a_retry(name: str, call: int, monkeypatch: pytest.MonkeyP
 def test_a_solver_that_always_lies_leaves_it_to_the_next(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clean = dc.solve(ramp())
+    clean = dc.solve(ramp(), solver="cvxpy")
     first = ProblemSurrogate(ramp()).solvers[0]
     calls = lies(monkeypatch, LIES[name], lambda number, solver: solver == first)
-    result = dc.solve(ramp())
+    result = dc.solve(ramp(), solver="cvxpy")
     assert result.status == "converged"
     assert result.value <= clean.value * (1 + 1e-4)
     assert len(set(calls)) > 1
@@ -144,7 +144,7 @@ def test_a_solver_that_always_lies_leaves_it_to_the_next(
 def test_the_best_point_survives_when_all_lie(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next solver is compiled while the variables hold NaN."""
     lies(monkeypatch, LIES["nan"], lambda number, solver: number > 0)
-    result = dc.solve(ramp())
+    result = dc.solve(ramp(), solver="cvxpy")
     assert result.status == "solver_failed"
     assert result.x is not None
     assert np.all(np.isfinite(result.x))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.solvers.linalg.coefficients import coefficient_units
-from dcprog.solvers.linalg.kronecker import DualSystem
+from dcprog.solvers.linalg.kronecker import Curvature, DualSystem
 from dcprog.solvers.linalg.weighted_gram import weighted_gram
 
 if TYPE_CHECKING:
@@ -106,5 +106,5 @@ class RowHessian:
         array of shape (p,)
         """
         diagonal = diagonal[self._order]
-        system = DualSystem(self, self._blocks(curvature), diagonal, diagonal > 0)
+        system = DualSystem(self, Curvature(self._blocks(curvature)), diagonal, diagonal > 0)
         return system.solve(-g[self._order])[self._place]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -53,6 +53,7 @@ class Program:
     p: Array
     h: Array
     g: Array
+    start: tuple[Array, Array, Array] | None = None
 
     @property
     def is_linear(self) -> bool:
@@ -68,9 +69,15 @@ class Optimum:
     x: Array
     slacks: Array
     multipliers: Array
+    iterate: _Iterate = field(repr=False, compare=False)
 
 
-def primal_dual(program: Program, tolerance: float, time_limit: float | None = None) -> Optimum:
+def primal_dual(
+    program: Program,
+    tolerance: float,
+    time_limit: float | None = None,
+    after: Optimum | None = None,
+) -> Optimum:
     """Minimiser and multipliers.
 
     With s = g − R(t, x) > 0 and multipliers λ > 0, Newton's method on the optimality conditions
@@ -84,6 +91,8 @@ def primal_dual(program: Program, tolerance: float, time_limit: float | None = N
         For the residuals and the duality gap, relative.
     time_limit : float, optional
         Seconds.
+    after : Optimum, optional
+        Of the same program, to a larger tolerance: go on from there.
 
     Raises
     ------
@@ -98,10 +107,10 @@ def primal_dual(program: Program, tolerance: float, time_limit: float | None = N
     """
     deadline = Deadline(time_limit)
     with np.errstate(all="ignore"):
-        iterate = _Iterate(program)
+        iterate = _Iterate(program) if after is None else after.iterate
         for _ in range(MAX_ITER):
             if iterate.is_optimal(tolerance):
-                return Optimum(iterate.t, iterate.x, iterate.s, iterate.dual * iterate.unit)
+                return iterate.optimum()
             iterate.step(tolerance)
             deadline.check("the interior point method")
     raise SubproblemError("failed", f"interior point: no convergence in {MAX_ITER} iterations")
@@ -122,6 +131,15 @@ class _Iterate:
         self._measure()
 
     def _start(self) -> None:
+        """A given point that is strictly inside, or one that is made."""
+        if self.program.start is None:
+            self._make_start()
+            return
+        self.t, self.x, dual = self.program.start
+        self.dual = dual / self.unit
+        self.s = self.program.g - self.program.rows.forward(self.t, self.x)[: self.m]
+
+    def _make_start(self) -> None:
         """Minimise f + ½‖s‖² on R(t, x) + s = g, then s and λ = −s moved inside (Mehrotra)."""
         rows, g = self.program.rows, self.program.g
         factor = rows.factor(np.concatenate([np.ones(self.m), self.p]), self.Q)
@@ -171,6 +189,10 @@ class _Iterate:
     def _allowed(self, tolerance: float) -> float:
         """Largest duality gap: relative to the objective, of at least 1 in its own unit."""
         return tolerance * (min(1.0, 1 / self.unit) + abs(self.primal))
+
+    def optimum(self) -> Optimum:
+        """Where it is, in the units of the program."""
+        return Optimum(self.t, self.x, self.s, self.dual * self.unit, self)
 
     def step(self, tolerance: float) -> None:
         """Predictor and corrector; a gap far below the tolerance would only cost digits."""

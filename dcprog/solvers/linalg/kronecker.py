@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,22 +11,68 @@ from dcprog.foundation.arrays import Array
 from dcprog.solvers.linalg.cholesky import Cholesky
 from dcprog.solvers.linalg.weighted_gram import weighted_gram
 
-__all__ = ["DualSystem", "PrimalSystem"]
+__all__ = ["Curvature", "DualSystem", "PrimalSystem"]
 
 REFINEMENTS = 2
 
 
-class PrimalSystem:
-    """S itself, c(c + 1)/2 weighted Gram matrices of X."""
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """Matrices M_i, or sums M_i = Σ_k m_ik v_k v_kᵀ of a few products that all samples share.
 
-    def __init__(self, design: Any, M: Array, diagonal: Array, held: Any) -> None:
-        c, d = design.c, design.d
-        S = np.empty((c, d, c, d))
-        for a in range(c):
-            for b in range(a + 1):
-                S[a, :, b] = weighted_gram(design.X, M[:, a, b])
-                S[b, :, a] = S[a, :, b].T
-        S = S.reshape(c * d, c * d)
+    Attributes
+    ----------
+    weights : array of shape (n, c, c) or (n, K)
+        The M_i, or the m_ik.
+    vectors : array of shape (K, c), optional
+        The v_k.
+    """
+
+    weights: Array
+    vectors: Array | None = None
+
+    @classmethod
+    def of(cls, weights: Array, vectors: Array) -> Curvature:
+        """The sums; as matrices where the products are more than a matrix has entries."""
+        c = vectors.shape[1]
+        few = len(vectors) <= c * (c + 1) // 2
+        shared = cls(weights, vectors)
+        return shared if few else cls(shared.matrices())
+
+    def matrices(self) -> Array:
+        """The M_i, of shape (n, c, c)."""
+        if self.vectors is None:
+            return self.weights
+        c = self.vectors.shape[1]
+        return (self.weights @ self._products()).reshape(-1, c, c)
+
+    def summed(self, X: Any) -> Array:
+        """Σ_i M_i ⊗ x_i x_iᵀ, of shape (c·d, c·d), by Gram matrices of X."""
+        d = X.shape[1]
+        if self.vectors is None:
+            c = self.weights.shape[1]
+            S = np.empty((c, d, c, d))
+            for a in range(c):
+                for b in range(a + 1):
+                    S[a, :, b] = weighted_gram(X, self.weights[:, a, b])
+                    S[b, :, a] = S[a, :, b].T
+            return S.reshape(c * d, c * d)
+        c = self.vectors.shape[1]
+        grams = np.array([weighted_gram(X, weights).ravel() for weights in self.weights.T])
+        S = (self._products().T @ grams).reshape(c, c, d, d)
+        return np.ascontiguousarray(S.transpose(0, 2, 1, 3)).reshape(c * d, c * d)
+
+    def _products(self) -> Array:
+        """The v_k v_kᵀ, of shape (K, c²)."""
+        assert self.vectors is not None
+        return (self.vectors[:, :, None] * self.vectors[:, None]).reshape(len(self.vectors), -1)
+
+
+class PrimalSystem:
+    """S itself."""
+
+    def __init__(self, design: Any, curvature: Curvature, diagonal: Array, held: Any) -> None:
+        S = curvature.summed(design.X)
         S[np.diag_indices_from(S)] += diagonal
         self.factor = Cholesky(S)
 
@@ -37,9 +84,9 @@ class PrimalSystem:
 class DualSystem:
     """S = Λ + VᵀV with rows V_ia = R_ia ⊗ x̃_i, M_i = R_i'R_i, by the matrix I + VΛ⁻¹Vᵀ."""
 
-    def __init__(self, design: Any, M: Array, diagonal: Array, held: Any) -> None:
+    def __init__(self, design: Any, curvature: Curvature, diagonal: Array, held: Any) -> None:
         self.X, self.c, self.n = design.X, design.c, design.n
-        self.roots = _roots(M)
+        self.roots = _roots(curvature.matrices())
         self.held, self.free = held, np.flatnonzero(~held)
         self.diagonal = diagonal
         self.inverse = np.zeros(diagonal.size)

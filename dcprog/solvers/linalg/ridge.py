@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array, dense
 from dcprog.solvers.linalg.cholesky import Cholesky
-from dcprog.solvers.linalg.weighted_gram import weighted_gram
+from dcprog.solvers.linalg.weighted_moments import WeightedMoments
 
 __all__ = ["Ridge"]
 
@@ -43,6 +44,7 @@ class Ridge:
         self.lam = lam
         self.fit_intercept = fit_intercept
         self.dual = X.shape[1] > X.shape[0]
+        self._factored: _Factored | None = None
 
     @cached_property
     def gram(self) -> Array:
@@ -73,37 +75,67 @@ class Ridge:
         """
         if not np.any(c):
             return -g / self.lam, np.zeros_like(h)
+        if self.dual or 2 * c.size < self.X.shape[1]:
+            return self._dual_step(g, h, c, rows)
+        if rows is not None:
+            c, some = np.zeros(self.X.shape[0]), c
+            c[rows] = some
+        return self._factor(c).step(g, h)
+
+    def _factor(self, c: Array) -> _Factored:
+        if self._factored is None or not np.array_equal(self._factored.c, c):
+            moments = self.moments.of(2 * c)
+            system = moments.gram
+            system[np.diag_indices_from(system)] += self.lam
+            self._factored = _Factored(c, moments.total, moments.mean, Cholesky(system))
+        return self._factored
+
+    @cached_property
+    def moments(self) -> WeightedMoments:
+        """Of the samples."""
+        return WeightedMoments(self.X, self.fit_intercept)
+
+    def _dual_step(self, g: Array, h: Array, c: Array, rows: Index | None) -> tuple[Array, Array]:
         X = self.X if rows is None else self.X[rows]
         total = float(np.sum(c))
-        mean = np.asarray(X.T @ c) / total if self.fit_intercept else np.zeros(X.shape[1])
-        right = np.multiply.outer(mean, h) - g
-        if self.dual or 2 * c.size < X.shape[1]:
-            delta = self._dual_step(X, mean, right, c, rows)
-        else:
-            delta = self._primal_step(X, mean, right, c)
-        beta = -h / (2 * total) - mean @ delta if self.fit_intercept else np.zeros_like(h)
-        return delta, beta
-
-    def _primal_step(self, X: Any, mean: Array, right: Array, c: Array) -> Array:
-        system = weighted_gram(X, 2 * c, mean if self.fit_intercept else None)
-        system[np.diag_indices_from(system)] += self.lam
-        return Cholesky(system).solve(right)
-
-    def _dual_step(self, X: Any, mean: Array, right: Array, c: Array, rows: Index | None) -> Array:
+        mean = np.asarray(X.T @ c) / total if self.fit_intercept else None
+        middle = np.zeros(X.shape[1]) if mean is None else mean
+        right = np.multiply.outer(middle, h) - g
         # Woodbury: (AᵀA + λI)⁻¹ r = (r − Aᵀ(AAᵀ + λI)⁻¹ A r) / λ with A = √(2C) X_c
         if self.dual:
             gram = self.gram if rows is None else self.gram[np.ix_(rows, rows)]
         else:
             gram = dense(X @ X.T)
         if self.fit_intercept:
-            share = c / np.sum(c)
+            share = c / total
             towards = gram @ share
             gram = gram - towards[:, None] - towards + share @ towards
         root = np.sqrt(2 * c)
         system = root[:, None] * gram * root
         system[np.diag_indices_from(system)] += self.lam
         scale = root if right.ndim == 1 else root[:, None]
-        image = scale * (X @ right - mean @ right)
+        image = scale * (X @ right - middle @ right)
         pulled = scale * Cholesky(system).solve(image)
-        back = X.T @ pulled - np.multiply.outer(mean, np.sum(pulled, axis=0))
-        return (right - back) / self.lam
+        back = X.T @ pulled - np.multiply.outer(middle, np.sum(pulled, axis=0))
+        delta = (right - back) / self.lam
+        return delta, _intercept(delta, h, 2 * total, mean)
+
+
+@dataclass(frozen=True, eq=False)
+class _Factored:
+    """The primal system of some weights; Newton's last step is mostly under those before."""
+
+    c: Array
+    total: float
+    mean: Array | None
+    factor: Cholesky
+
+    def step(self, g: Array, h: Array) -> tuple[Array, Array]:
+        """The minimiser (δ, β)."""
+        right = -g if self.mean is None else np.multiply.outer(self.mean, h) - g
+        delta = self.factor.solve(right)
+        return delta, _intercept(delta, h, self.total, self.mean)
+
+
+def _intercept(delta: Array, h: Array, total: float, mean: Array | None) -> Array:
+    return np.zeros_like(h) if mean is None else -h / total - mean @ delta

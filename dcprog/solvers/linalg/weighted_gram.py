@@ -15,7 +15,7 @@ CHUNK = 2**17  # numbers of a block of samples that a product works on at a time
 
 
 def weighted_gram(X: Any, weights: Array, mean: Array | None = None) -> Array:
-    """XᵀDX = Σ_i d_i x_i x_iᵀ, or Σ_i d_i (x_i − x̄)(x_i − x̄)ᵀ around the weighted mean x̄.
+    """XᵀDX = Σ_i d_i x_i x_iᵀ, or Σ_i d_i (x_i − x̄)(x_i − x̄)ᵀ around a point x̄.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def weighted_gram(X: Any, weights: Array, mean: Array | None = None) -> Array:
     weights : array of shape (n,)
         d; where none is negative it costs half as much.
     mean : array of shape (d,), optional
-        x̄ = Σ d_i x_i / Σ d_i.
+        x̄, such as the weighted mean Σ d_i x_i / Σ d_i.
 
     Returns
     -------
@@ -42,7 +42,10 @@ def weighted_gram(X: Any, weights: Array, mean: Array | None = None) -> Array:
         return _by_blocks(X, weights, mean)
     entries = X.data * np.repeat(weights, np.diff(X.indptr))
     gram: Array = (X.T @ sp.csr_array((entries, X.indices, X.indptr), shape=X.shape)).toarray()
-    return gram if mean is None else gram - np.sum(weights) * np.outer(mean, mean)
+    if mean is None:
+        return gram
+    across = np.outer(X.T @ weights, mean)
+    return gram - across - across.T + np.sum(weights) * np.outer(mean, mean)
 
 
 def _by_blocks(X: Array, weights: Array, mean: Array | None) -> Array:

@@ -30,6 +30,7 @@ CROSSOVER_ROUNDS = 10
 # The crossover needs only enough accuracy to see what is active; without it more is asked.
 LOOSE = 1e-7
 TIGHTER = 1e-1
+APART = 3.0  # of a start's slacks, over what the lines are apart
 
 
 class InteriorSolver(PolyhedralSolver):
@@ -37,10 +38,10 @@ class InteriorSolver(PolyhedralSolver):
 
     First the exact minimiser for what was active at the last one, or at the start, is tried: where
     the weights moved little, that and a few corrections are all it takes. Otherwise Mehrotra's
-    interior point method, whose steps cost c(c + 1)/2 weighted Gram matrices of X
-    (:class:`~dcprog.solvers.linalg.kronecker.KroneckerRows`), finds what is active, and its exact
-    minimiser replaces it. Either way the duality gap is certified, and coefficients that an ℓ1 norm
-    holds at 0 are 0.
+    interior point method finds what is active, and its exact minimiser replaces it. Its steps cost
+    a weighted Gram matrix of X for each direction of the codes (of an angle loss one a class), at
+    most c(c + 1)/2 (:class:`~dcprog.solvers.piecewise.kronecker_rows.KroneckerRows`). Either way
+    the duality gap is certified, and coefficients that an ℓ1 norm holds at 0 are 0.
 
     Parameters
     ----------
@@ -151,13 +152,16 @@ def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candida
     """The same, with all features at once."""
     if problem.linear.size > MOST_UNKNOWNS and not np.all(problem.l2 > 0):
         raise SubproblemError("failed", f"interior: more than {MOST_UNKNOWNS} unknowns a step")
+    program, sparse = _program(problem)
+    optimum: Optimum | None = None
     for asked in (max(tolerance, LOOSE), tolerance * TIGHTER):
         try:
-            found, guess = _central(problem, asked, deadline.left)
+            optimum = primal_dual(program, asked, deadline.left, optimum)
         except SubproblemError:
             if asked == tolerance * TIGHTER:
                 raise
             continue
+        found, guess = _read_off(problem, optimum, sparse)
         exact, _ = crossover(problem, guess, tolerance, CROSSOVER_ROUNDS)
         if exact is not None:
             return exact
@@ -167,15 +171,6 @@ def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candida
             if candidate.gap <= tolerance * (1 + abs(found.value)):
                 return candidate
     raise SubproblemError("failed", "interior: the duality gap stayed above the tolerance")
-
-
-def _central(
-    problem: Subproblem, tolerance: float, time_limit: float | None
-) -> tuple[Candidate, Guess]:
-    """The interior point method's own minimiser, and what seems active there."""
-    program, sparse = _program(problem)
-    optimum = primal_dual(program, tolerance, time_limit)
-    return _read_off(problem, optimum, sparse)
 
 
 def _program(problem: Subproblem) -> tuple[Program, Index]:
@@ -193,7 +188,26 @@ def _program(problem: Subproblem) -> tuple[Program, Index]:
         p=np.zeros(0),
         h=np.zeros(0),
         g=np.concatenate([-design.const[live].ravel(), np.zeros(2 * sparse.size)]),
+        start=_start(problem, sparse),
     ), sparse
+
+
+def _start(problem: Subproblem, sparse: Index) -> tuple[Array, Array, Array]:
+    """(ξ, τ), x = 0 and multipliers: strictly inside, with products of slacks that are alike.
+
+    ξ lies above the lines by a few times what they are apart; the multipliers of a local function
+    add up to its cost, and are as the inverse slacks.
+    """
+    design, live = problem.design, problem.live
+    lines = design.const[live]
+    top = lines.max(axis=1)
+    xi = top + APART * (float(np.mean(top - lines.min(axis=1))) or 1.0)
+    share = 1 / (xi[:, None] - lines)
+    duals = problem.cost[live, None] * share / share.sum(axis=1, keepdims=True)
+    tau = np.full(sparse.size, float(np.mean(design.units)))
+    half = problem.l1[sparse] / 2
+    zero = np.zeros(problem.linear.size)
+    return np.concatenate([xi, tau]), zero, np.concatenate([duals.ravel(), half, half])
 
 
 def _read_off(problem: Subproblem, optimum: Optimum, sparse: Index) -> tuple[Candidate, Guess]:

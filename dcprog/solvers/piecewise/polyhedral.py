@@ -20,6 +20,10 @@ __all__ = ["Index", "Polyhedral", "polyhedral_refusal"]
 
 Index = npt.NDArray[np.intp]
 
+MOST_DIRECTIONS = 100
+DIGITS = 9  # by which directions are told apart, before they are compared
+ROUNDING = 1e-15
+
 
 def polyhedral_refusal(risk: Risk) -> str | None:
     """Why a risk's subproblems are no linear or quadratic programs of this form, if so."""
@@ -56,11 +60,15 @@ class Polyhedral:
         i(g).
     rate : array of shape (G, P)
         The slope of the line in the margin of its row.
+    directions : tuple of arrays (K, c), (G,), (G, P), or None
+        Where code_gp = r_gp v_k(g) with few vectors v: these, k(g) and r_gp.
     units : array of shape (p,)
         The sizes of coefficients.
     order : int array of shape (p,)
         Places in θ of the entries of B.
     """
+
+    directions: tuple[Array, Index, Array] | None
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
@@ -72,13 +80,16 @@ class Polyhedral:
         self.d = self.X.shape[1]
         self.order = scores.places()
         offset = np.zeros((self.n, m)) if risk.offset is None else risk.offset.reshape(self.n, m)
+        self.directions = None
         if risk.aggregate == "max":
             weight = np.ones(self.n * m) if risk.weights is None else risk.weights
             parts = _maxima(pieces, mixing, offset, weight.reshape(self.n, m))
             self.sample = np.arange(self.n)
         else:
-            parts = _pieces(pieces, mixing.reshape(-1, 1, self.c), offset.ravel())
+            rows = mixing.reshape(-1, self.c)
+            parts = _pieces(pieces, rows[:, None], offset.ravel())
             self.sample = np.repeat(np.arange(self.n), m)
+            self.directions = _directions(rows, parts[2])
         self.code, self.const, self.rate = map(np.ascontiguousarray, parts)
         self.units = np.tile(coefficient_units(self.X, self.const), self.c)
 
@@ -150,6 +161,23 @@ def _pieces(pieces: Pieces, codes: Array, offset: Array) -> tuple[Array, Array, 
     slope, const = np.asarray(pieces.linear), np.asarray(pieces.constant)
     rate = np.broadcast_to(slope, (offset.size, slope.size))
     return slope[:, None] * codes, slope * offset[:, None] + const, rate
+
+
+def _directions(rows: Array, rate: Array) -> tuple[Array, Index, Array] | None:
+    """The few vectors of which the rows are multiples, which of them, and rates with the factor."""
+    mark = rows @ np.random.default_rng(0).standard_normal(rows.shape[1])
+    length = np.linalg.norm(rows, axis=1) * np.where(mark < 0, -1.0, 1.0)
+    length = np.where(length != 0, length, 1.0)
+    _, first, which = np.unique(
+        np.round(mark / length, DIGITS), return_index=True, return_inverse=True
+    )
+    vectors, factor = rows[first], length / length[first][which]
+    if first.size > MOST_DIRECTIONS:
+        return None
+    off = np.abs(rows - factor[:, None] * vectors[which])
+    if np.any(off > ROUNDING * np.abs(length)[:, None]):
+        return None
+    return vectors, which.astype(np.intp), factor[:, None] * rate
 
 
 def _maxima(

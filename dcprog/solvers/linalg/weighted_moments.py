@@ -1,0 +1,109 @@
+"""Weighted moments of samples, updated where only a few weights change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.foundation.arrays import Array
+from dcprog.solvers.linalg.weighted_gram import weighted_gram
+
+__all__ = ["Moments", "WeightedMoments"]
+
+Index = npt.NDArray[np.intp]
+
+# An update costs twice as much a sample as a new sum, and carries the rounding of those before.
+WORTH = 0.4
+UPDATES = 10
+SMALL = 1e-3  # where samples far out have gone, what is left of sums is their rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Σ c, x̄ = Σ c x / Σ c and Σ c (x − x̄)(x − x̄)ᵀ; around 0 instead where nothing is centred."""
+
+    total: float
+    mean: Array | None
+    gram: Array
+
+
+class WeightedMoments:
+    """The moments of samples under one vector of weights after the other.
+
+    Capped samples and those beyond a hinge have weight 0, and from one Newton step to the next
+    few cross over: only their products are added and taken away.
+
+    Parameters
+    ----------
+    X : array or CSR array of shape (n, d)
+    centred : bool
+        Around the weighted mean?
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.solvers.linalg.weighted_moments import WeightedMoments
+    >>> moments = WeightedMoments(np.array([[0.0], [2.0], [9.0]]), centred=True)
+    >>> moments.of(np.array([1.0, 1.0, 0.0]))
+    Moments(total=2.0, mean=array([1.]), gram=array([[2.]]))
+    """
+
+    def __init__(self, X: Any, centred: bool) -> None:
+        self.X, self.centred = X, centred
+        self._weights: Array | None = None
+        self._middle: Array | None = None
+        self._updates = 0
+
+    def of(self, c: Array) -> Moments:
+        """Those under the weights c ≥ 0 of shape (n,), not all of them 0."""
+        changed = self._changed(c)
+        if changed is None:
+            self._sum(c)
+        else:
+            self._add(changed, c)
+        found = self._centred()
+        if self._updates and np.any(np.diagonal(found.gram) < SMALL * self._size):
+            self._sum(c)
+            found = self._centred()
+        self._weights = c
+        return found
+
+    def _centred(self) -> Moments:
+        """From around the point that sums are taken around to around the mean."""
+        if self._middle is None:
+            return Moments(self._total, None, self._gram.copy())
+        off = self._first / self._total
+        gram = self._gram - self._total * np.outer(off, off)
+        return Moments(self._total, self._middle + off, gram)
+
+    def _changed(self, c: Array) -> Index | None:
+        """The places of weights that are others than before; None where to sum anew is better."""
+        if self._weights is None or self._updates >= UPDATES:
+            return None
+        changed = np.flatnonzero(c != self._weights)
+        worth = changed.size <= WORTH * np.count_nonzero(c)
+        return changed if worth and np.sum(c) > self._largest / 2 else None
+
+    def _sum(self, c: Array) -> None:
+        places = np.flatnonzero(c)
+        X, c = (self.X, c) if 2 * places.size > c.size else (self.X[places], c[places])
+        self._updates, self._total = 0, float(np.sum(c))
+        self._largest = self._total
+        self._middle = np.asarray(X.T @ c) / self._total if self.centred else None
+        self._first = np.zeros(self.X.shape[1])
+        self._gram = weighted_gram(X, c, self._middle)
+        self._size = np.diagonal(self._gram).copy()
+
+    def _add(self, places: Index, c: Array) -> None:
+        if not places.size:
+            return
+        assert self._weights is not None
+        X, change = self.X[places], c[places] - self._weights[places]
+        self._updates += 1
+        self._total += float(np.sum(change))
+        self._gram += weighted_gram(X, change, self._middle)
+        if self._middle is not None:
+            self._first += np.asarray(X.T @ change) - np.sum(change) * self._middle

@@ -1,0 +1,1 @@
+"""Risks behind cvxpy problems: Σ weights·loss(rows·x) + penalty, read off the tree."""
