@@ -17,7 +17,7 @@ from dcprog.rows.scores import Scores
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["profiled", "searched", "takes"]
+__all__ = ["is_sparse", "profiled", "searched", "takes"]
 
 MOST_COEFFICIENTS = 1000
 MOST_NUMBERS = 2**23  # of the samples
@@ -49,6 +49,11 @@ def takes(risk: Risk) -> bool:
         and rows.shape[0] * rows.shape[1] <= MOST_NUMBERS
         and bool(np.any(risk.penalized))
     )
+
+
+def is_sparse(x: Array) -> bool:
+    """Are there few enough coefficients for a search? Many bind one another's coordinates."""
+    return bool(np.count_nonzero(x) <= LARGE)
 
 
 def searched(

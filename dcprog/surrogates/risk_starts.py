@@ -16,7 +16,7 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.surrogates.coordinate_search import searched, takes
+from dcprog.surrogates.coordinate_search import is_sparse, searched, takes
 from dcprog.surrogates.drafts import FEW, drafts
 from dcprog.surrogates.loose_starts import (
     LIGHTER,
@@ -68,22 +68,24 @@ class RiskStarts(Unconstrained):
     ) -> list[Draft]:
         """Points to run from: by many cheap steps where coefficients are few, else by the solvers.
 
-        By both where the cheap ones, which see some of many samples, lead nowhere. Sparse sums of
-        squares are searched coordinate by coordinate. A convex risk needs none.
+        By both where the cheap ones, which see some of many samples, lead nowhere. Sums of squares
+        with sparse fits are searched coordinate by coordinate. A convex risk needs none.
         """
         if not self.is_majorised:
             return []
-        deadline = Deadline(time_limit)
+        risk, deadline = self.declared, Deadline(time_limit)
         found: list[Draft] = []
-        many = ManyPoints.takes(self.declared)
+        many = ManyPoints.takes(risk)
         if many:
-            found = drafts(self.declared, near, effort, rng, deadline.left)
-        if takes(self.declared):
-            x = searched(self.declared, near[0], effort, rng, deadline.left)
-            return [Draft("searched", x, self.declared(x))]
-        if not found and (not many or self.declared.rows.shape[1] > FEW):
+            found = drafts(risk, near, effort, rng, deadline.left)
+        elif takes(risk):
+            x = searched(risk, near[0], effort, rng, deadline.left)
+            found = [Draft("searched", x, risk(x))]
+            if is_sparse(near[0]):
+                return found
+        if not many or (not found and risk.rows.shape[1] > FEW):
             loose = self._loose(near[0], effort, deadline, soft=not many and self._softens())
-            found += [Draft(kind, x, self.declared(x)) for kind, x in loose]
+            found += [Draft(kind, x, risk(x)) for kind, x in loose]
         awake = (woken(self.declared, x) for x in near)
         found += [Draft("woken", x, self.declared(x)) for x in awake if x is not None]
         return sorted(found, key=lambda draft: draft.value)
