@@ -44,7 +44,7 @@ def minimise(state: State) -> tuple[Array, float]:
     failures: list[tuple[str, SubproblemError]] = []
     shortfalls: dict[str, float] = {}
     first = state.solvers[0]
-    for solver, tolerance in _in_order(state):
+    for number, (solver, tolerance) in enumerate(_in_order(state)):
         if solver != first:
             # near its floor F is what solvers leave of 0, and none gets lower but by chance
             state.check_floor(
@@ -58,7 +58,11 @@ def minimise(state: State) -> tuple[Array, float]:
             state.note(solver, tolerance, str(error))
             state.check_time("the time limit ended a subproblem")
             continue
+        loose = number == 0 and tolerance > state.accuracy
+        if loose and state.track.last.gap <= state.slack:
+            continue  # so little is not to be told from what a loose solve leaves
         state.prefer(solver)
+        state.was_loose = loose
         return new, new_value
     raise AllFailed(failures, shortfalls)
 
@@ -79,6 +83,7 @@ def _in_order(state: State) -> list[tuple[str, float]]:
     tolerance = state.accuracy
     first, *others = state.solvers
     attempts = [
+        (first, state.loose),
         (first, tolerance),
         (first, max(tolerance * TIGHTER, FINEST)),
         *((solver, tolerance) for solver in others),

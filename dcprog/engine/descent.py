@@ -217,7 +217,7 @@ class _Descent:
             step=float(np.linalg.norm(state.x - before)),
         )
         state.report()
-        if not moved and self.accelerate is None and self.surrogate.settled:
+        if not (moved or state.was_loose) and self.accelerate is None and self.surrogate.settled:
             lower = self.evidence.check_settled()
             if lower is not None:
                 self._move_on(*lower)

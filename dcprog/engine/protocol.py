@@ -65,6 +65,10 @@ class Surrogate(Protocol):
         """Is ``minimise_ahead`` worth a try where steps are slow?"""
 
     @property
+    def loosest(self) -> float:
+        """Tolerance to which a step far from the end is solved at first; 0 for that of the end."""
+
+    @property
     def resolution(self) -> float:
         """A share of what F is elsewhere, in whose tolerance solvers lose digits: where F is 0."""
 

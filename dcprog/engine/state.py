@@ -25,6 +25,7 @@ logger = logging.getLogger("dcprog")
 SUBPROBLEM = 1e-2
 FINEST = 1e-12
 ACCEPT = 10.0
+WORTH = 0.1  # of the last decrease, that a step may leave to the next ones
 # No tolerance is finer than the rounding of F itself.
 ROUNDING = 16 * float(np.finfo(float).eps)
 
@@ -42,6 +43,8 @@ class State:
     ----------
     solvers : list of str
         The best one first: what worked last.
+    was_loose : bool
+        Was the last subproblem solved to less than what the end asks for?
     deadline : Deadline
         Of the whole run.
     """
@@ -54,6 +57,7 @@ class State:
         self.scale = 0.0
         self.first_scale = 0.0
         self.solvers: list[str] = []
+        self.was_loose = False
         self.track = Track()
         self.deadline = Deadline(settings.time_limit)
         self._begun = time.perf_counter()
@@ -79,6 +83,15 @@ class State:
     def accuracy(self) -> float:
         """Of the subproblems, relative to the scale of F."""
         return max(self.settings.tol * SUBPROBLEM, FINEST)
+
+    @property
+    def loose(self) -> float:
+        """Of a subproblem far from the end: a share of what the last step gained."""
+        loosest, entries = self.surrogate.loosest, self.track.entries
+        if loosest > 0 and self.scale > 0 and len(entries) > 1 and np.isfinite(entries[-2].value):
+            gained = abs(entries[-1].value - entries[-2].value)
+            loosest = min(loosest, WORTH * gained / self.scale)
+        return max(loosest, self.accuracy)
 
     @property
     def slack(self) -> float:

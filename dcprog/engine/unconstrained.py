@@ -22,6 +22,7 @@ class Unconstrained:
     is_convex = False
     solver_steps = 0
     may_look_ahead = False
+    loosest = 0.0
     resolution = 0.0
     floor = -np.inf
     start_solver = ""

@@ -47,6 +47,58 @@ class Pieces:
     def _parts(self) -> tuple[tuple[float, ...], ...]:
         return self.quadratic, self.linear, self.constant
 
+    def slope(self, u: npt.ArrayLike) -> Array:
+        """Derivatives, from the left at knots."""
+        u = np.asarray(u, dtype=float)
+        k = np.searchsorted(self.knots, u)
+        return np.asarray(2 * np.take(self.quadratic, k) * u + np.take(self.linear, k))
+
+    def slopes(self) -> tuple[float, float]:
+        """The least and the largest slope that a convex function has; infinite where none is."""
+        first = -np.inf if self.quadratic[0] > 0 else self.linear[0]
+        last = np.inf if self.quadratic[-1] > 0 else self.linear[-1]
+        return first, last
+
+    def inverse(self, alpha: Array, weight: Array) -> tuple[Array, Array, Array, Array]:
+        """Where weight·f has the slopes α, how fast that place moves with α, and within what α.
+
+        For a convex f; both ends of what α may be are α itself on straight pieces.
+        """
+        place, rate = np.zeros(alpha.shape), np.zeros(alpha.shape)
+        low, high = alpha.copy(), alpha.copy()
+        edges = [-np.inf, *self.knots, np.inf]
+        a, b = np.asarray(self.quadratic), np.asarray(self.linear)
+        for k, knot in enumerate(self.knots):
+            ends = (2 * a[k : k + 2] * knot + b[k : k + 2])[:, None] * weight
+            here = (ends[0] <= alpha) & (alpha <= ends[1]) & (weight > 0)
+            place[here], rate[here] = knot, 0.0
+            low[here], high[here] = ends[0][here], ends[1][here]
+        for k in range(a.size):
+            if a[k] == 0:
+                continue
+            first, last = (2 * a[k] * edge + b[k] for edge in edges[k : k + 2])
+            with np.errstate(invalid="ignore"):  # ∞·0
+                here = (first * weight < alpha) & (alpha < last * weight) & (weight > 0)
+            d = weight[here]
+            place[here], rate[here] = (alpha[here] / d - b[k]) / (2 * a[k]), 1 / (2 * a[k] * d)
+            low[here], high[here] = first * d, last * d
+        return place, rate, low, high
+
+    def missed(self, u: Array, s: Array) -> Array:
+        """f(u) + f*(s) − su ≥ 0 for slopes s that a convex f has: 0 where s is one at u.
+
+        max_z f(u) − f(z) − s(u − z), at a knot or where a parabola has slope s.
+        """
+        edges = np.array([-np.inf, *self.knots, np.inf])
+        places: list[Array] = [np.asarray(knot) for knot in self.knots]
+        for k, (a, b) in enumerate(zip(self.quadratic, self.linear, strict=True)):
+            if a > 0:
+                places.append(np.clip((s - b) / (2 * a), edges[k], edges[k + 1]))
+        value, missed = self(u), np.zeros(np.shape(s))
+        for z in places:
+            missed = np.maximum(missed, value - self(z) - s * (u - z))
+        return missed
+
     def times(self, factor: float) -> Pieces:
         """The function times a number of either sign."""
         return Pieces(self.knots, *(tuple(factor * x for x in part) for part in self._parts))

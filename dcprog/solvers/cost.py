@@ -55,6 +55,7 @@ COSTS = {
     "smo_first_order": Cost(0.02, 1.0, 0.0),
     "libsvm": Cost(0.035, 1.0, 0.0),
     "dual_qp": Cost(2.0, 1.85, 0.0),
+    "dual_coordinate": Cost(0.1, 0.3, -0.2, kernel=10.0),
     "multipliers": Cost(0.1, 0.5, 0.5, kernel=0.2),
     "interior": Cost(0.108, 0.86, -0.05),
     "simplex": Cost(0.197, 1.38, 0.18),

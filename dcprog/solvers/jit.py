@@ -13,11 +13,19 @@ def is_compiled() -> bool:
     return find_spec("numba") is not None
 
 
-def compiled(function: Any) -> Any:
-    """Compiled at its first call; kept on disk where there is a folder that can be written."""
+def compiled(function: Any, fastmath: Any = False) -> Any:
+    """Compiled at its first call; kept on disk where there is a folder that can be written.
+
+    Parameters
+    ----------
+    function : callable
+    fastmath : bool or set of str, default False
+        Which liberties LLVM may take with its arithmetic.
+    """
     import numba  # not before something is to be compiled
 
+    options = {"error_model": "numpy", "fastmath": fastmath}
     try:
-        return numba.njit(cache=True, error_model="numpy")(function)
+        return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba finds no folder for its cache
-        return numba.njit(error_model="numpy")(function)
+        return numba.njit(**options)(function)

@@ -57,10 +57,13 @@ class SubproblemSolver(Protocol):
         Why it is not chosen by itself, though it takes a risk; None where it is.
     cost : Cost
         ``cost(n_rows, p, is_kernel)`` are seconds, up to a factor: the cheapest solver is chosen.
+    loosest : float
+        The tolerance that steps far from the end are asked for; 0 where that saves nothing.
     """
 
     on_request: ClassVar[str | None]
     cost: ClassVar[Cost]
+    loosest: ClassVar[float]
 
     def __init__(self, risk: Risk) -> None: ...
 
@@ -109,6 +112,7 @@ class ExactSolver:
 
     on_request: ClassVar[str | None] = None
     cost: ClassVar[Cost]
+    loosest: ClassVar[float] = 0.0
 
     def value(self, problem: WeightedRisk, theta: Array, centre: Array) -> float:
         """The weighted risk."""

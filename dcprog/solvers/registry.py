@@ -9,6 +9,7 @@ from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.kernel.dual_qp import DualQpSolver
 from dcprog.solvers.kernel.libsvm import LibsvmSolver
 from dcprog.solvers.kernel.smo import FirstOrderSmoSolver, SmoSolver
+from dcprog.solvers.piecewise.dual_coordinate import DualCoordinateSolver
 from dcprog.solvers.piecewise.interior import InteriorSolver
 from dcprog.solvers.piecewise.simplex import SimplexSolver
 from dcprog.solvers.protocol import ExactSolver, SubproblemSolver
@@ -27,6 +28,7 @@ __all__ = [
     "choose",
     "explain_choice",
     "is_exact",
+    "loosest",
     "make",
     "register_solver",
     "registered",
@@ -42,6 +44,7 @@ SOLVERS: dict[str, type[SubproblemSolver]] = {
     "smo_first_order": FirstOrderSmoSolver,
     "libsvm": LibsvmSolver,
     "dual_qp": DualQpSolver,
+    "dual_coordinate": DualCoordinateSolver,
     "multipliers": AugmentedLagrangianSolver,
     "simplex": SimplexSolver,
     "interior": InteriorSolver,
@@ -205,6 +208,11 @@ def make(name: str, risk: Risk) -> SubproblemSolver:
 def is_exact(name: str) -> bool:
     """Does a solver minimise the weighted risk itself, and not a function above it?"""
     return issubclass(SOLVERS.get(name, ReferenceSolver), ExactSolver)
+
+
+def loosest(name: str) -> float:
+    """The tolerance to which a solver minimises steps far from the end; 0 for that of the end."""
+    return getattr(SOLVERS.get(name), "loosest", 0.0)
 
 
 def explain_choice(risk: Risk) -> str:

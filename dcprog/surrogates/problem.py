@@ -122,6 +122,11 @@ class ProblemSurrogate(ProblemStationarity):
         return bool(self.majorised.constraints)
 
     @property
+    def loosest(self) -> float:
+        """None: compiled programs start afresh at every tolerance."""
+        return 0.0
+
+    @property
     def start_solver(self) -> str:
         """What solved the convex start."""
         return self.majorised.start_solver

@@ -12,7 +12,7 @@ from dcprog.foundation.arrays import EDGE, Array
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.protocol import Solution
-from dcprog.solvers.registry import choose, is_exact, make, witnesses
+from dcprog.solvers.registry import choose, is_exact, loosest, make, witnesses
 from dcprog.surrogates.risk_stationarity import RiskStationarity
 from dcprog.surrogates.risk_subproblems import Subproblems
 from dcprog.surrogates.usual_sizes import starts_finite, usual_coefficient, usual_coefficients
@@ -71,6 +71,7 @@ class RiskSurrogate(RiskStationarity):
         self.declared = self.risk = risk = risk.remembering()
         self.solvers = choose(risk, solver)
         self.witnesses = witnesses(risk, self.solvers)
+        self.loosest = loosest(self.solvers[0])
         self._attempts: list[Attempt] = []
         self.subproblems = Subproblems(risk, lambda name, natural: make(name, natural))
         self._least = self._rounding = 0.0

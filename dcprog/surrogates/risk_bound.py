@@ -127,32 +127,13 @@ def _supports(problem: WeightedRisk, theta: Array, dual: Array | None) -> list[t
 
 
 def _conjugate(pieces: Pieces, weight: Array, u: Array, slopes: Array) -> tuple[Array, float]:
-    """The slopes moved into the losses' range, and Σ e by the conjugate of the pieces.
-
-    f(u) + f*(s) − su = max_z f(u) − f(z) − s(u − z), at a knot or where a parabola has slope s.
-    """
+    """The slopes moved into the losses' range, and Σ e by the conjugate of the pieces."""
     live = weight > 0
-    w, v = weight[live], u[live]
-    s = np.clip(slopes[live] / w, *_slope_range(pieces))
-    edges = np.array([-np.inf, *pieces.knots, np.inf])
-    places = [np.full(s.shape, knot) for knot in pieces.knots]
-    for k, (a, b) in enumerate(zip(pieces.quadratic, pieces.linear, strict=True)):
-        if a > 0:
-            places.append(np.clip((s - b) / (2 * a), edges[k], edges[k + 1]))
-    value = pieces(v)
-    missed = np.zeros(s.shape)
-    for z in places:
-        missed = np.maximum(missed, value - pieces(z) - s * (v - z))
+    w = weight[live]
+    s = np.clip(slopes[live] / w, *pieces.slopes())
     moved = np.zeros(u.shape)
     moved[live] = w * s
-    return moved, float(w @ missed)
-
-
-def _slope_range(pieces: Pieces) -> tuple[float, float]:
-    """The slopes that the function has."""
-    first = -np.inf if pieces.quadratic[0] > 0 else pieces.linear[0]
-    last = np.inf if pieces.quadratic[-1] > 0 else pieces.linear[-1]
-    return first, last
+    return moved, float(w @ pieces.missed(u[live], s))
 
 
 def _outer_lines(pieces: Pieces | None) -> tuple[tuple[float, float], tuple[float, float]] | None:

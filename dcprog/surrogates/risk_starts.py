@@ -27,7 +27,7 @@ from dcprog.surrogates.loose_starts import (
     stepped,
 )
 from dcprog.surrogates.many_points import ManyPoints
-from dcprog.surrogates.risk_subproblems import Subproblems
+from dcprog.surrogates.risk_subproblems import START, Subproblems
 from dcprog.surrogates.usual_sizes import convex_problem, starts_finite, usual_coefficients
 from dcprog.surrogates.waking import woken
 
@@ -57,6 +57,12 @@ class RiskStarts(Unconstrained):
         risk = self.declared
         convex = risk.transform.is_linear and risk.subtracted is None
         return not (convex and risk.penalty.is_convex)
+
+    @property
+    def _tolerances(self) -> tuple[float, ...]:
+        """Of the convex start: loose where steps are, and there are some to come."""
+        loose = self.is_majorised and self.loosest > START[-1]
+        return (self.loosest,) if loose else START
 
     @np.errstate(all="ignore")
     def drafts(
@@ -147,7 +153,7 @@ class RiskStarts(Unconstrained):
             problem = replace(problem, weights=weights)
         try:
             return self.subproblems.first_solved(
-                self.solvers, self._attempts, problem, zero, time_limit
+                self.solvers, self._attempts, problem, zero, time_limit, self._tolerances
             )
         except SubproblemError:
             if not np.isfinite(risk(zero)):

@@ -147,8 +147,9 @@ class Subproblems:
         problem: WeightedRisk,
         centre: Array,
         time_limit: float | None,
+        tolerances: tuple[float, ...] = START,
     ) -> Array:
-        """By the first solver that can, to the best tolerance that any can.
+        """By the first solver that can, to the first tolerance that any can.
 
         A solver gets a share of the time left, the last one all of it. Those that failed are noted
         among the attempts.
@@ -156,8 +157,8 @@ class Subproblems:
         deadline = Deadline(time_limit)
         failures: list[SubproblemError] = []
         value = problem.value(centre)
-        for tolerance, solver in product(START, solvers):
-            decided = tolerance > START[0] and any(e.status != "failed" for e in failures)
+        for tolerance, solver in product(tolerances, solvers):
+            decided = tolerance > tolerances[0] and any(e.status != "failed" for e in failures)
             if failures and (deadline.left == 0 or decided):
                 break
             at_most = deadline.left if solver == solvers[-1] else deadline.share

@@ -96,7 +96,9 @@ class Units:
         natural.rows = frame.rows
         unit = np.where(_sample_columns(risk.rows), margin / frame.unit, margin)
         natural.penalty = risk.penalty.in_units(margin / frame.unit, 1 / size)
-        return cls(natural.remembering(), size, margin, loss, unit, frame)
+        if margin != 1 or frame.rows is not risk.rows:
+            natural = natural.remembering()  # otherwise the same margins, remembered once
+        return cls(natural, size, margin, loss, unit, frame)
 
     def problem(self, problem: WeightedRisk) -> WeightedRisk:
         """A weighted risk in natural units."""

@@ -50,6 +50,7 @@ class SinglePassSolver:
 
     cost: ClassVar[Cost] = COSTS["alternating"]
     on_request: ClassVar[str | None] = "it minimises a coarser majorant"
+    loosest: ClassVar[float] = 0.0
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk

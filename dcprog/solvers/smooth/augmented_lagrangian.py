@@ -34,6 +34,9 @@ ROUNDS = 30
 PAYS = 50_000  # numbers in X; leaving samples out gains nothing on less
 
 
+Start = tuple[Array, float, Array]  # w, b and multipliers
+
+
 class AugmentedLagrangianSolver(ExactSolver):
     r"""For every score k:  min Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖².
 
@@ -66,7 +69,7 @@ class AugmentedLagrangianSolver(ExactSolver):
         self.scores = Separable(risk)
         assert risk.base.pieces is not None
         self._pieces = risk.base.pieces
-        self._deadline = Deadline()
+        self.deadline = Deadline()
         self._multipliers = np.zeros(self.scores.signs.shape)
         # how far the margins of each score went last time
         self._reach = np.full(self.scores.signs.shape[1], np.inf)
@@ -91,35 +94,44 @@ class AugmentedLagrangianSolver(ExactSolver):
         scores = self.scores
         spread, tilt = scores.spread(problem)
         coef, intercept = scores.split(start)
-        self._deadline = Deadline(time_limit)
+        self.deadline = Deadline(time_limit)
         for k in range(len(coef)):
             sides = scores.signs[:, k], scores.offsets[:, k]
             score = ScoreProblem(scores.X, *sides, spread[:, k], tilt[:, k])
             point = coef[k], float(intercept[k]), self._multipliers[:, k]
-            coef[k], intercept[k], self._multipliers[:, k] = self._score(
-                k, score, point, tolerance / len(coef)
+            found, self._reach[k] = self.score(
+                score, point, tolerance / len(coef), float(self._reach[k])
             )
+            coef[k], intercept[k], self._multipliers[:, k] = found
         theta = scores.join(coef, intercept)
         return Solution(theta, -self._multipliers.ravel(), problem.value(theta))
 
-    def _score(
-        self, k: int, problem: ScoreProblem, point: tuple[Array, float, Array], tolerance: float
-    ) -> tuple[Array, float, Array]:
+    def score(
+        self, problem: ScoreProblem, point: Start, tolerance: float, reach: float
+    ) -> tuple[Start, float]:
+        """The minimiser (w, b) of a score with its multipliers, and how far the margins went.
+
+        Parameters
+        ----------
+        problem : ScoreProblem
+        point : tuple (w, b, multipliers)
+            Where to begin.
+        tolerance : float
+        reach : float
+            By how much the margins are expected to change from there; ∞ where nothing is known.
+        """
         sigma = FIRST * self._unit(problem)
         rounds = partial(self._rounds, sigma=sigma, tolerance=tolerance)
         if not self._screens:
-            return rounds(problem, *point)
+            return rounds(problem, *point), np.inf
         before = problem.margins(*point[:2])
-        reach = float(self._reach[k])
         if np.isfinite(reach):
             free = self.scores.free
-            w, b, mu = screened(problem, self._pieces, point, before, reach, free, rounds)
+            found = screened(problem, self._pieces, point, before, reach, free, rounds)
         else:
-            w, b, mu = rounds(problem, *point)
-        bends = problem.weight > 0
-        changes = np.abs(problem.margins(w, b) - before)[bends]
-        self._reach[k] = np.max(changes, initial=0.0)
-        return w, b, mu
+            found = rounds(problem, *point)
+        changes = np.abs(problem.margins(*found[:2]) - before)[problem.weight > 0]
+        return found, float(np.max(changes, initial=0.0))
 
     def _rounds(
         self, problem: ScoreProblem, w: Array, b: float, mu: Array, sigma: float, tolerance: float
@@ -130,7 +142,7 @@ class AugmentedLagrangianSolver(ExactSolver):
         allowed = 0.0
         for _ in range(ROUNDS):
             envelopes = Envelopes(self._pieces, problem.weight, mu, sigma)
-            score = NewtonScore(ridge, envelopes, *sides, deadline=self._deadline)
+            score = NewtonScore(ridge, envelopes, *sides, deadline=self.deadline)
             w, b = score.minimise(w, b, np.inf, allowed / 2 or np.inf)
             u = score.margins(w, b)
             mu = envelopes.slope(u)

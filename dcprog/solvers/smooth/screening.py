@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import Pieces
 from dcprog.solvers.smooth.newton_loop import WITHOUT_TANGENT, Tangent
 
@@ -104,7 +105,12 @@ def screened(
         if np.count_nonzero(kept) > MOST * u.size:
             return minimise(problem, w, b, mu)
         part = problem.straightened(pieces, u, kept, intercept)
-        w, b, inner = minimise(part, w, b, mu[kept])
+        try:
+            w, b, inner = minimise(part, w, b, mu[kept])
+        except SubproblemError as error:
+            if error.status != "unbounded":
+                raise
+            continue  # straight pieces alone hold no intercept: with more samples
         side = np.searchsorted(pieces.knots, u)
         u = problem.margins(w, b)
         strays = bends & ~kept & (np.searchsorted(pieces.knots, u) != side)

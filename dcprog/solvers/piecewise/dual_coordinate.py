@@ -1,0 +1,226 @@
+"""Dual coordinate descent, for losses with kinks and a ridge on many or sparse samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.errors import SubproblemError
+from dcprog.losses import Pieces
+from dcprog.solvers import jit
+from dcprog.solvers.cost import COSTS
+from dcprog.solvers.linalg.per_score import Separable
+from dcprog.solvers.piecewise.coordinate_rounds import CoordinateRounds
+from dcprog.solvers.piecewise.free_multipliers import free_step
+from dcprog.solvers.protocol import ExactSolver, Solution, refuse
+from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
+from dcprog.solvers.smooth.screening import ScoreProblem
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
+
+__all__ = ["DualCoordinateSolver"]
+
+Mask = npt.NDArray[np.bool_]
+
+ENOUGH = 0.5  # times the tolerance, at which a round ends
+# Nearer to a knot than that, a sample takes part in the first round: times what margins changed by
+# last time; and in the next ones: times what those of the last epoch were changed by by themselves.
+WIDER = 2.0
+WIDE = 10.0
+ROUND = 10  # times all samples, that a round takes at most
+ROUNDS = 100
+SLOW = 0.7  # STALLS rounds in a row that leave more of the gap than that are the last
+STALLS = 3
+BUDGET = 12  # times all samples, that rounds take where Newton's method can finish
+HOPE = 30.0  # rounds that ended so many times above a tolerance will not do the next time
+TALL = 5  # times as many dense samples as columns: there Newton's method pays
+
+
+@dataclass(frozen=True)
+class Point:
+    """Multipliers α of samples with these weights, w and b, and the margins u there.
+
+    Attributes
+    ----------
+    reach : float
+        The farthest that a margin went on the way there.
+    """
+
+    alpha: Array
+    weight: Array
+    w: Array
+    b: float
+    u: Array
+    reach: float = np.inf
+
+    def reached_from(self, start: Point) -> Point:
+        """The same, with the way from there."""
+        return replace(self, reach=float(np.max(np.abs(self.u - start.u), initial=0.0)))
+
+
+class DualCoordinateSolver(ExactSolver):
+    r"""For every score k:  min Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖².
+
+    One multiplier at a time is moved to its best value, which needs one sample and the
+    coefficients w = −Σ_i s_i (α_i + t_i)(x_i − x̄)/λ. Samples on straight pieces away from the
+    knots rest for a round. A round ends with the duality gap. A free intercept is a constant
+    column of some size whose coefficient is drawn to where it was (the proximal point method), so
+    that it ends without a penalty. Where rounds are slow, the method of multipliers goes on from
+    there with Newton's method.
+
+    Parameters
+    ----------
+    risk : Risk
+        A piecewise quadratic and linear base on margins or residuals with an ``l2`` penalty. X may
+        be sparse; only X itself is stored.
+
+    References
+    ----------
+    Hsieh, Chang, Lin, Keerthi, Sundararajan (2008), A dual coordinate descent method for
+    large-scale linear SVM, ICML. Rockafellar (1976), Augmented Lagrangians and applications of the
+    proximal point algorithm in convex programming, Math. Oper. Res. 1.
+    """
+
+    cost = COSTS["dual_coordinate"]
+    loosest = 1e-2
+
+    def __init__(self, risk: Risk) -> None:
+        self.risk = risk
+        self.scores = Separable(risk)
+        assert risk.base.pieces is not None
+        self._pieces = risk.base.pieces
+        self._rounds = CoordinateRounds(self.scores.X, self.scores.lam, self.scores.free)
+        k = self.scores.signs.shape[1]
+        self._points: list[Point | None] = [None] * k
+        self._rough = np.zeros(k)  # relative gaps at which rounds were given up
+        n, d = self.scores.X.shape
+        pays = isinstance(self.scores.X, np.ndarray) and n >= TALL * d
+        self._newton = AugmentedLagrangianSolver(risk) if pays else None
+
+    @staticmethod
+    def refusal(risk: Risk) -> str | None:
+        """Why the method cannot take a risk, None if it can."""
+        if not jit.is_compiled():
+            return "numba, which compiles it, is not there (dcprog[fast])"
+        return AugmentedLagrangianSolver.refusal(risk)
+
+    def minimise(
+        self,
+        problem: WeightedRisk,
+        start: Array,
+        tolerance: float,
+        time_limit: float | None = None,
+    ) -> Solution:
+        """The minimiser, certified by its duality gap."""
+        refuse("dual_coordinate", shrinkage=problem.shrinkage)
+        scores, deadline = self.scores, Deadline(time_limit)
+        spread, tilt = scores.spread(problem)
+        coef, intercept = scores.split(start)
+        dual = np.empty(scores.signs.shape)
+        for k in range(len(coef)):
+            sides = scores.signs[:, k], scores.offsets[:, k]
+            score = ScoreProblem(scores.X, *sides, spread[:, k], tilt[:, k])
+            point = self._point(k, score, coef[k], float(intercept[k]))
+            self._points[k] = point = self._score(k, score, point, tolerance / len(coef), deadline)
+            coef[k], intercept[k], dual[:, k] = point.w, point.b, -point.alpha
+        theta = scores.join(coef, intercept)
+        return Solution(theta, dual.ravel(), problem.value(theta))
+
+    def _point(self, k: int, problem: ScoreProblem, w: Array, b: float) -> Point:
+        """(w, b) with the last multipliers; where a weight has changed since, a slope there."""
+        pieces, weight, known = self._pieces, problem.weight, self._points[k]
+        if known is None:
+            low, high = pieces.slopes()
+            alpha = weight * min(max(low, 0.0), high)
+            return Point(alpha, weight, w, b, problem.margins(w, b))
+        is_there = known.b == b and np.array_equal(known.w, w)
+        u = known.u if is_there else problem.margins(w, b)
+        alpha = known.alpha.copy()
+        moved = np.flatnonzero(weight != known.weight)
+        alpha[moved] = weight[moved] * pieces.slope(u[moved])
+        return Point(alpha, weight, w, b, u, known.reach)
+
+    def _score(
+        self, k: int, problem: ScoreProblem, start: Point, tolerance: float, deadline: Deadline
+    ) -> Point:
+        """The minimiser: by rounds, and where those are too slow by Newton's method from there."""
+        newton, point = self._newton, start
+        if newton is None or tolerance * HOPE >= self._rough[k]:
+            budget = ROUNDS if newton is None else BUDGET
+            point, gap = self._descend(problem, start, tolerance, budget, deadline)
+            self._rough[k] = gap if gap > tolerance else 0.0
+            if gap <= tolerance:
+                return point.reached_from(start)
+            if newton is None:
+                raise SubproblemError("failed", f"the duality gap stayed at {gap:.3g}, relative")
+        newton.deadline = deadline
+        known = point.w, point.b, point.alpha
+        (w, b, alpha), _ = newton.score(problem, known, tolerance, point.reach)
+        point = replace(point, w=w, b=b, alpha=alpha, u=problem.margins(w, b))
+        return point.reached_from(start)
+
+    def _descend(
+        self, problem: ScoreProblem, start: Point, tolerance: float, most: int, deadline: Deadline
+    ) -> tuple[Point, float]:
+        """Rounds until the gap, relative to 1 + |value|, is within the tolerance; and that gap.
+
+        The primal value at (w, b) is above the dual one by Σ_i f_i(u_i) + f_i*(α_i) − α_i u_i, and
+        by what the slopes leave over for the intercept.
+        """
+        rounds, pieces, alpha, u, b = self._rounds, self._pieces, start.alpha, start.u, start.b
+        live, size = np.flatnonzero(problem.weight > 0), 1 + abs(problem.value(pieces, u))
+        w, left = rounds.coefficients(problem, alpha)
+        off, away = _misfits(pieces, problem, alpha, u)
+        places = live[(off | (away <= WIDER * start.reach))[live]]
+        gap, reach, taken, slow = np.inf, np.inf, 0, 0
+        for number in range(ROUNDS):
+            b -= rounds.ease / rounds.lam * left
+            target = ENOUGH * tolerance * size
+            w, b, change, more = rounds.descend(
+                problem, pieces, (alpha, w, b), places, number, target, ROUND * live.size
+            )
+            taken += more
+            left = rounds.left(problem, alpha)
+            before, u = u, problem.margins(w, b)
+            reach = float(np.max(np.abs(u - before)))
+            size = 1 + abs(problem.value(pieces, u) + rounds.lam / 2 * float(w @ w))
+            off, away = _misfits(pieces, problem, alpha, u)
+            i = live[off[live]]
+            missed = problem.weight[i] @ pieces.missed(u[i], alpha[i] / problem.weight[i])
+            last = gap
+            gap = (float(missed) + abs(left) * (1 + abs(b) + rounds.reach(w))) / size
+            slow = slow + 1 if gap > SLOW * last else 0
+            if gap <= tolerance or taken >= most * live.size or slow == STALLS:
+                break
+            deadline.check("dual coordinate descent")
+            if self._newton is None:
+                w, left = self._together(problem, alpha, u)
+            places = live[(off | (away <= WIDE * change))[live]]
+        return replace(start, w=w, b=b, u=u, reach=reach), gap
+
+    def _together(self, problem: ScoreProblem, alpha: Array, u: Array) -> tuple[Array, float]:
+        """Moves all free multipliers, in place; what belongs to them."""
+        rounds = self._rounds
+        left = rounds.left(problem, alpha) if rounds.free else None
+        found = free_step(self.scores.X, rounds.lam, problem, self._pieces, alpha, u, left)
+        if found is not None:
+            alpha[:] = found
+        return rounds.coefficients(problem, alpha)
+
+
+def _misfits(pieces: Pieces, problem: ScoreProblem, alpha: Array, u: Array) -> tuple[Mask, Array]:
+    """Is a multiplier not the slope of the straight piece at its margin? How far is a knot?"""
+    side = np.searchsorted(pieces.knots, u)
+    slope = problem.weight * np.take(pieces.linear, side)
+    off = (np.take(pieces.quadratic, side) != 0) | (slope != alpha)
+    away = np.abs(u - pieces.knots[0])
+    for knot in pieces.knots[1:]:
+        np.minimum(away, np.abs(u - knot), out=away)
+    return off, away

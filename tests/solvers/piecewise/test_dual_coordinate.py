@@ -1,0 +1,209 @@
+"""Dual coordinate descent against the other solvers of the same weighted risks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import dcprog as dc
+from dcprog.foundation.errors import SubproblemError
+from dcprog.losses import ConvexLoss, absolute, epsilon_insensitive, hinge, pinball, squared_hinge
+from dcprog.penalties import l1, l2
+from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
+from dcprog.rows.linear import binary_margins, class_margins, residual_rows
+from dcprog.solvers import jit
+from dcprog.solvers.registry import choose, explain_choice, make
+from dcprog.surrogates.risk_bound import duality_gap
+
+pytest.importorskip("numba")
+
+BASES = [
+    hinge(),
+    squared_hinge(),
+    absolute(),
+    absolute(at=1.0),
+    epsilon_insensitive(0.3),
+    pinball(0.2),
+]
+TIGHT = 1e-9
+
+
+def data(n: int, p: int, seed: int = 0, share: float = 1.0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p)) * (rng.random((n, p)) < share)
+    score = X @ rng.standard_normal(p) + rng.standard_normal(n) + 0.5
+    return X, score
+
+
+def declared(base: ConvexLoss, X: Any, score: Any, lam: float = 1.0, **options: Any) -> Risk:
+    if "hinge" in repr(base):
+        return Risk(binary_margins(X, score > 0), base, penalty=l2(lam), **options)
+    return Risk(residual_rows(X, score), base, penalty=l2(lam), **options)
+
+
+def weighted(risk: Risk, seed: int = 1, tilted: bool = True) -> WeightedRisk:
+    """Some weights 0, some twice the others, and tilts that keep the problem bounded."""
+    rng = np.random.default_rng(seed)
+    weights = rng.choice([0.0, 1.0, 2.0], risk.n_groups, p=[0.2, 0.6, 0.2])
+    tilts = 0.1 * weights * rng.random(weights.size) if tilted else None
+    return WeightedRisk(risk, weights, tilts)
+
+
+def solved(risk: Risk, problem: WeightedRisk, solver: str) -> Any:
+    start = np.zeros(risk.rows.shape[1])
+    return make(solver, risk).minimise(problem, start, TIGHT)
+
+
+def value_in_numpy(risk: Risk, problem: WeightedRisk, X: Any, theta: Any) -> float:
+    """The weighted risk from the definition, without the library's own values."""
+    rows = risk.scores
+    assert rows.signs is not None
+    offset = 0.0 if risk.offset is None else risk.offset
+    u = rows.signs[:, 0] * (X @ theta[:-1] + theta[-1]) + offset
+    tilts = 0.0 if problem.tilts is None else problem.tilts
+    lam = problem.penalty_weights[1][0]
+    return float(
+        problem.weights @ risk.base(u) + np.sum(tilts * u) + lam / 2 * theta[:-1] @ theta[:-1]
+    )
+
+
+class TestAgreement:
+    @pytest.mark.parametrize("base", BASES, ids=repr)
+    @pytest.mark.parametrize(("n", "p"), [(120, 6), (40, 90)])
+    def test_the_minimum_is_that_of_cvxpy(self, base: ConvexLoss, n: int, p: int) -> None:
+        X, score = data(n, p)
+        risk = declared(base, X, score)
+        problem = weighted(risk)
+        found, other = (solved(risk, problem, name) for name in ("dual_coordinate", "cvxpy"))
+        mine, theirs = (value_in_numpy(risk, problem, X, s.coefficients) for s in (found, other))
+        assert found.value == pytest.approx(mine, rel=1e-10)
+        assert mine <= theirs + 1e-6 * abs(theirs)
+        gap = duality_gap(problem, found.coefficients, found.dual)
+        assert gap <= 1e-6 * (1 + abs(mine))
+
+    @pytest.mark.parametrize("base", BASES, ids=repr)
+    @pytest.mark.parametrize(("n", "p"), [(120, 6), (40, 90)])
+    def test_sparse_samples_give_what_dense_ones_give(
+        self, base: ConvexLoss, n: int, p: int
+    ) -> None:
+        X, score = data(n, p, share=0.3)
+        values = []
+        for samples in (X, sp.csr_array(X)):
+            risk = declared(base, samples, score)
+            problem = weighted(risk)
+            theta = solved(risk, problem, "dual_coordinate").coefficients
+            values.append(value_in_numpy(risk, problem, X, theta))
+        assert values[0] == pytest.approx(values[1], rel=1e-7)
+
+    @pytest.mark.parametrize("shift", [0.0, 3.0, 20.0])
+    def test_a_common_offset_of_the_features_changes_nothing(self, shift: float) -> None:
+        X, score = data(150, 5)
+        risks = [declared(hinge(), X + s, score) for s in (0.0, shift)]
+        values = [
+            solved(risk, WeightedRisk(risk, np.ones(150)), "dual_coordinate").value
+            for risk in risks
+        ]
+        assert values[0] == pytest.approx(values[1], rel=1e-7)
+
+    def test_repeated_samples_count_as_often_as_they_stand_there(self) -> None:
+        X, score = data(60, 4)
+        once = declared(hinge(), X, score)
+        thrice = declared(hinge(), np.tile(X, (3, 1)), np.tile(score, 3))
+        problems = WeightedRisk(once, 3 * np.ones(60)), WeightedRisk(thrice, np.ones(180))
+        values = [
+            solved(risk, problem, "dual_coordinate").value
+            for risk, problem in zip((once, thrice), problems, strict=True)
+        ]
+        assert values[0] == pytest.approx(values[1], rel=1e-7)
+
+    def test_samples_of_weight_0_do_not_count(self) -> None:
+        X, score = data(80, 4)
+        kept = np.arange(80) % 3 > 0
+        whole, part = declared(hinge(), X, score), declared(hinge(), X[kept], score[kept])
+        values = [
+            solved(risk, WeightedRisk(risk, weights), "dual_coordinate").value
+            for risk, weights in ((whole, kept.astype(float)), (part, np.ones(kept.sum())))
+        ]
+        assert values[0] == pytest.approx(values[1], rel=1e-7)
+
+    @pytest.mark.parametrize("lam", [1e-4, 1e2])
+    def test_weak_and_strong_penalties(self, lam: float) -> None:
+        X, score = data(300, 5)
+        risk = declared(hinge(), X, score, lam)
+        problem = WeightedRisk(risk, np.ones(300))
+        values = [solved(risk, problem, name).value for name in ("dual_coordinate", "interior")]
+        assert values[0] == pytest.approx(values[1], rel=1e-6)
+
+    def test_several_scores_and_penalised_intercepts(self) -> None:
+        X, score = data(90, 4)
+        labels = np.digitize(score, [-0.5, 0.8])
+        for penalized in (None, np.ones(15)):
+            rows = class_margins(X, labels)
+            risk = Risk(rows, hinge(), penalty=l2(1.0), penalized=penalized)
+            problem = WeightedRisk(risk, np.ones(risk.n_groups))
+            values = [solved(risk, problem, s).value for s in ("dual_coordinate", "multipliers")]
+            assert values[0] == pytest.approx(values[1], rel=1e-6)
+
+
+class TestSteps:
+    """One solver object serves a whole run."""
+
+    def test_weights_that_change_find_the_multipliers_of_before(self) -> None:
+        X, score = data(200, 5)
+        risk = declared(hinge(), X, score)
+        solver, theta = make("dual_coordinate", risk), np.zeros(6)
+        for seed in range(4):
+            problem = weighted(risk, seed, tilted=seed % 2 == 0)
+            theta = solver.minimise(problem, theta, TIGHT).coefficients
+            other = solved(risk, problem, "interior")
+            assert problem.value(theta) <= other.value + 1e-6 * abs(other.value)
+
+    @pytest.mark.parametrize("sparse", [False, True])
+    def test_a_robust_fit_is_certified(self, sparse: bool) -> None:
+        X, score = data(400, 5)
+        rows = binary_margins(sp.csr_array(X) if sparse else X, score > 0)
+        risk = Risk.from_loss(rows, dc.cap(hinge(), 1.0), l2(0.5))
+        options: dict[str, Any] = {"start": "convex", "n_starts": 1}
+        result = dc.solve(risk, solver="dual_coordinate", **options)
+        assert result.status == "converged"
+        assert result.x is not None
+        margins = rows.signs[:, 0] * (X @ result.x[:-1] + result.x[-1])
+        penalty = 0.25 * result.x[:-1] @ result.x[:-1]
+        value = np.sum(np.clip(1 - margins, 0, 1)) + penalty
+        assert result.value == pytest.approx(value, rel=1e-12)
+        again = dc.solve(risk, start=result.x, n_starts=1, solver="interior", max_iter=1)
+        assert again.history.gap[0] <= 2e-5 * result.scale
+        assert np.all(np.diff(result.history.value) <= 1e-6 * result.scale)
+
+
+class TestChoice:
+    def test_it_is_chosen_where_there_is_much_and_numba(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rows = binary_margins(np.ones((20_000, 50)), np.arange(20_000) % 2)
+        risk = Risk(rows, hinge())
+        assert choose(risk)[0] == "dual_coordinate"
+        monkeypatch.setattr(jit, "find_spec", lambda name: None)
+        assert choose(risk)[0] == "multipliers"
+        assert "dual_coordinate: not chosen: numba" in explain_choice(risk)
+
+    def test_small_problems_go_where_they_went(self) -> None:
+        risk = Risk(binary_margins(np.ones((1000, 50)), np.arange(1000) % 2), hinge())
+        assert choose(risk)[0] == "multipliers"
+
+    def test_what_it_cannot_take(self) -> None:
+        risk = Risk(binary_margins(np.eye(4), [0, 1, 0, 1]), hinge(), penalty=l1(1.0))
+        with pytest.raises(ValueError, match="l2"):
+            choose(risk, "dual_coordinate")
+
+    def test_the_time_limit_ends_it(self) -> None:
+        X, score = data(200, 150)
+        risk = declared(hinge(), X, score, 1e-6)
+        with pytest.raises(SubproblemError, match=r"time limit|duality gap"):
+            make("dual_coordinate", risk).minimise(
+                WeightedRisk(risk, np.ones(200)), np.zeros(151), 1e-15, 1e-9
+            )
