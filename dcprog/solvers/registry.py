@@ -195,6 +195,8 @@ def witnesses(risk: Risk, chosen: tuple[str, ...]) -> tuple[str, ...]:
     tuple of str
         Who may confirm what one of the chosen says.
     """
+    if len(chosen) > 1:
+        return chosen  # by themselves, so that these are all
     return tuple(dict.fromkeys((*chosen, *_ordered(risk))))
 
 

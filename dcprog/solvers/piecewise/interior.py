@@ -56,6 +56,7 @@ class InteriorSolver(PolyhedralSolver):
     """
 
     cost = COSTS["interior"]
+    loosest = 1e-2
 
     name = "interior"
 

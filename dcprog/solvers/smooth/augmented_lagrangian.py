@@ -63,6 +63,7 @@ class AugmentedLagrangianSolver(ExactSolver):
     """
 
     cost = COSTS["multipliers"]
+    loosest = 1e-2
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
