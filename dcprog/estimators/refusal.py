@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dcprog.foundation.columns import largest_sizes
 from dcprog.risk.risk import Risk
 
 __all__ = ["unusable"]
@@ -36,7 +37,6 @@ def unusable(risk: Risk, reason: str) -> ValueError:
 def _largest(risk: Risk) -> tuple[int, float]:
     """The feature with the largest numbers, and how large they are."""
     X: Any = getattr(risk.rows, "X", np.zeros((1, 1)))
-    sizes: Any = abs(X).max(axis=0)
-    sizes = np.ravel(sizes if isinstance(X, np.ndarray) else sizes.toarray())
+    sizes = largest_sizes(X)
     place = int(np.argmax(sizes))
     return place, float(sizes[place])

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.columns import largest_sizes, mean_sizes
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.scores import Scores
 from dcprog.solvers.protocol import Solution
@@ -165,13 +166,9 @@ def column_sizes(rows: Any) -> Array:
     if not isinstance(rows, Scores):
         return np.ones(rows.shape[1])
     if rows not in _SIZES:
-        _SIZES[rows] = _mean_sizes(rows.X)
+        _SIZES[rows] = mean_sizes(rows.X)
     sizes = np.tile(_SIZES[rows], rows.n_scores)
     return np.concatenate([sizes, np.ones(rows.shape[1] - sizes.size)])
-
-
-def _mean_sizes(X: Any) -> Array:
-    return np.asarray(abs(X).mean(axis=0)).ravel()
 
 
 def _sample_columns(rows: Any) -> npt.NDArray[np.bool_]:
@@ -193,7 +190,7 @@ def _frame(risk: Risk) -> Frame:
 def _framed(rows: Scores) -> Frame:
     """The frame of scores; rows that stay as they are stand there as None."""
     X = _without_vanishing(rows.X)
-    middle, sizes = None, _mean_sizes(X)
+    middle, sizes = None, mean_sizes(X)
     if rows.fit_intercept and isinstance(X, np.ndarray):
         middle, sizes = _middle(X, sizes)
     unit = _power_of_two(sizes)
@@ -206,8 +203,7 @@ def _framed(rows: Scores) -> Frame:
 
 def _without_vanishing(X: Any) -> Any:
     """Samples without the columns that hold nothing but vanishing numbers; X if there are none."""
-    largest: Any = abs(X).max(axis=0)
-    largest = np.ravel(largest if isinstance(X, np.ndarray) else largest.toarray())
+    largest = largest_sizes(X)
     gone = (largest > 0) & (largest < VANISHING)
     return X @ sp.diags_array(np.where(gone, 0.0, 1.0)) if np.any(gone) else X
 

@@ -1,0 +1,24 @@
+"""Sizes of columns by blocks are those of the whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from dcprog.foundation import columns
+from dcprog.foundation.columns import largest_sizes, mean_sizes
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 3), (1000, 3), (5, 400)])
+def test_blocks_are_the_whole(shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "BLOCK", 100)
+    X = np.random.default_rng(0).normal(size=shape) * (np.arange(shape[1]) % 2)
+    for kind in (X, np.asfortranarray(X), sp.csr_array(X)):
+        np.testing.assert_allclose(mean_sizes(kind), np.abs(X).mean(axis=0), rtol=1e-13)
+        np.testing.assert_array_equal(largest_sizes(kind), np.abs(X).max(axis=0))
+
+
+def test_nothing_has_no_size() -> None:
+    assert not np.any(largest_sizes(np.zeros((0, 2))))
+    assert not np.any(mean_sizes(np.zeros((0, 2))))
