@@ -33,6 +33,7 @@ from dcprog.surrogates.waking import woken
 
 __all__ = ["RiskStarts"]
 
+CROWDED = 3  # samples for a coefficient, and less
 STEPS = 2  # of the loop, loose ones, before a draft is valued
 
 
@@ -74,8 +75,9 @@ class RiskStarts(Unconstrained):
     ) -> list[Draft]:
         """Points to run from: by many cheap steps where coefficients are few, else by the solvers.
 
-        By both where the cheap ones, which see some of many samples, lead nowhere. Sums of squares
-        with sparse fits are searched coordinate by coordinate. A convex risk needs none.
+        By both where the cheap ones, which see some of many samples, lead nowhere, and where
+        samples are few for the coefficients. Sums of squares with sparse fits are searched
+        coordinate by coordinate. A convex risk needs none.
         """
         if not self.is_majorised:
             return []
@@ -89,8 +91,10 @@ class RiskStarts(Unconstrained):
             found = [Draft("searched", x, risk(x))]
             if is_sparse(near[0]):
                 return found
-        if not many or (not found and risk.rows.shape[1] > FEW):
-            loose = self._loose(near[0], effort, deadline, soft=not many and self._softens())
+        p = risk.rows.shape[1]
+        crowded = not many or CROWDED * p >= risk.n_groups
+        if crowded or (not found and p > FEW):
+            loose = self._loose(near[0], effort, deadline, soft=crowded and self._softens())
             found += [Draft(kind, x, risk(x)) for kind, x in loose]
         awake = (woken(self.declared, x) for x in near)
         found += [Draft("woken", x, self.declared(x)) for x in awake if x is not None]

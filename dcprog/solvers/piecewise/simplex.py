@@ -23,6 +23,7 @@ __all__ = ["SimplexSolver"]
 
 MOST_NUMBERS = 2**25  # in the matrix
 FEASIBLE = 1e-10
+MOST_STEPS = 50  # times the rows and columns: at ties HiGHS may go in circles
 CROSSOVER_ROUNDS = 3
 CHOOSE, PRIMAL = 0, 4  # of HiGHS's simplex strategies
 UNBOUNDED = (
@@ -159,6 +160,7 @@ class SimplexSolver(PolyhedralSolver):
         highs.setOptionValue("threads", 1)
         highs.setOptionValue("primal_feasibility_tolerance", FEASIBLE)
         highs.setOptionValue("dual_feasibility_tolerance", FEASIBLE)
+        highs.setOptionValue("simplex_iteration_limit", MOST_STEPS * sum(A.shape))
         if highs.passModel(lp) == highspy.HighsStatus.kError:
             raise SubproblemError("failed", "simplex: HiGHS refused the model")
         return highs

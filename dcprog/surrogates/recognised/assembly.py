@@ -28,6 +28,7 @@ __all__ = ["risk_of"]
 
 Mask = npt.NDArray[np.bool_]
 
+MOST_TERMS = 20  # written in a loop they are rather many losses, and to look at each takes long
 DENSE = 0.25  # a matrix with a larger share of entries is an array
 
 
@@ -43,6 +44,8 @@ def risk_of(objective: cp.Expression, sign: float, points: Points) -> tuple[Risk
     """
     matrices, shrinkage = Matrices(points), Shrinkage(points.size)
     terms = weighted_terms(objective, sign)
+    if len(terms) > MOST_TERMS:
+        raise Unrecognised("many terms")
     rest = [term for term in terms if not _is_penalty(term, matrices, shrinkage)]
     if not rest:
         raise Unrecognised("nothing but penalties")

@@ -41,7 +41,11 @@ class Matrices:
     """
 
     def __init__(self, points: Points) -> None:
-        self._points = points
+        self._size = points.size
+        ends = np.cumsum([v.size for v in points.variables])
+        self._places = {
+            v.id: slice(end - v.size, end) for v, end in zip(points.variables, ends, strict=True)
+        }
         self._values = Values()
         self._origin = _Origin()
         self._known: dict[int, tuple[Any, Array]] = {}
@@ -53,13 +57,21 @@ class Matrices:
         return self._known[id(affine)]
 
     def _matrix(self, affine: cp.Expression) -> Any:
+        """Of the blocks of the variables that are there, which may be few of many."""
         found = self._blocks(affine)
-        blocks = [
-            found.get(v.id, sp.csr_array((affine.size, v.size))) for v in self._points.variables
-        ]
-        if all(isinstance(block, sp.sparray) for block in blocks):
-            return sp.csr_array(sp.hstack(blocks))
-        return np.hstack([dense(block) for block in blocks])
+        if all(isinstance(block, sp.sparray) for block in found.values()):
+            return self._sparse(found, affine.size)
+        matrix = np.zeros((affine.size, self._size))
+        for key, block in found.items():
+            matrix[:, self._places[key]] = dense(block)
+        return matrix
+
+    def _sparse(self, found: Blocks, n: int) -> Any:
+        blocks = [(self._places[key].start, sp.coo_array(block)) for key, block in found.items()]
+        columns = [start + block.col for start, block in blocks]
+        rows, data = [b.row for _, b in blocks], [b.data for _, b in blocks]
+        places = np.concatenate(rows), np.concatenate(columns)
+        return sp.csr_array((np.concatenate(data), places), shape=(n, self._size))
 
     def _blocks(self, affine: cp.Expression) -> Blocks:
         """Of all nodes, arguments before what is made of them."""
