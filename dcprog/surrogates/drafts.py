@@ -122,7 +122,7 @@ def _is_smooth(risk: Risk) -> bool:
     size = np.median(risk.aggregates(np.zeros(risk.rows.shape[1])))
     transform = risk.transform
     rise = transform(np.asarray(size)) - transform(np.zeros(()))
-    return bool(risk.base.is_smooth and transform.steepest * size <= STEEP * rise)
+    return bool(risk.base.is_smooth and transform.steepest * size <= STEEP * np.max(rise))
 
 
 class _Drafting:

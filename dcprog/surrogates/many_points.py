@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array, dense
 from dcprog.rows.scores import Scores, with_ones
 from dcprog.surrogates.risk_units import margin_unit
-from dcprog.transforms import Transform, trim_of
+from dcprog.transforms import Transform, cap_at, perspective_of, trim_of
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -71,6 +71,8 @@ class ManyPoints:
 
     def __init__(self, risk: Risk, groups: npt.NDArray[np.intp] | None = None) -> None:
         self.risk = risk
+        self.groups = groups
+        self.transform = _of_groups(risk.transform, groups)
         members = risk.members if groups is None else risk.members[groups]
         self.n_groups, self.m = members.shape
         rows = members.ravel()
@@ -96,13 +98,13 @@ class ManyPoints:
         if not isinstance(rows, Scores) or rows.kernel is not None:
             return False
         n, p = rows.shape
-        single = np.size(getattr(risk.transform, "c", 0.0)) == 1  # else a cap belongs to a group
-        return 0 < p <= MOST_COEFFICIENTS and single and risk.members.size == n
+        return 0 < p <= MOST_COEFFICIENTS and risk.members.size == n
 
     def of(self, risk: Risk) -> Self:
         """The same data under another transform or other things subtracted."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, risk=risk)
+        other.transform = _of_groups(risk.transform, self.groups)
         return other
 
     def weighted(self, weights: Array) -> Self:
@@ -116,6 +118,8 @@ class ManyPoints:
         rows = (groups[:, None] * self.m + np.arange(self.m)).ravel()
         share = self.n_groups / groups.size
         other = self.of(self.risk)
+        other.groups = groups if self.groups is None else self.groups[groups]
+        other.transform = _of_groups(self.risk.transform, other.groups)
         other.n_groups = groups.size
         other.A = self.A[rows]
         other.products = _products(other.A) if self.products is None else self.products[rows]
@@ -161,7 +165,7 @@ class ManyPoints:
     def values_at(self, theta: Array, margins: Array, h: float | Array = 0.0) -> Array:
         """The risk, or smoothed, at points whose margins are known; infinite where no number."""
         risk = self.risk
-        values = transformed(risk.transform, self.losses(margins, h))
+        values = transformed(self.transform, self.losses(margins, h))
         if risk.subtracted is not None:
             sub = risk.subtracted
             less = np.array([sub(u) for u in margins]) if sub.is_joint else sub(margins)
@@ -201,6 +205,15 @@ class ManyPoints:
         shift = coef.reshape(len(theta), scores.n_scores, self.middle.size) @ self.middle
         moved[:, -scores.n_scores :] += side * shift
         return moved
+
+
+def _of_groups(transform: Transform, groups: npt.NDArray[np.intp] | None) -> Transform:
+    """The transform of a few groups, where each may have a cap of its own."""
+    if isinstance(transform, perspective_of):
+        return perspective_of(_of_groups(transform.transform, groups), transform.s)
+    if groups is None or not isinstance(transform, cap_at) or np.size(transform.c) == 1:
+        return transform
+    return cap_at(np.asarray(transform.c)[groups], transform.inner)
 
 
 def transformed(transform: Transform, losses: Array) -> Array:

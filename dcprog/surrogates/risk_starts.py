@@ -96,8 +96,8 @@ class RiskStarts(Unconstrained):
         if crowded or (not found and p > FEW):
             loose = self._loose(near[0], effort, deadline, soft=crowded and self._softens())
             found += [Draft(kind, x, risk(x)) for kind, x in loose]
-        awake = (woken(self.declared, x) for x in near)
-        found += [Draft("woken", x, self.declared(x)) for x in awake if x is not None]
+        awake = (woken(risk, x) for x in near)
+        found += [Draft("woken", x, risk(x)) for x in awake if x is not None]
         return sorted(found, key=lambda draft: draft.value)
 
     def _softens(self) -> bool:

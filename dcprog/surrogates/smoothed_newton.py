@@ -115,7 +115,7 @@ def _row_weights(many: ManyPoints, u: Array, losses: Array) -> Array:
     The losses are the smoothed ones: a transform that is steep at 0 holds fast what lies there.
     """
     combined = many.combined(many.scaled(losses))
-    weights = many.shares * slopes(many.risk.transform, combined)
+    weights = many.shares * slopes(many.transform, combined)
     return _spread(many, weights, many.scaled(many.risk.base(u)))
 
 
