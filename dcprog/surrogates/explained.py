@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cvxpy as cp
+import numpy as np
 
 from dcprog.majorants.explain import rules_of
 from dcprog.surrogates.recognised.recognise import recognised
@@ -40,4 +41,5 @@ def explain(problem: cp.Problem | cp.Expression) -> str:
     found = recognised(problem) if isinstance(problem, cp.Problem) else None
     if found is None:
         return said
-    return f'solved as {found.risk!r}; by these rules with solver="cvxpy":\n{said}'
+    with np.printoptions(threshold=2, edgeitems=1):  # a cap for each sample is one line too
+        return f'solved as {found.risk!r}; by these rules with solver="cvxpy":\n{said}'

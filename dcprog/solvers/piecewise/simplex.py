@@ -23,7 +23,7 @@ __all__ = ["SimplexSolver"]
 
 MOST_NUMBERS = 2**25  # in the matrix
 FEASIBLE = 1e-10
-MOST_STEPS = 50  # times the rows and columns: at ties HiGHS may go in circles
+MOST_STEPS = 20  # times the rows and columns: at ties HiGHS may go in circles
 CROSSOVER_ROUNDS = 3
 CHOOSE, PRIMAL = 0, 4  # of HiGHS's simplex strategies
 UNBOUNDED = (

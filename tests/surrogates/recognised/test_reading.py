@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import same
-from dcprog.surrogates.recognised import recognise
+from dcprog.surrogates.recognised import assembly, recognise
 from dcprog.surrogates.recognised.reading import Reading
 from dcprog.surrogates.recognised.recognise import recognised
 
@@ -257,6 +257,15 @@ def test_shared_nodes_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     both = cp.minimum(loss + cp.square(argument - 1), 2)
     assert recognised(cp.Problem(cp.Minimize(both + cp.square(w)))) is not None
     assert len(read) < 100
+
+
+def test_terms_written_in_a_loop_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a term was looked at")
+
+    monkeypatch.setattr(assembly, "Lines", refuse)
+    loop = sum(cp.minimum(cp.pos(1 - Y[i] * (X[i] @ W)), 1) for i in range(N))
+    assert recognised(cp.Problem(cp.Minimize(loop + RIDGE))) is None
 
 
 def test_the_variables_keep_their_values() -> None:

@@ -90,6 +90,32 @@ def test_with_many_coefficients_neither(kind: str) -> None:
     assert result.value <= generic.value + 1e-3 * generic.scale
 
 
+@pytest.mark.parametrize("penalty", ["ridge", "lasso"])
+def test_with_fewer_samples_than_coefficients_neither(penalty: str) -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(20, 60)), 5 * rng.normal(size=20)
+    y[:6] += 20
+    w = cp.Variable(60)
+    loss = cp.sum(cp.minimum(cp.abs(y - X @ w), 1))
+    shrinkage = 0.3 * cp.norm1(w) if penalty == "lasso" else 0.05 * cp.sum_squares(w)
+    problem = cp.Problem(cp.Minimize(loss + shrinkage))
+    generic = dc.solve(problem, solver="cvxpy")
+    result = dc.solve(problem)
+    assert result.value <= generic.value + 1e-6 * generic.scale
+
+
+def test_caps_of_samples_are_raced_as_one_cap() -> None:
+    X, y = data(4, n=300)
+    w, b = cp.Variable(3), cp.Variable()
+    hinge = cp.pos(1 - cp.multiply(y, X @ w + b))
+    ends = []
+    for caps in (np.ones(300), 1 + 1e-9 * np.arange(300)):
+        loss = cp.sum(cp.minimum(hinge, caps)) + 0.05 * cp.sum_squares(w)
+        ends.append(dc.solve(cp.Problem(cp.Minimize(loss))))
+    assert ends[1].value == pytest.approx(ends[0].value, rel=1e-6)
+    assert [s.kind for s in ends[1].starts] == [s.kind for s in ends[0].starts]
+
+
 @pytest.mark.usefixtures("no_trees")
 def test_a_maximisation_keeps_its_sign() -> None:
     X, y = data(1)
@@ -205,3 +231,12 @@ def test_explain_says_so() -> None:
     assert "Risk(60 rows, 4 coefficients: cap(c=1.0, loss=hinge()) + l2(lam=0.1))" in said
     constrained = cp.Problem(cp.Minimize(ramp(X, y, w, b)), [w >= 0])
     assert "Risk(" not in dc.explain(constrained)
+
+
+def test_explain_says_so_in_one_line() -> None:
+    X, y = data(9)
+    w, b = cp.Variable(3), cp.Variable()
+    hinge = cp.pos(1 - cp.multiply(y, X @ w + b))
+    caps = cp.minimum(hinge, np.linspace(1, 2, y.size))
+    first = dc.explain(cp.Problem(cp.Minimize(cp.sum(caps)))).splitlines()[0]
+    assert first.endswith('by these rules with solver="cvxpy":')
