@@ -69,9 +69,9 @@ USUAL = 2000  # samples; of more of them there are fewer paths and rounds
 # between and a little beyond two parents, or around one; of the children so many are settled.
 PARENTS, BETWEEN, AROUND, SETTLED = 10, 16, 8, (8, 3)
 BEYOND, NOISE, KICK = 1.5, 0.05, 0.1  # noise relative to the size of a coefficient
-# Fits of subsets are ranked by the losses of so many samples, or five times as many as there are
-# coefficients; of more coefficients than a few there are fewer.
-JUDGES = 150
+# Shares of the fits of subsets are ranked by the losses of so many samples each, or five times as
+# many as there are coefficients; of more coefficients than a few there are fewer.
+JUDGES, JURIES = 150, 4
 FEW = 20
 NEAR = "near"  # points that runs have ended at: they have children, and are no drafts
 # A transform is steep at 0 whose tangent there is so many times higher at a usual loss.
@@ -180,7 +180,11 @@ class _Drafting:
         return int(rounds * min(1.0, FEW / p) * self._ease)
 
     def _fits(self) -> Array:
-        """The best fits of subsets, as some of the samples see them."""
+        """The best fits of subsets, as some of the samples see them.
+
+        A share of the fits is judged by some, the next by others: where there are more outliers
+        among the judges than the loss bears, no good fit of theirs seems good.
+        """
         many, effort = self.many, self.effort
         n, p = many.n_groups, many.A.shape[1]
         count = max(effort.subsets * FEW // max(p, FEW), FEW)
@@ -188,10 +192,15 @@ class _Drafting:
         if labels is not None and self.groups is not None:
             labels = labels[self.groups]
         fits = subset_fits(many, labels, count, self.rng)
-        judges, most = many, max(JUDGES, 5 * p)
-        if n > most:
-            judges = many.some(self.rng.choice(n, most, replace=False))
-        return concentrated(judges, fits, self.first, int(np.ceil(effort.fits * self._ease)))
+        kept, most = int(np.ceil(effort.fits * self._ease)), max(JUDGES, 5 * p)
+        if n <= most:
+            return concentrated(many, fits, self.first, kept)
+        juries = (many.some(self.rng.choice(n, most, replace=False)) for _ in range(JURIES))
+        judged = [
+            concentrated(judges, fits[k::JURIES], self.first, -(-kept // JURIES))
+            for k, judges in enumerate(juries)
+        ]
+        return np.concatenate(judged)
 
     def _next(self, parents: Array) -> Points:
         """The best children of some points, settled."""

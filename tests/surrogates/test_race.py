@@ -213,6 +213,20 @@ def test_a_third_far_out_leaves_the_fit_of_the_others(loss: dc.Loss) -> None:
     assert recovered >= 4
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_few_judges_with_too_many_outliers_mislead_nobody(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(1000, 2))
+    y = 2 * X.sum(axis=1) + rng.normal(size=1000)
+    X[:300] += 5 * rng.normal(size=2)
+    y[:300] = -X[:300].sum(axis=1) + rng.normal(size=300)
+    risk = residuals(X, y, dc.trim(dc.square(), 0.35))  # barely more than there are outliers
+    clean = dc.solve(residuals(X[300:], y[300:], dc.square()))
+    near = dc.solve(risk, start=np.asarray(clean.x), n_starts=1)
+    for state in range(5):
+        assert dc.solve(risk, random_state=state).value <= near.value * (1 + 1e-6)
+
+
 def test_a_penalty_that_is_steep_at_0_is_got_over() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 400))
