@@ -25,7 +25,15 @@ from benchmarks.optima.families import FAMILIES
 from benchmarks.optima.instance import Family, Instance
 from benchmarks.optima.methods import METHODS, Attempt, attempt
 from benchmarks.optima.references import References, is_lower, searched
-from benchmarks.optima.report import HEADER, Line, overall, summary, write_csv, write_profile
+from benchmarks.optima.report import (
+    HEADER,
+    Line,
+    attempted,
+    overall,
+    summary,
+    write_csv,
+    write_profile,
+)
 
 ALL_SEEDS = 20
 QUICK = ("plain", "default")
@@ -63,6 +71,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--search", type=int, default=0, metavar="N", help="N starts an instance")
     parser.add_argument("--keep", action="store_true", help="store lower values of methods")
     parser.add_argument("--forget", nargs="+", choices=FAMILIES, default=[])
+    parser.add_argument("--each", action="store_true", help="a line an attempt, too")
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args()
@@ -91,6 +100,8 @@ def measure(family: Family, options: argparse.Namespace, references: References)
     lines: dict[str, list[Line]] = {}
     for seed in range(options.seeds or family.quick):
         for line in compare(family, seed, options, references):
+            if options.each:
+                print(attempted(line), flush=True)
             lines.setdefault(line.method, []).append(line)
     if options.keep:
         references.save()

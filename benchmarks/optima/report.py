@@ -30,6 +30,14 @@ class Line:
     why: str
 
 
+def attempted(line: Line) -> str:
+    """One attempt: its value, excess, CPU seconds and their ratio to the plain run's."""
+    return (
+        f"  seed {line.seed:<3}{line.method:<10}{line.value:>12.4f}{_share(line.excess):>9}"
+        f"{line.seconds:>9.2f} s{line.times_plain:>8.1f}  {line.why}"
+    )
+
+
 def summary(lines: list[Line]) -> str:
     """Shares, mean and worst excess of the successes, failures, time over one plain run."""
     excess = np.array([line.excess for line in lines])

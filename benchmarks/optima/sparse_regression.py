@@ -126,10 +126,10 @@ def _design(n: int, p: int, seed: int, correlation: float = 0.9) -> tuple[Array,
     return X, y, float(np.abs(X.T @ y).max())
 
 
-def log_sum(n: int, p: int, seed: int) -> SparseFit:
-    """ε = 0.1 and a slope at 0 of three tenths of what kills every coefficient."""
+def log_sum(n: int, p: int, seed: int, share: float = 0.3) -> SparseFit:
+    """ε = 0.1 and a slope at 0 of a share of what kills every coefficient."""
     X, y, most = _design(n, p, seed)
-    return SparseFit(X, y, LogSum(0.3 * most * 0.1, 0.1))
+    return SparseFit(X, y, LogSum(share * most * 0.1, 0.1))
 
 
 def l_half(n: int, p: int, seed: int) -> SparseFit:
