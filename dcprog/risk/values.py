@@ -114,6 +114,11 @@ class RiskValues:
         risk._known = [(theta, u)]
         return risk(theta)
 
+    @property
+    def has_convex_losses(self) -> bool:
+        """Is only the penalty left to be majorised, if anything is?"""
+        return self.transform.is_linear and self.subtracted is None
+
     def losses(self, theta: Array) -> Array:
         """v_r·base(u_r), of shape (n_rows,)."""
         return self._scaled(self.base(self.margins(theta)))
@@ -136,6 +141,10 @@ class RiskValues:
     def sampled(self, values: Array) -> Array:
         """s_g times the values."""
         return values if self.sample_weight is None else self.sample_weight * values
+
+    def slopes(self, theta: Array) -> Array:
+        """s_g·φ'(agg_g) at θ, the weights of a tightening, of shape (n_groups,)."""
+        return self.sampled(self.transform.slope(self.aggregates(theta)))
 
     def row_weights(self, weights: Array) -> Array:
         """d_g·v_r for every row: what the base losses are multiplied with under a sum."""

@@ -37,8 +37,7 @@ def takes(risk: Risk) -> bool:
     """Is it a sum of squares with a concave penalty, of not too many coefficients?"""
     pieces, rows = risk.base.pieces, risk.rows
     return (
-        risk.transform.is_linear
-        and risk.subtracted is None
+        risk.has_convex_losses
         and pieces is not None
         and not pieces.knots
         and isinstance(risk.penalty, ConcavePenalty)
@@ -203,7 +202,7 @@ def profiled(risk: Risk, x: Array, least: float) -> _Fit:
     """The fit in its penalised coefficients."""
     scores, held = risk.scores, risk.penalized
     A = np.asarray(dense(scores.matrix()), dtype=float)
-    weights = risk.row_weights(risk.sampled(risk.transform.slope(risk.aggregates(x))))
+    weights = risk.row_weights(risk.slopes(x))
     slope = weights * risk.base.slope(risk.margins(x))
     C = (weights * risk.base.curvature(risk.margins(x)))[:, None]
     free, kept = A[:, ~held], A[:, held]

@@ -92,7 +92,7 @@ class ManyPoints:
     @staticmethod
     def takes(risk: Risk) -> bool:
         """Are there few coefficients, losses that are not convex, and rows of scores?"""
-        if risk.transform.is_linear and risk.subtracted is None:
+        if risk.has_convex_losses:
             return False
         rows = risk.rows
         if not isinstance(rows, Scores) or rows.kernel is not None:

@@ -136,7 +136,7 @@ class RiskSurrogate(RiskStationarity):
         if _is_at(self.subproblems.last, x):
             self._accepted = self.subproblems.last
         risk = self.risk
-        before, weights = self.problem, risk.sampled(risk.transform.slope(risk.aggregates(x)))
+        before, weights = self.problem, risk.slopes(x)
         self.problem = WeightedRisk(risk, weights, risk.tilts(x), _shrinkage(risk, x))
         same = self._centre is not None and self.problem.repeats(before)
         self._centre = x.copy()

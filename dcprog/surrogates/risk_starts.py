@@ -56,8 +56,7 @@ class RiskStarts(Unconstrained):
     def is_majorised(self) -> bool:
         """Is there anything that is not convex?"""
         risk = self.declared
-        convex = risk.transform.is_linear and risk.subtracted is None
-        return not (convex and risk.penalty.is_convex)
+        return not (risk.has_convex_losses and risk.penalty.is_convex)
 
     @property
     def _tolerances(self) -> tuple[float, ...]:
@@ -112,7 +111,7 @@ class RiskStarts(Unconstrained):
     ) -> Iterator[tuple[str, Array]]:
         """Drafts by the subproblems' solver, solved loosely."""
         risk, solve = self.declared, self._solver(deadline)
-        if not (risk.transform.is_linear and risk.subtracted is None) and deadline.left != 0:
+        if not risk.has_convex_losses and deadline.left != 0:
             yield "graduated", stepped(risk, graduated_start(risk, ended, solve), solve, STEPS)
         if soft and deadline.left != 0:
             with suppress(SubproblemError):

@@ -34,7 +34,7 @@ def triviality(risk: Risk, x: Array) -> str | None:
     All coefficients are 0, all samples are predicted as of one class, or more than a quarter of
     them is given up (beyond what a trimmed loss is told to drop).
     """
-    if risk.transform.is_linear and risk.subtracted is None and risk.penalty.is_convex:
+    if risk.has_convex_losses and risk.penalty.is_convex:
         return None
     found = []
     if _is_zero(risk, x):
@@ -72,7 +72,7 @@ def _given_up(risk: Risk, x: Array) -> npt.NDArray[np.bool_]:
     tilts = risk.tilts(x)
     if tilts is None:
         return flat
-    weights = risk.row_weights(risk.sampled(risk.transform.slope(losses)))
+    weights = risk.row_weights(risk.slopes(x))
     pull = np.abs(weights * risk.base.slope(risk.margins(x)))
     level = (pull > 0) & (np.abs(pull - np.abs(tilts)) < FLAT * pull)
     return flat | (np.bincount(risk.groups, level & (pull > 0)) > 0)

@@ -63,7 +63,7 @@ def _lower_along_one(
 ) -> tuple[Array, Array, float] | None:
     """The lowest point along the coefficients at 0 whose slopes are steepest, if it is lower."""
     zeros = np.flatnonzero(risk.penalized & (x == 0))
-    weights = risk.row_weights(risk.sampled(risk.transform.slope(risk.aggregates(x))))
+    weights = risk.row_weights(risk.slopes(x))
     slope = weights * risk.base.slope(u)
     tilts = risk.tilts(x)
     gradient = np.asarray(risk.rows.T @ (slope if tilts is None else slope + tilts)).ravel()

@@ -188,7 +188,7 @@ def test_sample_weights_are_outside_the_transform() -> None:
     kept = np.repeat(np.arange(30), weight.astype(int))
     twice = Risk.from_loss(binary_margins(X[kept], y[kept]), cap(hinge(), 1.0), l2(0.1))
     assert risk(theta) == pytest.approx(twice(theta), rel=1e-12)
-    assert dc.solve(risk).value == pytest.approx(dc.solve(twice).value, rel=1e-8)
+    assert dc.solve(risk).value == pytest.approx(dc.solve(twice).value, rel=1e-7)
     doubled = Risk.from_loss(rows, 2 * cap(hinge(), 1.0), l2(0.2))
     plain = Risk.from_loss(rows, cap(hinge(), 1.0), l2(0.1))
     assert dc.solve(doubled).value == pytest.approx(2 * dc.solve(plain).value, rel=1e-6)
