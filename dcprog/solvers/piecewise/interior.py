@@ -56,7 +56,6 @@ class InteriorSolver(PolyhedralSolver):
     """
 
     cost = COSTS["interior"]
-    loosest = 1e-2
 
     name = "interior"
 

@@ -63,7 +63,6 @@ class AugmentedLagrangianSolver(ExactSolver):
     """
 
     cost = COSTS["multipliers"]
-    loosest = 1e-2
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
