@@ -14,24 +14,17 @@ after the other. All objectives are recomputed in NumPy.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import dcprog as dc
+from benchmarks.timing import timed
 from dcprog.foundation.arrays import Array
 from dcprog.models import AngleSVC, CappedSVC
 
 LAM, TOL, RUNS = 1.0, 1e-6, 3
-
-
-def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What it returns, and CPU seconds."""
-    begin = time.process_time()
-    found = work()
-    return found, time.process_time() - begin
 
 
 def best(*works: Callable[[], Any]) -> list[tuple[Any, float]]:

@@ -10,9 +10,8 @@ solvers (``--other multipliers``; the runs end at different points, each a local
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import dcprog as dc
+from benchmarks.timing import timed
 
 Data = tuple[Any, Any]
 
@@ -60,13 +60,6 @@ def cases(quick: bool) -> Iterator[tuple[str, Data, tuple[float, ...]]]:
 def objective(X: Any, y: Any, w: Any, b: float, C: float) -> float:
     """Σ min((1 − u)₊, 1) + ‖w‖²/(2C)."""
     return float(np.sum(np.clip(1 - y * (X @ w + b), 0, 1)) + w @ w / (2 * C))
-
-
-def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What it returns, and CPU seconds."""
-    begin = time.process_time()
-    found = work()
-    return found, time.process_time() - begin
 
 
 def robust(X: Any, y: Any, C: float, solver: str | None, limit: float) -> tuple[Any, float]:

@@ -23,7 +23,6 @@ TOUCHING = 1e-9
 # So few coordinates are tried one by one as well.
 FEW = 4
 
-
 T = TypeVar("T")
 
 
@@ -70,8 +69,9 @@ def downhill(
     leeway = max(guarded(surrogate.outside, x), TOUCHING)
     units, inside, tried = surrogate.units(x), 0, 0
     for size in WIDE if wide else NEAR:
-        ways = [units * d for d in _directions(x, rng)]
-        values = [_along(surrogate, x, way, size, leeway) for way in ways]
+        with np.errstate(over="ignore", invalid="ignore"):
+            ways = [units * d for d in _directions(x, rng)]
+            values = [_along(surrogate, x, way, size, leeway) for way in ways]
         tried, inside = tried + 2 * len(ways), inside + int(np.sum(np.isfinite(values)))
         if values and np.min(values) < below:
             i, side = divmod(int(np.argmin(values)), 2)
@@ -79,7 +79,7 @@ def downhill(
     if wide or inside < tried:
         proposals = surrogate.proposals(x, rng, time_limit)
         for point in proposals if wide else islice(proposals, 2):
-            value = _allowed_value(surrogate, point, leeway)
+            value = _allowed(surrogate, guarded(surrogate.value, point), point, leeway)
             if value < below:
                 return point, value
     return None
@@ -90,18 +90,14 @@ def _along(
 ) -> tuple[float, float]:
     """F at x ± size·way, infinite where a constraint is missed by more than the leeway."""
     line = surrogate.along(x, way)
-
-    def value(t: float) -> float:
-        at = guarded(line, t)
-        near = np.isfinite(at) and guarded(surrogate.outside, x + t * way) <= leeway
-        return at if near else np.inf
-
-    return value(size), value(-size)
+    ahead, behind = (
+        _allowed(surrogate, guarded(line, t), x + t * way, leeway) for t in (size, -size)
+    )
+    return ahead, behind
 
 
-def _allowed_value(surrogate: Surrogate, x: Array, leeway: float) -> float:
+def _allowed(surrogate: Surrogate, value: float, x: Array, leeway: float) -> float:
     """F(x), infinite where a constraint is missed by more than the leeway."""
-    value = guarded(surrogate.value, x)
     return value if np.isfinite(value) and guarded(surrogate.outside, x) <= leeway else np.inf
 
 

@@ -14,29 +14,7 @@ __all__ = ["rules_of"]
 
 
 def rules_of(problem: cp.Problem | cp.Expression) -> str:
-    """The expression tree, node by node, with the rule that majorises each node.
-
-    Parameters
-    ----------
-    problem : cvxpy Problem or Expression
-
-    Returns
-    -------
-    str
-        One line a node: curvature, text, and the rule, or why none applies and what to write.
-
-    Raises
-    ------
-    TypeError
-        Neither a problem nor an expression.
-
-    Examples
-    --------
-    >>> x = cp.Variable(name="x")
-    >>> print(rules_of(cp.minimum(cp.square(x), 1)))
-    minimum(power(x, 2.0), 1.0)  [quasiconvex]  concave atom: tangent
-      power(x, 2.0)  [convex]  convex: kept, times a slope
-    """
+    """The expression tree, node by node, with the rules; what :func:`dcprog.explain` prints."""
     if not isinstance(problem, cp.Problem):
         check_expression(problem, "a cvxpy problem or expression")
         return "\n".join(_describe(problem, Weight(1, np.ones(problem.shape))))

@@ -12,7 +12,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.surrogates.graduated_paths import graduated_paths
 from dcprog.surrogates.many_points import ManyPoints, Points
-from dcprog.surrogates.smoothed_newton import settled, step
+from dcprog.surrogates.smoothed_newton import settled
 from dcprog.surrogates.subsets import concentrated, labels_of, subset_fits
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ FIRST, SMOOTH_FIRST = (0.4, 0.3), (0.2, 0.1)
 WIDTHS = ((0.2, 0.15, 0.1), (0.08, 0.06, 0.04, 0.03))
 SMOOTH_WIDTHS = ((0.05, 0.05), (0.02, 0.02, 0.02))
 FINE, SMOOTH_FINE = (0.02, 0.015, 0.01, 0.007, 0.005), (0.01,)
-WHOLE = np.geomspace(0.4, 0.01, 14)
+WHOLE = tuple(np.geomspace(0.4, 0.01, 14).tolist())
 UNGRADUATED = 6  # fits of subsets
 # A round for so many samples is enough: of few samples there are few optima.
 ENOUGH = 30
@@ -223,12 +223,6 @@ class _Drafting:
     def _settled(self, points: Points, widths: tuple[float, ...]) -> Points:
         return settled(self.many, points, () if self.deadline.left == 0 else widths)
 
-    def _smoothly_settled(self, points: Points, many: ManyPoints) -> Points:
-        """Of the best of a part of the samples, where it leads with all of them."""
-        for width in () if self.deadline.left == 0 else WHOLE:
-            points = step(many, points, float(width), smoothly=True)
-        return many.revalued(points)
-
     def _distinct(self, points: Points) -> Points:
         """Those that are near none before them, without those that runs have ended at."""
         chosen: list[int] = []
@@ -250,7 +244,7 @@ class _Drafting:
             many = ManyPoints(self.risk)
             theta = many.given(self.many.taken(best.theta))
             best = many.at(theta, "").named(best.kinds)
-            best = self._smoothly_settled(best, many)
+            best = settled(many, best, () if self.deadline.left == 0 else WHOLE, smoothly=True)
         else:
             best = self._settled(best, self.fine)
         found = [*self._drafts(best, many), *self._drafts(rest, self.many)]

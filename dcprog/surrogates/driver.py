@@ -74,7 +74,8 @@ def solve(
         Clarabel the rest, and the others are fallbacks.
     tol : float, default 1e-6
         Stop when the criticality gap and the decrease are at most tol times what the terms of F
-        add up to in absolute value. Subproblems are solved to tol/100.
+        add up to in absolute value. Subproblems are solved to tol/100, by dual coordinate descent
+        less exactly far from the end.
     max_iter : int, default 100
         Steps from each start.
     time_limit : float, optional

@@ -8,7 +8,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.surrogates.graduation import schedule
 from dcprog.surrogates.many_points import ManyPoints, Points
-from dcprog.surrogates.smoothed_newton import ridge_fits, step
+from dcprog.surrogates.smoothed_newton import ridge_fits, settled, step
 
 __all__ = ["graduated_paths"]
 
@@ -76,7 +76,6 @@ def _narrowed(
     many: ManyPoints, points: Points, begin: float | Array, end: float, deadline: Deadline
 ) -> Points:
     """The points after steps with less and less smoothing, with their values under `many`."""
-    for share in np.arange(1, NARROWING + 1) / NARROWING:
-        if deadline.left != 0:
-            points = step(many, points, begin * (end / begin) ** share, smoothly=True)
-    return many.revalued(points)
+    shares = np.arange(1, NARROWING + 1) / NARROWING
+    widths = (begin * (end / begin) ** share for share in shares if deadline.left != 0)
+    return settled(many, points, widths, smoothly=True)

@@ -24,8 +24,8 @@ LOOSE = 1e-3  # of what the terms of F add up to
 EDGE = 0.1
 # Shares of a concave penalty's slope at 0, by effort. Where that is infinite, the convex start has
 # a lighter one already.
-SOFT = 0.1  # the same of all concave functions
 LIGHTER = {"default": (0.5, 0.25), "high": (0.5, 0.25, 0.1, 0.05)}
+SOFT = 0.1  # the share of all first slopes
 
 Solve = Callable[[WeightedRisk, Array, float], Array]
 
@@ -66,10 +66,7 @@ def light_start(risk: Risk, share: float, solve: Solve) -> Array:
     SubproblemError
         It was not solved.
     """
-    problem, zero = convex_problem(risk), np.zeros(risk.rows.shape[1])
-    assert problem.shrinkage is not None
-    lighter = WeightedRisk(risk, problem.weights, None, share * problem.shrinkage)
-    return solve(lighter, zero, LOOSE * risk.magnitude(zero))
+    return _eased_start(risk, 1.0, share, solve)
 
 
 def soft_start(risk: Risk, solve: Solve) -> Array:
@@ -83,15 +80,15 @@ def soft_start(risk: Risk, solve: Solve) -> Array:
     SubproblemError
         It was not solved.
     """
+    return _eased_start(risk, 1.0 if risk.transform.is_linear else SOFT, SOFT, solve)
+
+
+def _eased_start(risk: Risk, of_losses: float, of_penalty: float, solve: Solve) -> Array:
+    """The convex start under shares of the first slopes."""
     problem, zero = convex_problem(risk), np.zeros(risk.rows.shape[1])
-    weights, shrinkage = problem.weights, problem.shrinkage
-    softer = WeightedRisk(
-        risk,
-        weights if risk.transform.is_linear else SOFT * weights,
-        None,
-        None if shrinkage is None else SOFT * shrinkage,
-    )
-    return solve(softer, zero, LOOSE * risk.magnitude(zero))
+    shrinkage = None if problem.shrinkage is None else of_penalty * problem.shrinkage
+    eased = WeightedRisk(risk, of_losses * problem.weights, None, shrinkage)
+    return solve(eased, zero, LOOSE * risk.magnitude(zero))
 
 
 def stepped(risk: Risk, x: Array, solve: Solve, steps: int, edge: float = EDGE) -> Array:

@@ -19,11 +19,13 @@ JITTER = 1e-9
 SMALL = 1e-3
 
 
-def settled(many: ManyPoints, points: Points, widths: Iterable[float]) -> Points:
-    """The points after a step at each width; none is higher than it was."""
+def settled(
+    many: ManyPoints, points: Points, widths: Iterable[float | Array], *, smoothly: bool = False
+) -> Points:
+    """The points after a step at each width, with their values under `many`; see :func:`step`."""
     for width in widths:
-        points = step(many, points, width)
-    return points
+        points = step(many, points, width, smoothly=smoothly)
+    return many.revalued(points) if smoothly else points
 
 
 def step(

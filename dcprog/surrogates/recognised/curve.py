@@ -77,6 +77,11 @@ class Curve:
         return not self.terms
 
     @property
+    def is_number(self) -> bool:
+        """Is it the same everywhere?"""
+        return self.is_line and not self.slope
+
+    @property
     def zero(self) -> float:
         """Where a line is 0."""
         if not self.is_line or self.slope == 0:

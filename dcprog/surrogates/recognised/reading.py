@@ -97,19 +97,23 @@ class Reading:
 
     def _multiple(self, node: Any) -> Curve:
         one, other = (self.curve(arg) for arg in node.args)
-        if other.is_line and not other.slope:
+        if other.is_number:
             return one.times(other.constant)
-        if one.is_line and not one.slope:
+        if one.is_number:
             return other.times(one.constant)
         raise Unrecognised("a product")
 
     def _quotient(self, node: Any) -> Curve:
         return self.curve(node.args[0]).times(1 / self._number(node.args[1]))
 
-    def _maximum(self, node: Any) -> Curve:
+    def _apart(self, node: Any) -> tuple[list[Curve], list[float]]:
+        """The arguments that are functions of u, and those that are numbers."""
         curves = [self.curve(arg) for arg in node.args]
-        numbers = [c.constant for c in curves if c.is_line and not c.slope]
-        curves = [c for c in curves if not c.is_line or c.slope]
+        numbers = [curve.constant for curve in curves if curve.is_number]
+        return [curve for curve in curves if not curve.is_number], numbers
+
+    def _maximum(self, node: Any) -> Curve:
+        curves, numbers = self._apart(node)
         if len(curves) == 1:
             return largest(curves[0], max(numbers))
         if len(curves) == 2 and not numbers and curves[0].is_line and curves[1].is_line:
@@ -117,9 +121,7 @@ class Reading:
         raise Unrecognised("a maximum")
 
     def _minimum(self, node: Any) -> Curve:
-        curves = [self.curve(arg) for arg in node.args]
-        numbers = [c.constant for c in curves if c.is_line and not c.slope]
-        curves = [c for c in curves if not c.is_line or c.slope]
+        curves, numbers = self._apart(node)
         if len(curves) != 1:
             raise Unrecognised("a minimum")
         return least(curves[0], min(numbers))
