@@ -161,9 +161,13 @@ class Scores(LinearOperator):
         matrix.eliminate_zeros()
         return matrix
 
+    def samples_of(self, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """The samples that some rows belong to."""
+        return places // (self.shape[0] // self.X.shape[0])
+
     def dense_rows(self, places: npt.NDArray[np.intp]) -> Array:
         """Some rows of the operator, of shape (k, p)."""
-        samples, within = np.divmod(places, self.shape[0] // self.X.shape[0])
+        samples, within = self.samples_of(places), places % (self.shape[0] // self.X.shape[0])
         codes = self.mixing_of(samples)[np.arange(places.size), within]
         X = dense(self.X[samples])
         coefs = (codes[:, :, None] * X[:, None]).reshape(places.size, codes.shape[1] * X.shape[1])

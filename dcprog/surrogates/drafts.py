@@ -18,7 +18,7 @@ from dcprog.surrogates.subsets import concentrated, labels_of, subset_fits
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["FEW", "drafts"]
+__all__ = ["FEW", "drafts", "is_dear"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,11 @@ SMOOTH = {
     "default": Effort(80, 16, 8, (2, 3)),
     "high": Effort(500, 40, 40, (15, 40)),
 }
+# From so many samples on a run is dear and optima that matter are few: with the default effort
+# little is drafted, finished with some of the samples, and run from only if it is lower by a share
+# of the value.
+DEAR, WIDER, WORTH = 100_000, 20_000, 1e-3
+OF_MANY = Effort(40, 8, 2, (0, 0))
 # Fits of as many residuals as there are coefficients are exact: fewer paths are needed.
 FEWER, MORE = 4, 2.5
 # Widths of the smoothing in units of the margins: for fits of subsets, and for children, of which
@@ -117,6 +122,11 @@ def drafts(
         return _Drafting(risk, effort, rng, Deadline(time_limit)).run(near)
 
 
+def is_dear(risk: Risk, effort: str) -> bool:
+    """Are there so many samples that only far better points are worth a run?"""
+    return effort == "default" and risk.n_groups >= DEAR
+
+
 def _is_smooth(risk: Risk) -> bool:
     """Are runs cheap, as of smooth losses under a transform that is not steep at 0?"""
     size = np.median(risk.aggregates(np.zeros(risk.rows.shape[1])))
@@ -131,7 +141,8 @@ class _Drafting:
     ) -> None:
         self.risk, self.rng, self.deadline = risk, rng, deadline
         smooth = _is_smooth(risk)
-        self.effort = (SMOOTH if smooth else EFFORTS)[effort]
+        self.dear = is_dear(risk, effort)
+        self.effort = OF_MANY if self.dear else (SMOOTH if smooth else EFFORTS)[effort]
         self.first = SMOOTH_FIRST if smooth else FIRST
         self.widths = SMOOTH_WIDTHS if smooth else WIDTHS
         self.fine = SMOOTH_FINE if smooth else FINE
@@ -188,10 +199,7 @@ class _Drafting:
         many, effort = self.many, self.effort
         n, p = many.n_groups, many.A.shape[1]
         count = max(effort.subsets * FEW // max(p, FEW), FEW)
-        labels = labels_of(self.risk)
-        if labels is not None and self.groups is not None:
-            labels = labels[self.groups]
-        fits = subset_fits(many, labels, count, self.rng)
+        fits = subset_fits(many, labels_of(self.risk, self.groups), count, self.rng)
         kept, most = int(np.ceil(effort.fits * self._ease)), max(JUDGES, 5 * p)
         if n <= most:
             return concentrated(many, fits, self.first, kept)
@@ -237,20 +245,29 @@ class _Drafting:
 
         Of many samples none that is not below what runs have reached: runs are dear there.
         """
-        many = self.many
         best, rest = points.lowest(FINISHED), points[FINISHED:]
-        if self.groups is not None and self.risk.rows.shape[0] * many.A.shape[1] <= MOST_NUMBERS:
+        many = self._wider()
+        if many is None:
+            many, best = self.many, self._settled(best, self.fine)
+        else:
             best, rest = best[:1], rest[:0]
-            many = ManyPoints(self.risk)
             theta = many.given(self.many.taken(best.theta))
             best = many.at(theta, "").named(best.kinds)
             best = settled(many, best, () if self.deadline.left == 0 else WHOLE, smoothly=True)
-        else:
-            best = self._settled(best, self.fine)
         found = [*self._drafts(best, many), *self._drafts(rest, self.many)]
         if self.groups is not None:
-            found = [draft for draft in found if draft.value < least]
+            most = least - (WORTH * abs(least) if self.dear else 0.0)
+            found = [draft for draft in found if draft.value < most]
         return sorted(found, key=lambda draft: draft.value)
+
+    def _wider(self) -> ManyPoints | None:
+        """More of the samples than were drawn: all, if their matrix is not too large."""
+        if self.groups is None:
+            return None
+        if self.dear:
+            return ManyPoints(self.risk, self.rng.choice(self.risk.n_groups, WIDER, replace=False))
+        whole = self.risk.rows.shape[0] * self.many.A.shape[1] <= MOST_NUMBERS
+        return ManyPoints(self.risk) if whole else None
 
     def _drafts(self, points: Points, many: ManyPoints) -> list[Draft]:
         x = many.taken(points.theta)

@@ -7,6 +7,7 @@ import logging
 import numpy as np
 
 from dcprog.engine.racing import Draft
+from dcprog.surrogates.drafts import is_dear
 from dcprog.surrogates.examination import settle
 from dcprog.surrogates.outcome import Outcome
 from dcprog.surrogates.risk import RiskSurrogate
@@ -40,7 +41,7 @@ def exchanged(
     """
     best, found = min(outcomes, key=lambda o: o.rank), list[Outcome]()
     for _ in range(ROUNDS[effort]):
-        draft = _draft(task, best, FLIPS[effort])
+        draft = _draft(task, best, effort)
         outcome = None if draft is None else task(draft, seed, spare=True)
         if outcome is None:
             break
@@ -51,16 +52,16 @@ def exchanged(
     return found
 
 
-def _draft(task: Task, best: Outcome, flips: int) -> Draft | None:
+def _draft(task: Task, best: Outcome, effort: str) -> Draft | None:
     x, left = best.run.x, task.left()
     if x is None or best.run.status != "converged" or left == 0:
         return None
     surrogate = task.surrogate()
-    if not isinstance(surrogate, RiskSurrogate):
+    if not isinstance(surrogate, RiskSurrogate) or is_dear(surrogate.declared, effort):
         return None
     try:
         settle(surrogate, x)
-        point = surrogate.exchanged(x, flips, left)
+        point = surrogate.exchanged(x, FLIPS[effort], left)
     except Exception:  # the best run stands, whatever a user's loss does with odd points
         logger.debug("no exchange", exc_info=True)
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array, dense
-from dcprog.rows.scores import Scores, with_ones
+from dcprog.rows.scores import Scores
 from dcprog.surrogates.risk_units import margin_unit
 from dcprog.transforms import Transform, cap_at, perspective_of, trim_of
 
@@ -76,8 +75,8 @@ class ManyPoints:
         members = risk.members if groups is None else risk.members[groups]
         self.n_groups, self.m = members.shape
         rows = members.ravel()
-        self.middle = _middle(risk)
-        A = _matrix(_around(risk, self.middle), rows)
+        self.middle = _middle(risk, rows)
+        A = _matrix(risk.scores, rows, self.middle)
         size = np.sqrt(np.mean(A**2, axis=0))
         self.unit = np.where(size > 0, size, 1.0)
         self.A = A / self.unit
@@ -245,35 +244,31 @@ def _kept(transform: trim_of, losses: Array) -> Array:
     return kept
 
 
-def _middle(risk: Risk) -> Array | None:
-    """The middle of the samples, where free intercepts take up what moving them there leaves."""
+def _middle(risk: Risk, rows: npt.NDArray[np.intp]) -> Array | None:
+    """The middle of the rows' samples, where free intercepts take up what moving them leaves."""
     scores = risk.scores
     free = scores.fit_intercept and not np.any(risk.penalized & ~scores.penalized)
-    n, d = scores.X.shape
-    return np.median(dense(scores.X), axis=0) if free and n * d <= MOST_NUMBERS else None
+    samples = scores.samples_of(rows)
+    if not free or samples.size * scores.X.shape[1] > MOST_NUMBERS:
+        return None
+    return np.median(dense(scores.X[samples]), axis=0)
 
 
-def _around(risk: Risk, middle: Array | None) -> Scores:
-    """The rows of the samples around their middle."""
-    scores = risk.scores
-    if middle is None or not np.any(middle):
-        return scores
-    moved = copy(scores)
-    moved.X = dense(scores.X) - middle
-    return moved
-
-
-def _matrix(scores: Scores, rows: npt.NDArray[np.intp]) -> Array:
-    """Some rows as an array; without a sparse matrix on the way where they are of one score."""
-    if scores.signs is not None and scores.n_scores == 1:
-        X = dense(scores.X[rows])
-        return scores.signs[rows] * (with_ones(X) if scores.fit_intercept else X)
-    matrix: Any = scores.matrix()[rows]
-    return np.asarray(dense(matrix))
+def _matrix(scores: Scores, rows: npt.NDArray[np.intp], middle: Array | None) -> Array:
+    """Some rows as an array, of samples around their middle."""
+    A = scores.dense_rows(rows)
+    if middle is not None:
+        codes, c = A[:, -scores.n_scores :], scores.n_scores
+        coefs = A[:, :-c].reshape(len(A), c, middle.size)
+        coefs -= codes[:, :, None] * middle
+    return A
 
 
 def _products(A: Array) -> Array | None:
     """Products of the pairs of columns, where they are not too many."""
     n, p = A.shape
     one, other = np.triu_indices(p)
-    return A[:, one] * A[:, other] if n * one.size <= MOST_PRODUCTS else None
+    if n * one.size > MOST_PRODUCTS:
+        return None
+    columns = np.ascontiguousarray(A.T)
+    return (columns[one] * columns[other]).T

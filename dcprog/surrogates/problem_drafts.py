@@ -30,7 +30,7 @@ class Effort:
 
 
 EFFORTS = {
-    "default": Effort(("graduated", "soft", "beside", "random", "random"), ((5, 2), (2, 4))),
+    "default": Effort(("graduated", "soft", "beside", *("random",) * 6), ((9, 2), (4, 2), (2, 4))),
     "high": Effort(
         ("graduated", "soft", *("half", "beside", "random") * 6), ((20, 3), (8, 5), (6, 10))
     ),

@@ -12,6 +12,10 @@ from dcprog.surrogates.problem_values import ProblemValues
 
 __all__ = ["ProblemRacing"]
 
+# Drafts are short: at a usual first price of violations they would all go to the minimum of F and
+# only begin to meet the constraints.
+FIRM = 30.0
+
 
 class ProblemRacing(ProblemValues):
     """Starts and drafts of a cvxpy problem.
@@ -21,6 +25,7 @@ class ProblemRacing(ProblemValues):
     problem : MajorisedProblem
     """
 
+    firmness: float
     kinds = ("convex", "graduated", "soft", "half", "random")
 
     def _forget(self) -> None:
@@ -48,4 +53,8 @@ class ProblemRacing(ProblemValues):
         time_limit: float | None = None,
     ) -> list[Draft]:
         """What short, loose runs from several starts reach, best first; none near known points."""
-        return drafts(self, self.starts, near, effort, rng, time_limit)  # type: ignore[arg-type]
+        self.firmness = FIRM
+        try:
+            return drafts(self, self.starts, near, effort, rng, time_limit)  # type: ignore[arg-type]
+        finally:
+            self.firmness = 1.0

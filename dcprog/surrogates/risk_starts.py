@@ -17,7 +17,7 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.surrogates.coordinate_search import is_sparse, searched, takes
-from dcprog.surrogates.drafts import FEW, drafts
+from dcprog.surrogates.drafts import FEW, drafts, is_dear
 from dcprog.surrogates.loose_starts import (
     LIGHTER,
     Solve,
@@ -92,7 +92,7 @@ class RiskStarts(Unconstrained):
                 return found
         p = risk.rows.shape[1]
         crowded = not many or CROWDED * p >= risk.n_groups
-        if crowded or (not found and p > FEW):
+        if crowded or (not found and p > FEW and not is_dear(risk, effort)):
             loose = self._loose(near[0], effort, deadline, soft=crowded and self._softens())
             found += [Draft(kind, x, risk(x)) for kind, x in loose]
         awake = (woken(risk, x) for x in near)

@@ -30,6 +30,9 @@ KINDS = (
 # Residuals are fitted exactly by as many samples as there are coefficients: as few as can be hold
 # no outlier most often. They need no stretching, so that there may be twice as many.
 RESIDUAL_KINDS = (((1.0, 1.0), 1.4, 1e-6), ((1.0, 1.2), 0.4, 1e-3), ((2.0, 6.0), 0.2, 1e-1))
+# As large as these may be those of the half of the samples that lie nearest the middle: leverage
+# that is far away is not among them, however many coefficients there are.
+CENTRAL = ((2.0, 15.0), 0.1, 1e-2)
 # How far margins that are fitted to 1 are stretched: a hinge wants its samples beyond 1.
 STRETCHES = (1.0, 2.0, 4.0)
 
@@ -65,9 +68,25 @@ def subset_fits(
     for factors, share, ridge in kinds:
         size = int(min(n, rng.uniform(*factors) * least))
         chosen = _with_all(_chosen(n, size, int(share * count), rng), labels, rng)
-        rows = chosen[:, :, None] * many.m + np.arange(many.m)
-        fits.append(ridge_fits(many, rows.reshape(len(chosen), -1), ridge))
-    return np.concatenate(fits)
+        fits.append(_fitted(many, chosen, ridge))
+    factors, share, ridge = CENTRAL
+    central = _central(many)
+    size = int(min(central.size, rng.uniform(*factors) * least))
+    chosen = central[_chosen(central.size, size, int(np.ceil(share * count)), rng)]
+    return np.concatenate([*fits, _fitted(many, chosen, ridge)])
+
+
+def _fitted(many: ManyPoints, chosen: Index, ridge: float) -> Array:
+    rows = chosen[:, :, None] * many.m + np.arange(many.m)
+    return ridge_fits(many, rows.reshape(len(chosen), -1), ridge)
+
+
+def _central(many: ManyPoints) -> Index:
+    """The half of the samples that lie nearest the middle, coordinate by coordinate."""
+    n, sizes = many.n_groups, np.abs(many.A)
+    usual = np.median(sizes, axis=0)
+    far = np.sum((sizes / np.where(usual > 0, usual, 1.0)) ** 2, axis=1)
+    return np.argsort(far.reshape(n, -1).max(axis=1))[: -(-n // 2)]
 
 
 def concentrated(many: ManyPoints, fits: Array, widths: tuple[float, ...], kept: int) -> Array:
@@ -100,11 +119,12 @@ def _with_all(chosen: Index, labels: Index | None, rng: np.random.Generator) -> 
     return chosen
 
 
-def labels_of(risk: Risk) -> Index | None:
-    """The classes of the samples as their rows show them; None for a single one."""
+def labels_of(risk: Risk, groups: Index | None) -> Index | None:
+    """The classes of the samples, or of some, as their rows show them; None for a single one."""
     rows = risk.scores
     codes = getattr(rows, "y", None) if rows.signs is None else rows.signs
-    if codes is None:
+    if codes is None or len(codes) != risk.n_groups:
         return None
-    labels = np.unique(np.asarray(codes), axis=0, return_inverse=True)[1].ravel()
-    return labels if labels.max() > 0 and labels.size == risk.n_groups else None
+    codes = np.asarray(codes) if groups is None else np.asarray(codes)[groups]
+    labels = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
+    return labels if labels.max() > 0 else None
