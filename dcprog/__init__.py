@@ -72,6 +72,7 @@ from dcprog.solvers.registry import explain_choice, register_solver
 from dcprog.surrogates.driver import solve
 from dcprog.surrogates.explained import explain
 from dcprog.surrogates.majorizable import is_majorizable
+from dcprog.surrogates.precompiled import Compiled, compile
 from dcprog.transforms import (
     Transform,
     andrews_by,
@@ -94,6 +95,7 @@ __all__ = [
     "Bound",
     "Certificate",
     "Claim",
+    "Compiled",
     "ConvexLoss",
     "FisherConsistencyWarning",
     "History",
@@ -123,6 +125,7 @@ __all__ = [
     "check_loss",
     "check_penalty",
     "class_margins",
+    "compile",
     "compose",
     "concave",
     "elastic_net",

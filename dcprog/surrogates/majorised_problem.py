@@ -187,6 +187,12 @@ class MajorisedProblem:
         """Solvers for the convex problem of a mode, best first."""
         return self.modes.portfolio(mode or self.mode).order
 
+    def compile(self) -> None:
+        """Compile what runs solve: with nonconvex constraints left out, priced, and majorised."""
+        for mode in ("free", "penalty", "feasible") if self.constraints else ("feasible",):
+            portfolio = self.modes.portfolio(mode)
+            portfolio.compile(portfolio.order[0])
+
     def minimise(
         self, mode: str, tolerance: float, solver: str, time_limit: float | None = None
     ) -> Array:

@@ -141,6 +141,10 @@ class ProblemSurrogate(ProblemStationarity):
         """Seconds spent compiling."""
         return self.majorised.modes.compile_time
 
+    def compile(self) -> None:
+        """Compile what runs solve."""
+        self.majorised.compile()
+
     def take_attempts(self) -> tuple[Attempt, ...]:
         """The failed calls beside those of the steps; they are handed over once."""
         attempts, self.majorised.attempts = self.majorised.attempts, []

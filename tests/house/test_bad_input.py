@@ -210,6 +210,14 @@ CASES: dict[str, Case] = {
         {"penalty": dc.l1(), "size": 5, "draws": 50},
         {"penalty": ("l1", dc.hinge()), "size": (0, 1.5), "draws": (0, 1.5)},
     ),
+    "compile": (
+        {"problem": cp.Problem(cp.Minimize(0))},
+        {"problem": (1.0, "x", None, CAPPED), "solver": ("GUROBI_X", 3)},
+    ),
+    "Compiled": (
+        {"problem": cp.Problem(cp.Minimize(0))},
+        {"problem": (1.0, "x", None, CAPPED), "solver": ("GUROBI_X", 3)},
+    ),
     "explain": ({"problem": cp.Problem(cp.Minimize(0))}, {"problem": (1.0, "x", None)}),
     "explain_choice": ({"risk": CAPPED}, {"risk": (1.0, dc.hinge(), None)}),
     "is_majorizable": ({"problem": cp.Problem(cp.Minimize(0))}, {"problem": (1.0, "x", None)}),

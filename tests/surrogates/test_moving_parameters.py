@@ -13,6 +13,7 @@ import dcprog as dc
 from dcprog.majorants.frozen_problem import Frozen, freeze
 from dcprog.majorants.rules import Context, Frame, fresh_context
 from dcprog.majorants.tree import Values
+from dcprog.solvers.conic.compiled import CompiledProblem
 from dcprog.surrogates.problem import ProblemSurrogate
 
 RNG = np.random.default_rng(0)
@@ -166,3 +167,61 @@ def test_a_parameter_without_a_value() -> None:
     x, p = cp.Variable(), cp.Parameter(name="weight")
     with pytest.raises(ValueError, match="'weight' has no value"):
         Frozen(cp.Problem(cp.Minimize(p * x)))
+
+
+# ----------------------------------------------------------------------------------------------
+# compiled once
+
+
+def problems() -> dict[str, tuple[cp.Problem, cp.Parameter]]:
+    x, t = cp.Variable(3), cp.Parameter(nonneg=True, value=1.0)
+    residuals = A @ x - B
+    capped = cp.sum(cp.minimum(cp.abs(residuals), t))
+    return {
+        "bounded": (cp.Problem(cp.Minimize(capped), [cp.norm(x) <= 1]), t),
+        "far": (cp.Problem(cp.Minimize(cp.sum_squares(residuals)), [cp.norm(x) >= t]), t),
+        "curved": (cp.Problem(cp.Minimize(cp.sum_squares(residuals)), [x[0] ** 2 + x[1] == t]), t),
+    }
+
+
+@pytest.mark.parametrize("name", ["bounded", "far", "curved"])
+def test_what_is_compiled_is_compiled_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    made_before = CompiledProblem.__init__
+
+    def counted(self: CompiledProblem, problem: cp.Problem, solver: str) -> None:
+        made.append(solver)
+        made_before(self, problem, solver)
+
+    problem, t = problems()[name]
+    anew = {v: dc.solve(problems_at(name, v), start="convex", n_starts=1) for v in (1.0, 1.5)}
+    monkeypatch.setattr(CompiledProblem, "__init__", counted)
+    compiled = dc.compile(problem)
+    assert made
+    assert compiled.compile_time > 0
+    assert all(v.value is None for v in problem.variables())
+    made.clear()
+    for v in (1.0, 1.5):
+        t.value = v
+        assert compiled.solve(start="convex", n_starts=1).value == anew[v].value
+    assert made == []
+
+
+def problems_at(name: str, value: float) -> cp.Problem:
+    problem, t = problems()[name]
+    t.value = value
+    return problem
+
+
+def test_a_risk_has_nothing_to_compile() -> None:
+    x = cp.Variable(3)
+    loss = cp.sum(cp.minimum(cp.abs(A @ x - B), 1)) + cp.sum_squares(x)
+    compiled = dc.compile(cp.Problem(cp.Minimize(loss)))
+    assert compiled.compile_time == 0
+    assert compiled.solve().value == dc.solve(cp.Problem(cp.Minimize(loss))).value
+
+
+def test_what_cannot_be_majorised_is_not_compiled() -> None:
+    x = cp.Variable()
+    with pytest.raises(dc.NotMajorizable):
+        dc.compile(cp.Problem(cp.Minimize(cp.ceil(x))))

@@ -60,12 +60,16 @@ class Portfolio:
     def minimise(self, solver: str, tolerance: float, time_limit: float | None = None) -> None:
         """Solve by the solver of that name; see :meth:`CompiledProblem.minimise`."""
         self._last = None
+        self.compile(solver)
+        self._last = self._compiled[solver]
+        self._last.minimise(tolerance, time_limit)
+
+    def compile(self, solver: str) -> None:
+        """Compile for the solver of that name, unless that is done."""
         if solver == "ARROW":
             self._arrow()
         elif solver not in self._compiled:
             self._compiled[solver] = CompiledProblem(self.problem, solver)
-        self._last = self._compiled[solver]
-        self._last.minimise(tolerance, time_limit)
 
     @property
     def inaccurate(self) -> bool:
