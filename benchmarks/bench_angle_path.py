@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -20,6 +21,7 @@ import cvxpy as cp
 import numpy as np
 
 import dcprog as dc
+from benchmarks.line import Line
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_differences, angle_margins, simplex_vertices
@@ -197,6 +199,22 @@ def cell(risk: dc.Risk, name: str) -> str:
         return "×"
     end = time.perf_counter()
     return f"{1e3 * (middle - begin):.3g} / {1e3 * (end - middle):.3g}"
+
+
+def lines(full: bool = False) -> Iterator[Line]:
+    """L2 and L1 paths of both losses, p = 20 and, if `full`, 200; F is the median of the ratios."""
+    for p, goal in ((20, 15.0), (200, 60.0)) if full else ((20, 15.0),):
+        X, y = simulation(100, p, 0)
+        for name in ("L2", "L1"):
+            grid = grids()[name]
+            for form in (1, 2):
+                theirs, n_theirs, reference = Rebuilt(X, y, form).path(grid, 6)
+                ours, n, values = Ours(X, y, form, False, None).path(grid)
+                ratios = np.array([values[i] / reference[i] for i in reference])
+                case = f"angle path RSVM{form}, {name}, p = {p}"
+                note = f"F is relative, the median of a path; {n} and {n_theirs * 6} steps"
+                ratio, middle = theirs / ours, float(np.median(ratios))
+                yield Line(case, "a loop that rebuilds", ratio, middle, 1.0, goal, note)
 
 
 def main() -> None:

@@ -2,17 +2,17 @@
 
 Both minimise  Σ min((1 − u)₊, 1) + penalty  with u = y∘(Xw + b) from the convex problem, and stop
 at the same decrease. The loop's weights are a Parameter (DPP), its solver is PIQP. The objectives
-stand beside the times, recomputed by one formula. Times are the shortest of several.
+stand beside the times, recomputed by one formula. Times are the shortest of several. DCCP, where it
+is installed, begins there too.
 
     python -m benchmarks.bench_front_door
-    python -m benchmarks.bench_front_door --sizes 20000x50 --repeats 1
+    python -m benchmarks.bench_front_door --full
 """
 
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
 
 import cvxpy as cp
@@ -20,10 +20,12 @@ import numpy as np
 
 import dcprog as dc
 from benchmarks.bench_overhead import data
+from benchmarks.line import HEADER, Line, is_installed
+from benchmarks.timing import timed
 
 Array = np.ndarray
 TOLERANCE = 1e-6  # of the decrease, relative to the value
-PENALTIES: dict[str, tuple[float, float]] = {"l2": (0.0, 0.1), "l1": (1.0, 0.0), "en": (0.5, 0.1)}
+PENALTIES = {"L2": (0.0, 0.1), "L1": (1.0, 0.0), "EN": (0.5, 0.1)}
 
 
 def penalty(w: cp.Variable, l1: float, l2: float) -> cp.Expression:
@@ -57,12 +59,12 @@ def loop(X: Array, y: Array, l1: float, l2: float) -> float:
     return value
 
 
-def front_door(X: Array, y: Array, l1: float, l2: float, solver: str) -> float:
+def front_door(X: Array, y: Array, l1: float, l2: float) -> float:
     """The value at which dcprog ends."""
     w, b = cp.Variable(X.shape[1]), cp.Variable()
     hinge = cp.pos(1 - cp.multiply(y, X @ w + b))
     problem = cp.Problem(cp.Minimize(cp.sum(cp.minimum(hinge, 1)) + penalty(w, l1, l2)))
-    dc.solve(problem, start="convex", tol=TOLERANCE, solver=solver)
+    dc.solve(problem, start="convex", n_starts=1, tol=TOLERANCE)
     return objective(X, y, w.value, b.value, l1, l2)
 
 
@@ -70,42 +72,67 @@ def declared(X: Array, y: Array, l1: float, l2: float) -> float:
     """The same by the risk, declared."""
     rows = dc.binary_margins(X, y)
     risk = dc.Risk.from_loss(rows, dc.cap(dc.hinge(), 1.0), dc.elastic_net(l1, l2))
-    theta = dc.solve(risk, start="convex", tol=TOLERANCE).x
+    theta = dc.solve(risk, start="convex", n_starts=1, tol=TOLERANCE).x
     assert theta is not None
     return objective(X, y, theta[:-1], theta[-1], l1, l2)
 
 
-def timed(run: Callable[[], float]) -> tuple[float, float]:
-    """The value and the seconds."""
-    begin = time.perf_counter()
-    value = run()
-    return value, time.perf_counter() - begin
+def by_dccp(X: Array, y: Array, l1: float, l2: float) -> float:
+    """The value at which DCCP ends, from the same convex problem.
+
+    It takes  Σ s  with  (1 − u)₊ ≤ s + (−u)₊.
+    """
+    import dccp  # noqa: F401  registers the method
+
+    w, b, s = cp.Variable(X.shape[1]), cp.Variable(), cp.Variable(len(y))
+    margins = (y[:, None] * X) @ w + y * b
+    convex = cp.Problem(cp.Minimize(cp.sum(cp.pos(1 - margins)) + penalty(w, l1, l2)))
+    convex.solve(solver="PIQP")
+    s.value = np.clip(1 - y * (X @ w.value + b.value), 0, 1)
+    ramp = [cp.pos(1 - margins) <= s + cp.pos(-margins), s >= 0]
+    problem = cp.Problem(cp.Minimize(cp.sum(s) + penalty(w, l1, l2)), ramp)
+    problem.solve(method="dccp", solver="CLARABEL", ep=TOLERANCE, tau_ini=1.0)
+    return objective(X, y, w.value, b.value, l1, l2)
+
+
+def lines(full: bool = False, sizes: tuple[str, ...] = ("200x5", "1000x50")) -> Iterator[Line]:
+    """Every size and penalty; ``full`` adds 5000 × 50 and 20 000 × 50."""
+    for size in (*sizes, "5000x50") if full else sizes:
+        n, p = map(int, size.split("x"))
+        repeats = 5 if n <= 1000 else 1
+        problem = data(n, p, 0)
+        for name, weights in PENALTIES.items():
+            runs = [partial(loop, *problem, *weights), partial(front_door, *problem, *weights)]
+            peers = ["a DPP loop with PIQP"]
+            if is_installed("dccp") and name != "EN" and n >= 1000:
+                runs.append(partial(by_dccp, *problem, *weights))
+                peers.append("DCCP")
+            rounds = [[timed(run) for run in runs] for _ in range(repeats)]
+            best = np.min([[seconds for _, seconds in one] for one in rounds], axis=0)
+            values = [value for value, _ in rounds[-1]]
+            goals = {"a DPP loop with PIQP": 1.5 if n < 1000 else 8.0, "DCCP": 25.0}
+            for place, peer in zip((0, 2), peers, strict=False):
+                ratio = best[place] / best[1]
+                case = f"ramp in cvxpy, {n} × {p}, {name}"
+                yield Line(case, peer, ratio, values[1], values[place], goals[peer])
+    if full:
+        problem = data(20_000, 50, 0)
+        (ours, mine), (risk, theirs) = (
+            timed(partial(run, *problem, *PENALTIES["L2"])) for run in (front_door, declared)
+        )
+        case, peer = "ramp in cvxpy, 20000 × 50, L2", "the same Risk, declared"
+        yield Line(case, peer, theirs / mine, ours, risk, 0.8)
 
 
 def main() -> None:
-    """Print one line a problem: values, and the loop's time over each other's."""
+    """Print one line a problem and a peer."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", nargs="+", default=["200x5", "1000x50"])
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--full", action="store_true", help="5000 × 50 and 20000 × 50, too")
     options = parser.parse_args()
-    names = ("loop", "recognised", "cvxpy's", "declared")
-    print(f"{'problem':<14}" + "".join(f"{name:>14}" for name in names) + "   speed over the loop")
-    for size in options.sizes:
-        n, p = map(int, size.split("x"))
-        X, y = data(n, p, 0)
-        for name, (l1, l2) in PENALTIES.items():
-            problem = X, y, l1, l2
-            runs = (
-                partial(loop, *problem),
-                partial(front_door, *problem, "auto"),
-                partial(front_door, *problem, "cvxpy"),
-                partial(declared, *problem),
-            )
-            rounds = [[timed(run) for run in runs] for _ in range(options.repeats)]
-            best = np.min([[seconds for _, seconds in one] for one in rounds], axis=0)
-            values = "".join(f"{value:>14.6f}" for value, _ in rounds[-1])
-            speed = "".join(f"{ratio:>8.2f}" for ratio in best[0] / best[1:])
-            print(f"{size + ' ' + name:<14}{values}   {speed}", flush=True)
+    print(HEADER)
+    for line in lines(options.full, tuple(options.sizes)):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

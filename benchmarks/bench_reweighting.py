@@ -14,12 +14,13 @@ after the other. All objectives are recomputed in NumPy.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 import dcprog as dc
+from benchmarks.line import HEADER, Line
 from benchmarks.timing import timed
 from dcprog.foundation.arrays import Array
 from dcprog.models import AngleSVC, CappedSVC
@@ -69,14 +70,13 @@ def reweighted(X: Array, y: Array, transform: dc.Transform, steps: int = 200) ->
     return theta
 
 
-def regression(sizes: list[int]) -> None:
+def regression(sizes: list[int]) -> Iterator[Line]:
     """One line a size and a loss."""
     losses = {
-        "tukey": dc.tukey(dc.square(), 4.685),
+        "Tukey": dc.tukey(dc.square(), 4.685),
         "log(1 + u²/4)": dc.log(dc.square(), 4.0),
         "capped square": dc.cap(dc.square(), 9.0),
     }
-    print(f"\n{'loss':<16} {'n':>8} {'ratio':>6} {'steps':>6} {'F':>16} {'F, peer':>16}")
     for n in sizes:
         X, y = leverage_free(n)
         for name, loss in losses.items():
@@ -84,14 +84,18 @@ def regression(sizes: list[int]) -> None:
                 lambda: dc.solve(
                     dc.Risk.from_loss(dc.residual_rows(X, y), loss, dc.l2(LAM)),  # noqa: B023
                     start="convex",
+                    n_starts=1,
                 ),
                 lambda: reweighted(X, y, loss.transform),  # noqa: B023
             )
             values = (risk_of(X, y, theta, loss.transform) for theta in (ours.x, peer))
-            print(
-                f"{name:<16} {n:>8} {theirs / mine:>6.2f} {ours.n_iter:>6} "
-                + " ".join(f"{value:>16.8g}" for value in values),
-                flush=True,
+            yield Line(
+                f"{name}, {n} × 50",
+                "reweighting in NumPy",
+                theirs / mine,
+                *values,
+                goal=1.2,
+                note=f"{ours.n_iter} steps",
             )
 
 
@@ -163,9 +167,8 @@ def capped_by_newton(X: Array, y: Any, gamma: float, delta: float) -> Array:
     return W
 
 
-def capped(sizes: list[int], gamma: float = 1.0, delta: float = 1e-4) -> None:
+def capped(sizes: list[int], gamma: float = 1.0, delta: float = 1e-4) -> Iterator[Line]:
     """One line a size."""
-    print(f"\n{'capped ℓp':<16} {'n':>8} {'ratio':>6} {'steps':>6} {'F':>16} {'F, peer':>16}")
     for n in sizes:
         X, y = classes(n, 50, 5, 0.5)
         A, signs = np.column_stack([X, np.ones(n)]), np.where(y[:, None] == np.arange(5), 1.0, -1.0)
@@ -175,29 +178,41 @@ def capped(sizes: list[int], gamma: float = 1.0, delta: float = 1e-4) -> None:
         peer, theirs = timed(lambda: capped_by_newton(X, y, gamma, delta))  # noqa: B023
         W = np.vstack([model.coef_.T, model.intercept_])
         values = (capped_objective(A, signs, V, delta, gamma) for V in (W, peer))
-        print(
-            f"{'five classes':<16} {n:>8} {theirs / mine:>6.2f} {model.n_iter_:>6} "
-            + " ".join(f"{value:>16.8g}" for value in values),
-            flush=True,
+        yield Line(
+            f"capped ℓp, five classes, {n} × 50",
+            "finite Newton in NumPy",
+            theirs / mine,
+            *values,
+            goal=2.0,
+            note=f"{model.n_iter_} steps",
         )
 
 
-def angle() -> None:
+def angle() -> Iterator[Line]:
     """One line a number of classes; the ratio is of the time with three over this one."""
-    print(
-        f"\n{'angle loss':<16} {'classes':>8} {'ratio':>6} {'steps':>6} {'F':>16} {'s a step':>16}"
-    )
-    first = 0.0
+    first: tuple[float, float] | None = None
     for k in (3, 6, 10):
         X, y = classes(3000, 20, k, 2.0)
         model, seconds = timed(lambda: AngleSVC(n_starts=1).fit(X, y))  # noqa: B023
-        first = first or seconds
         steps = model.result_.n_iter
-        print(
-            f"{'3000 × 20':<16} {k:>8} {first / seconds:>6.2f} {steps:>6} "
-            f"{model.objective_:>16.8g} {seconds / max(steps, 1):>16.3f}",
-            flush=True,
+        a_step = seconds / max(steps, 1)
+        first = first or (seconds, a_step)
+        yield Line(
+            f"angle capped hinge, 3000 × 20, {k} classes",
+            "itself with 3",
+            first[0] / seconds,
+            model.objective_,
+            model.objective_,
+            0.25 if k == 10 else None,
+            f"{steps} steps; a step {first[1] / a_step:.2f}",
         )
+
+
+def lines(full: bool = False) -> Iterator[Line]:
+    """All cases, up to a million samples if `full`."""
+    yield from regression([10_000, 100_000, 1_000_000] if full else [10_000, 100_000])
+    yield from capped([10_000, 100_000] if full else [10_000])
+    yield from angle()
 
 
 def main() -> None:
@@ -205,9 +220,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="up to a million samples")
     full = parser.parse_args().full
-    regression([10_000, 100_000, 1_000_000] if full else [10_000, 100_000])
-    capped([10_000, 100_000] if full else [10_000])
-    angle()
+    print(HEADER)
+    for line in lines(full):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

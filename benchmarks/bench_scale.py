@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import dcprog as dc
+from benchmarks.line import HEADER, Line
 from benchmarks.timing import timed
 
 Data = tuple[Any, Any]
@@ -69,6 +70,53 @@ def robust(X: Any, y: Any, C: float, solver: str | None, limit: float) -> tuple[
     return timed(lambda: dc.solve(risk, start="convex", **options))
 
 
+GOALS = {"100000 × 50": 1.0, "20000 × 500": 0.5, "1000 × 5000": 0.5}
+
+
+def lines(full: bool = True, other: str | None = None, limit: float = 120.0) -> Iterator[Line]:
+    """All cases, of a fifth of the samples unless `full`; also with another solver of ours."""
+    for X, y in (dense(500, 50), sparse(500, 500, 20)):  # compiles
+        robust(X, y, 1.0, "dual_coordinate", 60.0)
+    for name, (X, y), weights in cases(not full):
+        goal = GOALS.get(name, 0.3)
+        for C in weights:
+            peer, theirs = timed(lambda: LinearSVC(loss="hinge", C=C, tol=1e-4).fit(X, y))  # noqa: B023
+            reference = objective(X, y, peer.coef_[0], float(peer.intercept_[0]), C)
+            for solver in (None, other) if other else (None,):
+                result, seconds = robust(X, y, C, solver, limit)
+                yield Line(
+                    f"ramp {name}, C = {C:g}",
+                    "one LIBLINEAR hinge fit",
+                    theirs / seconds,
+                    objective(X, y, result.x[:-1], result.x[-1], C),
+                    reference,
+                    goal,
+                    told(result),
+                )
+    yield from shifted(limit)
+
+
+def shifted(limit: float) -> Iterator[Line]:
+    """The same features with 1e4 added, against themselves."""
+    X, y = dense(20_000, 50)
+    for C in (0.01, 1.0):
+        (plain, before), (moved, after) = (robust(X + s, y, C, None, limit) for s in (0.0, 1e4))
+        yield Line(
+            f"ramp 20000 × 50 + 1e4, C = {C:g}",
+            "itself unshifted",
+            before / after,
+            moved.value,
+            plain.value,
+            0.7,
+            told(moved),
+        )
+
+
+def told(result: Any) -> str:
+    """Steps, solver, status."""
+    return f"{result.n_iter} steps, {result.solver}, {result.status}"
+
+
 def main() -> None:
     """Print one line a case."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -76,40 +124,9 @@ def main() -> None:
     parser.add_argument("--other", help="a second solver of ours, for its time and objective")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds of a run")
     options = parser.parse_args()
-    for X, y in (dense(500, 50), sparse(500, 500, 20)):  # compiles
-        robust(X, y, 1.0, "dual_coordinate", 60.0)
-    print(
-        f"{'data':<24} {'C':>6} {'ratio':>7} {'steps':>6} {'F':>13} {'F, peer':>13}  solver, status"
-    )
-    for name, (X, y), weights in cases(options.quick):
-        for C in weights:
-            peer, theirs = timed(lambda: LinearSVC(loss="hinge", C=C, tol=1e-4).fit(X, y))  # noqa: B023
-            line(name, X, y, C, theirs, robust(X, y, C, None, options.limit), peer)
-            if options.other:
-                line(name, X, y, C, theirs, robust(X, y, C, options.other, options.limit), peer)
-    shifted(options.limit)
-
-
-def line(name: str, X: Any, y: Any, C: float, theirs: float, ours: Any, peer: Any) -> None:
-    result, seconds = ours
-    w, b = peer.coef_[0], float(peer.intercept_[0])
-    values = objective(X, y, result.x[:-1], result.x[-1], C), objective(X, y, w, b, C)
-    print(
-        f"{name:<24} {C:>6g} {theirs / seconds:>7.2f} {result.n_iter:>6} {values[0]:>13.8g} "
-        f"{values[1]:>13.8g}  {result.solver}, {result.status}",
-        flush=True,
-    )
-
-
-def shifted(limit: float) -> None:
-    """The same features with 1e4 added, against themselves."""
-    X, y = dense(20_000, 50)
-    for C in (0.01, 1.0):
-        (plain, before), (moved, after) = (robust(X + s, y, C, None, limit) for s in (0.0, 1e4))
-        print(
-            f"{'20000 × 50, + 1e4':<24} {C:>6g} {before / after:>7.2f} {moved.n_iter:>6} "
-            f"{moved.value:>13.8g} {plain.value:>13.8g}  {moved.solver}, {moved.status}"
-        )
+    print(HEADER)
+    for line in lines(not options.quick, options.other, options.limit):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":
