@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 # One BLAS thread a process: the test workers already fill the cores.
 ONE_THREAD := OMP_NUM_THREADS=1
 
-.PHONY: help demo test fuzz lint bench reproduce docs clean
+.PHONY: help demo test fuzz lint bench bench-all reproduce docs clean
 
 help:
-	@echo "make demo | test | fuzz [SEED=n] | lint | bench | reproduce | docs | clean"
+	@echo "make demo | test | fuzz [SEED=n] | lint | bench [BENCH=--full] | bench-all | reproduce | docs | clean"
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed; set PYTHON=python3.x")'
@@ -40,7 +40,14 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The table against peers and its plots: make bench BENCH=--full for all sizes.
+BENCH ?=
+
 bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	$(ONE_THREAD) $(BIN)/python -m benchmarks $(BENCH)
+
+bench-all: $(VENV)/.dev
 	@for script in $(wildcard benchmarks/bench_*.py); do \
 		module=$$(echo $${script%.py} | tr / .); \
 		echo "== $$module"; \
