@@ -50,6 +50,7 @@ COSTS = {
     "least_squares": Cost(0.004, 0.5, 0.5),
     "newton_armijo": Cost(0.014, 0.5, 0.5),
     "newton": Cost(0.015, 0.5, 0.5),
+    "weighted_lasso": Cost(0.02, 0.5, 0.5),
     "proximal_newton": Cost(0.03, 0.5, 0.5),
     "smo": Cost(0.02, 1.0, 0.0),
     "smo_first_order": Cost(0.02, 1.0, 0.0),

@@ -118,6 +118,19 @@ class ExactSolver:
         """The weighted risk."""
         return problem.value(theta)
 
+    @staticmethod
+    def loosens(risk: Risk) -> bool:
+        """May steps of a risk be as loose as ``loosest``?"""
+        return True
+
+    def further(self, problem: WeightedRisk, start: Array) -> Array:
+        """A point at which the risk is lower than at `start`, near it, or `start` itself.
+
+        The losses are those of the problem, the penalty is the risk's own: solvers that know how it
+        curves may use it where a majorant's steps are short.
+        """
+        return start
+
 
 def refuse(solver: str, **parts: Array | None) -> None:
     """Raise for those parts of a weighted risk that are there, and that a solver would ignore.

@@ -19,6 +19,7 @@ from dcprog.solvers.published.single_pass import SinglePassSolver
 from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
 from dcprog.solvers.smooth.newton import LeastSquaresSolver, NewtonArmijoSolver, NewtonSolver
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
+from dcprog.solvers.smooth.weighted_lasso import WeightedLassoSolver
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -39,6 +40,7 @@ SOLVERS: dict[str, type[SubproblemSolver]] = {
     "least_squares": LeastSquaresSolver,
     "newton_armijo": NewtonArmijoSolver,
     "newton": NewtonSolver,
+    "weighted_lasso": WeightedLassoSolver,
     "proximal_newton": ProximalNewtonSolver,
     "smo": SmoSolver,
     "smo_first_order": FirstOrderSmoSolver,
@@ -212,9 +214,12 @@ def is_exact(name: str) -> bool:
     return issubclass(SOLVERS.get(name, ReferenceSolver), ExactSolver)
 
 
-def loosest(name: str) -> float:
+def loosest(name: str, risk: Risk) -> float:
     """The tolerance to which a solver minimises steps far from the end; 0 for that of the end."""
-    return getattr(SOLVERS.get(name), "loosest", 0.0)
+    solver = SOLVERS.get(name, ReferenceSolver)
+    if not issubclass(solver, ExactSolver) or not solver.loosens(risk):
+        return 0.0
+    return solver.loosest
 
 
 def explain_choice(risk: Risk) -> str:

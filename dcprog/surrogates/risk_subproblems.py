@@ -28,7 +28,7 @@ __all__ = ["Aim", "Subproblems"]
 logger = logging.getLogger("dcprog")
 
 START = (1e-8, 1e-6, 1e-4)  # a start that is less accurate than a step still is one
-FINEST, COARSEST = 1e-14, 1e-2  # tolerances for solvers
+FINEST, COARSEST = 1e-14, 5e-1  # tolerances for solvers
 OUT_OF_SIZE = 30.0  # the objective's size, over that at which the solvers were made
 PERFECT = 1e-4  # of the objective's size: what a fit that is almost perfect leaves
 ACCEPT = 10.0  # times a start's tolerance, above its centre
@@ -173,6 +173,16 @@ class Subproblems:
                 failures.append(error)
                 attempts.append(Attempt(0, solver, tolerance, str(error)))
         raise failures[0]
+
+    def further(self, problem: WeightedRisk, x: Array, solver: str) -> Array:
+        """Where a solver goes on to from x; see :meth:`ExactSolver.further`."""
+        begun, made, units = time.perf_counter(), self._solver(solver), self.units
+        if not isinstance(made, ExactSolver):
+            return x
+        start = units.theta(x)
+        theta = made.further(units.problem(problem), start)
+        self.time += time.perf_counter() - begun
+        return x if theta is start else units.solution(Solution(theta, None, 0.0)).coefficients
 
     def value(self, name: str, problem: WeightedRisk, x: Array, centre: Array) -> float:
         """The function that a solver minimises from a centre: mostly the weighted risk itself."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.columns import largest_sizes, mean_sizes
+from dcprog.foundation.columns import largest_sizes
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.scores import Scores
 from dcprog.solvers.protocol import Solution
@@ -42,7 +42,6 @@ class Frame:
 
 
 _FRAMES: WeakKeyDictionary[Scores, Frame] = WeakKeyDictionary()
-_SIZES: WeakKeyDictionary[Scores, Array] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -165,9 +164,7 @@ def column_sizes(rows: Any) -> Array:
     """
     if not isinstance(rows, Scores):
         return np.ones(rows.shape[1])
-    if rows not in _SIZES:
-        _SIZES[rows] = mean_sizes(rows.X)
-    sizes = np.tile(_SIZES[rows], rows.n_scores)
+    sizes = np.tile(rows.sizes, rows.n_scores)
     return np.concatenate([sizes, np.ones(rows.shape[1] - sizes.size)])
 
 
@@ -189,23 +186,24 @@ def _frame(risk: Risk) -> Frame:
 
 def _framed(rows: Scores) -> Frame:
     """The frame of scores; rows that stay as they are stand there as None."""
-    X = _without_vanishing(rows.X)
-    middle, sizes = None, mean_sizes(X)
+    X, sizes = _without_vanishing(rows.X, rows.sizes)
+    middle = None
     if rows.fit_intercept and isinstance(X, np.ndarray):
         middle, sizes = _middle(X, sizes)
     unit = _power_of_two(sizes)
     if unit == 1 and middle is None and X is rows.X:
         return Frame(None)
-    moved = copy(rows)
-    moved.X = (X if middle is None else X - middle) / unit
+    moved = rows.over((X if middle is None else X - middle) / unit)
     return Frame(moved, unit, middle)
 
 
-def _without_vanishing(X: Any) -> Any:
-    """Samples without the columns that hold nothing but vanishing numbers; X if there are none."""
+def _without_vanishing(X: Any, sizes: Array) -> tuple[Any, Array]:
+    """Samples and their sizes without the columns that hold nothing but vanishing numbers."""
+    if not np.any((sizes > 0) & (sizes < VANISHING)):
+        return X, sizes
     largest = largest_sizes(X)
-    gone = (largest > 0) & (largest < VANISHING)
-    return X @ sp.diags_array(np.where(gone, 0.0, 1.0)) if np.any(gone) else X
+    kept = (largest == 0) | (largest >= VANISHING)
+    return X @ sp.diags_array(kept.astype(float)), np.where(kept, sizes, 0.0)
 
 
 def _middle(X: Array, sizes: Array) -> tuple[Array | None, Array]:

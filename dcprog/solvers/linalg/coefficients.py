@@ -13,6 +13,7 @@ __all__ = ["coefficient_units"]
 
 def coefficient_units(X: Any, const: Array) -> Array:
     """For each feature the coefficient that moves the lines by the size of their constants."""
-    squares = np.mean(X**2, axis=0) if isinstance(X, np.ndarray) else X.multiply(X).mean(axis=0)
-    sizes = np.sqrt(np.asarray(squares).ravel())
+    is_dense = isinstance(X, np.ndarray)
+    squares = np.einsum("ij,ij->j", X, X) if is_dense else X.multiply(X).sum(axis=0)
+    sizes = np.sqrt(np.asarray(squares).ravel() / max(X.shape[0], 1))
     return (1 + float(np.max(np.abs(const)))) / np.where(sizes > 0, sizes, np.inf)
