@@ -27,6 +27,7 @@ from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.loop_options import LoopOptions
 from dcprog.estimators.parameter_constraints import WIDTH
 from dcprog.estimators.prediction import scores_of
+from dcprog.estimators.residual_unit import Unit
 from dcprog.estimators.samples import Samples, distinct, whole
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
@@ -106,6 +107,10 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
         """A factor of each sample's weight."""
         return None
 
+    def _in_unit(self, X: Any, y: Any, weights: Array | None) -> tuple[Any, Unit]:
+        """The targets in the unit in which the losses see them; X is None for a kernel."""
+        return y, Unit()
+
     # ---- the objective ---------------------------------------------------------------------------
 
     def spec(
@@ -179,8 +184,10 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
         part, weights = samples.part, samples.weights
         labels = y[part]
         kernel = self._kernel_at(X, samples)
+        linear = X if by_blocks or kernel is not None else X[part]
+        labels, unit = self._in_unit(None if kernel is not None else linear, labels, weights)
         if kernel is None:
-            rows = build(X if by_blocks else X[part], labels, self.fit_intercept)
+            rows = build(linear, labels, self.fit_intercept)
         else:
             K = kernel(X)[part][:, part]
             rows = on_kernel(K, lambda L: build(L, labels, self.fit_intercept))
@@ -188,7 +195,7 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
             weights = share(labels) if weights is None else share(labels) * weights
         penalized = np.ones(rows.shape[1]) if self.penalize_intercept else None
         risk = risk_of(rows, loss, self.penalty or l2(1.0), weights, penalized)
-        return Declaration(loss, risk, kernel, samples)
+        return Declaration(loss, risk, kernel, samples, unit)
 
     def _kernel_at(self, X: Any, samples: Samples) -> Kernel | None:
         form = (self.penalty or l2()).as_l1_l2(1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcprog.estimators.kernels import Kernel
+from dcprog.estimators.residual_unit import Unit
 from dcprog.estimators.samples import Samples
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.losses import Loss
@@ -30,22 +31,27 @@ class Declaration:
     kernel : Kernel or None
     samples : Samples
         What the risk is made of.
+    unit : Unit
+        Of its targets.
     """
 
     loss: Loss
     risk: Risk
     kernel: Kernel | None
     samples: Samples
+    unit: Unit = Unit()
 
     def point(self, theta: Array) -> tuple[str, Array, Array]:
         """Name, coefficients (c, d) or those of the kernel (c, n), and intercepts (c,) at θ."""
         rows = self.risk.rows
         coef, intercept = rows.unpack(theta)
+        size = self.unit.size
+        intercept = size * intercept + self.unit.middle
         if self.kernel is None:
-            return "coef_", coef, intercept
+            return "coef_", size * coef, intercept
         assert self.samples.place is not None
         dual = np.zeros((len(coef), len(self.samples.place)))
-        dual[:, self.samples.first] = rows.dual_coef(theta)
+        dual[:, self.samples.first] = size * rows.dual_coef(theta)
         return "dual_coef_", dual, intercept
 
     def theta(self, coef: Array, intercept: Array) -> Array | None:
@@ -55,6 +61,7 @@ class Declaration:
         size = rows.X.shape[1] if self.kernel is None or place is None else len(place)
         if coef.shape != (rows.n_scores, size):
             return None
+        coef, intercept = coef / self.unit.size, self.unit.of(intercept)
         if self.kernel is not None:
             coef = rows.coordinates(coef[:, self.samples.first])
         return rows.pack(coef, intercept)

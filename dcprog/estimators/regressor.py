@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,11 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin, _fit_context
 
 from dcprog.estimators.base import RobustEstimator
+from dcprog.engine.result import Result
 from dcprog.estimators.declaration import Declaration
+from dcprog.estimators.declared_estimator import parameter
+from dcprog.estimators.parameter_constraints import POSITIVE, one_of
+from dcprog.estimators.residual_unit import Unit, residual_unit
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss, absolute, cap
 from dcprog.rows.linear import residual_rows
@@ -26,7 +31,12 @@ class RobustRegressor(RegressorMixin, RobustEstimator):
 
     a sum, with the weight s_i of a sample (1 by default). The intercept b is free. Robust is what a
     concave function of a convex loss, as ``cap(absolute(), 1.0)``, makes of it: a sample of large
-    loss weighs less, or nothing. The losses' parameters are in the units of y.
+    loss weighs less, or nothing.
+
+    Residuals are counted in units of their scale σ̂: u_i/σ̂ and w/σ̂ stand in the objective, so that
+    the losses' parameters are the textbooks' (4.685 for Tukey's biweight), and y → ay + c changes
+    the units of the fit and nothing else (a < 0 mirrors a loss that is not symmetric). Without a
+    penalty, X → XB changes nothing either.
 
     Parameters
     ----------
@@ -77,6 +87,9 @@ class RobustRegressor(RegressorMixin, RobustEstimator):
     >>> model.outlier_weight_
     array([1., 1., 1., 1., 1., 0.])
     """
+
+    _: KW_ONLY
+    scale: str | float | None = parameter(one_of("mad"), POSITIVE, None, default="mad")
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -132,8 +145,35 @@ class RobustRegressor(RegressorMixin, RobustEstimator):
     def _default_loss(self) -> Loss:
         return cap(absolute(), 1.0)
 
+    def _in_unit(self, X: Any, y: Any, weights: Array | None) -> tuple[Any, Unit]:
+        if self.scale is None:
+            return y, Unit()
+        moves = self.fit_intercept and not self.penalize_intercept
+        known = None if self.scale != "mad" else X
+        unit = residual_unit(
+            known, y, weights, fit_intercept=self.fit_intercept, moves=moves
+        )
+        if self.scale != "mad":
+            unit = replace(unit, size=float(self.scale))
+        return unit.of(y), unit
+
+    def _start(self, declared: Declaration) -> Any:
+        """The race's, with the fit that the scale is of among those that run all the way."""
+        start, risk, fit = super()._start(declared), declared.risk, declared.unit.start
+        is_convex = risk.has_convex_losses and risk.penalty.is_convex
+        plain = not (isinstance(start, str) and self.n_starts == "auto")
+        if plain or is_convex or fit is None:
+            return start
+        d = declared.risk.rows.X.shape[1]
+        robust = declared.theta(fit[None, :d], fit[d:])
+        return [robust] if self.effort == "low" else [robust, "convex"]
+
+    def _keep(self, declared: Declaration, result: Result) -> None:
+        self.scale_ = declared.unit.size
+        super()._keep(declared, result)
+
     def _rows(self, X: Any, y: Any, fit_intercept: bool) -> Scores:
-        return residual_rows(X, y, fit_intercept)
+        return residual_rows(X / self.scale_, y / self.scale_, fit_intercept)
 
     def _shaped(self, coef: Array, intercept: Array) -> tuple[Array, float]:
         return np.ravel(coef), float(intercept[0])

@@ -1,0 +1,95 @@
+"""The unit in which a regression counts its residuals: a robust scale of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dcprog.estimators.high_breakdown import SEEN, SScale, high_breakdown_fit, mad, weighted_quantile
+from dcprog.foundation.arrays import Array, dense
+
+__all__ = ["Unit", "residual_unit"]
+
+# Residuals of a fit that is exact are rounding: a unit is at least this share of the targets'.
+LEAST = 1e-3
+# With fewer samples a coefficient, the fit of a subset says little of the others.
+SAMPLES_A_COEFFICIENT = 3
+MOST_NUMBERS = 2**24
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Targets (y − middle)/size in the place of y.
+
+    Attributes
+    ----------
+    size, middle : float
+    start : array of shape (d + 1,) or None
+        Coefficients and intercept of the fit whose residuals have said the size, in units of y.
+    """
+
+    size: float = 1.0
+    middle: float = 0.0
+    start: Array | None = None
+
+    def of(self, y: Array) -> Array:
+        """Targets in this unit."""
+        return (y - self.middle) / self.size
+
+
+def residual_unit(
+    X: Any, y: Array, weights: Array | None, *, fit_intercept: bool, moves: bool
+) -> Unit:
+    """The scale of the residuals of an S-estimate, which neither outliers nor leverage spoil.
+
+    It is the median of the residuals' sizes over the standard normal's, without as many of the
+    smallest as there are coefficients. Where there are fewer than three samples a coefficient, and
+    for kernels, the targets themselves are the residuals.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, matrix by blocks of shape (n, d), or None
+        None for a kernel. Of many samples some are looked at.
+    y : array of shape (n,)
+    weights : array of shape (n,), optional
+        How often each sample counts.
+    fit_intercept : bool
+    moves : bool
+        Whether the targets may be moved: there is a free intercept.
+
+    Returns
+    -------
+    Unit
+    """
+    weights = np.ones(len(y)) if weights is None else weights
+    middle = float(weighted_quantile(y[None], weights)[0]) if moves else 0.0
+    least = LEAST * (mad(y - middle, weights) or float(np.abs(y - middle).max()))
+    d = 0 if X is None else X.shape[1]
+    p = d + fit_intercept
+    known = min(len(y), SEEN)
+    if X is None or known < SAMPLES_A_COEFFICIENT * p or known * p > MOST_NUMBERS:
+        return Unit(mad(y - middle, weights) or least or 1.0, middle)
+    seen = _seen(len(y))
+    A, shift = _centred(dense(X[seen]), fit_intercept)
+    targets, share = y[seen] - middle, weights[seen]
+    fit = high_breakdown_fit(A, targets, SScale(0.5 * (1 - p / len(targets))), share)
+    size = max(mad(targets - A @ fit, share, p), least) or 1.0
+    coef, intercept = fit[:d], fit[d] if fit_intercept else 0.0
+    return Unit(size, middle, np.append(coef, intercept - coef @ shift + middle))
+
+
+def _seen(n: int) -> Any:
+    """Some of many samples, the same ones for as many."""
+    if n <= SEEN:
+        return slice(None)
+    return np.sort(np.random.default_rng(0).choice(n, SEEN, replace=False))
+
+
+def _centred(X: Array, fit_intercept: bool) -> tuple[Array, Array]:
+    """Columns around their medians and one of ones, and the medians."""
+    if not fit_intercept:
+        return X, np.zeros(X.shape[1])
+    shift = np.median(X, axis=0)
+    return np.column_stack([X - shift, np.ones(len(X))]), shift
