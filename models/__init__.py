@@ -7,6 +7,8 @@ from dcprog.models.angle_solutions import AnglePath
 from dcprog.models.angle_svm import AngleSVC
 from dcprog.models.capped_svm import CappedSVC
 from dcprog.models.least_one_norm import LeastOneNormSVC
+from dcprog.models.least_trimmed_squares import LeastTrimmedSquares
+from dcprog.models.mm_regression import MMRegressor
 from dcprog.models.rescaled_hinge import RescaledHingeSVC
 from dcprog.models.smooth_svm import SmoothSVC
 
@@ -16,6 +18,8 @@ __all__ = [
     "AngleSVCCV",
     "CappedSVC",
     "LeastOneNormSVC",
+    "LeastTrimmedSquares",
+    "MMRegressor",
     "RescaledHingeSVC",
     "SmoothSVC",
     "angle_path",

@@ -164,6 +164,13 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
     def _loss(self) -> Loss:
         return self._default_loss() if self.loss is None else self.loss
 
+    def _default_penalty(self) -> Penalty:
+        """The penalty for ``penalty=None``."""
+        return l2(1.0)
+
+    def _penalty(self) -> Penalty:
+        return self._default_penalty() if self.penalty is None else self.penalty
+
     # ---- data ------------------------------------------------------------------------------------
 
     def _sample_weight(self, sample_weight: Any, X: Any) -> Array | None:
@@ -194,11 +201,11 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
         if share is not None:
             weights = share(labels) if weights is None else share(labels) * weights
         penalized = np.ones(rows.shape[1]) if self.penalize_intercept else None
-        risk = risk_of(rows, loss, self.penalty or l2(1.0), weights, penalized)
+        risk = risk_of(rows, loss, self._penalty(), weights, penalized)
         return Declaration(loss, risk, kernel, samples, unit)
 
     def _kernel_at(self, X: Any, samples: Samples) -> Kernel | None:
-        form = (self.penalty or l2()).as_l1_l2(1)
+        form = self._penalty().as_l1_l2(1)
         if self.kernel is not None and (form is None or np.any(form[0])):
             raise self._refuse_kernel(self.penalty, "l2(lam)")
         return self._kernel_of(X, self.gamma, samples.part, samples.weights)

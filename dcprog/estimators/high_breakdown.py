@@ -11,7 +11,14 @@ from scipy.special import ndtri
 
 from dcprog.foundation.arrays import Array
 
-__all__ = ["Criterion", "SScale", "TrimmedSquares", "high_breakdown_fit", "mad", "weighted_quantile"]
+__all__ = [
+    "Criterion",
+    "SScale",
+    "TrimmedSquares",
+    "high_breakdown_fit",
+    "mad",
+    "weighted_quantile",
+]
 
 # Tukey's ρ(u) = 1 − (1 − (u/c)²)³ has E ρ(u/c) = ½ at the normal for this c.
 CHI = 1.547645

@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from dcprog.estimators.high_breakdown import SEEN, SScale, high_breakdown_fit, mad, weighted_quantile
+from dcprog.estimators.high_breakdown import (
+    SEEN,
+    SScale,
+    high_breakdown_fit,
+    mad,
+    weighted_quantile,
+)
 from dcprog.foundation.arrays import Array, dense
 
 __all__ = ["Unit", "residual_unit"]

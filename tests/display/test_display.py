@@ -39,7 +39,7 @@ def fitted() -> RobustRegressor:
     X = rng.normal(size=(40, 3))
     y = X @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=40)
     y[::8] += 20.0
-    return RobustRegressor(dc.cap(dc.square(), 2.0)).fit(X, y)
+    return RobustRegressor(dc.cap(dc.square(), 2.0), dc.l2(1.0), scale=None).fit(X, y)
 
 
 # ---- losses --------------------------------------------------------------------------------------

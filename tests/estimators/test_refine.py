@@ -33,11 +33,13 @@ def _data(seed: int) -> tuple[Array, Array]:
 
 CASES = [
     lambda: RobustRegressor(
-        losses.erf(losses.pinball(0.9), 1.0, delta=0.1), penalties.log_sum(0.7, 7.0)
+        losses.erf(losses.pinball(0.9), 1.0, delta=0.1), penalties.log_sum(0.7, 7.0), scale=None
     ),
-    lambda: RobustRegressor(losses.cap(losses.square(), 1.0), penalties.l1(30.0)),
+    lambda: RobustRegressor(losses.cap(losses.square(), 1.0), penalties.l1(30.0), scale=None),
     lambda: RobustRegressor(
-        losses.welsch(losses.absolute(), 4.5), penalties.group_lasso(3.0, [0, 0, 1])
+        losses.welsch(losses.absolute(), 4.5),
+        penalties.group_lasso(3.0, [0, 0, 1]),
+        scale=None,
     ),
     lambda: RobustClassifier(losses.cap(losses.sigmoid_hinge(0.3), 1.0), penalties.l1(1e4)),
     lambda: RobustClassifier(losses.cap(losses.squared_hinge(), 0.2), penalties.scad(5.0)),
@@ -106,7 +108,7 @@ def test_data_beyond_all_sizes_are_refused_by_name_or_have_a_point(size: float) 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with pytest.raises(ValueError, match=r"targets go up to .*scale the data"):
-            RobustRegressor(losses.square(), penalties.l1(1.0)).fit(X, size * y)
+            RobustRegressor(losses.square(), penalties.l1(1.0), scale=None).fit(X, size * y)
         labels = np.where(y > np.median(y), 1, -1)
         for model in (RobustClassifier(losses.cap(losses.logistic(), 1.0)), SmoothSVC()):
             assert np.all(np.isfinite(model.fit(size * X, labels).coef_))

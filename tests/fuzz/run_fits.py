@@ -104,7 +104,8 @@ def _estimator(
     report: Report, rng: np.random.Generator, data: Data, kind: Any, margin: bool
 ) -> None:
     loss, penalty, intercept = _drawn(rng, data, margin)
-    model = kind(loss.declared, penalty.declared, fit_intercept=intercept)
+    given = {} if kind is dc.RobustClassifier else {"scale": None}
+    model = kind(loss.declared, penalty.declared, fit_intercept=intercept, **given)
     begun = time.process_time()
     model.fit(data.X, data.y, sample_weight=data.weights)
     _check_pace(report, begun)

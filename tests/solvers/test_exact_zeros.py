@@ -54,7 +54,7 @@ def test_a_lasso_has_one_coefficient_where_one_is_true() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((120, 10))
     y = 3 * X[:, 0] + 0.1 * rng.standard_normal(120)
-    model = RobustRegressor(square(), l1(20.0)).fit(X, y)
+    model = RobustRegressor(square(), l1(20.0), scale=None).fit(X, y)
     assert model.result_.solver == "weighted_lasso"
     np.testing.assert_array_equal(np.flatnonzero(model.coef_), [0])
 
@@ -67,7 +67,7 @@ def test_fitted_zeros_are_exact_whatever_the_solver(loss: Any, penalty: Penalty)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 6))
     y = 3 * X[:, 0] + 0.1 * rng.standard_normal(60)
-    model = RobustRegressor(loss, penalty, solver="CLARABEL").fit(X, y)
+    model = RobustRegressor(loss, penalty, scale=None, solver="CLARABEL").fit(X, y)
     assert np.all((model.coef_ == 0) | (np.abs(model.coef_) > 1e-4))
     assert np.count_nonzero(model.coef_) < 6
     assert model.objective_ == pytest.approx(model.spec_(model.result_.x), rel=1e-12)
@@ -77,10 +77,12 @@ def test_fitted_zeros_of_groups_and_of_nothing_but_specks() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 6))
     y = 3 * X[:, 0] + X[:, 1] + 0.1 * rng.standard_normal(60) + 1
-    grouped = RobustRegressor(absolute(), group_lasso(12.0, [0, 0, 1, 1, 2, 2])).fit(X, y)
+    grouped = RobustRegressor(absolute(), group_lasso(12.0, [0, 0, 1, 1, 2, 2]), scale=None).fit(
+        X, y
+    )
     np.testing.assert_array_equal(grouped.coef_ != 0, [1, 1, 0, 0, 0, 0])
     for penalty in (l1(1e6), weighted_l1([1e6] * 6), group_lasso(1e6, [0, 0, 1, 1, 2, 2])):
-        nothing = RobustRegressor(absolute(), penalty, solver="CLARABEL").fit(X, y)
+        nothing = RobustRegressor(absolute(), penalty, scale=None, solver="CLARABEL").fit(X, y)
         np.testing.assert_array_equal(nothing.coef_, 0)
         assert nothing.intercept_ == pytest.approx(np.median(y), abs=0.1)
 

@@ -59,8 +59,8 @@ def _same(one: Any, other: Any, a: np.ndarray, b: np.ndarray) -> None:
 @pytest.mark.parametrize("power", [-9, -4, 5, 9])
 @pytest.mark.parametrize("name", REGRESSIONS)
 def test_regression_in_other_units_of_the_targets(name: str, power: int) -> None:
-    usual, s = dc.RobustRegressor(*REGRESSIONS[name](1.0)).fit(X, Y), 10.0**power
-    model = dc.RobustRegressor(*REGRESSIONS[name](s)).fit(X, s * Y)
+    usual, s = dc.RobustRegressor(*REGRESSIONS[name](1.0), scale=None).fit(X, Y), 10.0**power
+    model = dc.RobustRegressor(*REGRESSIONS[name](s), scale=None).fit(X, s * Y)
     _same(usual.result_, model.result_, usual.coef_, model.coef_ / s)
     one = dc.solve(Risk.from_loss(residual_rows(X, Y), *REGRESSIONS[name](1.0)))
     other = dc.solve(Risk.from_loss(residual_rows(X, s * Y), *REGRESSIONS[name](s)))
@@ -229,11 +229,11 @@ def test_vanishing_columns_are_columns_of_zeros(size: float, penalty: Penalty) -
     rng = np.random.default_rng(2)
     X, y = rng.standard_normal((20, 3)), rng.standard_normal(20)
     X[:, 1] *= size
-    model = dc.RobustRegressor(dc.cap(dc.absolute(), 1.0), penalty).fit(X, y)
+    model = dc.RobustRegressor(dc.cap(dc.absolute(), 1.0), penalty, scale=None).fit(X, y)
     X[:, 1] = 0.0
-    zero = dc.RobustRegressor(dc.cap(dc.absolute(), 1.0), penalty).fit(X, y)
+    zero = dc.RobustRegressor(dc.cap(dc.absolute(), 1.0), penalty, scale=None).fit(X, y)
     assert model.result_.status == "converged"
     assert model.objective_ == pytest.approx(zero.objective_, rel=1e-6)
     assert model.coef_[1] == pytest.approx(0.0, abs=1e-9)
-    every = dc.RobustRegressor(dc.cap(dc.absolute(), 1.0), penalty).fit(X * size, y)
+    every = dc.RobustRegressor(dc.cap(dc.absolute(), 1.0), penalty, scale=None).fit(X * size, y)
     assert every.result_.status == "converged"

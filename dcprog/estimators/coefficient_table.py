@@ -1,0 +1,95 @@
+"""Coefficients with their standard errors, as statisticians read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from dcprog.foundation.arrays import Array
+
+__all__ = ["CoefficientTable"]
+
+HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
+
+
+@dataclass(frozen=True)
+class CoefficientTable:
+    """Estimates, their standard errors, and what follows of them at the normal.
+
+    Attributes
+    ----------
+    title : str
+        What was fitted, and how.
+    names : list of str
+    coef, errors : array of shape (k,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.estimators.coefficient_table import CoefficientTable
+    >>> CoefficientTable("a fit", ["x0"], np.array([2.0]), np.array([0.5]))
+    a fit
+             coef  std err        z    P>|z|   [0.025   0.975]
+    x0          2      0.5        4  6.3e-05     1.02     2.98
+    """
+
+    title: str
+    names: list[str]
+    coef: Array
+    errors: Array
+
+    @property
+    def z(self) -> Array:
+        """Coefficients over their errors."""
+        with np.errstate(all="ignore"):
+            return self.coef / self.errors
+
+    @property
+    def p_values(self) -> Array:
+        """Two-sided, of a coefficient that is 0."""
+        return 2 * ndtr(-np.abs(self.z))
+
+    def interval(self, level: float = 0.95) -> Array:
+        """Ends of confidence intervals, of shape (k, 2).
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            0 < level < 1.
+
+        Raises
+        ------
+        ValueError
+            The level is not between 0 and 1.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level={level!r}: a number between 0 and 1 is needed")
+        reach = float(ndtri((1 + level) / 2)) * self.errors
+        return np.column_stack([self.coef - reach, self.coef + reach])
+
+    def _columns(self) -> list[Array]:
+        return [self.coef, self.errors, self.z, self.p_values, *self.interval().T]
+
+    def to_frame(self) -> Any:
+        """The table as a pandas DataFrame, where pandas is there."""
+        import pandas as pd
+
+        return pd.DataFrame(dict(zip(HEADINGS, self._columns(), strict=True)), index=self.names)
+
+    def __repr__(self) -> str:
+        wide = max(map(len, self.names), default=0)
+        lines = [self.title, " " * wide + "".join(f"{heading:>9}" for heading in HEADINGS)]
+        for name, row in zip(self.names, np.column_stack(self._columns()), strict=True):
+            shown = [_short(value) for value in row]
+            lines.append(f"{name:<{wide}}" + "".join(f"{number:>9}" for number in shown))
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self!r}</pre>"
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.1e}"

@@ -1,0 +1,146 @@
+"""Least trimmed squares (Rousseeuw 1984), by FAST-LTS (Rousseeuw, Van Driessen 2006)."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.utils._param_validation import Interval
+
+from dcprog.estimators.declared_estimator import parameter
+from dcprog.estimators.high_breakdown import TrimmedSquares
+from dcprog.estimators.paper_regressor import PaperRegressor
+from dcprog.estimators.parameter_constraints import POSITIVE
+from dcprog.foundation.arrays import Array
+from dcprog.losses import square, trim
+from dcprog.penalties import l2
+from dcprog.risk.risk import Risk
+from dcprog.rows.scores import Scores
+
+__all__ = ["LeastTrimmedSquares"]
+
+
+class LeastTrimmedSquares(PaperRegressor):
+    r"""Linear regression by the h smallest squares, and one step of least squares from there.
+
+    .. math::
+        \min_{w, b} \sum_{i=1}^{h} r_{(i)}^2, \qquad
+        r_{(1)}^2 \le \dots \le r_{(n)}^2, \quad r_i = y_i - (w^\top x_i + b).
+
+    With h = ⌊(n + p + 1)/2⌋, p the number of coefficients, the breakdown point is the largest that
+    a regression equivariant fit can have, (⌊(n − p)/2⌋ + 1)/n. A majorant of the sum keeps the h
+    samples that are smallest here, so that one step of the loop is FAST-LTS's concentration step.
+
+    The raw scale is :math:`s_0 = c_h (1 + 5/(n - p)) \sqrt{\sum_{i \le h} r_{(i)}^2 / h}`, with
+    :math:`c_h^{-2} = 1 - 2(n/h)\, q\, \varphi(q)` and :math:`q = \Phi^{-1}((1 + h/n)/2)`, which
+    makes it consistent at the normal. Samples with :math:`|r_i| \le 2.5\, s_0` then have a fit of
+    least squares, which is far more efficient.
+
+    Parameters
+    ----------
+    support_fraction : float, optional
+        h/n, from ½ to 1; by default that of the largest breakdown point.
+    reweight : bool, default True
+        Whether the step of least squares is taken.
+    cutoff : float, default 2.5
+        The 2.5 above.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        After the step.
+    raw_coef_ : array of shape (d,)
+    raw_intercept_ : float
+        At the least trimmed squares, whose sum is ``objective_``.
+    support_ : bool array of shape (n,)
+        The h samples of the sum.
+    raw_scale_ : float
+        s_0.
+    scale_ : float
+        Of the samples that are kept, with n − p degrees of freedom; s_0 without the step.
+    outlier_weight_ : array of shape (n,)
+        1 for a sample that is kept, 0 for an outlier.
+    spec_ : Risk
+        The trimmed sum, of θ = (w, b).
+
+    Notes
+    -----
+    The factor 1 + 5/(n − p) is the one of Rousseeuw and Leroy for least median of squares; other
+    programs have tables of their own. Standard errors are those of least squares on the kept
+    samples, without a word on how they were chosen: they are somewhat small.
+
+    References
+    ----------
+    Rousseeuw (1984), Least median of squares regression, JASA 79. Rousseeuw, Leroy (1987), Robust
+    regression and outlier detection. Rousseeuw, Van Driessen (2006), Computing LTS regression for
+    large data sets, Data Min. Knowl. Discov. 12.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.models import LeastTrimmedSquares
+    >>> X = np.arange(10.0)[:, None]
+    >>> y = 1 + 2 * X.ravel() + np.tile([0.1, -0.1], 5)
+    >>> y[6:] = -50.0  # four of ten are outliers
+    >>> model = LeastTrimmedSquares().fit(X, y)
+    >>> model.coef_.round(2), np.flatnonzero(model.outlier_weight_ == 0)
+    (array([1.98]), array([6, 7, 8, 9]))
+    """
+
+    support_fraction: float | None = parameter(
+        Interval(Real, 0.5, 1, closed="both"), None, default=None
+    )
+    _: KW_ONLY
+    reweight: bool = parameter("boolean", default=True)
+    cutoff: float = parameter(POSITIVE, default=2.5)
+
+    def _declare(self, rows: Scores, scale: float) -> Risk:
+        n, p = rows.shape
+        return Risk.from_loss(rows, trim(square(), (n - self._size(n, p)) / n), l2(0.0))
+
+    def _fit(self, X: Array, y: Array) -> str | None:
+        spec = self._risk(X, y)
+        n, p = spec.rows.shape
+        h = self._size(n, p)
+        raw = self._minimise(spec, self._start(X, y, TrimmedSquares(h / n)))
+        self._set(raw, X.shape[1])
+        self.raw_coef_, self.raw_intercept_ = self.coef_, self.intercept_
+        self.support_ = spec.transform.slope(spec.aggregates(raw)) > 0
+        size = np.abs(spec.margins(raw))
+        consistent = _consistency(h / n) * (1 + 5 / max(n - p, 1))
+        self.raw_scale_ = self.scale_ = consistent * float(np.sqrt(np.mean(size[self.support_] ** 2)))
+        kept = (size <= self.cutoff * self.raw_scale_) | self.support_
+        self.outlier_weight_ = kept.astype(float)
+        if self.reweight:
+            self._reweight(X, y, kept)
+        return self._doubt(self.result_)
+
+    def _reweight(self, X: Array, y: Array, kept: Any) -> None:
+        """Least squares on the samples that are kept."""
+        A = np.column_stack([X, np.ones(len(y))]) if self.fit_intercept else X
+        theta = np.linalg.lstsq(A[kept], y[kept], rcond=None)[0]
+        self._set(theta, X.shape[1])
+        free = max(int(kept.sum()) - A.shape[1], 1)
+        self.scale_ = float(np.sqrt(np.sum((y - A @ theta)[kept] ** 2) / free))
+
+    def _estimating(self) -> tuple[Risk, Any, float]:
+        theta = np.append(self.coef_, self.intercept_) if self.fit_intercept else self.coef_
+        rows = self.spec_.rows
+        return Risk.from_loss(rows, square(), l2(0.0), self.outlier_weight_), theta, 1.0
+
+    def _size(self, n: int, p: int) -> int:
+        """The number of squares, h."""
+        if self.support_fraction is None:
+            return min(n, (n + p + 1) // 2)
+        return max(1, round(self.support_fraction * n))
+
+
+def _consistency(share: float) -> float:
+    """The c of the normal for the root mean square of a share of the samples."""
+    if share >= 1:
+        return 1.0
+    q = norm.ppf((1 + share) / 2)
+    return float((1 - 2 / share * q * norm.pdf(q)) ** -0.5)

@@ -1,0 +1,110 @@
+"""MM-estimates (Yohai 1987): high breakdown and high efficiency at once."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+
+import numpy as np
+
+from dcprog.estimators.declared_estimator import parameter
+from dcprog.estimators.high_breakdown import SScale, mad
+from dcprog.estimators.paper_regressor import PaperRegressor
+from dcprog.estimators.parameter_constraints import COUNT, POSITIVE, one_of
+from dcprog.foundation.arrays import Array
+from dcprog.losses import square, tukey
+from dcprog.penalties import l2
+from dcprog.risk.risk import Risk
+from dcprog.rows.scores import Scores
+
+__all__ = ["MMRegressor"]
+
+EXACT = 1e-9  # of the targets' size: a smaller scale is rounding
+
+
+class MMRegressor(PaperRegressor):
+    r"""Linear regression by a redescending M-estimate that starts from an S-estimate.
+
+    1. The S-estimate has residuals of the least scale σ̂, that with
+       :math:`\frac{1}{n - p} \sum_i \rho_1(r_i/\hat\sigma) = \tfrac12`. Half of the samples cannot
+       carry it off, whatever they are.
+    2. With σ̂ as it is, the M-estimate is the minimum near it of
+
+    .. math::
+        \sum_i \rho_c\!\left(\frac{y_i - (w^\top x_i + b)}{\hat\sigma}\right), \qquad
+        \rho_c(u) = \frac{c^2}{6} \left(1 - \left(1 - \min(u/c, 1)^2\right)^3\right).
+
+    ρ_1 is Tukey's function with c = 1.548, scaled to [0, 1], which makes σ̂ consistent at the
+    normal; c = 4.685 makes the M-estimate 95% as efficient there as least squares. The sum never
+    rises on the way from the S-estimate, by which it keeps its breakdown point.
+
+    Parameters
+    ----------
+    c : float, default 4.685061
+        Where a sample stops to count, in units of σ̂: 3.443689 for an efficiency of 85%, 3.882662
+        for 90%.
+    tol : float, default 1e-12
+        Stop when the criticality gap and the decrease are at most tol times what the terms of the
+        objective add up to.
+    max_iter : int, default 500
+        Reweightings.
+    n_starts : int or "auto", default 1
+        1 is the publication's start, the S-estimate; ``"auto"`` looks for lower minima elsewhere.
+
+    Attributes
+    ----------
+    initial_coef_ : array of shape (d,)
+    initial_intercept_ : float
+        The S-estimate.
+    scale_ : float
+        σ̂.
+    outlier_weight_ : array of shape (n,)
+        (1 − min(u/c, 1)²)² of each training sample.
+    spec_ : Risk
+        The sum, of θ = (w, b)/σ̂.
+
+    Notes
+    -----
+    Tuning, corrections and numbers are those of R's ``lmrob``. Where more than half of the samples
+    are fitted exactly, σ̂ is 1e-9 of the targets' size, and all others are given up.
+
+    References
+    ----------
+    Yohai (1987), High breakdown-point and high efficiency robust estimates for regression, Ann.
+    Stat. 15. Salibian-Barrera, Yohai (2006), A fast algorithm for S-regression estimates, J.
+    Comput. Graph. Stat. 15.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.models import MMRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 2))
+    >>> y = X @ [1.0, 2.0] + 0.1 * rng.normal(size=50)
+    >>> X[:15], y[:15] = 10.0, -20.0  # leverage, on one line with nothing
+    >>> model = MMRegressor().fit(X, y)
+    >>> model.coef_.round(1), int(np.sum(model.outlier_weight_ == 0))
+    (array([1., 2.]), 15)
+    """
+
+    c: float = parameter(POSITIVE, default=4.685061)
+    _: KW_ONLY
+    tol: float = parameter(POSITIVE, default=1e-12)
+    max_iter: int = parameter(COUNT, default=500)
+    n_starts: int | str = parameter(COUNT, one_of("auto"), default=1)
+
+    def _declare(self, rows: Scores, scale: float) -> Risk:
+        return Risk.from_loss(rows, tukey(0.5 * square(), self.c), l2(0.0))
+
+    def _fit(self, X: Array, y: Array) -> str | None:
+        n, p = len(y), X.shape[1] + self.fit_intercept
+        criterion = SScale(0.5 * max(1 - p / n, 1 / n))
+        start = self._start(X, y, criterion)
+        residuals = y - X @ start[: X.shape[1]] - (start[-1] if self.fit_intercept else 0.0)
+        scale = float(criterion.value(residuals[None], np.ones(n))[0])
+        self.scale_ = max(scale, EXACT * (mad(y - np.median(y)) or np.abs(y).max())) or 1.0
+        self._set(start, X.shape[1])
+        self.initial_coef_, self.initial_intercept_ = self.coef_, self.intercept_
+        spec = self._risk(X, y, self.scale_)
+        self._set(self._minimise(spec, start, self.scale_), X.shape[1])
+        self.outlier_weight_ = spec.transform.slope(spec.aggregates(self.result_.x))
+        return self._doubt(self.result_)
