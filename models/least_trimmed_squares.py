@@ -110,8 +110,8 @@ class LeastTrimmedSquares(PaperRegressor):
         self.raw_coef_, self.raw_intercept_ = self.coef_, self.intercept_
         self.support_ = spec.transform.slope(spec.aggregates(raw)) > 0
         size = np.abs(spec.margins(raw))
-        consistent = _consistency(h / n) * (1 + 5 / max(n - p, 1))
-        self.raw_scale_ = self.scale_ = consistent * float(np.sqrt(np.mean(size[self.support_] ** 2)))
+        factor = _consistency(h / n) * (1 + 5 / max(n - p, 1))
+        self.raw_scale_ = self.scale_ = factor * float(np.sqrt(np.mean(size[self.support_] ** 2)))
         kept = (size <= self.cutoff * self.raw_scale_) | self.support_
         self.outlier_weight_ = kept.astype(float)
         if self.reweight:

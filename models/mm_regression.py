@@ -7,9 +7,10 @@ from dataclasses import KW_ONLY
 import numpy as np
 
 from dcprog.estimators.declared_estimator import parameter
-from dcprog.estimators.high_breakdown import SScale, mad
+from dcprog.estimators.high_breakdown import SScale
 from dcprog.estimators.paper_regressor import PaperRegressor
 from dcprog.estimators.parameter_constraints import COUNT, POSITIVE, one_of
+from dcprog.estimators.robust_scales import mad
 from dcprog.foundation.arrays import Array
 from dcprog.losses import square, tukey
 from dcprog.penalties import l2
@@ -105,6 +106,7 @@ class MMRegressor(PaperRegressor):
         self._set(start, X.shape[1])
         self.initial_coef_, self.initial_intercept_ = self.coef_, self.intercept_
         spec = self._risk(X, y, self.scale_)
-        self._set(self._minimise(spec, start, self.scale_), X.shape[1])
-        self.outlier_weight_ = spec.transform.slope(spec.aggregates(self.result_.x))
+        theta = self._minimise(spec, start, self.scale_)
+        self._set(theta, X.shape[1])
+        self.outlier_weight_ = spec.transform.slope(spec.aggregates(theta / self.scale_))
         return self._doubt(self.result_)

@@ -27,7 +27,7 @@ from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.loop_options import LoopOptions
 from dcprog.estimators.parameter_constraints import WIDTH
 from dcprog.estimators.prediction import scores_of
-from dcprog.estimators.residual_unit import Unit
+from dcprog.estimators.residual_unit import ONE, Unit
 from dcprog.estimators.samples import Samples, distinct, whole
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
@@ -109,7 +109,7 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
 
     def _in_unit(self, X: Any, y: Any, weights: Array | None) -> tuple[Any, Unit]:
         """The targets in the unit in which the losses see them; X is None for a kernel."""
-        return y, Unit()
+        return y, ONE
 
     # ---- the objective ---------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcprog.estimators.kernels import Kernel
-from dcprog.estimators.residual_unit import Unit
+from dcprog.estimators.residual_unit import ONE, Unit
 from dcprog.estimators.samples import Samples
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.losses import Loss
@@ -39,7 +39,7 @@ class Declaration:
     risk: Risk
     kernel: Kernel | None
     samples: Samples
-    unit: Unit = Unit()
+    unit: Unit = ONE
 
     def point(self, theta: Array) -> tuple[str, Array, Array]:
         """Name, coefficients (c, d) or those of the kernel (c, n), and intercepts (c,) at θ."""

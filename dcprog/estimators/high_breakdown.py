@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import ndtri
 
+from dcprog.estimators.robust_scales import m_scale, tukey_weights
 from dcprog.foundation.arrays import Array
 
-__all__ = [
-    "Criterion",
-    "SScale",
-    "TrimmedSquares",
-    "high_breakdown_fit",
-    "mad",
-    "weighted_quantile",
-]
+__all__ = ["Criterion", "SScale", "TrimmedSquares", "high_breakdown_fit"]
 
-# Tukey's ρ(u) = 1 − (1 − (u/c)²)³ has E ρ(u/c) = ½ at the normal for this c.
-CHI = 1.547645
-NORMAL_MAD = float(ndtri(0.75))
 LEAST_SUBSETS, MOST_SUBSETS = 500, 2000
 BAD, SURE = 0.3, 0.99  # as many subsets as find one without a bad sample that surely
 EXPLORED, SEEN = 400, 5000  # samples that rank the subsets' fits, and that refine the best
 FINALISTS, BRIEF, STEPS = 8, 3, 200
-NEWTON = 50
 MOST_COEFFICIENTS = 50  # of more, no subset is clean: the least squares are improved alone
 JITTER = 1e-12
 SETTLED = 1e-13
@@ -65,25 +53,11 @@ class SScale:
 
     def value(self, R: Array, weights: Array) -> Array:
         """σ of each row, 0 where a share of 1 − level is fitted exactly."""
-        size, shares = np.abs(R), weights / weights.sum()
-        fitted = (size > 0) @ shares > self.level
-        scale = weighted_quantile(size, weights) / NORMAL_MAD
-        scale = np.where(scale > 0, scale, size.max(axis=1))
-        for _ in range(NEWTON):
-            u = _over(R, scale)
-            over = _rho(u) @ shares - self.level
-            slope = (_pull(u) * u) @ shares
-            factor = 1 + over / np.where(slope > 0, slope, np.inf)
-            factor = np.where(slope > 0, np.clip(factor, 0.5, 2.0), np.where(over > 0, 2.0, 0.5))
-            scale = scale * factor
-            if np.all(np.abs(factor[fitted] - 1) <= self.tolerance):
-                break
-        return np.where(fitted, scale, 0.0)
+        return m_scale(R, weights, self.level, self.tolerance)
 
     def reweighted(self, R: Array, weights: Array) -> Array:
         """Tukey's weights at the rows' scales."""
-        u = _over(R, self.value(R, weights))
-        return weights * np.maximum(1 - (u / CHI) ** 2, 0.0) ** 2
+        return weights * tukey_weights(R, self.value(R, weights))
 
 
 @dataclass(frozen=True)
@@ -177,7 +151,7 @@ class _Problem:
     weights: Array
     criterion: Criterion
 
-    def roughly_of(self, rows: Array | slice) -> _Problem:
+    def roughly_of(self, rows: Any) -> _Problem:
         """The problem of some samples."""
         criterion = self.criterion.roughly()
         return _Problem(self.A[rows], self.y[rows], self.weights[rows], criterion)
@@ -230,61 +204,6 @@ class _Problem:
         return fits + _regular_solve(G, pulls)
 
 
-def mad(residuals: npt.ArrayLike, weights: Array | None = None, fitted: int = 0) -> float:
-    """The median size of residuals over that of the standard normal.
-
-    Parameters
-    ----------
-    residuals : array of shape (n,)
-    weights : array of shape (n,), optional
-        How often each counts.
-    fitted : int, default 0
-        Coefficients behind the residuals: as many of these, the smallest, are left out, for any fit
-        can make them vanish.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from dcprog.estimators.high_breakdown import mad
-    >>> round(mad([1.0, -1.0, 2.0, 100.0, 0.0]), 4), round(mad([0.0, 0.0, 1.0, 2.0, 3.0], None, 2), 4)
-    (1.4826, 2.9652)
-    """
-    size = np.abs(np.asarray(residuals, dtype=float))[None]
-    weights = np.ones(size.size) if weights is None else weights
-    share = 0.5 * (1 + min(fitted / size.size, 1.0))
-    return float(weighted_quantile(size, weights, share)[0]) / NORMAL_MAD
-
-
-def weighted_quantile(values: Array, weights: Array, share: float = 0.5) -> Array:
-    """A quantile of each row of `values`, (K, n), whose columns count `weights` times."""
-    if share == 0.5 and np.all(weights == weights[0]):
-        return np.median(values, axis=1)
-    order = np.argsort(values, axis=1)
-    total = np.cumsum(weights[order], axis=1)
-    mass = share * total[:, -1:]
-    slack = SETTLED * total[:, -1:]
-    ends = np.sum(total < mass - slack, axis=1), np.sum(total <= mass + slack, axis=1)
-    sides = [np.take_along_axis(order, np.minimum(e, len(weights) - 1)[:, None], 1) for e in ends]
-    return np.mean([np.take_along_axis(values, side, 1)[:, 0] for side in sides], axis=0)
-
-
-def _rho(u: Array) -> Array:
-    return 1 - np.maximum(1 - (u / CHI) ** 2, 0.0) ** 3
-
-
-def _pull(u: Array) -> Array:
-    return 6 * u / CHI**2 * np.maximum(1 - (u / CHI) ** 2, 0.0) ** 2
-
-
-def _over(R: Array, scale: Array) -> Array:
-    """Residuals in units of the scales; 0 stays 0 where a scale is."""
-    tiny = np.finfo(float).tiny
-    return np.clip(R / np.maximum(scale, tiny)[:, None], -1e100, 1e100)
-
-
 def _solved(G: Array, A: Array, y: Array) -> Array:
     return _regular_solve(G, np.einsum("kmp,km->kp", A, y))
 
@@ -295,8 +214,9 @@ def _regular_solve(G: Array, pulls: Array) -> Array:
     diagonal = np.einsum("kjj->kj", G)
     least = JITTER * np.maximum(diagonal, diagonal.max(axis=1, keepdims=True, initial=0.0) * JITTER)
     ridge = np.where(least > 0, least, 1.0)
-    return np.linalg.solve(G + ridge[:, :, None] * np.eye(p), pulls[:, :, None])[:, :, 0]
+    steps: Any = np.linalg.solve(G + ridge[:, :, None] * np.eye(p), pulls[:, :, None])
+    return steps[:, :, 0]
 
 
-def _drawn(rng: np.random.Generator, n: int, most: int) -> Array | slice:
+def _drawn(rng: np.random.Generator, n: int, most: int) -> Any:
     return rng.choice(n, most, replace=False) if n > most else slice(None)

@@ -103,7 +103,7 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
         check_is_fitted(self)
         return scores_of(self._validated(X, reset=False), self.coef_, self.intercept_)
 
-    def objective(self, X: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    def objective(self, X: Any, y: Any) -> float:
         """The objective at ``result_.x`` on some data; on the training data ``objective_``.
 
         Parameters

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin, _fit_context
 
-from dcprog.estimators.base import RobustEstimator
 from dcprog.engine.result import Result
+from dcprog.estimators.base import RobustEstimator
 from dcprog.estimators.declaration import Declaration
 from dcprog.estimators.declared_estimator import parameter
 from dcprog.estimators.inference import LinearInference
 from dcprog.estimators.parameter_constraints import POSITIVE, one_of
-from dcprog.estimators.residual_unit import Unit, residual_unit
+from dcprog.estimators.residual_unit import ONE, Unit, residual_unit
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss, square, tukey
 from dcprog.penalties import Penalty, l2
@@ -82,8 +82,9 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
     Notes
     -----
     scikit-learn's callbacks (``set_callbacks``) see every step, and one that asks to stop ends the
-    run. The S-estimate takes the place of the convex start where there is one. Where the objective leaves the intercepts undetermined, as when all samples that would
-    hold them are given up, about those nearest to the start's are taken.
+    run. The S-estimate takes the place of the convex start where there is one. Where the objective
+    leaves the intercepts undetermined, as when all samples that would hold them are given up, about
+    those nearest to the start's are taken.
 
     References
     ----------
@@ -167,7 +168,7 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
 
     def _in_unit(self, X: Any, y: Any, weights: Array | None) -> tuple[Any, Unit]:
         if self.scale is None:
-            return y, Unit()
+            return y, ONE
         moves = self.fit_intercept and not self.penalize_intercept
         known = None if self.scale != "mad" else X
         unit = residual_unit(known, y, weights, fit_intercept=self.fit_intercept, moves=moves)

@@ -7,16 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from dcprog.estimators.high_breakdown import (
-    SEEN,
-    SScale,
-    high_breakdown_fit,
-    mad,
-    weighted_quantile,
-)
+from dcprog.estimators.high_breakdown import SEEN, SScale, high_breakdown_fit
+from dcprog.estimators.robust_scales import mad, weighted_quantile
 from dcprog.foundation.arrays import Array, dense
 
-__all__ = ["Unit", "residual_unit"]
+__all__ = ["ONE", "Unit", "residual_unit"]
 
 # Residuals of a fit that is exact are rounding: a unit is at least this share of the targets'.
 LEAST = 1e-3
@@ -43,6 +38,9 @@ class Unit:
     def of(self, y: Array) -> Array:
         """Targets in this unit."""
         return (y - self.middle) / self.size
+
+
+ONE = Unit()
 
 
 def residual_unit(

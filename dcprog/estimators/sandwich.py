@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from dcprog.estimators.high_breakdown import mad
+from dcprog.estimators.robust_scales import mad
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.risk.risk import Risk
@@ -58,8 +58,8 @@ def sandwich(risk: Risk, theta: Array) -> Array:
     >>> import dcprog as dc
     >>> from dcprog.estimators.sandwich import sandwich
     >>> y = np.array([1.0, 2.0, 3.0, 6.0])
-    >>> mean = dc.Risk.from_loss(dc.residual_rows(np.ones((4, 1)), y, False), dc.square(), dc.l2(0.0))
-    >>> sandwich(mean, np.array([3.0]))  # the variance over n
+    >>> rows = dc.residual_rows(np.ones((4, 1)), y, False)
+    >>> sandwich(dc.Risk.from_loss(rows, dc.square(), dc.l2(0.0)), np.array([3.0]))
     array([[1.16666667]])
     """
     u = risk.margins(theta)

@@ -28,6 +28,8 @@ from dcprog.models import (
     AngleSVCCV,
     CappedSVC,
     LeastOneNormSVC,
+    LeastTrimmedSquares,
+    MMRegressor,
     RescaledHingeSVC,
     SmoothSVC,
 )
@@ -72,6 +74,8 @@ ESTIMATORS = [
     AngleSVCCV,
     CappedSVC,
     LeastOneNormSVC,
+    LeastTrimmedSquares,
+    MMRegressor,
     RescaledHingeSVC,
     RobustClassifier,
     RobustRegressor,

@@ -1,0 +1,116 @@
+"""Scales of residuals that outliers do not spoil: the median size, and M-scales."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from dcprog.foundation.arrays import Array
+
+__all__ = ["m_scale", "mad", "tukey_weights", "weighted_quantile"]
+
+# Tukey's ρ(u) = 1 − (1 − (u/c)²)³ has E ρ(u/c) = ½ at the normal for this c.
+CHI = 1.547645
+NORMAL_MAD = float(ndtri(0.75))
+NEWTON = 50
+ROUNDING = 1e-13
+FAR = 1e100
+
+
+def m_scale(R: Array, weights: Array, level: float = 0.5, tolerance: float = ROUNDING) -> Array:
+    """The M-scale σ of each row r of residuals: Σ_i s_i ρ(r_i/σ) = level·Σ_i s_i.
+
+    ρ is Tukey's function, scaled to [0, 1], with which σ is consistent at the normal for level ½.
+
+    Parameters
+    ----------
+    R : array of shape (K, n)
+    weights : array of shape (n,)
+        How often each column counts, s.
+    level : float, default 0.5
+        0 < level < 1.
+    tolerance : float, default 1e-13
+        Relative.
+
+    Returns
+    -------
+    array of shape (K,)
+        0 where a share of 1 − level is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.estimators.robust_scales import m_scale
+    >>> m_scale(np.array([[1.0, -1.0, 1e9], [0.0, 0.0, 1.0]]), np.ones(3)).round(3)
+    array([2.137, 0.   ])
+    """
+    size, shares = np.abs(R), weights / weights.sum()
+    inexact = (size > 0) @ shares > level
+    scale = weighted_quantile(size, weights) / NORMAL_MAD
+    scale = np.where(scale > 0, scale, size.max(axis=1))
+    for _ in range(NEWTON):
+        u = _over(R, scale)
+        left = np.maximum(1 - (u / CHI) ** 2, 0.0)
+        excess = (1 - left**3) @ shares - level
+        slope = (6 * (u / CHI) ** 2 * left**2) @ shares
+        factor = 1 + excess / np.where(slope > 0, slope, np.inf)
+        factor = np.where(slope > 0, np.clip(factor, 0.5, 2.0), np.where(excess > 0, 2.0, 0.5))
+        scale = scale * factor
+        if np.all(np.abs(factor[inexact] - 1) <= tolerance):
+            break
+    return np.where(inexact, scale, 0.0)
+
+
+def tukey_weights(R: Array, scale: Array) -> Array:
+    """Slopes of ρ over residuals, up to a factor: 1 at 0, and 0 from 1.55 scales on."""
+    return np.maximum(1 - (_over(R, scale) / CHI) ** 2, 0.0) ** 2
+
+
+def mad(residuals: npt.ArrayLike, weights: Array | None = None, fitted: int = 0) -> float:
+    """The median size of residuals over that of the standard normal.
+
+    Parameters
+    ----------
+    residuals : array of shape (n,)
+    weights : array of shape (n,), optional
+        How often each counts.
+    fitted : int, default 0
+        Coefficients behind the residuals: as many of these, the smallest, are left out, for any fit
+        can make them vanish.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from dcprog.estimators.robust_scales import mad
+    >>> round(mad([1.0, -1.0, 2.0, 100.0, 0.0]), 4)
+    1.4826
+    >>> round(mad([0.0, 0.0, 1.0, 2.0, 3.0], fitted=2), 4)
+    2.9652
+    """
+    size = np.abs(np.asarray(residuals, dtype=float))[None]
+    weights = np.ones(size.size) if weights is None else weights
+    share = 0.5 * (1 + min(fitted / size.size, 1.0))
+    return float(weighted_quantile(size, weights, share)[0]) / NORMAL_MAD
+
+
+def weighted_quantile(values: Array, weights: Array, share: float = 0.5) -> Array:
+    """A quantile of each row of `values`, (K, n), whose columns count `weights` times."""
+    if share == 0.5 and np.all(weights == weights[0]):
+        return np.median(values, axis=1)
+    order = np.argsort(values, axis=1)
+    total = np.cumsum(weights[order], axis=1)
+    mass = share * total[:, -1:]
+    slack = ROUNDING * total[:, -1:]
+    ends = np.sum(total < mass - slack, axis=1), np.sum(total <= mass + slack, axis=1)
+    sides = [np.take_along_axis(order, np.minimum(e, len(weights) - 1)[:, None], 1) for e in ends]
+    return np.mean([np.take_along_axis(values, side, 1)[:, 0] for side in sides], axis=0)
+
+
+def _over(R: Array, scale: Array) -> Array:
+    """Residuals in units of the scales; 0 stays 0 where a scale is."""
+    with np.errstate(all="ignore"):
+        return np.clip(R / np.maximum(scale, np.finfo(float).tiny)[:, None], -FAR, FAR)

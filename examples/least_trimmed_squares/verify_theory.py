@@ -1,0 +1,116 @@
+"""What the theory says of least trimmed squares, on numbers.
+
+* Breakdown (Rousseeuw and Leroy 1987, chapter 3): with h = ⌊(n + p + 1)/2⌋, ⌊(n − p)/2⌋ outliers
+  cannot carry the fit off, however far they are; one more can.
+* Exact fit: where h samples lie on a plane, that plane is the fit.
+* Equivariance: y → ay + Xv + c and X → XB + c move the fit as they should.
+* FAST-LTS: concentration steps never raise the objective; on small data the fit is the best of all
+  subsets of h samples.
+* The raw scale is consistent at the normal. The raw fit is 7% as efficient as least squares there,
+  in the limit; the step of least squares repairs most of that.
+
+Run ``python -m examples.least_trimmed_squares.verify_theory``; ``--full`` takes more repeats. The
+exit status is 1 if a claim comes out otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from dcprog.models import LeastTrimmedSquares
+from examples.common.claims import Claim, at_most, print_claims
+from examples.common.contamination import clean_regression, efficiency, equivariance, movement
+
+Array = np.ndarray
+FAR = 1e4
+
+
+def breakdown_claims(n: int = 30, d: int = 2) -> list[Claim]:
+    X, y = clean_regression(n, d, np.random.default_rng(0))
+    most = (n - d - 1) // 2
+    stands, falls = (
+        movement(LeastTrimmedSquares(), X, y, count, FAR) for count in (most, most + 2)
+    )
+    return [
+        Claim(
+            f"{most} of {n} far outliers do not carry it off",
+            f"{stands:.2f}",
+            stands < 3,
+        ),
+        Claim(f"{most + 2} do", f"{falls:.0e}", falls > 100),
+    ]
+
+
+def exact_fit_claims() -> list[Claim]:
+    X, _ = clean_regression(25, 3, np.random.default_rng(1))
+    y = X @ [1.0, -2.0, 3.0] + 4.0
+    y[:10] += 100 * np.random.default_rng(2).standard_normal(10)
+    model = LeastTrimmedSquares().fit(X, y)
+    error = np.abs(np.append(model.coef_, model.intercept_) - [1.0, -2.0, 3.0, 4.0]).max()
+    return [at_most("15 of 25 samples on a plane: it is the fit", float(error), 1e-9)]
+
+
+def equivariance_claims() -> list[Claim]:
+    rng = np.random.default_rng(3)
+    X, y = clean_regression(60, 3, rng)
+    y[:15] += 50
+    apart = equivariance(LeastTrimmedSquares(), X, y, rng)
+    return [at_most("regression, scale and affine equivariance", apart, 1e-6)]
+
+
+def optimum_claims(sets: int) -> list[Claim]:
+    """Against all subsets of 8 of 13 samples."""
+    missed, rises = 0, 0.0
+    for seed in range(sets):
+        X, y = clean_regression(13, 1, np.random.default_rng(seed))
+        y[:4] += 8
+        model = LeastTrimmedSquares().fit(X, y)
+        h = int(model.support_.sum())
+        best = min(_sum_of_squares(X, y, list(rows)) for rows in combinations(range(13), h))
+        missed += bool(model.objective_ > best * (1 + 1e-9))
+        rises = max(rises, float(np.max(np.diff(model.result_.history.value), initial=0.0)))
+    return [
+        Claim("the best of all subsets is found", f"missed in {missed} of {sets}", missed == 0),
+        at_most("concentration steps never raise the objective", rises, 1e-12),
+    ]
+
+
+def _sum_of_squares(X: Array, y: Array, rows: list[int]) -> float:
+    A = np.column_stack([X[rows], np.ones(len(rows))])
+    return float(np.sum((y[rows] - A @ np.linalg.lstsq(A, y[rows], rcond=None)[0]) ** 2))
+
+
+def normal_claims(repeats: int) -> list[Claim]:
+    X, y = clean_regression(4000, 2, np.random.default_rng(4))
+    scale = LeastTrimmedSquares().fit(X, y).raw_scale_
+    models = {name: LeastTrimmedSquares(reweight=name == "step") for name in ("raw", "step")}
+    fits = {name: (lambda X, y, m=model: m.fit(X, y).coef_) for name, model in models.items()}
+    found = efficiency(fits, 100, 2, repeats)  # type: ignore[arg-type]
+    return [
+        at_most("the raw scale is consistent at the normal", abs(scale - 1), 0.05),
+        Claim("efficiency of the raw fit at n = 100", f"{found['raw']:.2f}", found["raw"] < 0.4),
+        Claim("and after the step", f"{found['step']:.2f}", found["step"] > 0.5),
+    ]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--full", action="store_true", help="more repeats")
+    full = parser.parse_args(argv).full
+    claims = [
+        *breakdown_claims(),
+        *exact_fit_claims(),
+        *equivariance_claims(),
+        *optimum_claims(50 if full else 10),
+        *normal_claims(400 if full else 60),
+    ]
+    return int(print_claims(claims) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

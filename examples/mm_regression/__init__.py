@@ -1,0 +1,1 @@
+"""Yohai, Ann. Stat. 15, 1987: MM-estimates."""

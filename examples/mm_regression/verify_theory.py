@@ -1,0 +1,129 @@
+"""What the theory says of MM-estimates, on numbers.
+
+* Constants (Yohai 1987, Rousseeuw and Yohai 1984): E ρ_1 = ½ at the normal for c = 1.548; the
+  efficiency (E ψ')²/E ψ² is 95, 90 and 85% for c = 4.685, 3.883 and 3.444.
+* Breakdown: with almost half of the samples as outliers, however far, σ̂ and the fit stay.
+* The scale solves Σ ρ_1(r_i/σ̂) = (n − p)/2, and no subset fit has a smaller one.
+* From the S-estimate on the objective never rises; fits move as y → ay + Xv + c and X → XB + c do.
+* Efficiency at samples of 500, where the limit shows; sandwich errors against how the fits vary.
+
+Run ``python -m examples.mm_regression.verify_theory``; ``--full`` takes more repeats. The exit
+status is 1 if a claim comes out otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from dcprog.losses import square, tukey
+from dcprog.models import MMRegressor
+from examples.common.claims import Claim, at_most, print_claims
+from examples.common.contamination import clean_regression, efficiency, equivariance, movement
+
+CHI = 1.547645
+EFFICIENCIES = {4.685061: 0.95, 3.882662: 0.90, 3.443689: 0.85}
+FAR = 1e4
+
+
+def constant_claims() -> list[Claim]:
+    rho = tukey(0.5 * square(), CHI)
+    mean = quad(lambda u: float(rho(u)) / rho.bound * norm.pdf(u), -10, 10, points=[-CHI, CHI])[0]
+    worst = max(abs(_limit(c) - share) for c, share in EFFICIENCIES.items())
+    return [
+        at_most("E ρ_1 = ½ at the normal", abs(mean - 0.5), 1e-6),
+        at_most("efficiencies of c are 95, 90, 85%", worst, 1e-5),
+    ]
+
+
+def _limit(c: float) -> float:
+    """The efficiency (E ψ')²/E ψ² of ψ(u) = u(1 − (u/c)²)² for |u| < c; E ψ' = E uψ."""
+    rho = tukey(0.5 * square(), c)
+    ends = {"points": [-c, c], "limit": 200}
+    slope = quad(lambda u: u * float(rho.slope(u)) * norm.pdf(u), -10, 10, **ends)[0]
+    spread = quad(lambda u: float(rho.slope(u)) ** 2 * norm.pdf(u), -10, 10, **ends)[0]
+    return float(slope**2 / spread)
+
+
+def breakdown_claims(n: int = 40, d: int = 2) -> list[Claim]:
+    X, y = clean_regression(n, d, np.random.default_rng(0))
+    most = n // 2 - d - 2
+    stands, falls = (movement(MMRegressor(), X, y, count, FAR) for count in (most, n // 2 + 3))
+    return [
+        Claim(
+            f"{most} of {n} far outliers do not carry it off",
+            f"{stands:.2f}",
+            stands < 3,
+        ),
+        Claim(f"{n // 2 + 3} do", f"{falls:.0e}", falls > 100),
+    ]
+
+
+def scale_claims() -> list[Claim]:
+    rng = np.random.default_rng(1)
+    X, y = clean_regression(80, 3, rng)
+    y[:20] -= 30 * rng.random(20)
+    model = MMRegressor().fit(X, y)
+    rho = tukey(0.5 * square(), CHI)
+    r = (y - X @ model.initial_coef_ - model.initial_intercept_) / model.scale_
+    level = float(np.sum(rho(r)) / rho.bound / (80 - 4))
+    start = np.append(model.initial_coef_, model.initial_intercept_) / model.scale_
+    first, last = model.spec_(start), model.objective_
+    rise = float(np.max(np.diff(model.result_.history.value), initial=0.0))
+    return [
+        at_most("σ̂ solves Σ ρ_1(r/σ̂) = (n − p)/2", abs(level - 0.5), 1e-9),
+        Claim("the M-step lowers the objective", f"{first:.3f} to {last:.3f}", last <= first),
+        at_most("and never raises it on the way", rise, 1e-12),
+        at_most("regression, scale and affine equivariance", equivariance(model, X, y, rng), 1e-6),
+    ]
+
+
+def normal_claims(repeats: int) -> list[Claim]:
+    models = {c: MMRegressor(c=c) for c in EFFICIENCIES}
+    fits = {str(c): (lambda X, y, m=model: m.fit(X, y).coef_) for c, model in models.items()}
+    found = efficiency(fits, 500, 2, repeats)  # type: ignore[arg-type]
+    return [
+        at_most(f"efficiency at c = {c}, {share:.0%}", abs(found[str(c)] - share), 0.06)
+        for c, share in EFFICIENCIES.items()
+    ]
+
+
+def error_claims(repeats: int) -> list[Claim]:
+    coefs, errors = [], []
+    for seed in range(repeats):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((150, 2))
+        y = X.sum(axis=1) + rng.standard_t(3, 150)
+        model = MMRegressor().fit(X, y)
+        coefs.append(model.coef_)
+        errors.append(model.standard_errors_)
+    ratio = float(np.mean(errors) / np.std(coefs, axis=0).mean())
+    covered = np.abs(np.array(coefs) - 1) <= norm.ppf(0.975) * np.array(errors)
+    share = float(np.mean(covered))
+    return [
+        at_most("standard errors are how the fits vary, errors t₃", abs(ratio - 1), 0.1),
+        Claim("95% intervals cover", f"{share:.1%}", 0.9 < share < 0.98),
+    ]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--full", action="store_true", help="more repeats")
+    repeats = 500 if parser.parse_args(argv).full else 100
+    claims = [
+        *constant_claims(),
+        *breakdown_claims(),
+        *scale_claims(),
+        *normal_claims(repeats),
+        *error_claims(repeats),
+    ]
+    return int(print_claims(claims) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""Standard errors and summaries: against closed forms, statsmodels, and how fits vary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dcprog as dc
+from dcprog.foundation.arrays import Array
+
+
+def _data(n: int = 150, seed: int = 0) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    return X, X @ [1.0, 2.0, 3.0] + rng.standard_t(4, n)
+
+
+def test_least_squares_have_the_sandwich_of_textbooks() -> None:
+    X, y = _data()
+    model = dc.RobustRegressor(dc.square(), dc.l2(0.0)).fit(X, y)
+    A = np.column_stack([X, np.ones(150)])
+    bread = np.linalg.inv(A.T @ A)
+    r = y - model.predict(X)
+    expected = bread @ (A.T @ (r[:, None] ** 2 * A)) @ bread * 150 / 146
+    np.testing.assert_allclose(model.covariance_, expected, rtol=1e-6)
+    np.testing.assert_allclose(model.standard_errors_, np.sqrt(np.diag(expected))[:3], rtol=1e-6)
+
+
+def test_a_ridge_is_in_the_bread_and_an_l1_leaves_zeros_without_errors() -> None:
+    X, y = _data()
+    A = np.column_stack([X, np.ones(150)])
+    ridge = dc.RobustRegressor(dc.square(), dc.l2(100.0)).fit(X, y)
+    bread = np.linalg.inv(2 * A.T @ A + np.diag([100.0, 100.0, 100.0, 0.0]))
+    r = y - ridge.predict(X)
+    expected = bread @ (A.T @ ((2 * r[:, None]) ** 2 * A)) @ bread * 150 / 146
+    np.testing.assert_allclose(ridge.covariance_, expected, rtol=1e-6)
+    noise = np.random.default_rng(1).standard_normal(150)
+    sparse = dc.RobustRegressor(penalty=dc.l1(20.0)).fit(np.column_stack([X, noise]), y)
+    assert np.array_equal(np.isnan(sparse.standard_errors_), sparse.coef_ == 0)
+    assert np.any(sparse.coef_ == 0)
+
+
+LOSSES: dict[str, Any] = {
+    "default": lambda: None,
+    "huber": lambda: dc.huber(1.345),
+    "|u|": dc.absolute,
+    "cap of |u|": lambda: dc.cap(dc.absolute(), 2.0),
+    "cap of squares": lambda: dc.cap(dc.square(), 6.0),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_errors_are_how_the_fits_vary(name: str) -> None:
+    """Kinked and capped losses too, whose second derivative is a density."""
+    fits = [
+        dc.RobustRegressor(LOSSES[name](), dc.l2(0.0), n_starts=1).fit(*_data(seed=seed))
+        for seed in range(60)
+    ]
+    spread = np.std([fit.coef_ for fit in fits], axis=0).mean()
+    told = np.mean([fit.standard_errors_ for fit in fits])
+    assert told == pytest.approx(spread, rel=0.2)
+
+
+def test_errors_move_with_units() -> None:
+    X, y = _data()
+    usual, other = dc.RobustRegressor().fit(X, y), dc.RobustRegressor().fit(X / 10, 1e4 * y)
+    np.testing.assert_allclose(other.standard_errors_, 1e5 * usual.standard_errors_, rtol=1e-5)
+
+
+def test_the_summary_is_a_table_of_names() -> None:
+    X, y = _data()
+    model = dc.RobustRegressor().fit(pd.DataFrame(X, columns=["age", "bmi", "bp"]), y)
+    table = model.summary()
+    frame = table.to_frame()
+    assert list(frame.index) == ["age", "bmi", "bp", "intercept"]
+    np.testing.assert_array_equal(frame["coef"], [*model.coef_, model.intercept_])
+    np.testing.assert_allclose(frame["z"], frame["coef"] / frame["std err"])
+    low, high = table.interval(0.9).T
+    np.testing.assert_allclose((low + high) / 2, frame["coef"])
+    assert np.all(table.interval(0.99)[:, 1] > high)
+    assert "RobustRegressor, 150 samples, scale" in repr(table)
+    assert "bmi" in repr(table)
+    assert repr(table) in table._repr_html_()
+    with pytest.raises(ValueError, match="level=1"):
+        table.interval(1.0)
+
+
+def test_a_kernel_has_none() -> None:
+    X, y = _data(30)
+    model = dc.RobustRegressor(kernel="rbf").fit(X, y)
+    with pytest.raises(AttributeError, match="kernel"):
+        model.summary()
+
+
+def test_without_an_intercept_its_error_is_0() -> None:
+    X, y = _data()
+    model = dc.RobustRegressor(fit_intercept=False).fit(X, y)
+    assert model.covariance_.shape == (4, 4)
+    assert np.all(model.covariance_[3] == 0)
+    assert np.all(model.standard_errors_ > 0)
+
+
+NORMS: dict[str, Any] = {
+    "HuberT": lambda: dc.huber(1.345),
+    "TukeyBiweight": lambda: dc.tukey(0.5 * dc.square(), 4.685),
+    "AndrewWave": lambda: dc.andrews(0.5 * dc.square(), 1.339),
+    "TrimmedMean": lambda: dc.cap(0.5 * dc.square(), 2.0),
+    "LeastSquares": lambda: 0.5 * dc.square(),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_statsmodels_finds_the_same_on_the_same_norm_and_scale(name: str) -> None:
+    robust = pytest.importorskip("statsmodels.api")
+    X, y = _data()
+    y[:15] += 12
+    A = np.column_stack([X, np.ones(150)])
+    model = dc.RobustRegressor(NORMS[name](), dc.l2(0.0), tol=1e-13, max_iter=1000).fit(X, y)
+    start = np.append(model.coef_, model.intercept_) + 1e-3
+    theirs = robust.RLM(y, A, M=getattr(robust.robust.norms, name)()).fit(
+        maxiter=1000,
+        tol=1e-14,
+        conv="coefs",
+        update_scale=False,
+        start_scale=model.scale_,
+        start_params=start,
+    )
+    np.testing.assert_allclose(np.append(model.coef_, model.intercept_), theirs.params, atol=1e-6)
