@@ -108,5 +108,6 @@ class MMRegressor(PaperRegressor):
         spec = self._risk(X, y, self.scale_)
         theta = self._minimise(spec, start, self.scale_)
         self._set(theta, X.shape[1])
-        self.outlier_weight_ = spec.transform.slope(spec.aggregates(theta / self.scale_))
+        size = spec.aggregates(theta / self.scale_)
+        self.outlier_weight_ = spec.transform.slope(size) / spec.transform.steepest
         return self._doubt(self.result_)

@@ -95,7 +95,10 @@ def risk_of(
 
 
 def outlier_weights(declared: Declaration, theta: Array) -> Array:
-    """Slope of the loss over that of its base, sample by sample; the least over a sample's rows."""
+    """Slope of the loss over that of its base, sample by sample; the least over a sample's rows.
+
+    It is relative to that at loss 0, where that is finite.
+    """
     risk = declared.risk.remembering()
     largest = max(_largest(part.aggregates(theta)) for _, part in risk.parts(theta))
     transform = risk.extended(EDGE * (largest or 1.0)).transform
@@ -107,6 +110,8 @@ def outlier_weights(declared: Declaration, theta: Array) -> Array:
             slope, tilt = risk.base.slope(u), -risk.subtracted.slope(u)
             moves = slope != 0
             weight[rows] += np.where(moves, tilt / np.where(moves, slope, 1.0), 0.0)
+    full = risk.transform.steepest
+    weight /= full if np.isfinite(full) and full > 0 else 1.0
     least = weight.reshape(risk.rows.X.shape[0], -1).min(axis=1)
     return declared.samples.spread(least)
 

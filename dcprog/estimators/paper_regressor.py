@@ -123,6 +123,11 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
     def _checks(self) -> dict[str, Any]:
         return {"accept_sparse": False, "dtype": np.float64, "y_numeric": True}
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
     def _risk(self, X: Array, y: Array, unit: float = 1.0) -> Risk:
         return self._declare(residual_rows(X, y / unit, self.fit_intercept), unit)
 

@@ -73,7 +73,7 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
     outlier_weight_ : array of shape (n,)
         Weight of each training sample's base loss in the majorant at the solution: 1 for a sample
         that counts as in the convex problem, 0 for one that the loss gave up, or whose weight is
-        0. It is the slope of ℓ over that of its base.
+        0. It is the slope of ℓ over that of its base, relative to the one at loss 0.
 
     See Also
     --------

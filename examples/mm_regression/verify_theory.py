@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.integrate import quad
@@ -44,7 +45,7 @@ def constant_claims() -> list[Claim]:
 def _limit(c: float) -> float:
     """The efficiency (E ψ')²/E ψ² of ψ(u) = u(1 − (u/c)²)² for |u| < c; E ψ' = E uψ."""
     rho = tukey(0.5 * square(), c)
-    ends = {"points": [-c, c], "limit": 200}
+    ends: Any = {"points": [-c, c], "limit": 200}
     slope = quad(lambda u: u * float(rho.slope(u)) * norm.pdf(u), -10, 10, **ends)[0]
     spread = quad(lambda u: float(rho.slope(u)) ** 2 * norm.pdf(u), -10, 10, **ends)[0]
     return float(slope**2 / spread)

@@ -84,9 +84,8 @@ def test_the_raw_scale_is_written_out() -> None:
     draws = np.random.default_rng(0).standard_normal(400_000)
     smallest = np.sort(draws**2)[: int(400_000 * 32 / 60)]
     consistent = 1 / np.sqrt(smallest.mean())
-    assert model.raw_scale_ == pytest.approx(
-        np.sqrt(r.mean()) * consistent * (1 + 5 / 56), rel=0.01
-    )
+    expected = np.sqrt(r.mean()) * consistent * (1 + 5 / 56)
+    assert model.raw_scale_ == pytest.approx(expected, rel=0.01)
 
 
 def test_all_of_the_samples_are_least_squares() -> None:
