@@ -107,6 +107,10 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
         """A factor of each sample's weight."""
         return None
 
+    def _polished(self, risk: Risk, theta: Array) -> Array:
+        """A point at which a run may end as well, known more precisely."""
+        return theta
+
     def _in_unit(self, X: Any, y: Any, weights: Array | None) -> tuple[Any, Unit]:
         """The targets in the unit in which the losses see them; X is None for a kernel."""
         return y, ONE
@@ -225,7 +229,8 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
             return watch.step(progress)
 
         def tidy(theta: Array) -> Array:
-            return nearest(risk, theta, starts[0] if starts else np.zeros_like(theta))
+            near = nearest(risk, theta, starts[0] if starts else np.zeros_like(theta))
+            return self._polished(risk, near)
 
         with np.errstate(all="ignore"):
             # where nobody looks on, starts may be run in processes

@@ -14,11 +14,13 @@ from dcprog.estimators.base import RobustEstimator
 from dcprog.estimators.declaration import Declaration
 from dcprog.estimators.declared_estimator import parameter
 from dcprog.estimators.inference import LinearInference
+from dcprog.estimators.newton_polish import polished
 from dcprog.estimators.parameter_constraints import POSITIVE, one_of
 from dcprog.estimators.residual_unit import ONE, Unit, residual_unit
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss, square, tukey
 from dcprog.penalties import Penalty, l2
+from dcprog.risk.risk import Risk
 from dcprog.rows.linear import residual_rows
 from dcprog.rows.scores import Scores
 
@@ -185,6 +187,9 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
             return start
         d = declared.risk.rows.X.shape[1]
         return [declared.theta(fit[None, :d], fit[d:])]
+
+    def _polished(self, risk: Risk, theta: Array) -> Array:
+        return polished(risk, theta)
 
     def _keep(self, declared: Declaration, result: Result) -> None:
         self.scale_ = declared.unit.size

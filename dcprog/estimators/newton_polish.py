@@ -1,0 +1,77 @@
+"""The last steps to a minimum that reweighting only approaches: Newton's."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dcprog.estimators.risk_derivatives import jumps, loss_curvature, loss_slope, ridge_of
+from dcprog.estimators.risk_derivatives import weighted_gram as gram
+from dcprog.foundation.arrays import Array
+from dcprog.risk.risk import Risk
+
+__all__ = ["polished"]
+
+ROUNDS = 4
+MOST_COEFFICIENTS = 200
+ROUNDING = 1e-14
+
+
+def polished(risk: Risk, theta: Array) -> Array:
+    """A point nearer to where the slope of a smooth risk is 0, or θ itself.
+
+    Where a run has ended, the objective is known to the tolerance, the point to its root only. The
+    risk's own curvature leads on, as long as the slope falls and the risk does not rise.
+
+    Parameters
+    ----------
+    risk : Risk
+        On residuals of one score, in memory. One with kinks, jumps of the slope or another penalty
+        than a ridge is left alone.
+    theta : array of shape (p,)
+
+    Returns
+    -------
+    array of shape (p,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dcprog as dc
+    >>> from dcprog.estimators.newton_polish import polished
+    >>> rows = dc.residual_rows(np.ones((3, 1)), [0.0, 1.0, 2.0], False)
+    >>> risk = dc.Risk.from_loss(rows, dc.welsch(dc.square(), 2.0), dc.l2(0.0))
+    >>> polished(risk, np.array([1.001]))
+    array([1.])
+    """
+    if not _takes(risk):
+        return theta
+    s = np.ones(risk.n_groups) if risk.sample_weight is None else risk.sample_weight
+    slope, active = loss_slope(risk, theta), np.ones(theta.size, dtype=bool)
+    ridge = ridge_of(risk, active)
+
+    def pull(theta: Array) -> Array:
+        return risk.rows.T @ (s * slope(risk.margins(theta))) + ridge @ theta
+
+    value, g = risk(theta), pull(theta)
+    if jumps(slope, float(np.abs(risk.margins(theta)).max()) + 1.0):
+        return theta
+    for _ in range(ROUNDS):
+        H = gram(risk.rows, s * loss_curvature(slope, risk.margins(theta), s), active) + ridge
+        try:
+            np.linalg.cholesky(H)
+        except np.linalg.LinAlgError:
+            break
+        moved = theta - np.linalg.solve(H, g)
+        lower, left = risk(moved), pull(moved)
+        if not (lower <= value * (1 + ROUNDING) and np.linalg.norm(left) < np.linalg.norm(g)):
+            break
+        theta, value, g = moved, lower, left
+    return theta
+
+
+def _takes(risk: Risk) -> bool:
+    form = risk.penalty.as_l1_l2(int(risk.penalized.sum()))
+    smooth = risk.base.is_smooth and risk.subtracted is None and not risk.transform.is_joint
+    ridge = form is not None and not np.any(form[0])
+    plain = risk.no_matrix is None and not risk.by_blocks and risk.scores.kernel is None
+    return bool(smooth and ridge and plain and risk.rows.shape[1] <= MOST_COEFFICIENTS)

@@ -1,0 +1,83 @@
+"""First and second derivatives of Σ s_i ℓ(u_i) + penalty, of residuals or margins of one score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from dcprog.estimators.robust_scales import mad
+from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.blocked_matrix import BlockedMatrix
+from dcprog.risk.risk import Risk
+from dcprog.transforms import Transform, cap_at, trim_of
+
+__all__ = ["jumps", "loss_curvature", "loss_slope", "ridge_of", "weighted_gram"]
+
+STEP = 1e-5  # of the residuals' scale: the slopes of smooth losses
+GRID = 2001
+# Hall and Sheather's bandwidth of the density at the median, n^(−1/3) times that.
+WIDTH = 0.971
+WIDEST = 0.45
+Slope = Callable[[Array], Array]
+
+
+def loss_slope(risk: Risk, theta: Array) -> Slope:
+    """ℓ', as a function of each residual by itself."""
+    transform: Transform = risk.transform
+    if isinstance(transform, trim_of):
+        kept = transform.slope(risk.aggregates(theta)) > 0
+        transform = cap_at(float(np.max(risk.aggregates(theta)[kept])))
+
+    def slope(u: Array) -> Array:
+        values = transform.slope(risk.base(u)) * risk.base.slope(u)
+        return values if risk.subtracted is None else values - risk.subtracted.slope(u)
+
+    return slope
+
+
+def loss_curvature(slope: Slope, u: Array, shares: Array) -> Array:
+    """ℓ'' of the residuals, over a bandwidth where ℓ' jumps."""
+    size = mad(u - np.median(u), shares) or 1.0
+    h = STEP * size
+    if jumps(slope, float(np.abs(u).max()) + size):
+        h = size * float(ndtri(0.5 + min(WIDTH * shares.sum() ** (-1 / 3), WIDEST)))
+    return (slope(u + h) - slope(u - h)) / (2 * h)
+
+
+def jumps(slope: Slope, far: float) -> bool:
+    """Does ℓ' jump? Then the largest difference on a grid does not shrink as the grid does."""
+    coarse, fine = (np.abs(np.diff(slope(np.linspace(-far, far, k * GRID)))) for k in (1, 16))
+    return bool(fine.max() > 0.5 * coarse.max())
+
+
+def weighted_gram(rows: Any, d: Array, active: Array) -> Array:
+    """Σ_i d_i a_i a_iᵀ of the active coefficients."""
+    X, width = rows.X, rows.X.shape[1]
+    chosen = np.flatnonzero(active[:width])
+    if isinstance(X, BlockedMatrix):
+        G = X[:, chosen].total(_block_gram, d)
+    else:
+        part = X[:, chosen]
+        scaled = part.multiply(d[:, None]) if hasattr(part, "multiply") else d[:, None] * part
+        G = np.empty((chosen.size + 1, chosen.size + 1))
+        G[:-1, :-1] = dense(part.T @ scaled)
+        G[:-1, -1] = G[-1, :-1] = part.T @ d
+        G[-1, -1] = d.sum()
+    return G if active.size > width else G[:-1, :-1]
+
+
+def _block_gram(X: Array, d: Array) -> Array:
+    A = np.column_stack([X, np.ones(len(X))])
+    return A.T @ (d[:, None] * A)
+
+
+def ridge_of(risk: Risk, active: Array) -> Array:
+    """The curvature of the penalty's ridge, a diagonal matrix of the active coefficients."""
+    form = risk.penalty.as_l1_l2(int(risk.penalized.sum()))
+    ridge = np.zeros(active.size)
+    if form is not None:
+        ridge[risk.penalized] = form[1]
+    return np.diag(ridge[active])
