@@ -35,8 +35,9 @@ MODULES = (
     "bench_rescaled_hinge",
     "bench_angle_path",
     "bench_race",
+    "bench_rlm",
 )
-PEERS = {"dccp": "DCCP", "skglm": "skglm"}
+PEERS = {"dccp": "DCCP", "skglm": "skglm", "statsmodels": "statsmodels"}
 BEGIN, END = "<!-- the table of `make bench` -->", "<!-- its end -->"
 
 

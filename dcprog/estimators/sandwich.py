@@ -59,9 +59,8 @@ def sandwich(risk: Risk, theta: Array) -> Array:
     slope = loss_slope(risk, theta)
     active = (theta != 0) | ~risk.penalized
     n, p = float(shares.sum()), int(active.sum())
-    curved = weighted_gram(risk.rows, shares * loss_curvature(slope, u, shares), active) + ridge_of(
-        risk, active
-    )
+    curved = weighted_gram(risk.rows, shares * loss_curvature(slope, u, shares), active)
+    curved += ridge_of(risk, active)
     spread = weighted_gram(risk.rows, shares * slope(u) ** 2, active) * (n / max(n - p, 1.0))
     covariance = np.full((theta.size, theta.size), np.nan)
     if n > p and np.all(np.linalg.eigvalsh(curved) > 0):

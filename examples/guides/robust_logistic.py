@@ -14,7 +14,7 @@ those of the clean data, how many labels does the fit get right that were right 
 samples did it give up? Then it says how to read ``outlier_weight_``, and how to choose c without
 clean labels: by the share that is given up, which should stay when c moves a little.
 
-Run ``python -m examples.guides.robust_logistic``.
+Run ``python -m examples.guides.robust_logistic --output folder`` for a plot of the losses too.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -31,6 +32,7 @@ from sklearn.preprocessing import StandardScaler
 import dcprog as dc
 from examples.common.claims import Claim, print_claims
 from examples.common.data import flip
+from examples.common.plots import parser_of, plotted
 
 Array = np.ndarray
 LEVERAGE = 4.0
@@ -91,7 +93,19 @@ def caps(levels: Sequence[float]) -> list[float]:
     return shares
 
 
+def plot(folder: Path) -> None:
+    """The losses against the margin."""
+    u = np.linspace(-8, 4, 500)
+    with plotted(folder, "robust_logistic") as axes:
+        for name, loss in LOSSES.items():
+            if not loss.is_joint:
+                axes.plot(u, loss(u), label=name)
+        axes.set(xlabel="margin", ylabel="loss")
+        axes.legend()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
+    options = parser_of(__doc__).parse_args(argv)
     print("Breast cancer, 10% of the labels turned, half of those at four times their distance\n")
     print(f"{'loss':<24}{'right':>7}{'cosine':>8}{'caught':>8}{'lost':>7}")
     found = {name: outcome(loss) for name, loss in LOSSES.items()}
@@ -123,6 +137,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             max(one.lost for one in robust) < 0.05,
         ),
     ]
+    if options.output is not None:
+        plot(options.output)
     return int(print_claims(claims) > 0)
 
 

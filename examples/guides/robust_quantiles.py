@@ -16,7 +16,7 @@ The guide draws y = 1 + 2x + (½ + ¼x)·e, whose quantiles are lines that fan o
 samples far out in x and y, and compares the lines at τ = 0.1, 0.5 and 0.9 with the true ones, and
 the shares of good samples below them with τ. Standard errors come with the fit.
 
-Run ``python -m examples.guides.robust_quantiles``.
+Run ``python -m examples.guides.robust_quantiles --output folder`` for a plot of the lines too.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import norm
 
 import dcprog as dc
 from examples.common.claims import Claim, print_claims
+from examples.common.plots import BLUE, RED, parser_of, plotted
 
 Array = np.ndarray
 LEVELS = (0.1, 0.5, 0.9)
@@ -70,7 +72,22 @@ def fitted(make: Make, tau: float, seed: int = 0) -> tuple[dc.RobustRegressor, f
     return model, off, float(np.mean(y[good] <= line))
 
 
+def plot(folder: Path) -> None:
+    """Samples, and lines of the plain and the capped loss."""
+    x, y, _ = drawn()
+    with plotted(folder, "robust_quantiles") as axes:
+        axes.plot(x, y, ".", color="0.6")
+        ends = np.array([[0.0], [20.0]])
+        for name, colour in (("pinball, plain", RED), ("capped at 3", BLUE)):
+            for tau in LEVELS:
+                line = fitted(LOSSES[name], tau)[0].predict(ends)
+                axes.plot(ends, line, color=colour, label=name if tau == 0.5 else None)
+        axes.set(xlabel="x", ylabel="y")
+        axes.legend()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
+    options = parser_of(__doc__).parse_args(argv)
     print("Quantile lines under 10% of leverage: distance from the true line, share below\n")
     print(f"{'loss':<20}" + "".join(f"{f'τ = {tau:g}':>16}" for tau in LEVELS))
     offs, shares = {}, {}
@@ -89,6 +106,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         Claim("bounded losses keep them", f"at most {worst:.2f} off", worst < 0.5),
         Claim("and their shares of good samples", f"within {missed:.0%}", missed < 0.1),
     ]
+    if options.output is not None:
+        plot(options.output)
     return int(print_claims(claims) > 0)
 
 

@@ -9,22 +9,24 @@
 * The raw scale is consistent at the normal. The raw fit is 7% as efficient as least squares there,
   in the limit; the step of least squares repairs most of that.
 
-Run ``python -m examples.least_trimmed_squares.verify_theory``; ``--full`` takes more repeats. The
-exit status is 1 if a claim comes out otherwise.
+Run ``python -m examples.least_trimmed_squares.verify_theory``; ``--full`` takes more repeats, ``--output
+folder`` leaves a plot of breakdown. The exit status is 1 if a claim comes out otherwise.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
+from sklearn.linear_model import LinearRegression
 
 from dcprog.models import LeastTrimmedSquares
 from examples.common.claims import Claim, at_most, print_claims
 from examples.common.contamination import clean_regression, efficiency, equivariance, movement
+from examples.common.plots import BLUE, RED, parser_of, plotted
 
 Array = np.ndarray
 FAR = 1e4
@@ -98,10 +100,23 @@ def normal_claims(repeats: int) -> list[Claim]:
     ]
 
 
+def plot(folder: Path, n: int = 30, d: int = 2) -> None:
+    """How far outliers carry the fit, against their number."""
+    X, y = clean_regression(n, d, np.random.default_rng(0))
+    counts = np.arange(1, n // 2 + 4)
+    with plotted(folder, "lts_breakdown") as axes:
+        for model, colour in ((LeastTrimmedSquares(), BLUE), (LinearRegression(), RED)):
+            moved = [movement(model, X, y, int(count), FAR) for count in counts]
+            axes.semilogy(counts, moved, "o-", color=colour, label=type(model).__name__)
+        axes.set(xlabel=f"outliers among {n} samples", ylabel="movement of the coefficients")
+        axes.legend()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--full", action="store_true", help="more repeats")
-    full = parser.parse_args(argv).full
+    options = parser.parse_args(argv)
+    full = options.full
     claims = [
         *breakdown_claims(),
         *exact_fit_claims(),
@@ -109,6 +124,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         *optimum_claims(50 if full else 10),
         *normal_claims(400 if full else 60),
     ]
+    if options.output is not None:
+        plot(options.output)
     return int(print_claims(claims) > 0)
 
 

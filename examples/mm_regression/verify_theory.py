@@ -7,25 +7,27 @@
 * From the S-estimate on the objective never rises; fits move as y → ay + Xv + c and X → XB + c do.
 * Efficiency at samples of 500, where the limit shows; sandwich errors against how the fits vary.
 
-Run ``python -m examples.mm_regression.verify_theory``; ``--full`` takes more repeats. The exit
-status is 1 if a claim comes out otherwise.
+Run ``python -m examples.mm_regression.verify_theory``; ``--full`` takes more repeats, ``--output
+folder`` leaves a plot of breakdown. The exit status is 1 if a claim comes out otherwise.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.integrate import quad
 from scipy.stats import norm
+from sklearn.linear_model import LinearRegression
 
 from dcprog.losses import square, tukey
 from dcprog.models import MMRegressor
 from examples.common.claims import Claim, at_most, print_claims
 from examples.common.contamination import clean_regression, efficiency, equivariance, movement
+from examples.common.plots import BLUE, RED, parser_of, plotted
 
 CHI = 1.547645
 EFFICIENCIES = {4.685061: 0.95, 3.882662: 0.90, 3.443689: 0.85}
@@ -112,10 +114,23 @@ def error_claims(repeats: int) -> list[Claim]:
     ]
 
 
+def plot(folder: Path, n: int = 30, d: int = 2) -> None:
+    """How far outliers carry the fit, against their number."""
+    X, y = clean_regression(n, d, np.random.default_rng(0))
+    counts = np.arange(1, n // 2 + 4)
+    with plotted(folder, "mm_breakdown") as axes:
+        for model, colour in ((MMRegressor(), BLUE), (LinearRegression(), RED)):
+            moved = [movement(model, X, y, int(count), FAR) for count in counts]
+            axes.semilogy(counts, moved, "o-", color=colour, label=type(model).__name__)
+        axes.set(xlabel=f"outliers among {n} samples", ylabel="movement of the coefficients")
+        axes.legend()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--full", action="store_true", help="more repeats")
-    repeats = 500 if parser.parse_args(argv).full else 100
+    options = parser.parse_args(argv)
+    repeats = 500 if options.full else 100
     claims = [
         *constant_claims(),
         *breakdown_claims(),
@@ -123,6 +138,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         *normal_claims(repeats),
         *error_claims(repeats),
     ]
+    if options.output is not None:
+        plot(options.output)
     return int(print_claims(claims) > 0)
 
 

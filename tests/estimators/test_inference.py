@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import dcprog as dc
+from dcprog.estimators.newton_polish import polished
 from dcprog.foundation.arrays import Array
 
 
@@ -118,7 +119,7 @@ def test_statsmodels_finds_the_same_on_the_same_norm_and_scale(name: str) -> Non
     X, y = _data()
     y[:15] += 12
     A = np.column_stack([X, np.ones(150)])
-    model = dc.RobustRegressor(NORMS[name](), dc.l2(0.0), tol=1e-13, max_iter=1000).fit(X, y)
+    model = dc.RobustRegressor(NORMS[name](), dc.l2(0.0)).fit(X, y)
     start = np.append(model.coef_, model.intercept_) + 1e-3
     theirs = robust.RLM(y, A, M=getattr(robust.robust.norms, name)()).fit(
         maxiter=1000,
@@ -129,3 +130,37 @@ def test_statsmodels_finds_the_same_on_the_same_norm_and_scale(name: str) -> Non
         start_params=start,
     )
     np.testing.assert_allclose(np.append(model.coef_, model.intercept_), theirs.params, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["default", "huber"])
+def test_the_slope_of_a_smooth_sum_is_0_to_rounding(name: str) -> None:
+    """At the default tolerance: reweighting alone would leave three digits."""
+    X, y = _data()
+    y[:15] += 12
+    model = dc.RobustRegressor(LOSSES[name](), dc.l2(0.0)).fit(X, y)
+    u = (y - model.predict(X)) / model.scale_
+    psi = np.clip(u, -1.345, 1.345)
+    if name == "default":
+        psi = u * np.maximum(1 - (u / 4.685) ** 2, 0) ** 2
+    A = np.column_stack([X, np.ones(150)])
+    assert np.max(np.abs(A.T @ psi)) < 1e-9
+
+
+def test_a_polish_goes_down_or_nowhere() -> None:
+    X, y = _data()
+    rows = dc.residual_rows(X, y)
+    smooth = dc.Risk.from_loss(rows, dc.welsch(dc.square(), 2.0), dc.l2(0.1))
+    best = np.asarray(dc.solve(smooth, tol=1e-12).x)
+    near = best + 1e-3
+    np.testing.assert_allclose(polished(smooth, near), best, atol=1e-5)
+    assert smooth(polished(smooth, near)) <= smooth(near)
+    far = np.full(4, 50.0)  # no curvature, or a wrong one
+    assert smooth(polished(smooth, far)) <= smooth(far)
+    kinked = (
+        (dc.cap(dc.square(), 4.0), dc.l2(0.1)),
+        (dc.absolute(), dc.l2(0.1)),
+        (dc.welsch(dc.square(), 2.0), dc.l1(0.1)),
+        (dc.trim(dc.square(), 0.1), dc.l2(0.1)),
+    )
+    for loss, penalty in kinked:
+        assert polished(dc.Risk.from_loss(rows, loss, penalty), near) is near
