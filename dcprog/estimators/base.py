@@ -29,12 +29,12 @@ from dcprog.estimators.declared_estimator import parameter
 from dcprog.estimators.kernel_option import KernelOption
 from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.loop_options import LoopOptions
+from dcprog.estimators.named_parts import NamedParts
 from dcprog.estimators.parameter_constraints import WIDTH
 from dcprog.estimators.samples import Samples, distinct
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
-from dcprog.losses import Loss
-from dcprog.penalties import Penalty, l2
+from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.kernel import on_kernel
 from dcprog.rows.scores import Scores
@@ -45,13 +45,11 @@ RowBuilder = Callable[[Any, Any, bool], Scores]
 Weighing = Callable[[Any], Array] | None
 
 
-class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
+class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, NamedParts, ABC):
     """Σ sample_weight_i·loss(u_i) + penalty(w); a subclass says what u is.
 
     Parameters
     ----------
-    penalty : Penalty, optional
-        ``l2(1.0)``, that is ½‖w‖², by default.
     kernel : {"linear", "poly", "rbf", "precomputed"} or callable, optional
         f(x) = Σ_j a_j k(x, x_j) + b with the penalty λ/2·aᵀKa in the place of λ/2·‖w‖²; the penalty
         must be an ``l2``. A callable maps two sets of samples to their matrix. By default f is
@@ -75,8 +73,6 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
         The minimised function. Equal samples are merged in it, and weighted ones reordered.
     """
 
-    loss: Loss | None = parameter(Loss, None, default=None)
-    penalty: Penalty | None = parameter(Penalty, None, default=None)
     _: KW_ONLY
     gamma: str | float = parameter(*WIDTH, default="scale")
     fit_intercept: bool = parameter("boolean", default=True)
@@ -85,10 +81,6 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
     n_jobs: int | None = parameter(Integral, None, default=None)
 
     # ---- what a subclass says --------------------------------------------------------------------
-
-    @abstractmethod
-    def _default_loss(self) -> Loss:
-        """The loss for ``loss=None``."""
 
     @abstractmethod
     def _rows(self, X: Any, y: Any, fit_intercept: bool) -> Scores:
@@ -156,9 +148,6 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
         loss = risk(np.eye(scores.shape[1]).ravel())
         return loss + self._penalty_value, loss, self._penalty_value
 
-    def _loss(self) -> Loss:
-        return self._default_loss() if self.loss is None else self.loss
-
     # ---- data ------------------------------------------------------------------------------------
 
     def _sample_weight(self, sample_weight: Any, X: Any) -> Array | None:
@@ -185,11 +174,11 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
         if share is not None:
             weights = share(labels) if weights is None else share(labels) * weights
         penalized = np.ones(rows.shape[1]) if self.penalize_intercept else None
-        risk = risk_of(rows, loss, self.penalty or l2(1.0), weights, penalized)
+        risk = risk_of(rows, loss, self._penalty(), weights, penalized)
         return Declaration(loss, risk, kernel, samples)
 
     def _kernel_at(self, X: Any, samples: Samples) -> Kernel | None:
-        form = (self.penalty or l2()).as_l1_l2(1)
+        form = self._penalty().as_l1_l2(1)
         if self.kernel is not None and (form is None or np.any(form[0])):
             raise self._refuse_kernel(self.penalty, "l2(lam)")
         return self._kernel_of(X, self.gamma, samples.part, samples.weights)

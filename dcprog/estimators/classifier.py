@@ -20,7 +20,7 @@ from dcprog.estimators.margins import margins_of
 from dcprog.estimators.parameter_constraints import one_of
 from dcprog.estimators.prediction import LargestScore
 from dcprog.foundation.arrays import Array
-from dcprog.losses import Loss, cap, hinge
+from dcprog.losses import Loss
 from dcprog.rows.angle import simplex_vertices
 from dcprog.rows.scores import Scores
 from dcprog.rows.targets import class_index
@@ -46,9 +46,10 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
 
     Parameters
     ----------
-    loss : Loss, optional
-        ℓ, a function of the margin; ``cap(hinge(), 1.0)`` by default. A search over ``loss__c``
-        needs it given. A trimmed loss takes no weights that differ.
+    loss : str or Loss, default "ramp"
+        ℓ, a function of the margin, by name one of :func:`dcprog.losses.names.named_loss`; the
+        ramp is ``cap(hinge(), 1.0)``, and ``loss__c`` its cap. A trimmed loss takes no weights
+        that differ.
     multiclass : {"angle", "ovr"}, default "angle"
         How more than two classes are coded: k − 1 components, or k.
     class_weight : dict, "balanced" or None, default None
@@ -107,8 +108,17 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
     >>> total, loss, penalty = model.objective_function(X, y)
     >>> bool(np.isclose(total, model.objective_))
     True
+
+    Parameters of a named loss or penalty can be set, and searched, from the start:
+
+    >>> RobustClassifier().set_params(loss__c=2.0, penalty__lam=0.1)
+    RobustClassifier(loss=cap(c=2.0, loss=hinge()), penalty=l2(lam=0.1))
     """
 
+    _of_residuals = False
+    _default_loss = "ramp"
+
+    loss: Loss | str | None = parameter(object, default="ramp")
     _: KW_ONLY
     multiclass: str = parameter(one_of("angle", "ovr"), default="angle")
     class_weight: dict[Any, float] | str | None = parameter(
@@ -182,9 +192,10 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
             y, weights = y[weights > 0], weights[weights > 0]
         classes = np.unique(y)
         if len(classes) < 2:
+            which = "the samples" if weights is None else "the samples of positive weight"
             raise ValueError(
-                f"{type(self).__name__} needs at least two classes, but the samples of positive "
-                f"weight are all of one class, {classes[0]!r}"
+                f"{type(self).__name__} needs at least two classes, but {which} are all of one "
+                f"class, {classes.tolist()[0]!r}"
             )
         return classes, compute_class_weight(
             self.class_weight, classes=classes, y=y, sample_weight=weights
@@ -201,9 +212,6 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
 
     def _label_weight(self, y: Any) -> Array:
         return self.class_weight_[class_index(y, self.classes_)[1]]
-
-    def _default_loss(self) -> Loss:
-        return cap(hinge(), 1.0)
 
     def _rows(self, X: Any, y: Any, fit_intercept: bool) -> Scores:
         margins = margins_of(self.multiclass, len(self.classes_))

@@ -81,7 +81,6 @@ def test_loss_plot_takes_axes_and_styles() -> None:
 
 def test_a_long_name_is_one_line() -> None:
     long = dc.squared_hinge() - (dc.squared_hinge(at=0.0) + 2 * dc.hinge(at=-1.0))
-    assert "\n" in repr(long)
     assert "\n" not in LossDisplay.from_loss(long).name
 
 
@@ -113,7 +112,7 @@ def test_bad_loss_options(options: dict[str, Any], error: type[Exception], words
 def test_what_has_no_curve_is_refused() -> None:
     with pytest.raises(ValueError, match=r"plot its inner loss, loss\.loss"):
         LossDisplay.from_loss(dc.trim(dc.hinge(), 0.1))
-    with pytest.raises(TypeError, match="an instance"):
+    with pytest.raises(TypeError, match=r"write dc\.hinge\(\)"):
         LossDisplay.from_loss(dc.hinge)  # type: ignore[arg-type]
 
 
