@@ -94,6 +94,10 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, NamedPart
     def _declared(self, X: Any, y: Any, weights: Array | None) -> Declaration:
         """The declaration of the objective for checked data."""
 
+    def _aggregate(self) -> str | None:
+        """How the fitted function's losses of a sample's margins become one, if they do."""
+        return None
+
     def _label_weight(self, y: Any) -> Array | None:
         """A factor of each sample's weight."""
         return None
@@ -144,7 +148,7 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, NamedPart
             weights = factor if weights is None else weights * factor
         scores = self._scores(X)
         rows = self._rows(scores, y, fit_intercept=False)  # scores are features of themselves
-        risk = risk_of(rows, self._loss(), l2(0.0), weights)
+        risk = risk_of(rows, self._loss(), l2(0.0), weights, aggregate=self._aggregate())
         loss = risk(np.eye(scores.shape[1]).ravel())
         return loss + self._penalty_value, loss, self._penalty_value
 
@@ -158,7 +162,13 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, NamedPart
     # ---- declare ---------------------------------------------------------------------------------
 
     def _declare(
-        self, X: Any, y: Any, weights: Array | None, build: RowBuilder, share: Weighing = None
+        self,
+        X: Any,
+        y: Any,
+        weights: Array | None,
+        build: RowBuilder,
+        share: Weighing = None,
+        aggregate: str | None = None,
     ) -> Declaration:
         """The risk of the samples of positive weight; `share` is a factor of a label's weight."""
         loss = self._loss()
@@ -174,7 +184,7 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, NamedPart
         if share is not None:
             weights = share(labels) if weights is None else share(labels) * weights
         penalized = np.ones(rows.shape[1]) if self.penalize_intercept else None
-        risk = risk_of(rows, loss, self._penalty(), weights, penalized)
+        risk = risk_of(rows, loss, self._penalty(), weights, penalized, aggregate)
         return Declaration(loss, risk, kernel, samples)
 
     def _kernel_at(self, X: Any, samples: Samples) -> Kernel | None:

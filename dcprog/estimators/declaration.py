@@ -64,17 +64,20 @@ def risk_of(
     penalty: Penalty,
     weights: Array | None,
     penalized: Array | None = None,
+    aggregate: str | None = None,
 ) -> Risk:
     """Σ_i s_i Σ_k loss(u_ik) + penalty with a weight s_i a sample.
 
-    A trimmed loss drops samples: it compares their sums over k. Row by row it would drop, of many
+    With an aggregate of a sample's base losses it is Σ_i s_i φ(agg_k base(u_ik)). A trimmed loss drops samples: it compares their sums over k. Row by row it would drop, of many
     classes one against the rest, every positive row.
     """
     if loss.is_joint and rows.groups[-1] + 1 < rows.shape[0]:
+        aggregate = aggregate or "sum"
+    if aggregate is not None:
         return Risk(
             rows,
             loss.base,
-            aggregate="sum",
+            aggregate=aggregate,
             transform=loss.transform,
             penalty=penalty,
             penalized=penalized,

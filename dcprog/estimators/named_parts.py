@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, ClassVar
@@ -12,13 +13,13 @@ from dcprog.estimators.declared_estimator import DeclaredEstimator, parameter
 from dcprog.foundation.parameters import advice
 from dcprog.losses import Loss
 from dcprog.losses.names import MARGIN_LOSSES, RESIDUAL_LOSSES, is_of_residuals, named_loss
-from dcprog.penalties import Penalty
+from dcprog.penalties import Penalty, l2
 from dcprog.penalties.names import PENALTIES, named_penalty
 
 __all__ = ["NamedParts", "loss_of", "penalty_of"]
 
 
-def loss_of(loss: Any, default: str = "square") -> Loss:
+def loss_of(loss: Any) -> Loss:
     """A loss, or that of a name.
 
     Raises
@@ -28,10 +29,10 @@ def loss_of(loss: Any, default: str = "square") -> Loss:
     TypeError
         Neither.
     """
-    return _part("loss", loss, default, Loss, MARGIN_LOSSES | RESIDUAL_LOSSES, "dc.hinge()")
+    return _part("loss", loss, Loss, MARGIN_LOSSES | RESIDUAL_LOSSES, "dc.hinge()")
 
 
-def penalty_of(penalty: Any, default: str = "l2") -> Penalty:
+def penalty_of(penalty: Any) -> Penalty:
     """A penalty, or that of a name.
 
     Raises
@@ -41,15 +42,12 @@ def penalty_of(penalty: Any, default: str = "l2") -> Penalty:
     TypeError
         Neither.
     """
-    return _part("penalty", penalty, default, Penalty, PENALTIES, "dc.l2(1.0)")
+    return _part("penalty", penalty, Penalty, PENALTIES, "dc.l2(1.0)")
 
 
-def _part(
-    what: str, value: Any, default: str, kind: type, names: Mapping[str, Any], example: str
-) -> Any:
+def _part(what: str, value: Any, kind: type, names: Mapping[str, Any], example: str) -> Any:
     if isinstance(value, kind):
         return value
-    value = default if value is None else value
     if isinstance(value, str) and value in names:
         return named_loss(value) if kind is Loss else named_penalty(value)
     if isinstance(value, str):
@@ -70,21 +68,28 @@ def _meant(name: str, names: Mapping[str, Any]) -> str:
 class NamedParts(DeclaredEstimator):
     """An estimator of a loss and a penalty, which may be named.
 
-    Parameters of a named one are parameters of the estimator, too, by ``loss__c`` and so on: to set
+    Parameters of a named one, or of the default, are parameters of the estimator, too, by ``loss__c`` and so on: to set
     one puts the object in the place of the name.
 
     Parameters
     ----------
-    penalty : str or Penalty, default "l2"
-        By name one of :func:`dcprog.penalties.names.named_penalty`; ``"l2"`` is ½‖w‖².
-        ``penalty__lam`` sets its weight.
+    penalty : str or Penalty, optional
+        ``"l2"``, which is ½‖w‖², by default; by name one of
+        :func:`dcprog.penalties.names.named_penalty`. ``penalty__lam`` sets its weight.
     """
 
     _of_residuals: ClassVar[bool]
-    _default_loss: ClassVar[str]
 
     loss: Loss | str | None = parameter(object, default=None)
-    penalty: Penalty | str | None = parameter(object, default="l2")
+    penalty: Penalty | str | None = parameter(object, default=None)
+
+    @abstractmethod
+    def _default_loss(self) -> Loss:
+        """The loss for ``loss=None``."""
+
+    def _default_penalty(self) -> Penalty:
+        """The penalty for ``penalty=None``."""
+        return l2(1.0)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with `deep` those of the loss and the penalty, too."""
@@ -102,15 +107,16 @@ class NamedParts(DeclaredEstimator):
         return super().set_params(**params | named)
 
     def _named(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Objects in the place of names that are known."""
+        """Objects in the place of None, and of names that are known."""
         found: dict[str, Any] = {}
         for name, usual, known, make in (
             ("loss", self._default_loss, MARGIN_LOSSES | RESIDUAL_LOSSES, named_loss),
-            ("penalty", "l2", PENALTIES, named_penalty),
+            ("penalty", self._default_penalty, PENALTIES, named_penalty),
         ):
             value = params.get(name, "")
-            value = usual if value is None else value
-            if isinstance(value, str) and value in known:
+            if value is None:
+                found[name] = usual()
+            elif isinstance(value, str) and value in known:
                 found[name] = make(value)
         return found
 
@@ -118,10 +124,10 @@ class NamedParts(DeclaredEstimator):
         return RESIDUAL_LOSSES if self._of_residuals else MARGIN_LOSSES
 
     def _loss(self) -> Loss:
-        return loss_of(self.loss, self._default_loss)
+        return self._default_loss() if self.loss is None else loss_of(self.loss)
 
     def _penalty(self) -> Penalty:
-        return penalty_of(self.penalty)
+        return self._default_penalty() if self.penalty is None else penalty_of(self.penalty)
 
     def _validate_params(self) -> None:
         super()._validate_params()

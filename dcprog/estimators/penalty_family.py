@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 from dcprog.estimators.named_parts import loss_of, penalty_of
 from dcprog.foundation.arrays import Array
-from dcprog.losses import Loss
-from dcprog.penalties import Penalty
+from dcprog.losses import Loss, square
+from dcprog.penalties import Penalty, l1
 from dcprog.risk.risk import Risk
 from dcprog.rows.linear import residual_rows
 from dcprog.surrogates.risk_bound import split_penalty
@@ -73,7 +73,9 @@ class PenaltyFamily:
             if y is None:
                 raise ValueError("y is missing; without it pass a Risk")
             rows = residual_rows(X, y, fit_intercept)
-            risk = Risk.from_loss(rows, loss_of(loss), penalty_of(penalty, "l1"), sample_weight)
+            loss = square() if loss is None else loss_of(loss)
+            penalty = l1() if penalty is None else penalty_of(penalty)
+            risk = Risk.from_loss(rows, loss, penalty, sample_weight)
         return cls(risk, _parameter(risk) if parameter is None else _checked(risk, parameter))
 
     def at(self, value: float) -> Risk:

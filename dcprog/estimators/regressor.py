@@ -11,9 +11,8 @@ from sklearn.utils.validation import validate_data
 
 from dcprog.estimators.base import RobustEstimator
 from dcprog.estimators.declaration import Declaration
-from dcprog.estimators.declared_estimator import parameter
 from dcprog.foundation.arrays import Array
-from dcprog.losses import Loss
+from dcprog.losses import Loss, absolute, cap
 from dcprog.rows.linear import residual_rows
 from dcprog.rows.scores import Scores
 
@@ -32,10 +31,9 @@ class RobustRegressor(RegressorMixin, RobustEstimator):
 
     Parameters
     ----------
-    loss : str or Loss, default "capped_absolute"
-        ℓ, a function of the residual, by name one of :func:`dcprog.losses.names.named_loss`; the
-        default is ``cap(absolute(), 1.0)``, and ``loss__c`` its cap. A trimmed loss takes no
-        weights that differ.
+    loss : str or Loss, optional
+        ℓ, a function of the residual; ``cap(absolute(), 1.0)`` by default; by name one of
+        :func:`dcprog.losses.names.named_loss`. A trimmed loss takes no weights that differ.
 
     Attributes
     ----------
@@ -82,9 +80,6 @@ class RobustRegressor(RegressorMixin, RobustEstimator):
     """
 
     _of_residuals = True
-    _default_loss = "capped_absolute"
-
-    loss: Loss | str | None = parameter(object, default="capped_absolute")
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -136,6 +131,9 @@ class RobustRegressor(RegressorMixin, RobustEstimator):
 
     def _declared(self, X: Any, y: Any, weights: Array | None) -> Declaration:
         return self._declare(X, y, weights, residual_rows)
+
+    def _default_loss(self) -> Loss:
+        return cap(absolute(), 1.0)
 
     def _rows(self, X: Any, y: Any, fit_intercept: bool) -> Scores:
         return residual_rows(X, y, fit_intercept)

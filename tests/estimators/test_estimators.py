@@ -69,6 +69,9 @@ def _slow_margins(model: Any, X: Array, y: Any) -> list[float]:
         place = list(model.classes_).index(label)
         if len(model.classes_) == 2:
             margins.append(f[0] if place == 1 else -f[0])
+        elif model.multiclass in ("crammer_singer", "weston_watkins"):
+            scores = W @ f
+            margins += [scores[place] - s for j, s in enumerate(scores) if j != place]
         elif model.multiclass == "angle":
             scores = W @ f
             k = len(scores)
@@ -188,7 +191,10 @@ def test_callbacks_see_every_step_and_can_stop() -> None:
 
 
 @pytest.mark.parametrize("penalize", [False, True])
-@pytest.mark.parametrize(("k", "multiclass"), [(2, "angle"), (3, "angle"), (3, "ovr")])
+@pytest.mark.parametrize(
+    ("k", "multiclass"),
+    [(2, "auto"), (3, "crammer_singer"), (3, "weston_watkins"), (3, "angle"), (3, "ovr")],
+)
 @pytest.mark.parametrize("penalty", [l2(0.7), elastic_net(0.3, 0.2), scad(0.5, 3.7)], ids=repr)
 def test_classifier_objective_equals_a_plain_loop(
     k: int, multiclass: str, penalty: Penalty, penalize: bool
@@ -199,9 +205,12 @@ def test_classifier_objective_equals_a_plain_loop(
         cap(hinge(), 1.5), penalty, multiclass=multiclass, penalize_intercept=penalize
     ).fit(X, y, weight)
     margins = np.array(_slow_margins(model, X, y)).reshape(40, -1)
-    loss = sum(
-        w * min(max(1 - u, 0), 1.5) for w, row in zip(weight, margins, strict=True) for u in row
-    )
+    hinges = np.maximum(1 - margins, 0)
+    if multiclass == "crammer_singer":
+        hinges = np.max(hinges, axis=1, keepdims=True)
+    elif multiclass == "weston_watkins":
+        hinges = np.sum(hinges, axis=1, keepdims=True)
+    loss = weight @ np.sum(np.minimum(hinges, 1.5), axis=1)
     w = model.coef_.ravel()
     w = np.concatenate([w, model.intercept_]) if penalize else w
     assert model.objective_ == pytest.approx(loss + penalty(w), rel=1e-10)
@@ -327,7 +336,7 @@ def test_outlier_weight_of_a_difference_is_that_of_the_cap() -> None:
 
 
 @pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("multiclass", ["angle", "ovr"])
+@pytest.mark.parametrize("multiclass", ["weston_watkins", "angle", "ovr"])
 @pytest.mark.parametrize("make", [sp.csr_array, sp.csc_matrix])
 def test_sparse_equals_dense(k: int, multiclass: str, make: Any) -> None:
     X, y = _classes(k=k)
@@ -340,7 +349,7 @@ def test_sparse_equals_dense(k: int, multiclass: str, make: Any) -> None:
     assert model.objective_function(make(X), y)[0] == pytest.approx(model.objective_, rel=1e-10)
 
 
-@pytest.mark.parametrize("multiclass", ["angle", "ovr"])
+@pytest.mark.parametrize("multiclass", ["weston_watkins", "angle", "ovr"])
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("form", ["linear", "precomputed", "callable", "poly"])
 def test_linear_kernel_equals_linear(k: int, multiclass: str, form: str) -> None:
