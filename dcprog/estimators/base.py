@@ -24,13 +24,19 @@ from sklearn.utils.validation import (
 from dcprog.engine.result import Result
 from dcprog.engine.track import Progress
 from dcprog.estimators.callbacks import Watch
-from dcprog.estimators.declaration import Declaration, nearest, outlier_weights, risk_of
+from dcprog.estimators.declaration import (
+    Declaration,
+    nearest,
+    outlier_weights,
+    risk_of,
+    weights_of_samples,
+)
 from dcprog.estimators.declared_estimator import parameter
 from dcprog.estimators.kernel_option import KernelOption
 from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.loop_options import LoopOptions
 from dcprog.estimators.named_parts import NamedParts
-from dcprog.estimators.parameter_constraints import WIDTH
+from dcprog.estimators.parameter_constraints import WIDTH, one_of
 from dcprog.estimators.samples import Samples, distinct
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
@@ -57,6 +63,10 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, NamedPart
     gamma : {"scale", "auto"} or float, default "scale"
         γ > 0 of ``"rbf"``, exp(−γ‖x − z‖²), and ``"poly"``, (γ⟨x, z⟩ + coef0)^degree: 1/(d·variance
         of X), 1/d, or a number.
+    normalize : {"sum", "mean"}, default "sum"
+        Whether the losses' weights s_i add up to the number of samples (to their own sum, if they
+        are given), as in publications, or to 1, so that a penalty is as strong for any number of
+        samples: ``"mean"`` with a penalty is ``"sum"`` with Σs_i times it.
     fit_intercept : bool, default True
         Whether there is b.
     penalize_intercept : bool, default False
@@ -75,6 +85,7 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, NamedPart
 
     _: KW_ONLY
     gamma: str | float = parameter(*WIDTH, default="scale")
+    normalize: str = parameter(one_of("sum", "mean"), default="sum")
     fit_intercept: bool = parameter("boolean", default=True)
     penalize_intercept: bool = parameter("boolean", default=False)
     warm_start: bool = parameter("boolean", default=False)
@@ -147,10 +158,41 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, NamedPart
         if factor is not None:
             weights = factor if weights is None else weights * factor
         scores = self._scores(X)
-        rows = self._rows(scores, y, fit_intercept=False)  # scores are features of themselves
-        risk = risk_of(rows, self._loss(), l2(0.0), weights, aggregate=self._aggregate())
+        risk = self._risk_of_scores(scores, y, self._normalized(weights, len(scores)))
         loss = risk(np.eye(scores.shape[1]).ravel())
         return loss + self._penalty_value, loss, self._penalty_value
+
+    def outlier_weights(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+        """What ``outlier_weight_`` is of the training samples, of any samples.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of shape (n,)
+            Targets, or labels among ``classes_``.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        X = self._check_fitted(X)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        scores = self._scores(X)
+        risk = self._risk_of_scores(scores, y, None)
+        return weights_of_samples(risk, np.eye(scores.shape[1]).ravel(), len(scores))
+
+    def _risk_of_scores(self, scores: Array, y: Any, weights: Array | None) -> Risk:
+        """The losses of the fitted function: scores are features of themselves."""
+        rows = self._rows(scores, y, fit_intercept=False)
+        return risk_of(rows, self._loss(), l2(0.0), weights, aggregate=self._aggregate())
+
+    def _normalized(self, weights: Array | None, n: int) -> Array | None:
+        """The weights, which add up to 1 where the mean is asked for."""
+        if self.normalize == "sum":
+            return weights
+        weights = np.ones(n) if weights is None else weights
+        return weights / np.sum(weights)
 
     # ---- data ------------------------------------------------------------------------------------
 
@@ -183,6 +225,7 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, NamedPart
             rows = on_kernel(K, lambda L: build(L, labels, self.fit_intercept))
         if share is not None:
             weights = share(labels) if weights is None else share(labels) * weights
+        weights = self._normalized(weights, len(samples.first))
         penalized = np.ones(rows.shape[1]) if self.penalize_intercept else None
         risk = risk_of(rows, loss, self._penalty(), weights, penalized, aggregate)
         return Declaration(loss, risk, kernel, samples)

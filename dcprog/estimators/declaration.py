@@ -14,7 +14,7 @@ from dcprog.penalties import Penalty
 from dcprog.risk.risk import Risk
 from dcprog.rows.scores import Scores
 
-__all__ = ["Declaration", "nearest", "outlier_weights", "risk_of"]
+__all__ = ["Declaration", "nearest", "outlier_weights", "risk_of", "weights_of_samples"]
 
 FLAT = 1e-13
 
@@ -68,8 +68,9 @@ def risk_of(
 ) -> Risk:
     """Σ_i s_i Σ_k loss(u_ik) + penalty with a weight s_i a sample.
 
-    With an aggregate of a sample's base losses it is Σ_i s_i φ(agg_k base(u_ik)). A trimmed loss drops samples: it compares their sums over k. Row by row it would drop, of many
-    classes one against the rest, every positive row.
+    With an aggregate of a sample's base losses it is Σ_i s_i φ(agg_k base(u_ik)). A trimmed loss
+    drops samples: it compares their sums over k. Row by row it would drop, of many classes one
+    against the rest, every positive row.
     """
     if loss.is_joint and rows.groups[-1] + 1 < rows.shape[0]:
         aggregate = aggregate or "sum"
@@ -90,7 +91,12 @@ def risk_of(
 
 def outlier_weights(declared: Declaration, theta: Array) -> Array:
     """Slope of the loss over that of its base, sample by sample; the least over a sample's rows."""
-    risk = declared.risk
+    weight = weights_of_samples(declared.risk, theta, len(declared.samples.first))
+    return declared.samples.spread(weight)
+
+
+def weights_of_samples(risk: Risk, theta: Array, n: int) -> Array:
+    """The same of the n samples that a risk is made of."""
     u = risk.margins(theta)
     losses = risk.aggregates(theta)
     edge = EDGE * (float(np.max(losses, where=np.isfinite(losses), initial=0.0)) or 1.0)
@@ -99,9 +105,9 @@ def outlier_weights(declared: Declaration, theta: Array) -> Array:
     slope = risk.base.slope(u)
     moves = slope != 0
     weight = weight + np.where(moves, tilt / np.where(moves, slope, 1.0), 0.0)
-    least = np.full(len(declared.samples.first), np.inf)
+    least = np.full(n, np.inf)
     np.minimum.at(least, risk.rows.groups, weight)
-    return declared.samples.spread(least)
+    return least
 
 
 def nearest(risk: Risk, x: Array, start: Array) -> Array:

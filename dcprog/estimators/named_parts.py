@@ -68,8 +68,8 @@ def _meant(name: str, names: Mapping[str, Any]) -> str:
 class NamedParts(DeclaredEstimator):
     """An estimator of a loss and a penalty, which may be named.
 
-    Parameters of a named one, or of the default, are parameters of the estimator, too, by ``loss__c`` and so on: to set
-    one puts the object in the place of the name.
+    Parameters of a named one, or of the default, are parameters of the estimator, too, by
+    ``loss__c`` and so on: to set one puts the object in the place of the name.
 
     Parameters
     ----------
