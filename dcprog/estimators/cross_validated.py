@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import joblib
 import numpy as np
@@ -71,7 +71,7 @@ class RobustCV(DeclaredEstimator):
     n_features_in_ : int
     """
 
-    estimator: Any = parameter(RobustEstimator, None, default=None)
+    estimator: RobustEstimator | None = parameter(RobustEstimator, None, default=None)
     lambdas: npt.ArrayLike | None = parameter("array-like", None, default=None)
     grid: Mapping[str, Any] | None = parameter(dict, None, default=None)
     _: KW_ONLY
@@ -80,9 +80,15 @@ class RobustCV(DeclaredEstimator):
     n_jobs: int | None = parameter(Integral, None, default=None)
     verbose: bool = parameter("verbose", default=False)
 
+    _usual: ClassVar[type[Any]]
+
     def _model(self) -> Any:
         """The estimator, or the usual one."""
-        raise NotImplementedError
+        model = self._usual() if self.estimator is None else self.estimator
+        if not isinstance(model, self._usual):
+            name = type(self).__name__
+            raise ValueError(f"estimator={model!r}: {name} takes a {self._usual.__name__}")
+        return model
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -110,13 +116,14 @@ class RobustCV(DeclaredEstimator):
         """
         model = self._model()
         X, y = validate_data(self, X, y, **model._checks())
-        weights = sample_weight
-        if weights is not None:
-            weights = _check_sample_weight(weights, X, dtype=float, ensure_non_negative=True)
+        weights: Array | None = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         if is_classifier(model):
             check_classification_targets(y)
-            self.classes_ = np.unique(y if weights is None else y[weights > 0])
-        total = float(len(y) if weights is None else np.sum(weights))
+            kept = slice(None) if weights is None else weights > 0
+            self.classes_ = np.unique(np.asarray(y)[kept])
+        total = float(np.size(y) if weights is None else np.sum(weights))
         self.lambdas_ = self._checked_lambdas(1.0 if model.normalize == "mean" else total)
         self.grid_ = list(ParameterGrid(self.grid or {}))
         folds = list(check_cv(self.cv, y, classifier=is_classifier(model)).split(X, y))
@@ -212,7 +219,8 @@ class RobustCV(DeclaredEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags = self._model().__sklearn_tags__().input_tags
+        model = self._usual() if self.estimator is None else self.estimator
+        tags.input_tags = model.__sklearn_tags__().input_tags
         return tags
 
 
@@ -259,8 +267,7 @@ class RobustClassifierCV(ClassifierMixin, RobustCV):
         """
         return self._best().decision_function(self._checked(X))
 
-    def _model(self) -> RobustClassifier:
-        return RobustClassifier() if self.estimator is None else self.estimator
+    _usual = RobustClassifier
 
 
 class RobustRegressorCV(RegressorMixin, RobustCV):
@@ -297,8 +304,7 @@ class RobustRegressorCV(RegressorMixin, RobustCV):
     array([0, 1])
     """
 
-    def _model(self) -> RobustRegressor:
-        return RobustRegressor() if self.estimator is None else self.estimator
+    _usual = RobustRegressor
 
 
 def _weight_name(model: Any) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from dcprog.losses import Loss
 from dcprog.rows.angle import angle_differences, angle_margins
 from dcprog.rows.linear import binary_margins, class_margins
@@ -38,7 +40,9 @@ def coding_of(multiclass: str, k: int, size: int, loss: Loss) -> str:
         return "ovr"
     pieces = loss.base.pieces
     is_linear = pieces is not None and not any(pieces.quadratic)
-    falls = loss.base.slope(1e8) <= 0  # so that the largest loss is that of the least margin
+    falls = (
+        loss.base.slope(np.array([1e8]))[0] <= 0
+    )  # so that the largest loss is that of the least margin
     return "crammer_singer" if is_linear and falls else "weston_watkins"
 
 

@@ -117,7 +117,7 @@ def _needed(init: Any) -> list[str]:
     return [p.name for p in found if p.default is p.empty and p.name != "self"]
 
 
-def usage(kind: type) -> str:
+def usage(kind: Any) -> str:
     """How an instance of a class is written.
 
     Examples
@@ -143,11 +143,11 @@ def advice(value: Any, kind: type, example: str) -> str:
     """
     if isinstance(value, type) and issubclass(value, kind):
         return f"write {usage(value)}"
-    meant = [one for one in _below(kind) if isinstance(value, str) and one.__name__ == value]
+    meant = [one for one in _below(kind) if one.__name__ == value]
     return f"write {usage(meant[0])}" if meant else f"such as {example}"
 
 
-def _below(kind: type) -> Iterator[type]:
+def _below(kind: Any) -> Iterator[type]:
     for one in kind.__subclasses__():
         yield one
         yield from _below(one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from sklearn.base import clone
 
 from dcprog.losses.arithmetic import scaled
@@ -97,5 +98,5 @@ def is_of_residuals(loss: Loss) -> bool:
     >>> is_of_residuals(absolute(at=1.0))  # a margin wants to be 1
     False
     """
-    below, middle, above = loss.base([-FAR, 0.0, FAR])
-    return bool(below > middle < above and loss.base.slope(0.0) == 0)
+    below, middle, above = loss.base(np.array([-FAR, 0.0, FAR]))
+    return bool(below > middle < above and loss.base.slope(np.zeros(1))[0] == 0)

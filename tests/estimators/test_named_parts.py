@@ -12,10 +12,12 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import scale
 
-import dcprog as dc
+import dcprog
 from dcprog.foundation.parameters import same
 from dcprog.losses.names import MARGIN_LOSSES, RESIDUAL_LOSSES, is_of_residuals, named_loss
 from dcprog.penalties.names import PENALTIES, named_penalty
+
+dc: Any = dcprog  # arguments are wrong on purpose
 
 X, CLASSES = load_iris(return_X_y=True)
 X = scale(X)
