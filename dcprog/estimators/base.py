@@ -6,6 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -13,13 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    check_X_y,
-    validate_data,
-)
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from dcprog.engine.result import Result
 from dcprog.engine.track import Progress
@@ -29,18 +24,18 @@ from dcprog.estimators.declaration import (
     nearest,
     outlier_weights,
     risk_of,
-    weights_of_samples,
 )
 from dcprog.estimators.declared_estimator import parameter
+from dcprog.estimators.fitted_objective import FittedObjective
 from dcprog.estimators.kernel_option import KernelOption
 from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.loop_options import LoopOptions
-from dcprog.estimators.named_parts import NamedParts
-from dcprog.estimators.parameter_constraints import WIDTH, one_of
-from dcprog.estimators.samples import Samples, distinct
+from dcprog.estimators.parameter_constraints import WIDTH
+from dcprog.estimators.prediction import scores_of
+from dcprog.estimators.samples import Samples, distinct, whole
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.errors import TrivialSolutionWarning
-from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.kernel import on_kernel
 from dcprog.rows.scores import Scores
@@ -51,7 +46,7 @@ RowBuilder = Callable[[Any, Any, bool], Scores]
 Weighing = Callable[[Any], Array] | None
 
 
-class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, NamedParts, ABC):
+class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, FittedObjective, ABC):
     """Σ sample_weight_i·loss(u_i) + penalty(w); a subclass says what u is.
 
     Parameters
@@ -63,10 +58,6 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, NamedPart
     gamma : {"scale", "auto"} or float, default "scale"
         γ > 0 of ``"rbf"``, exp(−γ‖x − z‖²), and ``"poly"``, (γ⟨x, z⟩ + coef0)^degree: 1/(d·variance
         of X), 1/d, or a number.
-    normalize : {"sum", "mean"}, default "sum"
-        Whether the losses' weights s_i add up to the number of samples (to their own sum, if they
-        are given), as in publications, or to 1, so that a penalty is as strong for any number of
-        samples: ``"mean"`` with a penalty is ``"sum"`` with Σs_i times it.
     fit_intercept : bool, default True
         Whether there is b.
     penalize_intercept : bool, default False
@@ -83,9 +74,10 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, NamedPart
         The minimised function. Equal samples are merged in it, and weighted ones reordered.
     """
 
+    _takes_blocks = True
+
     _: KW_ONLY
     gamma: str | float = parameter(*WIDTH, default="scale")
-    normalize: str = parameter(one_of("sum", "mean"), default="sum")
     fit_intercept: bool = parameter("boolean", default=True)
     penalize_intercept: bool = parameter("boolean", default=False)
     warm_start: bool = parameter("boolean", default=False)
@@ -94,24 +86,12 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, NamedPart
     # ---- what a subclass says --------------------------------------------------------------------
 
     @abstractmethod
-    def _rows(self, X: Any, y: Any, fit_intercept: bool) -> Scores:
-        """The margins or residuals of linear scores of X, for the fitted classes."""
-
-    @abstractmethod
     def _shaped(self, coef: Array, intercept: Array) -> tuple[Any, Any]:
         """Coefficients (c, d) and intercepts (c,) as fitted attributes have them."""
 
     @abstractmethod
     def _declared(self, X: Any, y: Any, weights: Array | None) -> Declaration:
         """The declaration of the objective for checked data."""
-
-    def _aggregate(self) -> str | None:
-        """How the fitted function's losses of a sample's margins become one, if they do."""
-        return None
-
-    def _label_weight(self, y: Any) -> Array | None:
-        """A factor of each sample's weight."""
-        return None
 
     # ---- the objective ---------------------------------------------------------------------------
 
@@ -130,69 +110,8 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, NamedPart
         Risk
         """
         self._validate_params()
-        X, y = check_X_y(X, y, **self._checks())
+        X, y = self._checked(X, y)
         return self._declared(X, y, self._sample_weight(sample_weight, X)).risk
-
-    def objective_function(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None
-    ) -> tuple[float, float, float]:
-        """The objective of the fitted function on some data.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-        y : array of shape (n,)
-            Targets, or labels among ``classes_``.
-        sample_weight : array of shape (n,), optional
-            As for ``fit``. Weights of the classes multiply them.
-
-        Returns
-        -------
-        total, loss, penalty : float
-            total = loss + penalty; on the training data it is ``objective_``.
-        """
-        X = self._check_fitted(X)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        weights, factor = self._sample_weight(sample_weight, X), self._label_weight(y)
-        if factor is not None:
-            weights = factor if weights is None else weights * factor
-        scores = self._scores(X)
-        risk = self._risk_of_scores(scores, y, self._normalized(weights, len(scores)))
-        loss = risk(np.eye(scores.shape[1]).ravel())
-        return loss + self._penalty_value, loss, self._penalty_value
-
-    def outlier_weights(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-        """What ``outlier_weight_`` is of the training samples, of any samples.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-        y : array of shape (n,)
-            Targets, or labels among ``classes_``.
-
-        Returns
-        -------
-        array of shape (n,)
-        """
-        X = self._check_fitted(X)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        scores = self._scores(X)
-        risk = self._risk_of_scores(scores, y, None)
-        return weights_of_samples(risk, np.eye(scores.shape[1]).ravel(), len(scores))
-
-    def _risk_of_scores(self, scores: Array, y: Any, weights: Array | None) -> Risk:
-        """The losses of the fitted function: scores are features of themselves."""
-        rows = self._rows(scores, y, fit_intercept=False)
-        return risk_of(rows, self._loss(), l2(0.0), weights, aggregate=self._aggregate())
-
-    def _normalized(self, weights: Array | None, n: int) -> Array | None:
-        """The weights, which add up to 1 where the mean is asked for."""
-        if self.normalize == "sum":
-            return weights
-        weights = np.ones(n) if weights is None else weights
-        return weights / np.sum(weights)
 
     # ---- data ------------------------------------------------------------------------------------
 
@@ -214,18 +133,20 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, NamedPart
     ) -> Declaration:
         """The risk of the samples of positive weight; `share` is a factor of a label's weight."""
         loss = self._loss()
-        samples = distinct(X, y, weights, merge=not loss.is_joint)
+        by_blocks = isinstance(X, BlockedMatrix)
+        take = whole if by_blocks else partial(distinct, X, y, merge=not loss.is_joint)
+        samples = take(weights)
         part, weights = samples.part, samples.weights
         labels = y[part]
         kernel = self._kernel_at(X, samples)
         if kernel is None:
-            rows = build(X[part], labels, self.fit_intercept)
+            rows = build(X if by_blocks else X[part], labels, self.fit_intercept)
         else:
             K = kernel(X)[part][:, part]
             rows = on_kernel(K, lambda L: build(L, labels, self.fit_intercept))
         if share is not None:
             weights = share(labels) if weights is None else share(labels) * weights
-        weights = self._normalized(weights, len(samples.first))
+        weights = self._normalized(weights, len(labels))
         penalized = np.ones(rows.shape[1]) if self.penalize_intercept else None
         risk = risk_of(rows, loss, self._penalty(), weights, penalized, aggregate)
         return Declaration(loss, risk, kernel, samples)
@@ -304,10 +225,9 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, NamedPart
     def _scores(self, X: Any) -> Array:
         """Scores f(x) of shape (n, c), of checked samples."""
         if self.kernel is None:
-            return X @ np.atleast_2d(self.coef_).T + self.intercept_
+            return scores_of(X, np.atleast_2d(self.coef_), self.intercept_)
         return self.kernel_(X) @ np.atleast_2d(self.dual_coef_).T + self.intercept_
 
     def _check_fitted(self, X: Any) -> Any:
         check_is_fitted(self)
-        checks = {k: v for k, v in self._checks().items() if k != "y_numeric"}
-        return validate_data(self, X, reset=False, **checks)
+        return self._validated(X, reset=False)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -12,25 +11,22 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context, clone, is_classifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from dcprog.estimators.base import RobustEstimator
 from dcprog.estimators.classifier import RobustClassifier
 from dcprog.estimators.declared_estimator import DeclaredEstimator, parameter
+from dcprog.estimators.held_out_scores import path_scores, weight_name
 from dcprog.estimators.regressor import RobustRegressor
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import bar, logger, visible
 
 __all__ = ["RobustClassifierCV", "RobustRegressorCV"]
 
 USUAL = np.geomspace(1e-5, 1.0, 11)  # of λ, for a mean of losses
-WEIGHTS = ("lam", "l1")  # what the weight of a penalty is called
 ROUNDING = 1e-12  # of a mean over folds
 
 
@@ -143,9 +139,9 @@ class RobustCV(DeclaredEstimator):
         self, model: Any, folds: list[Any], X: Any, y: Any, weights: Array | None
     ) -> Array:
         """The scores of all paths, fold by fold and combination by combination."""
-        name, scorer = _weight_name(model), check_scoring(model, self.scoring)
+        name, scorer = weight_name(model), check_scoring(model, self.scoring)
         jobs = [
-            joblib.delayed(_path_scores)(
+            joblib.delayed(path_scores)(
                 clone(model).set_params(**others), name, self.lambdas_, scorer, X, y, weights, fold
             )
             for fold in folds
@@ -164,7 +160,7 @@ class RobustCV(DeclaredEstimator):
         mean = np.mean(self.scores_, axis=0)
         self.best_score_ = float(np.max(mean))
         place, row = np.argwhere(mean.T >= self.best_score_ - ROUNDING)[-1]  # by λ first
-        lam = {_weight_name(model): float(self.lambdas_[place])}
+        lam = {weight_name(model): float(self.lambdas_[place])}
         self.best_params_ = self.grid_[row] | lam
 
     # ---- the fitted function ---------------------------------------------------------------------
@@ -194,16 +190,7 @@ class RobustCV(DeclaredEstimator):
         return self._best().outlier_weights(X, y)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """What the best estimator predicts.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        array of shape (n,)
-        """
+        """What the best estimator predicts, of shape (n,)."""
         return self._best().predict(self._checked(X))
 
     def _best(self) -> Any:
@@ -305,46 +292,3 @@ class RobustRegressorCV(RegressorMixin, RobustCV):
     """
 
     _usual = RobustRegressor
-
-
-def _weight_name(model: Any) -> str:
-    """The parameter that weights the penalty."""
-    names = [name for name in model.get_params() if name.startswith("penalty__")]
-    found = [name for name in names if name.split("__")[-1] in WEIGHTS]
-    if not found:
-        raise ValueError(f"penalty={model.penalty!r}: it has no parameter lam to choose")
-    return min(found, key=lambda name: name.count("__"))
-
-
-def _path_scores(
-    model: Any,
-    name: str,
-    lambdas: Array,
-    scorer: Any,
-    X: Any,
-    y: Any,
-    weights: Array | None,
-    fold: tuple[Any, Any],
-) -> list[float]:
-    """Scores on the held-out part of a fold, from small λ to large."""
-    train, test = fold
-    X_train, y_train = _safe_split(model, X, y, train)
-    X_test, y_test = _safe_split(model, X, y, test, train)
-    given = {} if weights is None else {"sample_weight": weights[test]}
-    own = None if weights is None else weights[train]
-    return [
-        float(scorer(fitted, X_test, y_test, **given))
-        for fitted in _path(model, name, lambdas, X_train, y_train, own)
-    ]
-
-
-def _path(
-    model: Any, name: str, lambdas: Array, X: Any, y: Any, weights: Array | None
-) -> Iterator[Any]:
-    """The estimator fitted for one λ after another, each from the one before."""
-    model.set_params(warm_start=True)
-    for lam in lambdas:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TrivialSolutionWarning)  # at large λ no surprise
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the last fit tells
-            yield model.set_params(**{name: float(lam)}).fit(X, y, sample_weight=weights)

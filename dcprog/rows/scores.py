@@ -13,8 +13,10 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from dcprog.foundation.arrays import Array, dense
-from dcprog.foundation.columns import mean_sizes
+from dcprog.foundation.blocked_matrix import BlockedMatrix
+from dcprog.foundation.columns import all_finite, mean_sizes
 from dcprog.foundation.kernel_matrix import Gram
+from dcprog.foundation.large_data import blocked
 from dcprog.foundation.parameters import check_flag
 from dcprog.penalties import Penalty, l2
 from dcprog.rows.kernel_factor import KernelFactor
@@ -36,7 +38,7 @@ class Scores(LinearOperator):
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
+    X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
         Finite samples.
     n_scores, n_rows : int
         c and m.
@@ -45,8 +47,6 @@ class Scores(LinearOperator):
 
     Attributes
     ----------
-    groups : int array of shape (n * m,)
-        The sample of each row.
     penalized : bool array of shape (p,)
         True for the entries of w, False for the intercepts.
     offset : array of shape (n * m,) or None
@@ -84,7 +84,7 @@ class Scores(LinearOperator):
         self.n_scores = n_scores
         self.fit_intercept = bool(fit_intercept)
         n, d = self.X.shape
-        self.groups = np.repeat(np.arange(n), n_rows)
+        self._rows_of_each = n_rows
         self.penalized = np.arange(n_scores * (d + self.fit_intercept)) < n_scores * d
         super().__init__(  # type: ignore[call-arg]
             np.dtype(float), (n * n_rows, self.penalized.size)
@@ -97,10 +97,7 @@ class Scores(LinearOperator):
             return mean_sizes(self.X)
 
     def _is_finite(self) -> bool:
-        if np.all(np.isfinite(self.sizes)):
-            return True
-        stored = getattr(self.X, "data", 0.0) if sp.issparse(self.X) else self.X  # sums overflow
-        return bool(np.all(np.isfinite(stored)))
+        return bool(np.all(np.isfinite(self.sizes))) or all_finite(self.X)  # sums overflow
 
     def over(self, X: Any) -> Self:
         """The same rows of other samples."""
@@ -108,6 +105,15 @@ class Scores(LinearOperator):
         rows.X = X
         del rows.sizes
         return rows
+
+    @property
+    def groups(self) -> npt.NDArray[np.intp]:
+        """The sample of each row, of shape (n·m,); made when asked for, it is as long as they."""
+        return self.spread(np.arange(self.X.shape[0]))
+
+    def spread(self, values: Any) -> Any:
+        """Values of the samples as values of their rows."""
+        return values if self._rows_of_each == 1 else np.repeat(values, self._rows_of_each)
 
     @abstractmethod
     def mix(self, scores: Array) -> Array:
@@ -203,7 +209,9 @@ class Scores(LinearOperator):
 
     def _matvec(self, theta: Array) -> Array:
         coef, intercept = self.unpack(np.ravel(theta))
-        return self.mix(self._product(coef.T) + intercept).ravel()
+        scores = self._product(coef.T)
+        scores += intercept
+        return self.mix(scores).ravel()
 
     def _product(self, coef: Array) -> Array:
         """X·coef; by the columns that count where those are few, which are kept for the next."""
@@ -229,13 +237,18 @@ class Scores(LinearOperator):
 
 
 def data_matrix(X: Any) -> Any:
-    """X as a float array or CSR matrix.
+    """X as a float array, a CSR matrix, or by blocks.
 
     Raises
     ------
+    TypeError
+        Blocks of what are no real numbers.
     ValueError
         Not of two dimensions.
     """
+    by_blocks = blocked(X)
+    if by_blocks is not None:
+        return by_blocks
     X = sp.csr_array(X, dtype=float) if hasattr(X, "tocsr") else np.asarray(X, dtype=float)
     if X.ndim != 2:
         raise ValueError(f"X has shape {X.shape}: (n, d) is needed")
@@ -244,6 +257,8 @@ def data_matrix(X: Any) -> Any:
 
 def with_ones(X: Any) -> Any:
     """X with a constant column behind."""
+    if isinstance(X, BlockedMatrix):
+        return X.seen(with_ones, X.shape[1] + 1)
     ones = np.ones((X.shape[0], 1))
     if isinstance(X, np.ndarray):
         return np.hstack([X, ones])

@@ -76,7 +76,7 @@ class RiskSurrogate(RiskStationarity):
         self._attempts: list[Attempt] = []
         self.subproblems = Subproblems(risk, lambda name, natural: make(name, natural))
         self._least = self._rounding = 0.0
-        self.problem = WeightedRisk(risk, np.ones(risk.n_groups))
+        self.problem = WeightedRisk(risk, np.broadcast_to(1.0, risk.n_groups))
         self._offset = 0.0
         self._weighted = 0.0
         self._centre: Array | None = None
@@ -227,8 +227,7 @@ class RiskSurrogate(RiskStationarity):
     @np.errstate(all="ignore")
     def along(self, x: Array, way: Array) -> Callable[[float], float]:
         """F(x + t·way) as a function of t, whose margins are linear in it."""
-        u, change = self.risk.margins(x), np.asarray(self.risk.rows @ way)
-        return lambda t: self.risk.with_margins(x + t * way, u + t * change)
+        return self.risk.along(x, way)
 
     @np.errstate(all="ignore")
     def majorant_value(self, x: Array) -> float:

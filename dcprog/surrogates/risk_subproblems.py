@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -100,6 +101,8 @@ class Subproblems:
             ``failed`` for whatever it raised or returned that is no point; or what it says itself.
         """
         begun = time.perf_counter()
+        if self._problem is not None and not problem.repeats(self._problem):
+            self._problem = None  # its vectors are as long as the data
         try:
             solution = self._answer(problem, centre, aim, solver, limit)
         except SubproblemError:
@@ -203,7 +206,10 @@ class Subproblems:
         if self.last is None:
             return np.inf
         units = self.units
-        where = units.problem(problem), units.theta(self.last.coefficients)
+        natural = units.problem(problem)
+        if natural.risk._known is None:
+            natural = replace(natural, risk=natural.risk.remembering())
+        where = natural, units.theta(self.last.coefficients)
         gap = duality_gap(*where, units.dual(self.last.dual), units.theta(centre))
         above = above_least(*where)  # too large, it says nothing of the solver
         return units.size * (min(gap, above) if above <= PERFECT else gap)

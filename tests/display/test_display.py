@@ -221,8 +221,8 @@ def test_legends_stay_inside(fitted: RobustRegressor, size: tuple[float, float])
     for ax in shown:
         ax.figure.canvas.draw()
         box, room = ax.get_legend().get_window_extent(), ax.figure.bbox
-        assert np.all(np.min(box, axis=0) >= np.min(room, axis=0))
-        assert np.all(np.max(box, axis=0) <= np.max(room, axis=0))
+        assert np.all(box.min >= room.min)
+        assert np.all(box.max <= room.max)
 
 
 def test_one_look_for_all_plots(fitted: RobustRegressor) -> None:

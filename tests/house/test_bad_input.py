@@ -327,6 +327,7 @@ OTHERS = {
     ),
     *("SubproblemError", "ConvexLoss", "Loss", "Penalty", "PenaltyPath", "Transform", "logistic"),
     *("RobustClassifier", "RobustRegressor"),
+    *("RobustClassifierCV", "RobustRegressorCV"),
 }
 CALLS = [
     pytest.param(name, parameter, value, id=f"{name}-{parameter}-{i}")
