@@ -98,7 +98,7 @@ AUTO = {
         RobustClassifier(),
         RobustClassifier(rescale(squared_hinge(), 0.5), l2(0.1), multiclass="ovr"),
         RobustClassifier(truncate(hinge(), 0.0), l1(0.1), multiclass="ovr"),
-        RobustClassifier("logistic", "l1", normalize="mean"),
+        RobustClassifier("logistic", l1(1e-3), normalize="mean"),
         RobustRegressor(),
         RobustRegressor(welsch(square(), 1.0), l2(0.1)),
         RobustRegressor(cap(huber(1.0), 2.0), elastic_net(0.1, 0.1)),

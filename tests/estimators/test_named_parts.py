@@ -86,7 +86,7 @@ def test_a_grid_over_the_default() -> None:
         (lambda: dc.RobustClassifier("hing").fit(X, CLASSES), "is 'hinge' meant"),
         (lambda: dc.RobustClassifier("trim").fit(X, CLASSES), r"write dc\.trim\(loss, fraction\)"),
         (lambda: dc.RobustClassifier(dc.cap).fit(X, CLASSES), r"write dc\.cap\(loss, c\)"),
-        (lambda: dc.RobustRegressor(penalty="ridge").fit(X, Y), "choose one of 'l1', 'l2'"),
+        (lambda: dc.RobustRegressor(penalty="tikhonov").fit(X, Y), "choose one of 'l1', 'l2'"),
         (lambda: dc.RobustRegressor(penalty=dc.scad).fit(X, Y), r"write dc\.scad\(lam\)"),
         (lambda: dc.penalty_path(X, Y, "cube"), "loss='cube'"),
     ],
