@@ -14,7 +14,7 @@ from dcprog.penalties import Penalty
 from dcprog.risk.risk import Risk
 from dcprog.rows.scores import Scores
 
-__all__ = ["Declaration", "nearest", "outlier_weights", "risk_of"]
+__all__ = ["Declaration", "nearest", "outlier_weights", "risk_of", "weights_of_samples"]
 
 FLAT = 1e-13
 
@@ -66,17 +66,21 @@ def risk_of(
     penalty: Penalty,
     weights: Array | None,
     penalized: Array | None = None,
+    aggregate: str | None = None,
 ) -> Risk:
     """Σ_i s_i Σ_k loss(u_ik) + penalty with a weight s_i a sample.
 
-    A trimmed loss drops samples: it compares their sums over k. Row by row it would drop, of many
-    classes one against the rest, every positive row.
+    With an aggregate of a sample's base losses it is Σ_i s_i φ(agg_k base(u_ik)). A trimmed loss
+    drops samples: it compares their sums over k. Row by row it would drop, of many classes one
+    against the rest, every positive row.
     """
     if loss.is_joint and rows.X.shape[0] < rows.shape[0]:
+        aggregate = aggregate or "sum"
+    if aggregate is not None:
         return Risk(
             rows,
             loss.base,
-            aggregate="sum",
+            aggregate=aggregate,
             transform=loss.transform,
             penalty=penalty,
             penalized=penalized,
@@ -89,7 +93,13 @@ def risk_of(
 
 def outlier_weights(declared: Declaration, theta: Array) -> Array:
     """Slope of the loss over that of its base, sample by sample; the least over a sample's rows."""
-    risk = declared.risk.remembering()
+    weight = weights_of_samples(declared.risk, theta)
+    return declared.samples.spread(weight)
+
+
+def weights_of_samples(risk: Risk, theta: Array) -> Array:
+    """The same of the samples that a risk is made of."""
+    risk = risk.remembering()
     largest = max(_largest(part.aggregates(theta)) for _, part in risk.parts(theta))
     transform = risk.extended(EDGE * (largest or 1.0)).transform
     weight = np.empty(risk.rows.shape[0])
@@ -100,8 +110,7 @@ def outlier_weights(declared: Declaration, theta: Array) -> Array:
             slope, tilt = risk.base.slope(u), -risk.subtracted.slope(u)
             moves = slope != 0
             weight[rows] += np.where(moves, tilt / np.where(moves, slope, 1.0), 0.0)
-    least = weight.reshape(risk.rows.X.shape[0], -1).min(axis=1)
-    return declared.samples.spread(least)
+    return np.asarray(weight.reshape(risk.rows.X.shape[0], -1).min(axis=1))
 
 
 def _largest(losses: Array) -> float:

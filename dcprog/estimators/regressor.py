@@ -30,9 +30,9 @@ class RobustRegressor(RegressorMixin, RobustEstimator):
 
     Parameters
     ----------
-    loss : Loss, optional
-        ℓ, a function of the residual; ``cap(absolute(), 1.0)`` by default. A search over
-        ``loss__c`` needs it given. A trimmed loss takes no weights that differ.
+    loss : str or Loss, optional
+        ℓ, a function of the residual; ``cap(absolute(), 1.0)`` by default; by name one of
+        :func:`dcprog.losses.names.named_loss`. A trimmed loss takes no weights that differ.
 
     Attributes
     ----------
@@ -77,6 +77,8 @@ class RobustRegressor(RegressorMixin, RobustEstimator):
     >>> model.outlier_weight_
     array([1., 1., 1., 1., 1., 0.])
     """
+
+    _of_residuals = True
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
