@@ -193,7 +193,7 @@ def angle() -> Iterator[Line]:
     first: tuple[float, float] | None = None
     for k in (3, 6, 10):
         X, y = classes(3000, 20, k, 2.0)
-        model, seconds = timed(lambda: AngleSVC(n_starts=1).fit(X, y))  # noqa: B023
+        model, seconds = timed(lambda: AngleSVC(1, n_starts=1).fit(X, y))  # noqa: B023
         steps = model.result_.n_iter
         a_step = seconds / max(steps, 1)
         first = first or (seconds, a_step)

@@ -1,8 +1,8 @@
 """M-estimates of regression against statsmodels' RLM, on the same norm at the same scale.
 
-``RobustRegressor(loss, l2(0.0), scale=1.0, n_starts=1)`` and ``RLM(M=norm)`` with a fixed scale of 1
-minimise the same sum from least squares, or near it; a tenth of the targets are outliers. The note
-says how far the coefficients are apart.
+``RobustRegressor(loss, l2(0.0), scale=1.0, n_starts=1)`` and ``RLM(M=norm)`` with a fixed scale of
+1 minimise the same sum from least squares, or near it; a tenth of the targets are outliers. The
+note says how far the coefficients are apart.
 
     python -m benchmarks.bench_rlm [--full]
 """

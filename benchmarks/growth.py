@@ -52,7 +52,7 @@ def tukey(n: int, p: int, by_hand: bool) -> Callable[[], Any]:
 def angle(k: int) -> Callable[[], Any]:
     """An angle-based fit of k classes."""
     X, y = classes(3000, 20, k, 2.0)
-    return lambda: AngleSVC(n_starts=1).fit(X, y)
+    return lambda: AngleSVC(1, n_starts=1).fit(X, y)
 
 
 def curves(sizes: tuple[int, ...], makers: dict[str, Callable[[int], Callable[[], Any]]]) -> Curves:

@@ -3,11 +3,17 @@
 from dcprog.bounds.bound import Bound
 from dcprog.bounds.lower_bound import lower_bound
 from dcprog.checks.declarations import check_loss, check_penalty
+from dcprog.display import ConvergenceDisplay, LossDisplay, OutlierDisplay
 from dcprog.engine.certificate import Certificate, Claim
 from dcprog.engine.history import History
 from dcprog.engine.result import Result
 from dcprog.engine.track import Progress
-from dcprog.estimators import RobustClassifier, RobustRegressor
+from dcprog.estimators import (
+    RobustClassifier,
+    RobustClassifierCV,
+    RobustRegressor,
+    RobustRegressorCV,
+)
 from dcprog.estimators.lambda_max import lambda_max
 from dcprog.estimators.penalty_path import PenaltyPath, penalty_path
 from dcprog.foundation.errors import (
@@ -98,20 +104,25 @@ __all__ = [
     "Certificate",
     "Claim",
     "Compiled",
+    "ConvergenceDisplay",
     "ConvexLoss",
     "FisherConsistencyWarning",
     "History",
     "Loss",
+    "LossDisplay",
     "Majorant",
     "NotBoundable",
     "NotMajorizable",
+    "OutlierDisplay",
     "Penalty",
     "PenaltyPath",
     "Progress",
     "Result",
     "Risk",
     "RobustClassifier",
+    "RobustClassifierCV",
     "RobustRegressor",
+    "RobustRegressorCV",
     "SubproblemError",
     "Transform",
     "TrivialSolutionWarning",

@@ -63,8 +63,9 @@ class AngleSVC(KernelOption, PaperClassifier):
 
     Parameters
     ----------
-    form : {1, 2}, default 1
-        Loss 1 (RSVM1) or 2 (RSVM2).
+    form : {1, 2}, default 2
+        Loss 1 (RSVM1) or 2 (RSVM2). Loss 1 cannot tell a class that lies between two others: of
+        standardised iris it has 0.69 right, loss 2 0.97.
     truncation : "auto", float or None, default "auto"
         s ≤ 0; ``"auto"`` is −1/(k−1), as recommended. None leaves the convex loss: the reinforced
         hinge of angle-based machines, or the pairwise hinge.
@@ -107,8 +108,8 @@ class AngleSVC(KernelOption, PaperClassifier):
     Warns
     -----
     FisherConsistencyWarning
-        The loss is not Fisher consistent for the number of classes. With the default γ = 1/2 that
-        is so from three classes on; take γ = 1/k, or loss 2.
+        The loss is not Fisher consistent for the number of classes. With ``form=1`` and the default
+        γ = 1/2 that is so from three classes on; take γ = 1/k, or loss 2.
 
     See Also
     --------
@@ -137,17 +138,17 @@ class AngleSVC(KernelOption, PaperClassifier):
     >>> from dcprog.models import AngleSVC
     >>> X = np.array([[1, 0], [2, 0], [1, 1], [0, 2], [-1, 1], [0, 1], [-1, -1], [-1, -2], [3, -1]])
     >>> y = ["east"] * 3 + ["north"] * 3 + ["south"] * 2 + ["north"]  # the last one is an outlier
-    >>> model = AngleSVC(gamma=1 / 3, lam=0.01).fit(X, y)
+    >>> model = AngleSVC(1, gamma=1 / 3, lam=0.01).fit(X, y)
     >>> int(np.sum(model.predict(X) != y)), model.predict(X[-1:])
     (1, array(['east'], dtype='<U5'))
-    >>> convex = AngleSVC(gamma=1 / 3, lam=0.01, truncation=None).fit(X, y)
+    >>> convex = AngleSVC(1, gamma=1 / 3, lam=0.01, truncation=None).fit(X, y)
     >>> int(np.sum(convex.predict(X) != y))
     2
     >>> bool(np.isclose(model.objective(X, y), model.objective_))
     True
     """
 
-    form: int = parameter(Options(Integral, {1, 2}), default=1)
+    form: int = parameter(Options(Integral, {1, 2}), default=2)
     truncation: str | float | None = parameter(
         StrOptions({"auto"}), Interval(Real, None, 0, closed="right"), None, default="auto"
     )

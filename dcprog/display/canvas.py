@@ -1,4 +1,4 @@
-"""The axes and colours that all plots share.
+"""The axes, colours and legends that all plots share.
 
 The colours are Okabe and Ito's, told apart under all common kinds of colour blindness.
 """
@@ -6,12 +6,26 @@ The colours are Okabe and Ito's, told apart under all common kinds of colour bli
 from __future__ import annotations
 
 from collections.abc import Iterable
+from textwrap import wrap
 from typing import Any
 
-__all__ = ["BLACK", "BLUE", "GREEN", "ORANGE", "PURPLE", "RED", "SKY", "axes", "check_choice"]
+__all__ = [
+    "BLACK",
+    "BLUE",
+    "GREEN",
+    "ORANGE",
+    "PURPLE",
+    "RED",
+    "SKY",
+    "axes",
+    "check_choice",
+    "legend",
+]
 
 BLACK, ORANGE, GREEN, BLUE, RED = "#000000", "#E69F00", "#009E73", "#0072B2", "#D55E00"
 PURPLE, SKY = "#CC79A7", "#56B4E9"
+LABEL = 44  # characters of a line of a legend
+SMALLEST = 4.0  # points of its letters
 
 
 def axes(ax: Any) -> Any:
@@ -21,10 +35,31 @@ def axes(ax: Any) -> Any:
     except ImportError as error:
         raise ImportError('plots need matplotlib: pip install "dcprog[plots]"') from error
     if ax is None:
-        return plt.subplots(figsize=(6, 4), layout="constrained")[1]
+        ax = plt.subplots(figsize=(6, 4), layout="constrained")[1]
     if not isinstance(ax, plt.Axes):
         raise TypeError(f"ax={ax!r}: matplotlib Axes are needed, or None for a new figure's")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(visible=True, color="0.9", linewidth=0.8)
+    ax.set_axisbelow(True)
     return ax
+
+
+def legend(ax: Any, **options: Any) -> Any:
+    """A legend inside the axes: long labels on several lines, letters as small as it takes."""
+    found = ax.legend(**{"loc": "best", "framealpha": 0.8, "fontsize": 9.0} | options)
+    for text in found.get_texts():
+        text.set_text("\n".join(wrap(text.get_text(), LABEL)))
+    figure = ax.figure
+    figure.canvas.draw()
+    room = ax.get_window_extent()
+    while (size := found.get_texts()[0].get_fontsize()) > SMALLEST:
+        box = found.get_window_extent()
+        if box.width <= room.width and box.height <= room.height:
+            break
+        for text in found.get_texts():
+            text.set_fontsize(size - 1.0)
+        figure.canvas.draw()
+    return found
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:

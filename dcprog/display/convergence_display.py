@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dcprog.display.canvas import BLUE, RED, axes, check_choice
+from dcprog.display.canvas import BLUE, RED, axes, check_choice, legend
 from dcprog.foundation.arrays import Array
 
 __all__ = ["ConvergenceDisplay", "plot_history"]
@@ -136,7 +136,7 @@ class ConvergenceDisplay:
         twin.grid(False)
         for side in (ax, twin):
             side.margins(y=0.15)  # leaves room for the legend
-        twin.legend(handles=self.lines_, loc="upper center", ncols=2)
+        legend(twin, handles=self.lines_, loc="upper center", ncols=2)
         if self.x_name == HORIZONTAL["iteration"]:
             ax.xaxis.get_major_locator().set_params(integer=True)
         return self

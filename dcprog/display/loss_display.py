@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.display.canvas import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, axes
+from dcprog.display.canvas import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, axes, legend
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 from dcprog.losses.loss import Loss, check_is_loss
@@ -176,7 +176,7 @@ class LossDisplay:
             self.lines_ += ax.plot(self.u, self.base, **look)
         self._set_limits()
         ax.set(xlabel="margin or residual u", ylabel="loss")
-        ax.legend(loc="best")
+        legend(ax)
         return self
 
     def _set_limits(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from dcprog.display.canvas import BLUE, ORANGE, RED, axes, check_choice
+from dcprog.display.canvas import BLUE, ORANGE, RED, axes, check_choice, legend
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 
@@ -73,6 +73,8 @@ class OutlierDisplay:
     def from_estimator(
         cls,
         estimator: Any,
+        X: Any = None,
+        y: Any = None,
         *,
         order: str = "sorted",
         threshold: float = 1e-6,
@@ -80,12 +82,17 @@ class OutlierDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> OutlierDisplay:
-        """Plot the ``outlier_weight_`` of a fitted estimator.
+        """Plot the ``outlier_weight_`` of a fitted estimator, or those of other samples.
+
+        The weights are to scale: 1 is the largest that the loss gives, as for a sample whose loss
+        is 0 (``rescale`` gives that more than the weight of its base loss).
 
         Parameters
         ----------
         estimator : RobustClassifier or RobustRegressor
-            Fitted. Of a pipeline take the last step.
+            Fitted, or a pipeline that ends in one.
+        X, y : arrays, optional
+            Samples; by default those of the fit.
         order : {"sorted", "index"}, default "sorted"
             From left to right: by weight, or as in the training data.
         threshold : float, default 1e-6
@@ -110,8 +117,7 @@ class OutlierDisplay:
         """
         check_choice("order", order, ORDERS)
         check_number("threshold", threshold, 0, closed=True)
-        check_is_fitted(estimator, "outlier_weight_")
-        weight = np.asarray(estimator.outlier_weight_, dtype=float)
+        weight = _weights(estimator, X, y)
         mask = None if highlight is None else _mask(highlight, weight.size)
         places = np.argsort(weight, kind="stable") if order == "sorted" else np.arange(weight.size)
         return cls(weight, places, float(threshold), mask, ORDERS[order]).plot(ax, **kwargs)
@@ -149,13 +155,27 @@ class OutlierDisplay:
             label = f"highlighted ({np.sum(self.highlight)})"
             self.lines_ += self._dots(self.highlight, halo | {"label": label})
         ax.set(xlabel=self.x_name, ylabel="weight in the final majorant")
-        ax.legend(loc="best")
+        ax.set_ylim(-0.05, max(1.05, 1.05 * float(np.max(self.weight))))
+        legend(ax)
         return self
 
     def _dots(self, mask: npt.NDArray[np.bool_], look: dict[str, Any]) -> list[Any]:
         """The samples of a mask at their places."""
         shown = mask[self.order]
         return self.ax_.plot(np.flatnonzero(shown), self.weight[self.order][shown], **look)
+
+
+def _weights(estimator: Any, X: Any, y: Any) -> Array:
+    """The weights of the samples, those of the fit by default, in units of the largest slope."""
+    if hasattr(estimator, "steps"):
+        X = X if X is None else estimator[:-1].transform(X)
+        estimator = estimator[-1]
+    check_is_fitted(estimator, "outlier_weight_")
+    if (X is None) != (y is None):
+        raise ValueError("X and y belong together: pass both, or none for those of the fit")
+    weight = estimator.outlier_weight_ if X is None else estimator.outlier_weights(X, y)
+    steepest = float(estimator.spec_.transform.steepest)
+    return np.asarray(weight, dtype=float) / (steepest if np.isfinite(steepest) else 1.0)
 
 
 def _mask(highlight: npt.ArrayLike, n: int) -> npt.NDArray[np.bool_]:

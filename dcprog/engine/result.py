@@ -11,6 +11,7 @@ import numpy as np
 
 from dcprog.engine.certificate import Certificate, Examiner, certify
 from dcprog.engine.history import History
+from dcprog.engine.result_html import html_of
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 
@@ -246,6 +247,9 @@ class Result:
         from dcprog.display import plot_history
 
         return plot_history(self.history, ax)
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     def __repr__(self) -> str:
         lines = [

@@ -11,6 +11,7 @@ import numpy as np
 from dcprog.engine.history import Attempt
 from dcprog.engine.probing import guarded
 from dcprog.engine.protocol import Surrogate
+from dcprog.engine.step_log import log_step
 from dcprog.engine.track import Entry, Progress, Settings, Stop, Track
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
@@ -178,13 +179,6 @@ class State:
             time=last.time,
         )
         if self.settings.verbose:
-            logger.info(
-                "%4d  value %-16.10g gap before %-9.3g step %-9.3g violation %.2g",
-                progress.n_iter,
-                progress.value,
-                progress.gap,
-                progress.step,
-                progress.violation,
-            )
+            log_step(progress)
         if self.settings.callback is not None and self.settings.callback(progress):
             raise Stop("interrupted", "the callback asked to stop")

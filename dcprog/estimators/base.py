@@ -14,14 +14,19 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from dcprog.engine.result import Result
 from dcprog.engine.track import Progress
 from dcprog.estimators.callbacks import Watch
-from dcprog.estimators.declaration import Declaration, nearest, outlier_weights, risk_of
+from dcprog.estimators.declaration import (
+    Declaration,
+    nearest,
+    outlier_weights,
+    risk_of,
+)
 from dcprog.estimators.declared_estimator import parameter
+from dcprog.estimators.fitted_objective import FittedObjective
 from dcprog.estimators.kernel_option import KernelOption
 from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.loop_options import LoopOptions
@@ -32,8 +37,6 @@ from dcprog.estimators.samples import Samples, distinct, whole
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.errors import TrivialSolutionWarning
-from dcprog.losses import Loss
-from dcprog.penalties import Penalty, l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.kernel import on_kernel
 from dcprog.rows.scores import Scores
@@ -44,13 +47,11 @@ RowBuilder = Callable[[Any, Any, bool], Scores]
 Weighing = Callable[[Any], Array] | None
 
 
-class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
+class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, FittedObjective, ABC):
     """Σ sample_weight_i·loss(u_i) + penalty(w); a subclass says what u is.
 
     Parameters
     ----------
-    penalty : Penalty, optional
-        ``l2(1.0)``, that is ½‖w‖², by default.
     kernel : {"linear", "poly", "rbf", "precomputed"} or callable, optional
         f(x) = Σ_j a_j k(x, x_j) + b with the penalty λ/2·aᵀKa in the place of λ/2·‖w‖²; the penalty
         must be an ``l2``. A callable maps two sets of samples to their matrix. By default f is
@@ -76,8 +77,6 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
 
     _takes_blocks = True
 
-    loss: Loss | None = parameter(Loss, None, default=None)
-    penalty: Penalty | None = parameter(Penalty, None, default=None)
     _: KW_ONLY
     gamma: str | float = parameter(*WIDTH, default="scale")
     fit_intercept: bool = parameter("boolean", default=True)
@@ -88,24 +87,12 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
     # ---- what a subclass says --------------------------------------------------------------------
 
     @abstractmethod
-    def _default_loss(self) -> Loss:
-        """The loss for ``loss=None``."""
-
-    @abstractmethod
-    def _rows(self, X: Any, y: Any, fit_intercept: bool) -> Scores:
-        """The margins or residuals of linear scores of X, for the fitted classes."""
-
-    @abstractmethod
     def _shaped(self, coef: Array, intercept: Array) -> tuple[Any, Any]:
         """Coefficients (c, d) and intercepts (c,) as fitted attributes have them."""
 
     @abstractmethod
     def _declared(self, X: Any, y: Any, weights: Array | None) -> Declaration:
         """The declaration of the objective for checked data."""
-
-    def _label_weight(self, y: Any) -> Array | None:
-        """A factor of each sample's weight."""
-        return None
 
     def _polished(self, risk: Risk, theta: Array) -> Array:
         """A point at which a run may end as well, known more precisely."""
@@ -135,46 +122,6 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
         X, y = self._checked(X, y)
         return self._declared(X, y, self._sample_weight(sample_weight, X)).risk
 
-    def objective_function(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None
-    ) -> tuple[float, float, float]:
-        """The objective of the fitted function on some data.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
-        y : array of shape (n,)
-            Targets, or labels among ``classes_``.
-        sample_weight : array of shape (n,), optional
-            As for ``fit``. Weights of the classes multiply them.
-
-        Returns
-        -------
-        total, loss, penalty : float
-            total = loss + penalty; on the training data it is ``objective_``.
-        """
-        X = self._check_fitted(X)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        weights, factor = self._sample_weight(sample_weight, X), self._label_weight(y)
-        if factor is not None:
-            weights = factor if weights is None else weights * factor
-        scores = self._scores(X)
-        rows = self._rows(scores, y, fit_intercept=False)  # scores are features of themselves
-        risk = risk_of(rows, self._loss(), l2(0.0), weights)
-        loss = risk(np.eye(scores.shape[1]).ravel())
-        return loss + self._penalty_value, loss, self._penalty_value
-
-    def _loss(self) -> Loss:
-        return self._default_loss() if self.loss is None else self.loss
-
-    def _default_penalty(self) -> Penalty:
-        """The penalty for ``penalty=None``."""
-        return l2(1.0)
-
-    def _penalty(self) -> Penalty:
-        return self._default_penalty() if self.penalty is None else self.penalty
-
     # ---- data ------------------------------------------------------------------------------------
 
     def _sample_weight(self, sample_weight: Any, X: Any) -> Array | None:
@@ -185,7 +132,13 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
     # ---- declare ---------------------------------------------------------------------------------
 
     def _declare(
-        self, X: Any, y: Any, weights: Array | None, build: RowBuilder, share: Weighing = None
+        self,
+        X: Any,
+        y: Any,
+        weights: Array | None,
+        build: RowBuilder,
+        share: Weighing = None,
+        aggregate: str | None = None,
     ) -> Declaration:
         """The risk of the samples of positive weight; `share` is a factor of a label's weight."""
         loss = self._loss()
@@ -204,8 +157,9 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
             rows = on_kernel(K, lambda L: build(L, labels, self.fit_intercept))
         if share is not None:
             weights = share(labels) if weights is None else share(labels) * weights
+        weights = self._normalized(weights, len(labels))
         penalized = np.ones(rows.shape[1]) if self.penalize_intercept else None
-        risk = risk_of(rows, loss, self._penalty(), weights, penalized)
+        risk = risk_of(rows, loss, self._penalty(), weights, penalized, aggregate)
         return Declaration(loss, risk, kernel, samples, unit)
 
     def _kernel_at(self, X: Any, samples: Samples) -> Kernel | None:

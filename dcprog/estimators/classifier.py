@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from dcprog.estimators.base import RobustEstimator
 from dcprog.estimators.declaration import Declaration
 from dcprog.estimators.declared_estimator import parameter
-from dcprog.estimators.margins import margins_of
+from dcprog.estimators.margins import CODINGS, aggregate_of, coding_of, margins_of
 from dcprog.estimators.parameter_constraints import one_of
 from dcprog.estimators.prediction import LargestScore
 from dcprog.foundation.arrays import Array
@@ -39,26 +39,37 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
     loss, as ``cap(hinge(), 1.0)``, makes of it: a sample of large loss weighs less, or nothing.
 
     Of k > 2 classes, class j is the vertex W_j of a regular simplex in k − 1 dimensions, f has
-    k − 1 components, and the class of the largest ⟨W_j, f(x)⟩ is predicted. Each sample has k
-    margins whose losses add: ⟨W_{y_i}, f(x_i)⟩/(k − 1) and −⟨W_j, f(x_i)⟩ for every other class.
-    With ``multiclass="ovr"`` every class has its own component f_j, and the margins are ±f_j(x_i).
-    A trimmed loss drops the samples of the largest sums.
+    k − 1 components, and the class of the largest score g_j = ⟨W_j, f(x)⟩ is predicted. A sample
+    has several margins, and ℓ = φ(base) makes one loss of theirs:
+
+    =================== ============================ ================================
+    ``multiclass``      margins                      loss of a sample
+    ``crammer_singer``  g_y − g_j for every j ≠ y    φ(max_j base), that of the least
+    ``weston_watkins``  g_y − g_j for every j ≠ y    φ(Σ_j base)
+    ``angle``           g_y/(k − 1), −g_j for j ≠ y  Σ_j ℓ
+    ``ovr``             ±f_j, of k components f_j    Σ_j ℓ
+    =================== ============================ ================================
+
+    ``"auto"`` is the first for losses that consist of lines, as hinges do, the second for others,
+    and one against the rest where there are more than 1000 coefficients, (k − 1)(d + 1). A trimmed
+    loss drops the samples of the largest losses.
 
     Parameters
     ----------
-    loss : Loss, optional
-        ℓ, a function of the margin; ``cap(hinge(), 1.0)`` by default. A search over ``loss__c``
-        needs it given. A trimmed loss takes no weights that differ.
-    multiclass : {"angle", "ovr"}, default "angle"
-        How more than two classes are coded: k − 1 components, or k.
+    loss : str or Loss, optional
+        ℓ, a function of the margin; ``"ramp"``, which is ``cap(hinge(), 1.0)`` with the cap
+        ``loss__c``, by default; by name one of :func:`dcprog.losses.names.named_loss`. A trimmed
+        loss takes no weights that differ.
+    multiclass : {"auto", "crammer_singer", "weston_watkins", "angle", "ovr"}, default "auto"
+        How more than two classes are coded.
     class_weight : dict, "balanced" or None, default None
         Multiplies the samples' weights: by class, or inversely to the classes' total weights.
 
     Attributes
     ----------
     coef_ : array of shape (c, d)
-        c = 1 for two classes, k − 1 with ``"angle"`` and k with ``"ovr"``; none for kernels other
-        than the linear one.
+        c = 1 for two classes, k with ``"ovr"``, otherwise k − 1; none for kernels other than the
+        linear one.
     intercept_ : array of shape (c,)
     dual_coef_ : array of shape (c, n)
         a, with a kernel.
@@ -67,6 +78,8 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
     classes_ : array of shape (k,)
         The classes that have weight.
     class_weight_ : array of shape (k,)
+    multiclass_ : str
+        The coding that was taken.
     simplex_ : array of shape (k, k − 1)
         The vertices W_j.
     outlier_weight_ : array of shape (n,)
@@ -107,10 +120,17 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
     >>> total, loss, penalty = model.objective_function(X, y)
     >>> bool(np.isclose(total, model.objective_))
     True
+
+    Parameters of a named loss or penalty can be set, and searched, from the start:
+
+    >>> RobustClassifier().set_params(loss__c=2.0, penalty__lam=0.1)
+    RobustClassifier(loss=cap(c=2.0, loss=hinge()), penalty=l2(lam=0.1))
     """
 
+    _of_residuals = False
+
     _: KW_ONLY
-    multiclass: str = parameter(one_of("angle", "ovr"), default="angle")
+    multiclass: str = parameter(one_of(*CODINGS), default="auto")
     class_weight: dict[Any, float] | str | None = parameter(
         dict, one_of("balanced"), None, default=None
     )
@@ -149,11 +169,12 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
         same = np.array_equal(getattr(self, "classes_", ()), classes)
         start = self._start(declared) if same else "auto"
         self.classes_, self.class_weight_ = classes, class_weight
+        self.multiclass_ = self._coding(X, len(classes))
         self._minimise(declared, start, X, y, sample_weight)
         return self
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Scores of the classes: ⟨W_k, f(x)⟩, or f_k(x) with ``multiclass="ovr"``.
+        """Scores of the classes: ⟨W_k, f(x)⟩, or f_k(x) one against the rest.
 
         Parameters
         ----------
@@ -167,7 +188,7 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
         scores = self._scores(self._check_fitted(X))
         if len(self.classes_) == 2:
             return scores.ravel()
-        return scores if self.multiclass == "ovr" else scores @ self.simplex_.T
+        return scores if self.multiclass_ == "ovr" else scores @ self.simplex_.T
 
     @property
     def simplex_(self) -> Array:
@@ -182,9 +203,10 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
             y, weights = y[weights > 0], weights[weights > 0]
         classes = np.unique(y)
         if len(classes) < 2:
+            which = "the samples" if weights is None else "the samples of positive weight"
             raise ValueError(
-                f"{type(self).__name__} needs at least two classes, but the samples of positive "
-                f"weight are all of one class, {classes[0]!r}"
+                f"{type(self).__name__} needs at least two classes, but {which} are all of one "
+                f"class, {classes.tolist()[0]!r}"
             )
         return classes, compute_class_weight(
             self.class_weight, classes=classes, y=y, sample_weight=weights
@@ -196,8 +218,14 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
         def weigh(labels: Any) -> Array:
             return class_weight[np.searchsorted(classes, labels)]
 
-        build = partial(margins_of(self.multiclass, len(classes)), classes=classes)
-        return self._declare(X, y, weights, build, None if self.class_weight is None else weigh)
+        k, coding = len(classes), self._coding(X, len(classes))
+        build = partial(margins_of(coding, k), classes=classes)
+        share = None if self.class_weight is None else weigh
+        return self._declare(X, y, weights, build, share, aggregate_of(coding, k))
+
+    def _coding(self, X: Any, k: int) -> str:
+        size = X.shape[1] if self.kernel is None else X.shape[0]
+        return coding_of(self.multiclass, k, size + 1, self._loss())
 
     def _label_weight(self, y: Any) -> Array:
         return self.class_weight_[class_index(y, self.classes_)[1]]
@@ -206,8 +234,11 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
         return cap(hinge(), 1.0)
 
     def _rows(self, X: Any, y: Any, fit_intercept: bool) -> Scores:
-        margins = margins_of(self.multiclass, len(self.classes_))
+        margins = margins_of(self.multiclass_, len(self.classes_))
         return margins(X, y, fit_intercept, classes=self.classes_)
+
+    def _aggregate(self) -> str | None:
+        return aggregate_of(self.multiclass_, len(self.classes_))
 
     def _shaped(self, coef: Array, intercept: Array) -> tuple[Array, Array]:
         return coef, intercept

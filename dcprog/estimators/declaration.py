@@ -15,7 +15,7 @@ from dcprog.penalties import Penalty
 from dcprog.risk.risk import Risk
 from dcprog.rows.scores import Scores
 
-__all__ = ["Declaration", "nearest", "outlier_weights", "risk_of"]
+__all__ = ["Declaration", "nearest", "outlier_weights", "risk_of", "weights_of_samples"]
 
 FLAT = 1e-13
 
@@ -73,17 +73,21 @@ def risk_of(
     penalty: Penalty,
     weights: Array | None,
     penalized: Array | None = None,
+    aggregate: str | None = None,
 ) -> Risk:
     """Σ_i s_i Σ_k loss(u_ik) + penalty with a weight s_i a sample.
 
-    A trimmed loss drops samples: it compares their sums over k. Row by row it would drop, of many
-    classes one against the rest, every positive row.
+    With an aggregate of a sample's base losses it is Σ_i s_i φ(agg_k base(u_ik)). A trimmed loss
+    drops samples: it compares their sums over k. Row by row it would drop, of many classes one
+    against the rest, every positive row.
     """
     if loss.is_joint and rows.X.shape[0] < rows.shape[0]:
+        aggregate = aggregate or "sum"
+    if aggregate is not None:
         return Risk(
             rows,
             loss.base,
-            aggregate="sum",
+            aggregate=aggregate,
             transform=loss.transform,
             penalty=penalty,
             penalized=penalized,
@@ -99,7 +103,13 @@ def outlier_weights(declared: Declaration, theta: Array) -> Array:
 
     It is relative to that at loss 0, where that is finite.
     """
-    risk = declared.risk.remembering()
+    weight = weights_of_samples(declared.risk, theta)
+    return declared.samples.spread(weight)
+
+
+def weights_of_samples(risk: Risk, theta: Array) -> Array:
+    """The same of the samples that a risk is made of."""
+    risk = risk.remembering()
     largest = max(_largest(part.aggregates(theta)) for _, part in risk.parts(theta))
     transform = risk.extended(EDGE * (largest or 1.0)).transform
     weight = np.empty(risk.rows.shape[0])
@@ -112,8 +122,7 @@ def outlier_weights(declared: Declaration, theta: Array) -> Array:
             weight[rows] += np.where(moves, tilt / np.where(moves, slope, 1.0), 0.0)
     full = risk.transform.steepest
     weight /= full if np.isfinite(full) and full > 0 else 1.0
-    least = weight.reshape(risk.rows.X.shape[0], -1).min(axis=1)
-    return declared.samples.spread(least)
+    return np.asarray(weight.reshape(risk.rows.X.shape[0], -1).min(axis=1))
 
 
 def _largest(losses: Array) -> float:

@@ -35,6 +35,10 @@ class LinearInference(DeclaredEstimator):
         fitted: Any = self
         return fitted.spec_, fitted.result_.x, fitted.scale_
 
+    def _repeats(self) -> float:
+        """The samples that a weight of 1 in the risk stands for."""
+        return 1.0
+
     @property
     def covariance_(self) -> Array:
         """The sandwich at fixed σ̂."""
@@ -42,7 +46,7 @@ class LinearInference(DeclaredEstimator):
         risk, theta, unit = self._estimating()
         if risk.scores.kernel is not None:
             raise AttributeError("a kernel machine has no coefficients that errors could be of")
-        covariance = unit**2 * sandwich(risk, theta)
+        covariance = unit**2 * sandwich(risk, theta, self._repeats())
         d = risk.rows.X.shape[1]
         padded = np.zeros((d + 1, d + 1))
         padded[: len(covariance), : len(covariance)] = covariance

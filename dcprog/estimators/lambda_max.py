@@ -25,8 +25,8 @@ BALANCED = 1e-7  # of the slopes' size: what intercepts may be off
 def lambda_max(
     X: Any,
     y: npt.ArrayLike | None = None,
-    loss: Loss | None = None,
-    penalty: Penalty | None = None,
+    loss: Loss | str | None = None,
+    penalty: Penalty | str | None = None,
     *,
     parameter: str | None = None,
     fit_intercept: bool = True,
@@ -48,9 +48,9 @@ def lambda_max(
         For classification, weights and several scores: a risk, whose penalty at any λ will do.
     y : array of shape (n,) or (n, c), optional
         Targets of residuals.
-    loss : Loss, optional
+    loss : str or Loss, optional
         Of the residuals; ``square()`` by default.
-    penalty : Penalty, optional
+    penalty : str or Penalty, optional
         ``l1()`` by default, or the risk's own.
     parameter : str, optional
         Which parameter of the penalty λ is, as for ``set_params``. By default ``lam``, or ``l1`` of

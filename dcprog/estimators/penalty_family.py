@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from dcprog.estimators.named_parts import loss_of, penalty_of
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss, square
 from dcprog.penalties import Penalty, l1
@@ -57,8 +58,8 @@ class PenaltyFamily:
         cls,
         X: Any,
         y: npt.ArrayLike | None,
-        loss: Loss | None,
-        penalty: Penalty | None,
+        loss: Loss | str | None,
+        penalty: Penalty | str | None,
         fit_intercept: bool,
         sample_weight: npt.ArrayLike | None,
         parameter: str | None,
@@ -67,13 +68,14 @@ class PenaltyFamily:
         if isinstance(X, Risk):
             if y is not None or loss is not None or sample_weight is not None:
                 raise ValueError("a Risk has its own y, loss and sample_weight: pass none")
-            risk = X if penalty is None else X.with_penalty(penalty)
+            risk = X if penalty is None else X.with_penalty(penalty_of(penalty))
         else:
             if y is None:
                 raise ValueError("y is missing; without it pass a Risk")
             rows = residual_rows(X, y, fit_intercept)
-            loss = square() if loss is None else loss
-            risk = Risk.from_loss(rows, loss, l1() if penalty is None else penalty, sample_weight)
+            loss = square() if loss is None else loss_of(loss)
+            penalty = l1() if penalty is None else penalty_of(penalty)
+            risk = Risk.from_loss(rows, loss, penalty, sample_weight)
         return cls(risk, _parameter(risk) if parameter is None else _checked(risk, parameter))
 
     def at(self, value: float) -> Risk:

@@ -57,8 +57,8 @@ class PenaltyPath(NamedTuple):
 def penalty_path(
     X: Any,
     y: npt.ArrayLike | None = None,
-    loss: Loss | None = None,
-    penalty: Penalty | None = None,
+    loss: Loss | str | None = None,
+    penalty: Penalty | str | None = None,
     *,
     lambdas: npt.ArrayLike | None = None,
     n_lambdas: int = 50,
@@ -80,9 +80,9 @@ def penalty_path(
         For classification, weights and several scores: a risk, whose penalty at any λ will do.
     y : array of shape (n,) or (n, c), optional
         Targets of residuals.
-    loss : Loss, optional
+    loss : str or Loss, optional
         Of the residuals; ``square()`` by default.
-    penalty : Penalty, optional
+    penalty : str or Penalty, optional
         ``l1()`` by default, or the risk's own.
     lambdas : array, optional
         The values, at least 0, in any order. By default `n_lambdas` from :func:`lambda_max` down to

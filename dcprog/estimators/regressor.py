@@ -47,11 +47,11 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
 
     Parameters
     ----------
-    loss : Loss, optional
+    loss : str or Loss, optional
         ℓ, a function of the residual; by default ``tukey(0.5 * square(), 4.685)``, the biweight,
-        95% as efficient as least squares at the normal. A search over ``loss__c`` needs it given. A
-        trimmed loss takes no weights that differ.
-    penalty : Penalty, optional
+        95% as efficient as least squares at the normal; by name one of
+        :func:`dcprog.losses.names.named_loss`. A trimmed loss takes no weights that differ.
+    penalty : str or Penalty, optional
         By default ``l2(1e-8)``, which holds coefficients that the samples do not determine, and
         ``l2(1.0)`` for a kernel. Large penalties on w/σ̂ want columns of about the same size.
     scale : {"mad"}, float or None, default "mad"
@@ -107,6 +107,8 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
     >>> model.outlier_weight_
     array([1., 1., 1., 1., 1., 0.])
     """
+
+    _of_residuals = True
 
     _: KW_ONLY
     scale: str | float | None = parameter(one_of("mad"), POSITIVE, None, default="mad")
@@ -191,8 +193,13 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
     def _polished(self, risk: Risk, theta: Array) -> Array:
         return polished(risk, theta)
 
+    def _repeats(self) -> float:
+        return 1.0 if self.normalize == "sum" else self._total
+
     def _keep(self, declared: Declaration, result: Result) -> None:
         self.scale_ = declared.unit.size
+        weights = declared.samples.weights
+        self._total = float(declared.risk.n_groups if weights is None else weights.sum())
         super()._keep(declared, result)
 
     def _rows(self, X: Any, y: Any, fit_intercept: bool) -> Scores:

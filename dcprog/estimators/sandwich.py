@@ -16,7 +16,7 @@ from dcprog.risk.risk import Risk
 __all__ = ["sandwich"]
 
 
-def sandwich(risk: Risk, theta: Array) -> Array:
+def sandwich(risk: Risk, theta: Array, repeats: float = 1.0) -> Array:
     r"""The covariance H⁻¹ M H⁻¹ of a minimiser of Σ s_i ℓ(u_i) + penalty, u = Aθ + offset.
 
     .. math::
@@ -32,6 +32,8 @@ def sandwich(risk: Risk, theta: Array) -> Array:
     risk : Risk
         On the residuals or margins of one score.
     theta : array of shape (p,)
+    repeats : float, default 1.0
+        Samples that a weight of 1 stands for, where the weights of the risk are not numbers of them.
 
     Returns
     -------
@@ -58,10 +60,12 @@ def sandwich(risk: Risk, theta: Array) -> Array:
     shares = np.ones(u.size) if risk.sample_weight is None else risk.sample_weight
     slope = loss_slope(risk, theta)
     active = (theta != 0) | ~risk.penalized
-    n, p = float(shares.sum()), int(active.sum())
+    n, p = repeats * float(shares.sum()), int(active.sum())
     curved = weighted_gram(risk.rows, shares * loss_curvature(slope, u, shares), active)
     curved += ridge_of(risk, active)
-    spread = weighted_gram(risk.rows, shares * slope(u) ** 2, active) * (n / max(n - p, 1.0))
+    spread = weighted_gram(risk.rows, shares * slope(u) ** 2, active) * (
+        n / max(n - p, 1.0) / repeats
+    )
     covariance = np.full((theta.size, theta.size), np.nan)
     if n > p and np.all(np.linalg.eigvalsh(curved) > 0):
         half = np.linalg.solve(curved, spread)

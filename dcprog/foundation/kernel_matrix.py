@@ -47,8 +47,10 @@ class Gram:
 
     def times(self, a: Array) -> Array:
         """Ka, of shape (n,); not to be written to."""
-        for known, product in self._last:
+        for i, (known, product) in enumerate(self._last):
             if np.array_equal(known, a):
+                del self._last[i]  # what was of use stays longest
+                self._last.append((known, product))
                 return product
         product = symmetric_product(self.K, a)
         product.flags.writeable = False

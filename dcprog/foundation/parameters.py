@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-from inspect import signature
+from collections.abc import Callable, Iterator
+from functools import cache, wraps
+from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +28,21 @@ if TYPE_CHECKING:
 else:
     from sklearn.base import BaseEstimator
 
-__all__ = ["Declared", "check_count", "check_flag", "check_number", "same"]
+__all__ = ["Declared", "advice", "check_count", "check_flag", "check_number", "same", "usage"]
 
 LONGEST = 700  # characters of a representation
 
 
 class Declared(BaseEstimator):
-    """A scikit-learn estimator whose constructor checks its parameters; so does ``set_params``."""
+    """A scikit-learn estimator whose constructor checks its parameters; so does ``set_params``.
+
+    A constructor that misses an argument says how the call is written.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = _told(cls.__init__)  # type: ignore[method-assign]
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters, nested ones by ``loss__c``.
@@ -67,6 +76,81 @@ def _defaults(kind: Any) -> list[tuple[str, str]]:
     parameters = signature(kind.__init__).parameters.values()
     named = (p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD))
     return sorted((p.name, repr(p.default)) for p in named if p.name != "self")
+
+
+def _told(init: Callable[..., None]) -> Callable[..., None]:
+    """The constructor, which says of a missing argument what to write."""
+
+    @wraps(init)
+    def checked(self: Any, *args: Any, **parameters: Any) -> None:
+        try:
+            init(self, *args, **parameters)
+        except TypeError:
+            message = _missing(type(self), init, args, parameters)
+            if message is None:
+                raise
+            raise TypeError(message) from None
+
+    return checked
+
+
+def _missing(kind: type, init: Any, args: Any, parameters: Any) -> str | None:
+    """What to say where arguments are missing, None where none is."""
+    try:
+        given = dict(signature(init).bind_partial(None, *args, **parameters).arguments)
+    except TypeError:  # others that it does not have
+        return None
+    missing = [name for name in _needed(init) if name not in given]
+    if not missing:
+        return None
+    written = ", ".join(repr(given[n]) if n in given else n for n in _needed(init))
+    had = ", ".join(repr(given[n]) for n in _needed(init) if n in given)
+    verb = "is" if len(missing) == 1 else "are"
+    name = kind.__name__
+    return f"{name}({had}): {' and '.join(missing)} {verb} missing; write {name}({written})"
+
+
+def _needed(init: Any) -> list[str]:
+    """The parameters without a default."""
+    plain = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    found = [p for p in signature(init).parameters.values() if p.kind in plain]
+    return [p.name for p in found if p.default is p.empty and p.name != "self"]
+
+
+def usage(kind: Any) -> str:
+    """How an instance of a class is written.
+
+    Examples
+    --------
+    >>> from dcprog.losses import cap, hinge
+    >>> usage(hinge), usage(cap)
+    ('dc.hinge()', 'dc.cap(loss, c)')
+    """
+    own = "dc." if kind.__module__.split(".")[0] == "dcprog" else ""
+    return f"{own}{kind.__name__}({', '.join(_needed(kind.__init__))})"
+
+
+def advice(value: Any, kind: type, example: str) -> str:
+    """What to write for a value that is no instance of a kind: its class's call, or an example.
+
+    Examples
+    --------
+    >>> from dcprog.losses import Loss, hinge
+    >>> advice("hinge", Loss, "dc.hinge()"), advice(hinge, Loss, "dc.hinge()")
+    ('write dc.hinge()', 'write dc.hinge()')
+    >>> advice(1.0, Loss, "dc.hinge()")
+    'such as dc.hinge()'
+    """
+    if isinstance(value, type) and issubclass(value, kind):
+        return f"write {usage(value)}"
+    meant = [one for one in _below(kind) if one.__name__ == value]
+    return f"write {usage(meant[0])}" if meant else f"such as {example}"
+
+
+def _below(kind: Any) -> Iterator[type]:
+    for one in kind.__subclasses__():
+        yield one
+        yield from _below(one)
 
 
 def check_number(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.errors import NotMajorizable
-from dcprog.foundation.parameters import Declared
+from dcprog.foundation.parameters import Declared, advice
 from dcprog.losses.piecewise_quadratic import Pieces
 from dcprog.transforms import Transform, identity
 
@@ -292,7 +292,4 @@ def check_is_loss(name: str, loss: Any, kind: Any = Loss) -> None:
     if isinstance(loss, kind):
         return
     wanted = "a convex loss" if kind is ConvexLoss else "a loss"
-    advice = "such as hinge()"
-    if isinstance(loss, type) and issubclass(loss, Loss):
-        advice = f"an instance: {loss.__name__}(…)"
-    raise TypeError(f"{name}={loss!r}: {wanted} is needed, {advice}")
+    raise TypeError(f"{name}={loss!r}: {wanted} is needed; {advice(loss, Loss, 'dc.hinge()')}")

@@ -27,6 +27,13 @@ class capped_l1(ConcavePenalty):
     TypeError, ValueError
         λ or θ is no such number.
 
+    Notes
+    -----
+    Objectives are sums. What publications write as ‖y − Xw‖²/(2n) + penalty is the same as ‖y −
+    Xw‖² + ``2 * n * capped_l1(lam, theta)``, which is ``capped_l1(2 * n * lam, theta)``, or
+    ``capped_l1(lam, theta)`` with ``RobustRegressor(0.5 * square(), …, normalize="mean")``. θ is a
+    size of coefficients: bring the columns of X to one scale first.
+
     References
     ----------
     Zhang (2010), Analysis of multi-stage convex relaxation for sparse regularization, JMLR 11.
@@ -74,6 +81,13 @@ class scad(ConcavePenalty):
     ------
     TypeError, ValueError
         λ or a is no such number.
+
+    Notes
+    -----
+    Objectives are sums. What publications write as ‖y − Xw‖²/(2n) + penalty is the same as ‖y −
+    Xw‖² + ``2 * n * scad(lam, a)``, which is no scad with another λ, or ``scad(lam, a)`` with
+    ``RobustRegressor(0.5 * square(), …, normalize="mean")``. λ and aλ are sizes of coefficients,
+    too: bring the columns of X to one scale first.
 
     References
     ----------
@@ -126,6 +140,13 @@ class mcp(ConcavePenalty):
     TypeError, ValueError
         λ or γ is no such number.
 
+    Notes
+    -----
+    Objectives are sums. What publications write as ‖y − Xw‖²/(2n) + penalty is the same as ‖y −
+    Xw‖² + ``2 * n * mcp(lam, gamma)``, which is ``mcp(2 * n * lam, gamma / (2 * n))``, or
+    ``mcp(lam, gamma)`` with ``RobustRegressor(0.5 * square(), …, normalize="mean")``. γλ is a size
+    of coefficients: bring the columns of X to one scale first.
+
     References
     ----------
     Zhang (2010), Nearly unbiased variable selection under minimax concave penalty, Ann. Statist.
@@ -174,6 +195,13 @@ class log_sum(ConcavePenalty):
     ------
     TypeError, ValueError
         λ or ε is no such number.
+
+    Notes
+    -----
+    Objectives are sums. What publications write as ‖y − Xw‖²/(2n) + penalty is the same as ‖y −
+    Xw‖² + ``2 * n * log_sum(lam, eps)``, which is ``log_sum(2 * n * lam, eps)``, or
+    ``log_sum(lam, eps)`` with ``RobustRegressor(0.5 * square(), …, normalize="mean")``. ε is a size
+    of coefficients: bring the columns of X to one scale first.
 
     References
     ----------
@@ -224,6 +252,13 @@ class lp(ConcavePenalty):
     ------
     TypeError, ValueError
         λ or p is no such number.
+
+    Notes
+    -----
+    Objectives are sums. What publications write as ‖y − Xw‖²/(2n) + penalty is the same as ‖y −
+    Xw‖² + ``2 * n * lp(lam, p)``, which is ``lp(2 * n * lam, p)``, or ``lp(lam, p)`` with
+    ``RobustRegressor(0.5 * square(), …, normalize="mean")``. Large coefficients cost less than they
+    do in ℓ1: bring the columns of X to one scale first.
 
     References
     ----------

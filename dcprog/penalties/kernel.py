@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cvxpy as cp
@@ -46,6 +47,12 @@ class kernel_norm(Penalty):
     def __call__(self, w: Array) -> float:
         """(λ/2)·aᵀKa."""
         return 0.5 * self.lam * float(w @ self.gram.times(w))
+
+    def along(self, w: Array, way: Array) -> Callable[[float], float]:
+        """The same along a line, a parabola."""
+        here, change = self.gram.times(w), self.gram.times(way)
+        start, rise, bend = w @ here, way @ here, way @ change
+        return lambda t: 0.5 * self.lam * float(start + 2 * t * rise + t**2 * bend)
 
     def slope(self, w: Array) -> Array:
         """λKa."""

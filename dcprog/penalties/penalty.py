@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import cvxpy as cp
@@ -96,15 +97,18 @@ class Penalty(Declared, ABC):
         """(l, q) if the penalty is Σ_j l_j |w_j| + (q/2)‖w‖² for `size` coefficients, else None."""
         return None
 
+    def along(self, w: Array, way: Array) -> Callable[[float], float]:
+        """The penalty of w + t·way as a function of t."""
+        return lambda t: self(w + t * way)
+
     def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
         """factor·penalty(unit·w), for coefficients that are counted in other, positive units."""
         return self if unit == factor == 1 else penalty_in_units(self, unit, factor)
 
     def sparse_sizes(self, w: npt.ArrayLike) -> Array:
         """What must be 0 for an entry to lie at a kink: |w_j|, its group's norm, ∞ without kink."""
-        w = np.asarray(w, dtype=float)
-        form = self.as_l1_l2(w.size)
-        return np.where(form[0] > 0, np.abs(w), np.inf) if form else np.full(w.shape, np.inf)
+        form = self.as_l1_l2(np.size(w))
+        return np.where(form[0] > 0, np.abs(w), np.inf) if form else np.full(np.shape(w), np.inf)
 
     def __add__(self, other: Any) -> Penalty:
         return penalty_sum(self, other) if isinstance(other, Penalty) else NotImplemented

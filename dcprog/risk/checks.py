@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.large_data import blocked
+from dcprog.foundation.parameters import advice
 from dcprog.rows.linear import Samples
 from dcprog.rows.scores import Scores
 
@@ -22,7 +23,8 @@ LARGEST_FORMED = 2**27  # numbers of an operator's matrix
 def check_kind(name: str, value: Any, kind: type, example: str) -> Any:
     """The value, if it is of that kind."""
     if not isinstance(value, kind):
-        raise TypeError(f"{name}={value!r}: a {kind.__name__} is needed, such as {example}")
+        told = advice(value, kind, example)
+        raise TypeError(f"{name}={value!r}: a {kind.__name__} is needed; {told}")
     return value
 
 

@@ -175,11 +175,12 @@ class RiskValues:
     def along(self, theta: Array, way: Array) -> Callable[[float], float]:
         """R(θ + t·way) as a function of t, whose margins are linear in it."""
         u, change = self.margins(theta), np.asarray(self.rows @ way).ravel()
+        penalty = self.penalty.along(theta[self.penalized], way[self.penalized])
 
         def value(t: float) -> float:
             there = theta + t * way
             parts = self._parts(there, lambda rows: u[rows] + t * change[rows])
-            return self._summed(there, parts)
+            return self._summed(there, parts) + penalty(t)
 
         return value
 
@@ -270,8 +271,9 @@ class RiskValues:
 
     def __call__(self, theta: Array) -> float:
         """R(θ)."""
-        return self._summed(theta, self.parts(theta))
+        return self._summed(theta, self.parts(theta)) + self.penalty_value(theta)
 
-    def _summed(self, theta: Array, parts: Iterable[tuple[slice, Self]]) -> float:
-        total = sum(float(np.sum(part.loss_values(theta))) for _, part in parts)
-        return total + self.penalty_value(theta)
+    @staticmethod
+    def _summed(theta: Array, parts: Iterable[tuple[slice, RiskValues]]) -> float:
+        """The losses of all parts."""
+        return sum(float(np.sum(part.loss_values(theta))) for _, part in parts)

@@ -9,8 +9,8 @@
 * The raw scale is consistent at the normal. The raw fit is 7% as efficient as least squares there,
   in the limit; the step of least squares repairs most of that.
 
-Run ``python -m examples.least_trimmed_squares.verify_theory``; ``--full`` takes more repeats, ``--output
-folder`` leaves a plot of breakdown. The exit status is 1 if a claim comes out otherwise.
+Run ``python -m examples.least_trimmed_squares.verify_theory``; ``--full`` takes more repeats,
+``--output folder`` leaves a plot of breakdown. The exit status is 1 if a claim comes out otherwise.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import dcprog as dc
 from dcprog.display import ConvergenceDisplay, LossDisplay, OutlierDisplay, plot_history
@@ -81,7 +83,6 @@ def test_loss_plot_takes_axes_and_styles() -> None:
 
 def test_a_long_name_is_one_line() -> None:
     long = dc.squared_hinge() - (dc.squared_hinge(at=0.0) + 2 * dc.hinge(at=-1.0))
-    assert "\n" in repr(long)
     assert "\n" not in LossDisplay.from_loss(long).name
 
 
@@ -113,7 +114,7 @@ def test_bad_loss_options(options: dict[str, Any], error: type[Exception], words
 def test_what_has_no_curve_is_refused() -> None:
     with pytest.raises(ValueError, match=r"plot its inner loss, loss\.loss"):
         LossDisplay.from_loss(dc.trim(dc.hinge(), 0.1))
-    with pytest.raises(TypeError, match="an instance"):
+    with pytest.raises(TypeError, match=r"write dc\.hinge\(\)"):
         LossDisplay.from_loss(dc.hinge)  # type: ignore[arg-type]
 
 
@@ -188,6 +189,51 @@ def test_bad_outlier_options(
 ) -> None:
     with pytest.raises(error, match=re.escape(words)):
         OutlierDisplay.from_estimator(fitted, **options)
+
+
+def test_outlier_weights_are_to_scale(fitted: RobustRegressor) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = X @ [1.0, -2.0, 0.5]
+    y[:4] += 20.0
+    steep = dc.RobustRegressor(dc.rescale(dc.square(), 0.5)).fit(X, y)
+    assert steep.outlier_weight_.max() > 1.2
+    display = OutlierDisplay.from_estimator(steep, X, y)
+    assert display.weight.max() == pytest.approx(1.0, abs=1e-3)
+    np.testing.assert_array_equal(np.flatnonzero(display.given_up), np.arange(4))
+    bottom, top = display.ax_.get_ylim()
+    assert bottom < 0
+    assert top > 1
+    pipe = make_pipeline(StandardScaler(), RobustRegressor(dc.cap(dc.square(), 2.0))).fit(X, y)
+    fresh = OutlierDisplay.from_estimator(pipe, X[:10], y[:10])
+    np.testing.assert_array_equal(np.flatnonzero(fresh.given_up), np.arange(4))
+    with pytest.raises(ValueError, match="X and y belong together"):
+        OutlierDisplay.from_estimator(fitted, X)
+
+
+@pytest.mark.parametrize("size", [(6, 4), (3, 2.5)])
+def test_legends_stay_inside(fitted: RobustRegressor, size: tuple[float, float]) -> None:
+    long = dc.cap(dc.hinge(), 1.0) + dc.squared_hinge() - (dc.squared_hinge(at=0.0) + dc.hinge(-1))
+    axes = [plt.figure(figsize=size, layout="constrained").add_subplot() for _ in range(3)]
+    LossDisplay.from_loss(long, at=[-1.0, 0.5], ax=axes[0])
+    OutlierDisplay.from_estimator(fitted, ax=axes[1])
+    shown = [*axes[:2], ConvergenceDisplay.from_result(fitted.result_, ax=axes[2]).gap_ax_]
+    for ax in shown:
+        ax.figure.canvas.draw()
+        box, room = ax.get_legend().get_window_extent(), ax.figure.bbox
+        assert np.all(box.min >= room.min)
+        assert np.all(box.max <= room.max)
+
+
+def test_one_look_for_all_plots(fitted: RobustRegressor) -> None:
+    for display in (
+        LossDisplay.from_loss(dc.hinge()),
+        OutlierDisplay.from_estimator(fitted),
+        ConvergenceDisplay.from_result(fitted.result_),
+    ):
+        assert not display.ax_.spines["top"].get_visible()
+        assert display.ax_.get_axisbelow()
+    assert dc.LossDisplay is LossDisplay
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -186,3 +187,14 @@ def test_the_multipliers_of_the_rows_balance_the_penalty(loss: Any, solver: str)
     np.testing.assert_allclose(np.asarray(rows.T @ result.dual), slope, atol=1e-3)
     given = dc.solve(risk, solver=solver, start=np.ones(rows.shape[1]), max_iter=0)
     assert given.dual is None  # a point that no subproblem gave
+
+
+def test_html_holds_the_numbers_and_escapes_words() -> None:
+    risk = dc.Risk(np.array([[1.0], [2.0], [-9.0]]), dc.hinge(), transform=dc.cap_at(1.0))
+    result = dc.solve(risk, n_starts=4)
+    html = result._repr_html_()
+    assert f"{result.value:.10g}" in html
+    assert html.count("<table>") == html.count("</table>")
+    odd = replace(result, message="a < b", solver="<script>")._repr_html_()
+    assert "<script>" not in odd
+    assert "a &lt; b" in odd

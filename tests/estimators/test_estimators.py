@@ -12,11 +12,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.callback import ScoringMonitor
-from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.callback import ProgressBar, ScoringMonitor
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -39,6 +39,7 @@ from dcprog.losses import (
     truncate,
     welsch,
 )
+from dcprog.models import AngleSVC
 from dcprog.penalties import Penalty, elastic_net, l1, l2, scad
 from dcprog.rows.angle import simplex_vertices
 
@@ -69,6 +70,9 @@ def _slow_margins(model: Any, X: Array, y: Any) -> list[float]:
         place = list(model.classes_).index(label)
         if len(model.classes_) == 2:
             margins.append(f[0] if place == 1 else -f[0])
+        elif model.multiclass in ("crammer_singer", "weston_watkins"):
+            scores = W @ f
+            margins += [scores[place] - s for j, s in enumerate(scores) if j != place]
         elif model.multiclass == "angle":
             scores = W @ f
             k = len(scores)
@@ -78,6 +82,14 @@ def _slow_margins(model: Any, X: Array, y: Any) -> list[float]:
     return margins
 
 
+AUTO = {
+    "ramp": "crammer_singer",
+    "hinge": "crammer_singer",
+    "logistic": "weston_watkins",
+    "capped_squared_hinge": "weston_watkins",
+    "c_loss": "weston_watkins",
+}
+
 # ---- the scikit-learn contract -------------------------------------------------------------------
 
 
@@ -86,6 +98,7 @@ def _slow_margins(model: Any, X: Array, y: Any) -> list[float]:
         RobustClassifier(),
         RobustClassifier(rescale(squared_hinge(), 0.5), l2(0.1), multiclass="ovr"),
         RobustClassifier(truncate(hinge(), 0.0), l1(0.1), multiclass="ovr"),
+        RobustClassifier("logistic", l1(1e-3), normalize="mean"),
         RobustRegressor(),
         RobustRegressor(welsch(square(), 1.0), l2(0.1)),
         RobustRegressor(cap(huber(1.0), 2.0), elastic_net(0.1, 0.1)),
@@ -188,7 +201,10 @@ def test_callbacks_see_every_step_and_can_stop() -> None:
 
 
 @pytest.mark.parametrize("penalize", [False, True])
-@pytest.mark.parametrize(("k", "multiclass"), [(2, "angle"), (3, "angle"), (3, "ovr")])
+@pytest.mark.parametrize(
+    ("k", "multiclass"),
+    [(2, "auto"), (3, "crammer_singer"), (3, "weston_watkins"), (3, "angle"), (3, "ovr")],
+)
 @pytest.mark.parametrize("penalty", [l2(0.7), elastic_net(0.3, 0.2), scad(0.5, 3.7)], ids=repr)
 def test_classifier_objective_equals_a_plain_loop(
     k: int, multiclass: str, penalty: Penalty, penalize: bool
@@ -199,9 +215,12 @@ def test_classifier_objective_equals_a_plain_loop(
         cap(hinge(), 1.5), penalty, multiclass=multiclass, penalize_intercept=penalize
     ).fit(X, y, weight)
     margins = np.array(_slow_margins(model, X, y)).reshape(40, -1)
-    loss = sum(
-        w * min(max(1 - u, 0), 1.5) for w, row in zip(weight, margins, strict=True) for u in row
-    )
+    hinges = np.maximum(1 - margins, 0)
+    if multiclass == "crammer_singer":
+        hinges = np.max(hinges, axis=1, keepdims=True)
+    elif multiclass == "weston_watkins":
+        hinges = np.sum(hinges, axis=1, keepdims=True)
+    loss = weight @ np.sum(np.minimum(hinges, 1.5), axis=1)
     w = model.coef_.ravel()
     w = np.concatenate([w, model.intercept_]) if penalize else w
     assert model.objective_ == pytest.approx(loss + penalty(w), rel=1e-10)
@@ -223,6 +242,50 @@ def test_regressor_objective_equals_a_plain_loop(loss: Loss) -> None:
     expected = value + 0.15 * float(model.coef_ @ model.coef_)
     assert model.objective_ == pytest.approx(expected, rel=1e-10)
     assert model.objective_function(X, y)[0] == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("loss", [cap(hinge(), 1.0), logistic(), trim(hinge(), 0.1)], ids=repr)
+def test_the_mean_of_losses_is_their_sum_with_a_larger_penalty(loss: Loss) -> None:
+    X, y = _classes(n=60, k=3)
+    mean = RobustClassifier(loss, l2(0.05), normalize="mean").fit(X, y)
+    total = RobustClassifier(loss, l2(3.0)).fit(X, y)
+    np.testing.assert_allclose(mean.coef_, total.coef_, atol=1e-6)
+    assert 60 * mean.objective_ == pytest.approx(total.objective_, rel=1e-9)
+    assert mean.objective_function(X, y)[0] == pytest.approx(mean.objective_, rel=1e-10)
+    weight = 1.0 + np.arange(60) % 2 if not loss.is_joint else np.full(60, 2.0)
+    one, seven = (clone(mean).fit(X, y, f * weight) for f in (1.0, 7.0))
+    np.testing.assert_allclose(seven.coef_, one.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("multiclass", ["crammer_singer", "weston_watkins", "angle", "ovr"])
+def test_outlier_weights_of_the_training_samples_are_those_of_the_fit(multiclass: str) -> None:
+    X, y = _classes(n=60, k=3)
+    loss = rescale(squared_hinge() if multiclass != "crammer_singer" else hinge(), 0.5)
+    model = RobustClassifier(loss, multiclass=multiclass, n_starts=1).fit(X, y)
+    np.testing.assert_allclose(model.outlier_weights(X, y), model.outlier_weight_, atol=1e-9)
+    regressor = RobustRegressor(welsch(square(), 1.0)).fit(*_targets())
+    far = regressor.outlier_weights([[0.0, 0.0, 0.0]], [1e3])
+    np.testing.assert_allclose(far, [0.0], atol=1e-12)
+
+
+# ---- several classes -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("standardised", [False, True])
+def test_defaults_tell_the_three_irises(standardised: bool) -> None:
+    X, y = load_iris(return_X_y=True)
+    X = scale(X) if standardised else X
+    assert RobustClassifier().fit(X, y).score(X, y) >= 0.95
+    assert cross_val_score(RobustClassifier(), X, y, cv=5).mean() >= 0.95
+    assert AngleSVC().fit(X, y).score(X, y) >= 0.95
+
+
+def test_the_automatic_coding() -> None:
+    X, y = _classes(n=60, k=3)
+    codings = {loss: RobustClassifier(loss, n_starts=1).fit(X, y).multiclass_ for loss in AUTO}
+    assert codings == AUTO
+    wide = np.hstack([X, np.zeros((60, 600))])
+    assert RobustClassifier("hinge").fit(wide, y).multiclass_ == "ovr"
 
 
 def test_class_weight_multiplies_the_samples_weights() -> None:
@@ -328,7 +391,7 @@ def test_outlier_weight_of_a_difference_is_that_of_the_cap() -> None:
 
 
 @pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("multiclass", ["angle", "ovr"])
+@pytest.mark.parametrize("multiclass", ["weston_watkins", "angle", "ovr"])
 @pytest.mark.parametrize("make", [sp.csr_array, sp.csc_matrix])
 def test_sparse_equals_dense(k: int, multiclass: str, make: Any) -> None:
     X, y = _classes(k=k)
@@ -341,7 +404,7 @@ def test_sparse_equals_dense(k: int, multiclass: str, make: Any) -> None:
     assert model.objective_function(make(X), y)[0] == pytest.approx(model.objective_, rel=1e-10)
 
 
-@pytest.mark.parametrize("multiclass", ["angle", "ovr"])
+@pytest.mark.parametrize("multiclass", ["weston_watkins", "angle", "ovr"])
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("form", ["linear", "precomputed", "callable", "poly"])
 def test_linear_kernel_equals_linear(k: int, multiclass: str, form: str) -> None:
@@ -436,6 +499,26 @@ def test_too_few_steps_warn() -> None:
         RobustRegressor(welsch(square(), 1.0), max_iter=1, n_starts=1).fit(X, y)
 
 
+def test_the_progress_bar_of_scikit_learn_takes_a_fit() -> None:
+    pytest.importorskip("rich")
+    X, y = _targets()
+    model = RobustRegressor(welsch(square(), 1.0)).set_callbacks(ProgressBar()).fit(X, y)
+    plain = RobustRegressor(welsch(square(), 1.0)).fit(X, y)
+    np.testing.assert_allclose(model.coef_, plain.coef_)
+    RobustClassifier().set_callbacks(ProgressBar()).fit(*_classes(k=3))
+
+
+def test_verbose_is_a_table_with_one_head_a_run(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="dcprog"):
+        model = RobustRegressor(welsch(square(), 1.0), n_starts=1, verbose=True).fit(*_targets())
+    head, *lines, end = [record.getMessage() for record in caplog.records]
+    assert head.split() == ["step", "value", "gap", "before", "moved", "violation", "seconds"]
+    assert len(lines) == model.result_.n_iter + 1
+    assert {len(line) for line in lines} == {len(head)}
+    assert float(lines[-1].split()[1]) == pytest.approx(model.objective_, rel=1e-6)
+    assert end.startswith("converged")
+
+
 def test_verbose_logs(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", logger="dcprog"):
         RobustRegressor(verbose=True, n_starts=2, acceleration="linesearch").fit(*_targets())
@@ -445,12 +528,13 @@ def test_verbose_logs(caplog: pytest.LogCaptureFixture) -> None:
 # ---- bad input -----------------------------------------------------------------------------------
 
 BAD: dict[str, list[Any]] = {
-    "loss": ["hinge", hinge, 1.0],
-    "penalty": ["l2", l2, 1.0],
+    "loss": ["hing", hinge, 1.0],
+    "penalty": ["l3", l2, 1.0],
     "kernel": ["gauss", 1.0],
     "gamma": [0.0, -1.0, "wide", None],
     "degree": [0, 1.5],
     "coef0": [-1.0, "one"],
+    "normalize": ["average", None],
     "fit_intercept": ["yes", None],
     "penalize_intercept": ["yes", 2],
     "solver": [None, 3],
@@ -495,8 +579,9 @@ def test_bad_scale(scale: Any) -> None:
 
 
 def test_every_parameter_has_a_bad_value_here() -> None:
-    assert set(RobustRegressor().get_params()) == set(BAD) | set(OF_REGRESSORS)
-    assert set(RobustClassifier().get_params()) == set(BAD) | set(OF_CLASSIFIERS)
+    regressors = set(BAD) | set(OF_REGRESSORS)
+    assert set(RobustRegressor().get_params(deep=False)) == regressors
+    assert set(RobustClassifier().get_params(deep=False)) == set(BAD) | set(OF_CLASSIFIERS)
 
 
 def test_combinations_that_cannot_be() -> None:

@@ -164,3 +164,11 @@ def test_a_polish_goes_down_or_nowhere() -> None:
     )
     for loss, penalty in kinked:
         assert polished(dc.Risk.from_loss(rows, loss, penalty), near) is near
+
+
+def test_a_mean_of_losses_has_the_errors_of_the_sum() -> None:
+    X, y = _data()
+    total = dc.RobustRegressor(penalty=dc.l2(15.0)).fit(X, y)
+    mean = dc.RobustRegressor(penalty=dc.l2(0.1), normalize="mean").fit(X, y)
+    np.testing.assert_allclose(mean.coef_, total.coef_, rtol=1e-6)
+    np.testing.assert_allclose(mean.standard_errors_, total.standard_errors_, rtol=1e-5)

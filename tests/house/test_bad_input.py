@@ -53,8 +53,8 @@ FAMILY: Case = (
     {
         "X": (HOLED, X[0], X[:2], dc.Risk(X, dc.hinge())),
         "y": (None, ["a", "b", "c"], [1.0, 2.0], [1.0, np.nan, 2.0]),
-        "loss": ("square", 1.0, dc.l1()),
-        "penalty": ("l1", 1.0, dc.square(), dc.l2()),
+        "loss": ("cube", 1.0, dc.l1()),
+        "penalty": ("l3", 1.0, dc.square(), dc.l2()),
         "parameter": ("gamma", "weight", 1.0),
         "fit_intercept": ("no", None, 2),
         "sample_weight": ([1.0, 1.0], [-1.0, 1.0, 1.0], "balanced"),
@@ -327,6 +327,7 @@ OTHERS = {
     ),
     *("SubproblemError", "ConvexLoss", "Loss", "Penalty", "PenaltyPath", "Transform", "logistic"),
     *("RobustClassifier", "RobustRegressor"),
+    *("RobustClassifierCV", "RobustRegressorCV"),
 }
 CALLS = [
     pytest.param(name, parameter, value, id=f"{name}-{parameter}-{i}")

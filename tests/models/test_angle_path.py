@@ -170,7 +170,7 @@ def test_resuming_heeds_data_and_parameters() -> None:
         ((X + 1, y), LAMS, {}),
         ((X, (y + 1) % 3), LAMS, {}),
         ((X, y), LAMS[1:], {}),
-        ((X, y), LAMS, {"estimator": AngleSVC(2)}),
+        ((X, y), LAMS, {"estimator": AngleSVC(1)}),
         ((X, y), LAMS, {"starts": "warm"}),
     ):
         with pytest.raises(ValueError, match="resume"):
@@ -368,7 +368,7 @@ def test_search_warns_once_and_logs(caplog: pytest.LogCaptureFixture) -> None:
     X, y = _data()
     with caplog.at_level(logging.INFO, "dcprog"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        AngleSVCCV(lams=[0.5, 2.0], cv=2, verbose=True).fit(X, y)
+        AngleSVCCV(AngleSVC(1), lams=[0.5, 2.0], cv=2, verbose=True).fit(X, y)
     assert [w.category for w in caught] == [dc.FisherConsistencyWarning]
     assert caught[0].filename == __file__
     lines = [record.getMessage() for record in caplog.records]

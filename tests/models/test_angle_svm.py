@@ -456,17 +456,18 @@ def test_counterexample_to_the_published_range() -> None:
 @pytest.mark.parametrize(
     ("params", "k", "warned"),
     [
-        ({}, 3, True),
-        ({"gamma": 1 / 3}, 3, False),
-        ({"gamma": 0.4, "truncation": -1.0}, 3, False),
-        ({"truncation": None}, 4, False),
-        ({"truncation": None, "gamma": 0.6}, 4, True),
+        ({"form": 1}, 3, True),
+        ({}, 3, False),
+        ({"form": 1, "gamma": 1 / 3}, 3, False),
+        ({"form": 1, "gamma": 0.4, "truncation": -1.0}, 3, False),
+        ({"form": 1, "truncation": None}, 4, False),
+        ({"form": 1, "truncation": None, "gamma": 0.6}, 4, True),
         ({"form": 2}, 3, False),
         ({"form": 2, "truncation": 0.0}, 3, False),
         ({"form": 2, "truncation": -0.6}, 3, True),
         ({"form": 2, "truncation": None}, 3, True),
         ({"form": 2, "truncation": -5.0}, 2, False),
-        ({"gamma": 1.0}, 2, False),
+        ({"form": 1, "gamma": 1.0}, 2, False),
     ],
 )
 def test_inconsistent_parameters_warn_once(params: dict[str, Any], k: int, warned: bool) -> None:

@@ -1,0 +1,46 @@
+"""A result as a notebook shows it."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+__all__ = ["html_of"]
+
+SHOWN = 5  # optima
+
+
+def html_of(result: Any) -> str:
+    """A result as a table of HTML, with its optima folded away.
+
+    Parameters
+    ----------
+    result : Result
+
+    Returns
+    -------
+    str
+    """
+    rows = [
+        ("status", f"{result.status} after {result.n_iter} steps"),
+        ("value", f"{result.value:.10g}"),
+        ("gap", f"{result.gap:.3g}"),
+        ("violation", f"{result.violation:.3g}"),
+        ("solver", result.solver or "none"),
+        ("time", f"{result.total_time:.2g} s"),
+    ]
+    if result.mode != "none":
+        rows.append(("nonconvex constraints", f"by {result.mode} iterates"))
+    if result.message:
+        rows.append(("end", result.message))
+    table = _table(rows)
+    if len(result.optima) > 1:
+        found = [(f"{o.value:.10g}", f"{o.count} runs") for o in result.optima[:SHOWN]]
+        title = f"{len(result.optima)} optima"
+        table += f"<details><summary>{title}</summary>{_table(found)}</details>"
+    return f"<div><strong>Result</strong>{table}</div>"
+
+
+def _table(rows: list[tuple[str, str]]) -> str:
+    lines = (f"<tr><th>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
+    return f"<table>{''.join(lines)}</table>"

@@ -1,0 +1,294 @@
+"""Robust estimators whose penalty, and what else is asked for, is chosen by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context, clone, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from dcprog.estimators.base import RobustEstimator
+from dcprog.estimators.classifier import RobustClassifier
+from dcprog.estimators.declared_estimator import DeclaredEstimator, parameter
+from dcprog.estimators.held_out_scores import path_scores, weight_name
+from dcprog.estimators.regressor import RobustRegressor
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.progress_log import bar, logger, visible
+
+__all__ = ["RobustClassifierCV", "RobustRegressorCV"]
+
+USUAL = np.geomspace(1e-5, 1.0, 11)  # of λ, for a mean of losses
+ROUNDING = 1e-12  # of a mean over folds
+
+
+class RobustCV(DeclaredEstimator):
+    """An estimator at the λ of its penalty that is best on held-out data.
+
+    For every fold, and every combination of the other parameters asked for, one path is fitted from
+    small λ to large, each from the solution before: from large to small a robust loss may have
+    given up, at w ≈ 0, all that would move it. Of λ that tie the largest is taken.
+
+    Parameters
+    ----------
+    lambdas : array of shape (m,), optional
+        λ > 0 of the penalty. By default 11 from 1e-5 to 1, times the sum of the samples' weights
+        unless ``normalize="mean"``: for features, and targets, of about the size 1.
+    grid : dict of str to list, optional
+        Values for other parameters of the estimator, such as ``{"loss__c": [0.5, 1.0, 2.0]}``.
+    cv : int, splitter or iterable, optional
+        The folds; five by default, stratified ones for classes.
+    scoring : str or callable, optional
+        As scikit-learn has it; the estimator's own ``score`` by default.
+    n_jobs : int, optional
+        Processes for the paths, by joblib.
+    verbose : bool, default False
+        Log a line a path to the logger ``dcprog``.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        λ, as ``penalty__lam`` or ``penalty__l1``, and the values of the grid.
+    best_score_ : float
+        Its mean over the folds.
+    lambdas_ : array of shape (m,)
+        In increasing order.
+    grid_ : list of dict
+        The combinations of other parameters.
+    scores_ : array of shape (folds, combinations, m)
+    n_features_in_ : int
+    """
+
+    estimator: RobustEstimator | None = parameter(RobustEstimator, None, default=None)
+    lambdas: npt.ArrayLike | None = parameter("array-like", None, default=None)
+    grid: Mapping[str, Any] | None = parameter(dict, None, default=None)
+    _: KW_ONLY
+    cv: Any = parameter("cv_object", default=None)
+    scoring: Any = parameter(str, callable, None, default=None)
+    n_jobs: int | None = parameter(Integral, None, default=None)
+    verbose: bool = parameter("verbose", default=False)
+
+    _usual: ClassVar[type[Any]]
+
+    def _model(self) -> Any:
+        """The estimator, or the usual one."""
+        model = self._usual() if self.estimator is None else self.estimator
+        if not isinstance(model, self._usual):
+            name = type(self).__name__
+            raise ValueError(f"estimator={model!r}: {name} takes a {self._usual.__name__}")
+        return model
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Fit all paths, choose, and fit to all samples.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+            For fits and scores.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Parameters out of their range, or that the estimator does not have; data that are not
+            finite.
+        """
+        model = self._model()
+        X, y = validate_data(self, X, y, **model._checks())
+        weights: Array | None = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        if is_classifier(model):
+            check_classification_targets(y)
+            kept = slice(None) if weights is None else weights > 0
+            self.classes_ = np.unique(np.asarray(y)[kept])
+        total = float(np.size(y) if weights is None else np.sum(weights))
+        self.lambdas_ = self._checked_lambdas(1.0 if model.normalize == "mean" else total)
+        self.grid_ = list(ParameterGrid(self.grid or {}))
+        folds = list(check_cv(self.cv, y, classifier=is_classifier(model)).split(X, y))
+        self.scores_ = self._scores_of(model, folds, X, y, weights)
+        self._choose(model)
+        self.best_estimator_ = clone(model).set_params(**self.best_params_)
+        self.best_estimator_.fit(X, y, sample_weight=weights)
+        return self
+
+    def _checked_lambdas(self, total: float) -> Array:
+        values = total * USUAL if self.lambdas is None else np.asarray(self.lambdas, dtype=float)
+        if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0)):
+            raise ValueError(f"lambdas={self.lambdas!r}: positive finite numbers are needed")
+        return np.sort(values)
+
+    def _scores_of(
+        self, model: Any, folds: list[Any], X: Any, y: Any, weights: Array | None
+    ) -> Array:
+        """The scores of all paths, fold by fold and combination by combination."""
+        name, scorer = weight_name(model), check_scoring(model, self.scoring)
+        jobs = [
+            joblib.delayed(path_scores)(
+                clone(model).set_params(**others), name, self.lambdas_, scorer, X, y, weights, fold
+            )
+            for fold in folds
+            for others in self.grid_
+        ]
+        scores = []
+        with visible(bool(self.verbose)):
+            for found in joblib.Parallel(self.n_jobs, return_as="generator")(jobs):
+                scores.append(found)
+                if self.verbose:
+                    done = bar(len(scores), len(jobs))
+                    logger.info("%s paths, best score of the last %.4g", done, np.max(found))
+        return np.reshape(scores, (len(folds), len(self.grid_), len(self.lambdas_)))
+
+    def _choose(self, model: Any) -> None:
+        mean = np.mean(self.scores_, axis=0)
+        self.best_score_ = float(np.max(mean))
+        place, row = np.argwhere(mean.T >= self.best_score_ - ROUNDING)[-1]  # by λ first
+        lam = {weight_name(model): float(self.lambdas_[place])}
+        self.best_params_ = self.grid_[row] | lam
+
+    # ---- the fitted function ---------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> Array:
+        """The coefficients of the best estimator."""
+        return self._best().coef_
+
+    @property
+    def intercept_(self) -> Any:
+        """The intercepts of the best estimator."""
+        return self._best().intercept_
+
+    @property
+    def outlier_weight_(self) -> Array:
+        """The weights of the training samples in the best estimator."""
+        return self._best().outlier_weight_
+
+    @property
+    def spec_(self) -> Any:
+        """The function that the best estimator has minimised."""
+        return self._best().spec_
+
+    def outlier_weights(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+        """Those of any samples, as of the best estimator."""
+        return self._best().outlier_weights(X, y)
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """What the best estimator predicts, of shape (n,)."""
+        return self._best().predict(self._checked(X))
+
+    def _best(self) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
+    def _checked(self, X: Any) -> Any:
+        checks = {k: v for k, v in self._best()._checks().items() if k != "y_numeric"}
+        return validate_data(self, X, reset=False, **checks)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_estimator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        model = self._usual() if self.estimator is None else self.estimator
+        tags.input_tags = model.__sklearn_tags__().input_tags
+        return tags
+
+
+class RobustClassifierCV(ClassifierMixin, RobustCV):
+    """RobustClassifier at the λ, and other parameters, of the best accuracy on held-out data.
+
+    Parameters
+    ----------
+    estimator : RobustClassifier, optional
+        All other parameters; ``RobustClassifier()`` by default.
+
+    Attributes
+    ----------
+    best_estimator_ : RobustClassifier
+        Fitted to all samples.
+    classes_ : array of shape (k,)
+
+    See Also
+    --------
+    dcprog.penalty_path : One path, with all its results.
+
+    Examples
+    --------
+    >>> import dcprog as dc
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = dc.RobustClassifierCV(lambdas=[0.1, 1.0, 10.0], grid={"loss__c": [1.0, 2.0]}, cv=3)
+    >>> sorted(search.fit(X, y).best_params_)
+    ['loss__c', 'penalty__lam']
+    >>> search.scores_.shape, search.score(X, y) > 0.95
+    ((3, 2, 3), True)
+    """
+
+    def decision_function(self, X: npt.ArrayLike) -> Array:
+        """Scores of the classes by the best estimator.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n, k), or (n,) for two classes
+        """
+        return self._best().decision_function(self._checked(X))
+
+    _usual = RobustClassifier
+
+
+class RobustRegressorCV(RegressorMixin, RobustCV):
+    """RobustRegressor at the λ, and other parameters, of the best score on held-out data.
+
+    Where held-out targets have outliers, too, take a score that stands them:
+    ``scoring="neg_median_absolute_error"``.
+
+    Parameters
+    ----------
+    estimator : RobustRegressor, optional
+        All other parameters; ``RobustRegressor()`` by default.
+
+    Attributes
+    ----------
+    best_estimator_ : RobustRegressor
+        Fitted to all samples.
+
+    See Also
+    --------
+    dcprog.penalty_path : One path, with all its results.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dcprog as dc
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 20))
+    >>> y = X[:, :2] @ [3.0, -2.0] + 0.1 * rng.standard_normal(60)
+    >>> y[::10] += 30.0
+    >>> model = dc.RobustRegressor(dc.tukey(0.5 * dc.square(), 2.0), "mcp")
+    >>> search = dc.RobustRegressorCV(model, scoring="neg_median_absolute_error").fit(X, y)
+    >>> np.flatnonzero(np.abs(search.coef_) > 0.5)
+    array([0, 1])
+    """
+
+    _usual = RobustRegressor

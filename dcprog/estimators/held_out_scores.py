@@ -1,0 +1,63 @@
+"""Scores on held-out samples along warm paths of penalties."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import _safe_split
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import TrivialSolutionWarning
+
+__all__ = ["path_scores", "weight_name"]
+
+WEIGHTS = ("lam", "l1")  # what the weight of a penalty is called
+
+
+def weight_name(model: Any) -> str:
+    """The parameter that weights the penalty."""
+    names = [name for name in model.get_params() if name.startswith("penalty__")]
+    found = [name for name in names if name.split("__")[-1] in WEIGHTS]
+    if not found:
+        raise ValueError(f"penalty={model.penalty!r}: it has no parameter lam to choose")
+    return min(found, key=lambda name: name.count("__"))
+
+
+def path_scores(
+    model: Any,
+    name: str,
+    lambdas: Array,
+    scorer: Any,
+    X: Any,
+    y: Any,
+    weights: Array | None,
+    fold: tuple[Any, Any],
+) -> list[float]:
+    """Scores on the held-out part of a fold, from small λ to large."""
+    train, test = fold
+    X_train, y_train = _safe_split(model, X, y, train)
+    X_test, y_test = _safe_split(model, X, y, test, train)
+    given = {} if weights is None else {"sample_weight": weights[test]}
+    own = None if weights is None else weights[train]
+    return [
+        float(scorer(fitted, X_test, y_test, **given))
+        for fitted in _path(model, name, lambdas, X_train, y_train, own)
+    ]
+
+
+def _path(
+    model: Any, name: str, lambdas: Array, X: Any, y: Any, weights: Array | None
+) -> Iterator[Any]:
+    """The estimator fitted for one λ after another, each from the one before."""
+    model.set_params(warm_start=True)
+    for lam in lambdas:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TrivialSolutionWarning)  # at large λ no surprise
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the last fit tells
+            fitted = model.set_params(**{name: float(lam)}).fit(X, y, sample_weight=weights)
+        if getattr(model, "scale", None) == "mad":
+            model.set_params(scale=fitted.scale_)  # of these samples, whatever λ is
+        yield fitted

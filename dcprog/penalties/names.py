@@ -1,0 +1,52 @@
+"""Penalties by name, at the parameters that are usual for them."""
+
+from __future__ import annotations
+
+from sklearn.base import clone
+
+from dcprog.penalties.folded_concave import capped_l1, log_sum, lp, mcp, scad
+from dcprog.penalties.norms import elastic_net, l1, l2
+from dcprog.penalties.penalty import Penalty
+
+__all__ = ["PENALTIES", "named_penalty"]
+
+PENALTIES: dict[str, Penalty] = {
+    "l1": l1(),
+    "l2": l2(),
+    "elastic_net": elastic_net(1.0, 1.0),
+    "capped_l1": capped_l1(1.0, 1.0),
+    "scad": scad(1.0),
+    "mcp": mcp(1.0),
+    "log_sum": log_sum(1.0, 1.0),
+    "lp": lp(1.0, 0.5),
+    "none": l2(0.0),
+}
+
+
+def named_penalty(name: str) -> Penalty:
+    """A fresh penalty of that name, of weight 1.
+
+    =============== =============================
+    ``l1``          ``l1(1.0)``
+    ``l2``          ``l2(1.0)``
+    ``elastic_net`` ``elastic_net(1.0, 1.0)``
+    ``capped_l1``   ``capped_l1(1.0, 1.0)``
+    ``scad``        ``scad(1.0, 3.7)``
+    ``mcp``         ``mcp(1.0, 3.0)``
+    ``log_sum``     ``log_sum(1.0, 1.0)``
+    ``lp``          ``lp(1.0, 0.5)``
+    ``none``        ``l2(0.0)``
+    =============== =============================
+
+    Raises
+    ------
+    KeyError
+        There is none.
+
+    Examples
+    --------
+    >>> from dcprog.penalties.names import named_penalty
+    >>> named_penalty("scad").set_params(lam=0.1)
+    scad(lam=0.1)
+    """
+    return clone(PENALTIES[name])

@@ -1,0 +1,148 @@
+"""RobustClassifierCV and RobustRegressorCV: what is fitted, scored, chosen, and refused."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import dcprog as dc
+
+X, CLASSES = load_iris(return_X_y=True)
+LAMBDAS = [10.0, 0.1, 1.0]
+
+
+def _targets(n: int = 60, d: int = 20) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    y = X[:, :2] @ [3.0, -2.0] + 0.1 * rng.standard_normal(n)
+    y[::10] += 30.0
+    return X, y
+
+
+@parametrize_with_checks(
+    [
+        dc.RobustClassifierCV(lambdas=[0.1, 1.0], cv=3),
+        dc.RobustRegressorCV(lambdas=[0.1, 1.0], cv=3),
+    ]
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_estimator_contract(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_scores_are_those_of_warm_paths_from_small_to_large() -> None:
+    cv = StratifiedKFold(3, shuffle=True, random_state=0)
+    search = dc.RobustClassifierCV(lambdas=LAMBDAS, grid={"loss__c": [1.0, 3.0]}, cv=cv)
+    search.fit(X, CLASSES)
+    np.testing.assert_array_equal(search.lambdas_, [0.1, 1.0, 10.0])
+    for f, (train, test) in enumerate(cv.split(X, CLASSES)):
+        for row, c in enumerate([1.0, 3.0]):
+            model = dc.RobustClassifier(dc.cap(dc.hinge(), c), warm_start=True)
+            for k, lam in enumerate(search.lambdas_):
+                model.set_params(penalty=dc.l2(lam)).fit(X[train], CLASSES[train])
+                score = model.score(X[test], CLASSES[test])
+                assert search.scores_[f, row, k] == pytest.approx(score)
+    mean = search.scores_.mean(axis=0)
+    assert search.best_score_ == pytest.approx(mean.max())
+    row, place = next(
+        (search.grid_.index({"loss__c": search.best_params_["loss__c"]}), k)
+        for k, lam in enumerate(search.lambdas_)
+        if lam == search.best_params_["penalty__lam"]
+    )
+    assert mean[row, place] == pytest.approx(mean.max())
+    assert np.all(mean[:, place + 1 :] < mean.max() - 1e-12)  # of ties the largest λ
+    fresh = dc.RobustClassifier().set_params(**search.best_params_).fit(X, CLASSES)
+    np.testing.assert_allclose(search.coef_, fresh.coef_)
+    np.testing.assert_array_equal(search.predict(X), fresh.predict(X))
+
+
+def test_a_robust_score_finds_the_signal_behind_outliers() -> None:
+    X, y = _targets()
+    model = dc.RobustRegressor(dc.tukey(0.5 * dc.square(), 2.0), "mcp")
+    search = dc.RobustRegressorCV(model, scoring="neg_median_absolute_error").fit(X, y)
+    assert set(search.best_params_) == {"penalty__lam"}
+    np.testing.assert_allclose(search.coef_[:2], [3.0, -2.0], atol=0.1)
+    assert np.max(np.abs(search.coef_[2:])) < 0.2
+    np.testing.assert_array_equal(
+        np.flatnonzero(search.outlier_weight_ < 1e-6), np.arange(0, 60, 10)
+    )
+    np.testing.assert_allclose(search.outlier_weights(X, y), search.outlier_weight_, atol=1e-9)
+    assert dc.OutlierDisplay.from_estimator(search, X, y).given_up.sum() == 6
+
+
+def test_usual_values_follow_the_normalisation() -> None:
+    X, y = _targets(n=30, d=3)
+    base = dc.RobustRegressor(dc.huber(1.0), "l2")
+    total = dc.RobustRegressorCV(base, cv=2).fit(X, y)
+    mean = dc.RobustRegressorCV(clone(base).set_params(normalize="mean"), cv=2).fit(X, y)
+    np.testing.assert_allclose(total.lambdas_, 30 * mean.lambdas_)
+    assert mean.lambdas_[-1] == 1.0
+
+
+def test_weights_count_in_fits_and_scores() -> None:
+    X, y = _targets(n=40, d=3)
+    weight = (np.arange(40) % 10 > 0).astype(float)  # all outliers left out
+    folds = [(np.arange(0, 40, 2), np.arange(1, 40, 2)), (np.arange(1, 40, 2), np.arange(0, 40, 2))]
+    search = dc.RobustRegressorCV(dc.RobustRegressor("square"), [0.01, 1.0], cv=folds)
+    assert search.fit(X, y, weight).best_score_ > 0.99
+    assert clone(search).fit(X, y).best_score_ < 0.9
+
+
+def test_kernels_names_and_elastic_nets() -> None:
+    K = rbf_kernel(X, gamma=0.2)
+    kernel = dc.RobustClassifier("logistic", kernel="precomputed", n_starts=1)
+    search = dc.RobustClassifierCV(kernel, [0.1, 1.0], cv=3).fit(K, CLASSES)
+    assert search.best_score_ > 0.9
+    net = dc.RobustRegressor("huber", "elastic_net")
+    assert set(dc.RobustRegressorCV(net, [0.1], cv=2).fit(*_targets()).best_params_) == {
+        "penalty__l1"
+    }
+
+
+def test_paths_in_processes_and_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    one = dc.RobustClassifierCV(lambdas=LAMBDAS, cv=3).fit(X, CLASSES)
+    with caplog.at_level("INFO", logger="dcprog"):
+        two = dc.RobustClassifierCV(lambdas=LAMBDAS, cv=3, n_jobs=2, verbose=True).fit(X, CLASSES)
+    np.testing.assert_array_equal(one.scores_, two.scores_)
+    assert [record.getMessage().split()[1] for record in caplog.records][-1] == "3/3"
+
+
+def test_it_is_an_estimator_of_a_grid() -> None:
+    search = dc.RobustClassifierCV(dc.RobustClassifier(n_starts=1), [0.1, 1.0], cv=2)
+    outer = GridSearchCV(search, {"estimator__loss": ["ramp", "logistic"]}, cv=2)
+    assert outer.fit(X, CLASSES).best_score_ > 0.9
+
+
+def test_no_warning_from_within_the_paths() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dc.RobustClassifierCV(lambdas=[0.1, 1e6], cv=3).fit(X, CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"estimator": dc.RobustRegressor()}, "RobustClassifierCV"),
+        ({"estimator": "svm"}, "'estimator' parameter"),
+        ({"lambdas": [0.0, 1.0]}, "positive finite numbers"),
+        ({"lambdas": [[1.0]]}, "positive finite numbers"),
+        ({"lambdas": "many"}, "'lambdas' parameter"),
+        ({"grid": {"loss__k": [1.0]}}, "Invalid parameter 'k'"),
+        ({"grid": [1]}, "'grid' parameter"),
+        ({"cv": 1}, "k-fold|n_splits|cv"),
+        ({"scoring": "best"}, "best"),
+        ({"n_jobs": "all"}, "'n_jobs' parameter"),
+        ({"verbose": "loud"}, "'verbose' parameter"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        dc.RobustClassifierCV(**options).fit(X, CLASSES)
