@@ -32,8 +32,8 @@ class CoefficientTable:
     >>> from dcprog.estimators.coefficient_table import CoefficientTable
     >>> CoefficientTable("a fit", ["x0"], np.array([2.0]), np.array([0.5]))
     a fit
-             coef  std err        z    P>|z|   [0.025   0.975]
-    x0          2      0.5        4  6.3e-05     1.02     2.98
+              coef   std err         z     P>|z|    [0.025    0.975]
+    x0           2       0.5         4   6.3e-05      1.02      2.98
     """
 
     title: str
@@ -81,10 +81,10 @@ class CoefficientTable:
 
     def __repr__(self) -> str:
         wide = max(map(len, self.names), default=0)
-        lines = [self.title, " " * wide + "".join(f"{heading:>9}" for heading in HEADINGS)]
+        lines = [self.title, " " * wide + "".join(f"{heading:>10}" for heading in HEADINGS)]
         for name, row in zip(self.names, np.column_stack(self._columns()), strict=True):
             shown = [_short(value) for value in row]
-            lines.append(f"{name:<{wide}}" + "".join(f"{number:>9}" for number in shown))
+            lines.append(f"{name:<{wide}}" + "".join(f"{number:>10}" for number in shown))
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -92,4 +92,6 @@ class CoefficientTable:
 
 
 def _short(value: float) -> str:
-    return f"{value:.3g}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.1e}"
+    if 1e3 <= abs(value) < 1e6:
+        return f"{value:.0f}"
+    return f"{value:.3g}" if 1e-3 <= abs(value) < 1e3 or value == 0 else f"{value:.1e}"

@@ -33,7 +33,7 @@ def sandwich(risk: Risk, theta: Array, repeats: float = 1.0) -> Array:
         On the residuals or margins of one score.
     theta : array of shape (p,)
     repeats : float, default 1.0
-        Samples that a weight of 1 stands for, where the weights of the risk are not numbers of them.
+        Samples that a weight of 1 stands for, where weights are not numbers of samples.
 
     Returns
     -------
@@ -61,11 +61,10 @@ def sandwich(risk: Risk, theta: Array, repeats: float = 1.0) -> Array:
     slope = loss_slope(risk, theta)
     active = (theta != 0) | ~risk.penalized
     n, p = repeats * float(shares.sum()), int(active.sum())
-    curved = weighted_gram(risk.rows, shares * loss_curvature(slope, u, shares), active)
-    curved += ridge_of(risk, active)
-    spread = weighted_gram(risk.rows, shares * slope(u) ** 2, active) * (
-        n / max(n - p, 1.0) / repeats
-    )
+    curvature = loss_curvature(slope, u, repeats * shares)
+    curved = weighted_gram(risk.rows, shares * curvature, active) + ridge_of(risk, active)
+    spread = weighted_gram(risk.rows, shares * slope(u) ** 2, active)
+    spread *= n / max(n - p, 1.0) / repeats
     covariance = np.full((theta.size, theta.size), np.nan)
     if n > p and np.all(np.linalg.eigvalsh(curved) > 0):
         half = np.linalg.solve(curved, spread)
