@@ -85,7 +85,7 @@ class OutlierDisplay:
         """Plot the ``outlier_weight_`` of a fitted estimator, or those of other samples.
 
         The weights are to scale: 1 is the largest that the loss gives, as for a sample whose loss
-        is 0 (``rescale`` gives that more than the weight of its base loss).
+        is 0.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class OutlierDisplay:
 
 
 def _weights(estimator: Any, X: Any, y: Any) -> Array:
-    """The weights of the samples, those of the fit by default, in units of the largest slope."""
+    """The weights of the samples, those of the fit by default."""
     if hasattr(estimator, "steps"):
         X = X if X is None else estimator[:-1].transform(X)
         estimator = estimator[-1]
@@ -174,8 +174,7 @@ def _weights(estimator: Any, X: Any, y: Any) -> Array:
     if (X is None) != (y is None):
         raise ValueError("X and y belong together: pass both, or none for those of the fit")
     weight = estimator.outlier_weight_ if X is None else estimator.outlier_weights(X, y)
-    steepest = float(estimator.spec_.transform.steepest)
-    return np.asarray(weight, dtype=float) / (steepest if np.isfinite(steepest) else 1.0)
+    return np.asarray(weight, dtype=float)
 
 
 def _mask(highlight: npt.ArrayLike, n: int) -> npt.NDArray[np.bool_]:

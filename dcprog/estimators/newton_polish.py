@@ -25,8 +25,8 @@ def polished(risk: Risk, theta: Array) -> Array:
     Parameters
     ----------
     risk : Risk
-        On residuals of one score, in memory. One with kinks, jumps of the slope or another penalty
-        than a ridge is left alone.
+        On residuals of one score. One with kinks, jumps of the slope or another penalty than a
+        ridge is left alone.
     theta : array of shape (p,)
 
     Returns
@@ -73,5 +73,5 @@ def _takes(risk: Risk) -> bool:
     form = risk.penalty.as_l1_l2(int(risk.penalized.sum()))
     smooth = risk.base.is_smooth and risk.subtracted is None and not risk.transform.is_joint
     ridge = form is not None and not np.any(form[0])
-    plain = risk.no_matrix is None and not risk.by_blocks and risk.scores.kernel is None
+    plain = risk.no_matrix is None and risk.scores.kernel is None
     return bool(smooth and ridge and plain and risk.rows.shape[1] <= MOST_COEFFICIENTS)

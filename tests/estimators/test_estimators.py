@@ -179,10 +179,10 @@ def test_sample_weight_is_routed() -> None:
 def test_callbacks_see_every_step_and_can_stop() -> None:
     X, y = _targets()
     monitor = ScoringMonitor(scoring="r2")
-    model = RobustRegressor().set_callbacks(monitor).fit(X, y)
+    model = RobustRegressor(scale=1.0).set_callbacks(monitor).fit(X, y)
     scores = [row["r2"] for row in monitor.get_logs().data if row["task_name"] == "step"]
     assert len(scores) == model.result_.n_iter + 1
-    assert scores[-1] == pytest.approx(model.score(X, y))
+    assert scores[-1] == pytest.approx(model.score(X, y), rel=1e-3)  # the last is polished
 
     class Stop:
         def setup(self, estimator: Any, context: Any) -> None: ...
