@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -17,47 +17,68 @@ from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.majorants.tree import Values, constants, short
 
-__all__ = ["Feasibility", "Miss", "split"]
+__all__ = ["Feasibility", "Miss", "Split", "split"]
 
 
-def split(
-    constraints: Sequence[cp.Constraint],
-) -> tuple[list[cp.Constraint], list[cp.Expression], bool]:
+@dataclass
+class Split:
+    """The constraints of a problem, by what becomes of them.
+
+    Attributes
+    ----------
+    convex : list of constraints
+    nonconvex : list of expressions
+        e, of which e ≤ 0 is asked.
+    has_equalities : bool
+        Was an equality split? Then no majorised feasible set has an interior.
+    origins : list of (int, int)
+        Of each nonconvex expression: the id of the user's constraint, and the sign with which its
+        multiplier counts in that one's.
+    sides : dict of int to (int, int)
+        The same of convex inequalities that an equality was split into, by their id.
+    """
+
+    convex: list[cp.Constraint] = field(default_factory=list)
+    nonconvex: list[cp.Expression] = field(default_factory=list)
+    has_equalities: bool = False
+    origins: list[tuple[int, int]] = field(default_factory=list)
+    sides: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def ask(self, expression: cp.Expression, constraint: cp.Constraint, sign: int = 1) -> None:
+        """Of the expression e, a side of that constraint, e ≤ 0 is asked."""
+        if expression.is_convex():
+            self.convex.append(expression <= 0)
+            self.sides[self.convex[-1].id] = constraint.id, sign
+        else:
+            self.nonconvex.append(expression)
+            self.origins.append((constraint.id, sign))
+
+
+def split(constraints: Sequence[cp.Constraint]) -> Split:
     """Convex constraints, and the others as expressions e of which e ≤ 0 is asked.
 
     An equality of unknown curvature is two inequalities; a side that is convex stays a
     constraint.
-
-    Returns
-    -------
-    convex : list of constraints
-    nonconvex : list of expressions
-    equalities : bool
-        True if an equality was split: then no majorised feasible set has an interior.
 
     Raises
     ------
     NotMajorizable
         A cone constraint of a nonconvex expression.
     """
-    convex: list[cp.Constraint] = []
-    nonconvex: list[cp.Expression] = []
-    equalities = False
+    parts = Split()
     for constraint in constraints:
         if constraint.is_dcp():
-            convex.append(constraint)
+            parts.convex.append(constraint)
         elif isinstance(constraint, cp.constraints.Inequality):
-            nonconvex.append(constraint.expr)
+            parts.ask(constraint.expr, constraint)
         elif isinstance(constraint, Equality | Zero):
-            equalities = True
-            for side in (constraint.expr, -constraint.expr):
-                if side.is_convex():
-                    convex.append(side <= 0)
-                else:
-                    nonconvex.append(side)
-        elif isinstance(constraint, cp.constraints.NonNeg | cp.constraints.NonPos):
-            sign = -1 if isinstance(constraint, cp.constraints.NonNeg) else 1
-            nonconvex.append(sign * constraint.args[0])
+            parts.has_equalities = True
+            parts.ask(constraint.expr, constraint)
+            parts.ask(-constraint.expr, constraint, -1)
+        elif isinstance(constraint, cp.constraints.NonNeg):
+            parts.ask(-constraint.args[0], constraint)
+        elif isinstance(constraint, cp.constraints.NonPos):
+            parts.ask(constraint.args[0], constraint)
         else:
             raise NotMajorizable(
                 short(constraint),
@@ -65,7 +86,7 @@ def split(
                 "inequalities and equalities are majorised",
                 "the same set as an inequality of a scalar, such as cp.lambda_max(X) <= t",
             )
-    return convex, nonconvex, equalities
+    return parts
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -48,6 +49,8 @@ class ProblemSurrogate(ProblemStationarity):
     feasibility : float, default 1e-6
         Violation up to which a point counts as feasible, relative to what the constraint's terms
         add up to.
+    solver_options : mapping, optional
+        The user's options for that solver.
 
     Raises
     ------
@@ -66,9 +69,13 @@ class ProblemSurrogate(ProblemStationarity):
     solver_steps = 0
 
     def __init__(
-        self, problem: cp.Problem, solver: str | None = None, feasibility: float = 1e-6
+        self,
+        problem: cp.Problem,
+        solver: str | None = None,
+        feasibility: float = 1e-6,
+        solver_options: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(MajorisedProblem(problem, solver, feasibility))
+        super().__init__(MajorisedProblem(problem, solver, feasibility, solver_options))
 
     def renew(self) -> bool:
         """Take the user's Parameters at their present values; False if that takes a new object."""

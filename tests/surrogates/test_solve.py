@@ -399,7 +399,7 @@ def test_problem_solve_sets_what_cvxpy_users_look_at(x: cp.Variable) -> None:
     value = problem.solve(method="dc", n_starts=2)
     assert isinstance(value, float)
     assert value == problem.value == pytest.approx(regression_value(x.value))
-    assert problem.status == "converged"
+    assert problem.status == cp.OPTIMAL
     unsolvable = cp.Problem(cp.Minimize(capped(x)), [x >= 1, x <= 0])
     assert unsolvable.solve(method="dc") == INF
     assert unsolvable.status == "infeasible"
