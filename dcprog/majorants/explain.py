@@ -8,6 +8,7 @@ import numpy as np
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.majorants.rules import Frame, Piece, Weight, fresh_context
 from dcprog.majorants.rules.refusals import check_expression
+from dcprog.majorants.signs import Box
 from dcprog.majorants.tree import short
 
 __all__ = ["rules_of"]

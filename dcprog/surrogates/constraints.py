@@ -15,7 +15,9 @@ from cvxpy.constraints.zero import Equality, Zero
 
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotMajorizable
+from dcprog.majorants.signs import Box
 from dcprog.majorants.tree import Values, constants, short
+from dcprog.surrogates.exact_forms import exact_form
 
 __all__ = ["Feasibility", "Miss", "Split", "split"]
 
@@ -31,41 +33,61 @@ class Split:
         e, of which e ≤ 0 is asked.
     has_equalities : bool
         Was an equality split? Then no majorised feasible set has an interior.
-    origins : list of (int, int)
-        Of each nonconvex expression: the id of the user's constraint, and the sign with which its
-        multiplier counts in that one's.
-    sides : dict of int to (int, int)
-        The same of convex inequalities that an equality was split into, by their id.
+    origins : list of Origin
+        Of each nonconvex expression.
+    sides : dict of int to Origin
+        Of convex inequalities that the user did not write like that, by their id.
     """
 
     convex: list[cp.Constraint] = field(default_factory=list)
     nonconvex: list[cp.Expression] = field(default_factory=list)
     has_equalities: bool = False
-    origins: list[tuple[int, int]] = field(default_factory=list)
-    sides: dict[int, tuple[int, int]] = field(default_factory=dict)
+    origins: list[Origin] = field(default_factory=list)
+    sides: dict[int, Origin] = field(default_factory=dict)
+    signs: Box = field(default_factory=Box)
 
     def ask(self, expression: cp.Expression, constraint: cp.Constraint, sign: int = 1) -> None:
         """Of the expression e, a side of that constraint, e ≤ 0 is asked."""
+        factor: cp.Expression | float = 1.0
+        form = None if expression.is_convex() else exact_form(expression, self.signs)
+        if form is not None:
+            expression, factor = form.expression, form.factor
+        origin = Origin(constraint.id, sign, factor)
         if expression.is_convex():
             self.convex.append(expression <= 0)
-            self.sides[self.convex[-1].id] = constraint.id, sign
+            self.sides[self.convex[-1].id] = origin
         else:
             self.nonconvex.append(expression)
-            self.origins.append((constraint.id, sign))
+            self.origins.append(origin)
 
 
-def split(constraints: Sequence[cp.Constraint]) -> Split:
+@dataclass(frozen=True)
+class Origin:
+    """The id of a user's constraint, and by what a multiplier counts in that one's."""
+
+    constraint: int
+    sign: int
+    factor: cp.Expression | float = 1.0
+
+
+def split(constraints: Sequence[cp.Constraint], signs: Box | None = None) -> Split:
     """Convex constraints, and the others as expressions e of which e ≤ 0 is asked.
 
     An equality of unknown curvature is two inequalities; a side that is convex stays a
-    constraint.
+    constraint. Quotients are multiplied out, products under a root where that is convex.
+
+    Parameters
+    ----------
+    constraints : sequence of cvxpy constraints
+    signs : Box, optional
+        What is known of signs.
 
     Raises
     ------
     NotMajorizable
         A cone constraint of a nonconvex expression.
     """
-    parts = Split()
+    parts = Split(signs=signs or Box())
     for constraint in constraints:
         if constraint.is_dcp():
             parts.convex.append(constraint)

@@ -36,9 +36,9 @@ def publish(
 ) -> None:
     """Leave a result in the problem, its variables and its constraints.
 
-    A failure leaves no number behind: the value is infinite where cvxpy's is (NaN after a solver's
-    failure), variables and multipliers are None. So is the value of a point that a limit has left
-    outside the constraints; the variables keep that one, to go on from.
+    Variables hold the best point, wherever there is one. The value after a failure is infinite, as
+    cvxpy's is (NaN where the solvers failed), and so it is where a limit has left the point outside
+    the constraints; multipliers are None then.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def publish(
     """
     status = STATUS[result.status]
     present = status in s.SOLUTION_PRESENT
-    values = {v.id: array for v, array in result.variables.items()} if present else {}
+    values = {v.id: array for v, array in result.variables.items()}
     for variable in problem.variables():
         array = values.get(variable.id)
         variable.save_value(None if array is None else array.copy())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -121,8 +120,7 @@ def solve(
     Result
         The variables of a cvxpy problem hold the best point too, and its other fields say in
         cvxpy's words what became of it: ``problem.status`` is ``optimal`` where ours is
-        ``converged`` (at a local optimum, unless proved otherwise), ``constraint.dual_value`` is a
-        multiplier of the last majorised problem. A failure leaves no values behind.
+        ``converged``, ``constraint.dual_value`` is a multiplier of the last majorised problem.
 
     Raises
     ------
@@ -270,34 +268,3 @@ def _result(task: Task, outcomes: list[Outcome], best: Outcome, seconds: float) 
 
 def _summary(kind: str, run: Run) -> StartSummary:
     return StartSummary(kind, run.value, run.status, run.n_iter, run.gap, run.violation)
-
-
-# ----------------------------------------------------------------------------------------------
-# the cvxpy habit
-
-
-def _solve_method(
-    problem: cp.Problem,
-    solver: str | None = None,
-    warm_start: bool = False,
-    verbose: bool = False,
-    **options: Any,
-) -> float:
-    """``problem.solve(method="dc", **options)``: the value, as cvxpy's own solve returns it.
-
-    ``warm_start=True`` starts from the variables' values, where any has one. Options that are not
-    of :func:`solve` are the named solver's, as for cvxpy.
-    """
-    if solver is not None:
-        foreign = {name: options.pop(name) for name in [*options] if name not in OWN}
-        if foreign:
-            options["solver_options"] = {**foreign, **(options.get("solver_options") or {})}
-    if warm_start and any(v.value is not None for v in problem.variables()):
-        options.setdefault("start", "current")
-    solve(problem, solver=solver, verbose=verbose, **options)
-    return problem.value  # type: ignore[no-any-return]  # cvxpy's own type
-
-
-OWN = frozenset(inspect.signature(solve).parameters)
-
-cp.Problem.register_solve("dc", _solve_method)

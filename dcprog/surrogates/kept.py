@@ -30,7 +30,7 @@ def compiled(problem: cp.Problem, solver: str | None, options: Options = None) -
         check_data(problem)
         if before.renew():
             return before
-    return ProblemSurrogate(problem, solver, solver_options=options)
+    return ProblemSurrogate(problem, solver, options=options)
 
 
 def kept(

@@ -14,6 +14,7 @@ from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitSolve
 from dcprog.majorants.frozen_problem import Frozen, check_data
 from dcprog.majorants.rewrites import rewritten
 from dcprog.majorants.rules import Frame, fresh_context
+from dcprog.majorants.signs import Box
 from dcprog.majorants.tree import Values, finite_in_domain, short
 from dcprog.solvers.conic.compiled import check_solver
 from dcprog.solvers.faults import failures
@@ -81,10 +82,11 @@ class MajorisedProblem:
         self.problem = rewritten(frozen.problem)
         self.points = Points(self.problem.variables())
         self.sign = -1.0 if isinstance(self.problem.objective, cp.Maximize) else 1.0
-        self.context = fresh_context()
+        kept = [c for c in self.problem.constraints if c.is_dcp()]
+        self.context = fresh_context(Box(kept))
         objective = self.problem.objective.args[0]
         self.frame = Frame(objective if self.sign > 0 else -objective, self.context, gather=True)
-        self.parts = parts = split(self.problem.constraints)
+        self.parts = parts = split(self.problem.constraints, self.context.signs)
         self.constraints = [Frame(e, self.context, entrywise=True) for e in parts.nonconvex]
         self.modes = Modes(
             self.frame,

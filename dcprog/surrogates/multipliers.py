@@ -9,6 +9,8 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
+from dcprog.majorants.tree import Values
+from dcprog.surrogates.constraints import Origin
 from dcprog.surrogates.examination import settle
 
 if TYPE_CHECKING:
@@ -70,12 +72,18 @@ def _found(surrogate: ProblemSurrogate, deadline: Deadline) -> dict[int, Any] | 
     ):
         return None
     total: dict[int, Any] = {}
-    for dual, (key, sign) in zip(majorised, problem.parts.origins, strict=True):
-        total[key] = total.get(key, 0.0) + sign * np.asarray(dual)
+
+    def count(dual: Any, origin: Origin) -> None:
+        factor = origin.factor
+        scale = factor if isinstance(factor, float) else Values().array(factor)
+        key = origin.constraint
+        total[key] = total.get(key, 0.0) + origin.sign * scale * np.reshape(dual, np.shape(scale) or np.shape(dual), order="F")
+
+    for dual, origin in zip(majorised, problem.parts.origins, strict=True):
+        count(dual, origin)
     for constraint in problem.parts.convex:
         if constraint.id in problem.parts.sides:
-            key, sign = problem.parts.sides[constraint.id]
-            total[key] = total.get(key, 0.0) + sign * np.asarray(duals[constraint.id])
+            count(duals[constraint.id], problem.parts.sides[constraint.id])
         elif constraint.id in duals:
             total[constraint.id] = duals[constraint.id]
     return total

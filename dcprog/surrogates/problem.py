@@ -49,8 +49,8 @@ class ProblemSurrogate(ProblemStationarity):
     feasibility : float, default 1e-6
         Violation up to which a point counts as feasible, relative to what the constraint's terms
         add up to.
-    solver_options : mapping, optional
-        The user's options for that solver.
+    options : mapping, optional
+        The user's, for that solver.
 
     Raises
     ------
@@ -73,9 +73,9 @@ class ProblemSurrogate(ProblemStationarity):
         problem: cp.Problem,
         solver: str | None = None,
         feasibility: float = 1e-6,
-        solver_options: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(MajorisedProblem(problem, solver, feasibility, solver_options))
+        super().__init__(MajorisedProblem(problem, solver, feasibility, options))
 
     def renew(self) -> bool:
         """Take the user's Parameters at their present values; False if that takes a new object."""

@@ -15,7 +15,8 @@ from dcprog.surrogates.constraints import LEAST_SIZE, Feasibility, distance_to_a
 
 def miss(constraint: Any, *, learnt: Any = None, **values: Any) -> Any:
     """The miss at some values, of a constraint in the variables of these names."""
-    convex, nonconvex, _ = split([constraint])
+    parts = split([constraint])
+    convex, nonconvex = parts.convex, parts.nonconvex
     feasibility = Feasibility(convex, nonconvex, constraint.variables())
 
     def points(given: dict[str, Any]) -> Any:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -22,7 +21,7 @@ from dcprog.solvers.conic.program import ParamProgram, problem_class, save
 from dcprog.solvers.conic.scaler import Scaler, minimise_in_units
 from dcprog.solvers.conic.scaling import Scaling
 from dcprog.solvers.conic.standard_form import Evidence, StandardForm, solver_data
-from dcprog.solvers.faults import failures
+from dcprog.solvers.faults import failures, refusals
 
 __all__ = ["CompiledProblem", "check_solver", "problem_class", "solver_order"]
 
@@ -112,7 +111,6 @@ class CompiledProblem(ParamProgram):
     ) -> None:
         super().__init__(problem, solver)
         self._asked = dict(asked or {})
-        self._accepted = not self._asked
         self.solve_time = 0.0
         self._scaler = Scaler()
         self._cache: dict[str, Any] = {}
@@ -248,31 +246,14 @@ class CompiledProblem(ParamProgram):
         asked = {**ours, **self._asked}
         begin = time.perf_counter()
         try:
-            with self._failures(), warnings.catch_warnings():
+            with refusals(self.solver, self._asked), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # inaccuracy is judged by the point
-                raw = self._chain.solver.solve_via_data(data, True, False, asked, self._cache)
-                self._accepted = True
-                return raw
+                return self._chain.solver.solve_via_data(data, True, False, asked, self._cache)
         except (SubproblemError, UnfitSolver):
             self._cache.clear()
             raise
         finally:
             self.solve_time += time.perf_counter() - begin
-
-    @contextmanager
-    def _failures(self) -> Iterator[None]:
-        """A solver's failures; what its first call with the user's options raises is for the user."""
-        if self._accepted:
-            with failures(self.solver):
-                yield
-            return
-        try:
-            yield
-        except Exception as error:
-            named = ", ".join(self._asked)
-            raise UnfitSolver(
-                f"{self.solver} failed with solver_options for {named}: {error}"
-            ) from error
 
     def _without_solution(
         self, form: StandardForm | None, scaling: Scaling, status: str, raw: Any
