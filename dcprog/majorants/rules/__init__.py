@@ -19,6 +19,7 @@ convex atom, nondecreasing (nonincreasing)       the atom of up(a) (of down(a))
 convex atom, even                                the atom of max(up(a), up(−a), 0)
 quotient a/b, b ≥ 0                              the product of a and 1/b, or u²/b with a = u²
 the same under a minus, a = s²                   −2(s₀/b₀)s + (s₀/b₀)²b
+quotient times c                                 the quotient (ac)/b
 product of three nonnegative factors or more     exp(Σ log fᵢ)
 product of two expressions                       ¼(αx + y/α)² − ¼(αx − y/α)²
 sin, cos, tanh, asinh, normcdf                   f(x₀) + f'(x₀)(x − x₀) + (L/2)(x − x₀)²
@@ -39,12 +40,13 @@ import cvxpy as cp
 from dcprog.majorants.rules.affine_atoms import affine_atom, both_signs
 from dcprog.majorants.rules.compositions import composition
 from dcprog.majorants.rules.context import Context
+from dcprog.majorants.rules.divergence import divergence
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, rewrite
 from dcprog.majorants.rules.leaves import affine, constant, curved, scalar
 from dcprog.majorants.rules.own import own
 from dcprog.majorants.rules.positive_products import positive_product, prod
 from dcprog.majorants.rules.products import product, quad_form
-from dcprog.majorants.rules.quotients import log_of_quotient, quotient
+from dcprog.majorants.rules.quotients import log_of_quotient, product_with_quotient, quotient
 from dcprog.majorants.rules.sharing import shared
 from dcprog.majorants.rules.smooth import bounded_curvature, split_in_two, xexp_of_positive
 from dcprog.majorants.rules.tangents import tangent
@@ -74,8 +76,10 @@ RULES: tuple[Callable[[cp.Expression, Weight, Frame], Piece | None], ...] = (
     log_of_quotient,
     tangent,
     quad_form,
+    divergence,
     composition,
     quotient,
+    product_with_quotient,
     prod,
     positive_product,
     product,

@@ -8,15 +8,16 @@ import cvxpy as cp
 import numpy as np
 from cvxpy.atoms import Power
 from cvxpy.atoms.affine.add_expr import AddExpression
-from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression
+from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression, multiply
 from cvxpy.atoms.affine.promote import Promote
 from cvxpy.atoms.affine.unary_operators import NegExpression
 
 from dcprog.foundation.arrays import Array
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, rewrite
-from dcprog.majorants.tree import Values
+from dcprog.majorants.signs import Box
+from dcprog.majorants.tree import Values, short
 
-__all__ = ["fraction", "log_of_quotient", "quotient"]
+__all__ = ["fraction", "log_of_quotient", "product_with_quotient", "quotient"]
 
 
 def quotient(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
@@ -37,37 +38,87 @@ def quotient(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
         return rewrite(node, -((-a) / b), weight, frame, "quotient: sign taken out")
     if weight.sign < 0 and signs.is_nonneg(a):
         return _tangent_of_square_over(node, weight, frame)
-    squared = _square_root(a)
-    if weight.sign > 0 and squared is not None and node.size == 1 and b.is_concave():
-        other = cp.quad_over_lin(squared, cp.reshape(b, (), order="F"))
-        other = other if node.shape == () else cp.reshape(other, node.shape, order="F")
-        return rewrite(node, other, weight, frame, "quotient: of a square")
-    other = a * cp.inv_pos(b) if a.is_constant() and a.size == 1 else _times(node, a, b)
+    squared = square_root(a) if node.size == 1 else None
+    if weight.sign > 0 and squared is not None:
+        other = _spread(cp.quad_over_lin(squared, _spread(b, ())), node.shape)
+        return rewrite(node, other, weight, frame, "quotient: squares over the denominator")
+    inverse = _inverse(b, signs)
+    constant = a.is_constant() and a.size == 1
+    factors = (_spread(arg, node.shape) for arg in (a, inverse))
+    other = a * inverse if constant else cp.multiply(*factors)
     return rewrite(node, other, weight, frame, "quotient: times the inverse")
+
+
+def product_with_quotient(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
+    """(a/b)·c = (a·c)/b, entry by entry."""
+    if not isinstance(node, multiply):
+        return None
+    for one, other in (node.args, node.args[::-1]):
+        parts = None if other.is_constant() else _bare_fraction(one)
+        if parts is not None and frame.context.signs.is_nonneg(parts[1]):
+            top = _spread(parts[0], node.shape)
+            top = cp.multiply(top, _spread(other, node.shape))
+            whole = top / _spread(parts[1], node.shape)
+            return rewrite(node, whole, weight, frame, "product with a quotient: one quotient")
+    return None
+
+
+def _bare_fraction(node: cp.Expression) -> tuple[cp.Expression, cp.Expression] | None:
+    """Numerator and denominator of a quotient and nothing that is added to it."""
+    return None if isinstance(node, AddExpression) else fraction(node)
 
 
 def _divides(node: cp.Expression) -> bool:
     return isinstance(node, DivExpression) and not node.args[1].is_constant()
 
 
-def _times(node: cp.Expression, a: cp.Expression, b: cp.Expression) -> cp.Expression:
-    inverse = cp.inv_pos(b)
-    return cp.multiply(_spread(a, node.shape), _spread(inverse, node.shape))
+def _inverse(b: cp.Expression, signs: Box) -> cp.Expression:
+    """1/b for b ≥ 0: convex of a power too."""
+    if isinstance(b, MulExpression) and not b.is_affine() and not b.parameters():
+        constant, other = b.args if b.args[0].is_constant() else b.args[::-1]
+        alike = constant.is_constant() and constant.size == 1 and other.shape == b.shape
+        if alike and float(np.sum(constant.value)) > 0:
+            return _inverse(other, signs) / float(np.sum(constant.value))
+    power = isinstance(b, Power) and not b.p.parameters() and b.p.value > 0
+    if power and signs.is_nonneg(b.args[0]):
+        return cp.power(b.args[0], -float(b.p.value))
+    return cp.inv_pos(b)
 
 
 def _spread(arg: cp.Expression, shape: tuple[int, ...]) -> cp.Expression:
-    return arg if arg.shape == shape else cp.broadcast_to(arg, shape)
+    if arg.shape == shape:
+        return arg
+    if arg.size == int(np.prod(shape)):
+        return cp.reshape(arg, shape, order="F")
+    return cp.broadcast_to(arg, shape)
 
 
-def _square_root(a: cp.Expression) -> cp.Expression | None:
-    """u where the numerator is written as u² or as Σu²/c."""
-    if isinstance(a, Power) and not a.p.parameters() and a.p.value == 2:
-        return a.args[0]
-    if isinstance(a, cp.quad_over_lin) and a.size == 1 and a.args[1].is_constant():
-        divisor = a.args[1]
-        if not divisor.parameters() and np.all(divisor.value == 1):
-            return a.args[0]
+def square_root(node: cp.Expression) -> cp.Expression | None:
+    """u where the node is written as u², as a positive multiple or a sum of that, or as u²∘v²."""
+    if isinstance(node, Power) and not node.p.parameters() and node.p.value == 2:
+        return node.args[0]
+    if isinstance(node, cp.quad_over_lin) and node.size == 1 and _is_one(node.args[1]):
+        return node.args[0]
+    if isinstance(node, cp.Sum) and node.size == 1:
+        return square_root(node.args[0])
+    if isinstance(node, MulExpression) and all(_is_like(arg, node) for arg in node.args):
+        roots = [_constant_root(arg) if arg.is_constant() else square_root(arg) for arg in node.args]
+        if all(root is not None for root in roots):
+            return roots[0] * roots[1] if node.args[0].size == 1 else cp.multiply(*roots)
     return None
+
+
+def _is_like(arg: cp.Expression, node: cp.Expression) -> bool:
+    return arg.shape == node.shape or (arg.is_constant() and arg.size == 1)
+
+
+def _is_one(node: cp.Expression) -> bool:
+    return node.is_constant() and not node.parameters() and bool(np.all(node.value == 1))
+
+
+def _constant_root(node: cp.Expression) -> cp.Expression | None:
+    known = node.is_nonneg() and not node.parameters()
+    return cp.Constant(np.sqrt(Values().array(node))) if known else None
 
 
 def _tangent_of_square_over(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
@@ -79,9 +130,12 @@ def _tangent_of_square_over(node: cp.Expression, weight: Weight, frame: Frame) -
 
     def update(w: Array, values: Values) -> Any:
         s, d = values.array(root), values.array(b)
-        share = s / d
+        with np.errstate(all="ignore"):
+            share = s / d
+        if values.level > 1:  # left out of the convex start
+            share = np.zeros(node.shape)
         if not np.all(np.isfinite(share)):
-            raise ValueError(f"{node} has no slope at the current point: its denominator is 0")
+            raise ValueError(f"{short(node)} has no slope at the current point: it divides by 0")
         return top.update(2 * w * share, values) + below.update(-w * share**2, values)
 
     rule = "quotient under a minus: tangent of a square over the denominator"
