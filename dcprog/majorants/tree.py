@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -278,8 +279,24 @@ def short(expression: cp.Expression, width: int = 90) -> str:
     """One-line text of an expression for messages, with atoms as users write them."""
     if _written_nodes(expression) > 1000:  # a tree of shared parts may be longer than memory
         return f"{type(expression).__name__}(…)"
-    text = _WRITTEN.sub(lambda found: _FUNCTIONS[found[1]], " ".join(str(expression).split()))
+    with _named_by_shape(expression):
+        plain = " ".join(str(expression).split())
+    text = _WRITTEN.sub(lambda found: _FUNCTIONS[found[1]], plain)
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+@contextmanager
+def _named_by_shape(expression: cp.Expression) -> Iterator[None]:
+    """Let arrays of numbers be written by their shape."""
+    arrays = [n for n in nodes(expression) if isinstance(n, cp.Constant) and n.size > 1]
+    unnamed = [constant for constant in arrays if constant._name is None]
+    for constant in unnamed:
+        constant._name = f"data{constant.shape}".replace(" ", "").replace(",)", ")")
+    try:
+        yield
+    finally:
+        for constant in unnamed:
+            constant._name = None
 
 
 def _written_nodes(expression: cp.Expression) -> int:

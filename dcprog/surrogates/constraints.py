@@ -15,9 +15,9 @@ from cvxpy.constraints.zero import Equality, Zero
 
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotMajorizable
+from dcprog.majorants.exact_forms import exact_form
 from dcprog.majorants.signs import Box
 from dcprog.majorants.tree import Values, constants, short
-from dcprog.surrogates.exact_forms import exact_form
 
 __all__ = ["Feasibility", "Miss", "Split", "split"]
 
