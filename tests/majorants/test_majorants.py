@@ -354,7 +354,7 @@ REFUSALS = {
     "quotient": (x[0] / y, "inv_pos"),
     "ceil": (cp.ceil(x), "qcp"),
     "sign": (cp.sign(y), "qcp"),
-    "product of many": (cp.prod(x), "products of two"),
+    "product of many": (cp.cumprod(x), "products of two"),
     "cummax": (-cp.cummax(x), "cp.max"),
     "perspective": (-cp.perspective(cp.square(y), z), "quad_over_lin"),
     "von Neumann entropy": (cp.von_neumann_entr(s), "rel_entr"),
@@ -456,7 +456,8 @@ def test_explain_of_a_problem() -> None:
         [cp.sum_squares(x) <= 4, cp.norm1(x) >= 1, cp.cumprod(x) == 1, cp.norm(x) == y],
     )
     text = dc.explain(problem)
-    assert text.startswith("maximise")
+    assert text.startswith("no rule for `cumprod(x, 0)`")
+    assert "\nmaximise" in text
     assert "kept" in text
     assert "equality: split" in text
     assert "no rule" in text
