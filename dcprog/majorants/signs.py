@@ -16,7 +16,7 @@ from dcprog.foundation.arrays import Array, vec
 from dcprog.majorants.jacobians import jacobian
 from dcprog.majorants.tree import Values, variables
 
-__all__ = ["Box"]
+__all__ = ["Box", "offset_of"]
 
 
 class Box:
@@ -64,8 +64,7 @@ class Box:
 
     def least(self, affine: cp.Expression) -> Array:
         """Lower bounds of the entries of an affine expression, column by column."""
-        values = _AtZero()
-        total = vec(values.array(affine))
+        total = offset_of(affine)
         if not np.all(np.isfinite(total)):
             return np.full(affine.size, -np.inf)
         matrices = jacobian(affine)
@@ -98,7 +97,12 @@ class _AtZero(Values):
     def _evaluate(self, node: cp.Expression) -> Array:
         if isinstance(node, cp.Variable):
             return np.zeros(node.shape)
-        return super()._evaluate(node)  # type: ignore[no-any-return]
+        return super()._evaluate(node)
+
+
+def offset_of(affine: cp.Expression) -> Array:
+    """The constant part of an affine expression, column by column."""
+    return vec(_AtZero().array(affine))
 
 
 def _declared(variable: cp.Variable) -> tuple[Array, Array]:
@@ -117,7 +121,7 @@ def _declared(variable: cp.Variable) -> tuple[Array, Array]:
 
 def _tighten(found: dict[int, tuple[Array, Array]], expression: cp.Expression) -> None:
     """Take the bounds that the rows of e ≤ 0 with one variable's one entry put on it."""
-    offset = vec(_AtZero().array(expression))
+    offset = offset_of(expression)
     matrices = {key: sp.csr_array(m.T) for key, m in jacobian(expression).items()}
     alone = sum(np.diff(m.indptr) for m in matrices.values()) == 1
     for variable in variables(expression):
@@ -138,4 +142,4 @@ def _product(matrix: sp.csr_array, bounds: Array) -> Array:
     matrix.eliminate_zeros()
     terms = matrix.data * bounds[matrix.indices]
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    return np.bincount(rows, weights=terms, minlength=matrix.shape[0])
+    return np.asarray(np.bincount(rows, weights=terms, minlength=matrix.shape[0]), dtype=float)

@@ -46,7 +46,9 @@ def refusals(solver: str, asked: Mapping[str, Any]) -> Iterator[None]:
         with failures(solver):
             yield
     except SubproblemError as error:
-        if asked and isinstance(error.__cause__, TypeError | AttributeError | KeyError | ValueError):
+        if asked and isinstance(
+            error.__cause__, TypeError | AttributeError | KeyError | ValueError
+        ):
             named = ", ".join(asked)
             raise UnfitSolver(f"{solver} does not take solver_options {named}: {error}") from error
         raise

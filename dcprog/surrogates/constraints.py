@@ -1,9 +1,9 @@
-"""Constraints of a cvxpy problem: the convex ones, the ones to majorise, and how far a point is."""
+"""How far points miss the constraints of a cvxpy problem."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -14,101 +14,9 @@ import numpy.typing as npt
 from cvxpy.constraints.zero import Equality, Zero
 
 from dcprog.foundation.arrays import Array, dense
-from dcprog.foundation.errors import NotMajorizable
-from dcprog.majorants.exact_forms import exact_form
-from dcprog.majorants.signs import Box
-from dcprog.majorants.tree import Values, constants, short
+from dcprog.majorants.tree import Values, constants
 
-__all__ = ["Feasibility", "Miss", "Split", "split"]
-
-
-@dataclass
-class Split:
-    """The constraints of a problem, by what becomes of them.
-
-    Attributes
-    ----------
-    convex : list of constraints
-    nonconvex : list of expressions
-        e, of which e ≤ 0 is asked.
-    has_equalities : bool
-        Was an equality split? Then no majorised feasible set has an interior.
-    origins : list of Origin
-        Of each nonconvex expression.
-    sides : dict of int to Origin
-        Of convex inequalities that the user did not write like that, by their id.
-    """
-
-    convex: list[cp.Constraint] = field(default_factory=list)
-    nonconvex: list[cp.Expression] = field(default_factory=list)
-    has_equalities: bool = False
-    origins: list[Origin] = field(default_factory=list)
-    sides: dict[int, Origin] = field(default_factory=dict)
-    signs: Box = field(default_factory=Box)
-
-    def ask(self, expression: cp.Expression, constraint: cp.Constraint, sign: int = 1) -> None:
-        """Of the expression e, a side of that constraint, e ≤ 0 is asked."""
-        factor: cp.Expression | float = 1.0
-        form = None if expression.is_convex() else exact_form(expression, self.signs)
-        if form is not None:
-            expression, factor = form.expression, form.factor
-        origin = Origin(constraint.id, sign, factor)
-        if expression.is_convex():
-            self.convex.append(expression <= 0)
-            self.sides[self.convex[-1].id] = origin
-        else:
-            self.nonconvex.append(expression)
-            self.origins.append(origin)
-
-
-@dataclass(frozen=True)
-class Origin:
-    """The id of a user's constraint, and by what a multiplier counts in that one's."""
-
-    constraint: int
-    sign: int
-    factor: cp.Expression | float = 1.0
-
-
-def split(constraints: Sequence[cp.Constraint], signs: Box | None = None) -> Split:
-    """Convex constraints, and the others as expressions e of which e ≤ 0 is asked.
-
-    An equality of unknown curvature is two inequalities; a side that is convex stays a
-    constraint. Quotients are multiplied out, products under a root where that is convex.
-
-    Parameters
-    ----------
-    constraints : sequence of cvxpy constraints
-    signs : Box, optional
-        What is known of signs.
-
-    Raises
-    ------
-    NotMajorizable
-        A cone constraint of a nonconvex expression.
-    """
-    parts = Split(signs=signs or Box())
-    for constraint in constraints:
-        if constraint.is_dcp():
-            parts.convex.append(constraint)
-        elif isinstance(constraint, cp.constraints.Inequality):
-            parts.ask(constraint.expr, constraint)
-        elif isinstance(constraint, Equality | Zero):
-            parts.has_equalities = True
-            parts.ask(constraint.expr, constraint)
-            parts.ask(-constraint.expr, constraint, -1)
-        elif isinstance(constraint, cp.constraints.NonNeg):
-            parts.ask(-constraint.args[0], constraint)
-        elif isinstance(constraint, cp.constraints.NonPos):
-            parts.ask(constraint.args[0], constraint)
-        else:
-            raise NotMajorizable(
-                short(constraint),
-                f"the {type(constraint).__name__} constraint is not convex, and only "
-                "inequalities and equalities are majorised",
-                "the same set as an inequality of a scalar, such as cp.lambda_max(X) <= t",
-            )
-    return parts
+__all__ = ["Feasibility", "Miss"]
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def solve_method(
     if problem.status not in s.SOLUTION_PRESENT:
         for variable in problem.variables():
             variable.save_value(None)
-    return problem.value  # type: ignore[no-any-return]  # cvxpy's own type
+    return float(problem.value)
 
 
 cp.Problem.register_solve("dc", solve_method)

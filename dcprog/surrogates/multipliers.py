@@ -10,8 +10,8 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
 from dcprog.majorants.tree import Values
-from dcprog.surrogates.constraints import Origin
 from dcprog.surrogates.examination import settle
+from dcprog.surrogates.split_constraints import Origin
 
 if TYPE_CHECKING:
     from dcprog.surrogates.problem import ProblemSurrogate
@@ -77,10 +77,14 @@ def _found(surrogate: ProblemSurrogate, deadline: Deadline) -> dict[int, Any] | 
         factor = origin.factor
         scale = factor if isinstance(factor, float) else Values().array(factor)
         key = origin.constraint
-        total[key] = total.get(key, 0.0) + origin.sign * scale * np.reshape(dual, np.shape(scale) or np.shape(dual), order="F")
+        total[key] = total.get(key, 0.0) + origin.sign * scale * np.reshape(
+            dual, np.shape(scale) or np.shape(dual), order="F"
+        )
 
-    for dual, origin in zip(majorised, problem.parts.origins, strict=True):
-        count(dual, origin)
+    for dual, origins in zip(majorised, problem.parts.origins, strict=True):
+        entries = [dual] if len(origins) == 1 else np.ravel(dual)
+        for entry, origin in zip(entries, origins, strict=True):
+            count(entry, origin)
     for constraint in problem.parts.convex:
         if constraint.id in problem.parts.sides:
             count(duals[constraint.id], problem.parts.sides[constraint.id])

@@ -44,13 +44,12 @@ class ProblemSurrogate(ProblemStationarity):
     ----------
     problem : cvxpy.Problem
         Parameters are taken at their current values.
-    solver : str, optional
-        Installed cvxpy solver to try first; by default the class of the subproblem decides.
+    solver, options : str and mapping, optional
+        Installed cvxpy solver to try first, and what it is told; by default the class of the
+        subproblem decides.
     feasibility : float, default 1e-6
-        Violation up to which a point counts as feasible, relative to what the constraint's terms
-        add up to.
-    options : mapping, optional
-        The user's, for that solver.
+        Violation up to which a point counts as feasible, against what the constraint's terms add
+        up to.
 
     Raises
     ------

@@ -121,7 +121,9 @@ class Task:
     def _check_options(self) -> None:
         options = self.solver_options
         if options is not None and not isinstance(options, Mapping):
-            raise ValueError(f"solver_options={options!r}: a mapping from names to values is needed")
+            raise ValueError(
+                f"solver_options={options!r}: a mapping from names to values is needed"
+            )
         if options and not (isinstance(self.problem, cp.Problem) and self._takes_options):
             raise ValueError(
                 "solver_options are one solver's: name one of cvxpy's, such as solver='CLARABEL'"
@@ -266,8 +268,10 @@ class Task:
         """A start in terms of variables, where F has slopes."""
         points = surrogate.points
         if isinstance(kind, Mapping | str):
-            named = isinstance(kind, Mapping)
-            known = given(points.variables, kind) if named else current(points.variables)
+            mapping = kind if isinstance(kind, Mapping) else None
+            known = (
+                current(points.variables) if mapping is None else given(points.variables, mapping)
+            )
             start = completed(surrogate, known, self.left())
         else:
             start = numbers(kind, (points.size,), "the start")

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from dcprog.majorants.tree import Values
-from dcprog.surrogates.constraints import LEAST_SIZE, Feasibility, distance_to_attributes, split
+from dcprog.surrogates.constraints import LEAST_SIZE, Feasibility, distance_to_attributes
+from dcprog.surrogates.split_constraints import split
 
 
 def miss(constraint: Any, *, learnt: Any = None, **values: Any) -> Any:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-import dcprog as dc
+import dcprog  # noqa: F401  # registers the method
 
 
 def solved(problem: cp.Problem, **options: Any) -> float:
-    value = problem.solve(method="dc", **options)
+    value = float(problem.solve(method="dc", **options))
     assert problem.status == cp.OPTIMAL
     for constraint in problem.constraints:
         assert np.max(constraint.violation()) <= 1e-5
@@ -166,7 +166,7 @@ def test_portfolio_with_fixed_costs() -> None:
     def best(support: tuple[int, ...]) -> float:
         most = np.array([0.4 if i in support else 0.0 for i in range(4)])
         found = linprog(-returns, A_eq=np.ones((1, 4)), b_eq=[1], bounds=[(0, m) for m in most])
-        return -found.fun - fixed * len(support) if found.success else -np.inf
+        return float(-np.asarray(found.fun)) - fixed * len(support) if found.success else -np.inf
 
     supports = [s for k in range(1, 5) for s in combinations(range(4), k)]
     assert solved(problem) >= max(map(best, supports)) - 1e-6

@@ -53,12 +53,16 @@ def prod(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     arg = node.args[0]
     if frame.context.signs.is_nonneg(arg):
         sums = cp.sum(cp.log(arg), axis=node.axis, keepdims=node.keepdims)
-        return rewrite(node, cp.exp(sums), weight, frame, "product of nonnegative entries: logarithms")
+        return rewrite(
+            node, cp.exp(sums), weight, frame, "product of nonnegative entries: logarithms"
+        )
     parts = _entries(node)
     while len(parts) > 1:
         pairs = [cp.multiply(*parts[i : i + 2]) for i in range(0, len(parts) - 1, 2)]
         parts = pairs + parts[len(parts) - len(parts) % 2 :]
-    other = parts[0] if parts[0].shape == node.shape else cp.reshape(parts[0], node.shape, order="F")
+    other = (
+        parts[0] if parts[0].shape == node.shape else cp.reshape(parts[0], node.shape, order="F")
+    )
     return rewrite(node, other, weight, frame, "product of entries: two at a time")
 
 

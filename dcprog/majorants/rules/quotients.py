@@ -94,7 +94,7 @@ def _spread(arg: cp.Expression, shape: tuple[int, ...]) -> cp.Expression:
 
 
 def square_root(node: cp.Expression) -> cp.Expression | None:
-    """u where the node is written as u², as a positive multiple or a sum of that, or as u²∘v²."""
+    """The u of a node that is written as u², a positive multiple or a sum of that, or u²∘v²."""
     if isinstance(node, Power) and not node.p.parameters() and node.p.value == 2:
         return node.args[0]
     if isinstance(node, cp.quad_over_lin) and node.size == 1 and _is_one(node.args[1]):
@@ -102,9 +102,11 @@ def square_root(node: cp.Expression) -> cp.Expression | None:
     if isinstance(node, cp.Sum) and node.size == 1:
         return square_root(node.args[0])
     if isinstance(node, MulExpression) and all(_is_like(arg, node) for arg in node.args):
-        roots = [_constant_root(arg) if arg.is_constant() else square_root(arg) for arg in node.args]
-        if all(root is not None for root in roots):
-            return roots[0] * roots[1] if node.args[0].size == 1 else cp.multiply(*roots)
+        one, other = (
+            _constant_root(arg) if arg.is_constant() else square_root(arg) for arg in node.args
+        )
+        if one is not None and other is not None:
+            return one * other if one.size == 1 else cp.multiply(one, other)
     return None
 
 
@@ -125,7 +127,13 @@ def _tangent_of_square_over(node: cp.Expression, weight: Weight, frame: Frame) -
     a, b = (_spread(arg, node.shape) for arg in node.args)
     whole = isinstance(a, Power) and not a.p.parameters() and a.p.value == 2
     root = a.args[0] if whole else cp.sqrt(a)
-    sign = -1 if frame.context.signs.is_nonneg(root) else 1 if frame.context.signs.is_nonpos(root) else 0
+    sign = (
+        -1
+        if frame.context.signs.is_nonneg(root)
+        else 1
+        if frame.context.signs.is_nonpos(root)
+        else 0
+    )
     top, below = majorise(root, Weight(sign), frame), majorise(b, Weight(1), frame)
 
     def update(w: Array, values: Values) -> Any:

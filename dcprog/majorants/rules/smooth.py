@@ -29,7 +29,7 @@ class Smooth:
     curvature: float
 
 
-class tan_remainder(Elementwise):  # noqa: N801  # atoms of cvxpy are in lower case
+class tan_remainder(Elementwise):  # atoms of cvxpy are in lower case
     """tan x − 1/(π/2 − x) + 1/(π/2 + x), smooth on [−π/2, π/2]: the other poles of the tangent."""
 
     def numeric(self, values: list[Any]) -> Any:
@@ -107,9 +107,7 @@ def bounded_curvature(node: cp.Expression, weight: Weight, frame: Frame) -> Piec
         steep = bound * np.abs(w)
         slope = w * known.derivative(at) - 2 * steep * at
         here = w * values.array(node) - slope * at - steep * at**2
-        return (
-            square.update(steep, values) + line.update(slope, values) + frame.constant(here)
-        )
+        return square.update(steep, values) + line.update(slope, values) + frame.constant(here)
 
     rule = "smooth: a parabola of its largest curvature"
     return Piece(node, rule, plus(square, line), update, [square, line])
