@@ -48,6 +48,11 @@ class Box:
             self._known[id(node)] = node, self._is_nonneg(node)
         return self._known[id(node)][1]
 
+    def is_positive(self, node: cp.Expression) -> bool:
+        """Are the entries of an affine expression known to be at least some number above 0?"""
+        known = node.is_affine() and not node.parameters()
+        return known and bool(np.all(self.least(node) > 0))
+
     def is_nonpos(self, node: cp.Expression) -> bool:
         """Are all entries known to be ≤ 0?"""
         return bool(node.is_nonpos()) or (not node.is_nonneg() and self.is_nonneg(-node))

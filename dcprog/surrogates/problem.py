@@ -48,8 +48,7 @@ class ProblemSurrogate(ProblemStationarity):
         Installed cvxpy solver to try first, and what it is told; by default the class of the
         subproblem decides.
     feasibility : float, default 1e-6
-        Violation up to which a point counts as feasible, against what the constraint's terms add
-        up to.
+        Violation of a feasible point, at most, against what the constraint's terms add up to.
 
     Raises
     ------

@@ -258,3 +258,23 @@ def test_as_good_as_a_nonlinear_solver(name: str) -> None:
         assert np.max(np.abs(constraint.violation())) <= 1e-5
     if name in BILINEAR:
         assert problem.solver_stats.num_iters <= 50
+
+
+STUCK: dict[str, tuple[Any, float]] = {
+    "quotient": (lambda x: cp.Maximize(x[0] / (1 + x[1]) - cp.square(x[0]) / 8), 1.5),
+    "sum of quotients": (lambda x: cp.Maximize(cp.sum(x / (0.5 + x[::-1]))), 1.6),
+    "product from above": (lambda x: cp.Minimize(x[0] * x[1] * x[2] - x[0]), -2.0),
+    "product from below": (lambda x: cp.Maximize(x[0] * x[1] * x[2]), 8.0),
+}
+
+
+@pytest.mark.parametrize("name", STUCK)
+@pytest.mark.parametrize("at", [(0.0, 0.0, 0.0), (0.0, 0.5, 0.5), (0.0, 0.0, 1.0)])
+def test_zero_factors_and_numerators_are_no_trap(name: str, at: tuple[float, ...]) -> None:
+    """Where one is 0, F has a slope, and so must its majorant: no escapes help here."""
+    goal, best = STUCK[name]
+    x = cp.Variable(3, nonneg=True)
+    problem = cp.Problem(goal(x), [x <= 2])
+    result = dc.solve(problem, start={x: np.array(at)}, escape=False)
+    sign = -1 if isinstance(problem.objective, cp.Maximize) else 1
+    assert sign * result.value <= sign * best + 1e-5

@@ -7,6 +7,7 @@ from cvxpy.atoms.affine.binary_operators import MulExpression, multiply
 from cvxpy.atoms.prod import Prod
 
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, rewrite
+from dcprog.majorants.signs import Box
 
 __all__ = ["factors_of", "positive_product", "prod"]
 
@@ -14,7 +15,7 @@ FEWEST = 3  # two are polarised, which is tighter
 
 
 def positive_product(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
-    """∏fᵢ = exp(Σ log fᵢ) for three factors fᵢ ≥ 0 or more, entry by entry."""
+    """∏fᵢ = exp(Σ log fᵢ) for three factors of known sign or more, entry by entry."""
     if not isinstance(node, MulExpression):
         return None
     constants, factors = factors_of(node)
@@ -23,14 +24,30 @@ def positive_product(node: cp.Expression, weight: Weight, frame: Frame) -> Piece
         return None
     below = [not signs.is_nonneg(f) and signs.is_nonpos(f) for f in factors]
     factors = [-f if is_below else f for f, is_below in zip(factors, below, strict=True)]
-    if not all(map(signs.is_nonneg, factors)):
-        return None
     if sum(below) % 2:
         constants.append(cp.Constant(-1))
+    if not all(_suits(f, weight.sign * _sign(constants), signs) for f in factors):
+        return None
     other = cp.exp(sum((cp.log(f) for f in factors[1:]), cp.log(factors[0])))
     for constant in constants:
         other = cp.multiply(constant, other)
     return rewrite(node, other, weight, frame, "product of nonnegative factors: exp of logarithms")
+
+
+def _sign(constants: list[cp.Expression]) -> int:
+    """Of the product of constants; 0 where it is not one for all entries."""
+    total = 1
+    for constant in constants:
+        total *= 1 if constant.is_nonneg() else -1 if constant.is_nonpos() else 0
+    return total
+
+
+def _suits(factor: cp.Expression, sign: int, signs: Box) -> bool:
+    """Is the factor ≥ 0 and, from above, away from 0?
+
+    There the exponential of log's tangent rises so fast that steps have no length.
+    """
+    return signs.is_nonneg(factor) if sign < 0 else signs.is_positive(factor)
 
 
 def factors_of(node: cp.Expression) -> tuple[list[cp.Expression], list[cp.Expression]]:
@@ -47,11 +64,11 @@ def factors_of(node: cp.Expression) -> tuple[list[cp.Expression], list[cp.Expres
 
 
 def prod(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
-    """``prod`` of nonnegative entries by their logarithms, of others two at a time."""
+    """``prod`` by the entries' logarithms, or two at a time."""
     if not isinstance(node, Prod):
         return None
     arg = node.args[0]
-    if frame.context.signs.is_nonneg(arg):
+    if _suits(arg, weight.sign, frame.context.signs):
         sums = cp.sum(cp.log(arg), axis=node.axis, keepdims=node.keepdims)
         return rewrite(
             node, cp.exp(sums), weight, frame, "product of nonnegative entries: logarithms"

@@ -24,7 +24,12 @@ def quotient(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     """a/b with b of known sign.
 
     From above it is a product with 1/b, which is convex where b is concave, or u²/b where a = u²,
-    convex in both. From below, for a = s² ≥ 0, it is 2(s₀/b₀)s − (s₀/b₀)²b, the tangent of s²/b.
+    convex in both. From below, with a = s² ≥ 0, it is 2(s₀/b₀)s − (s₀/b₀)²b, the tangent of s²/b.
+
+    References
+    ----------
+    Shen and Yu (2018), Fractional programming for communication systems, IEEE Trans. Signal
+    Process. 66 (the quadratic transform).
     """
     if not _divides(node):
         return None
@@ -36,8 +41,11 @@ def quotient(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
         return rewrite(node, (-a) / (-b), weight, frame, "quotient: signs changed")
     if signs.is_nonpos(a) and not a.is_constant():
         return rewrite(node, -((-a) / b), weight, frame, "quotient: sign taken out")
-    if weight.sign < 0 and signs.is_nonneg(a):
+    if weight.sign < 0 and isinstance(a, Power) and not a.p.parameters() and a.p.value == 2:
         return _tangent_of_square_over(node, weight, frame)
+    shiftable = a.is_concave() and not (a.is_constant() or a.parameters())
+    if weight.sign < 0 and shiftable and signs.is_nonneg(a):
+        return _tangent_under_root(node, weight, frame)
     squared = square_root(a) if node.size == 1 else None
     if weight.sign > 0 and squared is not None:
         other = _spread(cp.quad_over_lin(squared, _spread(b, ())), node.shape)
@@ -124,30 +132,63 @@ def _constant_root(node: cp.Expression) -> cp.Expression | None:
 
 
 def _tangent_of_square_over(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
+    """−u²/b ≤ −2(u₀/b₀)u + (u₀/b₀)²b, for a = u²."""
     a, b = (_spread(arg, node.shape) for arg in node.args)
-    whole = isinstance(a, Power) and not a.p.parameters() and a.p.value == 2
-    root = a.args[0] if whole else cp.sqrt(a)
-    sign = (
-        -1
-        if frame.context.signs.is_nonneg(root)
-        else 1
-        if frame.context.signs.is_nonpos(root)
-        else 0
-    )
+    root = a.args[0]
+    signs = frame.context.signs
+    sign = -1 if signs.is_nonneg(root) else int(signs.is_nonpos(root))
     top, below = majorise(root, Weight(sign), frame), majorise(b, Weight(1), frame)
 
     def update(w: Array, values: Values) -> Any:
-        s, d = values.array(root), values.array(b)
-        with np.errstate(all="ignore"):
-            share = s / d
-        if values.level > 1:  # left out of the convex start
-            share = np.zeros(node.shape)
-        if not np.all(np.isfinite(share)):
-            raise ValueError(f"{short(node)} has no slope at the current point: it divides by 0")
+        share = _share(node, values.array(root), values.array(b), values)
         return top.update(2 * w * share, values) + below.update(-w * share**2, values)
 
     rule = "quotient under a minus: tangent of a square over the denominator"
     return Piece(node, rule, plus(top, below), update, [top, below])
+
+
+# A numerator that is smaller than that share of what it is elsewhere is shifted by as much: at 0
+# its root has an infinite slope, and the quotient has none.
+LEAST_NUMERATOR = 0.01
+
+
+def _tangent_under_root(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
+    """−a/b ≤ −2r√(a + δ) + r²b + δ/b with r = √(a₀ + δ)/b₀, for concave a ≥ 0 and any δ ≥ 0.
+
+    The weight goes under the root, so that no Parameter multiplies another one.
+    """
+    a, b = (_spread(arg, node.shape) for arg in node.args)
+    frame.context.products[id(node)] = node  # for the sizes of its arguments
+    slope, shift = cp.Parameter(node.shape, nonneg=True), cp.Parameter(node.shape, nonneg=True)
+    top = -2 * frame.total(cp.sqrt(cp.multiply(slope, a) + shift))
+    kept = Piece(a, "concave numerator: kept, under a root", top, lambda w, values: 0.0)
+    below = majorise(b, Weight(1), frame)
+    inverse = majorise(_inverse(b, frame.context.signs), Weight(1), frame)
+
+    def update(w: Array, values: Values) -> Any:
+        numerator = np.maximum(values.array(a), 0.0)
+        least = LEAST_NUMERATOR * (frame.context.remember(node, values)[0] or 1.0)
+        moved = np.maximum(numerator, least)
+        share = _share(node, np.sqrt(moved), values.array(b), values)
+        slope.value = (w * share) ** 2
+        shift.value = slope.value * (moved - numerator)
+        left = below.update(-w * share**2, values)
+        return left + inverse.update(-w * (moved - numerator), values)
+
+    rule = "quotient under a minus: tangent of the root's square over the denominator"
+    pieces = [kept, below, inverse]
+    return Piece(node, rule, plus(*pieces), update, pieces)
+
+
+def _share(node: cp.Expression, top: Array, below: Array, values: Values) -> Array:
+    """The quotient of two arrays; 0 in the convex start, which leaves the node out."""
+    if values.level > 1:
+        return np.zeros(node.shape)
+    with np.errstate(all="ignore"):
+        share = np.asarray(top / below)
+    if not np.all(np.isfinite(share)):
+        raise ValueError(f"{short(node)} has no slope at the current point: it divides by 0")
+    return share
 
 
 def log_of_quotient(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
