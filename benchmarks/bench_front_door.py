@@ -116,10 +116,10 @@ def lines(full: bool = False, sizes: tuple[str, ...] = ("200x5", "1000x50")) -> 
                 case = f"ramp in cvxpy, {n} × {p}, {name}"
                 yield Line(case, peer, ratio, values[1], values[place], goals[peer])
     if full:
-        problem = data(20_000, 50, 0)
-        (ours, mine), (risk, theirs) = (
-            timed(partial(run, *problem, *PENALTIES["L2"])) for run in (front_door, declared)
-        )
+        problem, weights = data(20_000, 50, 0), PENALTIES["L2"]
+        runs = [partial(run, *problem, *weights) for run in (front_door, declared)]
+        rounds = [[timed(run) for run in runs] for _ in range(2)]  # the first one compiles
+        (ours, mine), (risk, theirs) = rounds[-1]
         case, peer = "ramp in cvxpy, 20000 × 50, L2", "the same Risk, declared"
         yield Line(case, peer, theirs / mine, ours, risk, 0.8)
 

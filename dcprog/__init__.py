@@ -8,6 +8,8 @@ from dcprog.engine.history import History
 from dcprog.engine.result import Result
 from dcprog.engine.track import Progress
 from dcprog.estimators import RobustClassifier, RobustRegressor
+from dcprog.estimators.lambda_max import lambda_max
+from dcprog.estimators.penalty_path import PenaltyPath, penalty_path
 from dcprog.foundation.errors import (
     FisherConsistencyWarning,
     NotBoundable,
@@ -105,6 +107,7 @@ __all__ = [
     "NotBoundable",
     "NotMajorizable",
     "Penalty",
+    "PenaltyPath",
     "Progress",
     "Result",
     "Risk",
@@ -149,6 +152,7 @@ __all__ = [
     "kernel_residuals",
     "l1",
     "l2",
+    "lambda_max",
     "log",
     "log_of",
     "log_ratio",
@@ -160,6 +164,7 @@ __all__ = [
     "majorize",
     "mcp",
     "pade_hinge",
+    "penalty_path",
     "pinball",
     "power",
     "power_of",

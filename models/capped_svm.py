@@ -11,7 +11,7 @@ import cvxpy as cp
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dcprog.engine.certificate import criticality_gap
 from dcprog.engine.result import Result
@@ -120,6 +120,8 @@ class CappedSVC(PaperClassifier):
     'converged'
     """
 
+    _takes_blocks = True
+
     p: float = parameter(Interval(Real, 0, 2, closed="right"), default=1.0)
     eps: float | None = parameter(None, POSITIVE, default=None)
     cap_fraction: float = parameter(Interval(Real, 0, 1, closed="left"), default=0.1)
@@ -204,7 +206,7 @@ class CappedSVC(PaperClassifier):
         float
         """
         check_is_fitted(self)
-        X, y = validate_data(self, X, y, reset=False, **self._checks())
+        X, y = self._validated(X, y, reset=False)
         loss = self._loss_of_scores(
             self._scores(X), y, lambda rows: self._declare_fitted(rows, delta)
         )

@@ -121,6 +121,8 @@ class SmoothSVC(PaperClassifier):
     array(['low', 'high', 'low'], dtype='<U4')
     """
 
+    _takes_blocks = True
+
     C: float = parameter(POSITIVE, default=1.0)
     eta: float = parameter(POSITIVE, default=10.0)
     smoothing: str = parameter(one_of(*SMOOTHINGS), default="pade")

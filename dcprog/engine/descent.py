@@ -142,7 +142,9 @@ class _Descent:
             new, new_value = self.evidence.conclude()
         elif self._is_short(new) and not self.surrogate.is_feasible(state.x):
             new, new_value = self.evidence.aside() or (new, new_value)
-        if self.accelerate is not None and state.track.n_iter < self.settings.max_iter:
+        if self.accelerate is None:
+            new, new_value = self._further(new, new_value)
+        elif state.track.n_iter < self.settings.max_iter:
             new = self.accelerate(self.surrogate.value, state.x, new, new_value)
             new_value = self.surrogate.value(new)
         self._move_on(new, new_value)
@@ -152,6 +154,18 @@ class _Descent:
             return minimise(self.state)
         except AllFailed as failed:
             return self.evidence.after(failed)
+
+    def _further(self, new: Array, new_value: float) -> tuple[Array, float]:
+        """Where the surrogate goes on to from there, if F is lower."""
+        try:
+            found = self.surrogate.further(new)
+        except Exception as error:  # it was but a try
+            self.state.note(self.state.solvers[0], self.state.accuracy, f"further: {error}")
+            return new, new_value
+        if found is new:
+            return new, new_value
+        value = guarded(self.surrogate.value, found)
+        return (found, value) if value < new_value else (new, new_value)
 
     def _ahead(self) -> tuple[Array, float] | None:
         """The minimiser of the majorant centred beyond x, if plain steps are slow and it is lower.

@@ -22,6 +22,8 @@ DIRECTIONS = 6
 TOUCHING = 1e-9
 # So few coordinates are tried one by one as well.
 FEW = 4
+# With more coordinates at kinks than that a step off all of them leads nowhere.
+CROWDED = 100
 
 T = TypeVar("T")
 
@@ -68,9 +70,10 @@ def downhill(
     """
     leeway = max(guarded(surrogate.outside, x), TOUCHING)
     units, inside, tried = surrogate.units(x), 0, 0
+    crowded = int(np.count_nonzero(surrogate.kinks(x))) > CROWDED
     for size in WIDE if wide else NEAR:
         with np.errstate(over="ignore", invalid="ignore"):
-            ways = [units * d for d in _directions(x, rng)]
+            ways = [units * d for d in _directions(x, rng, crowded)]
             values = [_along(surrogate, x, way, size, leeway) for way in ways]
         tried, inside = tried + 2 * len(ways), inside + int(np.sum(np.isfinite(values)))
         if values and np.min(values) < below:
@@ -101,10 +104,14 @@ def _allowed(surrogate: Surrogate, value: float, x: Array, leeway: float) -> flo
     return value if np.isfinite(value) and guarded(surrogate.outside, x) <= leeway else np.inf
 
 
-def _directions(x: Array, rng: np.random.Generator) -> list[Array]:
-    """Also those that leave alone what is 0: at the kinks there every other step may rise."""
+def _directions(x: Array, rng: np.random.Generator, crowded: bool) -> list[Array]:
+    """Also those that leave alone what is 0: at the kinks there every other step may rise.
+
+    Where kinks crowd, only those.
+    """
     if x.size == 0:
         return []
     single = list(np.eye(x.size)) if x.size <= FEW else []
     mixed = rng.standard_normal((DIRECTIONS, x.size))
-    return [*single, *mixed, *(mixed * (x != 0) if 0 < np.count_nonzero(x) < x.size else [])]
+    partial = mixed * (x != 0) if 0 < np.count_nonzero(x) < x.size else mixed[:0]
+    return [*single, *(mixed if not crowded or len(partial) == 0 else ()), *partial]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from dcprog.engine.history import Attempt
 from dcprog.engine.stationarity import Stationarity
@@ -121,6 +122,12 @@ class Surrogate(Protocol):
             There is none, or M has no slope at the centre.
         """
 
+    def further(self, x: Array) -> Array:
+        """A point near a minimiser x of the majorant at which F is lower still, or x itself.
+
+        By what is known of F beside its majorant; whether F is lower there the engine computes.
+        """
+
     def bound(self) -> float:
         """A lower bound of min M(·; centre), from multipliers that the last ``minimise`` left.
 
@@ -145,6 +152,9 @@ class Surrogate(Protocol):
 
     def units(self, x: Array) -> Array:
         """A typical size of every coordinate near x, positive."""
+
+    def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
+        """Coordinates at a kink of F, which rises both ways off it where the majorant does."""
 
     def proposals(
         self, x: Array, rng: np.random.Generator, time_limit: float | None = None

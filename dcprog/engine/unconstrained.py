@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from dcprog.engine.history import Attempt
 from dcprog.engine.protocol import FAR, FAR_DIRECTIONS
@@ -37,6 +38,10 @@ class Unconstrained:
     ) -> Array:
         """Not worth a try."""
         raise NotImplementedError
+
+    def further(self, x: Array) -> Array:
+        """Nothing is known but the majorant."""
+        return x
 
     def bound_of_start(self) -> float:
         """None."""
@@ -93,6 +98,10 @@ class Unconstrained:
     def relative_violation(self, x: Array) -> float:
         """None."""
         return 0.0
+
+    def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
+        """None is known."""
+        return np.zeros(x.size, dtype=bool)
 
     def proposals(
         self, x: Array, rng: np.random.Generator, time_limit: float | None = None

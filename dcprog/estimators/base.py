@@ -6,6 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -14,12 +15,7 @@ import numpy.typing as npt
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    check_X_y,
-    validate_data,
-)
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from dcprog.engine.result import Result
 from dcprog.engine.track import Progress
@@ -30,8 +26,10 @@ from dcprog.estimators.kernel_option import KernelOption
 from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.loop_options import LoopOptions
 from dcprog.estimators.parameter_constraints import WIDTH
-from dcprog.estimators.samples import Samples, distinct
+from dcprog.estimators.prediction import scores_of
+from dcprog.estimators.samples import Samples, distinct, whole
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.losses import Loss
 from dcprog.penalties import Penalty, l2
@@ -74,6 +72,8 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
     spec_ : Risk
         The minimised function. Equal samples are merged in it, and weighted ones reordered.
     """
+
+    _takes_blocks = True
 
     loss: Loss | None = parameter(Loss, None, default=None)
     penalty: Penalty | None = parameter(Penalty, None, default=None)
@@ -123,7 +123,7 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
         Risk
         """
         self._validate_params()
-        X, y = check_X_y(X, y, **self._checks())
+        X, y = self._checked(X, y)
         return self._declared(X, y, self._sample_weight(sample_weight, X)).risk
 
     def objective_function(
@@ -133,7 +133,7 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d)
+        X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
         y : array of shape (n,)
             Targets, or labels among ``classes_``.
         sample_weight : array of shape (n,), optional
@@ -173,12 +173,14 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
     ) -> Declaration:
         """The risk of the samples of positive weight; `share` is a factor of a label's weight."""
         loss = self._loss()
-        samples = distinct(X, y, weights, merge=not loss.is_joint)
+        by_blocks = isinstance(X, BlockedMatrix)
+        take = whole if by_blocks else partial(distinct, X, y, merge=not loss.is_joint)
+        samples = take(weights)
         part, weights = samples.part, samples.weights
         labels = y[part]
         kernel = self._kernel_at(X, samples)
         if kernel is None:
-            rows = build(X[part], labels, self.fit_intercept)
+            rows = build(X if by_blocks else X[part], labels, self.fit_intercept)
         else:
             K = kernel(X)[part][:, part]
             rows = on_kernel(K, lambda L: build(L, labels, self.fit_intercept))
@@ -262,10 +264,9 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, ABC):
     def _scores(self, X: Any) -> Array:
         """Scores f(x) of shape (n, c), of checked samples."""
         if self.kernel is None:
-            return X @ np.atleast_2d(self.coef_).T + self.intercept_
+            return scores_of(X, np.atleast_2d(self.coef_), self.intercept_)
         return self.kernel_(X) @ np.atleast_2d(self.dual_coef_).T + self.intercept_
 
     def _check_fitted(self, X: Any) -> Any:
         check_is_fitted(self)
-        checks = {k: v for k, v in self._checks().items() if k != "y_numeric"}
-        return validate_data(self, X, reset=False, **checks)
+        return self._validated(X, reset=False)

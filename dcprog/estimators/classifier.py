@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dcprog.estimators.base import RobustEstimator
 from dcprog.estimators.declaration import Declaration
@@ -123,7 +123,7 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d)
+        X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
             The kernel matrix, (n, n), with ``kernel="precomputed"``.
         y : array of shape (n,)
             Two or more classes.
@@ -142,7 +142,7 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
             solver that cannot take the problem,
             numbers so large that no point was found.
         """
-        X, y = validate_data(self, X, y, **self._checks())
+        X, y = self._validated(X, y)
         weights = self._sample_weight(sample_weight, X)
         declared = self._declared(X, y, weights)
         classes, class_weight = self._classes(y, weights)
@@ -157,7 +157,7 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d)
+        X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
 
         Returns
         -------

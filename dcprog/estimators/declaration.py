@@ -43,6 +43,7 @@ class Declaration:
         coef, intercept = rows.unpack(theta)
         if self.kernel is None:
             return "coef_", coef, intercept
+        assert self.samples.place is not None
         dual = np.zeros((len(coef), len(self.samples.place)))
         dual[:, self.samples.first] = rows.dual_coef(theta)
         return "dual_coef_", dual, intercept
@@ -50,7 +51,8 @@ class Declaration:
     def theta(self, coef: Array, intercept: Array) -> Array | None:
         """The θ of what :meth:`point` returns, None if the shapes are those of other data."""
         rows = self.risk.rows
-        size = rows.X.shape[1] if self.kernel is None else len(self.samples.place)
+        place = self.samples.place
+        size = rows.X.shape[1] if self.kernel is None or place is None else len(place)
         if coef.shape != (rows.n_scores, size):
             return None
         if self.kernel is not None:
@@ -70,7 +72,7 @@ def risk_of(
     A trimmed loss drops samples: it compares their sums over k. Row by row it would drop, of many
     classes one against the rest, every positive row.
     """
-    if loss.is_joint and rows.groups[-1] + 1 < rows.shape[0]:
+    if loss.is_joint and rows.X.shape[0] < rows.shape[0]:
         return Risk(
             rows,
             loss.base,
@@ -81,24 +83,29 @@ def risk_of(
             sample_weight=weights,
             subtracted=loss.subtracted,
         )
-    weights = None if weights is None else weights[rows.groups]
+    weights = None if weights is None else rows.spread(weights)
     return Risk.from_loss(rows, loss, penalty, weights, penalized=penalized)
 
 
 def outlier_weights(declared: Declaration, theta: Array) -> Array:
     """Slope of the loss over that of its base, sample by sample; the least over a sample's rows."""
-    risk = declared.risk
-    u = risk.margins(theta)
-    losses = risk.aggregates(theta)
-    edge = EDGE * (float(np.max(losses, where=np.isfinite(losses), initial=0.0)) or 1.0)
-    weight = risk.extended(edge).transform.slope(losses)[risk.groups]
-    tilt = 0.0 if risk.subtracted is None else -risk.subtracted.slope(u)
-    slope = risk.base.slope(u)
-    moves = slope != 0
-    weight = weight + np.where(moves, tilt / np.where(moves, slope, 1.0), 0.0)
-    least = np.full(len(declared.samples.first), np.inf)
-    np.minimum.at(least, risk.rows.groups, weight)
+    risk = declared.risk.remembering()
+    largest = max(_largest(part.aggregates(theta)) for _, part in risk.parts(theta))
+    transform = risk.extended(EDGE * (largest or 1.0)).transform
+    weight = np.empty(risk.rows.shape[0])
+    for rows, part in risk.parts(theta):
+        u = part.margins(theta)
+        weight[rows] = part.of_rows(transform.slope(part.aggregates(theta)))
+        if risk.subtracted is not None:
+            slope, tilt = risk.base.slope(u), -risk.subtracted.slope(u)
+            moves = slope != 0
+            weight[rows] += np.where(moves, tilt / np.where(moves, slope, 1.0), 0.0)
+    least = weight.reshape(risk.rows.X.shape[0], -1).min(axis=1)
     return declared.samples.spread(least)
+
+
+def _largest(losses: Array) -> float:
+    return float(np.max(losses, where=np.isfinite(losses), initial=0.0))
 
 
 def nearest(risk: Risk, x: Array, start: Array) -> Array:

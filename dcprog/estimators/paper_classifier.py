@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.callback import CallbackSupportMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dcprog.engine.result import Result
 from dcprog.estimators.callbacks import Watch
@@ -19,6 +19,7 @@ from dcprog.estimators.declared_estimator import parameter
 from dcprog.estimators.loop_options import Callback, LoopOptions
 from dcprog.estimators.margins import margins_of
 from dcprog.estimators.paper_estimator import PaperEstimator
+from dcprog.estimators.prediction import scores_of
 from dcprog.foundation.arrays import Array
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
@@ -144,7 +145,7 @@ class PaperClassifier(CallbackSupportMixin, PaperEstimator, LoopOptions):
     # ---- the objective ---------------------------------------------------------------------------
 
     def _parts(self, X: Any, y: Any) -> tuple[float, float]:
-        X, y = validate_data(self, X, y, reset=False, **self._checks())
+        X, y = self._validated(X, y, reset=False)
         loss = self._loss_of_scores(self._scores(X), y, self._declare_fitted)
         return loss, self._penalty_value
 
@@ -168,9 +169,9 @@ class PaperClassifier(CallbackSupportMixin, PaperEstimator, LoopOptions):
             Positive for the second of two.
         """
         check_is_fitted(self)
-        scores = self._scores(validate_data(self, X, reset=False, **self._checks()))
+        scores = self._scores(self._validated(X, reset=False))
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def _scores(self, X: Any) -> Array:
         """Scores f(x) of shape (n, c), of checked samples."""
-        return X @ self.coef_.T + self.intercept_
+        return scores_of(X, self.coef_, self.intercept_)

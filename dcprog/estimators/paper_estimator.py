@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dcprog.estimators.declared_estimator import DeclaredEstimator
 from dcprog.estimators.prediction import LargestScore
@@ -86,7 +86,7 @@ class PaperEstimator(LargestScore, SampleInput, ClassifierMixin, DeclaredEstimat
             callable's, may be).
         """
         self._check_combinations()
-        X, y = validate_data(self, X, y, **self._checks())
+        X, y = self._validated(X, y)
         check_classification_targets(y)
         classes = np.unique(y)
         self._check_classes(classes)
@@ -120,7 +120,7 @@ class PaperEstimator(LargestScore, SampleInput, ClassifierMixin, DeclaredEstimat
         """
         self._validate_params()
         self._check_combinations()
-        X, y = check_X_y(X, y, **self._checks())
+        X, y = self._checked(X, y)
         check_classification_targets(y)
         classes = np.unique(y)
         self._check_classes(classes)

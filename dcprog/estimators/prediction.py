@@ -1,4 +1,4 @@
-"""The class that scores say."""
+"""Linear scores, and the class that they say."""
 
 from __future__ import annotations
 
@@ -7,7 +7,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LargestScore"]
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.blocked_matrix import BlockedMatrix
+from dcprog.foundation.columns import all_finite
+
+__all__ = ["LargestScore", "scores_of"]
+
+
+def scores_of(X: Any, coef: Array, intercept: Any) -> Array:
+    """x·w_k + b_k of shape (n, c), block by block where X is read so.
+
+    Raises
+    ------
+    ValueError
+        What is read by blocks holds NaN or infinity.
+    """
+    scores = X @ coef.T
+    if isinstance(X, BlockedMatrix):
+        scores += intercept
+        if not all_finite(scores):
+            raise ValueError("X holds NaN or infinity; remove or impute those entries")
+        return scores
+    return np.asarray(scores + intercept)
 
 
 class LargestScore:

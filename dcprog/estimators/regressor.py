@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin, _fit_context
-from sklearn.utils.validation import validate_data
 
 from dcprog.estimators.base import RobustEstimator
 from dcprog.estimators.declaration import Declaration
@@ -87,7 +86,7 @@ class RobustRegressor(RegressorMixin, RobustEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d)
+        X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
             The kernel matrix, (n, n), with ``kernel="precomputed"``.
         y : array of shape (n,)
             Targets.
@@ -106,7 +105,7 @@ class RobustRegressor(RegressorMixin, RobustEstimator):
             problem,
             numbers so large that no point was found.
         """
-        X, y = validate_data(self, X, y, **self._checks())
+        X, y = self._validated(X, y)
         declared = self._declared(X, y, self._sample_weight(sample_weight, X))
         self._minimise(declared, self._start(declared), X, y, sample_weight)
         return self
@@ -116,7 +115,7 @@ class RobustRegressor(RegressorMixin, RobustEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d)
+        X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
 
         Returns
         -------

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
 
-__all__ = ["Samples", "distinct"]
+__all__ = ["Samples", "distinct", "whole"]
 
 
 @dataclass(frozen=True)
@@ -20,26 +20,33 @@ class Samples:
 
     Attributes
     ----------
-    first : int array of shape (m,)
-        The samples taken.
-    place : int array of shape (n,)
-        Where among those each sample is, −1 for one of weight 0.
+    first : int array of shape (m,) or None
+        The samples taken; None if those are all as they come.
+    place : int array of shape (n,) or None
+        Where among those each sample is, −1 for one of weight 0; None likewise.
     weights : array of shape (m,) or None
         Weights of those taken, repetitions added up; None if those are all samples as they come.
     """
 
-    first: npt.NDArray[np.intp]
-    place: npt.NDArray[np.intp]
+    first: npt.NDArray[np.intp] | None
+    place: npt.NDArray[np.intp] | None
     weights: Array | None
 
     @property
     def part(self) -> Any:
         """What selects those taken from an array of all samples."""
-        return slice(None) if self.weights is None else self.first
+        return slice(None) if self.weights is None or self.first is None else self.first
 
     def spread(self, values: Array) -> Array:
         """Values of those taken, of shape (m,), as values of all samples, 0 at weight 0."""
+        if self.place is None:
+            return values if self.weights is None else np.where(self.weights > 0, values, 0.0)
         return np.where(self.place >= 0, values[np.maximum(self.place, 0)], 0.0)
+
+
+def whole(weights: Array | None) -> Samples:
+    """All samples as they come, of data that are read by blocks; equal ones are not looked for."""
+    return Samples(None, None, None if weights is None or np.all(weights == 1) else weights)
 
 
 def distinct(X: Any, y: Any, weights: Array | None, merge: bool = True) -> Samples:

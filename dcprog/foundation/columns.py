@@ -1,4 +1,4 @@
-"""Sizes of columns, a block of samples at a time: no copy of X."""
+"""What columns are like, a block of samples at a time: no copy of X."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.blocked_matrix import BlockedMatrix
 
-__all__ = ["largest_sizes", "mean_sizes", "row_blocks"]
+__all__ = ["all_finite", "largest_sizes", "mean_sizes", "mean_squares", "means", "row_blocks"]
 
 BLOCK = 2**18  # numbers
 
@@ -20,8 +22,32 @@ def row_blocks(X: Array) -> Iterator[slice]:
     return (slice(begin, begin + step) for begin in range(0, len(X), step))
 
 
+def all_finite(X: Any) -> bool:
+    """Is there no NaN or infinity in an array, a sparse matrix or one by blocks?"""
+    if _is_sparse(X):
+        return bool(np.all(np.isfinite(X.data)))
+    if isinstance(X, BlockedMatrix):
+        return all(X.map(all_finite))
+    return all(bool(np.all(np.isfinite(X[rows]))) for rows in row_blocks(X))
+
+
+def means(X: Any) -> Array:
+    """Σ_i x_ij / n for each column."""
+    if isinstance(X, BlockedMatrix):
+        return np.asarray(X.total(_sums)) / len(X)
+    return np.asarray(X.mean(axis=0)).ravel()
+
+
+def mean_squares(X: Any) -> Array:
+    """Σ_i x_ij² / n for each column."""
+    if _is_sparse(X):
+        return np.asarray(X.multiply(X).mean(axis=0)).ravel()
+    total = X.total(_squares) if isinstance(X, BlockedMatrix) else _squares(X)
+    return np.asarray(total / max(len(X), 1))
+
+
 def mean_sizes(X: Any) -> Array:
-    """Σ_i |x_ij| / n for each column of an array or a sparse matrix.
+    """Σ_i |x_ij| / n for each column.
 
     Examples
     --------
@@ -30,19 +56,36 @@ def mean_sizes(X: Any) -> Array:
     >>> mean_sizes(np.array([[1.0, 0.0], [-3.0, 2.0]]))
     array([2., 1.])
     """
-    if not isinstance(X, np.ndarray):
+    if _is_sparse(X):
         return np.asarray(abs(X).mean(axis=0)).ravel()
-    total = np.zeros(X.shape[1])
-    for rows in row_blocks(X):
-        total += np.abs(X[rows]).sum(axis=0)
-    return total / max(len(X), 1)
+    total = X.total(_sizes) if isinstance(X, BlockedMatrix) else _sizes(X)
+    return np.asarray(total / max(len(X), 1))
 
 
 def largest_sizes(X: Any) -> Array:
-    """max_i |x_ij| for each column of an array or a sparse matrix; 0 where there are no rows."""
-    if not isinstance(X, np.ndarray):
+    """max_i |x_ij| for each column; 0 where there are no rows."""
+    if _is_sparse(X):
         return np.ravel(abs(X).max(axis=0).toarray())
+    if isinstance(X, BlockedMatrix):
+        return np.max(list(X.map(largest_sizes)), axis=0)
     largest = np.zeros(X.shape[1])
     for rows in row_blocks(X):
         np.maximum(largest, np.abs(X[rows]).max(axis=0), out=largest)
     return largest
+
+
+def _sums(X: Array) -> Array:
+    return X.sum(axis=0)
+
+
+def _sizes(X: Array) -> Array:
+    return sum((np.abs(X[rows]).sum(axis=0) for rows in row_blocks(X)), np.zeros(X.shape[1]))
+
+
+def _squares(X: Array) -> Array:
+    parts = (np.einsum("ij,ij->j", X[rows], X[rows]) for rows in row_blocks(X))
+    return sum(parts, np.zeros(X.shape[1]))
+
+
+def _is_sparse(X: Any) -> bool:  # issparse narrows to a type without operations
+    return bool(sp.issparse(X))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from inspect import signature
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,8 @@ else:
 
 __all__ = ["Declared", "check_count", "check_flag", "check_number", "same"]
 
+LONGEST = 700  # characters of a representation
+
 
 class Declared(BaseEstimator):
     """A scikit-learn estimator whose constructor checks its parameters; so does ``set_params``."""
@@ -48,6 +52,21 @@ class Declared(BaseEstimator):
                 setattr(self, name, value)
             raise
         return self
+
+    def __repr__(self) -> str:
+        kind: Any = type(self)
+        given = ((name, getattr(self, name), usual) for name, usual in _defaults(kind))
+        changed = (f"{name}={value!r}" for name, value, usual in given if repr(value) != usual)
+        text = f"{kind.__name__}({', '.join(changed)})"
+        return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}...{text[-LONGEST // 2 :]}"
+
+
+@cache
+def _defaults(kind: Any) -> list[tuple[str, str]]:
+    """The constructor's parameters, and how their defaults are written."""
+    parameters = signature(kind.__init__).parameters.values()
+    named = (p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD))
+    return sorted((p.name, repr(p.default)) for p in named if p.name != "self")
 
 
 def check_number(

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.large_data import blocked
 from dcprog.rows.linear import Samples
 from dcprog.rows.scores import Scores
 
@@ -65,6 +66,9 @@ def checked_rows(rows: Any) -> Any:
 
     Of another operator the matrix is formed, which the solvers need, where it is not too large.
     """
+    by_blocks = None if isinstance(rows, LinearOperator) else blocked(rows)
+    if by_blocks is not None:
+        return Samples(by_blocks)
     sparse = sp.issparse(rows)
     if sparse:
         rows = sp.csr_array(rows)  # of a sparse matrix the product * is another

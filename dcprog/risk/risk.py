@@ -41,7 +41,7 @@ class Risk(RiskValues):
     Parameters
     ----------
     rows : array, sparse matrix, LinearOperator or row builder's, of shape (n_rows, p)
-        The rows a_r.
+        The rows a_r. A memory-mapped or dask array is read by blocks.
     base : ConvexLoss
         Convex loss of a margin or residual.
     weights : array of shape (n_rows,), optional
@@ -183,15 +183,16 @@ class Risk(RiskValues):
 
     def _set_groups(self, groups: npt.ArrayLike | None) -> None:
         n_rows = self.rows.shape[0]
-        if groups is None:
+        if groups is None and self.aggregate is not None:
             groups = getattr(self.rows, "groups", None)
         if groups is None or self.aggregate is None:
-            groups = np.arange(n_rows)
+            self._groups, self.n_groups = None, n_rows
+            return
         labels = vector("groups", groups, n_rows)
-        self.groups = labels.astype(np.intp)
-        if not np.array_equal(self.groups, labels) or np.min(self.groups) < 0:
+        self._groups = labels.astype(np.intp)
+        if not np.array_equal(self._groups, labels) or np.min(self._groups) < 0:
             raise ValueError("groups must be whole numbers 0, 1, …")
-        sizes = np.bincount(self.groups)
+        sizes = np.bincount(self._groups)
         if np.any(sizes == 0):
             raise ValueError("groups must be numbered 0, 1, … without gaps")
         self.n_groups = sizes.size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from functools import cached_property
 from typing import Any, Self
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.losses import ConvexLoss, Loss
 from dcprog.penalties import Penalty
 from dcprog.rows.scores import Scores
@@ -18,7 +20,8 @@ from dcprog.transforms import Transform
 __all__ = ["RiskValues"]
 
 TIE = 1e-9
-REMEMBERED = 2  # points: where a loop is, and where it may go
+PART = 2**16  # rows whose losses are worked out at a time
+REMEMBERED = 2  # points: where a loop is, and where it may go; one of samples by blocks
 
 
 class RiskValues:
@@ -28,7 +31,6 @@ class RiskValues:
     base: ConvexLoss
     loss: Loss | None
     weights: Array | None
-    groups: npt.NDArray[np.intp]
     n_groups: int
     aggregate: str | None
     transform: Transform
@@ -37,7 +39,17 @@ class RiskValues:
     sample_weight: Array | None
     subtracted: ConvexLoss | None
     offset: Array | None
+    _groups: npt.NDArray[np.intp] | None = None  # None where every row is a group
     _known: list[tuple[Array, Array]] | None = None  # θ and the margins there, the latest first
+
+    @property
+    def groups(self) -> npt.NDArray[np.intp]:
+        """The group of each row, of shape (n_rows,)."""
+        return np.arange(self.rows.shape[0]) if self._groups is None else self._groups
+
+    def of_rows(self, values: Array) -> Array:
+        """Values of the groups as values of their rows."""
+        return values if self._groups is None else values[self._groups]
 
     @cached_property
     def members(self) -> npt.NDArray[np.intp]:
@@ -50,6 +62,10 @@ class RiskValues:
         place = np.arange(sizes.max())
         return order[first[:, None] + np.where(place < sizes[:, None], place, 0)]
 
+    def members_of(self, groups: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """The same of some groups."""
+        return groups[:, None] if self._groups is None else self.members[groups]
+
     def matrix(self) -> Any:
         """The rows as an array or a sparse matrix.
 
@@ -59,6 +75,11 @@ class RiskValues:
             They are a general LinearOperator.
         """
         return self.scores.matrix()
+
+    @property
+    def by_blocks(self) -> bool:
+        """Are the samples read by blocks?"""
+        return isinstance(self.rows, Scores) and isinstance(self.rows.X, BlockedMatrix)
 
     @property
     def scores(self) -> Scores:
@@ -88,16 +109,53 @@ class RiskValues:
         if self._known is None:
             return self._margins(theta)
         for known, u in self._known:
-            if np.array_equal(known, theta):
+            if known is theta or np.array_equal(known, theta):
                 return u
+        del self._known[0 if self.by_blocks else REMEMBERED - 1 :]
         u = self._margins(theta)
         u.flags.writeable = False
-        self._known[:] = [(theta.copy(), u), *self._known[: REMEMBERED - 1]]
+        self._known.insert(0, (theta.copy(), u))
         return u
 
     def _margins(self, theta: Array) -> Array:
         u = self.rows @ theta
-        return u if self.offset is None else u + self.offset
+        if self.offset is not None:
+            u += self.offset
+        return u
+
+    def parts(self, theta: Array) -> Iterator[tuple[slice, Self]]:
+        """The risk of some rows at a time, which are groups, too, and its margins at θ are known.
+
+        Of few rows, and where they hang together, of all at once. What is summed over the parts
+        needs no further vectors as long as the data.
+        """
+        u = self.margins(theta)
+        return self._parts(theta, lambda rows: u[rows])
+
+    def _parts(
+        self, theta: Array, margins: Callable[[slice], Array]
+    ) -> Iterator[tuple[slice, Self]]:
+        n = self.rows.shape[0]
+        step = PART if self._is_separable else max(n, 1)
+        for begin in range(0, n, step):
+            rows = slice(begin, min(begin + step, n))
+            part = self.remembering()
+            part._known = [(theta, margins(rows))]
+            if step < n:
+                part.weights = None if self.weights is None else self.weights[rows]
+                s = self.sample_weight
+                part.sample_weight = None if s is None else s[rows]
+                part.n_groups = rows.stop - rows.start
+            yield rows, part
+
+    @property
+    def _is_separable(self) -> bool:
+        """Is every row worth something by itself, in the same way as all others?"""
+        joint = self.base.is_joint or self.transform.is_joint
+        sub = self.subtracted
+        joint = joint or (sub is not None and sub.is_joint)
+        own = getattr(self.transform, "transform", self.transform)
+        return self._groups is None and not joint and np.size(getattr(own, "c", 0.0)) == 1
 
     def remembering(self) -> Self:
         """The same risk, which keeps the last margins: a loop asks for them several times.
@@ -108,11 +166,22 @@ class RiskValues:
         risk._known = []
         return risk
 
-    def with_margins(self, theta: Array, u: Array) -> float:
-        """R(θ) where the margins at θ are known to be u."""
-        risk = self.remembering()
-        risk._known = [(theta, u)]
-        return risk(theta)
+    def forgetting(self) -> Self:
+        """The same risk, which keeps no margins."""
+        risk = copy(self)
+        risk._known = None
+        return risk
+
+    def along(self, theta: Array, way: Array) -> Callable[[float], float]:
+        """R(θ + t·way) as a function of t, whose margins are linear in it."""
+        u, change = self.margins(theta), np.asarray(self.rows @ way).ravel()
+
+        def value(t: float) -> float:
+            there = theta + t * way
+            parts = self._parts(there, lambda rows: u[rows] + t * change[rows])
+            return self._summed(there, parts)
+
+        return value
 
     @property
     def has_convex_losses(self) -> bool:
@@ -144,11 +213,14 @@ class RiskValues:
 
     def slopes(self, theta: Array) -> Array:
         """s_g·φ'(agg_g) at θ, the weights of a tightening, of shape (n_groups,)."""
-        return self.sampled(self.transform.slope(self.aggregates(theta)))
+        slopes = np.empty(self.n_groups)
+        for rows, part in self.parts(theta):
+            slopes[rows] = part.sampled(part.transform.slope(part.aggregates(theta)))
+        return slopes
 
     def row_weights(self, weights: Array) -> Array:
         """d_g·v_r for every row: what the base losses are multiplied with under a sum."""
-        return self._scaled(weights[self.groups])
+        return self._scaled(self.of_rows(weights))
 
     def tilts(self, theta: Array) -> Array | None:
         """Slopes of −Σ_g s_g agg v_r·sub(u_r) in the margins; None if nothing is subtracted.
@@ -158,10 +230,9 @@ class RiskValues:
         if self.subtracted is None:
             return None
         u = self.margins(theta)
-        slopes = (
-            -self._scaled(self.subtracted.slope(u))
-            * self.sampled(np.ones(self.n_groups))[self.groups]
-        )
+        slopes = -self._scaled(self.subtracted.slope(u))
+        if self.sample_weight is not None:
+            slopes = slopes * self.of_rows(self.sample_weight)
         if self.aggregate != "max":
             return slopes
         values = self._scaled(self.subtracted(u))[self.members]
@@ -187,12 +258,20 @@ class RiskValues:
 
     def magnitude(self, theta: Array) -> float:
         """What the terms of R(θ) add up to in absolute value."""
+        total = sum(part._magnitude(theta) for _, part in self.parts(theta))
+        return total + abs(self.penalty_value(theta))
+
+    def _magnitude(self, theta: Array) -> float:
         values = np.abs(self.transform(self.aggregates(theta)))
         if self.subtracted is not None:
             less = self._scaled(self.subtracted(self.margins(theta)))
             values = values + np.abs(self._combined(less))
-        return float(np.sum(self.sampled(values))) + abs(self.penalty_value(theta))
+        return float(np.sum(self.sampled(values)))
 
     def __call__(self, theta: Array) -> float:
         """R(θ)."""
-        return float(np.sum(self.loss_values(theta))) + self.penalty_value(theta)
+        return self._summed(theta, self.parts(theta))
+
+    def _summed(self, theta: Array, parts: Iterable[tuple[slice, Self]]) -> float:
+        total = sum(float(np.sum(part.loss_values(theta))) for _, part in parts)
+        return total + self.penalty_value(theta)

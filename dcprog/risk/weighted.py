@@ -52,7 +52,9 @@ class WeightedRisk:
 
     def value(self, theta: Array) -> float:
         """P(θ)."""
-        value = float(self.weights @ self.risk.aggregates(theta)) + self.penalty(theta)
+        value = self.penalty(theta)
+        for rows, part in self.risk.parts(theta):
+            value += float(self.weights[rows] @ part.aggregates(theta))
         return value if self.tilts is None else value + float(self.tilts @ self.risk.margins(theta))
 
     def penalty(self, theta: Array) -> float:

@@ -62,7 +62,7 @@ class Coded(Scores):
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
+    X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
     y : int array of shape (n,)
         Places of the classes.
     codes : array of shape (k, m, c)
@@ -129,7 +129,7 @@ def angle_margins(
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
+    X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
     y : array of shape (n,)
         Labels.
     fit_intercept : bool, default True

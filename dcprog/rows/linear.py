@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.rows.scores import Scores, data_matrix
 from dcprog.rows.targets import binary_signs, checked_targets, several_classes
 
@@ -21,7 +22,7 @@ class Margins(Scores):
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
+    X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
         Finite samples.
     signs : array of shape (n, c)
         s, −1 and +1 for margins, −1 for residuals.
@@ -65,6 +66,22 @@ class Margins(Scores):
         """The signs times the rows."""
         return self.signs * rows
 
+    def _matvec(self, theta: Array) -> Array:
+        """In one array, as long as the data, and no more."""
+        coef, intercept = self.unpack(np.ravel(theta))
+        scores = self._product(coef.T)
+        scores += intercept
+        scores *= self.signs
+        return scores.ravel()
+
+    def _rmatvec(self, u: Array) -> Array:
+        """Block by block without an array of all scores' pulls."""
+        if not isinstance(self.X, BlockedMatrix):
+            return super()._rmatvec(u)
+        rows = np.ravel(u).reshape(self.X.shape[0], -1)
+        pulls = self.X.total(_pulls, self.signs, rows)
+        return self.pack(pulls[:, :-1], pulls[:, -1])
+
     def mixing(self) -> Array:
         """The signs on diagonals."""
         return self.signs[:, :, None] * np.eye(self.n_scores)
@@ -78,12 +95,18 @@ class Margins(Scores):
         return (weights * self.signs**2)[:, :, None] * np.eye(self.n_scores)
 
 
+def _pulls(X: Array, signs: Array, rows: Array) -> Array:
+    """Σ_i s_i u_i (x_i, 1), score by score."""
+    scores = signs * rows
+    return np.column_stack([scores.T @ X, scores.sum(axis=0)])
+
+
 class Samples(Margins):
     """The samples themselves: u_i = w·x_i.
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
+    X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
         Finite.
 
     Examples
@@ -108,7 +131,7 @@ def residual_rows(X: Any, y: npt.ArrayLike, fit_intercept: bool = True) -> Margi
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
+    X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
     y : array of shape (n,) or (n, c)
         Finite targets.
     fit_intercept : bool, default True
@@ -132,7 +155,10 @@ def residual_rows(X: Any, y: npt.ArrayLike, fit_intercept: bool = True) -> Margi
     """
     X = data_matrix(X)
     targets = checked_targets(y, X.shape[0])
-    return Margins(X, -np.ones(targets.shape), fit_intercept, targets)
+    signs = -np.ones(targets.shape)
+    if isinstance(X, BlockedMatrix):
+        signs = np.broadcast_to(-1.0, targets.shape)  # one number, whatever n is
+    return Margins(X, signs, fit_intercept, targets)
 
 
 def class_margins(
@@ -142,7 +168,7 @@ def class_margins(
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
+    X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
     y : array of shape (n,)
         Labels.
     fit_intercept : bool, default True
@@ -180,7 +206,7 @@ def binary_margins(
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
+    X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
     y : array of shape (n,)
         Labels.
     fit_intercept : bool, default True

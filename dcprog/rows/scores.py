@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from copy import copy
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +13,19 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.blocked_matrix import BlockedMatrix
+from dcprog.foundation.columns import all_finite, mean_sizes
 from dcprog.foundation.kernel_matrix import Gram
+from dcprog.foundation.large_data import blocked
 from dcprog.foundation.parameters import check_flag
 from dcprog.penalties import Penalty, l2
 from dcprog.rows.kernel_factor import KernelFactor
 
 __all__ = ["Scores", "data_matrix", "with_ones"]
+
+# Of MANY coefficients fewer than that share are not 0: gathering their columns pays.
+MANY, SPARSE = 200, 0.05
+REMEMBERED = 2  # products
 
 
 class Scores(LinearOperator):
@@ -29,7 +38,7 @@ class Scores(LinearOperator):
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
+    X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
         Finite samples.
     n_scores, n_rows : int
         c and m.
@@ -38,8 +47,6 @@ class Scores(LinearOperator):
 
     Attributes
     ----------
-    groups : int array of shape (n * m,)
-        The sample of each row.
     penalized : bool array of shape (p,)
         True for the entries of w, False for the intercepts.
     offset : array of shape (n * m,) or None
@@ -65,21 +72,48 @@ class Scores(LinearOperator):
     signs: Array | None = None
     factor: KernelFactor | None = None
     gram: Gram | None = None
+    # X, u and Aᵀu, the latest first: who checks a solution asks for the same product again
+    _last: tuple[tuple[Any, Array, Array], ...] = ()
+    _live: tuple[Any, npt.NDArray[np.intp], Array] = (None, np.empty(0, np.intp), np.empty(0))
 
     def __init__(self, X: Any, n_scores: int, n_rows: int, fit_intercept: bool) -> None:
         check_flag("fit_intercept", fit_intercept)
         self.X: Any = data_matrix(X)
-        stored = getattr(self.X, "data", 0.0) if sp.issparse(self.X) else self.X
-        if not np.all(np.isfinite(stored)):
+        if not self._is_finite():
             raise ValueError("X holds NaN or infinity; remove or impute those entries")
         self.n_scores = n_scores
         self.fit_intercept = bool(fit_intercept)
         n, d = self.X.shape
-        self.groups = np.repeat(np.arange(n), n_rows)
+        self._rows_of_each = n_rows
         self.penalized = np.arange(n_scores * (d + self.fit_intercept)) < n_scores * d
         super().__init__(  # type: ignore[call-arg]
             np.dtype(float), (n * n_rows, self.penalized.size)
         )
+
+    @cached_property
+    def sizes(self) -> Array:
+        """The mean size of the entries of each column of X."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return mean_sizes(self.X)
+
+    def _is_finite(self) -> bool:
+        return bool(np.all(np.isfinite(self.sizes))) or all_finite(self.X)  # sums overflow
+
+    def over(self, X: Any) -> Self:
+        """The same rows of other samples."""
+        rows = copy(self)
+        rows.X = X
+        del rows.sizes
+        return rows
+
+    @property
+    def groups(self) -> npt.NDArray[np.intp]:
+        """The sample of each row, of shape (n·m,); made when asked for, it is as long as they."""
+        return self.spread(np.arange(self.X.shape[0]))
+
+    def spread(self, values: Any) -> Any:
+        """Values of the samples as values of their rows."""
+        return values if self._rows_of_each == 1 else np.repeat(values, self._rows_of_each)
 
     @abstractmethod
     def mix(self, scores: Array) -> Array:
@@ -175,21 +209,46 @@ class Scores(LinearOperator):
 
     def _matvec(self, theta: Array) -> Array:
         coef, intercept = self.unpack(np.ravel(theta))
-        return self.mix(self.X @ coef.T + intercept).ravel()
+        scores = self._product(coef.T)
+        scores += intercept
+        return self.mix(scores).ravel()
+
+    def _product(self, coef: Array) -> Array:
+        """X·coef; by the columns that count where those are few, which are kept for the next."""
+        if isinstance(self.X, np.ndarray) and len(coef) > MANY:
+            live = np.flatnonzero(np.any(coef, axis=1))
+            if live.size < SPARSE * len(coef):
+                X, known, columns = self._live
+                if X is not self.X or not np.array_equal(known, live):
+                    columns = self.X[:, live]
+                    self._live = self.X, live, columns
+                return np.asarray(columns @ coef[live])
+        return np.asarray(self.X @ coef)
 
     def _rmatvec(self, u: Array) -> Array:
-        scores = self.unmix(np.ravel(u).reshape(self.X.shape[0], -1))
-        return self.pack((self.X.T @ scores).T, scores.sum(axis=0))
+        u = np.ravel(u)
+        for X, known, product in self._last:
+            if X is self.X and np.array_equal(known, u):
+                return product.copy()
+        scores = self.unmix(u.reshape(self.X.shape[0], -1))
+        product = self.pack((self.X.T @ scores).T, scores.sum(axis=0))
+        self._last = (self.X, u.copy(), product), *self._last[: REMEMBERED - 1]
+        return product.copy()
 
 
 def data_matrix(X: Any) -> Any:
-    """X as a float array or CSR matrix.
+    """X as a float array, a CSR matrix, or by blocks.
 
     Raises
     ------
+    TypeError
+        Blocks of what are no real numbers.
     ValueError
         Not of two dimensions.
     """
+    by_blocks = blocked(X)
+    if by_blocks is not None:
+        return by_blocks
     X = sp.csr_array(X, dtype=float) if hasattr(X, "tocsr") else np.asarray(X, dtype=float)
     if X.ndim != 2:
         raise ValueError(f"X has shape {X.shape}: (n, d) is needed")
@@ -198,6 +257,8 @@ def data_matrix(X: Any) -> Any:
 
 def with_ones(X: Any) -> Any:
     """X with a constant column behind."""
+    if isinstance(X, BlockedMatrix):
+        return X.seen(with_ones, X.shape[1] + 1)
     ones = np.ones((X.shape[0], 1))
     if isinstance(X, np.ndarray):
         return np.hstack([X, ones])

@@ -59,11 +59,15 @@ class SubproblemSolver(Protocol):
         ``cost(n_rows, p, is_kernel)`` are seconds, up to a factor: the cheapest solver is chosen.
     loosest : float
         The tolerance that steps far from the end are asked for; 0 where that saves nothing.
+    by_blocks : bool
+        Are products with X, Gram matrices and a few of its rows all that it needs? Otherwise it is
+        not for an X that is read by blocks.
     """
 
     on_request: ClassVar[str | None]
     cost: ClassVar[Cost]
     loosest: ClassVar[float]
+    by_blocks: ClassVar[bool]
 
     def __init__(self, risk: Risk) -> None: ...
 
@@ -113,10 +117,24 @@ class ExactSolver:
     on_request: ClassVar[str | None] = None
     cost: ClassVar[Cost]
     loosest: ClassVar[float] = 0.0
+    by_blocks: ClassVar[bool] = False
 
     def value(self, problem: WeightedRisk, theta: Array, centre: Array) -> float:
         """The weighted risk."""
         return problem.value(theta)
+
+    @staticmethod
+    def loosens(risk: Risk) -> bool:
+        """May steps of a risk be as loose as ``loosest``?"""
+        return True
+
+    def further(self, problem: WeightedRisk, start: Array) -> Array:
+        """A point at which the risk is lower than at `start`, near it, or `start` itself.
+
+        The losses are those of the problem, the penalty is the risk's own: solvers that know how it
+        curves may use it where a majorant's steps are short.
+        """
+        return start
 
 
 def refuse(solver: str, **parts: Array | None) -> None:

@@ -17,8 +17,10 @@ from dcprog.solvers.published.alternating_linearization import AlternatingLinear
 from dcprog.solvers.published.coordinate import CoordinateSolver
 from dcprog.solvers.published.single_pass import SinglePassSolver
 from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
+from dcprog.solvers.smooth.block_newton import BlockNewtonSolver
 from dcprog.solvers.smooth.newton import LeastSquaresSolver, NewtonArmijoSolver, NewtonSolver
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
+from dcprog.solvers.smooth.weighted_lasso import WeightedLassoSolver
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -38,7 +40,9 @@ __all__ = [
 SOLVERS: dict[str, type[SubproblemSolver]] = {
     "least_squares": LeastSquaresSolver,
     "newton_armijo": NewtonArmijoSolver,
+    "block_newton": BlockNewtonSolver,
     "newton": NewtonSolver,
+    "weighted_lasso": WeightedLassoSolver,
     "proximal_newton": ProximalNewtonSolver,
     "smo": SmoSolver,
     "smo_first_order": FirstOrderSmoSolver,
@@ -137,10 +141,17 @@ def _ordered(risk: Risk) -> list[str]:
 def _verdict(name: str, risk: Risk) -> str | None:
     """Why a solver is not chosen by itself, None if it is."""
     solver = SOLVERS[name]
-    reason = solver.refusal(risk)
+    reason = _refusal(solver, risk)
     if reason is None and solver.on_request is not None:
         return f"{solver.on_request}; on request only"
     return reason
+
+
+def _refusal(solver: type[SubproblemSolver], risk: Risk) -> str | None:
+    """Why a solver cannot take a risk, None if it can."""
+    if risk.by_blocks and not getattr(solver, "by_blocks", False):
+        return "it works on all of X at once, which is read by blocks"
+    return solver.refusal(risk)
 
 
 def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
@@ -165,7 +176,7 @@ def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
     if solver is None or solver == "auto":
         names = tuple(_ordered(risk))
         if not names:
-            raise ValueError(f"no solver takes this risk:\n{explain_choice(risk)}")
+            raise ValueError(_nobody(risk))
         return names
     name = solver
     wanted: type[SubproblemSolver] | None = SOLVERS.get(solver)
@@ -176,10 +187,23 @@ def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
             raise ValueError(
                 f"{error}; for a risk also one of 'auto', {', '.join(map(repr, SOLVERS))}"
             ) from None
-    reason = wanted.refusal(risk)
+    reason = _refusal(wanted, risk)
     if reason is not None:
         raise ValueError(f"solver={solver!r} cannot take this risk: {reason}")
     return (name,)
+
+
+def _nobody(risk: Risk) -> str:
+    """That no solver takes a risk, and why."""
+    if not risk.by_blocks:
+        return f"no solver takes this risk:\n{explain_choice(risk)}"
+    able = [name for name in SOLVERS if getattr(SOLVERS[name], "by_blocks", False)]
+    reasons = "\n".join(f"{name}: not chosen: {_verdict(name, risk)}" for name in able)
+    return (
+        "X is read by blocks, and no solver that works so takes this risk: have a loss with a "
+        "continuous slope, such as squared_hinge() or huber(), or margins and residuals with an "
+        f"l2 penalty, or read all of X into memory by np.asarray(X)\n{reasons}"
+    )
 
 
 def witnesses(risk: Risk, chosen: tuple[str, ...]) -> tuple[str, ...]:
@@ -212,9 +236,12 @@ def is_exact(name: str) -> bool:
     return issubclass(SOLVERS.get(name, ReferenceSolver), ExactSolver)
 
 
-def loosest(name: str) -> float:
+def loosest(name: str, risk: Risk) -> float:
     """The tolerance to which a solver minimises steps far from the end; 0 for that of the end."""
-    return getattr(SOLVERS.get(name), "loosest", 0.0)
+    solver = SOLVERS.get(name, ReferenceSolver)
+    if not issubclass(solver, ExactSolver) or not solver.loosens(risk):
+        return 0.0
+    return solver.loosest
 
 
 def explain_choice(risk: Risk) -> str:

@@ -10,7 +10,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.surrogates.subgradients import Near
+from dcprog.surrogates.near import Near
 from dcprog.surrogates.ties import Flip, Ties, ties
 
 __all__ = ["exchange"]
@@ -113,11 +113,11 @@ def _newton(problem: WeightedRisk, near: Near, pulls: Array) -> Array:
     p = near.theta.size
     if p > MOST_COEFFICIENTS or risk.aggregate == "max":
         return pulls
-    lowest, highest = risk.base.slope(near.low), risk.base.slope(near.high)
-    curvature = problem.row_weights * (highest - lowest) / (2 * near.step)
-    live = np.flatnonzero(curvature > 0)
-    A = near.rows(live)
-    gram = (A * curvature[live]) @ A.T * near.scale
+    curvature = problem.row_weights.copy()
+    for rows, part in near.parts():
+        lowest, highest = part.slopes_of(risk.base)
+        curvature[rows] *= (highest - lowest) / (2 * near.step)
+    gram = near.gram(curvature)
     split = risk.penalty.convex_part
     form = None if split is None else split.as_l1_l2(int(risk.penalized.sum()))
     if form is not None:

@@ -72,7 +72,7 @@ class ManyPoints:
         self.risk = risk
         self.groups = groups
         self.transform = _of_groups(risk.transform, groups)
-        members = risk.members if groups is None else risk.members[groups]
+        members = risk.members_of(np.arange(risk.n_groups) if groups is None else groups)
         self.n_groups, self.m = members.shape
         rows = members.ravel()
         self.middle = _middle(risk, rows)
@@ -97,7 +97,7 @@ class ManyPoints:
         if not isinstance(rows, Scores) or rows.kernel is not None:
             return False
         n, p = rows.shape
-        return 0 < p <= MOST_COEFFICIENTS and risk.members.size == n
+        return 0 < p <= MOST_COEFFICIENTS and (risk._groups is None or risk.members.size == n)
 
     def of(self, risk: Risk) -> Self:
         """The same data under another transform or other things subtracted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from dcprog.engine.stationarity import Stationarity, downhill_slope
 from dcprog.foundation.arrays import Array
@@ -51,6 +52,14 @@ class ProblemStationarity(ProblemRacing):
     def _update(self, values: Values) -> bool:
         """Set the Parameters."""
         raise NotImplementedError
+
+    def further(self, x: Array) -> Array:
+        """Nothing is known but the majorant."""
+        return x
+
+    def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
+        """Not looked for."""
+        return np.zeros(x.size, dtype=bool)
 
     def stationarity(self, x: Array, time_limit: float | None = None) -> Stationarity:
         """The residual of the majorant at x, and the descent that others find beside a tie.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from dcprog.engine.history import Attempt
 from dcprog.foundation.arrays import EDGE, Array
@@ -71,11 +72,11 @@ class RiskSurrogate(RiskStationarity):
         self.declared = self.risk = risk = risk.remembering()
         self.solvers = choose(risk, solver)
         self.witnesses = witnesses(risk, self.solvers)
-        self.loosest = loosest(self.solvers[0])
+        self.loosest = loosest(self.solvers[0], risk)
         self._attempts: list[Attempt] = []
         self.subproblems = Subproblems(risk, lambda name, natural: make(name, natural))
         self._least = self._rounding = 0.0
-        self.problem = WeightedRisk(risk, np.ones(risk.n_groups))
+        self.problem = WeightedRisk(risk, np.broadcast_to(1.0, risk.n_groups))
         self._offset = 0.0
         self._weighted = 0.0
         self._centre: Array | None = None
@@ -183,6 +184,21 @@ class RiskSurrogate(RiskStationarity):
         aim = max(tolerance * self.scale(centre), self._rounding), self._weighted
         return self.subproblems.solve(self.problem, centre, aim, solver, time_limit)
 
+    @np.errstate(all="ignore")
+    def further(self, x: Array) -> Array:
+        """Where only the penalty is majorised, a point that its solver reaches by F itself."""
+        risk = self.declared
+        if risk.penalty.is_convex or not (risk.has_convex_losses and self.settled):
+            return x
+        return self.subproblems.further(self.problem, x, self.solvers[0])
+
+    def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
+        """The penalty's, at coefficients that are 0."""
+        risk = self.declared
+        found = np.zeros(x.size, dtype=bool)
+        found[risk.penalized] = risk.penalty.sparse_sizes(x[risk.penalized]) == 0
+        return found
+
     @property
     def weights(self) -> Array:
         """The vector d of the last tightening."""
@@ -211,8 +227,7 @@ class RiskSurrogate(RiskStationarity):
     @np.errstate(all="ignore")
     def along(self, x: Array, way: Array) -> Callable[[float], float]:
         """F(x + t·way) as a function of t, whose margins are linear in it."""
-        u, change = self.risk.margins(x), np.asarray(self.risk.rows @ way)
-        return lambda t: self.risk.with_margins(x + t * way, u + t * change)
+        return self.risk.along(x, way)
 
     @np.errstate(all="ignore")
     def majorant_value(self, x: Array) -> float:

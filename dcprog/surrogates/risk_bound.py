@@ -75,7 +75,8 @@ def duality_gap(
     gap = np.inf
     size = np.abs(theta) if centre is None else np.maximum(np.abs(theta), np.abs(centre))
     for slopes, missed in _supports(problem, theta, dual):
-        found = missed + _penalty_gap(problem, theta, slopes + problem.row_tilts, size)
+        pull = slopes if problem.tilts is None else slopes + problem.tilts
+        found = missed + _penalty_gap(problem, theta, pull, size)
         gap = min(gap, max(found, 0.0)) if np.isfinite(found) else gap
     return gap
 
@@ -99,7 +100,7 @@ def above_least(problem: WeightedRisk, theta: Array) -> float:
     known = split_penalty(risk.penalty.convex_part, int(risk.penalized.sum())) is not None
     if problem.tilts is not None or not known:
         return np.inf
-    above = problem.value(theta) - float(problem.weights @ _ground(risk))
+    above = problem.value(theta) - _ground(risk, problem.weights)
     return max(above, 0.0) if np.isfinite(above) else np.inf
 
 
@@ -120,7 +121,11 @@ def _supports(problem: WeightedRisk, theta: Array, dual: Array | None) -> list[t
         return found
     weight = problem.row_weights
     if risk.base.is_smooth:
-        found.append((np.where(weight > 0, weight * risk.base.slope(u), 0.0), 0.0))
+        slopes = np.empty(u.shape)
+        for rows, part in risk.parts(theta):
+            w, steep = weight[rows], risk.base.slope(part.margins(theta))
+            slopes[rows] = np.where(w > 0, w * steep, 0.0)
+        found.append((slopes, 0.0))
     if known and dual is not None and pieces is not None:
         found.append(_conjugate(pieces, weight, u, -dual))
     return found
@@ -167,7 +172,7 @@ def _shared(
     share = share * factor[risk.groups]
     rest = np.where(much, 0.0, weights - total)
     value = float(weights @ risk._combined(risk._scaled(risk.base(u))))
-    missed = value - float(share @ height) - float(rest @ _ground(risk))
+    missed = value - float(share @ height) - _ground(risk, rest)
     return np.where(share > 0, slopes * factor[risk.groups], 0.0), missed
 
 
@@ -204,7 +209,7 @@ def _penalty_gap(problem: WeightedRisk, theta: Array, pull: Array, size: Array) 
         return gap + float(over @ over) / (2 * ridge)
     ball = (sizes > 0) & (problem.tilts is None)
     if np.any(over[ball]):
-        reach = problem.value(theta) - float(problem.weights @ _ground(risk))
+        reach = problem.value(theta) - _ground(risk, problem.weights)
         gap += reach * float(np.max(over[ball] / sizes[ball]))
     if groups is not None:
         return gap if np.all(ball) else np.inf
@@ -239,9 +244,10 @@ def split_penalty(
     return (a + c, b + d), second[1] if first[1] is None else first[1]
 
 
-def _ground(risk: Risk) -> Array:
-    """Below which the losses of a group never are."""
-    return risk._combined(risk._scaled(np.full(risk.groups.shape, risk.base.lower)))
+def _ground(risk: Risk, weights: Array) -> float:
+    """Below which the weighted losses never are."""
+    lower = np.broadcast_to(risk.base.lower, risk.rows.shape[:1])
+    return float(weights @ risk._combined(risk._scaled(lower)))
 
 
 def _boxed(risk: Risk, size: Array, places: npt.NDArray[np.intp], over: Array) -> float:

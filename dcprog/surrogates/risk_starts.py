@@ -34,6 +34,7 @@ from dcprog.surrogates.waking import woken
 __all__ = ["RiskStarts"]
 
 CROWDED = 3  # samples for a coefficient, and less
+LOOSE_START = 1e-2  # where steps are looser still
 STEPS = 2  # of the loop, loose ones, before a draft is valued
 
 
@@ -62,7 +63,7 @@ class RiskStarts(Unconstrained):
     def _tolerances(self) -> tuple[float, ...]:
         """Of the convex start: loose where steps are, and there are some to come."""
         loose = self.is_majorised and self.loosest > START[-1]
-        return (self.loosest,) if loose else START
+        return (min(self.loosest, LOOSE_START),) if loose else START
 
     @np.errstate(all="ignore")
     def drafts(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ __all__ = ["Aim", "Subproblems"]
 logger = logging.getLogger("dcprog")
 
 START = (1e-8, 1e-6, 1e-4)  # a start that is less accurate than a step still is one
-FINEST, COARSEST = 1e-14, 1e-2  # tolerances for solvers
+FINEST, COARSEST = 1e-14, 5e-1  # tolerances for solvers
 OUT_OF_SIZE = 30.0  # the objective's size, over that at which the solvers were made
 PERFECT = 1e-4  # of the objective's size: what a fit that is almost perfect leaves
 ACCEPT = 10.0  # times a start's tolerance, above its centre
@@ -100,6 +101,8 @@ class Subproblems:
             ``failed`` for whatever it raised or returned that is no point; or what it says itself.
         """
         begun = time.perf_counter()
+        if self._problem is not None and not problem.repeats(self._problem):
+            self._problem = None  # its vectors are as long as the data
         try:
             solution = self._answer(problem, centre, aim, solver, limit)
         except SubproblemError:
@@ -174,6 +177,16 @@ class Subproblems:
                 attempts.append(Attempt(0, solver, tolerance, str(error)))
         raise failures[0]
 
+    def further(self, problem: WeightedRisk, x: Array, solver: str) -> Array:
+        """Where a solver goes on to from x; see :meth:`ExactSolver.further`."""
+        begun, made, units = time.perf_counter(), self._solver(solver), self.units
+        if not isinstance(made, ExactSolver):
+            return x
+        start = units.theta(x)
+        theta = made.further(units.problem(problem), start)
+        self.time += time.perf_counter() - begun
+        return x if theta is start else units.solution(Solution(theta, None, 0.0)).coefficients
+
     def value(self, name: str, problem: WeightedRisk, x: Array, centre: Array) -> float:
         """The function that a solver minimises from a centre: mostly the weighted risk itself."""
         made = self._solver(name)
@@ -193,7 +206,10 @@ class Subproblems:
         if self.last is None:
             return np.inf
         units = self.units
-        where = units.problem(problem), units.theta(self.last.coefficients)
+        natural = units.problem(problem)
+        if natural.risk._known is None:
+            natural = replace(natural, risk=natural.risk.remembering())
+        where = natural, units.theta(self.last.coefficients)
         gap = duality_gap(*where, units.dual(self.last.dual), units.theta(centre))
         above = above_least(*where)  # too large, it says nothing of the solver
         return units.size * (min(gap, above) if above <= PERFECT else gap)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -12,7 +13,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.columns import largest_sizes, mean_sizes
+from dcprog.foundation.blocked_matrix import BlockedMatrix
+from dcprog.foundation.columns import largest_sizes, means
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.scores import Scores
 from dcprog.solvers.protocol import Solution
@@ -30,6 +32,8 @@ FAR = 30.0
 ONE_SIGN = 0.98
 # Columns of smaller entries count as columns of zeros: no coefficient makes anything of them.
 VANISHING = 1e-150
+MANY = 2**20  # constants of margins: of more of them some tell how far they are apart
+SEEN = 2**16  # samples, likewise, that tell where columns have their middle
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,6 @@ class Frame:
 
 
 _FRAMES: WeakKeyDictionary[Scores, Frame] = WeakKeyDictionary()
-_SIZES: WeakKeyDictionary[Scores, Array] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -97,8 +100,8 @@ class Units:
         natural.rows = frame.rows
         unit = np.where(_sample_columns(risk.rows), margin / frame.unit, margin)
         natural.penalty = risk.penalty.in_units(margin / frame.unit, 1 / size)
-        if margin != 1 or frame.rows is not risk.rows:
-            natural = natural.remembering()  # otherwise the same margins, remembered once
+        if margin != 1 or frame.rows is not risk.rows:  # otherwise margins are remembered once
+            natural = natural.forgetting() if risk.by_blocks else natural.remembering()
         return cls(natural, size, margin, loss, unit, frame)
 
     def problem(self, problem: WeightedRisk) -> WeightedRisk:
@@ -148,9 +151,9 @@ class Units:
 
 def margin_unit(risk: Risk) -> float:
     """How far the constants of the margins are apart, or their size, or 1 if there are none."""
-    offset = risk.offset
-    if offset is None:
+    if risk.offset is None:
         return 1.0
+    offset = risk.offset[:: 1 + risk.offset.size // MANY]
     apart = np.abs(offset / 2 - np.median(offset) / 2)  # halves: their difference may overflow
     for size in (2 * np.median(apart), 2 * np.mean(apart), np.max(np.abs(offset))):
         if 0 < size < np.inf:
@@ -165,9 +168,7 @@ def column_sizes(rows: Any) -> Array:
     """
     if not isinstance(rows, Scores):
         return np.ones(rows.shape[1])
-    if rows not in _SIZES:
-        _SIZES[rows] = mean_sizes(rows.X)
-    sizes = np.tile(_SIZES[rows], rows.n_scores)
+    sizes = np.tile(rows.sizes, rows.n_scores)
     return np.concatenate([sizes, np.ones(rows.shape[1] - sizes.size)])
 
 
@@ -189,30 +190,42 @@ def _frame(risk: Risk) -> Frame:
 
 def _framed(rows: Scores) -> Frame:
     """The frame of scores; rows that stay as they are stand there as None."""
-    X = _without_vanishing(rows.X)
-    middle, sizes = None, mean_sizes(X)
-    if rows.fit_intercept and isinstance(X, np.ndarray):
+    X, sizes = _without_vanishing(rows.X, rows.sizes)
+    middle = None
+    if rows.fit_intercept and isinstance(X, np.ndarray | BlockedMatrix):
         middle, sizes = _middle(X, sizes)
     unit = _power_of_two(sizes)
     if unit == 1 and middle is None and X is rows.X:
         return Frame(None)
-    moved = copy(rows)
-    moved.X = (X if middle is None else X - middle) / unit
+    moved = rows.over(_moved(X, 0.0 if middle is None else middle, unit))
     return Frame(moved, unit, middle)
 
 
-def _without_vanishing(X: Any) -> Any:
-    """Samples without the columns that hold nothing but vanishing numbers; X if there are none."""
+def _without_vanishing(X: Any, sizes: Array) -> tuple[Any, Array]:
+    """Samples and their sizes without the columns that hold nothing but vanishing numbers."""
+    if not np.any((sizes > 0) & (sizes < VANISHING)):
+        return X, sizes
     largest = largest_sizes(X)
-    gone = (largest > 0) & (largest < VANISHING)
-    return X @ sp.diags_array(np.where(gone, 0.0, 1.0)) if np.any(gone) else X
+    kept = (largest == 0) | (largest >= VANISHING)
+    sizes = np.where(kept, sizes, 0.0)
+    if not isinstance(X, np.ndarray | BlockedMatrix):
+        return X @ sp.diags_array(kept.astype(float)), sizes
+    return _moved(X, 0.0, np.where(kept, 1.0, np.inf)), sizes
 
 
-def _middle(X: Array, sizes: Array) -> tuple[Array | None, Array]:
+def _moved(X: Any, middle: Any, unit: Any) -> Any:
+    """(X − middle)/unit."""
+    if isinstance(X, BlockedMatrix):
+        return X.seen(partial(_moved, middle=middle, unit=unit), X.shape[1])
+    return X / unit if np.all(middle == 0) else (X - middle) / unit
+
+
+def _middle(X: Any, sizes: Array) -> tuple[Array | None, Array]:
     """The medians of columns far from 0, and the sizes of what is left; None if there are none."""
-    places = np.flatnonzero(np.abs(X.mean(axis=0)) >= ONE_SIGN * sizes)
-    median = np.median(X[:, places], axis=0)
-    left = np.abs(X[:, places] - median)
+    places = np.flatnonzero(np.abs(means(X)) >= ONE_SIGN * sizes)
+    some = X[:: 1 + len(X) // SEEN][:, places] if places.size else np.zeros((1, 0))
+    median = np.median(some, axis=0)
+    left = np.abs(some - median)
     apart = np.median(left, axis=0)
     apart = np.where(apart > 0, apart, left.mean(axis=0))
     far = (np.abs(median) > FAR * apart) & (apart > 0)

@@ -11,7 +11,8 @@ from dcprog.engine.stationarity import Stationarity, downhill_slope
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.surrogates.subgradients import Near, shortest
+from dcprog.surrogates.near import Near
+from dcprog.surrogates.subgradients import shortest
 from dcprog.surrogates.ties import ties
 
 __all__ = ["descents", "stationarity"]
@@ -55,7 +56,7 @@ def stationarity(
         if residual <= reach:
             break
     tied = ties(problem, Near(risk, x, units, scale, TIED))
-    choices = chain([problem], tied.choices())
+    choices = chain([problem], tied.choices(_least(problem, x, units, scale)))
     slope = min((s for _, s in _walked(choices, x, units, scale, deadline)), default=0.0)
     return Stationarity(residual, slope, tied.all_tried and deadline.left != 0)
 
@@ -73,8 +74,17 @@ def descents(
     if not 0 < scale < np.inf:
         return
     tied = ties(problem, Near(problem.risk, x, units, scale, TIED))
-    for point, _ in _walked(tied.choices(), x, units, scale, Deadline(time_limit)):
+    if not tied.flips:
+        return
+    choices = tied.choices(_least(problem, x, units, scale))
+    for point, _ in _walked(choices, x, units, scale, Deadline(time_limit)):
         yield point
+
+
+def _least(problem: WeightedRisk, x: Array, units: Array, scale: float) -> float:
+    """By how much flips must change the gradient to make any slope a steep one."""
+    pull = shortest(problem, Near(problem.risk, x, units, scale, TIED))
+    return -np.inf if pull is None else STEEP - pull.length
 
 
 def _walked(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -13,13 +13,10 @@ import scipy.sparse as sp
 from dcprog.foundation.arrays import Array
 from dcprog.penalties import kernel_norm
 from dcprog.risk.weighted import WeightedRisk
+from dcprog.surrogates.near import Near
 from dcprog.surrogates.risk_bound import split_penalty
-from dcprog.surrogates.risk_units import margin_unit
 
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-
-__all__ = ["JUMP", "Near", "Pull", "shortest"]
+__all__ = ["JUMP", "Pull", "shortest"]
 
 # Slopes on both sides of a margin that differ by more than that share of the largest slope belong
 # to a kink.
@@ -32,76 +29,6 @@ LARGEST = 1e4
 TOLERANCE = 1e-10
 
 Indices = npt.NDArray[np.intp]
-
-
-class Near:
-    """A point of a risk, and how near to it kinks count as met.
-
-    Parameters
-    ----------
-    risk : Risk
-    theta : array of shape (p,)
-    units : array of shape (p,)
-        A typical size of every coefficient.
-    scale : float
-        What the terms of the risk add up to.
-    reach : float
-        In units of the margins and of the coefficients.
-
-    Attributes
-    ----------
-    u, low, high : arrays of shape (n_rows,)
-        The margins, and those within reach.
-    """
-
-    def __init__(self, risk: Risk, theta: Array, units: Array, scale: float, reach: float) -> None:
-        self.risk, self.theta, self.units, self.scale = risk, theta, units, scale
-        self.reach = reach
-        self.u = risk.margins(theta)
-        step = reach * margin_unit(risk)
-        self.step = step
-        self.low, self.high = self.u - step, self.u + step
-
-    def relative(self, gradient: Array) -> Array:
-        """A gradient in units of the coefficients, relative to the scale."""
-        return gradient * self.units / self.scale
-
-    def pulled(self, slopes: Array) -> Array:
-        """Slopes in the margins as a relative gradient."""
-        return self.relative(np.asarray(self.risk.rows.T @ slopes).ravel())
-
-    def bend(self, curvature: Array, ridge: float, way: Array) -> float:
-        """Σ_r c_r (a_r·d)² + q‖w‖² along a direction of length 1, in units, relative."""
-        move = self.units * way
-        rows = np.asarray(self.risk.rows @ move).ravel()
-        held = move[self.risk.penalized]
-        return float(curvature @ rows**2 + ridge * held @ held) / self.scale
-
-    def rows(self, chosen: Indices) -> Array:
-        """Some rows as relative gradients, of shape (p, k)."""
-        risk = self.risk
-        if risk.no_matrix is not None or risk.scores.kernel is not None:
-            picked = np.zeros((self.u.size, chosen.size))
-            picked[chosen, np.arange(chosen.size)] = 1.0
-            return np.array([self.pulled(one) for one in picked.T]).reshape(-1, self.theta.size).T
-        return (risk.scores.dense_rows(chosen) * (self.units / self.scale)).T
-
-    def losses(self) -> tuple[Array, Array]:
-        """The least and the largest loss of every row at the ends of its reach."""
-        risk = self.risk
-        ends = [risk._scaled(risk.base(end)) for end in (self.low, self.high)]
-        return np.minimum(*ends), np.maximum(*ends)
-
-    def aggregates(self) -> tuple[Array, Array]:
-        """The same for every group."""
-        low, high = self.losses()
-        return self.risk._combined(low), self.risk._combined(high)
-
-    @property
-    def sizes(self) -> Array:
-        """|w_j| of the penalised coefficients, in their units."""
-        held = self.risk.penalized
-        return np.abs(self.theta[held]) / self.units[held]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +85,7 @@ def shortest(problem: WeightedRisk, near: Near) -> Pull | None:
     if slopes is None:
         return None
     fixed = near.pulled(slopes)
+    del slopes  # as long as the data
     penalty = _penalty(problem, near, free)
     if penalty is None:
         return None
@@ -196,23 +124,28 @@ class _Free:
 
 def _rows(problem: WeightedRisk, near: Near, free: _Free) -> Array | None:
     """Slopes of the weighted losses and tilts in the margins, but for those that are free."""
-    risk = problem.risk
-    lowest, highest = risk.base.slope(near.low), risk.base.slope(near.high)
-    if risk.base.is_joint:
+    risk, base = problem.risk, problem.risk.base
+    if base.is_joint:
         return None
-    top = float(np.max(np.abs([lowest, highest]), initial=0.0))
-    kinked = highest - lowest > JUMP * top
-    if risk.aggregate == "max":
-        slopes, tied = _maxima(problem, near)
-        tied |= kinked & (slopes != 0)
-    else:
-        slopes, tied = problem.row_weights.copy(), kinked & (problem.row_weights > 0)
-    if int(np.sum(tied)) * risk.rows.shape[1] > MOST_NUMBERS:
+    parts = list(near.parts())
+    top = max(float(np.max(np.abs(near.slopes_of(base)), initial=0.0)) for _, near in parts)
+    is_max = risk.aggregate == "max"
+    slopes, tied = _maxima(problem, near) if is_max else (problem.row_weights.copy(), None)
+    free.curvature, kinks = np.zeros(slopes.size), []
+    for rows, part in parts:
+        lowest, highest = part.slopes_of(base)
+        kinked = (highest - lowest > JUMP * top) & (slopes[rows] != 0)
+        kinked = kinked if tied is None else kinked | tied[rows]
+        idle = kinked | (slopes[rows] == 0)
+        curvature = slopes[rows] * (highest - lowest) / (2 * near.step)
+        free.curvature[rows] = np.where(idle, 0.0, curvature)
+        slopes[rows] = np.where(idle, 0.0, slopes[rows] * base.slope(part.u))
+        kinks.append(rows.start + np.flatnonzero(kinked))
+    found = np.concatenate(kinks)
+    if found.size * risk.rows.shape[1] > MOST_NUMBERS:
         return None
-    _free_rows(problem, near, free, np.flatnonzero(tied), (lowest, highest))
-    idle = tied | (slopes == 0)
-    free.curvature = np.where(idle, 0.0, slopes * (highest - lowest) / (2 * near.step))
-    return np.where(idle, 0.0, slopes * risk.base.slope(near.u)) + problem.row_tilts
+    _free_rows(problem, near, free, found)
+    return slopes if problem.tilts is None else slopes + problem.tilts
 
 
 def _maxima(problem: WeightedRisk, near: Near) -> tuple[Array, npt.NDArray[np.bool_]]:
@@ -232,14 +165,12 @@ def _maxima(problem: WeightedRisk, near: Near) -> tuple[Array, npt.NDArray[np.bo
     return slopes, tied
 
 
-def _free_rows(
-    problem: WeightedRisk, near: Near, free: _Free, tied: Indices, ends: tuple[Array, Array]
-) -> None:
+def _free_rows(problem: WeightedRisk, near: Near, free: _Free, tied: Indices) -> None:
     """Slopes between those at the ends of the reach; under a maximum, of a share of the weight."""
     if tied.size == 0:
         return
     risk, rows = problem.risk, near.rows(tied)
-    lowest, highest = (end[tied] for end in ends)
+    lowest, highest = near.slopes_of(risk.base, tied)
     unit = np.ones(tied.size) if risk.weights is None else risk.weights[tied]
     if risk.aggregate != "max":
         weight = problem.row_weights[tied]

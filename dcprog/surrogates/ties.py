@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.surrogates.subgradients import JUMP, Near
+from dcprog.surrogates.near import Near
+from dcprog.surrogates.subgradients import JUMP
 
 __all__ = ["Ties", "ties"]
 
@@ -77,19 +78,25 @@ class Ties:
         """Does :meth:`choices` give every choice there is?"""
         return self.complete and len(self.flips) <= FEW
 
-    def choices(self) -> Iterator[WeightedRisk]:
-        """Tightenings at other slopes; those of all flips at once and of single ones first."""
+    def choices(self, least: float = -np.inf) -> Iterator[WeightedRisk]:
+        """Tightenings at other slopes; those of all flips at once and of single ones first.
+
+        None whose flips change the relative gradient by no more than `least` together.
+        """
+        return (self.with_flips(flips) for flips in self._sets() if _force(flips) > least)
+
+    def _sets(self) -> Iterator[tuple[Flip, ...]]:
         flips = self.flips[:MOST]
         together: list[Flip] = []
         for flip in flips:
             together += [flip] if all(flip.apart(one) for one in together) else []
-        yield from (self.with_flips((flip,)) for flip in flips)
+        yield from ((flip,) for flip in flips)
         if len(flips) <= FEW:
             sizes = range(2, len(flips) + 1)
             subsets = chain.from_iterable(combinations(flips, k) for k in sizes)
-            yield from (self.with_flips(s) for s in subsets if _fit(s))
+            yield from filter(_fit, subsets)
         elif together:
-            yield self.with_flips(tuple(together))
+            yield tuple(together)
 
     def with_flips(self, flips: tuple[Flip, ...]) -> WeightedRisk:
         """The tightening at the slopes of some flips."""
@@ -98,6 +105,10 @@ class Ties:
             entries = changed.setdefault(flip.part, np.array(getattr(self.problem, flip.part)))
             entries[flip.places] = flip.values
         return replace(self.problem, **changed)  # type: ignore[arg-type]
+
+
+def _force(flips: tuple[Flip, ...]) -> float:
+    return sum(flip.force for flip in flips)
 
 
 def _fit(flips: tuple[Flip, ...]) -> bool:
@@ -143,32 +154,54 @@ def _group_pull(near: Near, groups: Array, changes: Array) -> Array:
     risk = near.risk
     rows = np.flatnonzero(np.isin(risk.groups, groups))
     change = dict(zip(groups.tolist(), changes.tolist(), strict=True))
-    unit = np.ones(rows.size) if risk.weights is None else risk.weights[rows]
-    low, high = risk.base.slope(near.low[rows]), risk.base.slope(near.high[rows])
-    steepest = np.where(np.abs(low) > np.abs(high), low, high)
     factor = np.array([change[g] for g in risk.groups[rows].tolist()])
-    return near.rows(rows) @ (factor * unit * steepest)
+    return np.sum(_row_pulls(near, rows, factor), axis=1)
+
+
+def _row_pulls(near: Near, rows: npt.NDArray[np.intp], changes: Array) -> Array:
+    """The same of rows that are groups, of shape (p, k)."""
+    weights = near.risk.weights
+    low, high = near.slopes_of(near.risk.base, rows)
+    steepest = np.where(np.abs(low) > np.abs(high), low, high)
+    unit = changes if weights is None else changes * weights[rows]
+    return near.rows(rows) * (unit * steepest)
 
 
 def _capped(problem: WeightedRisk, near: Near) -> list[Flip]:
     """Groups at a kink of φ."""
+    slope, parts = near.risk.transform.slope, list(near.parts())
+    top = max(float(np.max(slope(part.aggregates()[0]), initial=0.0)) for _, part in parts)
+    found = [_kinked(problem, groups, part, top) for groups, part in parts]
+    place, other, change, cost = (np.concatenate(column) for column in zip(*found, strict=True))
+    nearest = np.argsort(cost)[:NEAREST]
+    place, other, change, cost = place[nearest], other[nearest], change[nearest], cost[nearest]
+    if near.risk._groups is None:
+        pulls = list(_row_pulls(near, place, change).T)
+    else:
+        pulls = [_group_pull(near, place[[k]], change[[k]]) for k in range(place.size)]
+    return [
+        Flip("weights", place[[k]], other[[k]], pull, float(cost[k]))
+        for k, pull in enumerate(pulls)
+    ]
+
+
+def _kinked(
+    problem: WeightedRisk, groups: slice, near: Near, top: float
+) -> tuple[npt.NDArray[np.intp], Array, Array, Array]:
+    """Some groups at a kink of φ: places, slopes on its other side, their changes, and costs."""
     risk = near.risk
     t, (low, high) = risk.aggregates(near.theta), near.aggregates()
     phi, slope = risk.transform, risk.transform.slope
     steep, flat = slope(low), slope(high)
-    jump = np.abs(steep - flat) > JUMP * float(np.max(steep, initial=0.0))
+    jump = np.abs(steep - flat) > JUMP * top
     rises = slope(t) - flat > steep - slope(t)
     other, end = np.where(rises, flat, steep), np.where(rises, high, low)
     cost = risk.sampled(phi(end) + other * (t - end) - phi(t)) / near.scale
     other = risk.sampled(other)
-    changes = other - problem.weights
+    change = other - problem.weights[groups]
     # where t is small that is no kink of φ, but the edge of its domain
-    found = np.flatnonzero(jump & (t > high - t) & (changes != 0))
-    found = found[np.argsort(cost[found])][:NEAREST]
-    return [
-        Flip("weights", g, other[g], _group_pull(near, g, changes[g]), float(cost[g[0]]))
-        for g in found[:, None]
-    ]
+    found = np.flatnonzero(jump & (t > high - t) & (change != 0))
+    return groups.start + found, other[found], change[found], cost[found]
 
 
 def _exchanged(problem: WeightedRisk, near: Near) -> list[Flip]:

@@ -36,12 +36,13 @@ def triviality(risk: Risk, x: Array) -> str | None:
     """
     if risk.has_convex_losses and risk.penalty.is_convex:
         return None
-    found = []
+    risk, found = risk.remembering(), []
     if _is_zero(risk, x):
         found.append("all coefficients are 0")
     elif _is_of_one_class(risk, x):
         found.append("all samples are predicted as of one class")
-    share = float(np.mean(_given_up(risk, x)))
+    given_up = sum(np.count_nonzero(_given_up(part, x)) for _, part in risk.parts(x))
+    share = given_up / risk.n_groups
     if share - _declared_share(risk) > MANY:
         found.append(f"{share:.0%} of the samples are given up, their losses count no more")
     return f"{' and '.join(found)}: {ADVICE}" if found else None
@@ -58,8 +59,11 @@ def _is_of_one_class(risk: Risk, x: Array) -> bool:
     if not isinstance(rows, Scores) or rows.signs is None or rows.signs.shape[1] > 1:
         return False
     signs = rows.signs.ravel()
-    predicted = np.sign(signs * risk.margins(x))
-    return bool(np.ptp(signs) > 0 and abs(np.sum(predicted)) == predicted.size)
+    if not np.ptp(signs) > 0:
+        return False
+    parts = risk.parts(x)
+    total = sum(float(np.sum(np.sign(signs[at] * part.margins(x)))) for at, part in parts)
+    return abs(total) == signs.size
 
 
 def _given_up(risk: Risk, x: Array) -> npt.NDArray[np.bool_]:

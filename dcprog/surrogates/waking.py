@@ -48,23 +48,23 @@ def woken(risk: Risk, x: Array) -> Array | None:
     if risk.penalty.is_convex or not isinstance(risk.rows, Scores) or risk.rows.kernel is not None:
         return None
     usual = usual_coefficients(risk)
-    u, value, moved = risk.margins(x), risk(x), None
+    value, moved = risk(x), None
     for _ in range(MOST):
-        step = _lower_along_one(risk, x, u, value, usual)
+        step = _lower_along_one(risk, x, value, usual)
         if step is None:
             break
-        x, u, value = step
+        x, value = step
         moved = x
     return moved
 
 
 def _lower_along_one(
-    risk: Risk, x: Array, u: Array, value: float, usual: Array
-) -> tuple[Array, Array, float] | None:
+    risk: Risk, x: Array, value: float, usual: Array
+) -> tuple[Array, float] | None:
     """The lowest point along the coefficients at 0 whose slopes are steepest, if it is lower."""
     zeros = np.flatnonzero(risk.penalized & (x == 0))
     weights = risk.row_weights(risk.slopes(x))
-    slope = weights * risk.base.slope(u)
+    slope = weights * risk.base.slope(risk.margins(x))
     tilts = risk.tilts(x)
     gradient = np.asarray(risk.rows.T @ (slope if tilts is None else slope + tilts)).ravel()
     steepness = (np.abs(gradient) * usual)[zeros]
@@ -72,10 +72,9 @@ def _lower_along_one(
     for j in zeros[np.argsort(-steepness, kind="stable")[:TRIED]]:
         unit = np.zeros(x.size)
         unit[j] = 1.0
-        column = np.asarray(risk.rows @ unit).ravel()
+        value_at = risk.along(x, unit)
         for size in -np.sign(gradient[j]) * usual[j] * SIZES:
-            trial, margins = x + size * unit, u + size * column
-            lower = risk.with_margins(trial, margins)
+            lower = value_at(size)
             if lower < least:
-                best, least = (trial, margins, lower), lower
+                best, least = (x + size * unit, lower), lower
     return best

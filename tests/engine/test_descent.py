@@ -225,6 +225,40 @@ def test_ctrl_c_anywhere_keeps_a_point_and_its_value(verb: str, call: int) -> No
 
 
 # ----------------------------------------------------------------------------------------------
+# what a surrogate knows beside its majorant
+
+
+class Farther(Reweighted):
+    """Goes on from a majorant's minimiser as it is told."""
+
+    def __init__(self, onward: Callable[[Array], Array]) -> None:
+        super().__init__()
+        self.onward = onward
+
+    def further(self, x: Array) -> Array:
+        return self.onward(x)
+
+
+def test_a_run_goes_on_from_a_minimiser_where_f_is_lower() -> None:
+    run = descend(Farther(lambda x: where(REFERENCE)), START)
+    assert run.status == "converged"
+    assert run.n_iter < REFERENCE.n_iter
+    assert same_end(run)
+
+
+@pytest.mark.parametrize("wrong", [lambda x: x + 100, lambda x: x * np.nan], ids=["higher", "NaN"])
+def test_a_point_that_is_not_lower_is_left_alone(wrong: Callable[[Array], Array]) -> None:
+    run = descend(Farther(wrong), START)
+    np.testing.assert_array_equal(run.history.value, REFERENCE.history.value)
+
+
+def test_what_it_raises_is_recorded() -> None:
+    run = descend(Farther(fail("failed")), START)
+    np.testing.assert_array_equal(run.history.value, REFERENCE.history.value)
+    assert "on demand" in run.history.attempts[0].outcome
+
+
+# ----------------------------------------------------------------------------------------------
 # solvers that fail
 
 

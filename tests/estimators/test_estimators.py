@@ -263,6 +263,7 @@ def test_equal_samples_are_merged_unless_the_loss_is_joint() -> None:
     X = sp.csr_array(np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0], [1.0, 0.0]]))
     y = np.array([0, 1, 0, 1])
     samples = distinct(X, y, np.array([1.0, 0.0, 2.0, 4.0]))
+    assert samples.first is not None
     assert sorted(samples.first) == [0, 3]
     np.testing.assert_array_equal(samples.spread(np.asarray(samples.weights)), [3, 0, 3, 4])
     ones, targets = np.ones((6, 1)), np.array([0.0, 0.0, 0.0, 0.0, 0.0, 9.0])

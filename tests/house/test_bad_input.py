@@ -40,6 +40,26 @@ def numbers(**wrong: tuple[Any, ...]) -> Case:
     return {n: right.get(n, 1.0) for n in wrong}, wrong
 
 
+FAMILY: Case = (
+    {
+        "X": X,
+        "y": [1.0, 2.0, 4.0],
+        "loss": dc.square(),
+        "penalty": dc.mcp(1.0),
+        "parameter": "lam",
+        "fit_intercept": True,
+        "sample_weight": None,
+    },
+    {
+        "X": (HOLED, X[0], X[:2], dc.Risk(X, dc.hinge())),
+        "y": (None, ["a", "b", "c"], [1.0, 2.0], [1.0, np.nan, 2.0]),
+        "loss": ("square", 1.0, dc.l1()),
+        "penalty": ("l1", 1.0, dc.square(), dc.l2()),
+        "parameter": ("gamma", "weight", 1.0),
+        "fit_intercept": ("no", None, 2),
+        "sample_weight": ([1.0, 1.0], [-1.0, 1.0, 1.0], "balanced"),
+    },
+)
 ROWS: Case = (
     {"X": X, "y": LABELS, "fit_intercept": True, "classes": ["a", "b"]},
     {
@@ -267,6 +287,18 @@ CASES: dict[str, Case] = {
             "verbose": ("loud", None),
         },
     ),
+    "lambda_max": (FAMILY[0], FAMILY[1]),
+    "penalty_path": (
+        {**FAMILY[0], "lambdas": None, "n_lambdas": 3, "eps": 0.1, "direction": None},
+        {
+            **FAMILY[1],
+            "lambdas": ([], [-1.0], [np.nan], ["a"], "all"),
+            "n_lambdas": (0, 1.5, "1", None),
+            "eps": (*NUMBERS, 1.0),
+            "direction": ("sideways", 1.0),
+            "options": (1.0, {}),
+        },
+    ),
     "lower_bound": (
         {"problem": CAPPED},
         {
@@ -294,7 +326,7 @@ OTHERS = {
         "Progress",
         "Result",
     ),
-    *("SubproblemError", "ConvexLoss", "Loss", "Penalty", "Transform", "logistic"),
+    *("SubproblemError", "ConvexLoss", "Loss", "Penalty", "PenaltyPath", "Transform", "logistic"),
     *("RobustClassifier", "RobustRegressor"),
 }
 CALLS = [

@@ -10,7 +10,7 @@ import pytest
 
 import dcprog as dc
 from dcprog.surrogates.examination import settle
-from dcprog.surrogates.subgradients import Near
+from dcprog.surrogates.near import Near
 from dcprog.surrogates.ties import ties
 
 GAMMA = 0.5

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.columns import mean_squares
 
 __all__ = ["coefficient_units"]
 
 
 def coefficient_units(X: Any, const: Array) -> Array:
     """For each feature the coefficient that moves the lines by the size of their constants."""
-    squares = np.mean(X**2, axis=0) if isinstance(X, np.ndarray) else X.multiply(X).mean(axis=0)
-    sizes = np.sqrt(np.asarray(squares).ravel())
+    sizes = np.sqrt(mean_squares(X))
     return (1 + float(np.max(np.abs(const)))) / np.where(sizes > 0, sizes, np.inf)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.solvers.linalg.coefficients import coefficient_units
 from dcprog.solvers.linalg.kronecker import Curvature, DualSystem
-from dcprog.solvers.linalg.weighted_gram import weighted_gram
+from dcprog.solvers.linalg.weighted_gram import gram_with_constant
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -34,22 +36,31 @@ class RowHessian:
 
     Attributes
     ----------
-    X : array or sparse matrix of shape (n, d̃)
     c, d, n : int
         Scores, columns and samples of X̃.
-    units : array of shape (p,)
-        For each entry of θ the coefficient that moves the margins by the size of their constants.
     """
 
     def __init__(self, risk: Risk) -> None:
         self.scores = risk.scores
-        self.X: Any = self.scores.augmented()
-        self.n, self.d = self.X.shape
+        self.n, self.d = self.scores.X.shape
+        self.d += self.scores.fit_intercept
         self.c = self.scores.n_scores
         self._order = self.scores.places()
         self._place = np.argsort(self._order)
-        constants = np.zeros(1) if risk.offset is None else risk.offset
-        self.units = np.tile(coefficient_units(self.X, constants), self.c)[self._place]
+        self._constants = np.zeros(1) if risk.offset is None else risk.offset
+
+    @cached_property
+    def X(self) -> Any:
+        """X̃, an array or a sparse matrix of shape (n, d̃), a copy where there are intercepts."""
+        return self.scores.augmented()
+
+    @cached_property
+    def units(self) -> Array:
+        """For each entry of θ what moves the margins by the size of their constants, (p,)."""
+        units = coefficient_units(self.scores.X, self._constants)
+        if self.scores.fit_intercept:
+            units = np.append(units, coefficient_units(np.ones((1, 1)), self._constants))
+        return np.tile(units, self.c)[self._place]
 
     def hessian(self, curvature: Array, entries: Index) -> Array:
         """The rows and columns of AᵀDA that belong to some entries of θ.
@@ -66,21 +77,36 @@ class RowHessian:
         """
         score, column = np.divmod(self._place[entries], self.d)
         columns, column = np.unique(column, return_inverse=True)
-        M = self._blocks(curvature)
-        live = np.flatnonzero(np.any(M.reshape(self.n, -1) != 0, axis=1))
-        X = self.X
-        if live.size < FEW * self.n:
-            X, M = X[live], M[live]
-        X = X if columns.size == self.d else X[:, columns]
+        curvature = curvature.reshape(self.n, -1)
+        some = live = self._live(curvature)
+        M = None if self.scores.signs is not None else self._blocks(curvature)
+        X, constant = self.scores.X, self.scores.fit_intercept
+        if columns.size < self.d:
+            constant = constant and columns[-1] == self.d - 1
+            chosen = columns[:-1] if constant else columns
+            X, some = (X if some is None else X[some])[:, chosen], None
         H = np.zeros((entries.size, entries.size))
         members = [np.flatnonzero(score == a) for a in range(self.c)]
         for a, b in self._pairs():
             if members[a].size and members[b].size:
-                block = weighted_gram(X, M[:, a, b])
+                d = self._of_score(curvature, a) if M is None else M[:, a, b]
+                block = gram_with_constant(X, d if live is None else d[live], constant, some)
                 block = block[np.ix_(column[members[a]], column[members[b]])]
                 H[np.ix_(members[a], members[b])] = block
                 H[np.ix_(members[b], members[a])] = block.T
         return H
+
+    def _live(self, curvature: Array) -> Index | None:
+        """The samples that count, where they are few; not those that are read by blocks."""
+        if isinstance(self.scores.X, BlockedMatrix):
+            return None
+        live = np.flatnonzero(np.any(curvature != 0, axis=1))
+        return live if live.size < FEW * self.n else None
+
+    def _of_score(self, curvature: Array, k: int) -> Array:
+        """The entries of M that are not 0 where every row belongs to one score."""
+        assert self.scores.signs is not None
+        return curvature[:, k] * self.scores.signs[:, k] ** 2
 
     def _pairs(self) -> list[tuple[int, int]]:
         if self.scores.signs is not None:

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.blocked_matrix import BlockedMatrix
 
-__all__ = ["weighted_gram"]
+__all__ = ["gram_with_constant", "weighted_gram", "weighted_sum"]
+
+Index = npt.NDArray[np.intp]
 
 CHUNK = 2**17  # numbers of a block of samples that a product works on at a time
 
 
-def weighted_gram(X: Any, weights: Array, mean: Array | None = None) -> Array:
+def weighted_gram(
+    X: Any, weights: Array, mean: Array | None = None, rows: Index | None = None
+) -> Array:
     """XᵀDX = Σ_i d_i x_i x_iᵀ, or Σ_i d_i (x_i − x̄)(x_i − x̄)ᵀ around a point x̄.
 
     Parameters
     ----------
-    X : array or CSR array of shape (n, d)
+    X : array, CSR array or BlockedMatrix of shape (n, d)
     weights : array of shape (n,)
         d; where none is negative it costs half as much.
     mean : array of shape (d,), optional
         x̄, such as the weighted mean Σ d_i x_i / Σ d_i.
+    rows : int array, optional
+        The samples that the weights belong to; all by default.
 
     Returns
     -------
@@ -39,7 +49,10 @@ def weighted_gram(X: Any, weights: Array, mean: Array | None = None) -> Array:
            [-10., -12.]])
     """
     if isinstance(X, np.ndarray):
-        return _by_blocks(X, weights, mean)
+        return _by_blocks(X, weights, mean, rows)
+    X = X if rows is None else X[rows]
+    if isinstance(X, BlockedMatrix):
+        return np.asarray(X.total(partial(_by_blocks, mean=mean), weights))
     entries = X.data * np.repeat(weights, np.diff(X.indptr))
     gram: Array = (X.T @ sp.csr_array((entries, X.indices, X.indptr), shape=X.shape)).toarray()
     if mean is None:
@@ -48,15 +61,40 @@ def weighted_gram(X: Any, weights: Array, mean: Array | None = None) -> Array:
     return gram - across - across.T + np.sum(weights) * np.outer(mean, mean)
 
 
-def _by_blocks(X: Array, weights: Array, mean: Array | None) -> Array:
+def gram_with_constant(X: Any, weights: Array, constant: bool, rows: Index | None = None) -> Array:
+    """X̃ᵀDX̃, where X̃ is X with a column of ones behind if there is to be one."""
+    gram = weighted_gram(X, weights, rows=rows)
+    if not constant:
+        return gram
+    pull = X.T @ weights if rows is None else weighted_sum(X, weights, rows)
+    return np.block([[gram, pull[:, None]], [pull, np.sum(weights)]])
+
+
+def weighted_sum(X: Any, weights: Array, rows: Index) -> Array:
+    """Σ_i d_i x_i over some of the samples, of shape (d,)."""
+    if not isinstance(X, np.ndarray):
+        return np.asarray(X[rows].T @ weights)
+    total = np.zeros(X.shape[1])
+    for part in _parts(X, rows.size):
+        total += X[rows[part]].T @ weights[part]
+    return total
+
+
+def _parts(X: Array, size: int) -> Iterator[slice]:
+    step = max(X.shape[1], CHUNK // max(X.shape[1], 1))
+    return (slice(begin, begin + step) for begin in range(0, size, step))
+
+
+def _by_blocks(
+    X: Array, weights: Array, mean: Array | None = None, places: Index | None = None
+) -> Array:
     d = X.shape[1]
     gram = np.zeros((d, d))
     definite = bool(np.all(weights >= 0))
     factors = np.sqrt(weights) if definite else weights
-    step = max(d, CHUNK // max(d, 1))
-    for begin in range(0, len(X), step):
-        part = slice(begin, begin + step)
-        rows = X[part] if mean is None else X[part] - mean
+    for part in _parts(X, weights.size):
+        rows = X[part] if places is None else X[places[part]]
+        rows = rows if mean is None else rows - mean
         scaled = rows * factors[part, None]
         # NumPy sees one array twice and computes half of a symmetric product (dsyrk)
         gram += scaled.T @ (scaled if definite else rows)

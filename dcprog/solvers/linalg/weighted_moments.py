@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
-from dcprog.solvers.linalg.weighted_gram import weighted_gram
+from dcprog.foundation.blocked_matrix import BlockedMatrix
+from dcprog.solvers.linalg.weighted_gram import weighted_gram, weighted_sum
 
 __all__ = ["Moments", "WeightedMoments"]
 
@@ -38,7 +39,7 @@ class WeightedMoments:
 
     Parameters
     ----------
-    X : array or CSR array of shape (n, d)
+    X : array, CSR array or BlockedMatrix of shape (n, d)
     centred : bool
         Around the weighted mean?
 
@@ -81,29 +82,31 @@ class WeightedMoments:
 
     def _changed(self, c: Array) -> Index | None:
         """The places of weights that are others than before; None where to sum anew is better."""
-        if self._weights is None or self._updates >= UPDATES:
-            return None
+        if self._weights is None or self._updates >= UPDATES or isinstance(self.X, BlockedMatrix):
+            return None  # of a block all samples are read
         changed = np.flatnonzero(c != self._weights)
         worth = changed.size <= WORTH * np.count_nonzero(c)
         return changed if worth and np.sum(c) > self._largest / 2 else None
 
     def _sum(self, c: Array) -> None:
-        places = np.flatnonzero(c)
-        X, c = (self.X, c) if 2 * places.size > c.size else (self.X[places], c[places])
+        X, places = self.X, np.flatnonzero(c)
         self._updates, self._total = 0, float(np.sum(c))
         self._largest = self._total
         self._middle = np.asarray(X.T @ c) / self._total if self.centred else None
-        self._first = np.zeros(self.X.shape[1])
-        self._gram = weighted_gram(X, c, self._middle)
+        self._first = np.zeros(X.shape[1])
+        few = 2 * places.size <= c.size and not isinstance(X, BlockedMatrix)
+        some = (c[places], self._middle, places) if few else (c, self._middle)
+        self._gram = weighted_gram(X, *some)
         self._size = np.diagonal(self._gram).copy()
 
     def _add(self, places: Index, c: Array) -> None:
         if not places.size:
             return
         assert self._weights is not None
-        X, change = self.X[places], c[places] - self._weights[places]
+        change = c[places] - self._weights[places]
         self._updates += 1
         self._total += float(np.sum(change))
-        self._gram += weighted_gram(X, change, self._middle)
+        self._gram += weighted_gram(self.X, change, self._middle, places)
         if self._middle is not None:
-            self._first += np.asarray(X.T @ change) - np.sum(change) * self._middle
+            moved = weighted_sum(self.X, change, places)
+            self._first += moved - np.sum(change) * self._middle

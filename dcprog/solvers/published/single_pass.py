@@ -51,6 +51,7 @@ class SinglePassSolver:
     cost: ClassVar[Cost] = COSTS["alternating"]
     on_request: ClassVar[str | None] = "it minimises a coarser majorant"
     loosest: ClassVar[float] = 0.0
+    by_blocks: ClassVar[bool] = False
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk

@@ -63,6 +63,7 @@ class AugmentedLagrangianSolver(ExactSolver):
     """
 
     cost = COSTS["multipliers"]
+    by_blocks = True
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk

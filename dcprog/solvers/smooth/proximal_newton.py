@@ -78,6 +78,7 @@ class ProximalNewtonSolver(ExactSolver):
     """
 
     cost = COSTS["proximal_newton"]
+    by_blocks = True
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk

@@ -73,17 +73,21 @@ class SmoothProblem:
     l2: Array
     units: Array = field(repr=False)
 
-    def place(self, theta: Array, margins: Array | None = None) -> SmoothPlace:
-        """All that is known at θ."""
+    def place(
+        self, theta: Array, margins: Array | None = None, slope: Array | None = None
+    ) -> SmoothPlace:
+        """All that is known at θ; without a gap where the slope is given."""
         u = self.risk.margins(theta) if margins is None else margins
         losses, tilted = self.weight * self.base(u), self.tilt * u
         penalties = self.l1 * np.abs(theta) + 0.5 * self.l2 * theta**2
         pull = self.weight * self.base.slope(u) + self.tilt
-        slope = np.asarray(self.risk.rows.T @ pull).ravel()
         value = float(np.sum(losses) + np.sum(tilted) + np.sum(penalties))
         size = float(np.sum(np.abs(losses)) + np.sum(np.abs(tilted)) + np.sum(penalties))
         if not np.isfinite(value):
             raise SubproblemError("failed", "the value is not finite")
+        if slope is not None:
+            return SmoothPlace(theta, u, value, size, pull, slope, np.inf)
+        slope = np.asarray(self.risk.rows.T @ pull).ravel()
         gap = self.gap(theta, slope, float(np.sum(losses)))
         return SmoothPlace(theta, u, value, size, pull, slope, gap)
 

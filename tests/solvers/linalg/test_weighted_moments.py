@@ -49,9 +49,9 @@ def test_few_changes_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
     summed: list[int] = []
     plain = weighted_gram
 
-    def counted(X: Any, *rest: Any) -> Array:
-        summed.append(X.shape[0])
-        return plain(X, *rest)
+    def counted(X: Any, weights: Array, *rest: Any) -> Array:
+        summed.append(weights.size)
+        return plain(X, weights, *rest)
 
     monkeypatch.setattr(weighted_moments, "weighted_gram", counted)
     moments, c = WeightedMoments(np.random.default_rng(0).normal(size=(N, D)), True), np.ones(N)

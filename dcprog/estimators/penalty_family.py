@@ -1,0 +1,126 @@
+"""A risk under one penalty after another, told apart by a single parameter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from dcprog.foundation.arrays import Array
+from dcprog.losses import Loss, square
+from dcprog.penalties import Penalty, l1
+from dcprog.risk.risk import Risk
+from dcprog.rows.linear import residual_rows
+from dcprog.surrogates.risk_bound import split_penalty
+from dcprog.surrogates.usual_sizes import starts_finite
+
+__all__ = ["Kinks", "PenaltyFamily"]
+
+USUAL = ("lam", "l1")  # what the weight of a norm is called
+
+
+@dataclass(frozen=True)
+class Kinks:
+    """Slopes of a penalty at 0: one a coefficient, or of the norms of groups.
+
+    Attributes
+    ----------
+    slopes : array
+        One a coefficient; one a group where there are groups.
+    groups : list of int arrays or None
+    """
+
+    slopes: Array
+    groups: list[npt.NDArray[np.intp]] | None
+
+
+@dataclass(frozen=True)
+class PenaltyFamily:
+    """A risk whose penalty has a parameter λ.
+
+    Attributes
+    ----------
+    risk : Risk
+        For some value of λ.
+    parameter : str
+        Its name, as for ``set_params``.
+    """
+
+    risk: Risk
+    parameter: str
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        y: npt.ArrayLike | None,
+        loss: Loss | None,
+        penalty: Penalty | None,
+        fit_intercept: bool,
+        sample_weight: npt.ArrayLike | None,
+        parameter: str | None,
+    ) -> PenaltyFamily:
+        """The family of a risk, or of residuals of X and y."""
+        if isinstance(X, Risk):
+            if y is not None or loss is not None or sample_weight is not None:
+                raise ValueError("a Risk has its own y, loss and sample_weight: pass none")
+            risk = X if penalty is None else X.with_penalty(penalty)
+        else:
+            if y is None:
+                raise ValueError("y is missing; without it pass a Risk")
+            rows = residual_rows(X, y, fit_intercept)
+            loss = square() if loss is None else loss
+            risk = Risk.from_loss(rows, loss, l1() if penalty is None else penalty, sample_weight)
+        return cls(risk, _parameter(risk) if parameter is None else _checked(risk, parameter))
+
+    def at(self, value: float) -> Risk:
+        """The risk at λ."""
+        penalty = clone(self.risk.penalty).set_params(**{self.parameter: value})
+        return self.risk.with_penalty(penalty)
+
+    def kinks(self, value: float) -> Kinks:
+        """The slopes of the penalty at 0, for λ; infinite where they are.
+
+        Raises
+        ------
+        ValueError
+            The penalty is not made of norms and concave ones.
+        """
+        risk = self.at(value)
+        size = int(risk.penalized.sum())
+        split = split_penalty(risk.penalty.convex_part, size)
+        if split is None:
+            raise ValueError(f"penalty={risk.penalty!r}: its slopes at 0 are not known")
+        slopes = split[0][0]
+        if not risk.penalty.is_convex:
+            steep = risk.penalty.weights(np.zeros(size))
+            slopes = slopes + (steep if starts_finite(risk) else np.where(steep > 0, np.inf, 0.0))
+        if split[1] is None:
+            return Kinks(slopes, None)
+        if np.any(slopes):
+            raise ValueError(f"penalty={risk.penalty!r} has kinks of coefficients and of groups")
+        members = split[1].members(size)
+        return Kinks(np.full(len(members), float(split[1].lam)), members)
+
+
+def _checked(risk: Risk, parameter: str) -> str:
+    known = risk.penalty.get_params(deep=True)
+    if parameter not in known:
+        raise ValueError(f"parameter={parameter!r}: {risk.penalty!r} has {', '.join(known)}")
+    return parameter
+
+
+def _parameter(risk: Risk) -> str:
+    """The weight of the first part of a penalty that has kinks at 0."""
+    names = [n for n in risk.penalty.get_params(deep=True) if n.split("__")[-1] in USUAL]
+    for name in sorted(names, key=lambda n: n.count("__")):
+        family = PenaltyFamily(risk, name)
+        if np.any(family.kinks(1.0).slopes > family.kinks(0.0).slopes):
+            return name
+    raise ValueError(
+        f"penalty={risk.penalty!r} has no kink at 0, or no parameter lam: name the parameter, and "
+        "the values for a path"
+    )

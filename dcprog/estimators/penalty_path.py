@@ -1,0 +1,234 @@
+"""Fits along a path of penalties, each begun where the last one ended."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from inspect import signature
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.engine.result import Result
+from dcprog.estimators.lambda_max import intercepts_alone, lambda_max_of
+from dcprog.estimators.penalty_family import PenaltyFamily
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import TrivialSolutionWarning
+from dcprog.foundation.parameters import check_count, check_number
+from dcprog.losses import Loss
+from dcprog.penalties import Penalty
+from dcprog.risk.risk import Risk
+from dcprog.surrogates.driver import solve
+from dcprog.surrogates.usual_sizes import convex_problem
+
+__all__ = ["PenaltyPath", "penalty_path"]
+
+DIRECTIONS = ("down", "up", "both")
+
+
+class PenaltyPath(NamedTuple):
+    """Fits for one λ after another, the largest first.
+
+    Attributes
+    ----------
+    lambdas : array of shape (k,)
+        λ, falling.
+    coefs : array of shape (d, k), or (c, d, k) for c scores
+        Coefficients; for rows of no scores θ itself.
+    intercepts : array of shape (k,), or (c, k)
+        0 where none are fitted.
+    objectives : array of shape (k,)
+        F, recomputed in NumPy.
+    results : tuple of Result
+    """
+
+    lambdas: Array
+    coefs: Array
+    intercepts: Array
+    objectives: Array
+    results: tuple[Result, ...]
+
+    def __repr__(self) -> str:
+        ends = f"{self.lambdas[0]:.3g} to {self.lambdas[-1]:.3g}"
+        return f"PenaltyPath({len(self.lambdas)} fits, λ from {ends})"
+
+
+def penalty_path(
+    X: Any,
+    y: npt.ArrayLike | None = None,
+    loss: Loss | None = None,
+    penalty: Penalty | None = None,
+    *,
+    lambdas: npt.ArrayLike | None = None,
+    n_lambdas: int = 50,
+    eps: float = 1e-2,
+    parameter: str | None = None,
+    fit_intercept: bool = True,
+    sample_weight: npt.ArrayLike | None = None,
+    direction: str | None = None,
+    **options: Any,
+) -> PenaltyPath:
+    r"""Minimise Σ s_i loss(u_i) + penalty_λ(w) for one λ after another, from warm starts.
+
+    Sums of squares under ``l1``, concave penalties and ``l2`` keep their working set and its Gram
+    matrix from one λ to the next. Other risks begin at the last solution, too.
+
+    Parameters
+    ----------
+    X : Risk, or array or sparse matrix of shape (n, d)
+        For classification, weights and several scores: a risk, whose penalty at any λ will do.
+    y : array of shape (n,) or (n, c), optional
+        Targets of residuals.
+    loss : Loss, optional
+        Of the residuals; ``square()`` by default.
+    penalty : Penalty, optional
+        ``l1()`` by default, or the risk's own.
+    lambdas : array, optional
+        The values, at least 0, in any order. By default `n_lambdas` from :func:`lambda_max` down to
+        `eps` times it, evenly on a logarithmic scale; for nonconvex losses from that of the convex
+        ones behind them.
+    n_lambdas : int, default 50
+    eps : float, default 1e-2
+        Between 0 and 1.
+    parameter : str, optional
+        Which parameter of the penalty λ is, as for ``set_params``; see :func:`lambda_max`.
+    fit_intercept : bool, default True
+    sample_weight : array of shape (n,), optional
+    direction : {"down", "up", "both"}, optional
+        From large λ to small, beginning at coefficients of 0; from small to large, beginning at the
+        convex problem's solution; or down and then up again, the lower fit of each λ. By default
+        down where F is convex, otherwise both: down alone, fits that are critical at 0 stay there.
+        Both is nowhere above down, for twice its time; down is what other libraries do.
+    **options
+        Of :func:`solve` for every fit, such as ``tol``, ``solver``, ``max_iter`` and ``escape``.
+
+    Returns
+    -------
+    PenaltyPath
+        Named tuple (lambdas, coefs, intercepts, objectives, results).
+
+    Raises
+    ------
+    TypeError, ValueError
+        Bad data or options; a penalty without λ_max, and no `lambdas`.
+
+    See Also
+    --------
+    lambda_max : Where the path begins.
+
+    References
+    ----------
+    Friedman, Hastie, Tibshirani (2010), Regularization paths for generalized linear models via
+    coordinate descent, J. Stat. Softw. 33. Breheny, Huang (2011), Coordinate descent algorithms for
+    nonconvex penalized regression, Ann. Appl. Stat. 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dcprog as dc
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((50, 200))
+    >>> y = X[:, :3] @ [3.0, -2.0, 1.0] + 0.1 * rng.standard_normal(50)
+    >>> path = dc.penalty_path(X, y, penalty=dc.mcp(1.0, 3.0 / 50), n_lambdas=10)
+    >>> path
+    PenaltyPath(10 fits, λ from 311 to 3.11)
+    >>> np.count_nonzero(path.coefs, axis=0)
+    array([0, 2, 2, 2, 3, 3, 3, 3, 3, 4])
+    """
+    family = PenaltyFamily.of(X, y, loss, penalty, fit_intercept, sample_weight, parameter)
+    _check(options)
+    if direction is None:
+        is_convex = family.risk.has_convex_losses and family.risk.penalty.is_convex
+        direction = "down" if is_convex else "both"
+    if direction not in DIRECTIONS:
+        raise ValueError(f"direction={direction!r}: choose one of {DIRECTIONS}, or None")
+    empty = intercepts_alone(family.risk)
+    values = _values(family, empty, lambdas, n_lambdas, eps)
+    risks = [family.at(float(value)) for value in values]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrivialSolutionWarning)  # at large λ that is no surprise
+        results = _results(risks, empty, direction, {"n_starts": 1, **options})
+    return _path(family.risk, values, results)
+
+
+def _check(options: dict[str, Any]) -> None:
+    """Refuse what :func:`solve` does not take, and starts."""
+    if "start" in options:
+        raise ValueError("start: a path has its own starts; choose its direction")
+    for name in options:
+        if name not in signature(solve).parameters:
+            raise TypeError(f"{name} is no option of dc.solve")
+
+
+def _values(
+    family: PenaltyFamily, empty: Array, lambdas: npt.ArrayLike | None, n_lambdas: int, eps: float
+) -> Array:
+    """The values of λ, the largest first."""
+    if lambdas is not None:
+        values = np.atleast_1d(np.asarray(lambdas, dtype=float))
+        if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values >= 0)):
+            raise ValueError(f"lambdas={lambdas!r}: finite numbers of at least 0 are needed")
+        return np.sort(values)[::-1]
+    check_count("n_lambdas", n_lambdas, 1)
+    check_number("eps", eps, 0, 1)
+    if not family.risk.has_convex_losses:  # those may give up all samples that ask for more than 0
+        convex = _convex(family.risk)
+        family, empty = PenaltyFamily(convex, family.parameter), intercepts_alone(convex)
+    largest = lambda_max_of(family, empty)
+    if not 0 < largest < np.inf:
+        raise ValueError(f"λ_max is {largest:g}: pass lambdas")
+    return largest * np.geomspace(1.0, eps, n_lambdas)
+
+
+def _convex(risk: Risk) -> Risk:
+    """The convex losses behind those of a risk."""
+    return Risk(
+        risk.rows,
+        risk.base,
+        risk.weights,
+        risk.groups,
+        risk.aggregate,
+        penalty=risk.penalty,
+        penalized=risk.penalized,
+        sample_weight=convex_problem(risk).weights,
+        offset=risk.offset,
+    )
+
+
+def _results(
+    risks: list[Risk], empty: Array, direction: str, options: dict[str, Any]
+) -> list[Result]:
+    if direction == "up":
+        return list(_swept(risks[::-1], "convex", options))[::-1]
+    results = list(_swept(risks, empty, options))
+    if direction == "down":
+        return results
+    start: Any = "convex"
+    for k in reversed(range(len(risks))):
+        other = solve(risks[k], start=start, **options)
+        results[k] = other if other.value < results[k].value else results[k]
+        start = "convex" if results[k].x is None else results[k].x
+    return results
+
+
+def _swept(risks: list[Risk], start: Any, options: dict[str, Any]) -> Iterator[Result]:
+    """Fits one after the other, each from the last one's point."""
+    for risk in risks:
+        result = solve(risk, start=start, **options)
+        yield result
+        start = start if result.x is None else result.x
+
+
+def _path(risk: Risk, values: Array, results: list[Result]) -> PenaltyPath:
+    missing = np.full(risk.penalized.size, np.nan)
+    points = [missing if result.x is None else result.x for result in results]
+    objectives = np.array([result.value for result in results])
+    if risk.no_matrix is not None:
+        coefs, intercepts = np.array(points), np.zeros((len(points), 1))
+    else:
+        pairs = [risk.scores.unpack(x) for x in points]
+        coefs, intercepts = (np.array(part) for part in zip(*pairs, strict=True))
+        coefs = coefs[:, 0] if coefs.shape[1] == 1 else coefs
+    intercepts = intercepts[:, 0] if intercepts.shape[1] == 1 else intercepts
+    return PenaltyPath(values, np.moveaxis(coefs, 0, -1), intercepts.T, objectives, tuple(results))

@@ -1,0 +1,181 @@
+"""A tall matrix whose rows are read a block at a time, from a file or from a Dask array."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from copy import copy
+from functools import partial, reduce
+from operator import add
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.foundation.arrays import Array
+
+__all__ = ["BlockedMatrix", "StoredMatrix", "viewed"]
+
+BLOCK = 2**20  # numbers that are read at a time
+
+T = TypeVar("T")
+Index = npt.NDArray[np.intp]
+View = Callable[[Array], Array]
+
+
+class BlockedMatrix(ABC):
+    """X of shape (n, d), of which only a block of rows is in memory.
+
+    It is what its products are: X·W, Xᵀ·V, some rows, and sums over blocks of whatever
+    (:meth:`map`); ``np.asarray(X)`` reads all of it. A subclass says where blocks come from.
+
+    Parameters
+    ----------
+    shape : (int, int)
+
+    Attributes
+    ----------
+    shape : tuple of int
+    T : object
+        Xᵀ, which multiplies arrays of n rows.
+    """
+
+    ndim = 2
+    dtype = np.dtype(float)
+    __array_ufunc__ = None  # an array times this is none
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.shape = shape
+        self._views: tuple[View, ...] = ()
+
+    @property
+    @abstractmethod
+    def slices(self) -> list[slice]:
+        """The rows of each block."""
+
+    @abstractmethod
+    def map(self, f: Callable[..., T], *vectors: Array) -> Iterator[T]:
+        """f(block, rows of the vectors) for every block, in their order.
+
+        Parameters
+        ----------
+        f : callable
+            Of a float array (k, d) and arrays of k rows; it may run in another process.
+        *vectors : arrays of n rows
+        """
+
+    @abstractmethod
+    def take(self, rows: Index) -> Array:
+        """Some rows, in that order, as an array."""
+
+    def total(self, f: Callable[..., Any], *vectors: Array) -> Any:
+        """The sum of :meth:`map` over the blocks."""
+        return reduce(add, self.map(f, *vectors))
+
+    def seen(self, view: View, columns: int) -> Self:
+        """The same rows through a function of blocks, applied as they are read."""
+        other = copy(self)
+        other._views = (*self._views, view)
+        other.shape = (self.shape[0], columns)
+        return other
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        """Some rows, an array; all rows of some columns, blocked."""
+        if isinstance(index, tuple):
+            rows, columns = index
+            if not (isinstance(rows, slice) and rows == slice(None)):
+                raise TypeError("of a matrix by blocks take rows or columns, not both")
+            width = np.arange(self.shape[1])[columns].size
+            return self.seen(partial(_columns, columns=columns), width)
+        return self.take(np.arange(len(self))[index])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self.take(np.arange(len(self))), dtype=dtype)
+
+    def __matmul__(self, other: Array) -> Array:
+        product = np.empty((len(self), *other.shape[1:]))
+        for rows, part in zip(self.slices, self.map(partial(_times, other=other)), strict=True):
+            product[rows] = part
+        return product
+
+    @property
+    def T(self) -> _Transposed:
+        """The transpose."""
+        return _Transposed(self)
+
+
+class _Transposed:
+    """Xᵀ of an X by blocks."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, matrix: BlockedMatrix) -> None:
+        self.T = matrix
+        self.shape = matrix.shape[::-1]
+
+    def __matmul__(self, other: Array) -> Array:
+        return np.asarray(self.T.total(_transposed_times, other))
+
+
+class StoredMatrix(BlockedMatrix):
+    """Rows of what can be sliced: a memory-mapped file.
+
+    Parameters
+    ----------
+    source : array-like of shape (n, d)
+        Such as a ``numpy.memmap`` of any real type.
+    rows : int, optional
+        Of a block; by default so many that it has a million numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.foundation.blocked_matrix import StoredMatrix
+    >>> X = StoredMatrix(np.array([[1, 2], [3, 4], [5, 6]], dtype=np.int16), rows=2)
+    >>> X @ np.array([1.0, 1.0]), X.T @ np.array([1.0, 0.0, 1.0]), X[[2, 0]]
+    (array([ 3.,  7., 11.]), array([6., 8.]), array([[5., 6.],
+           [1., 2.]]))
+    """
+
+    def __init__(self, source: Any, rows: int | None = None) -> None:
+        super().__init__(source.shape)
+        self.source = source
+        self.rows = rows or max(1, BLOCK // max(source.shape[1], 1))
+
+    @property
+    def slices(self) -> list[slice]:
+        """The rows of each block."""
+        n = len(self)
+        return [slice(i, min(i + self.rows, n)) for i in range(0, n, self.rows)]
+
+    def map(self, f: Callable[..., T], *vectors: Array) -> Iterator[T]:
+        """What f says of every block, one after the other."""
+        for rows in self.slices:
+            yield f(viewed(self._views, self.source[rows]), *(v[rows] for v in vectors))
+
+    def take(self, rows: Index) -> Array:
+        """Some rows, in that order, as an array."""
+        return viewed(self._views, self.source[rows])
+
+
+def viewed(views: tuple[View, ...], block: Any) -> Array:
+    """A block as stored through one function after the other."""
+    block = np.asarray(block, dtype=float)
+    for view in views:
+        block = view(block)
+    return block
+
+
+def _times(block: Array, other: Array) -> Array:
+    return block @ other
+
+
+def _transposed_times(block: Array, other: Array) -> Array:
+    return block.T @ other
+
+
+def _columns(block: Array, columns: Any) -> Array:
+    return block[:, columns]

@@ -1,0 +1,257 @@
+"""Weighted lasso problems of few coefficients that are not 0, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.errors import SubproblemError
+from dcprog.penalties.restricted import restricted
+from dcprog.risk.weighted import penalty_form
+from dcprog.solvers.cost import COSTS
+from dcprog.solvers.linalg.coefficients import coefficient_units
+from dcprog.solvers.linalg.column_gram import ColumnGram
+from dcprog.solvers.protocol import ExactSolver, Solution
+from dcprog.solvers.smooth.reweighting import Reweighting
+from dcprog.solvers.smooth.smooth_problem import SmoothPlace, SmoothProblem
+from dcprog.solvers.smooth.working_set import Index, Profiled, WorkingSet
+from dcprog.solvers.warm_starts import WarmStarts
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
+
+__all__ = ["WeightedLassoSolver"]
+
+MOST = 3000  # entries of a working set
+ROUNDS = 100
+STALLS = 3
+ENOUGH = 0.5  # times the tolerance, at which the gap ends the search
+SHARE = 0.1  # of what the gap may be, that an epoch lowers the function by at the end
+SAME = 1.2  # a working set that grows by less is solved exactly
+LAX = 0.05  # a tolerance for which no gap is asked for: a step that goes down is enough
+LOOSE = 1e-4  # a tolerance for which epochs are enough
+EPOCHS = 200
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What does not depend on the penalty: a Gram matrix, and sizes of coefficients."""
+
+    gram: ColumnGram
+    units: Array
+
+
+class WeightedLassoSolver(ExactSolver):
+    r"""min Σ_i w_i base(u_i) + t·u + ½ Σ_j q_j θ_j² + Σ_j l_j |θ_j| with base(u) = au² + bu + c.
+
+    A small problem is solved in the coefficients that are not 0 and those whose slope asks most to
+    leave it, on their Gram matrix: by coordinate descent where numba is there, and where more
+    accuracy is asked for then exactly by
+    :class:`~dcprog.solvers.smooth.sign_search.SignSearch`. With the slopes of all coefficients come
+    a duality gap (see :meth:`SmoothProblem.gap`) and the next working set. The free intercept is
+    minimised out. The Gram matrix stays with the rows, for the next tightening and the next problem
+    of a path: most of its entries are computed once.
+
+    Parameters
+    ----------
+    risk : Risk
+        A base that is one parabola, on margins or residuals of one score, and a penalty made of
+        ``l1``, concave ones and ``l2``.
+
+    References
+    ----------
+    Friedman, Hastie, Tibshirani (2010), Regularization paths for generalized linear models via
+    coordinate descent, J. Stat. Softw. 33. Bertrand, Klopfenstein, Bannier, Gidel, Massias (2022),
+    Beyond L1: faster and better sparse models with skglm, NeurIPS.
+    """
+
+    cost = COSTS["weighted_lasso"]
+    loosest = 0.3
+
+    def __init__(self, risk: Risk) -> None:
+        self.risk = risk
+        scores, pieces = risk.scores, risk.base.pieces
+        assert scores.signs is not None
+        assert pieces is not None
+        self._bend = 2 * pieces.quadratic[0] * scores.signs[:, 0] ** 2
+        self._warm = WarmStarts(risk.rows, "weighted lasso")
+        self._last: tuple[SmoothPlace, Index] | None = None
+
+    @staticmethod
+    def refusal(risk: Risk) -> str | None:
+        """Why the method is not for a risk, None if it is."""
+        pieces = risk.base.pieces
+        if pieces is None or pieces.knots or not pieces.quadratic[0] > 0:
+            return f"its base is {risk.base!r}, which is no parabola"
+        if risk.aggregate == "max":
+            return "its groups take the maximum"
+        if risk.no_matrix is not None:
+            return risk.no_matrix
+        scores = risk.scores
+        if scores.signs is None or scores.n_scores > 1 or scores.kernel is not None:
+            return "its rows are not margins or residuals of one score"
+        if not np.array_equal(risk.penalized, scores.penalized):
+            return "an intercept is penalised, or a coefficient is not"
+        form = penalty_form(risk)
+        if form is None:
+            return f"its penalty is {risk.penalty!r}, not made of l1, l2 and concave ones"
+        if risk.penalty.is_convex and not np.any(form[0] > 0):
+            return f"its penalty {risk.penalty!r} has no kinks"
+        return None
+
+    @staticmethod
+    def loosens(risk: Risk) -> bool:
+        """Where runs go on from loose steps by the risk itself; other runs would end at them."""
+        return risk.has_convex_losses and not risk.penalty.is_convex
+
+    def minimise(
+        self,
+        problem: WeightedRisk,
+        start: Array,
+        tolerance: float,
+        time_limit: float | None = None,
+    ) -> Solution:
+        """The minimiser, certified by a duality gap."""
+        with self._columns(problem) as kept:
+            smooth = self._smooth(problem, kept)
+            if not np.any(smooth.weight > 0):
+                theta = smooth.lossless(start)
+                return Solution(theta, np.zeros(smooth.tilt.shape), problem.value(theta), 0)
+            profiled = Profiled(smooth, kept.gram, problem.row_weights * self._bend)
+            place, steps = self._descend(profiled, start, tolerance, Deadline(time_limit))
+        return Solution(place.theta, smooth.tilt - place.pull, place.value, steps)
+
+    def further(self, problem: WeightedRisk, start: Array) -> Array:
+        """A point at which the risk with its concave penalty is lower, or where it began.
+
+        By reweighting in the last working set; for risks whose losses are their own majorants.
+        """
+        if self._last is None or not np.any(start):
+            return start
+        place, some = self._last
+        with self._columns(problem) as kept:
+            smooth = self._smooth(problem, kept)
+            if not np.array_equal(start, place.theta):
+                place = smooth.place(start)
+            profiled = Profiled(smooth, kept.gram, problem.row_weights * self._bend)
+            part = profiled.part(some)
+            reweighting = self._reweighting(place, part)
+            if reweighting is None:
+                return start
+            x = reweighting.descend(*profiled.given(place, part))
+        return profiled.moved(place, part, x)
+
+    def _reweighting(self, place: SmoothPlace, part: WorkingSet) -> Reweighting | None:
+        """The risk's own penalty in the entries of a working set; None where it is not known."""
+        risk, form = self.risk, penalty_form(self.risk)
+        assert form is not None
+        penalty, l1 = restricted(risk.penalty, part.entries), form[0][part.entries]
+        if penalty is None:
+            return None
+
+        def weights(x: Array) -> Array:
+            return penalty.weights(x) + l1
+
+        def height(x: Array) -> float:
+            return penalty(x) - form[1] / 2 * float(x @ x)  # H has the ridge
+
+        return Reweighting(part, weights, height, place.size)
+
+    @contextmanager
+    def _columns(self, problem: WeightedRisk) -> Iterator[Kept]:
+        """What was kept, for as long as it is in use here."""
+        kept = self._taken(problem)
+        try:
+            yield kept
+        finally:
+            self._warm.put(kept)
+
+    def _taken(self, problem: WeightedRisk) -> Kept:
+        """What was kept for these weights, up to a factor; otherwise begun anew."""
+        weights, X = problem.row_weights * self._bend, self.risk.scores.X
+        largest = float(np.max(weights, initial=0.0))
+        weights = weights / largest if largest > 0 else weights
+        kept: Kept | None = self._warm.take()
+        if kept is not None and kept.gram.fits(X, weights):
+            return kept
+        units = np.full(self.risk.rows.shape[1], np.nan) if kept is None else kept.units
+        return Kept(ColumnGram(X, weights, self.risk.scores.fit_intercept), units)
+
+    def _smooth(self, problem: WeightedRisk, kept: Kept) -> SmoothProblem:
+        sides, (l1, l2) = (problem.row_weights, problem.row_tilts), problem.penalty_weights
+        unknown = np.flatnonzero((l1 == 0) & (l2 == 0) & np.isnan(kept.units))
+        if unknown.size:
+            kept.units[unknown] = self._units(unknown)
+        return SmoothProblem(self.risk, self.risk.base, *sides, l1, l2, kept.units)
+
+    def _units(self, entries: Index) -> Array:
+        """The sizes of some coefficients, and of the intercept behind them."""
+        X, offset = self.risk.scores.X, self.risk.offset
+        constants = np.zeros(1) if offset is None else offset
+        units = np.full(entries.size, 1 + np.max(np.abs(constants)))
+        held = entries < X.shape[1]
+        units[held] = coefficient_units(X[:, entries[held]], constants)
+        return units
+
+    def _descend(
+        self, profiled: Profiled, start: Array, tolerance: float, deadline: Deadline
+    ) -> tuple[SmoothPlace, int]:
+        place = best = profiled.smooth.place(np.array(start, dtype=float))
+        some, stalled, rounds = np.flatnonzero(start[: profiled.gram.width]), 0, 0
+        while rounds < ROUNDS and stalled < STALLS:
+            enough = tolerance * (1 + abs(place.value))
+            if place.gap <= ENOUGH * enough:
+                break
+            deadline.check("weighted lasso")
+            size, some, rounds = some.size, profiled.working(place, some), rounds + 1
+            if some.size > MOST:
+                raise SubproblemError("failed", f"{some.size} entries are worked on, above {MOST}")
+            step = Step(profiled, place, some, SHARE * enough)
+            exactly = tolerance < LOOSE or some.size <= SAME * size
+            if exactly and tolerance >= LAX and profiled.covers(place, some):
+                self._last = step.uncertified(), some
+                return self._last[0], rounds
+            place = step.taken(exactly)
+            stalled = 0 if place.gap < best.gap / 2 else stalled + 1
+            best = min(best, place, key=lambda found: found.gap)
+        if best.gap > tolerance * (1 + abs(best.value)):
+            raise SubproblemError("failed", f"the gap of the lasso stays at {best.gap:.3g}")
+        self._last = best, profiled.working(best, some)
+        return best, rounds
+
+
+@dataclass(frozen=True)
+class Step:
+    """From a place to the minimum in some entries, epochs of which end by `enough`."""
+
+    profiled: Profiled
+    place: SmoothPlace
+    some: Index
+    enough: float
+
+    def taken(self, exactly: bool) -> SmoothPlace:
+        """All that is known where it ends."""
+        part, x, _ = self._minimised(exactly)
+        theta = self.profiled.moved(self.place, part, x)
+        return self.profiled.smooth.place(theta, self.profiled.margins(self.place, part, theta))
+
+    def uncertified(self) -> SmoothPlace:
+        """The minimum, with slopes in these entries alone."""
+        part, x, slope = self._minimised(exactly=True)
+        theta = self.profiled.moved(self.place, part, x)
+        margins = self.profiled.margins(self.place, part, theta)
+        slopes = self.profiled.slopes(self.place, part, x, slope)
+        return self.profiled.smooth.place(theta, margins, slopes)
+
+    def _minimised(self, exactly: bool) -> tuple[WorkingSet, Array, Array]:
+        part = self.profiled.part(self.some)
+        given, l = self.profiled.given(self.place, part), self.profiled.smooth.l1[self.some]  # noqa: E741
+        x, slope = part.descended(*given, l, self.enough, EPOCHS)
+        return part, *(part.minimised(x, slope, l) if exactly else (x, slope))

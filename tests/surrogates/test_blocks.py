@@ -1,0 +1,211 @@
+"""Fits to an X that is read by blocks are those to the array."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+
+import dcprog as dc
+from dcprog.engine.track import Progress
+from dcprog.foundation import large_data
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.blocked_matrix import StoredMatrix
+from dcprog.solvers.registry import choose
+
+RNG = np.random.default_rng(0)
+N, D = 400, 4
+X: Array = RNG.normal([0.0, 3.0, 0.0, -1.0], 1.0, (N, D)).astype(np.float32).astype(float)
+SCORE = X @ [1.0, -2.0, 0.5, 0.0] + 5.0
+LABELS = np.where(SCORE + RNG.standard_normal(N) > 0, 1, -1) * np.where(RNG.random(N) < 0.1, -1, 1)
+TARGETS = SCORE + RNG.standard_normal(N) + 30 * (RNG.random(N) < 0.1)
+CLASSES = np.argmax(X @ RNG.standard_normal((D, 3)) + RNG.standard_normal((N, 3)), axis=1)
+
+Rows = Callable[[Any], Any]
+MARGINS: Rows = lambda X: dc.binary_margins(X, LABELS)  # noqa: E731
+RESIDUALS: Rows = lambda X: dc.residual_rows(X, TARGETS)  # noqa: E731
+BY_CLASS: Rows = lambda X: dc.class_margins(X, CLASSES, fit_intercept=False)  # noqa: E731
+ANGLES: Rows = lambda X: dc.angle_margins(X, CLASSES)  # noqa: E731
+
+CASES: dict[str, tuple[Rows, dc.Loss, Any]] = {
+    "capped squared hinge": (MARGINS, dc.cap(dc.squared_hinge(), 1.0), dc.l2(1.0)),
+    "capped logistic": (MARGINS, dc.cap(dc.logistic(), 1.0), dc.l2(1.0)),
+    "logistic": (MARGINS, dc.logistic(), dc.l2(1.0)),
+    "capped hinge": (MARGINS, dc.cap(dc.hinge(), 1.0), dc.l2(1.0)),
+    "truncated squared hinge": (MARGINS, dc.truncate(dc.squared_hinge(), -1.0), dc.l2(1.0)),
+    "trimmed": (MARGINS, dc.trim(dc.squared_hinge(), 0.1), dc.l2(1.0)),
+    "sharp smooth hinge": (MARGINS, dc.cap(dc.pade_hinge(10.0), 1.0), dc.l2(1.0)),
+    "with an l1 norm": (MARGINS, dc.cap(dc.squared_hinge(), 1.0), dc.l1(20.0)),
+    "with a concave penalty": (RESIDUALS, dc.huber(1.0), dc.scad(20.0, 3.7)),
+    "Tukey": (RESIDUALS, dc.tukey(dc.square(), 4.685), dc.l2(1.0)),
+    "capped absolute": (RESIDUALS, dc.cap(dc.absolute(), 2.0), dc.l2(1.0)),
+    "class by class": (BY_CLASS, dc.cap(dc.squared_hinge(), 1.0), dc.l2(1.0)),
+    "angles": (ANGLES, dc.cap(dc.squared_hinge(), 1.0), dc.elastic_net(1.0, 1.0)),
+}
+every = pytest.mark.parametrize(("rows", "loss", "penalty"), CASES.values(), ids=CASES.keys())
+
+
+@pytest.fixture(autouse=True)
+def _however_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large_data, "SMALL", 0)
+
+
+def stored(rows: int = 57) -> StoredMatrix:
+    return StoredMatrix(X.astype(np.float32), rows=rows)
+
+
+def chunked() -> Any:
+    da = pytest.importorskip("dask.array", reason="dask is not there")
+    return da.from_array(X, chunks=((1, 150, 249), 3))
+
+
+@every
+@pytest.mark.parametrize("make", [stored, chunked])
+def test_fits_are_those_to_the_array(
+    make: Callable[[], Any], rows: Rows, loss: dc.Loss, penalty: Any
+) -> None:
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, N * rows(X).shape[0] // N)
+    weight = np.ones_like(weight) if loss.is_joint else weight
+    risks = [dc.Risk.from_loss(rows(A), loss, penalty, weight) for A in (X, make())]
+    whole, by_blocks = (dc.solve(risk) for risk in risks)
+    assert whole.x is not None
+    assert by_blocks.x is not None
+    assert by_blocks.status == whole.status == "converged"
+    np.testing.assert_allclose(by_blocks.x, whole.x, rtol=1e-8, atol=1e-8)
+    assert by_blocks.value == pytest.approx(risks[0](by_blocks.x), rel=1e-12)
+    certificates = [result.certificate() for result in (whole, by_blocks)]
+    assert all(bool(certificate) for certificate in certificates)
+
+
+@pytest.mark.parametrize("start", ["convex", "auto"])
+def test_values_are_those_of_numpy(start: str) -> None:
+    loss = dc.cap(dc.squared_hinge(), 1.0)
+    result = dc.solve(dc.Risk.from_loss(MARGINS(stored()), loss, dc.l2(1.0)), start=start)
+    assert result.x is not None
+    u = LABELS * (X @ result.x[:-1] + result.x[-1])
+    value = np.sum(np.minimum(np.maximum(1 - u, 0) ** 2, 1)) + 0.5 * result.x[:-1] @ result.x[:-1]
+    assert result.value == pytest.approx(value, rel=1e-12)
+
+
+@every
+def test_passes_over_blocks_solve_what_newton_does(rows: Rows, loss: dc.Loss, penalty: Any) -> None:
+    risk = dc.Risk.from_loss(rows(X), loss, penalty)
+    try:
+        choose(risk, "block_newton")
+    except ValueError:
+        assert not risk.base.is_smooth or rows is ANGLES
+        return
+    passes = dc.solve(risk, solver="block_newton", start="convex")
+    general = dc.solve(risk, solver="proximal_newton", start="convex")
+    assert passes.x is not None
+    assert general.x is not None
+    assert passes.value == pytest.approx(general.value, rel=1e-9)
+    np.testing.assert_allclose(passes.x, general.x, atol=2e-5)
+
+
+def test_a_matrix_is_rows_by_itself() -> None:
+    by_blocks, whole = (dc.solve(dc.Risk(A, dc.squared_hinge())) for A in (stored(), X))
+    assert by_blocks.value == pytest.approx(whole.value, rel=1e-12)
+
+
+def test_where_no_solver_works_by_blocks_the_error_says_what_would() -> None:
+    risk = dc.Risk.from_loss(MARGINS(stored()), dc.cap(dc.hinge(), 1.0), dc.l1(1.0))
+    with pytest.raises(ValueError, match=r"read by blocks(.|\n)*np.asarray\(X\)"):
+        dc.solve(risk)
+    with pytest.raises(ValueError, match="read by blocks"):
+        dc.solve(risk, solver="interior")
+
+
+def test_progress_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="dcprog"):
+        dc.solve(dc.Risk.from_loss(RESIDUALS(stored()), *CASES["Tukey"][1:]), verbose=True)
+    assert "converged" in caplog.text
+
+
+class Stopping:
+    """Data whose reading is interrupted once so many blocks were read."""
+
+    dtype, shape = X.dtype, X.shape
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+    def __getitem__(self, rows: slice) -> Array:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+        return X[rows]
+
+
+def test_what_was_found_before_an_interruption_is_kept() -> None:
+    reads = 0
+    loss, penalty = CASES["capped squared hinge"][1:]
+
+    def run(most: int) -> tuple[dc.Result, int]:
+        data = Stopping(most)
+        risk = dc.Risk.from_loss(MARGINS(StoredMatrix(data, rows=100)), loss, penalty)
+        return dc.solve(risk, start="convex"), most - data.left
+
+    whole, reads = run(10**9)
+    result, _ = run(2 * reads // 3)
+    assert result.status == "interrupted"
+    assert result.x is not None
+    assert whole.value < result.value < whole.history.value[0]
+    risk = dc.Risk.from_loss(MARGINS(X), loss, penalty)
+    assert result.value == pytest.approx(risk(result.x), rel=1e-12)
+
+
+def test_starts_run_in_processes(tmp_path: Path) -> None:
+    data = np.memmap(tmp_path / "X", np.float32, "w+", shape=X.shape)
+    data[:] = X
+    loss, penalty = CASES["Tukey"][1:]
+    options: dict[str, Any] = {"start": "random", "n_starts": 3, "max_iter": 20}
+    one = dc.solve(dc.Risk.from_loss(RESIDUALS(data), loss, penalty), **options)
+    two = dc.solve(dc.Risk.from_loss(RESIDUALS(data), loss, penalty), n_jobs=2, **options)
+    assert [s.value for s in one.starts] == pytest.approx([s.value for s in two.starts])
+
+
+# ---- a cluster -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed", reason="distributed is not there")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def test_a_lost_worker_costs_nothing_but_its_part(cluster: Any) -> None:
+    loss, penalty = CASES["capped squared hinge"][1:]
+    data, lost = chunked().persist(), []
+
+    def lose(progress: Progress) -> None:
+        if progress.n_iter == 2:
+            lost.append(next(iter(cluster.run(os.getpid).values())))
+            os.kill(lost[0], signal.SIGKILL)
+
+    whole = dc.solve(dc.Risk.from_loss(MARGINS(X), loss, penalty), start="convex")
+    by_blocks = dc.Risk.from_loss(MARGINS(data), loss, penalty)
+    result = dc.solve(by_blocks, start="convex", callback=lose)
+    assert len(lost) == 1
+    assert whole.x is not None
+    assert result.x is not None
+    assert result.status == "converged"
+    np.testing.assert_allclose(result.x, whole.x, rtol=1e-8)
+
+
+def test_starts_run_on_a_cluster(cluster: Any) -> None:
+    loss, penalty = CASES["Tukey"][1:]
+    options: dict[str, Any] = {"start": "random", "n_starts": 3, "max_iter": 20}
+    one = dc.solve(dc.Risk.from_loss(RESIDUALS(X), loss, penalty), **options)
+    with joblib.parallel_backend("dask"):
+        two = dc.solve(dc.Risk.from_loss(RESIDUALS(X), loss, penalty), n_jobs=2, **options)
+    assert [s.value for s in one.starts] == pytest.approx([s.value for s in two.starts])
