@@ -46,6 +46,11 @@ def multipliers(
         Empty where no solver finds them.
     """
     deadline = Deadline(time_limit)
+    if surrogate.is_convex:  # its own majorant, wherever it is centred
+        try:
+            return _found(surrogate, deadline) or {}
+        except (SubproblemError, UnfitSolver):
+            return {}
     for paying in (False, True):
         surrogate.restart()
         surrogate.paying = paying
