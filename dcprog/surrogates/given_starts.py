@@ -14,15 +14,18 @@ from dcprog.foundation.arrays import Array, dense
 __all__ = ["current", "given", "kind_of", "numbers"]
 
 
-def given(variables: list[cp.Variable], start: Mapping[cp.Variable, Any]) -> dict[int, Array]:
-    """The arrays of a mapping, checked: of some of the variables, but not of none."""
+def given(
+    variables: list[cp.Variable], start: Mapping[cp.Variable, Any], *, whole: bool = False
+) -> dict[int, Array]:
+    """The arrays of a mapping, checked: of all variables or, unless it must be whole, of some."""
     for key in start:
         if not isinstance(key, cp.Variable):
             raise ValueError(f"the start's key {key!r} is not a cvxpy Variable")
     values = {v.id: a for v, a in start.items()}
     known = [v for v in variables if v.id in values]
-    if variables and not known:
-        raise ValueError(f"the start has no value for variable {variables[0].name()!r}")
+    missing = [v for v in variables if v.id not in values]
+    if missing and (whole or not known):
+        raise ValueError(f"the start has no value for variable {missing[0].name()!r}")
     return {
         v.id: numbers(values[v.id], v.shape, f"the start of variable {v.name()!r}") for v in known
     }
