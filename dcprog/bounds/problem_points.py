@@ -71,7 +71,7 @@ class ProblemPoints:
     def point(self, start: Any) -> Array:
         """A start that the user gives."""
         if isinstance(start, Mapping):
-            return self.points.pack(given(self.points.variables, start))
+            return self.points.pack(given(self.points.variables, start, whole=True))
         return numbers(start, (self.points.size,), "the start")
 
     def knows(self, arrays: Mapping[cp.Variable, Array]) -> bool:

@@ -6,9 +6,11 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.foundation.errors import NotMajorizable
+from dcprog.majorants.exact_forms import exact_form
 from dcprog.majorants.rules import Frame, Piece, Weight, fresh_context
 from dcprog.majorants.rules.refusals import check_expression
-from dcprog.majorants.tree import short
+from dcprog.majorants.signs import Box
+from dcprog.majorants.tree import nodes, short
 
 __all__ = ["rules_of"]
 
@@ -17,51 +19,83 @@ def rules_of(problem: cp.Problem | cp.Expression) -> str:
     """The expression tree, node by node, with the rules; what :func:`dcprog.explain` prints."""
     if not isinstance(problem, cp.Problem):
         check_expression(problem, "a cvxpy problem or expression")
-        return "\n".join(_describe(problem, Weight(1, np.ones(problem.shape))))
+        return _Explained(Box()).of(problem)
+    told = _Explained(Box([c for c in problem.constraints if c.is_dcp()]))
     maximise = isinstance(problem.objective, cp.Maximize)
     inner = problem.objective.args[0]
-    lines = ["maximise, that is minimise the negative of" if maximise else "minimise"]
-    objective = -inner if maximise else inner
-    lines += _describe(objective, Weight(1, np.ones(objective.shape)), 1)
+    told.lines.append("maximise, that is minimise the negative of" if maximise else "minimise")
+    told.describe(-inner if maximise else inner, 1)
     for constraint in problem.constraints:
-        lines.append(f"subject to {short(constraint)}")
+        told.constrain(constraint)
+    return told.text
+
+
+class _Explained:
+    """Lines of text, one a node of the user's, and what has no rule before them."""
+
+    def __init__(self, signs: Box) -> None:
+        self._signs = signs
+        self._refused: list[str] = []
+        self.lines: list[str] = []
+
+    @property
+    def text(self) -> str:
+        return "\n".join([*self._refused, *self.lines])
+
+    def of(self, expression: cp.Expression) -> str:
+        """Of an expression alone."""
+        self.describe(expression, 0)
+        return self.text
+
+    def constrain(self, constraint: cp.Constraint) -> None:
+        """A constraint and, of an equality, one side alone: the other is its mirror image."""
+        self.lines.append(f"subject to {short(constraint)}")
         if constraint.is_dcp():
-            lines.append("  [convex]  kept")
-        elif isinstance(constraint, cp.constraints.Inequality | cp.constraints.Equality):
-            sides = [constraint.expr]
-            if isinstance(constraint, cp.constraints.Equality):
-                lines.append("  equality: split in ≤ and ≥")
-                sides.append(-constraint.expr)
-            for side in sides:
-                lines += _describe(side, Weight(1, np.ones(side.shape)), 1)
+            self.lines.append("  [convex]  kept")
+        elif isinstance(constraint, cp.constraints.Equality):
+            self.lines.append("  equality: split in ≤ and ≥")
+            side = constraint.expr
+            self.describe(-side if side.is_convex() else side, 1)
+        elif isinstance(constraint, cp.constraints.Inequality):
+            form = exact_form(constraint.expr, self._signs)
+            if form is not None:
+                self.lines.append(f"  that is {short(form.expression)} <= 0")
+            self.describe(constraint.expr if form is None else form.expression, 1)
         else:
-            lines.append("  no rule: a nonconvex cone constraint; its arguments must be affine")
-    return "\n".join(lines)
+            rule = "a nonconvex cone constraint; its arguments must be affine"
+            self.lines.append(f"  no rule: {rule}")
+            self._refused.append(f"no rule for `{short(constraint)}`: {rule}")
 
+    def describe(self, node: cp.Expression, depth: int, sign: int = 1) -> None:
+        """The tree below a node."""
+        weight = Weight.constant(np.full(node.shape, float(sign))) if sign else Weight(0)
+        context = fresh_context(self._signs)
+        try:
+            frame = Frame(node, context, entrywise=node.size != 1, gather=True, weight=weight)
+        except NotMajorizable as error:
+            self._refuse(node, error, depth)
+        else:
+            self._tell(frame.piece, depth, {id(own) for own in nodes(node)})
 
-def _describe(node: cp.Expression, weight: Weight, depth: int = 0) -> list[str]:
-    try:
-        frame = Frame(node, fresh_context(), entrywise=node.size != 1, gather=True, weight=weight)
-    except NotMajorizable as error:
-        return _describe_failure(node, error, depth)
-    return _describe_piece(frame.piece, depth)
+    def _tell(self, piece: Piece, depth: int, waiting: set[int]) -> None:
+        """A line for each node of the user's, once; not for what rules have written instead."""
+        if id(piece.node) in waiting:
+            waiting.discard(id(piece.node))
+            curvature = piece.node.curvature.lower()
+            self.lines.append(f"{'  ' * depth}{short(piece.node)}  [{curvature}]  {piece.rule}")
+            depth += 1
+        for child in piece.children:
+            self._tell(child, depth, waiting)
 
-
-def _describe_piece(piece: Piece, depth: int) -> list[str]:
-    line = f"{'  ' * depth}{short(piece.node)}  [{piece.node.curvature.lower()}]  {piece.rule}"
-    lines = [line]
-    for child in piece.children:
-        lines += _describe_piece(child, depth + 1)
-    return lines
-
-
-def _describe_failure(node: cp.Expression, error: NotMajorizable, depth: int) -> list[str]:
-    """The path down to the node without a rule; its neighbours as usual."""
-    head = f"{'  ' * depth}{short(node)}  [{node.curvature.lower()}]"
-    if error.expression == short(node):
-        return [f"{head}  no rule: {error.reason}. Try: {error.rewrite}"]
-    lines = [f"{head}  contains a node without a rule"]
-    for arg in node.args:
-        if not arg.is_constant():
-            lines += _describe(arg, Weight(0), depth + 1)
-    return lines
+    def _refuse(self, node: cp.Expression, error: NotMajorizable, depth: int) -> None:
+        """The path down to the node without a rule; its neighbours as usual."""
+        head = f"{'  ' * depth}{short(node)}  [{node.curvature.lower()}]"
+        live = [arg for arg in node.args if not arg.is_constant()]
+        if error.expression == short(node) or not live:
+            self._refused.append(f"no rule for `{error.expression}`: {error.reason}.")
+            self._refused.append(f"  Try: {error.rewrite}")
+            self.lines.append(f"{head}  no rule, see above")
+            return
+        self.lines.append(f"{head}  contains a node without a rule")
+        for arg in live:
+            self.describe(arg, depth + 1, 0)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -17,14 +18,12 @@ from cvxpy.atoms.atom import Atom
 from cvxpy.expressions.leaf import Leaf
 
 from dcprog.foundation.arrays import EDGE, Array, dense
-from dcprog.majorants.atoms.entry import plain
 from dcprog.majorants.evaluation import evaluate
 
 __all__ = [
     "Values",
     "constants",
     "evaluate",
-    "finite_in_domain",
     "magnitude",
     "nodes",
     "rebuilt",
@@ -118,51 +117,6 @@ class Values:
 def _is_atom(kind: type) -> bool:
     """Asked once a kind: an isinstance of cvxpy's abstract classes costs as much as a sum."""
     return issubclass(kind, Atom) and not issubclass(kind, Leaf)
-
-
-def finite_in_domain(expression: cp.Expression) -> bool:
-    """Is the expression finite at the variables' values, and every node inside its domain?
-
-    Asked of a user's own expression: cvxpy, too, must find a number there, without the slack and
-    the extensions that a run works with. The logarithm of a determinant is not finite at the edge.
-
-    Parameters
-    ----------
-    expression : cvxpy expression
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> import cvxpy as cp
-    >>> x = cp.Variable(value=0.0)
-    >>> finite_in_domain(cp.sqrt(x)), finite_in_domain(cp.log(x))
-    (True, False)
-    >>> finite_in_domain(cp.minimum(cp.inv_pos(x), 3))   # infinite inside, but it has a value
-    True
-    """
-    ours, cvxpys = Values(), _PlainValues()
-    try:
-        with np.errstate(all="ignore"):
-            if not all(_is_defined(node, ours, cvxpys) for node in nodes(expression)):
-                return False
-            return all(np.all(np.isfinite(v.array(expression))) for v in (ours, cvxpys))
-    except Exception:  # cvxpy's evaluation raises what its libraries raise
-        return False
-
-
-def _is_defined(node: cp.Expression, *values: Values) -> bool:
-    return not any(np.any(np.isnan(v.array(node))) for v in values)
-
-
-class _PlainValues(Values):
-    """Values as cvxpy computes them."""
-
-    def _evaluate(self, node: Any) -> Any:
-        own = isinstance(node, Leaf | cp.perspective) or 0 in node.shape
-        return super()._evaluate(node) if own else plain(node, [self(arg) for arg in node.args])
 
 
 def nodes(expression: cp.Expression) -> list[cp.Expression]:
@@ -278,8 +232,24 @@ def short(expression: cp.Expression, width: int = 90) -> str:
     """One-line text of an expression for messages, with atoms as users write them."""
     if _written_nodes(expression) > 1000:  # a tree of shared parts may be longer than memory
         return f"{type(expression).__name__}(…)"
-    text = _WRITTEN.sub(lambda found: _FUNCTIONS[found[1]], " ".join(str(expression).split()))
+    with _named_by_shape(expression):
+        plain = " ".join(str(expression).split())
+    text = _WRITTEN.sub(lambda found: _FUNCTIONS[found[1]], plain)
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+@contextmanager
+def _named_by_shape(expression: cp.Expression) -> Iterator[None]:
+    """Let arrays of numbers be written by their shape."""
+    arrays = [n for n in nodes(expression) if isinstance(n, cp.Constant) and n.size > 1]
+    unnamed = [constant for constant in arrays if constant._name is None]
+    for constant in unnamed:
+        constant._name = f"data{constant.shape}".replace(" ", "").replace(",)", ")")
+    try:
+        yield
+    finally:
+        for constant in unnamed:
+            constant._name = None
 
 
 def _written_nodes(expression: cp.Expression) -> int:

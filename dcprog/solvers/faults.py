@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import cvxpy as cp
 
-from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.errors import SubproblemError, UnfitSolver
 
-__all__ = ["failures", "valueless"]
+__all__ = ["failures", "refusals", "valueless"]
 
 
 INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
@@ -37,6 +37,21 @@ def failures(solver: str, let: tuple[type[Exception], ...] = ()) -> Iterator[Non
             raise
         message = f"{solver}: {type(error).__name__}: {error}"
         raise SubproblemError("failed", message) from error
+
+
+@contextmanager
+def refusals(solver: str, asked: Mapping[str, Any]) -> Iterator[None]:
+    """As ``failures``; with options of the user's, what the solver says to them is for the user."""
+    try:
+        with failures(solver):
+            yield
+    except SubproblemError as error:
+        if asked and isinstance(
+            error.__cause__, TypeError | AttributeError | KeyError | ValueError
+        ):
+            named = ", ".join(asked)
+            raise UnfitSolver(f"{solver} does not take solver_options {named}: {error}") from error
+        raise
 
 
 @contextmanager

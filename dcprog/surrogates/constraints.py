@@ -1,4 +1,4 @@
-"""Constraints of a cvxpy problem: the convex ones, the ones to majorise, and how far a point is."""
+"""How far points miss the constraints of a cvxpy problem."""
 
 from __future__ import annotations
 
@@ -14,58 +14,9 @@ import numpy.typing as npt
 from cvxpy.constraints.zero import Equality, Zero
 
 from dcprog.foundation.arrays import Array, dense
-from dcprog.foundation.errors import NotMajorizable
-from dcprog.majorants.tree import Values, constants, short
+from dcprog.majorants.tree import Values, constants
 
-__all__ = ["Feasibility", "Miss", "split"]
-
-
-def split(
-    constraints: Sequence[cp.Constraint],
-) -> tuple[list[cp.Constraint], list[cp.Expression], bool]:
-    """Convex constraints, and the others as expressions e of which e ≤ 0 is asked.
-
-    An equality of unknown curvature is two inequalities; a side that is convex stays a
-    constraint.
-
-    Returns
-    -------
-    convex : list of constraints
-    nonconvex : list of expressions
-    equalities : bool
-        True if an equality was split: then no majorised feasible set has an interior.
-
-    Raises
-    ------
-    NotMajorizable
-        A cone constraint of a nonconvex expression.
-    """
-    convex: list[cp.Constraint] = []
-    nonconvex: list[cp.Expression] = []
-    equalities = False
-    for constraint in constraints:
-        if constraint.is_dcp():
-            convex.append(constraint)
-        elif isinstance(constraint, cp.constraints.Inequality):
-            nonconvex.append(constraint.expr)
-        elif isinstance(constraint, Equality | Zero):
-            equalities = True
-            for side in (constraint.expr, -constraint.expr):
-                if side.is_convex():
-                    convex.append(side <= 0)
-                else:
-                    nonconvex.append(side)
-        elif isinstance(constraint, cp.constraints.NonNeg | cp.constraints.NonPos):
-            sign = -1 if isinstance(constraint, cp.constraints.NonNeg) else 1
-            nonconvex.append(sign * constraint.args[0])
-        else:
-            raise NotMajorizable(
-                short(constraint),
-                f"the {type(constraint).__name__} constraint is not convex, and only "
-                "inequalities and equalities are majorised",
-                "the same set as an inequality of a scalar, such as cp.lambda_max(X) <= t",
-            )
-    return convex, nonconvex, equalities
+__all__ = ["Feasibility", "Miss"]
 
 
 @dataclass(frozen=True)

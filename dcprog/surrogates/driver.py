@@ -19,9 +19,13 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import visible
 from dcprog.risk.risk import Risk
+from dcprog.surrogates.complex_problem import real_form
+from dcprog.surrogates.cvxpy_fields import publish
 from dcprog.surrogates.examination import ProblemExaminer
+from dcprog.surrogates.multipliers import multipliers
 from dcprog.surrogates.outcome import Outcome
 from dcprog.surrogates.plan import planned
+from dcprog.surrogates.problem import ProblemSurrogate
 from dcprog.surrogates.race import Race, optima, race, winner
 from dcprog.surrogates.runs import run_all, seeded
 from dcprog.surrogates.task import Spec, Task, keep
@@ -35,6 +39,7 @@ def solve(
     *,
     start: str | Mapping[cp.Variable, Any] | Array | Result | list[Any] = "auto",
     solver: str | None = None,
+    solver_options: Mapping[str, Any] | None = None,
     tol: float = 1e-6,
     max_iter: int = 100,
     time_limit: float | None = None,
@@ -63,15 +68,19 @@ def solve(
         otherwise: ``"convex"``, the solution of the convex problem behind it (concave functions of
         convex losses at their slope for loss 0, nonconvex constraints left out; where that misses
         a constraint, moved a little at random); ``"graduated"``, from where concave functions come
-        in step by step; ``"random"``; ``"current"``, the variables' values; a mapping from every
-        Variable to an array; for a ``Risk`` an array, θ; a ``Result``, whose run is resumed. A list
-        of starts enters the race: from each of them a run goes all the way.
+        in step by step; ``"random"``; ``"current"``, the variables' values; a mapping from
+        Variables to arrays; for a ``Risk`` an array, θ; a ``Result``, whose run is resumed.
+        Variables without a value are completed by the convex problem. A list of starts enters the
+        race: from each of them a run goes all the way.
     solver : str, optional
         Subproblem solver to try first, a name cvxpy knows or ``"ARROW"``, our own for quadratic
         programs in few shared variables. By default (or ``"auto"``) a cvxpy problem that is a
         :class:`~dcprog.Risk` is solved as one, with its intercept as the last entry of ``x``; of
         all others, and with ``"cvxpy"``, ARROW or PIQP take quadratic programs, HiGHS linear ones,
         Clarabel the rest, and the others are fallbacks.
+    solver_options : mapping, optional
+        For the solver of cvxpy's that is named, in its own words, such as
+        ``solver="CLARABEL", solver_options={"max_iter": 50}``. They go before ours.
     tol : float, default 1e-6
         Stop when the criticality gap and the decrease are at most tol times what the terms of F
         add up to in absolute value. Subproblems are solved to tol/100, by dual coordinate descent
@@ -109,7 +118,9 @@ def solve(
     Returns
     -------
     Result
-        The variables hold the best point too.
+        The variables of a cvxpy problem hold the best point too, and its other fields say in
+        cvxpy's words what became of it: ``problem.status`` is ``optimal`` where ours is
+        ``converged``, ``constraint.dual_value`` is a multiplier of the last majorised problem.
 
     Raises
     ------
@@ -142,8 +153,9 @@ def solve(
     settings = _checked(
         tol, max_iter, time_limit, n_starts, n_jobs, acceleration, callback, verbose, escape
     )
-    plan = planned(start, n_starts, effort)
-    task = Task(problem, solver, settings)
+    form = real_form(problem)
+    plan = planned(start if form is None else form.start(start), n_starts, effort)
+    task = Task(problem if form is None else form.problem, solver, settings, solver_options)
     task.surrogate()  # bad problems are refused here, before any process starts
     seed, n_jobs = _seed(random_state), None if callback else n_jobs
     with visible(verbose):
@@ -151,10 +163,14 @@ def solve(
             outcomes = race(task, plan, seed, n_jobs)
         else:
             outcomes = run_all(task, seeded(plan, seed), n_jobs)
+    best = winner([o for o in outcomes if o.run.status != "dropped"], settings.tol)
+    duals, setup_time = _multipliers(task, best)
     keep(task)
-    result = _result(task, outcomes, time.perf_counter() - begun)
+    result = _result(task, outcomes, best, time.perf_counter() - begun)
+    if form is not None:
+        result, duals = form.back(result, duals)
     if isinstance(problem, cp.Problem):
-        _publish(problem, result)
+        publish(problem, result, duals, feasible=best.feasible, setup_time=setup_time)
     elif isinstance(problem, Risk) and result.x is not None:
         trivial = triviality(problem, result.x)
         if trivial is not None:
@@ -210,8 +226,20 @@ def _seed(random_state: Any) -> np.random.SeedSequence:
 # the result
 
 
-def _result(task: Task, outcomes: list[Outcome], seconds: float) -> Result:
-    best = winner([o for o in outcomes if o.run.status != "dropped"], task.settings.tol)
+def _multipliers(task: Task, best: Outcome) -> tuple[dict[int, Any], float]:
+    """Of the constraints at the best point, where it meets them; and the time of compiling."""
+    surrogate = task.surrogate()
+    if not isinstance(surrogate, ProblemSurrogate):
+        return {}, 0.0
+    x, duals = best.run.x, {}
+    wanted = bool(surrogate.majorised.problem.constraints) and task.left() != 0
+    if wanted and best.run.status == "converged" and best.feasible and x is not None:
+        with np.errstate(all="ignore"):
+            duals = multipliers(surrogate, x, task.left())
+    return duals, surrogate.compile_time
+
+
+def _result(task: Task, outcomes: list[Outcome], best: Outcome, seconds: float) -> Result:
     run = best.run
     value = -best.sign * np.inf if run.status == "unbounded" else run.value
     return Result(
@@ -240,21 +268,3 @@ def _result(task: Task, outcomes: list[Outcome], seconds: float) -> Result:
 
 def _summary(kind: str, run: Run) -> StartSummary:
     return StartSummary(kind, run.value, run.status, run.n_iter, run.gap, run.violation)
-
-
-def _publish(problem: cp.Problem, result: Result) -> None:
-    """Leave the result in the problem and its variables, as cvxpy's own solve does."""
-    values = {v.id: array for v, array in result.variables.items()}
-    for variable in problem.variables():
-        array = values.get(variable.id)
-        variable.save_value(None if array is None else array.copy())
-    problem._value = result.value
-    problem._status = result.status
-
-
-def _solve_method(problem: cp.Problem, *args: Any, **options: Any) -> float:
-    """``problem.solve(method="dc", **options)``: the value, as cvxpy's own solve returns it."""
-    return solve(problem, *args, **options).value
-
-
-cp.Problem.register_solve("dc", _solve_method)

@@ -14,18 +14,20 @@ from dcprog.foundation.arrays import Array, dense
 __all__ = ["current", "given", "kind_of", "numbers"]
 
 
-def given(variables: list[cp.Variable], start: Mapping[cp.Variable, Any]) -> dict[int, Array]:
-    """The arrays of a mapping, checked."""
+def given(
+    variables: list[cp.Variable], start: Mapping[cp.Variable, Any], *, whole: bool = False
+) -> dict[int, Array]:
+    """The arrays of a mapping, checked: of all variables or, unless it must be whole, of some."""
     for key in start:
         if not isinstance(key, cp.Variable):
             raise ValueError(f"the start's key {key!r} is not a cvxpy Variable")
     values = {v.id: a for v, a in start.items()}
-    for variable in variables:
-        if variable.id not in values:
-            raise ValueError(f"the start has no value for variable {variable.name()!r}")
+    known = [v for v in variables if v.id in values]
+    missing = [v for v in variables if v.id not in values]
+    if missing and (whole or not known):
+        raise ValueError(f"the start has no value for variable {missing[0].name()!r}")
     return {
-        v.id: numbers(values[v.id], v.shape, f"the start of variable {v.name()!r}")
-        for v in variables
+        v.id: numbers(values[v.id], v.shape, f"the start of variable {v.name()!r}") for v in known
     }
 
 
@@ -43,11 +45,11 @@ def numbers(value: Any, shape: tuple[int, ...], what: str) -> Array:
 
 
 def current(variables: list[cp.Variable]) -> dict[int, Array]:
-    """The values that the variables hold, checked."""
-    missing = [v.name() for v in variables if v.value is None]
-    if missing:
-        raise ValueError(f"start='current', but variable {missing[0]!r} has no value")
-    return given(variables, {v: v.value for v in variables})
+    """The values that the variables hold, checked: of some of them, but not of none."""
+    known = {v: v.value for v in variables if v.value is not None}
+    if variables and not known:
+        raise ValueError(f"start='current', but variable {variables[0].name()!r} has no value")
+    return given(variables, known)
 
 
 def kind_of(start: Any) -> str:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import cvxpy as cp
 import numpy as np
 
 from dcprog.engine.history import Attempt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitSolver
+from dcprog.majorants.domains import finite_in_domain
 from dcprog.majorants.frozen_problem import Frozen, check_data
 from dcprog.majorants.rewrites import rewritten
 from dcprog.majorants.rules import Frame, fresh_context
-from dcprog.majorants.tree import Values, finite_in_domain, short
+from dcprog.majorants.signs import Box
+from dcprog.majorants.tree import Values, short
 from dcprog.solvers.conic.compiled import check_solver
 from dcprog.solvers.faults import failures
-from dcprog.surrogates.constraints import Feasibility, Miss, split
+from dcprog.surrogates.constraints import Feasibility, Miss
 from dcprog.surrogates.points import Points
 from dcprog.surrogates.problem_modes import Modes, domain_of
+from dcprog.surrogates.split_constraints import split
 
 __all__ = ["MajorisedProblem"]
 
@@ -33,6 +39,8 @@ class MajorisedProblem:
     tolerance : float
         Violation up to which a point counts as feasible, relative to what the constraint's terms
         add up to.
+    solver_options : mapping, optional
+        The user's, for that solver.
 
     Attributes
     ----------
@@ -42,6 +50,8 @@ class MajorisedProblem:
         −1 for a maximisation.
     frame : Frame
         Of the objective, to be minimised.
+    parts : Split
+        The constraints, by what becomes of them.
     constraints : list of Frame
         Of the nonconvex constraints e ≤ 0.
     mode : str
@@ -50,9 +60,16 @@ class MajorisedProblem:
         Solver calls that failed, beside those of the steps.
     """
 
-    def __init__(self, problem: cp.Problem, solver: str | None, tolerance: float) -> None:
+    def __init__(
+        self,
+        problem: cp.Problem,
+        solver: str | None,
+        tolerance: float,
+        solver_options: Mapping[str, Any] | None = None,
+    ) -> None:
         check_data(problem)
         self._named = check_solver(solver)
+        self._solver_options = solver_options
         self.tolerance = tolerance
         try:
             self._declare(Frozen(problem))
@@ -67,18 +84,25 @@ class MajorisedProblem:
         self.problem = rewritten(frozen.problem)
         self.points = Points(self.problem.variables())
         self.sign = -1.0 if isinstance(self.problem.objective, cp.Maximize) else 1.0
-        self.context = fresh_context()
+        kept = [c for c in self.problem.constraints if c.is_dcp()]
+        self.context = fresh_context(Box(kept))
         objective = self.problem.objective.args[0]
         self.frame = Frame(objective if self.sign > 0 else -objective, self.context, gather=True)
-        convex, nonconvex, self.has_equalities = split(self.problem.constraints)
-        self.constraints = [Frame(e, self.context, entrywise=True) for e in nonconvex]
+        self.parts = parts = split(self.problem.constraints, self.context.signs)
+        self.constraints = [Frame(e, self.context, entrywise=True) for e in parts.nonconvex]
         self.modes = Modes(
-            self.frame, convex, self.constraints, self.points.variables, self.context, self._named
+            self.frame,
+            parts.convex,
+            self.constraints,
+            self.points.variables,
+            self.context,
+            self._named,
+            self._solver_options,
         )
         if frozen.moves and not self.modes.problem("feasible").is_dpp():
             raise NotMajorizable(short(objective), "its Parameters multiply one another", "numbers")
-        self.feasibility = Feasibility(convex, nonconvex, self.points.variables)
-        self.roots = [self.frame.node, *nonconvex]
+        self.feasibility = Feasibility(parts.convex, parts.nonconvex, self.points.variables)
+        self.roots = [self.frame.node, *parts.nonconvex]
         self.domain = Feasibility(domain_of(self.roots), [], [])
 
     def renew(self) -> bool:
@@ -99,6 +123,11 @@ class MajorisedProblem:
     def is_convex(self) -> bool:
         """No rule had to change anything: the problem is its own majorant."""
         return bool(self.problem.is_dcp())
+
+    @property
+    def has_equalities(self) -> bool:
+        """Was an equality split in two?"""
+        return self.parts.has_equalities
 
     @property
     def penalised(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 
 from dcprog.majorants.majorant import Majorant
+from dcprog.surrogates.complex_problem import real_form
 from dcprog.surrogates.problem import ProblemSurrogate
 
 __all__ = ["is_majorizable"]
@@ -37,7 +38,8 @@ def is_majorizable(problem: cp.Problem | cp.Expression) -> bool:
     """
     try:
         if isinstance(problem, cp.Problem):
-            ProblemSurrogate(problem)
+            form = real_form(problem)
+            ProblemSurrogate(problem if form is None else form.problem)
         else:
             Majorant(problem)
     except ValueError:

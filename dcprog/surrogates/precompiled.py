@@ -8,6 +8,7 @@ import cvxpy as cp
 
 from dcprog.engine.result import Result
 from dcprog.engine.track import Settings
+from dcprog.surrogates.complex_problem import real_form
 from dcprog.surrogates.driver import solve
 from dcprog.surrogates.problem import ProblemSurrogate
 from dcprog.surrogates.task import Task, keep
@@ -51,7 +52,8 @@ class Compiled:
             raise TypeError(f"a {kind} has nothing to compile: pass a cvxpy Problem")
         self.problem, self.solver = problem, solver
         self.compile_time = 0.0
-        task = Task(problem, solver, Settings())
+        form = real_form(problem)
+        task = Task(problem if form is None else form.problem, solver, Settings())
         surrogate = task.surrogate()
         if isinstance(surrogate, ProblemSurrogate):
             surrogate.compile()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -43,11 +44,11 @@ class ProblemSurrogate(ProblemStationarity):
     ----------
     problem : cvxpy.Problem
         Parameters are taken at their current values.
-    solver : str, optional
-        Installed cvxpy solver to try first; by default the class of the subproblem decides.
+    solver, options : str and mapping, optional
+        Installed cvxpy solver to try first, and what it is told; by default the class of the
+        subproblem decides.
     feasibility : float, default 1e-6
-        Violation up to which a point counts as feasible, relative to what the constraint's terms
-        add up to.
+        Violation of a feasible point, at most, against what the constraint's terms add up to.
 
     Raises
     ------
@@ -66,9 +67,13 @@ class ProblemSurrogate(ProblemStationarity):
     solver_steps = 0
 
     def __init__(
-        self, problem: cp.Problem, solver: str | None = None, feasibility: float = 1e-6
+        self,
+        problem: cp.Problem,
+        solver: str | None = None,
+        feasibility: float = 1e-6,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(MajorisedProblem(problem, solver, feasibility))
+        super().__init__(MajorisedProblem(problem, solver, feasibility, options))
 
     def renew(self) -> bool:
         """Take the user's Parameters at their present values; False if that takes a new object."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import cvxpy as cp
@@ -26,6 +26,7 @@ class Modes:
     restore       the slacks' price alone
     pulled        the feasible mode's, held near a point by springs
     boxed …       another mode's between the bounds of ``box``: finite where that is not
+    fixed …       another mode's with some variables fixed by ``fix``
     project       the distance to a point, ``target``, inside the domain by ``margin``
     relaxation    nothing, under the convex constraints: infeasible only if the problem is
     ============  ================================================================
@@ -40,6 +41,8 @@ class Modes:
     context : Context
     solver : str, optional
         To try first.
+    options : mapping, optional
+        The user's options for that solver.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class Modes:
         variables: Sequence[cp.Variable],
         context: Context,
         solver: str | None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         self._objective = objective
         self._convex = list(convex)
@@ -58,6 +62,8 @@ class Modes:
         self._variables = variables
         self._context = context
         self._solver = solver
+        self._options = options
+        self.majorised: dict[str, list[cp.Constraint]] = {"feasible": [], "penalty": []}
         self._problems: dict[str, cp.Problem] = {}
         self._portfolios: dict[str, Portfolio] = {}
         self._prices: list[cp.Parameter] = []
@@ -65,13 +71,14 @@ class Modes:
         self._units: list[cp.Parameter] = []
         self._margin = cp.Parameter(nonneg=True, value=0.0)
         self._corners: list[tuple[cp.Parameter, cp.Parameter]] = []
+        self._held: dict[str, list[cp.Parameter]] = {}
         self._springs: list[tuple[cp.Parameter, cp.Parameter]] = []
 
     def portfolio(self, mode: str) -> Portfolio:
         """The solvers of a mode."""
         if mode not in self._portfolios:
             solver = None if mode in ("project", "relaxation") else self._solver
-            self._portfolios[mode] = Portfolio(self.problem(mode), solver)
+            self._portfolios[mode] = Portfolio(self.problem(mode), solver, self._options)
         return self._portfolios[mode]
 
     def problem(self, mode: str) -> cp.Problem:
@@ -79,6 +86,11 @@ class Modes:
         if mode not in self._problems:
             self._problems[mode] = getattr(self, f"_{mode}")()
         return self._problems[mode]
+
+    @property
+    def prices(self) -> list[float]:
+        """Of the slacks of each nonconvex constraint."""
+        return [float(parameter.value) for parameter in self._prices]
 
     def set_prices(self, prices: Sequence[float]) -> None:
         """Of the slacks of each nonconvex constraint."""
@@ -125,6 +137,22 @@ class Modes:
             self._problems["pulled"] = cp.Problem(goal, inner.constraints)
         return "pulled"
 
+    def fix(self, mode: str, known: Mapping[int, Array]) -> str:
+        """The name of a mode's problem with the variables of these ids fixed."""
+        fixed = [v for v in self._variables if v.id in known]
+        name = f"fixed {mode} " + " ".join(str(v.id) for v in fixed)
+        if name not in self._problems:
+            inner = self.problem(mode)
+            held = [cp.Parameter(v.shape) for v in fixed]
+            pairs = zip(fixed, held, strict=True)
+            self._held[name] = held
+            self._problems[name] = cp.Problem(
+                inner.objective, [*inner.constraints, *(v == p for v, p in pairs)]
+            )
+        for parameter, variable in zip(self._held[name], fixed, strict=True):
+            parameter.value = known[variable.id]
+        return name
+
     def reset(self) -> None:
         """Forget warm starts, keep what is compiled."""
         for portfolio in self._portfolios.values():
@@ -152,10 +180,13 @@ class Modes:
 
     def _feasible(self) -> cp.Problem:
         majorised = [frame.expression <= 0 for frame in self._nonconvex]
+        self.majorised["feasible"] = majorised
         return cp.Problem(cp.Minimize(self._objective.expression), [*self._always, *majorised])
 
     def _penalty(self) -> cp.Problem:
-        return cp.Problem(cp.Minimize(self._objective.expression + self._price()), self._relaxed())
+        relaxed = self._relaxed()
+        self.majorised["penalty"] = relaxed[len(self._always) :]
+        return cp.Problem(cp.Minimize(self._objective.expression + self._price()), relaxed)
 
     def _restore(self) -> cp.Problem:
         return cp.Problem(cp.Minimize(self._price()), self._relaxed())

@@ -26,6 +26,7 @@ from dcprog.solvers.registry import SOLVERS, registered
 from dcprog.surrogates.given_starts import current, given, kind_of, numbers
 from dcprog.surrogates.kept import compiled, kept
 from dcprog.surrogates.outcome import Outcome
+from dcprog.surrogates.partial_starts import completed
 from dcprog.surrogates.problem import ProblemSurrogate
 from dcprog.surrogates.recentred import recentred
 from dcprog.surrogates.recognised.recognise import Recognised, recognised
@@ -55,16 +56,23 @@ WITH_VARIABLES = ProblemSurrogate, RecognisedSurrogate
 def keep(task: Task) -> None:
     """Keep what a task has compiled."""
     if isinstance(task.problem, cp.Problem) and task._compiled is not None:
-        kept(task.problem, task._named, task._compiled)
+        kept(task.problem, task._named, task._compiled, task.solver_options)
         task._compiled = None
 
 
 class Task:
     """One problem and its options; every process that runs it builds its own surrogate."""
 
-    def __init__(self, problem: cp.Problem | Spec, solver: str | None, settings: Settings) -> None:
+    def __init__(
+        self,
+        problem: cp.Problem | Spec,
+        solver: str | None,
+        settings: Settings,
+        solver_options: Mapping[str, Any] | None = None,
+    ) -> None:
         self.problem = problem
         self.solver = solver
+        self.solver_options = solver_options
         self.settings = settings
         limit = settings.time_limit
         self.deadline = None if limit is None else time.time() + limit
@@ -93,11 +101,12 @@ class Task:
         TypeError, ValueError
             The problem is none, or cannot be majorised.
         """
+        self._check_options()
         if self.found is not None:
             return RecognisedSurrogate(self.found)
         if isinstance(self.problem, cp.Problem):
             if self._compiled is None:
-                self._compiled = compiled(self.problem, self._named)
+                self._compiled = compiled(self.problem, self._named, self.solver_options)
             self._compiled.restart()
             return self._compiled
         if isinstance(self.problem, Risk):
@@ -108,6 +117,21 @@ class Task:
                 "cp.Problem(cp.Minimize(expression), constraints), or a dcprog Risk"
             )
         return self.problem.surrogate(self.solver)
+
+    def _check_options(self) -> None:
+        options = self.solver_options
+        if options is not None and not isinstance(options, Mapping):
+            raise ValueError(
+                f"solver_options={options!r}: a mapping from names to values is needed"
+            )
+        if options and not (isinstance(self.problem, cp.Problem) and self._takes_options):
+            raise ValueError(
+                "solver_options are one solver's: name one of cvxpy's, such as solver='CLARABEL'"
+            )
+
+    @property
+    def _takes_options(self) -> bool:
+        return isinstance(self._named, str) and self._named.upper() != "ARROW"
 
     def _recognised(self) -> Recognised | None:
         """The risk that a cvxpy problem is, where no solver of cvxpy's is asked for."""
@@ -168,7 +192,7 @@ class Task:
         if around is None:
             return None
         settings = replace(self.settings, callback=around.callback(self.settings.callback))
-        task = Task(around.problem, self.solver, settings)
+        task = Task(around.problem, self.solver, settings, self.solver_options)
         task.deadline, task._recentred = self.deadline, True
         try:
             outcome = task(kind if own else around.there(start), seed)
@@ -243,10 +267,12 @@ class Task:
     def _given(self, surrogate: ProblemSurrogate | RecognisedSurrogate, kind: Any) -> Array:
         """A start in terms of variables, where F has slopes."""
         points = surrogate.points
-        if isinstance(kind, Mapping):
-            start = points.pack(given(points.variables, kind))
-        elif isinstance(kind, str):
-            start = points.pack(current(points.variables))
+        if isinstance(kind, Mapping | str):
+            mapping = kind if isinstance(kind, Mapping) else None
+            known = (
+                current(points.variables) if mapping is None else given(points.variables, mapping)
+            )
+            start = completed(surrogate, known, self.left())
         else:
             start = numbers(kind, (points.size,), "the start")
         if isinstance(surrogate, RecognisedSurrogate):

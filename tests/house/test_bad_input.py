@@ -273,6 +273,7 @@ CASES: dict[str, Case] = {
                 {cp.Variable(): 1.0},
             ),
             "solver": ("GUROBI_X", "newton"),
+            "solver_options": (3, {"max_iter": 5}),
             "tol": NUMBERS,
             "max_iter": (-1, 1.5, "3"),
             "time_limit": NUMBERS,

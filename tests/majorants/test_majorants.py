@@ -354,7 +354,7 @@ REFUSALS = {
     "quotient": (x[0] / y, "inv_pos"),
     "ceil": (cp.ceil(x), "qcp"),
     "sign": (cp.sign(y), "qcp"),
-    "product of many": (cp.prod(x), "products of two"),
+    "product of many": (cp.cumprod(x), "products of two"),
     "cummax": (-cp.cummax(x), "cp.max"),
     "perspective": (-cp.perspective(cp.square(y), z), "quad_over_lin"),
     "von Neumann entropy": (cp.von_neumann_entr(s), "rel_entr"),
@@ -431,19 +431,33 @@ def test_explain_has_a_rule_for_each_node() -> None:
 
 def test_explain_says_where_no_rule_applies() -> None:
     text = dc.explain(x[0] / x[1] + cp.minimum(cp.square(y), 1))
-    refused = next(line for line in text.splitlines() if line.strip().startswith("x[0] / x[1]  "))
+    first, advice, *tree = text.splitlines()
+    assert first.startswith("no rule for `x[0] / x[1]`: the sign of its denominator")
+    assert advice.startswith("  Try: a bound of it")
+    refused = next(line for line in tree if line.strip().startswith("x[0] / x[1]  "))
     assert "no rule" in refused
-    assert "Try: x * cp.inv_pos(y)" in refused
-    assert "concave atom: tangent" in text
+    assert any("minimum(power(y, 2.0), 1.0)  [quasiconvex]" in line for line in tree)
+
+
+def test_explain_is_short() -> None:
+    A = np.arange(60.0).reshape(20, 3)
+    fit = cp.sum(cp.minimum(cp.abs(A @ x - np.ones(20)), 1))
+    text = dc.explain(cp.Problem(cp.Minimize(fit), [cp.multiply(x, x[::-1]) == 1, x[0] * y == 1]))
+    assert "data(20,3) @ x" in text
+    assert "0.00" not in text
+    assert all(len(line) < 150 for line in text.splitlines())
+    assert sum("x[0] * y  [" in line for line in text.splitlines()) == 1  # not both sides
+    assert "power(x + x" not in text  # nor what a rule has written
 
 
 def test_explain_of_a_problem() -> None:
     problem = cp.Problem(
         cp.Maximize(cp.norm(x)),
-        [cp.sum_squares(x) <= 4, cp.norm1(x) >= 1, cp.prod(x) == 1, cp.norm(x) == y],
+        [cp.sum_squares(x) <= 4, cp.norm1(x) >= 1, cp.cumprod(x) == 1, cp.norm(x) == y],
     )
     text = dc.explain(problem)
-    assert text.startswith("maximise")
+    assert text.startswith("no rule for `cumprod(x, 0)`")
+    assert "\nmaximise" in text
     assert "kept" in text
     assert "equality: split" in text
     assert "no rule" in text

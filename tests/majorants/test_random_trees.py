@@ -104,6 +104,17 @@ UNARY: dict[str, Unary] = {
     "xexp": lambda e: cp.xexp(cp.pos(cp.minimum(e, 1))),
     "scaled": lambda e: -1.7 * e,
     "parameter": lambda e: 0.5 * e + 1,
+    "sin": cp.nlp.sin,
+    "cos": lambda e: cp.nlp.cos(1 - 2 * e),
+    "tanh": cp.nlp.tanh,
+    "asinh": cp.nlp.asinh,
+    "normcdf": cp.nlp.normcdf,
+    "sinh": lambda e: cp.nlp.sinh(cp.minimum(e, 1)),
+    "tan": lambda e: cp.nlp.tan(cp.minimum(cp.abs(e), 1)),
+    "atanh": lambda e: cp.nlp.atanh(cp.minimum(cp.abs(e), 0.7)),
+    "share": lambda e: e / (1 + cp.abs(e)),
+    "inverse": lambda e: 1 / (1 + cp.square(e)),
+    "rate": lambda e: cp.log(1 + cp.pos(e) / (1 + cp.square(e))),
 }
 
 AFFINE_INSIDE: dict[str, Unary] = {
@@ -119,6 +130,12 @@ BINARY: dict[str, Callable[[cp.Expression, cp.Expression], cp.Expression]] = {
     "maximum": cp.maximum,
     "minimum of three": lambda a, b: cp.minimum(a, b, 0.5),
     "product": lambda a, b: cp.multiply(cp.minimum(a, 2), cp.maximum(b, -1)),
+    "product of convex": lambda a, b: cp.multiply(cp.square(a), cp.pos(b)),
+    "product of three": lambda a, b: cp.multiply(
+        cp.multiply(1 + cp.pos(cp.minimum(a, 3)), 1 + cp.abs(b)), 2 + cp.pos(a)
+    ),
+    "quotient": lambda a, b: cp.minimum(a, 2) / (1 + cp.abs(b)),
+    "quotient of squares": lambda a, b: cp.square(a) / (1 + cp.pos(b)),
 }
 
 TO_SCALAR: dict[str, Unary] = {
@@ -138,6 +155,7 @@ TO_SCALAR: dict[str, Unary] = {
     "tv": lambda e: cp.tv(cp.vec(e, order="F")),
     "weighted": lambda e: cp.sum(cp.multiply(e, np.linspace(-1, 1, e.size).reshape(e.shape))),
     "entry": lambda e: cp.vec(e, order="F")[-1],
+    "prod": lambda e: cp.prod(cp.minimum(cp.vec(e, order="F")[:3], 2)),
 }
 
 VECTOR_TO_VECTOR: dict[str, Unary] = {

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
+from dcprog.foundation.arrays import Array
 from dcprog.foundation.kernel_matrix import Gram
 from dcprog.penalties import kernel_norm
 
@@ -26,8 +27,12 @@ def test_along_a_line(penalty: dc.Penalty) -> None:
 def test_products_that_are_of_use_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """One product a way, though the point's own is asked for between them."""
     gram, made = Gram(X @ X.T), []
-    product = "dcprog.foundation.kernel_matrix.symmetric_product"
-    monkeypatch.setattr(product, lambda K, a: made.append(1) or K @ a)
+
+    def product(K: Array, a: Array) -> Array:
+        made.append(a)
+        return np.asarray(K @ a)
+
+    monkeypatch.setattr("dcprog.foundation.kernel_matrix.symmetric_product", product)
     w, penalty = RNG.normal(size=7), kernel_norm(gram)
     for way in RNG.normal(size=(10, 7)):
         penalty.along(w, way)

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from dcprog.majorants.tree import Values
-from dcprog.surrogates.constraints import LEAST_SIZE, Feasibility, distance_to_attributes, split
+from dcprog.surrogates.constraints import LEAST_SIZE, Feasibility, distance_to_attributes
+from dcprog.surrogates.split_constraints import split
 
 
 def miss(constraint: Any, *, learnt: Any = None, **values: Any) -> Any:
     """The miss at some values, of a constraint in the variables of these names."""
-    convex, nonconvex, _ = split([constraint])
+    parts = split([constraint])
+    convex, nonconvex = parts.convex, parts.nonconvex
     feasibility = Feasibility(convex, nonconvex, constraint.variables())
 
     def points(given: dict[str, Any]) -> Any:

@@ -189,9 +189,9 @@ def test_what_is_compiled_is_compiled_once(name: str, monkeypatch: pytest.Monkey
     made: list[str] = []
     made_before = CompiledProblem.__init__
 
-    def counted(self: CompiledProblem, problem: cp.Problem, solver: str) -> None:
+    def counted(self: CompiledProblem, problem: cp.Problem, solver: str, asked: Any = None) -> None:
         made.append(solver)
-        made_before(self, problem, solver)
+        made_before(self, problem, solver, asked)
 
     problem, t = problems()[name]
     anew = {v: dc.solve(problems_at(name, v), start="convex", n_starts=1) for v in (1.0, 1.5)}

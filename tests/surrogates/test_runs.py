@@ -195,8 +195,8 @@ def test_what_was_compiled_goes_with_the_problem(monkeypatch: pytest.MonkeyPatch
     surrogates: list[weakref.ref[ProblemSurrogate]] = []
     real = ProblemSurrogate.__init__
 
-    def watched(self: ProblemSurrogate, *args: Any) -> None:
-        real(self, *args)
+    def watched(self: ProblemSurrogate, *args: Any, **options: Any) -> None:
+        real(self, *args, **options)
         surrogates.append(weakref.ref(self))
 
     monkeypatch.setattr(ProblemSurrogate, "__init__", watched)

@@ -132,7 +132,6 @@ def register_atom(
     >>> y = cp.Variable(value=2.0)
     >>> print(dc.explain(sine(y)))
     sine(...)  [unknown]  sine: a parabola
-      power(..., 2.0)  [convex]  convex: kept, times a slope
       ...  [affine]  affine: into the gradient
     >>> result = dc.solve(cp.Problem(cp.Minimize(sine(y))), start="current")
     >>> round(result.value, 6)

@@ -13,10 +13,18 @@ of a kind with a rule of its own                 what that says (``dc.register_a
 sum, scaling, indexing, any affine atom          argument by argument, up or down by the sign
 concave atom φ, nondecreasing                    φ(a₀) + φ'(a₀)·(up(a) − a₀)
 concave atom φ, nonincreasing                    φ(a₀) + φ'(a₀)·(down(a) − a₀)
+logarithm of a quotient                          a difference of logarithms
 quadratic form                                   split by its eigenvalues
 convex atom, nondecreasing (nonincreasing)       the atom of up(a) (of down(a))
 convex atom, even                                the atom of max(up(a), up(−a), 0)
+quotient a/b, b ≥ 0                              the product of a and 1/b, or u²/b with a = u²
+the same under a minus, a = s²                   −2(s₀/b₀)s + (s₀/b₀)²b
+quotient times c                                 the quotient (ac)/b
+product of three nonnegative factors or more     exp(Σ log fᵢ)
 product of two expressions                       ¼(αx + y/α)² − ¼(αx − y/α)²
+sin, cos, tanh, asinh, normcdf                   f(x₀) + f'(x₀)(x − x₀) + (L/2)(x − x₀)²
+sinh, tan, atanh                                 differences of convex atoms
+xexp, for x ≥ 0                                  xexp(max(x, 0))
 anything else                                    ``NotMajorizable``
 ===============================================  ==================================================
 
@@ -32,12 +40,17 @@ import cvxpy as cp
 from dcprog.majorants.rules.affine_atoms import affine_atom, both_signs
 from dcprog.majorants.rules.compositions import composition
 from dcprog.majorants.rules.context import Context
+from dcprog.majorants.rules.divergence import divergence
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, rewrite
 from dcprog.majorants.rules.leaves import affine, constant, curved, scalar
 from dcprog.majorants.rules.own import own
+from dcprog.majorants.rules.positive_products import positive_product, prod
 from dcprog.majorants.rules.products import product, quad_form
+from dcprog.majorants.rules.quotients import log_of_quotient, product_with_quotient, quotient
 from dcprog.majorants.rules.sharing import shared
+from dcprog.majorants.rules.smooth import bounded_curvature, split_in_two, xexp_of_positive
 from dcprog.majorants.rules.tangents import tangent
+from dcprog.majorants.signs import Box
 
 __all__ = [
     "RULES",
@@ -60,13 +73,22 @@ RULES: tuple[Callable[[cp.Expression, Weight, Frame], Piece | None], ...] = (
     scalar,
     own,
     affine_atom,
+    log_of_quotient,
     tangent,
     quad_form,
+    divergence,
     composition,
+    quotient,
+    product_with_quotient,
+    prod,
+    positive_product,
     product,
+    split_in_two,
+    xexp_of_positive,
+    bounded_curvature,
 )
 
 
-def fresh_context() -> Context:
-    """A context with the library's table of rules."""
-    return Context(RULES)
+def fresh_context(signs: Box | None = None) -> Context:
+    """A context with the library's table of rules, and what is known of signs."""
+    return Context(RULES, signs=signs or Box())

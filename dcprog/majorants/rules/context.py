@@ -14,6 +14,7 @@ import numpy as np
 from dcprog.foundation.arrays import EDGE
 from dcprog.majorants.atoms.table import scaled_arguments
 from dcprog.majorants.edges import extended
+from dcprog.majorants.signs import Box
 from dcprog.majorants.tree import Values, nodes
 
 __all__ = ["Context", "Use"]
@@ -91,6 +92,8 @@ class Context:
         What they were in a run, beginning with what ``measure`` found.
     uses : dict of (node id, sign) to Use
         How often each node was majorised, and its stand-in.
+    signs : Box
+        What is known of signs wherever the convex constraints hold.
     """
 
     rules: tuple[Callable[..., Any], ...]
@@ -104,6 +107,7 @@ class Context:
     products: dict[int, cp.Expression] = field(default_factory=dict)
     memory: dict[int, tuple[float, float]] = field(default_factory=dict)
     uses: dict[tuple[int, int], Use] = field(default_factory=dict)
+    signs: Box = field(default_factory=Box)
 
     def use(self, node: cp.Expression, sign: int) -> Use:
         """How often the node was majorised under a weight of that sign."""

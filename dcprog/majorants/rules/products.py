@@ -77,7 +77,7 @@ class _Balance:
         self._context = context
         self.factors: list[cp.Expression] = list(node.args)
         self._scales: list[cp.Parameter] = []
-        if all(arg.is_affine() and not arg.parameters() for arg in node.args):  # else not DPP
+        if _may_be_scaled(node):
             context.products[id(node)] = node
             self._scales = [cp.Parameter(pos=True, value=1.0) for _ in node.args]
             self.factors = [scale * arg for scale, arg in zip(self._scales, node.args, strict=True)]
@@ -93,6 +93,15 @@ class _Balance:
         a, b = self._context.remember(self._node, values, FORGETTING)
         ratio = np.sqrt(b / a) if a > 0 else 0.0
         return float(ratio) if 0 < ratio < np.inf else 1.0
+
+
+def _may_be_scaled(node: cp.Expression) -> bool:
+    """Are Parameters times the factors DPP, and so are the squares of their sum and difference?"""
+    if any(arg.parameters() for arg in node.args):
+        return False
+    if all(arg.is_affine() for arg in node.args):
+        return True
+    return all(arg.is_convex() and arg.is_nonneg() for arg in node.args)
 
 
 def _polarised(a: cp.Expression, b: cp.Expression, elementwise: bool) -> cp.Expression:

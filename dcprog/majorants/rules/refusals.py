@@ -30,8 +30,9 @@ def refusal(node: cp.Expression) -> NotMajorizable:
     if isinstance(node, DivExpression):
         return NotMajorizable(
             short(node),
-            "a quotient with a variable denominator is neither convex nor concave",
-            "x * cp.inv_pos(y) for a positive y, cp.quad_over_lin, or multiply the constraint out",
+            "the sign of its denominator is not known",
+            "a bound of it, such as y >= 0.01 among the constraints or cp.Variable(pos=True), or "
+            "x * cp.inv_pos(y) for a positive y",
         )
     if isinstance(node, Atom) and node.is_affine():
         return NotMajorizable(
@@ -54,7 +55,7 @@ def refusal(node: cp.Expression) -> NotMajorizable:
 
 def _hint(name: str, node: cp.Expression) -> tuple[str, str]:
     reason = f"the atom {name} is neither convex, concave, affine nor a product"
-    if name in {"Prod", "cumprod"}:
+    if name == "cumprod":
         return reason, "products of two at a time, which are polarised"
     if isinstance(node, Atom) and (node.is_atom_quasiconvex() or node.is_atom_quasiconcave()):
         return f"the atom {name} is only quasiconvex or quasiconcave", (

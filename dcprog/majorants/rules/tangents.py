@@ -22,7 +22,7 @@ from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, s
 from dcprog.majorants.slopes import has_slope, pull_back
 from dcprog.majorants.tree import Values, evaluate, short
 
-__all__ = ["tangent"]
+__all__ = ["keep_domain", "tangent"]
 
 
 def tangent(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
@@ -44,7 +44,7 @@ def tangent(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
             f"no slope of {type(node).__name__} is known",
             "the same function from atoms such as cp.max, cp.quad_over_lin or cp.rel_entr",
         )
-    _keep_domain(node, frame.context)
+    keep_domain(node, frame.context)
     if has_edge(node):
         frame.context.edges[id(node)] = node
     args = _aligned(node) if frame.entrywise else node.args
@@ -151,7 +151,7 @@ def _graduated(
     return [s / level if arg.is_affine() else s for s, arg in zip(slopes, args, strict=True)]
 
 
-def _keep_domain(node: Any, context: Context) -> None:
+def keep_domain(node: Any, context: Context) -> None:
     """A tangent is defined everywhere, its atom is not: keep log's argument positive, and so on."""
     for constraint in node._domain():
         if not isinstance(constraint, cp.constraints.Inequality):

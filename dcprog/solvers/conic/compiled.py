@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -13,14 +14,14 @@ from cvxpy import settings as s
 from cvxpy.reductions.solution import Solution
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.errors import SubproblemError, UnfitSolver
 from dcprog.solvers.conic.options import options
 from dcprog.solvers.conic.outcome import dual_ray, multipliers, point, primal_ray
 from dcprog.solvers.conic.program import ParamProgram, problem_class, save
 from dcprog.solvers.conic.scaler import Scaler, minimise_in_units
 from dcprog.solvers.conic.scaling import Scaling
 from dcprog.solvers.conic.standard_form import Evidence, StandardForm, solver_data
-from dcprog.solvers.faults import failures
+from dcprog.solvers.faults import failures, refusals
 
 __all__ = ["CompiledProblem", "check_solver", "problem_class", "solver_order"]
 
@@ -89,6 +90,8 @@ class CompiledProblem(ParamProgram):
         Minimisation, DCP and DPP.
     solver : str
         Name of an installed solver.
+    asked : mapping, optional
+        Options of the user's, in the solver's own words; they go before ours.
 
     Attributes
     ----------
@@ -103,8 +106,11 @@ class CompiledProblem(ParamProgram):
         The solver does not handle the class of problem.
     """
 
-    def __init__(self, problem: cp.Problem, solver: str) -> None:
+    def __init__(
+        self, problem: cp.Problem, solver: str, asked: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(problem, solver)
+        self._asked = dict(asked or {})
         self.solve_time = 0.0
         self._scaler = Scaler()
         self._cache: dict[str, Any] = {}
@@ -153,6 +159,34 @@ class CompiledProblem(ParamProgram):
         else:
             x = minimise_in_units(self._scaler, form, tolerance, time_limit, solve)
             self.save(x, inverse)
+
+    def duals(self, tolerance: float, time_limit: float | None = None) -> dict[int, Any]:
+        """Multipliers of the problem's constraints at the current Parameter values, by cvxpy's id.
+
+        From a call of its own, in the problem's own units, so that cvxpy can take them back through
+        its reductions. The variables receive the minimiser.
+
+        Parameters
+        ----------
+        tolerance : float
+        time_limit : float, optional
+
+        Raises
+        ------
+        SubproblemError
+            The solver finds no solution.
+        """
+        with failures(self.solver):
+            data, inverse = self._data()
+        self._cache.clear()
+        raw = self._call(data, tolerance, time_limit)
+        self._cache.clear()
+        with failures(self.solver):
+            solution = self._chain.invert(raw, inverse)
+        if solution.status not in (s.OPTIMAL, s.OPTIMAL_INACCURATE):
+            raise SubproblemError("failed", f"{self.solver} says {solution.status}")
+        save(self.problem, solution.primal_vars, self.solver)
+        return dict(solution.dual_vars or {})
 
     def bound(self) -> float:
         """A lower bound of the problem's optimal value at the current Parameter values.
@@ -208,13 +242,14 @@ class CompiledProblem(ParamProgram):
         if tolerance != self._last_tolerance:
             self._cache.clear()  # a cached solver keeps the settings it was made with
             self._last_tolerance = tolerance
-        asked = options(self.solver, tolerance, time_limit, self._pace)
+        ours = options(self.solver, tolerance, time_limit, self._pace)
+        asked = {**ours, **self._asked}
         begin = time.perf_counter()
         try:
-            with failures(self.solver), warnings.catch_warnings():
+            with refusals(self.solver, self._asked), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # inaccuracy is judged by the point
                 return self._chain.solver.solve_via_data(data, True, False, asked, self._cache)
-        except SubproblemError:
+        except (SubproblemError, UnfitSolver):
             self._cache.clear()
             raise
         finally:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -28,11 +30,19 @@ class Portfolio:
         Minimisation, DCP and DPP.
     solver : str, optional
         Name of the solver to try first.
+    options : mapping, optional
+        The user's options for that one.
     """
 
-    def __init__(self, problem: cp.Problem, solver: str | None = None) -> None:
+    def __init__(
+        self,
+        problem: cp.Problem,
+        solver: str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
         self.problem = problem
         self._solver = solver
+        self._options = options
         self._compiled: dict[str, CompiledProblem | ArrowProblem] = {}
         self._last: CompiledProblem | ArrowProblem | None = None
 
@@ -69,7 +79,16 @@ class Portfolio:
         if solver == "ARROW":
             self._arrow()
         elif solver not in self._compiled:
-            self._compiled[solver] = CompiledProblem(self.problem, solver)
+            asked = self._options if solver == self._solver else None
+            self._compiled[solver] = CompiledProblem(self.problem, solver, asked)
+
+    def duals(self, tolerance: float, time_limit: float | None = None) -> dict[int, Any]:
+        """Multipliers by the first of cvxpy's solvers; see :meth:`CompiledProblem.duals`."""
+        solver = next(name for name in self.order if name != "ARROW")
+        self.compile(solver)
+        compiled = self._compiled[solver]
+        assert isinstance(compiled, CompiledProblem)
+        return compiled.duals(tolerance, time_limit)
 
     @property
     def inaccurate(self) -> bool:

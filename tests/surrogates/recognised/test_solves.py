@@ -166,7 +166,10 @@ def test_starts_are_in_terms_of_the_variables() -> None:
     np.testing.assert_array_equal(given.x, current.x)
     assert resumed.value <= given.value
     with pytest.raises(ValueError, match="no value for variable"):
-        dc.solve(problem, start={w: np.zeros(3)})
+        dc.solve(problem, start={})
+    seen.clear()
+    dc.solve(problem, start={w: at[w]}, callback=callback)
+    np.testing.assert_array_equal(seen[0][:3], at[w])
 
 
 def test_an_intercept_that_comes_first_is_told_of_last() -> None:

@@ -1,0 +1,150 @@
+"""Signs of expressions: what cvxpy knows, and what bounds on the variables tell beside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+from cvxpy.atoms.affine.affine_atom import AffAtom
+from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression
+from cvxpy.atoms.prod import Prod
+
+from dcprog.foundation.arrays import Array, vec
+from dcprog.majorants.jacobians import jacobian
+from dcprog.majorants.tree import Values, variables
+
+__all__ = ["Box", "offset_of"]
+
+
+class Box:
+    """Bounds of the variables, as declared and as affine constraints of one entry put them.
+
+    cvxpy's own signs do not know that x ≥ 0 where that is a constraint or ``bounds=``. What is
+    found here holds wherever the constraints do.
+
+    Parameters
+    ----------
+    constraints : sequence of cvxpy constraints
+        Those that every point meets.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> x = cp.Variable(2)
+    >>> Box().is_nonneg(x[0] * x[1]), Box([x >= 1]).is_nonneg(x[0] * x[1] / x[1])
+    (False, True)
+    """
+
+    def __init__(self, constraints: Sequence[cp.Constraint] = ()) -> None:
+        self._constraints = list(constraints)
+        self._known: dict[int, tuple[cp.Expression, bool]] = {}  # a node that lives keeps its id
+
+    def is_nonneg(self, node: cp.Expression) -> bool:
+        """Are all entries known to be ≥ 0?"""
+        if id(node) not in self._known:
+            self._known[id(node)] = node, self._is_nonneg(node)
+        return self._known[id(node)][1]
+
+    def is_positive(self, node: cp.Expression) -> bool:
+        """Are the entries of an affine expression known to be at least some number above 0?"""
+        known = node.is_affine() and not node.parameters()
+        return known and bool(np.all(self.least(node) > 0))
+
+    def is_nonpos(self, node: cp.Expression) -> bool:
+        """Are all entries known to be ≤ 0?"""
+        return bool(node.is_nonpos()) or (not node.is_nonneg() and self.is_nonneg(-node))
+
+    def _is_nonneg(self, node: cp.Expression) -> bool:
+        if node.is_nonneg():
+            return True
+        if node.is_affine() and not node.parameters():
+            return bool(np.all(self.least(node) >= 0))
+        grows = isinstance(node, AffAtom) and all(map(node.is_incr, range(len(node.args))))
+        if grows or isinstance(node, MulExpression | DivExpression | Prod):
+            return all(self.is_nonneg(arg) for arg in node.args)
+        return False
+
+    def least(self, affine: cp.Expression) -> Array:
+        """Lower bounds of the entries of an affine expression, column by column."""
+        total = offset_of(affine)
+        if not np.all(np.isfinite(total)):
+            return np.full(affine.size, -np.inf)
+        matrices = jacobian(affine)
+        with np.errstate(invalid="ignore"):
+            for variable in variables(affine):
+                low, high = self._bounds_of(variable)
+                rows = sp.csr_array(matrices[variable.id].T)
+                total = total + _product(rows.maximum(0), low) + _product(rows.minimum(0), high)
+        return np.where(np.isnan(total), -np.inf, total)
+
+    def _bounds_of(self, variable: cp.Variable) -> tuple[Array, Array]:
+        if variable.id in self._bounds:
+            return self._bounds[variable.id]
+        return _declared(variable)
+
+    @cached_property
+    def _bounds(self) -> dict[int, tuple[Array, Array]]:
+        """Of the variables that constraints bound."""
+        found: dict[int, tuple[Array, Array]] = {}
+        for constraint in self._constraints:
+            inequality = isinstance(constraint, cp.constraints.Inequality)
+            if inequality and constraint.expr.is_affine() and not constraint.parameters():
+                _tighten(found, constraint.expr)
+        return found
+
+
+class _AtZero(Values):
+    """Values where every variable is 0."""
+
+    def _evaluate(self, node: cp.Expression) -> Array:
+        if isinstance(node, cp.Variable):
+            return np.zeros(node.shape)
+        return super()._evaluate(node)
+
+
+def offset_of(affine: cp.Expression) -> Array:
+    """The constant part of an affine expression, column by column."""
+    return vec(_AtZero().array(affine))
+
+
+def _declared(variable: cp.Variable) -> tuple[Array, Array]:
+    """The bounds of a variable's entries by its attributes."""
+    low, high = np.full(variable.size, -np.inf), np.full(variable.size, np.inf)
+    if variable.is_nonneg():
+        low[:] = 0.0
+    if variable.is_nonpos():
+        high[:] = 0.0
+    for bound, side in zip(variable.bounds or (), (low, high), strict=False):
+        if not (isinstance(bound, cp.Expression) and bound.parameters()):
+            value = bound.value if isinstance(bound, cp.Expression) else bound
+            side[:] = vec(np.broadcast_to(np.asarray(value, dtype=float), variable.shape))
+    return low, high
+
+
+def _tighten(found: dict[int, tuple[Array, Array]], expression: cp.Expression) -> None:
+    """Take the bounds that the rows of e ≤ 0 with one variable's one entry put on it."""
+    offset = offset_of(expression)
+    matrices = {key: sp.csr_array(m.T) for key, m in jacobian(expression).items()}
+    alone = sum(np.diff(m.indptr) for m in matrices.values()) == 1
+    for variable in variables(expression):
+        matrix = matrices[variable.id]
+        rows = np.flatnonzero(alone & (np.diff(matrix.indptr) == 1))
+        low, high = found.setdefault(variable.id, _declared(variable))
+        places, slopes = matrix.indices[matrix.indptr[rows]], matrix.data[matrix.indptr[rows]]
+        least, most = slopes < 0, slopes > 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = -offset[rows] / slopes
+        np.maximum.at(low, places[least], ends[least])
+        np.minimum.at(high, places[most], ends[most])
+
+
+def _product(matrix: sp.csr_array, bounds: Array) -> Array:
+    """A matrix times numbers that may be infinite where it has no entry."""
+    matrix = sp.csr_array(matrix)
+    matrix.eliminate_zeros()
+    terms = matrix.data * bounds[matrix.indices]
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    return np.asarray(np.bincount(rows, weights=terms, minlength=matrix.shape[0]), dtype=float)
