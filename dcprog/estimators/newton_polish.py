@@ -53,7 +53,7 @@ def polished(risk: Risk, theta: Array) -> Array:
         return risk.rows.T @ (s * slope(risk.margins(theta))) + ridge @ theta
 
     value, g = risk(theta), pull(theta)
-    if jumps(slope, float(np.abs(risk.margins(theta)).max()) + 1.0):
+    if jumps(slope, 2 * float(np.abs(risk.margins(theta)).max()) or 1.0):
         return theta
     for _ in range(ROUNDS):
         H = gram(risk.rows, s * loss_curvature(slope, risk.margins(theta), s), active) + ridge

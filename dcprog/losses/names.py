@@ -16,7 +16,7 @@ from dcprog.losses.robust import andrews, rational, tukey, welsch
 __all__ = ["MARGIN_LOSSES", "RESIDUAL_LOSSES", "is_of_residuals", "named_loss"]
 
 HALF_SQUARE = scaled(0.5, square())
-FAR = 1e8
+SIZES = 10.0 ** np.arange(-15, 16, 3)  # of u, whatever unit a loss is in
 
 MARGIN_LOSSES: dict[str, Loss] = {
     "hinge": hinge(),
@@ -98,5 +98,7 @@ def is_of_residuals(loss: Loss) -> bool:
     >>> is_of_residuals(absolute(at=1.0))  # a margin wants to be 1
     False
     """
-    below, middle, above = loss.base(np.array([-FAR, 0.0, FAR]))
-    return bool(below > middle < above and loss.base.slope(np.zeros(1))[0] == 0)
+    with np.errstate(over="ignore"):
+        sides, middle = loss.base(np.array([-SIZES, SIZES])), loss.base(np.zeros(1))
+    best = np.all(sides >= middle) and np.all(np.any(sides > middle, axis=1))
+    return bool(best and loss.base.slope(np.zeros(1))[0] == 0)

@@ -124,3 +124,11 @@ def test_paths_take_names() -> None:
     named = dc.penalty_path(X, Y, "huber", "mcp", n_lambdas=3)
     given = dc.penalty_path(X, Y, dc.huber(1.345), dc.mcp(1.0), n_lambdas=3)
     np.testing.assert_array_equal(named.coefs, given.coefs)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_residuals_are_told_from_margins_in_any_unit(unit: float) -> None:
+    assert is_of_residuals(dc.epsilon_insensitive(0.1 * unit))
+    assert is_of_residuals(dc.cap(dc.absolute(), unit))
+    assert not is_of_residuals(dc.hinge(at=unit))
+    assert not is_of_residuals(dc.absolute(at=unit))

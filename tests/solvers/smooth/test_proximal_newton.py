@@ -415,7 +415,8 @@ def test_pade_takes_every_separable_penalty(penalty: Penalty) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 6))
     y = np.digitize(X[:, 0] + 0.3 * rng.standard_normal(80), [-0.5, 0.5])
-    model = RobustClassifier(cap(pade_hinge(5.0), 1.0), penalty, n_starts=1).fit(X, y)
+    options: dict[str, Any] = {"n_starts": 1, "multiclass": "ovr"}
+    model = RobustClassifier(cap(pade_hinge(5.0), 1.0), penalty, **options).fit(X, y)
     assert model.result_.status == "converged"
     assert 0 < np.count_nonzero(model.coef_) < model.coef_.size
     assert model.result_.certificate().descent.measured <= 1e-6
