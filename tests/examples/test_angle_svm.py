@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from dcprog.models import fisher_gamma
+from dcprog.models import fisher_gamma, is_fisher_consistent
 from examples.angle_svm import reproduce_simulation as simulation
 from examples.angle_svm import reproduce_srbct as srbct
 from examples.angle_svm import verify_fisher_consistency as consistency
-from examples.angle_svm.minimisers import Loss, no_right_minimiser, vertices, wrong_minimiser
+from examples.angle_svm.minimisers import (
+    Loss,
+    no_right_minimiser,
+    threshold,
+    vertices,
+    widest_margin,
+    wrong_minimiser,
+)
 from examples.angle_svm.simulation import bayes_error, simulate
-from tests.examples.verdicts import is_png
+from tests.examples.verdicts import is_png, unexpected
 
 # ---- Fisher consistency --------------------------------------------------------------------------
 
@@ -60,10 +68,40 @@ def test_consistency_claims_come_out_as_expected(
     monkeypatch.setattr(consistency, "cases", lambda full: [(3, 0.0), (3, -0.75), (3, -2.0)])
     monkeypatch.setattr(consistency, "other_claims", lambda n: [])
     monkeypatch.setattr(consistency, "loss_2_claims", lambda: [])
+    monkeypatch.setattr(consistency, "failures", lambda n, largest, rng: 0)
+    monkeypatch.setattr(consistency, "weak_claims", lambda full: [])
     assert consistency.main(["--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert "8 of 8 claims as expected" in printed
     assert is_png(tmp_path / "fisher_consistency.png")
+
+
+@pytest.mark.parametrize("wrong", [lambda k, s: 0.5, lambda k, s: fisher_gamma(k, s) + 0.01])
+def test_the_proof_fails_beyond_its_threshold(wrong: Any) -> None:
+    assert unexpected(consistency.proof_claims(1500)) == []
+    assert len(unexpected(consistency.proof_claims(1500, wrong))) == 1
+
+
+def test_a_wrong_threshold_is_noticed() -> None:
+    found = [consistency.Point(3, s, threshold(3, s), 1 / (4 - s)) for s in (-0.75, -2.0)]
+    assert any("largest γ is γ*" in text for text in unexpected(consistency.loss_1_claims(found)))
+
+
+@pytest.mark.parametrize(("s", "some"), [(-1.6, True), (-5 / 3, True), (-2.0, False), (-3.0, True)])
+def test_where_no_minimiser_is_right(s: float, some: bool) -> None:
+    """k = 4, γ = ½: the linear programs over P, and that on the minimisers for one P."""
+    loss = Loss(1, 4, s, 0.5)
+    gap, P = no_right_minimiser(loss)
+    assert (gap == 0) == some == is_fisher_consistent(1, 4, s, 0.5, "some")
+    assert (widest_margin(loss, np.array([0.47, 0.46, 0.035, 0.035])) > 1e-4) == some
+    if not some:
+        assert widest_margin(loss, P) < 1e-4
+
+
+def test_another_interval_for_the_weak_reading_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = lambda form, k, s, gamma, reading: gamma <= 0.5  # noqa: E731
+    monkeypatch.setattr(consistency, "is_fisher_consistent", printed)
+    assert len(unexpected(consistency.weak_claims(False))) == 1
 
 
 # ---- simulation ----------------------------------------------------------------------------------
