@@ -21,7 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -130,10 +130,19 @@ def execute(module: str, arguments: list[str], limit: float | None) -> tuple[Run
 
 
 def with_last(run: Run, last: Run | None) -> Run:
-    """The run, with the last rows of the claims it left out as their data are absent."""
-    before = {(row["item"], row["text"]): row for row in last.rows} if last else {}
-    rows = [r if r["ran"] else before.get((r["item"], r["text"]), r) for r in run.rows]
-    return Run(run.arguments, run.seconds, run.date, rows, run.key)
+    """The run, with the last rows of what it left out as the data are absent.
+
+    A row that was not run stands for the last one of its text, or else for all of its item.
+    """
+    new = [row["text"] for row in run.rows if row["ran"]]
+    before = [row for row in last.rows if row["text"] not in new] if last else []
+    rows: list[dict[str, Any]] = []
+    for row in run.rows:
+        of = [old for old in before if old["item"] == row["item"]]
+        same = [old for old in of if old["text"] == row["text"]]
+        kept = [row] if row["ran"] else same or of or [row]
+        rows += [one for one in kept if one not in rows]
+    return replace(run, rows=rows)
 
 
 def shown(seconds: float) -> str:

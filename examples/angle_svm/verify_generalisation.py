@@ -233,7 +233,7 @@ def complexity_claims(draws: int) -> list[Claim]:
                 Claim(
                     "J ≤ σ: it is at most √(σ(k−1)/n)",
                     f"{min(ratio):.0%} to {max(ratio):.0%} of it",
-                    0.9 < max(ratio) <= 1,
+                    0.9 < max(ratio) <= 1 + 1 / draws,
                     corrected=True,
                 ),
             ],

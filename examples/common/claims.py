@@ -73,7 +73,7 @@ def under(item: str, claims: Sequence[Claim]) -> list[Claim]:
 def print_claims(claims: Sequence[Claim], evidence: str = "") -> int:
     """Print the table of claims; the number of those that did not come out as expected."""
     claims = [c if c.evidence else replace(c, evidence=evidence) for c in claims]
-    width = max(66, *(len(claim.text) + 1 for claim in claims))
+    width = max([66, *(len(claim.text) + 1 for claim in claims)])
     print(f"\n{'claim':<{width}}{'verdict':<20}measured")
     for claim in claims:
         note = "" if claim.as_expected else "   <-- not as expected"
