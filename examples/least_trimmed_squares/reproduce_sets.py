@@ -25,7 +25,7 @@ import numpy as np
 from sklearn.linear_model import LinearRegression
 
 from dcprog.models import LeastTrimmedSquares
-from examples.common.claims import Claim, at_most, print_claims
+from examples.common.claims import Claim, at_most, print_claims, under
 from examples.common.plots import BLUE, RED, parser_of, plotted
 from examples.common.regression_sets import regression_set
 
@@ -126,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     claims = [claim for name, one in PUBLISHED.items() for claim in set_claims(name, one)]
     if options.output is not None:
         plot(options.output)
-    return int(print_claims(claims) > 0)
+    return int(print_claims(under("published fits", claims)) > 0)
 
 
 if __name__ == "__main__":

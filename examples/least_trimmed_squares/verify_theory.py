@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.linear_model import LinearRegression
 
 from dcprog.models import LeastTrimmedSquares
-from examples.common.claims import Claim, at_most, print_claims
+from examples.common.claims import Claim, at_most, print_claims, under
 from examples.common.contamination import clean_regression, efficiency, equivariance, movement
 from examples.common.plots import BLUE, RED, parser_of, plotted
 
@@ -118,15 +118,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     full = options.full
     claims = [
-        *breakdown_claims(),
-        *exact_fit_claims(),
-        *equivariance_claims(),
-        *optimum_claims(50 if full else 10),
-        *normal_claims(400 if full else 60),
+        *under("breakdown", breakdown_claims()),
+        *under("exact fit", exact_fit_claims()),
+        *under("equivariance", equivariance_claims()),
+        *under("FAST-LTS", optimum_claims(50 if full else 10)),
+        *under("consistency and efficiency", normal_claims(400 if full else 60)),
     ]
     if options.output is not None:
         plot(options.output)
-    return int(print_claims(claims) > 0)
+    return int(print_claims(claims, "figure lts_breakdown.png") > 0)
 
 
 if __name__ == "__main__":

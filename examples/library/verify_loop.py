@@ -141,7 +141,7 @@ def run_claims(found: Sequence[Case], starts: int) -> list[Claim]:
         ),
         Claim(
             "there Clarabel does not lower the majorant",
-            f"by {max(ends):.0e} at most in {len(ends)} runs; at the starts {np.median(begins):.1g}",
+            f"by {max(ends):.0e} at most in {len(ends)} runs; at starts {np.median(begins):.1g}",
             bool(max(ends) <= 1e-5 < np.median(begins)),
             item="criticality",
         ),
