@@ -250,9 +250,7 @@ def dca_claims(found: Sequence[Problem]) -> list[Claim]:
                 at_most("from β = 0 the first step is the untruncated fit: ‖g⁰‖", first, 0.0),
                 at_most("no step raises the objective, relative", max(0.0, *rises), 1e-7),
                 Claim("a few steps suffice", f"{shown} steps, median", max(counts) < 40),
-                at_most(
-                    "loss 1: the library's run from β = 0 ends there, relative", max(ends), 1e-5
-                ),
+                at_most("loss 1: the library's run ends there too, relative", max(ends), 1e-5),
             ],
         ),
         *under(
