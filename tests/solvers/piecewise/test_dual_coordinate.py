@@ -193,7 +193,7 @@ class TestChoice:
 
     def test_small_problems_go_where_they_went(self) -> None:
         risk = Risk(binary_margins(np.ones((1000, 50)), np.arange(1000) % 2), hinge())
-        assert choose(risk)[0] == "multipliers"
+        assert choose(risk)[0] == "pivoting"
 
     def test_what_it_cannot_take(self) -> None:
         risk = Risk(binary_margins(np.eye(4), [0, 1, 0, 1]), hinge(), penalty=l1(1.0))
