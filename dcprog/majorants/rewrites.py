@@ -36,7 +36,7 @@ def rewritten(problem: cp.Problem) -> cp.Problem:
     --------
     >>> import cvxpy as cp
     >>> x = cp.Variable(2, value=[-1.0, 2.0])
-    >>> rewritten(cp.Problem(cp.Minimize(cp.sum_largest(x, 3)))).objective.value
+    >>> print(rewritten(cp.Problem(cp.Minimize(cp.sum_largest(x, 3)))).objective.value)
     1.0
     """
     rewrites: list[Rewrite] = [_whole_sum]
@@ -73,7 +73,7 @@ def signed(expression: cp.Expression, signs: Box | None = None) -> cp.Expression
     --------
     >>> import cvxpy as cp
     >>> x = cp.Variable(value=-2.0)
-    >>> signed(cp.square(cp.power(x, 3) - 1)).value, signed(cp.power(x, 3)).is_convex()
+    >>> float(signed(cp.square(cp.power(x, 3) - 1)).value), signed(cp.power(x, 3)).is_convex()
     (81.0, True)
     """
     if expression.is_dcp():

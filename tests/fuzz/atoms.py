@@ -62,6 +62,8 @@ ELEMENTWISE: dict[str, Unary] = {
     "well": lambda e: cp.square(cp.square(e) - 1),
     "times itself": lambda e: cp.multiply(e, e),
     "flat": lambda e: 0 * e,
+    "cube": lambda e: cp.power(cp.minimum(e, 2), 3),
+    "cube less square": lambda e: 0.1 * cp.power(e, 3) - cp.square(e),
     "sin": cp.nlp.sin,
     "cos": lambda e: cp.nlp.cos(2 * e - 1),
     "tan": lambda e: cp.nlp.tan(cp.minimum(cp.abs(e), 1)),
@@ -146,6 +148,7 @@ VECTOR: dict[str, Unary] = {
     "last of diff": lambda e: cp.norm_inf(cp.diff(e)),
     "prod": cp.prod,
     "prod of positive": lambda e: cp.prod(0.5 + cp.abs(e)),
+    "softmax": lambda e: cp.max(cp.exp(cp.minimum(e, 2)) / cp.sum(cp.exp(cp.minimum(e, 2)))),
     "shares": lambda e: cp.sum(cp.abs(e) / (1 + cp.sum(cp.abs(e)))),
 }
 
