@@ -84,8 +84,8 @@ class ActivePieces:
         at = Values().array(arg)
         top = np.max(at, axis=axis, keepdims=True)
         near = at >= top - self._reach * self._size(at)
-        places = np.cumsum(near, axis=axis).reshape(at.shape) if axis is not None else _count(near)
-        first = near & (places == 1)
+        order = np.where(near, np.arange(at.size).reshape(at.shape), at.size)
+        first = order == np.min(order, axis=axis, keepdims=True)
         chosen = cp.sum(cp.multiply(first.astype(float), arg), axis=axis, keepdims=True)
         self._tie(arg - spread_to(chosen, arg.shape), near & ~first)
         return cp.sum(cp.multiply(first.astype(float), arg), axis=axis, keepdims=keepdims)
@@ -110,7 +110,3 @@ class ActivePieces:
         places = np.flatnonzero(where.ravel(order="F"))
         if places.size:
             self.ties.append(cp.vec(expression, order="F")[places])
-
-
-def _count(near: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-    return np.cumsum(near.ravel()).reshape(near.shape)

@@ -149,11 +149,12 @@ class _Kkt:
 
     def _newton(self, kept: Mask) -> tuple[Array, Array] | None:
         x, units, n = self._x.copy(), self._units, self._x.size
-        multipliers: Array | None = None
-        for _ in range(STEPS):
+        multipliers = np.zeros(0)
+        for k in range(STEPS):
             slope, matrix, residual = self._system(x, kept)
-            if multipliers is None:
-                multipliers = np.linalg.lstsq((matrix * units).T, -slope * units, rcond=RANK)[0]
+            if k == 0:
+                least = np.linalg.lstsq((matrix * units).T, -slope * units, rcond=RANK)
+                multipliers = np.asarray(least[0])
             bend = self._hessian(x, kept, multipliers) * np.outer(units, units)
             lever = matrix * units
             rows = 1 / np.maximum(np.linalg.norm(lever, axis=1), np.finfo(float).tiny)
@@ -168,7 +169,7 @@ class _Kkt:
             x = x + units * step
             if np.max(np.abs(step)) <= ENDED:
                 break
-        return self._inside(x), multipliers if multipliers is not None else np.zeros(0)
+        return self._inside(x), multipliers
 
     def _inside(self, x: Array) -> Array:
         """Rounding does not leave declared bounds."""

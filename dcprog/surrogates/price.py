@@ -23,7 +23,7 @@ RANGE = 1e6
 # so many squares of the last step's length: a step along a curved constraint leaves it by that.
 LASTING = 0.9
 CURVED = 30.0
-# But one of that share of what the terms add up to is no curvature: the run may be leaving for good.
+# One of that share of what the terms add up to is no curvature: the run may be leaving for good.
 FAR_OUT = 0.5
 # A price that many times the rate may be far above what the constraints need: then steps are
 # short, and every point that meets them looks critical. It is lowered until one is missed again.

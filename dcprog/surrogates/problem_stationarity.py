@@ -24,7 +24,7 @@ ACCURACY = 1e-11
 # A strongly convex function falls by ½‖step‖² and the proximal term again; less than SURE of their
 # sum says that the solver missed its minimum. F is rounded by ROUNDING of its scale.
 SURE, ROUNDING = 0.9, 1e-10
-# So many solvers are asked for a proximal step: the third, of the first order, takes seconds to miss
+# So many solvers are asked for a proximal step: a third, of the first order, takes seconds to miss
 # that accuracy.
 ASKED = 2
 # A proximal step shorter than that, in units, leads nowhere.

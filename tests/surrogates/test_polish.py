@@ -13,7 +13,7 @@ from dcprog.majorants.tree import Values
 from dcprog.surrogates.active_pieces import ActivePieces
 from tests.majorants.test_nonlinear_rules import NONLINEAR, move
 
-CLOSE: dict[str, float] = {"rtol": 1e-5, "atol": 1e-8}  # cvxpy's own tests'
+CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-8}  # cvxpy's own tests'
 
 
 def both(problem: cp.Problem, **options: Any) -> tuple[dc.Result, dc.Result]:
@@ -93,7 +93,7 @@ def test_what_cannot_be_polished_stays() -> None:
 def test_options_are_checked() -> None:
     x = cp.Variable()
     with pytest.raises(ValueError, match="polish"):
-        dc.solve(cp.Problem(cp.Minimize(cp.square(x))), polish="yes")
+        dc.solve(cp.Problem(cp.Minimize(cp.square(x))), polish="yes")  # type: ignore[arg-type]
     rows = dc.residual_rows(np.ones((3, 1)), np.arange(3.0))
     with pytest.raises(ValueError, match="polish"):
         dc.solve(dc.Risk.from_loss(rows, dc.square(), dc.l2(1.0)), polish=True)

@@ -76,4 +76,3 @@ def logarithm(node: cp.Expression) -> cp.Expression | None:
         return cp.reshape(cp.log_sum_exp(rows, axis=0), node.shape, order="F")
     alike = isinstance(node, multiply) or any(arg.is_scalar() for arg in node.args)
     return spread[0] + spread[1] if alike else None
-
