@@ -283,6 +283,7 @@ CASES: dict[str, Case] = {
             "n_jobs": (0, 1.5),
             "acceleration": ("nesterov",),
             "escape": ("no", 0.5, None),
+            "polish": ("no", 0.5, None),
             "callback": (1.0, "print"),
             "verbose": ("loud", None),
         },
