@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcprog.estimators.risk_derivatives import jumps, loss_curvature, loss_slope, ridge_of
-from dcprog.estimators.risk_derivatives import weighted_gram as gram
+from dcprog.estimators.risk_derivatives import (
+    curvature_matrix,
+    jumps,
+    loss_curvature,
+    loss_slope,
+    ridge_of,
+)
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
 
@@ -56,7 +61,10 @@ def polished(risk: Risk, theta: Array) -> Array:
     if jumps(slope, 2 * float(np.abs(risk.margins(theta)).max()) or 1.0):
         return theta
     for _ in range(ROUNDS):
-        H = gram(risk.rows, s * loss_curvature(slope, risk.margins(theta), s), active) + ridge
+        H = (
+            curvature_matrix(risk.rows, s * loss_curvature(slope, risk.margins(theta), s), active)
+            + ridge
+        )
         try:
             np.linalg.cholesky(H)
         except np.linalg.LinAlgError:

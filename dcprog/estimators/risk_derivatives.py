@@ -9,12 +9,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from dcprog.estimators.robust_scales import mad
-from dcprog.foundation.arrays import Array, dense
-from dcprog.foundation.blocked_matrix import BlockedMatrix
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.weighted_gram import gram_with_constant
 from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform, cap_at, trim_of
 
-__all__ = ["jumps", "loss_curvature", "loss_slope", "ridge_of", "weighted_gram"]
+__all__ = ["curvature_matrix", "jumps", "loss_curvature", "loss_slope", "ridge_of"]
 
 STEP = 1e-5  # of the residuals' scale: the slopes of smooth losses
 GRID = 2001
@@ -53,25 +53,11 @@ def jumps(slope: Slope, far: float) -> bool:
     return bool(fine.max() > 0.5 * coarse.max())
 
 
-def weighted_gram(rows: Any, d: Array, active: Array) -> Array:
-    """Σ_i d_i a_i a_iᵀ of the active coefficients."""
-    X, width = rows.X, rows.X.shape[1]
-    chosen = np.flatnonzero(active[:width])
-    if isinstance(X, BlockedMatrix):
-        G = X[:, chosen].total(_block_gram, d)
-    else:
-        part = X[:, chosen]
-        scaled = part.multiply(d[:, None]) if hasattr(part, "multiply") else d[:, None] * part
-        G = np.empty((chosen.size + 1, chosen.size + 1))
-        G[:-1, :-1] = dense(part.T @ scaled)
-        G[:-1, -1] = G[-1, :-1] = part.T @ d
-        G[-1, -1] = d.sum()
-    return G if active.size > width else G[:-1, :-1]
-
-
-def _block_gram(X: Array, d: Array) -> Array:
-    A = np.column_stack([X, np.ones(len(X))])
-    return A.T @ (d[:, None] * A)
+def curvature_matrix(rows: Any, d: Array, active: Array) -> Array:
+    """Σ_i d_i a_i a_iᵀ of the active coefficients, d samples' second derivatives or squares."""
+    width = rows.X.shape[1]
+    part = rows.X[:, np.flatnonzero(active[:width])]
+    return gram_with_constant(part, d, constant=bool(np.any(active[width:])))
 
 
 def ridge_of(risk: Risk, active: Array) -> Array:

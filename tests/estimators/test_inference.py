@@ -44,6 +44,14 @@ def test_a_ridge_is_in_the_bread_and_an_l1_leaves_zeros_without_errors() -> None
     assert np.any(sparse.coef_ == 0)
 
 
+def test_a_penalised_intercept_of_0_has_no_error_either() -> None:
+    X, y = _data()
+    y = y - y.mean()
+    model = dc.RobustRegressor("huber", dc.l1(200.0), penalize_intercept=True, scale=1.0).fit(X, y)
+    assert model.intercept_ == 0
+    assert np.array_equal(np.isnan(np.diag(model.covariance_)), [*(model.coef_ == 0), True])
+
+
 LOSSES: dict[str, Any] = {
     "default": lambda: None,
     "huber": lambda: dc.huber(1.345),

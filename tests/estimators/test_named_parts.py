@@ -126,7 +126,7 @@ def test_one_class_is_named_as_it_was_given() -> None:
 
 @pytest.mark.parametrize("model", [dc.RobustRegressor(), MMRegressor(), dc.RobustRegressorCV()])
 def test_text_is_no_target(model: Any) -> None:
-    with pytest.raises(ValueError, match="y holds text.*takes numbers"):
+    with pytest.raises(ValueError, match=r"y holds text.*takes numbers"):
         model.fit(X, CLASSES.astype(str))
 
 
