@@ -14,10 +14,18 @@ from dcprog.foundation.weighted_gram import gram_with_constant
 from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform, cap_at, trim_of
 
-__all__ = ["curvature_matrix", "jumps", "loss_curvature", "loss_slope", "ridge_of"]
+__all__ = [
+    "curvature_matrix",
+    "jumps",
+    "loss_curvature",
+    "loss_slope",
+    "ridge_of",
+    "smooth_curvature",
+]
 
 STEP = 1e-5  # of the residuals' scale: the slopes of smooth losses
 GRID = 2001
+FAR = 50.0  # robust scales: no jump of the slopes is looked for beyond
 # Hall and Sheather's bandwidth of the density at the median, n^(−1/3) times that.
 WIDTH = 0.971
 WIDEST = 0.45
@@ -40,15 +48,33 @@ def loss_slope(risk: Risk, theta: Array) -> Slope:
 
 def loss_curvature(slope: Slope, u: Array, shares: Array) -> Array:
     """ℓ'' of the residuals, over a bandwidth where ℓ' jumps."""
-    size = mad(u - np.median(u), shares) or 1.0
-    h = STEP * size
-    if jumps(slope, float(np.abs(u).max()) + size):
-        h = size * float(ndtri(0.5 + min(WIDTH * shares.sum() ** (-1 / 3), WIDEST)))
+    if not jumps(slope, u):
+        return smooth_curvature(slope, u, shares)
+    level = 0.5 + min(WIDTH * shares.sum() ** (-1 / 3), WIDEST)
+    return _quotient(slope, u, _size(u, shares) * float(ndtri(level)))
+
+
+def smooth_curvature(slope: Slope, u: Array, shares: Array) -> Array:
+    """ℓ'' of the residuals, where ℓ' does not jump."""
+    return _quotient(slope, u, STEP * _size(u, shares))
+
+
+def _size(u: Array, shares: Array) -> float:
+    return mad(u - np.median(u), shares) or 1.0
+
+
+def _quotient(slope: Slope, u: Array, h: float) -> Array:
     return (slope(u + h) - slope(u - h)) / (2 * h)
 
 
-def jumps(slope: Slope, far: float) -> bool:
-    """Does ℓ' jump? Then the largest difference on a grid does not shrink as the grid does."""
+def jumps(slope: Slope, u: Array) -> bool:
+    """Does ℓ' jump? Then the largest difference on a grid does not shrink as the grid does.
+
+    The grid goes as far as the residuals do, but for some that are off by more than others by far:
+    it would be too coarse for what ℓ' does among the others.
+    """
+    far = float(np.max(np.abs(u), initial=0.0))
+    far = min(far, FAR * mad(u)) or far or 1.0
     coarse, fine = (np.abs(np.diff(slope(np.linspace(-far, far, k * GRID)))) for k in (1, 16))
     return bool(fine.max() > 0.5 * coarse.max())
 

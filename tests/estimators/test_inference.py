@@ -154,6 +154,20 @@ def test_the_slope_of_a_smooth_sum_is_0_to_rounding(name: str) -> None:
     assert np.max(np.abs(A.T @ psi)) < 1e-9
 
 
+@pytest.mark.parametrize("size", [1e4, 3e4, 1e6])
+def test_outliers_far_away_leave_the_digits(size: float) -> None:
+    """Looked at from there, the slope of the biweight jumps."""
+    X, y = _data()
+    usual = y.copy()
+    usual[:5], y[:5] = 1e2, size
+    models = [dc.RobustRegressor(scale=1.0).fit(X, targets) for targets in (usual, y)]
+    np.testing.assert_allclose(models[1].coef_, models[0].coef_, rtol=1e-10)
+    u = y - models[1].predict(X)
+    psi = u * np.maximum(1 - (u / 4.685) ** 2, 0) ** 2
+    assert np.max(np.abs(X.T @ psi)) < 1e-7
+    np.testing.assert_allclose(models[1].covariance_, models[0].covariance_, rtol=1e-6)
+
+
 def test_a_polish_goes_down_or_nowhere() -> None:
     X, y = _data()
     rows = dc.residual_rows(X, y)
