@@ -314,7 +314,9 @@ def test_well_separated_classes_are_learnt_with_default_cap() -> None:
 # ---- contract ------------------------------------------------------------------------------------
 
 
-@parametrize_with_checks([CappedSVC(), CappedSVC(2.0, algorithm="alternating", max_iter=2000)])
+@parametrize_with_checks(
+    [CappedSVC(1.0, cap_floor=0.0), CappedSVC(2.0, algorithm="alternating", max_iter=2000)]
+)
 def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
     check(estimator)
 

@@ -72,9 +72,10 @@ class InteriorSolver(PolyhedralSolver):
     ) -> tuple[Array, Array]:
         """The exact minimiser for what was active before, or the interior point method's."""
         guess = self.memory.take() or guess_at(problem, start)
-        found, _ = crossover(problem, guess, tolerance, WARM_ROUNDS)
+        deadline = Deadline(time_limit)
+        found, _ = crossover(problem, guess, tolerance, WARM_ROUNDS, deadline)
         if found is None:
-            found = interior_candidate(problem, tolerance, time_limit, start)
+            found = interior_candidate(problem, tolerance, deadline.left, start)
         self.memory.put(guess_at(problem, found.x, found.duals))
         return found.x, found.duals
 
@@ -162,7 +163,7 @@ def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candida
                 raise
             continue
         found, guess = _read_off(problem, optimum, sparse)
-        exact, _ = crossover(problem, guess, tolerance, CROSSOVER_ROUNDS)
+        exact, _ = crossover(problem, guess, tolerance, CROSSOVER_ROUNDS, deadline)
         if exact is not None:
             return exact
         if asked > tolerance * TIGHTER and np.any(problem.l1):
