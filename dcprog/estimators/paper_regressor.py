@@ -107,7 +107,7 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
         check_is_fitted(self)
         return scores_of(self._validated(X, reset=False), self.coef_, self.intercept_)
 
-    def outlier_weights(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+    def outlier_weights(self, X: Any, y: Any) -> Array:
         """What ``outlier_weight_`` is of the training samples, of any samples.
 
         Parameters
