@@ -119,10 +119,7 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
         -------
         array of shape (n,)
         """
-        check_is_fitted(self)
-        X, y = self._validated(X, y, reset=False)
-        theta: Any = self.result_.x
-        return self._weights(self._risk(X, y, self._unit), theta)
+        return self._weights(*self._there(X, y))
 
     def objective(self, X: Any, y: Any) -> float:
         """The objective at ``result_.x`` on some data; on the training data ``objective_``.
@@ -136,10 +133,15 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
         -------
         float
         """
+        risk, theta = self._there(X, y)
+        return risk(theta)
+
+    def _there(self, X: Any, y: Any) -> tuple[Risk, Array]:
+        """The risk of some data, and the θ of the fit."""
         check_is_fitted(self)
         X, y = self._validated(X, y, reset=False)
         theta: Any = self.result_.x
-        return self._risk(X, y, self._unit)(theta)
+        return self._risk(X, y, self._unit), theta
 
     def _checks(self) -> dict[str, Any]:
         return {"accept_sparse": False, "dtype": np.float64, "y_numeric": True}
