@@ -96,8 +96,8 @@ class Task:
 
     def check(self) -> None:
         """Refuse a bad problem; a risk's first run takes the surrogate that this has made."""
-        surrogate = self.surrogate()
-        self._unused = surrogate if isinstance(self.problem, Risk) else None
+        made = self.surrogate()
+        self._unused = made if isinstance(self.problem, Risk) else None
 
     def surrogate(self) -> Surrogate:
         """A surrogate that remembers nothing of other starts, so that their order is no matter.
@@ -296,8 +296,5 @@ def _no_point(error: SubproblemError, sign: float) -> Run:
 
 def _with_attempts(run: Run, surrogate: Surrogate) -> Run:
     """The run, with the solver calls that failed on the way to its start."""
-    before = surrogate.take_attempts()
-    if not before:
-        return run
-    attempts = (*before, *run.history.attempts)
+    attempts = (*surrogate.take_attempts(), *run.history.attempts)
     return replace(run, history=replace(run.history, attempts=attempts))

@@ -326,6 +326,7 @@ OTHERS = {
         "NotMajorizable",
         "Progress",
         "Result",
+        "show_versions",
     ),
     *("SubproblemError", "ConvexLoss", "Loss", "Penalty", "PenaltyPath", "Transform", "logistic"),
     *("RobustClassifier", "RobustRegressor"),
