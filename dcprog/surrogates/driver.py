@@ -174,7 +174,7 @@ def solve(
     form = real_form(problem)
     plan = planned(start if form is None else form.start(start), n_starts, effort)
     task = Task(problem if form is None else form.problem, solver, settings, solver_options)
-    task.surrogate()  # bad problems are refused here, before any process starts
+    task.check()  # bad problems are refused here, before any process starts
     seed, n_jobs = _seed(random_state), None if callback else n_jobs
     with visible(verbose):
         if isinstance(plan, Race):
@@ -249,6 +249,8 @@ def _seed(random_state: Any) -> np.random.SeedSequence:
 
 def _multipliers(task: Task, best: Outcome) -> tuple[dict[int, Any], float]:
     """Of the constraints at the best point, where it meets them; and the time of compiling."""
+    if isinstance(task.problem, Risk):
+        return {}, 0.0
     surrogate = task.surrogate()
     if not isinstance(surrogate, ProblemSurrogate):
         return {}, 0.0

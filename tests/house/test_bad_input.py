@@ -137,12 +137,13 @@ CASES: dict[str, Case] = {
     "andrews_by": numbers(sigma=NUMBERS),
     "cap_at": ({"c": 1.0, "inner": None}, {"c": (-1.0, np.nan, "1"), "inner": (1.0, dc.l2())}),
     "cap_largest": (
-        {"fraction": 0.1, "inner": None, "rounds": 5, "otherwise": 1.0},
+        {"fraction": 0.1, "inner": None, "rounds": 5, "otherwise": 1.0, "least": 0.0},
         {
             "fraction": (-0.1, 1.0, np.nan),
             "inner": (1.0, dc.hinge()),
             "rounds": (0, 1.5, "5"),
             "otherwise": NUMBERS,
+            "least": (-1.0, np.nan, "1"),
         },
     ),
     "erf_by": numbers(s=NUMBERS, delta=NUMBERS),
@@ -326,6 +327,7 @@ OTHERS = {
         "NotMajorizable",
         "Progress",
         "Result",
+        "show_versions",
     ),
     *("SubproblemError", "ConvexLoss", "Loss", "Penalty", "PenaltyPath", "Transform", "logistic"),
     *("RobustClassifier", "RobustRegressor"),

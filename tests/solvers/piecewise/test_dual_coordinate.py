@@ -187,7 +187,7 @@ class TestChoice:
         rows = binary_margins(np.ones((20_000, 50)), np.arange(20_000) % 2)
         risk = Risk(rows, hinge())
         assert choose(risk)[0] == "dual_coordinate"
-        monkeypatch.setattr(jit, "find_spec", lambda name: None)
+        monkeypatch.setattr(jit, "is_compiled", lambda: False)
         assert choose(risk)[0] == "multipliers"
         assert "dual_coordinate: not chosen: numba" in explain_choice(risk)
 
