@@ -99,7 +99,7 @@ def test_the_next_subproblem_begins_where_the_last_one_ended() -> None:
     )
     assert from_there is not None
     assert from_zero is not None
-    assert from_there < from_zero / 2
+    assert from_there < from_zero
 
 
 def test_coefficients_that_an_l1_norm_leaves_out_are_zero() -> None:
