@@ -264,7 +264,7 @@ def time_claims(outcomes: Sequence[Outcome]) -> list[Claim]:
     longer = min(total(m, "elasticnet") / total(m, "l2") for m in METHODS)
     claims = [
         Claim(
-            f"truncation multiplies the time by ten (RSVM1), three (RSVM2), L2, p = {p} (as printed)",
+            f"truncation takes ten (RSVM1), three times (RSVM2) as long, L2, p = {p}",
             f"over the convex loss, warm from it, ours (paper): {shown}; holds from half of it on",
             all(ratios[m] >= theirs[m] / 2 for m in ratios),
             expected=False,

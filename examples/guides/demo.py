@@ -84,7 +84,7 @@ def contenders() -> list[Contender]:
         Contender("linear SVM", SVC(kernel="linear"), "C", svm),
     ]
     for p in (1.0, 2.0):
-        model, name = CappedSVC(p=p, tol=CV_TOL, n_starts=1), f"CappedSVC p={p:.0f}"
+        model, name = CappedSVC(p=p, cap_floor=0.0, tol=CV_TOL, n_starts=1), f"CappedSVC p={p:.0f}"
         free, told = clone(model).set_params(eps=NO_CAP), clone(model)
         told.set_params(cap_fraction=FLIPPED)
         listed += [
@@ -360,8 +360,8 @@ def draw_curve(ax: Any, grid: Sequence[float], accuracy: Array, contender: Conte
 def fit_once(X: Array, labels: Array) -> CappedSVC:
     """All samples, the heuristic's cap; then again under that cap, so that all steps descend."""
     X = minmax_scale(X)
-    cap = CappedSVC(cap_fraction=FLIPPED, n_starts=1).fit(X, labels).eps_
-    return CappedSVC(eps=cap, n_starts=1).fit(X, labels)
+    model = CappedSVC(p=1.0, gamma=1.0, cap_fraction=FLIPPED, cap_floor=0.0, n_starts=1)
+    return clone(model).set_params(eps=model.fit(X, labels).eps_).fit(X, labels)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
