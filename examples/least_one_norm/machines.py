@@ -1,7 +1,7 @@
 """The two machines of the least 1-norm SVM paper, solved to the end and by the paper's SMO.
 
 Both minimise ½aᵀKa − yᵀa over Σa_i = 0: the least 1-norm one over |a_i| ≤ C, the least squares one
-(LS-SVM) with K + I/C for K and without bounds.
+(LS-SVM) with K + I/C for K and without bounds. The L1-SVM is the usual one, of the hinge.
 """
 
 from __future__ import annotations
@@ -10,12 +10,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.svm import SVC
 
 from dcprog.models import LeastOneNormSVC
 from dcprog.solvers.kernel.smo_descent import minimise_dual
 from dcprog.solvers.kernel.smo_dual import Dual
 
-__all__ = ["MACHINES", "Machine", "coefficients", "descent", "least_one_norm", "least_squares"]
+__all__ = [
+    "COMPARED",
+    "MACHINES",
+    "Machine",
+    "coefficients",
+    "descent",
+    "least_one_norm",
+    "least_squares",
+]
 
 Array = np.ndarray
 
@@ -52,10 +61,18 @@ def least_one_norm(K: Array, y: Array, C: float) -> Machine:
     return Machine(coefficients(model, len(y)), float(model.intercept_[0]))
 
 
+def support_vector_machine(K: Array, y: Array, C: float) -> Machine:
+    """The hinge's machine, by LIBSVM."""
+    model, a = SVC(C=C, kernel="precomputed").fit(K, y), np.zeros(len(y))
+    a[model.support_] = model.dual_coef_[0]
+    return Machine(a, float(model.intercept_[0]))
+
+
 MACHINES: dict[str, Callable[[Array, Array, float], Machine]] = {
     "LS-SVM": least_squares,
     "least 1-norm": least_one_norm,
 }
+COMPARED = {**MACHINES, "L1-SVM": support_vector_machine}
 
 
 def descent(name: str, K: Array, y: Array, C: float, stop: float = 1e-3) -> Machine:

@@ -26,9 +26,9 @@ from examples.rescaled_hinge import machines
 from examples.rescaled_hinge.machines import CENTRED, ETAS, RAMPS, RESCALED, Fitted, fit
 
 Array = np.ndarray
-COSTS = (0.01, 0.1, 1.0, 10.0)
+COSTS = (0.1, 1.0, 10.0)
 BY_CV, PATH = "η by CV", "ramp path"
-SINGLE = ("SVM", "WSVM 19", *RAMPS, *RESCALED, *CENTRED, "C-loss")
+SINGLE = ("SVM", "WSVM 19", *RAMPS, *RESCALED, CENTRED, "C-loss")
 CHOICES = {BY_CV: RESCALED, PATH: ("SVM", *RAMPS)}
 METHODS = (*SINGLE, *CHOICES)
 # What a fold keeps of a method, in % (the last one not).

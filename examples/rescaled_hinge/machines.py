@@ -5,7 +5,7 @@ Either way f = A·a + b, with A the samples or the kernel's columns.
 
 The paper's ramp machine is trained by the outlier-path algorithm (Suzumura, Ogawa, Sugiyama,
 Takeuchi 2014), which follows the solution from the plain SVM, s = −∞, to the ramp of s = 0. RAMPS
-are stations of such a path; "ramp" is the one of s = −1, usual elsewhere.
+are two stations of that path; "ramp" is the one of s = −1, usual elsewhere.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from dcprog.rows.kernel_expansion import expansion_margins
 Array = np.ndarray
 ETAS = (0.2, 0.5, 1.0, 2.0, 3.0)
 RESCALED = tuple(f"η = {eta:g}" for eta in ETAS)
-RAMPS = {"ramp s = −3": 4.0, "ramp": 2.0, "ramp s = 0": 1.0}  # where the hinge is capped
-CENTRED = ("η = 1, centre", "η = 2, centre")
+RAMPS = {"ramp": 2.0, "ramp s = 0": 1.0}  # where the hinge is capped
+CENTRED = "η = 2, centre"
 ON_KNOT = 1e-6
 
 
