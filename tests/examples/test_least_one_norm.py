@@ -225,3 +225,23 @@ def test_the_claims_on_smo_fail_for_another_pair_and_for_shorter_steps(
     monkeypatch.setattr(smo_steps, "loops", lambda: HalfStep)
     found = unexpected(smo_steps.smo_claims([problem]))
     assert all(any(name in text for text in found) for name in ("by λ'", "a free step (", "bound"))
+
+
+@pytest.mark.parametrize("name", list(machines.COMPARED))
+def test_a_sample_that_is_there_often_is_one_with_a_larger_cost(name: str) -> None:
+    rng = np.random.default_rng(1)
+    y = np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    X = rng.standard_normal((30, 3)) + y[:, None]
+    times = rng.integers(1, 6, 30)
+    index = np.repeat(np.arange(30), times)
+    kept, counts = tuning.distinct(X[index], y[index], np.arange(index.size))
+    assert counts is not None
+    again = index[kept]
+    assert np.array_equal(np.sort(again), np.arange(30))
+    assert np.array_equal(counts, times[again])
+    K = tuning.gaussian(tuning.euclidean_distances(X, squared=True), 1.0)
+    whole = machines.COMPARED[name](K[np.ix_(index, index)], y[index], 0.7)
+    few = machines.COMPARED[name](K[np.ix_(again, again)], y[again], 0.7 * counts)
+    f = K[:, again] @ few.a + few.b
+    np.testing.assert_allclose(K[:, index] @ whole.a + whole.b, f, atol=5e-3)
+    assert tuning.distinct(X, y, np.arange(30))[1] is None
