@@ -38,7 +38,7 @@ from dcprog.models import RescaledHingeSVC
 from dcprog.models.baselines import one_shot_weights
 from examples.common.claims import Claim, at_most, print_claims, under
 from examples.common.data import SHARED_DATA
-from examples.common.plots import BLUE, GREEN, ORANGE, RED, STYLE
+from examples.common.plots import BLACK, BLUE, GREEN, ORANGE, RED, STYLE
 from examples.rescaled_hinge.half_quadratic_table import ETAS, TITLES, beta, loss, table_2
 
 Array = np.ndarray
@@ -273,7 +273,9 @@ def draw(folder: Path, curves: dict[str, dict[float, Array]]) -> Path:
         left.plot(z, loss(z, eta), "k" + style, label=f"η = {eta:g}")
     left.set(xlabel="margin z", ylabel="l(z)", ylim=(0, 4), title="rescaled hinge")
     left.legend()
-    for (name, by_eta), colour in zip(curves.items(), (BLUE, ORANGE, GREEN, RED), strict=False):
+    for (name, by_eta), colour in zip(
+        curves.items(), (BLUE, ORANGE, GREEN, RED, BLACK), strict=False
+    ):
         for eta, values in by_eta.items():
             above = (values - values[-1]) / (values[0] - values[-1])
             shown = np.where(above > 1e-10, 100 * above, np.nan)  # below: rounding
