@@ -61,13 +61,13 @@ def footnote_claims() -> list[Claim]:
     z = np.linspace(-3, 3, 6001)
     return [
         Claim(
-            "p = ε = 1 minimises the training error (as printed), γ = 1",
+            "footnote 1: p = ε = 1 minimises the training error (as printed), γ = 1",
             f"{errors(w, b)} errors at the minimiser w = {w:g}, {least} possible",
             errors(w, b) == least,
             expected=False,
         ),
         Claim(
-            "it does without a penalty, γ → 0",
+            "footnote 1: it does without a penalty, γ → 0",
             f"γ = 1e-6: {errors(*free[:2])} error, J = {free[2]:.5f}",
             errors(*free[:2]) == least and abs(free[2] - least) < 1e-4,
             corrected=True,

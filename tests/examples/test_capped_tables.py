@@ -162,4 +162,4 @@ def test_footnote_1_is_refuted_by_the_penalty_alone(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(footnote, "minimiser", lambda gamma: found(1e-6))  # as if γ were 0
     assert any("(as printed)" in text for text in unexpected(footnote.footnote_claims()))
     monkeypatch.setattr(footnote, "minimiser", lambda gamma: found(1.0))
-    assert "it does without a penalty, γ → 0" in unexpected(footnote.footnote_claims())
+    assert "footnote 1: it does without a penalty, γ → 0" in unexpected(footnote.footnote_claims())
