@@ -173,7 +173,7 @@ def capped(sizes: list[int], gamma: float = 1.0, delta: float = 1e-4) -> Iterato
         X, y = classes(n, 50, 5, 0.5)
         A, signs = np.column_stack([X, np.ones(n)]), np.where(y[:, None] == np.arange(5), 1.0, -1.0)
         model, mine = timed(
-            lambda: CappedSVC(eps=1.0, gamma=gamma, delta=delta, n_starts=1).fit(X, y)  # noqa: B023
+            lambda: CappedSVC(1.0, 1.0, gamma=gamma, delta=delta, n_starts=1).fit(X, y)  # noqa: B023
         )
         peer, theirs = timed(lambda: capped_by_newton(X, y, gamma, delta))  # noqa: B023
         W = np.vstack([model.coef_.T, model.intercept_])

@@ -1,5 +1,8 @@
 """Convex programming for problems that are almost convex."""
 
+from importlib import import_module
+from types import ModuleType
+
 from dcprog.bounds.bound import Bound
 from dcprog.bounds.lower_bound import lower_bound
 from dcprog.checks.declarations import check_loss, check_penalty
@@ -23,6 +26,7 @@ from dcprog.foundation.errors import (
     SubproblemError,
     TrivialSolutionWarning,
 )
+from dcprog.foundation.versions import __version__, show_versions
 from dcprog.losses import (
     ConvexLoss,
     Loss,
@@ -127,6 +131,7 @@ __all__ = [
     "SubproblemError",
     "Transform",
     "TrivialSolutionWarning",
+    "__version__",
     "absolute",
     "andrews",
     "andrews_by",
@@ -187,6 +192,7 @@ __all__ = [
     "rescale_by",
     "residual_rows",
     "scad",
+    "show_versions",
     "sigmoid_hinge",
     "simplex_vertices",
     "solve",
@@ -201,3 +207,10 @@ __all__ = [
     "welsch",
     "welsch_by",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """``dc.models`` without a further import."""
+    if name == "models":
+        return import_module("dcprog.models")
+    raise AttributeError(f"module 'dcprog' has no attribute {name!r}")

@@ -112,11 +112,14 @@ class LeastTrimmedSquares(PaperRegressor):
         size = np.abs(spec.margins(raw))
         factor = _consistency(h / n) * (1 + 5 / max(n - p, 1))
         self.raw_scale_ = self.scale_ = factor * float(np.sqrt(np.mean(size[self.support_] ** 2)))
-        kept = (size <= self.cutoff * self.raw_scale_) | self.support_
-        self.outlier_weight_ = kept.astype(float)
+        self._reach = max(self.cutoff * self.raw_scale_, float(np.max(size[self.support_])))
+        self.outlier_weight_ = self._weights(spec, raw)
         if self.reweight:
-            self._reweight(X, y, kept)
+            self._reweight(X, y, self.outlier_weight_ > 0)
         return self._doubt(self.result_)
+
+    def _weights(self, risk: Risk, theta: Array) -> Array:
+        return (np.abs(risk.margins(theta)) <= self._reach).astype(float)
 
     def _reweight(self, X: Array, y: Array, kept: Any) -> None:
         """Least squares on the samples that are kept."""

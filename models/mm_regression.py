@@ -108,6 +108,8 @@ class MMRegressor(PaperRegressor):
         spec = self._risk(X, y, self.scale_)
         theta = self._minimise(spec, start, self.scale_)
         self._set(theta, X.shape[1])
-        size = spec.aggregates(theta / self.scale_)
-        self.outlier_weight_ = spec.transform.slope(size) / spec.transform.steepest
+        self.outlier_weight_ = self._weights(spec, theta / self.scale_)
         return self._doubt(self.result_)
+
+    def _weights(self, risk: Risk, theta: Array) -> Array:
+        return risk.transform.slope(risk.aggregates(theta)) / risk.transform.steepest

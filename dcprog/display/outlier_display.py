@@ -89,10 +89,10 @@ class OutlierDisplay:
 
         Parameters
         ----------
-        estimator : RobustClassifier or RobustRegressor
+        estimator : RobustClassifier, RobustRegressor, or another with ``outlier_weight_``
             Fitted, or a pipeline that ends in one.
         X, y : arrays, optional
-            Samples; by default those of the fit.
+            Samples; by default those of the fit. They take ``outlier_weights(X, y)``.
         order : {"sorted", "index"}, default "sorted"
             From left to right: by weight, or as in the training data.
         threshold : float, default 1e-6
@@ -109,7 +109,7 @@ class OutlierDisplay:
         Raises
         ------
         TypeError
-            Not an estimator, or a threshold that is no number.
+            Not an estimator, one without weights, or a threshold that is no number.
         ValueError
             Another order, a negative threshold, a mask of another shape.
         sklearn.exceptions.NotFittedError
@@ -170,9 +170,15 @@ def _weights(estimator: Any, X: Any, y: Any) -> Array:
     if hasattr(estimator, "steps"):
         X = X if X is None else estimator[:-1].transform(X)
         estimator = estimator[-1]
-    check_is_fitted(estimator, "outlier_weight_")
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "outlier_weight_"):
+        name = type(estimator).__name__
+        raise TypeError(f"{name} keeps no weights of its samples; RobustClassifier does")
     if (X is None) != (y is None):
         raise ValueError("X and y belong together: pass both, or none for those of the fit")
+    if X is not None and not hasattr(estimator, "outlier_weights"):
+        name = type(estimator).__name__
+        raise TypeError(f"{name} has weights of the samples of the fit only: leave X and y out")
     weight = estimator.outlier_weight_ if X is None else estimator.outlier_weights(X, y)
     return np.asarray(weight, dtype=float)
 

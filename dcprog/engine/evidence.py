@@ -65,6 +65,8 @@ class Evidence:
     def lower(self) -> Point | None:
         """A point around x where F is lower beyond doubt: x was a saddle, or a tie hid a slope."""
         state = self._state
+        if self._surrogate.is_convex and self._gap() <= EVIDENCE * state.slack:
+            return None  # F is its own majorant, and no point of that is lower by more
         below = state.value - EVIDENCE * state.slack
         if state.track.best is not None:  # a run that pays for violations may pass a better one
             value = guarded(self._surrogate.value, state.track.best.x)

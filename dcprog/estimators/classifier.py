@@ -51,8 +51,11 @@ class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
     =================== ============================ ================================
 
     ``"auto"`` is the first for losses that consist of lines, as hinges do, the second for others,
-    and one against the rest where there are more than 1000 coefficients, (k − 1)(d + 1). A trimmed
-    loss drops the samples of the largest losses.
+    and one against the rest where there are more than 1000 coefficients, (k − 1)(d + 1). Scores
+    together then cost a system of min(n, d)·(k − 1) unknowns a step: of 600 samples with 784
+    features and ten classes five minutes a run, for half a second one against the rest; give a
+    ``time_limit``, at which the best point so far is kept. A trimmed loss drops the samples of the
+    largest losses.
 
     Parameters
     ----------

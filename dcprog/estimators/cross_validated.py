@@ -14,13 +14,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context, clone, i
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from dcprog.estimators.base import RobustEstimator
 from dcprog.estimators.classifier import RobustClassifier
 from dcprog.estimators.declared_estimator import DeclaredEstimator, parameter
 from dcprog.estimators.held_out_scores import path_scores, weight_name
 from dcprog.estimators.regressor import RobustRegressor
+from dcprog.estimators.sample_input import SampleInput
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.progress_log import bar, logger, visible
 
@@ -30,7 +31,7 @@ USUAL = np.geomspace(1e-5, 1.0, 11)  # of λ, for a mean of losses
 ROUNDING = 1e-12  # of a mean over folds
 
 
-class RobustCV(DeclaredEstimator):
+class RobustCV(SampleInput, DeclaredEstimator):
     """An estimator at the λ of its penalty that is best on held-out data.
 
     For every fold, and every combination of the other parameters asked for, one path is fitted from
@@ -80,11 +81,21 @@ class RobustCV(DeclaredEstimator):
 
     def _model(self) -> Any:
         """The estimator, or the usual one."""
-        model = self._usual() if self.estimator is None else self.estimator
+        model = self._given()
         if not isinstance(model, self._usual):
             name = type(self).__name__
             raise ValueError(f"estimator={model!r}: {name} takes a {self._usual.__name__}")
         return model
+
+    def _given(self) -> Any:
+        return self._usual() if self.estimator is None else self.estimator
+
+    def _checks(self) -> dict[str, Any]:
+        checks: dict[str, Any] = self._given()._checks()
+        return checks
+
+    def _is_pairwise(self) -> bool:
+        return bool(self._given()._is_pairwise())
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -111,7 +122,7 @@ class RobustCV(DeclaredEstimator):
             finite.
         """
         model = self._model()
-        X, y = validate_data(self, X, y, **model._checks())
+        X, y = self._validated(X, y)
         weights: Array | None = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
@@ -191,24 +202,18 @@ class RobustCV(DeclaredEstimator):
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """What the best estimator predicts, of shape (n,)."""
-        return self._best().predict(self._checked(X))
+        return self._best().predict(self._check_fitted(X))
 
     def _best(self) -> Any:
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
 
-    def _checked(self, X: Any) -> Any:
-        checks = {k: v for k, v in self._best()._checks().items() if k != "y_numeric"}
-        return validate_data(self, X, reset=False, **checks)
+    def _check_fitted(self, X: Any) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        return self._validated(X, reset=False)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        model = self._usual() if self.estimator is None else self.estimator
-        tags.input_tags = model.__sklearn_tags__().input_tags
-        return tags
 
 
 class RobustClassifierCV(ClassifierMixin, RobustCV):
@@ -252,7 +257,7 @@ class RobustClassifierCV(ClassifierMixin, RobustCV):
         -------
         array of shape (n, k), or (n,) for two classes
         """
-        return self._best().decision_function(self._checked(X))
+        return self._best().decision_function(self._check_fitted(X))
 
     _usual = RobustClassifier
 

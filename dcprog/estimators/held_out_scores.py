@@ -9,18 +9,17 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import _safe_split
 
+from dcprog.estimators.penalty_family import USUAL
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
 
 __all__ = ["path_scores", "weight_name"]
 
-WEIGHTS = ("lam", "l1")  # what the weight of a penalty is called
-
 
 def weight_name(model: Any) -> str:
     """The parameter that weights the penalty."""
     names = [name for name in model.get_params() if name.startswith("penalty__")]
-    found = [name for name in names if name.split("__")[-1] in WEIGHTS]
+    found = [name for name in names if name.split("__")[-1] in USUAL]
     if not found:
         raise ValueError(f"penalty={model.penalty!r}: it has no parameter lam to choose")
     return min(found, key=lambda name: name.count("__"))

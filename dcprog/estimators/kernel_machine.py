@@ -105,7 +105,7 @@ class KernelMachine(KernelChoice, PaperEstimator):
         if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes, but y holds one class, "
-                f"{classes[0]!r}"
+                f"{classes.tolist()[0]!r}"
             )
 
     def _machines(self, X: Any, y: Any, classes: Any) -> Iterator[Machine]:

@@ -23,7 +23,7 @@ AGGREGATES = {"crammer_singer": "max", "weston_watkins": "sum"}
 CODINGS = ("auto", *MARGINS)
 
 # From that many coefficients on the steps of all scores together are dear: 600 samples of 784
-# features and 10 classes took half a second class by class, and more than ten minutes together.
+# features and 10 classes took half a second class by class, and more than five minutes together.
 MANY = 1000
 
 

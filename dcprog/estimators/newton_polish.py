@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcprog.estimators.risk_derivatives import jumps, loss_curvature, loss_slope, ridge_of
-from dcprog.estimators.risk_derivatives import weighted_gram as gram
+from dcprog.estimators.risk_derivatives import (
+    curvature_matrix,
+    jumps,
+    loss_slope,
+    ridge_of,
+    smooth_curvature,
+)
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
 
@@ -45,18 +50,20 @@ def polished(risk: Risk, theta: Array) -> Array:
     """
     if not _takes(risk):
         return theta
-    s = np.ones(risk.n_groups) if risk.sample_weight is None else risk.sample_weight
+    risk, s = risk.remembering(), risk.sample_weight
+    shares = np.ones(risk.n_groups) if s is None else s
     slope, active = loss_slope(risk, theta), np.ones(theta.size, dtype=bool)
+    if jumps(slope, risk.margins(theta)):
+        return theta
     ridge = ridge_of(risk, active)
 
     def pull(theta: Array) -> Array:
-        return risk.rows.T @ (s * slope(risk.margins(theta))) + ridge @ theta
+        return risk.rows.T @ (shares * slope(risk.margins(theta))) + ridge @ theta
 
     value, g = risk(theta), pull(theta)
-    if jumps(slope, 2 * float(np.abs(risk.margins(theta)).max()) or 1.0):
-        return theta
     for _ in range(ROUNDS):
-        H = gram(risk.rows, s * loss_curvature(slope, risk.margins(theta), s), active) + ridge
+        bend = shares * smooth_curvature(slope, risk.margins(theta), shares)
+        H = curvature_matrix(risk.rows, bend, active) + ridge
         try:
             np.linalg.cholesky(H)
         except np.linalg.LinAlgError:

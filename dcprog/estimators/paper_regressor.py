@@ -63,6 +63,10 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
     def _fit(self, X: Array, y: Array) -> str | None:
         """Minimise the objective on checked data; what to warn of, if any."""
 
+    @abstractmethod
+    def _weights(self, risk: Risk, theta: Array) -> Array:
+        """How much the samples of a risk count at θ, of shape (n,)."""
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Minimise the objective.
@@ -103,6 +107,20 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
         check_is_fitted(self)
         return scores_of(self._validated(X, reset=False), self.coef_, self.intercept_)
 
+    def outlier_weights(self, X: Any, y: Any) -> Array:
+        """What ``outlier_weight_`` is of the training samples, of any samples.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        y : array of shape (n,)
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        return self._weights(*self._there(X, y))
+
     def objective(self, X: Any, y: Any) -> float:
         """The objective at ``result_.x`` on some data; on the training data ``objective_``.
 
@@ -115,10 +133,15 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
         -------
         float
         """
+        risk, theta = self._there(X, y)
+        return risk(theta)
+
+    def _there(self, X: Any, y: Any) -> tuple[Risk, Array]:
+        """The risk of some data, and the θ of the fit."""
         check_is_fitted(self)
         X, y = self._validated(X, y, reset=False)
         theta: Any = self.result_.x
-        return self._risk(X, y, self._unit)(theta)
+        return self._risk(X, y, self._unit), theta
 
     def _checks(self) -> dict[str, Any]:
         return {"accept_sparse": False, "dtype": np.float64, "y_numeric": True}

@@ -18,9 +18,9 @@ from dcprog.rows.linear import residual_rows
 from dcprog.surrogates.risk_bound import split_penalty
 from dcprog.surrogates.usual_sizes import starts_finite
 
-__all__ = ["Kinks", "PenaltyFamily"]
+__all__ = ["USUAL", "Kinks", "PenaltyFamily"]
 
-USUAL = ("lam", "l1")  # what the weight of a norm is called
+USUAL = ("lam", "l1")  # what the weight of a penalty is called
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ class PenaltyFamily:
         parameter: str | None,
     ) -> PenaltyFamily:
         """The family of a risk, or of residuals of X and y."""
+        if hasattr(X, "spec"):
+            raise TypeError(f"X={X!r}: pass the risk that it minimises, estimator.spec(X, y)")
         if isinstance(X, Risk):
             if y is not None or loss is not None or sample_weight is not None:
                 raise ValueError("a Risk has its own y, loss and sample_weight: pass none")

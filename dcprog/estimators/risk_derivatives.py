@@ -9,15 +9,23 @@ import numpy as np
 from scipy.special import ndtri
 
 from dcprog.estimators.robust_scales import mad
-from dcprog.foundation.arrays import Array, dense
-from dcprog.foundation.blocked_matrix import BlockedMatrix
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.weighted_gram import gram_with_constant
 from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform, cap_at, trim_of
 
-__all__ = ["jumps", "loss_curvature", "loss_slope", "ridge_of", "weighted_gram"]
+__all__ = [
+    "curvature_matrix",
+    "jumps",
+    "loss_curvature",
+    "loss_slope",
+    "ridge_of",
+    "smooth_curvature",
+]
 
 STEP = 1e-5  # of the residuals' scale: the slopes of smooth losses
 GRID = 2001
+FAR = 50.0  # robust scales: no jump of the slopes is looked for beyond
 # Hall and Sheather's bandwidth of the density at the median, n^(−1/3) times that.
 WIDTH = 0.971
 WIDEST = 0.45
@@ -40,38 +48,42 @@ def loss_slope(risk: Risk, theta: Array) -> Slope:
 
 def loss_curvature(slope: Slope, u: Array, shares: Array) -> Array:
     """ℓ'' of the residuals, over a bandwidth where ℓ' jumps."""
-    size = mad(u - np.median(u), shares) or 1.0
-    h = STEP * size
-    if jumps(slope, float(np.abs(u).max()) + size):
-        h = size * float(ndtri(0.5 + min(WIDTH * shares.sum() ** (-1 / 3), WIDEST)))
+    if not jumps(slope, u):
+        return smooth_curvature(slope, u, shares)
+    level = 0.5 + min(WIDTH * shares.sum() ** (-1 / 3), WIDEST)
+    return _quotient(slope, u, _size(u, shares) * float(ndtri(level)))
+
+
+def smooth_curvature(slope: Slope, u: Array, shares: Array) -> Array:
+    """ℓ'' of the residuals, where ℓ' does not jump."""
+    return _quotient(slope, u, STEP * _size(u, shares))
+
+
+def _size(u: Array, shares: Array) -> float:
+    return mad(u - np.median(u), shares) or 1.0
+
+
+def _quotient(slope: Slope, u: Array, h: float) -> Array:
     return (slope(u + h) - slope(u - h)) / (2 * h)
 
 
-def jumps(slope: Slope, far: float) -> bool:
-    """Does ℓ' jump? Then the largest difference on a grid does not shrink as the grid does."""
+def jumps(slope: Slope, u: Array) -> bool:
+    """Does ℓ' jump? Then the largest difference on a grid does not shrink as the grid does.
+
+    The grid goes as far as the residuals do, but for some that are off by more than others by far:
+    it would be too coarse for what ℓ' does among the others.
+    """
+    far = float(np.max(np.abs(u), initial=0.0))
+    far = min(far, FAR * mad(u)) or far or 1.0
     coarse, fine = (np.abs(np.diff(slope(np.linspace(-far, far, k * GRID)))) for k in (1, 16))
     return bool(fine.max() > 0.5 * coarse.max())
 
 
-def weighted_gram(rows: Any, d: Array, active: Array) -> Array:
-    """Σ_i d_i a_i a_iᵀ of the active coefficients."""
-    X, width = rows.X, rows.X.shape[1]
-    chosen = np.flatnonzero(active[:width])
-    if isinstance(X, BlockedMatrix):
-        G = X[:, chosen].total(_block_gram, d)
-    else:
-        part = X[:, chosen]
-        scaled = part.multiply(d[:, None]) if hasattr(part, "multiply") else d[:, None] * part
-        G = np.empty((chosen.size + 1, chosen.size + 1))
-        G[:-1, :-1] = dense(part.T @ scaled)
-        G[:-1, -1] = G[-1, :-1] = part.T @ d
-        G[-1, -1] = d.sum()
-    return G if active.size > width else G[:-1, :-1]
-
-
-def _block_gram(X: Array, d: Array) -> Array:
-    A = np.column_stack([X, np.ones(len(X))])
-    return A.T @ (d[:, None] * A)
+def curvature_matrix(rows: Any, d: Array, active: Array) -> Array:
+    """Σ_i d_i a_i a_iᵀ of the active coefficients, d samples' second derivatives or squares."""
+    width = rows.X.shape[1]
+    part = rows.X[:, np.flatnonzero(active[:width])]
+    return gram_with_constant(part, d, constant=bool(np.any(active[width:])))
 
 
 def ridge_of(risk: Risk, active: Array) -> Array:

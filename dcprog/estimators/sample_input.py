@@ -40,6 +40,8 @@ class SampleInput:
         checks, by_blocks = self._checks(), self._blocked(X)
         numeric = checks.pop("y_numeric", False)
         if by_blocks is None:
+            if y and numeric:
+                _check_numbers(self, y[0])
             numeric = {"y_numeric": numeric} if y else {}
             return validate_data(self, X, *y, reset=reset, **checks, **numeric)
         _check_feature_names(self, X, reset=reset)
@@ -63,6 +65,15 @@ class SampleInput:
         tags.input_tags.sparse = not self._is_pairwise()
         tags.input_tags.pairwise = self._is_pairwise()
         return tags
+
+
+def _check_numbers(estimator: Any, y: Any) -> None:
+    """Refuse text as targets; scikit-learn would go on with strings of a fixed length."""
+    kind = np.asarray(y).dtype.kind
+    if kind in "US":
+        raise ValueError(
+            f"y holds text: {type(estimator).__name__} takes numbers; RobustClassifier takes labels"
+        )
 
 
 def _with_targets(X: BlockedMatrix, y: tuple[Any, ...], numeric: bool) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dcprog.estimators.risk_derivatives import (
+    curvature_matrix,
     loss_curvature,
     loss_slope,
     ridge_of,
-    weighted_gram,
 )
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
@@ -62,8 +62,8 @@ def sandwich(risk: Risk, theta: Array, repeats: float = 1.0) -> Array:
     active = (theta != 0) | ~risk.penalized
     n, p = repeats * float(shares.sum()), int(active.sum())
     curvature = loss_curvature(slope, u, repeats * shares)
-    curved = weighted_gram(risk.rows, shares * curvature, active) + ridge_of(risk, active)
-    spread = weighted_gram(risk.rows, shares * slope(u) ** 2, active)
+    curved = curvature_matrix(risk.rows, shares * curvature, active) + ridge_of(risk, active)
+    spread = curvature_matrix(risk.rows, shares * slope(u) ** 2, active)
     spread *= n / max(n - p, 1.0) / repeats
     covariance = np.full((theta.size, theta.size), np.nan)
     if n > p and np.all(np.linalg.eigvalsh(curved) > 0):

@@ -7,6 +7,7 @@ import numpy as np
 
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.majorants.exact_forms import exact_form
+from dcprog.majorants.rewrites import rewritten, signed
 from dcprog.majorants.rules import Frame, Piece, Weight, fresh_context
 from dcprog.majorants.rules.refusals import check_expression
 from dcprog.majorants.signs import Box
@@ -19,7 +20,8 @@ def rules_of(problem: cp.Problem | cp.Expression) -> str:
     """The expression tree, node by node, with the rules; what :func:`dcprog.explain` prints."""
     if not isinstance(problem, cp.Problem):
         check_expression(problem, "a cvxpy problem or expression")
-        return _Explained(Box()).of(problem)
+        return _Explained(Box()).of(signed(problem))
+    problem = rewritten(problem)
     told = _Explained(Box([c for c in problem.constraints if c.is_dcp()]))
     maximise = isinstance(problem.objective, cp.Maximize)
     inner = problem.objective.args[0]

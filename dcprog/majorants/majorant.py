@@ -8,6 +8,7 @@ from cvxpy.transforms.indicator import indicator
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable
+from dcprog.majorants.rewrites import signed
 from dcprog.majorants.rules import Frame, Piece, fresh_context
 from dcprog.majorants.rules.refusals import check_expression
 from dcprog.majorants.tree import Values, short, variables
@@ -46,7 +47,8 @@ class Majorant:
         _refuse_unsupported(expression)
         self.original = expression
         self._context = fresh_context()
-        self._frame = Frame(expression, self._context, entrywise=expression.size != 1, gather=True)
+        node = signed(expression)
+        self._frame = Frame(node, self._context, entrywise=expression.size != 1, gather=True)
         self._inner = self._frame.expression
         if self._inner.shape != expression.shape:
             self._inner = cp.reshape(self._inner, expression.shape, order="F")

@@ -102,19 +102,19 @@ def _affine(parts: Sequence[cp.Expression]) -> cp.Expression:
     """Row i is part i."""
     count, size = len(parts), parts[0].size
     variables = {v.id: v for part in parts for v in part.variables()}
-    blocks: dict[int, list[sp.coo_array]] = {key: [] for key in variables}
+    found: dict[int, list[tuple[Any, Any, Any]]] = {key: [] for key in variables}
     offset = np.zeros((count, size))
     for i, part in enumerate(parts):
         offset[i] = offset_of(part)
         for key, matrix in jacobian(part).items():
             block = sp.coo_array(matrix.T)
-            rows = i + count * block.coords[0]
-            shape = (count * size, variables[key].size)
-            blocks[key].append(sp.coo_array((block.data, (rows, block.coords[1])), shape=shape))
-    terms = [
-        sp.csr_array(sum(found[1:], found[0])) @ cp.vec(variables[key], order="F")
-        for key, found in blocks.items()
-        if found
-    ]
+            found[key].append((block.data, i + count * block.coords[0], block.coords[1]))
+    terms = []
+    for key, blocks in found.items():
+        if blocks:
+            data, rows, columns = (np.concatenate(side) for side in zip(*blocks, strict=True))
+            shape = count * size, variables[key].size
+            matrix = sp.csr_array(sp.coo_array((data, (rows, columns)), shape=shape))
+            terms.append(matrix @ cp.vec(variables[key], order="F"))
     flat = sum(terms[1:], terms[0]) + vec(offset)
     return flat if parts[0].ndim == 0 else cp.reshape(flat, (count, size), order="F")

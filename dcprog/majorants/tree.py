@@ -28,6 +28,7 @@ __all__ = [
     "nodes",
     "rebuilt",
     "short",
+    "spread_to",
     "variables",
 ]
 
@@ -141,6 +142,15 @@ def variables(expression: cp.Expression) -> list[cp.Variable]:
         elif not isinstance(node, Atom | Leaf):  # an indicator's are in its constraints
             found.update({v.id: v for v in node.variables()})
     return list(found.values())
+
+
+def spread_to(node: cp.Expression, shape: tuple[int, ...]) -> cp.Expression:
+    """The node reshaped or broadcast to a shape."""
+    if node.shape == shape:
+        return node
+    if node.size == int(np.prod(shape)):
+        return cp.reshape(node, shape, order="F")
+    return cp.broadcast_to(node, shape)
 
 
 def rebuilt(node: cp.Expression, args: list[cp.Expression]) -> cp.Expression:

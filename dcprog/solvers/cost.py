@@ -61,6 +61,7 @@ COSTS = {
     "dual_coordinate": Cost(0.1, 0.3, -0.2, kernel=10.0),
     "multipliers": Cost(0.1, 0.5, 0.5, kernel=0.2),
     "interior": Cost(0.108, 0.86, -0.05),
+    "pivoting": Cost(0.11, 0.75, 0.9, kernel=10.0),
     "simplex": Cost(0.197, 1.38, 0.18),
     "coordinate": Cost(1.0, 0.5, 0.8),
     "alternating_linearization": Cost(4.0, 0.5, 0.8),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 __all__ = ["compiled", "is_compiled"]
 
 
+@cache
 def is_compiled() -> bool:
     """Is numba there? It comes with ``dcprog[fast]``."""
     return find_spec("numba") is not None

@@ -11,6 +11,7 @@ from dcprog.solvers.kernel.libsvm import LibsvmSolver
 from dcprog.solvers.kernel.smo import FirstOrderSmoSolver, SmoSolver
 from dcprog.solvers.piecewise.dual_coordinate import DualCoordinateSolver
 from dcprog.solvers.piecewise.interior import InteriorSolver
+from dcprog.solvers.piecewise.pivoting import PivotingSolver
 from dcprog.solvers.piecewise.simplex import SimplexSolver
 from dcprog.solvers.protocol import ExactSolver, SubproblemSolver
 from dcprog.solvers.published.alternating_linearization import AlternatingLinearizationSolver
@@ -50,6 +51,7 @@ SOLVERS: dict[str, type[SubproblemSolver]] = {
     "dual_qp": DualQpSolver,
     "dual_coordinate": DualCoordinateSolver,
     "multipliers": AugmentedLagrangianSolver,
+    "pivoting": PivotingSolver,
     "simplex": SimplexSolver,
     "interior": InteriorSolver,
     "coordinate": CoordinateSolver,
@@ -269,10 +271,10 @@ def explain_choice(risk: Risk) -> str:
     >>> from dcprog.solvers.registry import explain_choice
     >>> risk = Risk.from_loss(np.ones((30, 3)), cap(hinge(), 1.0))
     >>> said = dict(line.split(": ", 1) for line in explain_choice(risk).splitlines())
-    >>> for name in ("multipliers", "interior", "cvxpy", "newton", "simplex", "alternating"):
+    >>> for name in ("pivoting", "multipliers", "cvxpy", "newton", "simplex", "alternating"):
     ...     print(f"{name}: {said[name]}")
-    multipliers: chosen
-    interior: takes over where those above fail
+    pivoting: chosen
+    multipliers: takes over where those above fail
     cvxpy: takes over where those above fail
     newton: not chosen: its base is hinge(), whose slope jumps
     simplex: not chosen: its penalty is l2(), which is not linear

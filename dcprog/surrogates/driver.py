@@ -25,6 +25,7 @@ from dcprog.surrogates.examination import ProblemExaminer
 from dcprog.surrogates.multipliers import multipliers
 from dcprog.surrogates.outcome import Outcome
 from dcprog.surrogates.plan import planned
+from dcprog.surrogates.polish import polished
 from dcprog.surrogates.problem import ProblemSurrogate
 from dcprog.surrogates.race import Race, optima, race, winner
 from dcprog.surrogates.runs import run_all, seeded
@@ -51,6 +52,7 @@ def solve(
     callback: Callable[[Progress], object] | None = None,
     verbose: bool = False,
     escape: bool = True,
+    polish: bool = False,
 ) -> Result:
     r"""Minimise (or maximise) a nonconvex problem by successive convex majorants.
 
@@ -114,6 +116,12 @@ def solve(
         Look around a point that seems critical, and go on where the objective is lower: at saddles
         and symmetric points, and down the other slopes at ties. False ends where the majorants do,
         as published algorithms.
+    polish : bool, default False
+        Of a cvxpy problem: end with Newton's method on the smooth pieces and the constraints that
+        are active, which brings x from a solver's accuracy (about the root of `tol`) to that of the
+        machine. Only taken where F is no higher, but for what the point before gained by missing
+        constraints, and no constraint is missed by more. For up to 400 coordinates without matrix
+        attributes or cone constraints; gap and history are those of the point before.
 
     Returns
     -------
@@ -148,15 +156,25 @@ def solve(
     >>> result = dc.solve(cp.Problem(cp.Minimize(loss + 0.05 * cp.sum_squares(w))))
     >>> result.status, round(result.value, 4)
     ('converged', 1.05)
+
+    To the last digit: the point outside a ball that is nearest to (1, −2).
+
+    >>> x = cp.Variable(2)
+    >>> far = cp.Problem(cp.Minimize(cp.sum_squares(x - [1, -2])), [cp.norm(x) >= 3])
+    >>> _ = dc.solve(far, polish=True)
+    >>> np.allclose(x.value, 3 * np.array([1, -2]) / np.sqrt(5), rtol=1e-12)
+    True
     """
     begun = time.perf_counter()
     settings = _checked(
         tol, max_iter, time_limit, n_starts, n_jobs, acceleration, callback, verbose, escape
     )
+    if not isinstance(polish, bool | np.bool_) or (polish and isinstance(problem, Risk)):
+        raise ValueError(f"polish={polish!r}: True or False is needed, and False for a Risk")
     form = real_form(problem)
     plan = planned(start if form is None else form.start(start), n_starts, effort)
     task = Task(problem if form is None else form.problem, solver, settings, solver_options)
-    task.surrogate()  # bad problems are refused here, before any process starts
+    task.check()  # bad problems are refused here, before any process starts
     seed, n_jobs = _seed(random_state), None if callback else n_jobs
     with visible(verbose):
         if isinstance(plan, Race):
@@ -164,6 +182,9 @@ def solve(
         else:
             outcomes = run_all(task, seeded(plan, seed), n_jobs)
     best = winner([o for o in outcomes if o.run.status != "dropped"], settings.tol)
+    surrogate = task.surrogate()
+    if polish and isinstance(surrogate, ProblemSurrogate) and task.left() != 0:
+        best = polished(surrogate, best)
     duals, setup_time = _multipliers(task, best)
     keep(task)
     result = _result(task, outcomes, best, time.perf_counter() - begun)
@@ -228,6 +249,8 @@ def _seed(random_state: Any) -> np.random.SeedSequence:
 
 def _multipliers(task: Task, best: Outcome) -> tuple[dict[int, Any], float]:
     """Of the constraints at the best point, where it meets them; and the time of compiling."""
+    if isinstance(task.problem, Risk):
+        return {}, 0.0
     surrogate = task.surrogate()
     if not isinstance(surrogate, ProblemSurrogate):
         return {}, 0.0

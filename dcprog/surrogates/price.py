@@ -23,6 +23,8 @@ RANGE = 1e6
 # so many squares of the last step's length: a step along a curved constraint leaves it by that.
 LASTING = 0.9
 CURVED = 30.0
+# One of that share of what the terms add up to is no curvature: the run may be leaving for good.
+FAR_OUT = 0.5
 # A price that many times the rate may be far above what the constraints need: then steps are
 # short, and every point that meets them looks critical. It is lowered until one is missed again.
 DEAR = 30.0
@@ -104,7 +106,8 @@ class Price:
         """
         before = violation if self._before is None else self._before
         missed = self._pushed or violation > tolerance
-        lasting = before > tolerance and violation > max(LASTING * before, CURVED * step**2)
+        curved = min(CURVED * step**2, FAR_OUT)
+        lasting = before > tolerance and violation > max(LASTING * before, curved)
         first, self._before = self._before is None, violation
         if missed and (lasting or self._pushed) and self.tau < self._largest:
             stuck = self._pushed or (step <= STUCK and not first)

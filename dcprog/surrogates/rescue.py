@@ -34,6 +34,8 @@ FIRMNESS = (10.0, 1000.0)
 def solved_once(surrogate: Surrogate, x: Array, settings: Settings) -> Run | None:
     """A convex problem's only step, where a dual bound says that its start is its solution."""
     bound = surrogate.bound_of_start()
+    if bound == -np.inf:
+        return None
     surrogate.begin(x)
     scale = surrogate.scale(x)
     gap = surrogate.value(x) - bound

@@ -54,15 +54,14 @@ class RiskStarts(Unconstrained):
     _attempts: list[Attempt]
 
     @property
-    def is_majorised(self) -> bool:
-        """Is there anything that is not convex?"""
-        risk = self.declared
-        return not (risk.has_convex_losses and risk.penalty.is_convex)
+    def is_convex(self) -> bool:  # type: ignore[override]
+        """Is there nothing to be majorised?"""
+        return self.declared.has_convex_losses and self.declared.penalty.is_convex
 
     @property
     def _tolerances(self) -> tuple[float, ...]:
         """Of the convex start: loose where steps are, and there are some to come."""
-        loose = self.is_majorised and self.loosest > START[-1]
+        loose = not self.is_convex and self.loosest > START[-1]
         return (min(self.loosest, LOOSE_START),) if loose else START
 
     @np.errstate(all="ignore")
@@ -79,7 +78,7 @@ class RiskStarts(Unconstrained):
         samples are few for the coefficients. Sums of squares with sparse fits are searched
         coordinate by coordinate. A convex risk needs none.
         """
-        if not self.is_majorised:
+        if self.is_convex:
             return []
         risk, deadline = self.declared, Deadline(time_limit)
         found: list[Draft] = []

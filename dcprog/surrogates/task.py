@@ -78,11 +78,12 @@ class Task:
         self.deadline = None if limit is None else time.time() + limit
         self._compiled: ProblemSurrogate | None = None
         self._recentred = False
+        self._unused: Surrogate | None = None
         self.found = self._recognised()
 
     def __getstate__(self) -> dict[str, Any]:
         process = {"next_id": lin_utils.get_id(), "atoms": added(), "solvers": registered()}
-        return self.__dict__ | {"_compiled": None} | process
+        return self.__dict__ | {"_compiled": None, "_unused": None} | process
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # cvxpy numbers variables by a counter a process: those that the majorant adds here must
@@ -92,6 +93,11 @@ class Task:
         add(state.pop("atoms"))
         SOLVERS.update(state.pop("solvers"))
         self.__dict__.update(state)
+
+    def check(self) -> None:
+        """Refuse a bad problem; a risk's first run takes the surrogate that this has made."""
+        made = self.surrogate()
+        self._unused = made if isinstance(self.problem, Risk) else None
 
     def surrogate(self) -> Surrogate:
         """A surrogate that remembers nothing of other starts, so that their order is no matter.
@@ -155,7 +161,7 @@ class Task:
         """The run from one start; None for a spare one that there is no time for."""
         if spare and self.left() == 0:
             return None  # the time went on the starts before
-        surrogate = self.surrogate()
+        surrogate, self._unused = self._unused or self.surrogate(), None
         before = surrogate.solve_time  # a surrogate may serve several starts
         rng = np.random.default_rng(seed)
         try:
@@ -290,8 +296,5 @@ def _no_point(error: SubproblemError, sign: float) -> Run:
 
 def _with_attempts(run: Run, surrogate: Surrogate) -> Run:
     """The run, with the solver calls that failed on the way to its start."""
-    before = surrogate.take_attempts()
-    if not before:
-        return run
-    attempts = (*before, *run.history.attempts)
+    attempts = (*surrogate.take_attempts(), *run.history.attempts)
     return replace(run, history=replace(run.history, attempts=attempts))

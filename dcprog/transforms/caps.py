@@ -109,13 +109,17 @@ class cap_largest(Transform):
     otherwise : float, default 1.0
         The loss to cap at where fewer than the share have any: 1 is the loss of a (squared) hinge
         on the decision boundary.
+    least : float, default 0.0
+        No cap is below inner(least), so that fewer than the share are capped where losses are
+        small.
 
     Raises
     ------
     TypeError
         A parameter is not a number, or `inner` is no transform.
     ValueError
-        The fraction is outside [0, 1), `rounds` below 1 or `otherwise` not positive.
+        The fraction is outside [0, 1), `rounds` below 1, `otherwise` not positive or `least`
+        negative.
 
     References
     ----------
@@ -137,16 +141,19 @@ class cap_largest(Transform):
         inner: Transform | None = None,
         rounds: int = 5,
         otherwise: float = 1.0,
+        least: float = 0.0,
     ) -> None:
         check_number("fraction", fraction, 0, 1, closed=True)
         check_count("rounds", rounds, 1)
         check_number("otherwise", otherwise, 0)
+        check_number("least", least, 0, closed=True)
         if inner is not None:
             check_is_transform("inner", inner)
         self.fraction = fraction
         self.inner = inner
         self.rounds = rounds
         self.otherwise = otherwise
+        self.least = least
 
     @property
     def limit(self) -> float:  # type: ignore[override]
@@ -157,13 +164,14 @@ class cap_largest(Transform):
         """The cap these losses set."""
         inner = identity() if self.inner is None else self.inner
         place = t.size - 1 - share_of(self.fraction, t.size)
-        loss = np.partition(t, place, axis=None)[place]
+        loss = max(np.partition(t, place, axis=None)[place], self.least)
         c = inner(loss if loss > 0 else self.otherwise)
         return cap_at(float(c), self.inner)
 
     def graduated(self, s: float) -> Transform:
         """The cap of the largest share over s."""
-        return cap_largest(self.fraction / s, self.inner, self.rounds, self.otherwise)
+        share = self.fraction / s
+        return cap_largest(share, self.inner, self.rounds, self.otherwise, self.least)
 
     def __call__(self, t: npt.ArrayLike) -> Array:
         """Values under the cap that `t` itself sets."""

@@ -56,7 +56,8 @@ def heuristic_claims() -> list[Claim]:
     X, y = blobs(95, 4, 3, 0.2, 0)
     off, rng = 0, np.random.default_rng(0)
     for p in (0.5, 1.0, 2.0):
-        spec = CappedSVC(p=p, eps=None, cap_fraction=SHARE, gamma=1.0, delta=DELTA).spec(X, y)
+        heuristic = CappedSVC(p=p, cap_fraction=SHARE, cap_floor=0.0, gamma=1.0, delta=DELTA)
+        spec = heuristic.spec(X, y)
         for _ in range(5):
             theta = rng.standard_normal(spec.rows.shape[1])
             model = Model(X, y, p, np.inf, 1.0, DELTA)

@@ -63,6 +63,7 @@ def capped(p: float, algorithm: str = "exact") -> CappedSVC:
         p=p,
         eps=None,
         cap_fraction=0.1,
+        cap_floor=0.0,
         gamma=1.0,
         delta=1e-8,
         algorithm=algorithm,

@@ -80,7 +80,7 @@ def heuristic_cap(X: Array, y: Array, p: float, gamma: float) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return (
-            CappedSVC(p=p, eps=None, cap_fraction=0.1, gamma=gamma, delta=DELTA, n_starts=1)
+            CappedSVC(p=p, cap_fraction=0.1, cap_floor=0.0, gamma=gamma, delta=DELTA, n_starts=1)
             .fit(X, y)
             .eps_
         )

@@ -77,7 +77,7 @@ class Contender:
 
 def capped(**options: Any) -> CappedSVC:
     """The paper's model, from one start, with options of its own."""
-    named: dict[str, Any] = {"p": 1.0, "eps": None, "cap_fraction": 0.1, "gamma": 1.0}
+    named: dict[str, Any] = {"p": 1.0, "cap_fraction": 0.1, "cap_floor": 0.0, "gamma": 1.0}
     return CappedSVC(**named | {"delta": 1e-8, "n_starts": 1} | options)
 
 

@@ -19,14 +19,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from sklearn.linear_model import LinearRegression
 
 from dcprog.models import LeastTrimmedSquares
 from examples.common.claims import Claim, at_most, print_claims
-from examples.common.plots import BLUE, RED, parser_of, plotted
+from examples.common.plots import parser_of
+from examples.common.regression_plots import plot_stars
 from examples.common.regression_sets import regression_set
 
 
@@ -108,24 +107,11 @@ def set_claims(name: str, published: Published) -> list[Claim]:
     ]
 
 
-def plot(folder: Path) -> None:
-    """The stars of CYG OB1, and two lines through them."""
-    X, y = regression_set("starsCYG")
-    with plotted(folder, "lts_stars") as axes:
-        axes.plot(X, y, "o", color="0.5")
-        ends = np.array([[X.min()], [X.max()]])
-        for model, colour in ((LeastTrimmedSquares(), BLUE), (LinearRegression(), RED)):
-            line = model.fit(X, y).predict(ends)
-            axes.plot(ends, line, color=colour, label=type(model).__name__)
-        axes.set(xlabel="log temperature", ylabel="log light", ylim=(3.5, 6.5))
-        axes.legend()
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     options = parser_of(__doc__).parse_args(argv)
     claims = [claim for name, one in PUBLISHED.items() for claim in set_claims(name, one)]
     if options.output is not None:
-        plot(options.output)
+        plot_stars(options.output, "lts_stars", LeastTrimmedSquares())
     return int(print_claims(claims) > 0)
 
 

@@ -18,15 +18,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
-from sklearn.linear_model import LinearRegression
 
 from dcprog.models import LeastTrimmedSquares
 from examples.common.claims import Claim, at_most, print_claims
 from examples.common.contamination import clean_regression, efficiency, equivariance, movement
-from examples.common.plots import BLUE, RED, parser_of, plotted
+from examples.common.plots import parser_of
+from examples.common.regression_plots import plot_breakdown
 
 Array = np.ndarray
 FAR = 1e4
@@ -100,18 +99,6 @@ def normal_claims(repeats: int) -> list[Claim]:
     ]
 
 
-def plot(folder: Path, n: int = 30, d: int = 2) -> None:
-    """How far outliers carry the fit, against their number."""
-    X, y = clean_regression(n, d, np.random.default_rng(0))
-    counts = np.arange(1, n // 2 + 4)
-    with plotted(folder, "lts_breakdown") as axes:
-        for model, colour in ((LeastTrimmedSquares(), BLUE), (LinearRegression(), RED)):
-            moved = [movement(model, X, y, int(count), FAR) for count in counts]
-            axes.semilogy(counts, moved, "o-", color=colour, label=type(model).__name__)
-        axes.set(xlabel=f"outliers among {n} samples", ylabel="movement of the coefficients")
-        axes.legend()
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     parser = parser_of(__doc__)
     parser.add_argument("--full", action="store_true", help="more repeats")
@@ -125,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         *normal_claims(400 if full else 60),
     ]
     if options.output is not None:
-        plot(options.output)
+        plot_breakdown(options.output, "lts_breakdown", LeastTrimmedSquares(), FAR)
     return int(print_claims(claims) > 0)
 
 

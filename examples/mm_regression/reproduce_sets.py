@@ -14,15 +14,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from sklearn.linear_model import LinearRegression
 
 import dcprog as dc
 from dcprog.models import MMRegressor
 from examples.common.claims import Claim, at_most, print_claims
-from examples.common.plots import BLUE, RED, parser_of, plotted
+from examples.common.plots import parser_of
+from examples.common.regression_plots import plot_stars
 from examples.common.regression_sets import regression_set
 
 HUBER = (0.82937387, 0.92610818, -0.12784916, -41.02653105)
@@ -68,24 +67,11 @@ def huber_claims() -> list[Claim]:
     return [at_most("stackloss: Huber's M-estimate of rlm", apart, 1e-3)]
 
 
-def plot(folder: Path) -> None:
-    """The stars of CYG OB1, and two lines through them."""
-    X, y = regression_set("starsCYG")
-    with plotted(folder, "mm_stars") as axes:
-        axes.plot(X, y, "o", color="0.5")
-        ends = np.array([[X.min()], [X.max()]])
-        for model, colour in ((MMRegressor(), BLUE), (LinearRegression(), RED)):
-            line = model.fit(X, y).predict(ends)
-            axes.plot(ends, line, color=colour, label=type(model).__name__)
-        axes.set(xlabel="log temperature", ylabel="log light", ylim=(3.5, 6.5))
-        axes.legend()
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     options = parser_of(__doc__).parse_args(argv)
     claims = [claim for name, one in PUBLISHED.items() for claim in mm_claims(name, one)]
     if options.output is not None:
-        plot(options.output)
+        plot_stars(options.output, "mm_stars", MMRegressor())
     return int(print_claims([*claims, *huber_claims()]) > 0)
 
 

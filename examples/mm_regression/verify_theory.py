@@ -15,19 +15,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.integrate import quad
 from scipy.stats import norm
-from sklearn.linear_model import LinearRegression
 
 from dcprog.losses import square, tukey
 from dcprog.models import MMRegressor
 from examples.common.claims import Claim, at_most, print_claims
 from examples.common.contamination import clean_regression, efficiency, equivariance, movement
-from examples.common.plots import BLUE, RED, parser_of, plotted
+from examples.common.plots import parser_of
+from examples.common.regression_plots import plot_breakdown
 
 CHI = 1.547645
 EFFICIENCIES = {4.685061: 0.95, 3.882662: 0.90, 3.443689: 0.85}
@@ -114,18 +113,6 @@ def error_claims(repeats: int) -> list[Claim]:
     ]
 
 
-def plot(folder: Path, n: int = 30, d: int = 2) -> None:
-    """How far outliers carry the fit, against their number."""
-    X, y = clean_regression(n, d, np.random.default_rng(0))
-    counts = np.arange(1, n // 2 + 4)
-    with plotted(folder, "mm_breakdown") as axes:
-        for model, colour in ((MMRegressor(), BLUE), (LinearRegression(), RED)):
-            moved = [movement(model, X, y, int(count), FAR) for count in counts]
-            axes.semilogy(counts, moved, "o-", color=colour, label=type(model).__name__)
-        axes.set(xlabel=f"outliers among {n} samples", ylabel="movement of the coefficients")
-        axes.legend()
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     parser = parser_of(__doc__)
     parser.add_argument("--full", action="store_true", help="more repeats")
@@ -139,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         *error_claims(repeats),
     ]
     if options.output is not None:
-        plot(options.output)
+        plot_breakdown(options.output, "mm_breakdown", MMRegressor(), FAR)
     return int(print_claims(claims) > 0)
 
 

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 import dcprog as dc
 from dcprog.display import ConvergenceDisplay, LossDisplay, OutlierDisplay, plot_history
 from dcprog.estimators import RobustRegressor
+from dcprog.models import CappedSVC, LeastTrimmedSquares, MMRegressor, RescaledHingeSVC
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -236,12 +237,34 @@ def test_one_look_for_all_plots(fitted: RobustRegressor) -> None:
     assert dc.LossDisplay is LossDisplay
 
 
-@pytest.mark.parametrize(
-    "estimator", [RobustRegressor(), LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])]
-)
-def test_an_estimator_without_weights_is_refused(estimator: Any) -> None:
+def test_an_estimator_that_is_not_fitted_is_refused() -> None:
     with pytest.raises(NotFittedError):
-        OutlierDisplay.from_estimator(estimator)
+        OutlierDisplay.from_estimator(RobustRegressor())
+
+
+X2, Y2 = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("estimator", [LinearRegression(), CappedSVC(gamma=0.1)])
+def test_an_estimator_without_weights_is_named(estimator: Any) -> None:
+    with pytest.raises(TypeError, match=f"{type(estimator).__name__} keeps no weights"):
+        OutlierDisplay.from_estimator(estimator.fit(X2, Y2))
+
+
+def test_weights_of_other_samples_need_a_method() -> None:
+    with pytest.raises(TypeError, match="leave X and y out"):
+        OutlierDisplay.from_estimator(RescaledHingeSVC().fit(X2, Y2), X2, Y2)
+
+
+@pytest.mark.parametrize("model", [MMRegressor(), LeastTrimmedSquares()])
+def test_published_regressions_show_their_outliers(model: Any) -> None:
+    X = np.arange(12.0)[:, None]
+    y = 1 + 2 * X.ravel() + np.tile([0.1, -0.1], 6)
+    y[8:10] = -50.0
+    shown = OutlierDisplay.from_estimator(model.fit(X, y), X, y)
+    np.testing.assert_array_equal(shown.weight, model.outlier_weight_)
+    np.testing.assert_array_equal(np.flatnonzero(shown.given_up), [8, 9])
+    np.testing.assert_array_equal(model.outlier_weights([[3.0], [3.0]], [7.0, 70.0]) > 0.5, [1, 0])
 
 
 # ---- all -----------------------------------------------------------------------------------------

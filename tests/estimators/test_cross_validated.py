@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
 
@@ -25,17 +24,6 @@ def _targets(n: int = 60, d: int = 20) -> tuple[Any, Any]:
     y = X[:, :2] @ [3.0, -2.0] + 0.1 * rng.standard_normal(n)
     y[::10] += 30.0
     return X, y
-
-
-@parametrize_with_checks(
-    [
-        dc.RobustClassifierCV(lambdas=[0.1, 1.0], cv=3),
-        dc.RobustRegressorCV(lambdas=[0.1, 1.0], cv=3),
-    ]
-)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_estimator_contract(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def test_scores_are_those_of_warm_paths_from_small_to_large() -> None:

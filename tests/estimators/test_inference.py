@@ -44,6 +44,14 @@ def test_a_ridge_is_in_the_bread_and_an_l1_leaves_zeros_without_errors() -> None
     assert np.any(sparse.coef_ == 0)
 
 
+def test_a_penalised_intercept_of_0_has_no_error_either() -> None:
+    X, y = _data()
+    y = y - y.mean()
+    model = dc.RobustRegressor("huber", dc.l1(200.0), penalize_intercept=True, scale=1.0).fit(X, y)
+    assert model.intercept_ == 0
+    assert np.array_equal(np.isnan(np.diag(model.covariance_)), [*(model.coef_ == 0), True])
+
+
 LOSSES: dict[str, Any] = {
     "default": lambda: None,
     "huber": lambda: dc.huber(1.345),
@@ -144,6 +152,20 @@ def test_the_slope_of_a_smooth_sum_is_0_to_rounding(name: str) -> None:
         psi = u * np.maximum(1 - (u / 4.685) ** 2, 0) ** 2
     A = np.column_stack([X, np.ones(150)])
     assert np.max(np.abs(A.T @ psi)) < 1e-9
+
+
+@pytest.mark.parametrize("size", [1e4, 3e4, 1e6])
+def test_outliers_far_away_leave_the_digits(size: float) -> None:
+    """Looked at from there, the slope of the biweight jumps."""
+    X, y = _data()
+    usual = y.copy()
+    usual[:5], y[:5] = 1e2, size
+    models = [dc.RobustRegressor(scale=1.0).fit(X, targets) for targets in (usual, y)]
+    np.testing.assert_allclose(models[1].coef_, models[0].coef_, rtol=1e-10)
+    u = y - models[1].predict(X)
+    psi = u * np.maximum(1 - (u / 4.685) ** 2, 0) ** 2
+    assert np.max(np.abs(X.T @ psi)) < 1e-7
+    np.testing.assert_allclose(models[1].covariance_, models[0].covariance_, rtol=1e-6)
 
 
 def test_a_polish_goes_down_or_nowhere() -> None:

@@ -15,6 +15,7 @@ from sklearn.preprocessing import scale
 import dcprog
 from dcprog.foundation.parameters import same
 from dcprog.losses.names import MARGIN_LOSSES, RESIDUAL_LOSSES, is_of_residuals, named_loss
+from dcprog.models import MMRegressor, RescaledHingeSVC
 from dcprog.penalties.names import PENALTIES, named_penalty
 
 dc: Any = dcprog  # arguments are wrong on purpose
@@ -118,6 +119,22 @@ def test_one_class_is_named_as_it_was_given() -> None:
         with pytest.raises(ValueError, match="class") as caught:
             dc.RobustClassifier().fit(X, np.full(150, label))
         assert str(caught.value).endswith(f"are all of one class, {label!r}")
+        with pytest.raises(ValueError, match="class") as caught:
+            RescaledHingeSVC().fit(X, np.full(150, label))
+        assert str(caught.value).endswith(f"y holds one class, {label!r}")
+
+
+@pytest.mark.parametrize("model", [dc.RobustRegressor(), MMRegressor(), dc.RobustRegressorCV()])
+def test_text_is_no_target(model: Any) -> None:
+    with pytest.raises(ValueError, match=r"y holds text.*takes numbers"):
+        model.fit(X, CLASSES.astype(str))
+
+
+@pytest.mark.parametrize("call", [dc.penalty_path, dc.lambda_max])
+def test_an_estimator_in_the_place_of_its_risk(call: Callable[..., Any]) -> None:
+    model = dc.RobustRegressor("huber", "l1")
+    with pytest.raises(TypeError, match=r"pass the risk that it minimises, estimator\.spec"):
+        call(model, X, Y)
 
 
 def test_paths_take_names() -> None:

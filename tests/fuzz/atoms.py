@@ -62,6 +62,20 @@ ELEMENTWISE: dict[str, Unary] = {
     "well": lambda e: cp.square(cp.square(e) - 1),
     "times itself": lambda e: cp.multiply(e, e),
     "flat": lambda e: 0 * e,
+    "cube": lambda e: cp.power(cp.minimum(e, 2), 3),
+    "cube less square": lambda e: 0.1 * cp.power(e, 3) - cp.square(e),
+    "sin": cp.nlp.sin,
+    "cos": lambda e: cp.nlp.cos(2 * e - 1),
+    "tan": lambda e: cp.nlp.tan(cp.minimum(cp.abs(e), 1)),
+    "tanh": cp.nlp.tanh,
+    "asinh": cp.nlp.asinh,
+    "sinh": lambda e: cp.nlp.sinh(cp.minimum(e, 1)),
+    "atanh": lambda e: cp.nlp.atanh(cp.minimum(cp.abs(e), 0.7)),
+    "normcdf": cp.nlp.normcdf,
+    "sigmoid": lambda e: 1 / (1 + cp.exp(-e)),
+    "share": lambda e: e / (1 + cp.abs(e)),
+    "inverse": lambda e: -1 / (1 + cp.square(e)),
+    "rate": lambda e: cp.log(1 + cp.pos(e) / (1 + cp.square(e))),
 }
 
 # the same, for affine arguments alone: neither even nor monotone
@@ -82,7 +96,14 @@ BINARY: dict[str, Binary] = {
     "maximum of three": lambda a, b: cp.maximum(-a, 0.1, b),
     "product": cp.multiply,
     "product of capped": lambda a, b: cp.multiply(cp.minimum(a, 2), cp.maximum(b, -1)),
-    "quotient": lambda a, b: cp.multiply(a, cp.inv_pos(1 + cp.square(b))),
+    "product with an inverse": lambda a, b: cp.multiply(a, cp.inv_pos(1 + cp.square(b))),
+    "quotient": lambda a, b: a / (1 + cp.abs(b)),
+    "quotient of squares": lambda a, b: cp.square(a) / (1 + cp.square(b)),
+    "quotient of roots": lambda a, b: cp.sqrt(cp.abs(a)) / (1 + cp.pos(b)),
+    "rate of two": lambda a, b: cp.log(1 + cp.pos(a) / (0.5 + cp.abs(b))),
+    "product of three": lambda a, b: cp.multiply(
+        cp.multiply(1 + cp.pos(a), 1 + cp.abs(b)), 2 + cp.pos(a)
+    ),
 }
 
 # anything with entries to a scalar
@@ -125,6 +146,10 @@ VECTOR: dict[str, Unary] = {
     "convolved": lambda e: cp.sum(cp.abs(cp.convolve(np.array([1.0, -0.5]), e))),
     "matrix_frac": lambda e: cp.matrix_frac(e, np.eye(e.size) + 0.2),
     "last of diff": lambda e: cp.norm_inf(cp.diff(e)),
+    "prod": cp.prod,
+    "prod of positive": lambda e: cp.prod(0.5 + cp.abs(e)),
+    "softmax": lambda e: cp.max(cp.exp(cp.minimum(e, 2)) / cp.sum(cp.exp(cp.minimum(e, 2)))),
+    "shares": lambda e: cp.sum(cp.abs(e) / (1 + cp.sum(cp.abs(e)))),
 }
 
 # matrices to a scalar
@@ -164,11 +189,9 @@ AXIS: dict[str, Callable[[Any, Any, bool], Any]] = {
 
 # what has no rule, or may have none: refused, or solved
 RARE: dict[str, Unary] = {
-    "prod": lambda e: cp.prod(1 + cp.abs(cp.vec(e, order="F"))),
     "ceil": lambda e: cp.sum(cp.ceil(e)),
     "sign": lambda e: cp.sum(cp.sign(e)),
     "cummax": lambda e: cp.sum(cp.cummax(cp.vec(e, order="F"))),
-    "ratio": lambda e: cp.sum(e / (1 + cp.abs(e))),
     "cumprod": lambda e: cp.sum(cp.cumprod(1 + cp.abs(cp.vec(e, order="F")))),
     "length": lambda e: cp.length(cp.vec(e, order="F")),
     "parameter exponent": lambda e: cp.sum(cp.power(cp.abs(e), cp.Parameter(value=0.5, pos=True))),

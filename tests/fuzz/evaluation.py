@@ -63,6 +63,10 @@ class Evaluation:
         self.objective = problem.objective.args[0]
         inside = [*self.objective.domain, *(d for c in problem.constraints for d in _domain(c))]
         self.domain = [d for d in inside if not _is_of_leaf(d)]
+        if not problem.is_dcp():
+            roots = [self.objective, *(a for c in problem.constraints for a in c.args)]
+            everywhere = {key for root in roots for key in _of_whole_powers(root)}
+            self.domain = [d for d in self.domain if id(d.args[-1]) not in everywhere]
         self.inequalities, self.equations = self._rows()
         self.typical = [1.0] * (len(self.inequalities) + len(self.equations))
         self.points = [self.pack(r) for r in references]
@@ -170,9 +174,16 @@ class Evaluation:
         return less, equal
 
 
+def _of_whole_powers(node: cp.Expression) -> list[int]:
+    """Arguments of x³, x⁵, …, which have a domain in convex problems alone."""
+    whole = type(node).__name__ in POWERS and float(node.p.value) > 1
+    own = [id(node.args[0])] if whole and float(node.p.value) % 1 == 0 else []
+    return own + [key for arg in node.args for key in _of_whole_powers(arg)]
+
+
 def _median(sizes: list[float]) -> float:
-    """Of those that are inside a domain."""
-    inside = [size for size in sizes if size < OUTSIDE]
+    """Of those that are inside a domain, and not 0 where that happens to be the value."""
+    inside = [size for size in sizes if 0 < size < OUTSIDE]
     return float(np.median(inside)) if inside else 1.0
 
 

@@ -12,7 +12,10 @@ import zipfile
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import dcprog as dc
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "dcprog", "models")
@@ -181,3 +184,18 @@ def test_ecos_is_never_imported_here(folder: str) -> None:
     for path in (ROOT / folder).rglob("*.py"):
         imported = imported_names(path.read_text(encoding="utf-8"))
         assert not [name for name in imported if name.split(".")[0] == "ecos"], path
+
+
+def test_versions_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    dc.show_versions()
+    told = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert told["dcprog"] == dc.__version__
+    assert told["numpy"] == np.__version__
+
+
+def test_models_need_no_import_of_their_own() -> None:
+    code = "import dcprog as dc; print(dc.models.CappedSVC.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "CappedSVC"
+    with pytest.raises(AttributeError, match="no attribute 'modles'"):
+        dc.modles.CappedSVC()

@@ -66,6 +66,20 @@ NONLINEAR = {
     "normcdf": nlp.normcdf(y),
     "kl_div": cp.kl_div(np.ones(3), 1 + cp.multiply(x, b)),
     "xexp": cp.xexp(b),
+    "softmax": cp.exp(y) / cp.sum(cp.exp(y)),
+    "minus softmax": -cp.exp(y) / cp.sum(cp.exp(y)),
+    "distance to softmax": cp.sum_squares(cp.exp(y) / cp.sum(cp.exp(y)) - 0.3),
+    "ratio of exponentials": cp.sum(cp.exp(S @ y)) / (1 + 2 * cp.sum(cp.exp(-y))),
+    "minus that ratio": -(3 + cp.exp(y[0])) / (cp.exp(y[1]) + cp.exp(cp.square(y[2]))),
+    "sigmoids of two signs": DATA @ (1 / (1 + cp.exp(-y))),
+    "weighted softmax": cp.multiply(np.array([1, 2, 3.0]), cp.exp(y)) / cp.sum(cp.exp(y)),
+    "cube less square": cp.power(y, 3) - cp.square(y),
+    "square less cube": cp.square(y) - cp.power(y, 3),
+    "sum of odd powers": y[0] ** 3 - 2 * y[1] ** 5 + y[2] ** 7,
+    "square of a cube": cp.square(cp.power(y, 3) - 1),
+    "minus a sixth power": cp.square(y) - cp.power(y, 6),
+    "cube of nonconvex": cp.power(cp.minimum(cp.square(y), 1) - 0.5, 3),
+    "product with a cube": cp.multiply(y, cp.power(y[::-1], 3)),
 }
 
 
@@ -163,3 +177,30 @@ def test_exact_forms_hold_at_the_same_points_and_are_convex(name: str) -> None:
         move(constraint.expr, rng)
         asked, ours = dense(constraint.expr.value), dense(form.expression.value)
         np.testing.assert_array_equal(asked <= 0, ours <= 0)
+
+
+def test_odd_powers_have_a_domain_only_where_cvxpy_takes_the_problem() -> None:
+    t = cp.Variable()
+    inside = [t >= -2, t <= 1]
+    cube = cp.power(t, 3)
+    assert cp.Problem(cp.Minimize(cube), inside).solve(method="dc") == pytest.approx(0, abs=1e-6)
+    both = cp.Problem(cp.Minimize(cube - cp.square(t)), inside)
+    assert both.solve(method="dc") == pytest.approx(-12, rel=1e-6)
+    falling = cp.Problem(cp.Minimize(t - cube), inside)
+    assert falling.solve(method="dc") == pytest.approx(-2 / np.sqrt(27), rel=1e-6)
+    assert float(t.value) == pytest.approx(-1 / np.sqrt(3), abs=1e-3)
+    assert dc.majorize(cube).expression is cube
+
+
+def test_odd_powers_of_known_sign_are_kept() -> None:
+    t = cp.Variable()
+    problem = cp.Problem(cp.Minimize(cp.power(t, 3) - cp.square(t)), [t >= 0])
+    assert "maximum" not in dc.explain(problem)
+    assert problem.solve(method="dc") == pytest.approx(-4 / 27, rel=1e-6)
+
+
+def test_an_odd_equality_is_met_on_either_side() -> None:
+    v = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(v)), [v[0] ** 3 + v[1] ** 3 == -2])
+    assert problem.solve(method="dc") == pytest.approx(2 ** (2 / 3), rel=1e-5)
+    assert problem.status == cp.OPTIMAL

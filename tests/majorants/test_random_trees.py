@@ -115,6 +115,8 @@ UNARY: dict[str, Unary] = {
     "share": lambda e: e / (1 + cp.abs(e)),
     "inverse": lambda e: 1 / (1 + cp.square(e)),
     "rate": lambda e: cp.log(1 + cp.pos(e) / (1 + cp.square(e))),
+    "cube less square": lambda e: cp.power(e, 3) - cp.square(e),
+    "square less cube": lambda e: cp.square(e) - 0.1 * cp.power(e, 3),
 }
 
 AFFINE_INSIDE: dict[str, Unary] = {

@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
 from dcprog.models import AnglePath, AngleSVC, AngleSVCCV, angle_path
@@ -252,11 +251,6 @@ def test_other_bad_input() -> None:
 
 
 # ---- cross-validation ----------------------------------------------------------------------------
-
-
-@parametrize_with_checks([AngleSVCCV(lams=[0.1, 1.0], cv=2)])
-def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

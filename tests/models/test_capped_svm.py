@@ -12,10 +12,10 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 from sklearn.base import clone
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
-from sklearn.preprocessing import minmax_scale
+from sklearn.preprocessing import minmax_scale, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
@@ -206,7 +206,7 @@ def test_block_pass_is_the_closed_form_and_the_minimiser(shape: tuple[int, int])
 
 def test_alternating_starts_with_ridge_regression_to_the_labels() -> None:
     X, y = _data()
-    spec = CappedSVC(eps=1.0).spec(X, y)
+    spec = CappedSVC(p=1.0, eps=1.0, gamma=1.0).spec(X, y)
     coef, intercept = spec.rows.unpack(
         spec.surrogate("alternating").start("convex", np.random.default_rng(0))
     )
@@ -264,7 +264,7 @@ def test_sample_exactly_at_the_cap_is_a_fixed_point_but_no_minimum() -> None:
 
 def test_cap_is_the_quantile_of_the_fifth_tightening() -> None:
     X, y = _data(n=50, noise=0.3)
-    model = CappedSVC(p=2.0, delta=0.0, cap_fraction=0.2, max_iter=5)
+    model = CappedSVC(p=2.0, delta=0.0, cap_fraction=0.2, cap_floor=0.0, max_iter=5)
     spec = model.spec(X, y)
     surrogate = spec.surrogate()
     x = surrogate.start("convex", np.random.default_rng(0))
@@ -280,9 +280,26 @@ def test_cap_is_the_quantile_of_the_fifth_tightening() -> None:
         assert model.fit(X, y).eps_ == pytest.approx(losses[10], rel=1e-9)
 
 
+def test_the_cap_is_no_lower_than_its_floor() -> None:
+    X, y = _data(n=50, noise=0.3)
+    low, high = (CappedSVC(p=1.0, cap_floor=floor).fit(X, y).eps_ for floor in (0.0, 100.0))
+    assert low < 10
+    assert high == pytest.approx(10, rel=1e-6)
+
+
+def test_no_class_is_given_up_at_the_default_floor() -> None:
+    """Three classes in a row: the middle one is in no half-plane of its own."""
+    X, y = load_iris(return_X_y=True)
+    published = CappedSVC(p=1.0, gamma=1.0, cap_floor=0.0)
+    assert published.fit(scale(X), y).score(scale(X), y) < 0.8
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert CappedSVC().fit(scale(X), y).score(scale(X), y) > 0.95
+
+
 def test_infinite_cap_is_the_plain_squared_hinge() -> None:
     X, y = _data()
-    model = CappedSVC(p=2.0, eps=1e12, delta=0.0).fit(X, y)
+    model = CappedSVC(p=2.0, eps=1e12, gamma=1.0, delta=0.0).fit(X, y)
     plain = Risk(class_margins(X, y), squared_hinge(), aggregate="sum", penalty=l2(2.0))
     assert model.objective_ == pytest.approx(dc.solve(plain).value, rel=1e-9)
 
@@ -297,7 +314,9 @@ def test_well_separated_classes_are_learnt_with_default_cap() -> None:
 # ---- contract ------------------------------------------------------------------------------------
 
 
-@parametrize_with_checks([CappedSVC(), CappedSVC(2.0, algorithm="alternating", max_iter=2000)])
+@parametrize_with_checks(
+    [CappedSVC(1.0, cap_floor=0.0), CappedSVC(2.0, algorithm="alternating", max_iter=2000)]
+)
 def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -366,7 +385,7 @@ def test_restarts_share_one_cap_and_repeat() -> None:
 def test_too_few_iterations_warn() -> None:
     X, y = _data(noise=0.3)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        model = CappedSVC(max_iter=1).fit(X, y)
+        model = CappedSVC(p=1.0, max_iter=1).fit(X, y)
     assert model.n_iter_ == 1
 
 
@@ -391,6 +410,7 @@ def test_acceleration_goes_no_higher_than_its_start(acceleration: str) -> None:
         ("eps", np.nan),
         ("cap_fraction", 1.0),
         ("cap_fraction", -0.1),
+        ("cap_floor", -1.0),
         ("gamma", 0.0),
         ("gamma", -1.0),
         ("gamma", np.nan),
@@ -416,7 +436,7 @@ def test_bad_parameter_is_named(name: str, value: Any) -> None:
 def test_combinations_that_cannot_be() -> None:
     X, y = _data()
     with pytest.raises(ValueError, match="delta=0 with p=1"):
-        CappedSVC(delta=0.0).fit(X, y)
+        CappedSVC(p=1.0, delta=0.0).fit(X, y)
     with pytest.raises(ValueError, match="takes no solver"):
         CappedSVC(algorithm="alternating", solver="cvxpy").fit(X, y)
 

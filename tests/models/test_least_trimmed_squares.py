@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
 from dcprog.foundation.arrays import Array
@@ -24,11 +23,6 @@ def _data(n: int = 60, d: int = 3, bad: int = 15) -> tuple[Array, Array]:
     X[:bad] += 8
     y[:bad] -= 40
     return X, y
-
-
-@parametrize_with_checks([LeastTrimmedSquares()])
-def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize("name", SETS)

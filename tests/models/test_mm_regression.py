@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
 from dcprog.foundation.arrays import Array
@@ -27,11 +26,6 @@ def _data(n: int = 80, d: int = 3, bad: int = 25) -> tuple[Array, Array]:
 
 def _rho(u: Array, c: float) -> Array:
     return c**2 / 6 * (1 - (1 - np.minimum((u / c) ** 2, 1)) ** 3)
-
-
-@parametrize_with_checks([MMRegressor()])
-def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -70,6 +70,8 @@ def test_share_of_largest_losses_sets_the_cap() -> None:
     assert cap_largest(0.0).fixed(losses).c == 10
     assert cap_largest(0.1).fixed(losses).c == 9
     assert cap_largest(0.25, power_of(0.5)).fixed(losses).c == np.sqrt(8)
+    assert cap_largest(0.25, power_of(0.5), least=9.0).fixed(losses).c == 3
+    assert cap_largest(0.1, least=9.5).graduated(2.0).least == 9.5
 
 
 def test_share_with_too_few_losses_does_not_cap_everything() -> None:

@@ -22,8 +22,8 @@ from dcprog.foundation.columns import (
     means,
 )
 from dcprog.foundation.large_data import blocked
+from dcprog.foundation.weighted_gram import weighted_gram
 from dcprog.rows.scores import data_matrix, with_ones
-from dcprog.solvers.linalg.weighted_gram import weighted_gram
 
 RNG = np.random.default_rng(0)
 X: Array = RNG.standard_normal((53, 4)).astype(np.float32).astype(float)

@@ -35,7 +35,7 @@ from dcprog.rows.angle import angle_margins
 from dcprog.rows.kernel import kernel_margins
 from dcprog.rows.kernel_expansion import expansion_margins
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
-from dcprog.solvers import registry
+from dcprog.solvers import jit, registry
 from dcprog.solvers.cost import COSTS, Cost
 from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.solvers.registry import SOLVERS, choose, explain_choice, make
@@ -54,7 +54,7 @@ CHOICES: list[tuple[Risk, str]] = [
     (Risk.from_loss(TARGETS, cap(square(), 1.0)), "least_squares"),
     (Risk.from_loss(TARGETS, log(huber(1.0), 2.0)), "newton"),
     (Risk.from_loss(BINARY, squared(sigmoid_hinge(3.0))), "newton_armijo"),
-    (Risk.from_loss(TARGETS, pinball(0.3)), "multipliers"),
+    (Risk.from_loss(TARGETS, pinball(0.3)), "pivoting"),
     (Risk.from_loss(TARGETS, square(), l1(1.0)), "weighted_lasso"),
     (Risk.from_loss(TARGETS, square(), l2(0.0)), "proximal_newton"),
     (Risk.from_loss(TARGETS, square(), scad(1.0, 3.7)), "weighted_lasso"),
@@ -66,10 +66,10 @@ CHOICES: list[tuple[Risk, str]] = [
     (Risk.from_loss(angle_margins(X, Y), pade_hinge(3.0)), "proximal_newton"),
     (Risk.from_loss(BINARY, logistic(), penalized=[1, 0, 1, 0]), "proximal_newton"),
     (Risk.from_loss(BINARY, cap(squared_hinge(), 1.0)), "newton"),
-    (Risk.from_loss(BINARY, power(hinge(), 0.5)), "multipliers"),
-    (Risk.from_loss(BINARY, truncate(hinge(), 0.0)), "multipliers"),
-    (Risk.from_loss(BINARY, hinge(), penalized=np.ones(4)), "multipliers"),
-    (Risk.from_loss(BINARY, hinge(), penalized=[1, 0, 1, 0]), "interior"),
+    (Risk.from_loss(BINARY, power(hinge(), 0.5)), "pivoting"),
+    (Risk.from_loss(BINARY, truncate(hinge(), 0.0)), "pivoting"),
+    (Risk.from_loss(BINARY, hinge(), penalized=np.ones(4)), "pivoting"),
+    (Risk.from_loss(BINARY, hinge(), penalized=[1, 0, 1, 0]), "pivoting"),
     (Risk.from_loss(KERNEL, hinge()), "smo"),
     (Risk.from_loss(KERNEL, truncate(hinge(), 0.0)), "smo"),
     (Risk.from_loss(KERNEL, cap(absolute(at=1.0), 1.0)), "smo"),
@@ -77,15 +77,15 @@ CHOICES: list[tuple[Risk, str]] = [
     (Risk.from_loss(EXPANSION, hinge(), EXPANSION.norm(2.0)), "smo"),
     (Risk.from_loss(EXPANSION, squared_hinge(), EXPANSION.norm(2.0)), "cvxpy"),
     (Risk.from_loss(EXPANSION, hinge(), l2(2.0)), "multipliers"),
-    (Risk.from_loss(X, hinge()), "multipliers"),
-    (Risk.from_loss(angle_margins(X, Y), hinge()), "interior"),
-    (Risk.from_loss(angle_margins(X, Y), hinge(), elastic_net(0.1, 1.0)), "interior"),
-    (Risk.from_loss(angle_margins(X, Y), hinge(), l1(0.1)), "simplex"),
-    (Risk.from_loss(TARGETS, pinball(0.3), l1(0.1)), "simplex"),
-    (Risk.from_loss(TARGETS, pinball(0.3), scad(1.0, 3.7)), "simplex"),
+    (Risk.from_loss(X, hinge()), "pivoting"),
+    (Risk.from_loss(angle_margins(X, Y), hinge()), "pivoting"),
+    (Risk.from_loss(angle_margins(X, Y), hinge(), elastic_net(0.1, 1.0)), "pivoting"),
+    (Risk.from_loss(angle_margins(X, Y), hinge(), l1(0.1)), "pivoting"),
+    (Risk.from_loss(TARGETS, pinball(0.3), l1(0.1)), "pivoting"),
+    (Risk.from_loss(TARGETS, pinball(0.3), scad(1.0, 3.7)), "pivoting"),
     (
         Risk.from_loss(residual_rows(np.ones((2000, 1)), np.arange(2e3)), pinball(0.3), l1(0.1)),
-        "interior",
+        "pivoting",
     ),
     (Risk(class_margins(X, Y), hinge(), aggregate="sum"), "multipliers"),
     (Risk(class_margins(X, Y), hinge(), aggregate="max"), "interior"),
@@ -281,11 +281,13 @@ def test_estimates_keep_the_order_of_one_family(n: int, p: int) -> None:
 @pytest.mark.parametrize(
     ("n", "p", "penalty", "expected"),
     [
-        (1000, 10, l2(1.0), "multipliers"),
+        (1000, 10, l2(1.0), "pivoting"),
+        (10_000, 100, l2(1.0), "dual_coordinate" if jit.is_compiled() else "multipliers"),
         (300, 300, l2(1.0), "interior"),
-        (300, 10, l1(1.0), "simplex"),
+        (300, 10, l1(1.0), "pivoting"),
+        (100, 50, l1(1.0), "simplex"),
         (300, 300, l1(1.0), "interior"),
-        (1000, 30, l1(1.0), "interior"),
+        (1000, 30, l1(1.0), "pivoting"),
     ],
 )
 def test_the_size_decides(n: int, p: int, penalty: dc.Penalty, expected: str) -> None:

@@ -207,3 +207,13 @@ def test_a_penalty_of_unknown_form_leaves_the_residual_open() -> None:
 def test_bad_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises((TypeError, ValueError), match=next(iter(options))):
         solved(PROBLEMS["ramp"]).certificate(**options)
+
+
+def test_a_proximal_step_asks_no_solver_that_takes_seconds_to_miss_it() -> None:
+    t = np.linspace(0, 1, 20)
+    a, b, c = cp.Variable(), cp.Variable(), cp.Variable()
+    misfit = a * cp.nlp.tanh(b * t + c) - np.tanh(3 * t - 1)
+    result = dc.solve(cp.Problem(cp.Minimize(cp.sum_squares(misfit))))
+    assert result.value <= 1e-6
+    near = [attempt.solver for attempt in result.history.attempts if "near" in attempt.outcome]
+    assert "SCS" not in near

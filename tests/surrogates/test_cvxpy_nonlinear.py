@@ -278,3 +278,43 @@ def test_zero_factors_and_numerators_are_no_trap(name: str, at: tuple[float, ...
     result = dc.solve(problem, start={x: np.array(at)}, escape=False)
     sign = -1 if isinstance(problem.objective, cp.Maximize) else 1
     assert sign * result.value <= sign * best + 1e-5
+
+
+def test_a_ratio_of_exponentials_is_minimised_as_its_logarithm_is() -> None:
+    rng = np.random.default_rng(11)
+    above, below = rng.normal(size=(2, 10, 3))
+    x = cp.Variable(3)
+    inside = [cp.norm(x) <= 2]
+    ratio = cp.sum(cp.exp(above @ x)) / cp.sum(cp.exp(below @ x))
+    logarithm = cp.log_sum_exp(above @ x) - cp.log_sum_exp(below @ x)
+    best = dc.solve(cp.Problem(cp.Minimize(logarithm), inside))
+    ours = dc.solve(cp.Problem(cp.Minimize(ratio), inside))
+    assert ours.status == "converged"
+    assert ours.n_iter <= 20
+    assert np.log(ours.value) == pytest.approx(best.value, abs=1e-5)
+
+
+def test_softmax_is_fitted() -> None:
+    shares = np.array([0.1, 0.2, 0.3, 0.4])
+    x = cp.Variable(4)
+    softmax = cp.exp(x) / cp.sum(cp.exp(x))
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(softmax - shares)), [cp.sum(x) == 0])
+    assert problem.solve(method="dc") == pytest.approx(0, abs=1e-6)
+    np.testing.assert_allclose(x.value, np.log(shares) - np.mean(np.log(shares)), atol=0.02)
+
+
+def test_a_beam_buckles() -> None:
+    """Clnlbeam with free ends: 350 is the straight beam, a saddle that solvers stay at from 0."""
+    n, load = 40, 350.0
+    h = 1 / n
+    t, x = cp.Variable(n + 1, bounds=[-1, 1]), cp.Variable(n + 1, bounds=[-0.05, 0.05])
+    u = cp.Variable(n + 1)
+    bending = cp.sum(cp.square(u[1:]) + cp.square(u[:-1]))
+    goal = h / 2 * (bending + load * cp.sum(nlp.cos(t[1:]) + nlp.cos(t[:-1])))
+    constraints = [
+        x[1:] - x[:-1] - h / 2 * (nlp.sin(t[1:]) + nlp.sin(t[:-1])) == 0,
+        t[1:] - t[:-1] - h / 2 * (u[1:] + u[:-1]) == 0,
+    ]
+    problem = cp.Problem(cp.Minimize(goal), constraints)
+    assert problem.solve(method="dc") == pytest.approx(328.01465, abs=1e-2)  # SLSQP, 8 starts
+    assert max(float(np.max(c.violation())) for c in constraints) <= 1e-6

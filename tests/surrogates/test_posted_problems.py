@@ -190,3 +190,26 @@ def test_linear_fractional_program() -> None:
     ratio = (2 * x[0] + x[1] + 1) / (x[0] + 3 * x[1] + 2)
     problem = cp.Problem(cp.Maximize(ratio), [cp.sum(x) <= 4, x[0] <= 3])
     assert solved(problem) == pytest.approx(7 / 5, rel=1e-6)
+
+
+def test_main_lobe_of_an_antenna() -> None:
+    """Lowest side lobes at |gain| ≥ 1: turned by a phase, that is Re(gain) ≥ 1, which is convex."""
+    n = 6
+    angles = np.deg2rad(np.r_[-90:-20:10, 30:91:10])
+    steering = np.exp(-1j * np.pi * np.outer(np.sin(angles), np.arange(n)))
+    w, v = cp.Variable(n, complex=True), cp.Variable(n, complex=True)
+    lobes = [cp.max(cp.abs(steering @ each)) for each in (w, v)]
+    convex = cp.Problem(cp.Minimize(lobes[1]), [cp.real(cp.sum(v)) >= 1])
+    best = convex.solve(solver="CLARABEL")
+    assert solved(cp.Problem(cp.Minimize(lobes[0]), [cp.abs(cp.sum(w)) >= 1])) == pytest.approx(
+        best, rel=1e-4
+    )
+
+
+def test_orthonormal_columns() -> None:
+    """max tr(XᵀAX) with XᵀX = I is the sum of the largest eigenvalues."""
+    root = np.random.default_rng(3).normal(size=(4, 4))
+    A = root @ root.T
+    X = cp.Variable((4, 2))
+    problem = cp.Problem(cp.Maximize(cp.trace(X.T @ A @ X)), [X.T @ X == np.eye(2)])
+    assert solved(problem) == pytest.approx(np.sum(np.linalg.eigvalsh(A)[-2:]), rel=1e-4)

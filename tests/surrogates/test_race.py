@@ -259,7 +259,7 @@ def test_of_very_many_samples_only_far_better_drafts_are_run_from() -> None:
 
 @pytest.mark.parametrize(("seed", "known"), [(1, 3.28505), (3, 3.044)])
 def test_drafts_of_constrained_problems_meet_the_constraints(seed: int, known: float) -> None:
-    """Circles in a square whose plain runs end 14 to 21% above the best known."""
+    """Circles in a square whose plain runs end 5 to 14% above the best known."""
     radii = np.random.default_rng(seed).uniform(0.5, 2, 4 + seed)
     centres = cp.Variable((len(radii), 2))
     pairs = zip(*np.triu_indices(len(radii), 1), strict=True)
@@ -268,7 +268,7 @@ def test_drafts_of_constrained_problems_meet_the_constraints(seed: int, known: f
     problem = cp.Problem(cp.Minimize(half), apart)
     raced = dc.solve(problem)
     assert raced.value <= 1.03 * known
-    assert raced.value < 0.95 * raced.starts[0].value
+    assert raced.value < 0.96 * raced.starts[0].value
 
 
 def test_a_penalty_that_is_steep_at_0_is_got_over() -> None:

@@ -341,6 +341,7 @@ BAD: list[tuple[Callable[..., Any], dict[str, Any], str, list[Any]]] = [
     (cap_largest, {}, "fraction", [1.0, -0.1, NAN, "1"]),
     (cap_largest, {"fraction": 0.1}, "rounds", [0, -2, "1"]),
     (cap_largest, {"fraction": 0.1}, "otherwise", [0.0, NAN, "1"]),
+    (cap_largest, {"fraction": 0.1}, "least", [-1.0, NAN, "1"]),
     (trim_of, {}, "fraction", [1.0, -0.1, NAN, "1"]),
     (rescale_by, {}, "eta", [0.0, -1.0, NAN, "1"]),
     (power_of, {}, "p", [0.0, 1.5, NAN, "1"]),

@@ -17,6 +17,7 @@ logarithm of a quotient                          a difference of logarithms
 quadratic form                                   split by its eigenvalues
 convex atom, nondecreasing (nonincreasing)       the atom of up(a) (of down(a))
 convex atom, even                                the atom of max(up(a), up(−a), 0)
+quotient of sums of exponentials                 exp(log a − log b), of log_sum_exp
 quotient a/b, b ≥ 0                              the product of a and 1/b, or u²/b with a = u²
 the same under a minus, a = s²                   −2(s₀/b₀)s + (s₀/b₀)²b
 quotient times c                                 the quotient (ac)/b
@@ -41,6 +42,7 @@ from dcprog.majorants.rules.affine_atoms import affine_atom, both_signs
 from dcprog.majorants.rules.compositions import composition
 from dcprog.majorants.rules.context import Context
 from dcprog.majorants.rules.divergence import divergence
+from dcprog.majorants.rules.exponentials import quotient_of_exponentials
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, rewrite
 from dcprog.majorants.rules.leaves import affine, constant, curved, scalar
 from dcprog.majorants.rules.own import own
@@ -78,6 +80,7 @@ RULES: tuple[Callable[[cp.Expression, Weight, Frame], Piece | None], ...] = (
     quad_form,
     divergence,
     composition,
+    quotient_of_exponentials,
     quotient,
     product_with_quotient,
     prod,

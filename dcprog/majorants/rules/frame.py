@@ -137,7 +137,8 @@ class Frame:
         """Set every Parameter of the frame at the point that `values` holds."""
         for gradient in self._gradients.values():
             gradient.begin()
-        offset = self.piece.update(self._weight if weight is None else weight, values)
+        with np.errstate(all="ignore"):  # what is not finite is refused below
+            offset = self.piece.update(self._weight if weight is None else weight, values)
         if not np.all(np.isfinite(offset)):
             raise ValueError(
                 f"{short(self.node)} is not finite at the current point: start inside its domain"

@@ -15,7 +15,7 @@ from cvxpy.atoms.affine.unary_operators import NegExpression
 from dcprog.foundation.arrays import Array
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, rewrite
 from dcprog.majorants.signs import Box
-from dcprog.majorants.tree import Values, short
+from dcprog.majorants.tree import Values, short, spread_to
 
 __all__ = ["fraction", "log_of_quotient", "product_with_quotient", "quotient"]
 
@@ -48,11 +48,11 @@ def quotient(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
         return _tangent_under_root(node, weight, frame)
     squared = square_root(a) if node.size == 1 else None
     if weight.sign > 0 and squared is not None:
-        other = _spread(cp.quad_over_lin(squared, _spread(b, ())), node.shape)
+        other = spread_to(cp.quad_over_lin(squared, spread_to(b, ())), node.shape)
         return rewrite(node, other, weight, frame, "quotient: squares over the denominator")
     inverse = _inverse(b, signs)
     constant = a.is_constant() and a.size == 1
-    factors = (_spread(arg, node.shape) for arg in (a, inverse))
+    factors = (spread_to(arg, node.shape) for arg in (a, inverse))
     other = a * inverse if constant else cp.multiply(*factors)
     return rewrite(node, other, weight, frame, "quotient: times the inverse")
 
@@ -64,9 +64,9 @@ def product_with_quotient(node: cp.Expression, weight: Weight, frame: Frame) -> 
     for one, other in (node.args, node.args[::-1]):
         parts = None if other.is_constant() else _bare_fraction(one)
         if parts is not None and frame.context.signs.is_nonneg(parts[1]):
-            top = _spread(parts[0], node.shape)
-            top = cp.multiply(top, _spread(other, node.shape))
-            whole = top / _spread(parts[1], node.shape)
+            top = spread_to(parts[0], node.shape)
+            top = cp.multiply(top, spread_to(other, node.shape))
+            whole = top / spread_to(parts[1], node.shape)
             return rewrite(node, whole, weight, frame, "product with a quotient: one quotient")
     return None
 
@@ -91,14 +91,6 @@ def _inverse(b: cp.Expression, signs: Box) -> cp.Expression:
     if power and signs.is_nonneg(b.args[0]):
         return cp.power(b.args[0], -float(b.p.value))
     return cp.inv_pos(b)
-
-
-def _spread(arg: cp.Expression, shape: tuple[int, ...]) -> cp.Expression:
-    if arg.shape == shape:
-        return arg
-    if arg.size == int(np.prod(shape)):
-        return cp.reshape(arg, shape, order="F")
-    return cp.broadcast_to(arg, shape)
 
 
 def square_root(node: cp.Expression) -> cp.Expression | None:
@@ -133,7 +125,7 @@ def _constant_root(node: cp.Expression) -> cp.Expression | None:
 
 def _tangent_of_square_over(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
     """−u²/b ≤ −2(u₀/b₀)u + (u₀/b₀)²b, for a = u²."""
-    a, b = (_spread(arg, node.shape) for arg in node.args)
+    a, b = (spread_to(arg, node.shape) for arg in node.args)
     root = a.args[0]
     signs = frame.context.signs
     sign = -1 if signs.is_nonneg(root) else int(signs.is_nonpos(root))
@@ -157,7 +149,7 @@ def _tangent_under_root(node: cp.Expression, weight: Weight, frame: Frame) -> Pi
 
     The weight goes under the root, so that no Parameter multiplies another one.
     """
-    a, b = (_spread(arg, node.shape) for arg in node.args)
+    a, b = (spread_to(arg, node.shape) for arg in node.args)
     frame.context.products[id(node)] = node  # for the sizes of its arguments
     slope, shift = cp.Parameter(node.shape, nonneg=True), cp.Parameter(node.shape, nonneg=True)
     top = -2 * frame.total(cp.sqrt(cp.multiply(slope, a) + shift))
@@ -199,7 +191,7 @@ def log_of_quotient(node: cp.Expression, weight: Weight, frame: Frame) -> Piece 
     parts = fraction(inner)
     if parts is None or not frame.context.signs.is_nonneg(parts[1]):
         return None
-    other = cp.log(_spread(parts[0], node.shape)) - cp.log(_spread(parts[1], node.shape))
+    other = cp.log(spread_to(parts[0], node.shape)) - cp.log(spread_to(parts[1], node.shape))
     return rewrite(node, other, weight, frame, "logarithm of a quotient: a difference")
 
 

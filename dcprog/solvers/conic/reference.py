@@ -40,6 +40,9 @@ ACCEPT = 10.0
 DOUBT = 1e-4
 SLOW = "SCS"  # and coarse: no help where another has a point
 NOTHING = 1e-16  # a weight of so much of the largest is left out, if its loss is no larger share
+# A conic solver does not look at the clock while it orders and factors: with more entries of the
+# rows than that, and than that many a second that is left, it is not begun.
+SMALL, RATE = 1e6, 2e5
 USUAL = 1e2  # columns of that size, or one over it, are taken as they are
 
 
@@ -72,6 +75,7 @@ class ReferenceSolver(ExactSolver):
     def __init__(self, risk: Risk, solver: str | None = None) -> None:
         self.risk = risk
         matrix = risk.matrix()
+        self.entries = int(matrix.size)  # of a sparse one those that are stored
         self.units = _units(matrix)
         if self.units is not None:
             matrix = matrix @ sp.diags_array(self.units)
@@ -118,6 +122,9 @@ class ReferenceSolver(ExactSolver):
         """The lowest point the solvers found."""
         if self.risk.penalty.is_convex:
             refuse("cvxpy under a convex penalty", shrinkage=problem.shrinkage)
+        if time_limit is not None and self.entries > max(SMALL, RATE * time_limit):
+            reason = f"cvxpy: {self.entries} entries are too many for {time_limit:.3g} s"
+            raise SubproblemError("failed", reason)
         scaled, tilts = _Scaled(self, problem), problem.tilts
         centre = problem.value(start)
         if tilts is None and not np.any(problem.weights):

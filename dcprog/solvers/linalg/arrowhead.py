@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.weighted_gram import weighted_gram
 from dcprog.solvers.linalg.cholesky import Cholesky
 from dcprog.solvers.linalg.qp_structure import Index, Mask
-from dcprog.solvers.linalg.weighted_gram import weighted_gram
 
 __all__ = ["Arrowhead", "Factor", "Matrix", "dense_rows"]
 

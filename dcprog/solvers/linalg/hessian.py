@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
+from dcprog.foundation.weighted_gram import gram_with_constant
 from dcprog.solvers.linalg.coefficients import coefficient_units
 from dcprog.solvers.linalg.kronecker import Curvature, DualSystem
-from dcprog.solvers.linalg.weighted_gram import gram_with_constant
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.weighted_gram import weighted_gram
 from dcprog.solvers.linalg.cholesky import Cholesky
-from dcprog.solvers.linalg.weighted_gram import weighted_gram
 
 __all__ = ["Curvature", "DualSystem", "PrimalSystem"]
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
-from dcprog.solvers.linalg.weighted_gram import weighted_gram, weighted_sum
+from dcprog.foundation.weighted_gram import weighted_gram, weighted_sum
 
 __all__ = ["Moments", "WeightedMoments"]
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.linalg import lu_factor, lu_solve
 
 from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.deadline import Deadline
 from dcprog.solvers.piecewise.subproblem import Subproblem
 
 __all__ = ["Candidate", "Guess", "crossover", "guess_at"]
@@ -16,6 +17,7 @@ __all__ = ["Candidate", "Guess", "crossover", "guess_at"]
 SLACK = 1e-9
 NEAR = 1e-7
 MANY = 500  # lines that may be active beside the first one
+DEAR = 5e10  # products of a round, seconds of them: then an interior point method is as fast
 REGULAR = 1e-9
 REFINEMENTS = 4
 
@@ -64,7 +66,11 @@ def guess_at(problem: Subproblem, x: Array, duals: Array | None = None) -> Guess
 
 
 def crossover(
-    problem: Subproblem, guess: Guess, allowed: float, rounds: int
+    problem: Subproblem,
+    guess: Guess,
+    allowed: float,
+    rounds: int,
+    deadline: Deadline | None = None,
 ) -> tuple[Candidate | None, Guess]:
     r"""The exact minimiser from a guess, improved for a few rounds.
 
@@ -81,6 +87,8 @@ def crossover(
         Duality gap, relative to 1 + |value|.
     rounds : int
         At most.
+    deadline : Deadline, optional
+        No round begins after it.
 
     Returns
     -------
@@ -97,7 +105,7 @@ def crossover(
     seen: list[Guess] = []
     for _ in range(rounds):
         reduced = _Reduced(problem, guess)
-        if reduced.is_too_large:
+        if reduced.is_too_large or (deadline is not None and deadline.left == 0):
             break
         x, duals = reduced.solve()
         if not np.all(np.isfinite(x)):
@@ -129,7 +137,8 @@ class _Reduced:
         others[every, self.reference] = False
         others[problem.cost <= 0] = False
         self.local, self.line = np.nonzero(others)
-        self.is_too_large = self.local.size > max(2 * self.support.size, MANY)
+        e, p = self.local.size, self.support.size
+        self.is_too_large = e > max(2 * p, MANY) or e**2 * (p + e) > DEAR
         code = design.code[every, self.reference]
         weight = problem.cost[:, None] * code
         signs = guess.sign * problem.l1

@@ -72,9 +72,10 @@ class InteriorSolver(PolyhedralSolver):
     ) -> tuple[Array, Array]:
         """The exact minimiser for what was active before, or the interior point method's."""
         guess = self.memory.take() or guess_at(problem, start)
-        found, _ = crossover(problem, guess, tolerance, WARM_ROUNDS)
+        deadline = Deadline(time_limit)
+        found, _ = crossover(problem, guess, tolerance, WARM_ROUNDS, deadline)
         if found is None:
-            found = interior_candidate(problem, tolerance, time_limit, start)
+            found = interior_candidate(problem, tolerance, deadline.left, start)
         self.memory.put(guess_at(problem, found.x, found.duals))
         return found.x, found.duals
 
@@ -150,7 +151,9 @@ def _excess(problem: Subproblem, duals: Array) -> Array:
 
 def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candidate:
     """The same, with all features at once."""
-    if problem.linear.size > MOST_UNKNOWNS and not np.all(problem.l2 > 0):
+    design = problem.design
+    unknowns = design.n * design.c if _by_samples(problem) else problem.linear.size
+    if unknowns > MOST_UNKNOWNS and not np.all(problem.l2 > 0):
         raise SubproblemError("failed", f"interior: more than {MOST_UNKNOWNS} unknowns a step")
     program, sparse = _program(problem)
     optimum: Optimum | None = None
@@ -162,7 +165,7 @@ def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candida
                 raise
             continue
         found, guess = _read_off(problem, optimum, sparse)
-        exact, _ = crossover(problem, guess, tolerance, CROSSOVER_ROUNDS)
+        exact, _ = crossover(problem, guess, tolerance, CROSSOVER_ROUNDS, deadline)
         if exact is not None:
             return exact
         if asked > tolerance * TIGHTER and np.any(problem.l1):
@@ -173,13 +176,19 @@ def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candida
     raise SubproblemError("failed", "interior: the duality gap stayed above the tolerance")
 
 
+def _by_samples(problem: Subproblem) -> bool:
+    """Is a step a system of the samples' scores, which are fewer than the coefficients?"""
+    design = problem.design
+    few = isinstance(design.X, np.ndarray) and design.n * design.c < problem.l2.size
+    return few and bool(np.all((problem.l2 > 0) | (problem.l1 <= 0)))
+
+
 def _program(problem: Subproblem) -> tuple[Program, Index]:
     """The quadratic program in (ξ, τ) and x, and the places of the x_j with a τ_j."""
     design, live = problem.design, problem.live
     sparse = np.flatnonzero(problem.l1 > 0)
     curved = problem.l2 > 0
-    few = design.n * design.c < curved.size and bool(np.all(curved | (problem.l1 <= 0)))
-    rows = KroneckerRows(design, live, sparse, curved, few)
+    rows = KroneckerRows(design, live, sparse, curved, _by_samples(problem))
     return Program(
         rows=rows,
         Q=problem.l2,

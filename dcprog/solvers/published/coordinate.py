@@ -130,7 +130,7 @@ class CoordinateSolver(PolyhedralSolver):
                 return Candidate(x, duals, value, max(gap, 0.0))
             if gap <= near * (1 + abs(value)):
                 guess = _guess(problem, x, duals)
-                exact, _ = crossover(problem, guess, tolerance, CROSSOVER_ROUNDS)
+                exact, _ = crossover(problem, guess, tolerance, CROSSOVER_ROUNDS, deadline)
                 if exact is not None:
                     return exact
                 near = gap / (1 + abs(value)) / 2

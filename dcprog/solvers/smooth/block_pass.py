@@ -10,9 +10,9 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.columns import row_blocks
+from dcprog.foundation.weighted_gram import weighted_gram
 from dcprog.losses import ConvexLoss
 from dcprog.rows.scores import with_ones
-from dcprog.solvers.linalg.weighted_gram import weighted_gram
 
 __all__ = ["Look", "Pass"]
 

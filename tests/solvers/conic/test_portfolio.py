@@ -135,3 +135,8 @@ def test_a_limit_does_not_spoil_the_next_solve(solver: str) -> None:
         held.minimise(1e-6, time_limit=1e-5)
     held.minimise(1e-6)
     assert float(problem.objective.value) == pytest.approx(expected, rel=1e-5)
+
+
+def test_of_little_accuracy_a_first_order_method_asks_fewer_steps() -> None:
+    asked = [options("SCS", tol, None, None)["max_iters"] for tol in (1e-4, 1e-6, 1e-8)]
+    assert asked[0] == asked[1] < asked[2]

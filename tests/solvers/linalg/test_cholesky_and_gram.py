@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.weighted_gram import CHUNK, weighted_gram
 from dcprog.solvers.linalg.cholesky import Cholesky
-from dcprog.solvers.linalg.weighted_gram import CHUNK, weighted_gram
 
 
 def _semidefinite(rng: Any, p: int, rank: int, spread: float) -> Array:

@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.weighted_gram import weighted_gram
 from dcprog.solvers.linalg import weighted_moments
-from dcprog.solvers.linalg.weighted_gram import weighted_gram
 from dcprog.solvers.linalg.weighted_moments import Moments, WeightedMoments
 
 N, D = 200, 4

@@ -26,7 +26,7 @@ from dcprog.solvers.registry import SOLVERS, choose, make
 from dcprog.solvers.warm_starts import WarmStarts
 from dcprog.transforms import cap_at
 
-EXACT = ("simplex", "interior")
+EXACT = ("pivoting", "simplex", "interior")
 INTERCEPTS = ("free", "penalised", "none")
 
 

@@ -43,7 +43,7 @@ def weighted_gram(
     Examples
     --------
     >>> import numpy as np
-    >>> from dcprog.solvers.linalg.weighted_gram import weighted_gram
+    >>> from dcprog.foundation.weighted_gram import weighted_gram
     >>> weighted_gram(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, -1.0]))
     array([[ -8., -10.],
            [-10., -12.]])

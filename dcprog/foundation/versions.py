@@ -1,0 +1,39 @@
+"""What is installed, for reports of errors."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+__all__ = ["__version__", "show_versions"]
+
+NEEDED = ("dcprog", "numpy", "scipy", "scikit-learn", "cvxpy", "joblib")
+SOLVERS = ("clarabel", "ecos", "highspy", "osqp", "piqp")
+OPTIONAL = ("dask", "matplotlib", "numba", "pandas")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+__version__ = _version("dcprog") or "unknown"
+
+
+def show_versions() -> None:
+    """Print the versions of Python, the library, and what it works with.
+
+    Examples
+    --------
+    >>> import dcprog as dc
+    >>> dc.show_versions()
+    python        3...
+    ...
+    dcprog        ...
+    """
+    lines = {"python": platform.python_version(), "platform": platform.platform()}
+    lines |= {name: _version(name) or "–" for name in (*NEEDED, *SOLVERS, *OPTIONAL)}
+    for name, found in lines.items():
+        print(f"{name:<14}{found}")

@@ -1,0 +1,121 @@
+"""Small linear and quadratic programs of losses with kinks, from the last one's solution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.errors import SubproblemError
+from dcprog.risk.weighted import WeightedRisk, penalty_form
+from dcprog.solvers.cost import COSTS
+from dcprog.solvers.piecewise.kink_pivots import Index, Kinks, Pivots
+from dcprog.solvers.protocol import ExactSolver, Solution
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["PivotingSolver"]
+
+MOST_NUMBERS = 2**22  # in the matrix of all rows
+
+
+class PivotingSolver(ExactSolver):
+    r"""min Σ_i d_i base(u_i) + t·u + Σ_j l_j|θ_j| + ½ Σ_j h_j θ_j²,  base piecewise linear.
+
+    A set of kinks is held, u_i = knot or θ_j = 0. The minimum on it is one step away; the way
+    there ends where the sum rises, past all kinks where it falls on, and the kink at which it
+    turns is held from then on. At the minimum a kink whose multiplier is out of its bounds is let
+    go, the one along whose direction the function falls the fastest. The next subproblem begins
+    with the kinks of the last one and needs few pivots. θ_j without a ridge are held from the
+    beginning, so that a linear program goes from vertex to vertex. Coefficients held at 0 are
+    exactly 0.
+
+    Parameters
+    ----------
+    risk : Risk
+        A piecewise linear base of one score a sample, and a penalty of ``l1`` and ``l2``.
+
+    References
+    ----------
+    Bartels, Conn, Sinclair (1978), Minimization techniques for piecewise differentiable functions:
+    the l1 solution to an overdetermined linear system, SIAM J. Numer. Anal. 15. Nocedal, Wright
+    (2006), Numerical Optimization, §16.5.
+    """
+
+    cost = COSTS["pivoting"]
+
+    def __init__(self, risk: Risk) -> None:
+        n, q = risk.rows.shape
+        self.risk, pieces = risk, risk.base.pieces
+        assert pieces is not None
+        self._A = risk.scores.dense_rows(np.arange(n))
+        self._first = pieces.linear[0]
+        self._jumps = np.diff(pieces.linear)
+        offset = np.zeros(n) if risk.offset is None else risk.offset
+        self._places = (np.asarray(pieces.knots)[:, None] - offset).ravel()
+        rows = np.tile(np.arange(n), len(pieces.knots))
+        self._owner = np.concatenate([rows, n + np.arange(q)])
+        self._last: tuple[Array, Index] | None = None
+
+    @staticmethod
+    def refusal(risk: Risk) -> str | None:
+        """Why the method cannot take a risk, None if it can."""
+        pieces = risk.base.pieces
+        if pieces is None or any(pieces.quadratic):
+            return f"its base is {risk.base!r}, not piecewise linear"
+        if risk.no_matrix is not None:
+            return "its rows are a general LinearOperator"
+        if risk.aggregate == "max":
+            return "its groups take the maximum"
+        if risk.scores.n_scores > 1:
+            return "its samples have several scores, at which too many kinks meet"
+        if penalty_form(risk) is None:
+            return f"its penalty is {risk.penalty!r}, not made of l1 and l2"
+        if risk.rows.shape[0] * risk.rows.shape[1] > MOST_NUMBERS:
+            return "its matrix takes too much memory"
+        return None
+
+    def minimise(
+        self,
+        problem: WeightedRisk,
+        start: Array,
+        tolerance: float,
+        time_limit: float | None = None,
+    ) -> Solution:
+        """The minimiser, with the multipliers of its rows."""
+        l1, l2 = problem.penalty_weights
+        weights, n = problem.row_weights, len(self._A)
+        slope = self._first * weights
+        kinks = Kinks(
+            self._A,
+            self._owner,
+            np.concatenate([self._places, np.where(l1 > 0, 0.0, start)]),
+            np.concatenate([np.outer(self._jumps, weights).ravel(), 2 * l1]),
+            problem.linear + slope @ self._A - l1,
+            l2,
+        )
+        theta, held = self._start(kinks, start, l1)
+        pivots = Pivots(kinks, theta, held, Deadline(time_limit))
+        if not pivots.run():  # many kinks meet where it stands
+            pivots.go_on(kinks.apart())
+            pivots.run()
+            pivots.go_on(kinks)
+            if not pivots.run():
+                raise SubproblemError("failed", f"no minimum after {pivots.taken} pivots")
+        self._last = pivots.x, pivots.held
+        bends = pivots.multipliers()[: self._places.size]
+        slopes = slope + bends.reshape(-1, n).sum(axis=0)
+        return Solution(pivots.x, -slopes, problem.value(pivots.x), pivots.taken)
+
+    def _start(self, kinks: Kinks, start: Array, l1: Array) -> tuple[Array, Index]:
+        """A point and the kinks held there: the last ones where it is the last point."""
+        n_losses = self._places.size
+        own = n_losses + np.arange(start.size)
+        if self._last is not None and np.array_equal(self._last[0], start):
+            return self._last
+        flat = kinks.h <= 0
+        x = np.where(flat & (l1 > 0), 0.0, start)
+        return x, own[flat | ((l1 > 0) & (x == 0))]

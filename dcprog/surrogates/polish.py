@@ -1,0 +1,262 @@
+"""A last Newton step on the active pieces: from a solver's accuracy to that of the machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+from cvxpy.constraints.zero import Equality, Zero
+
+from dcprog.foundation.arrays import Array, vec
+from dcprog.majorants.gradients import gradient
+from dcprog.majorants.tree import Values
+from dcprog.surrogates.active_pieces import ActivePieces
+from dcprog.surrogates.outcome import Outcome
+from dcprog.surrogates.problem import ProblemSurrogate
+
+__all__ = ["polished"]
+
+# What is so near, relative to its size, counts as active; one after the other is tried.
+REACHES = 1e-5, 1e-4, 1e-6, 1e-3
+MOST_COORDINATES, MOST_ROWS = 400, 800
+STEPS, ROUNDS = 8, 5
+ASIDE = 1e-5  # of differences of gradients, in units of the coordinates
+ENDED = 1e-13
+AWAY = 0.1  # a step so long, in units, is no last one
+RANK = 1e-9
+# Multipliers of inequalities below that share of the largest have the wrong sign.
+WRONG = 1e-7
+ROUNDING = 1e-12
+
+Mask = npt.NDArray[np.bool_]
+
+
+def polished(surrogate: ProblemSurrogate, outcome: Outcome) -> Outcome:
+    """The outcome at the solution of the KKT conditions beside its point, where that is better.
+
+    On the active pieces (see :class:`ActivePieces`) and constraints F is smooth, and Newton's
+    method solves ∇f + Aᵀλ = 0, c = 0. Its end is taken if F is no higher there, counting what x
+    gains by missing constraints at the price of their multipliers, and no constraint is missed by
+    more.
+
+    Parameters
+    ----------
+    surrogate : ProblemSurrogate
+    outcome : Outcome
+        Of a run of it.
+
+    Returns
+    -------
+    Outcome
+        The same object where nothing is better: of large problems, of semidefinite ones, where a
+        slope is infinite or a matrix singular in a way that matters.
+    """
+    x = outcome.run.x
+    small = x is not None and 0 < x.size <= MOST_COORDINATES
+    if not small or outcome.run.status != "converged" or not outcome.feasible:
+        return outcome
+    assert x is not None
+    for reach in REACHES:
+        try:
+            with np.errstate(all="ignore"):
+                found = _Kkt(surrogate, x, reach).solved()
+        except (ValueError, ArithmeticError, NotImplementedError):  # LinAlgError is a ValueError
+            found = None
+        if found is not None:
+            return _moved(surrogate, outcome, found)
+    return outcome
+
+
+def _moved(surrogate: ProblemSurrogate, outcome: Outcome, x: Array) -> Outcome:
+    problem = surrogate.majorised
+    miss = problem.miss(x)
+    value = outcome.sign * problem.exact(x)
+    return replace(
+        outcome,
+        run=replace(outcome.run, x=x, value=value, violation=miss.absolute),
+        values=[(v, array.copy()) for v, array in problem.points.unpack(x)],
+        relative_violation=miss.relative,
+    )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Entries of an expression that are asked to be 0; of inequalities: at most 0."""
+
+    expression: cp.Expression
+    inequality: bool
+
+
+class _Kkt:
+    """The KKT conditions of a problem on the pieces that are active at a point."""
+
+    def __init__(self, surrogate: ProblemSurrogate, x: Array, reach: float) -> None:
+        self._problem = surrogate.majorised
+        self._points = surrogate.points
+        self._x = x
+        self._units = surrogate.units(x)
+        self._points.load(x)
+        self._reach = reach
+        pieces = ActivePieces(reach)
+        self._objective = pieces.of(self._problem.frame.node)
+        rows = [
+            _active(pieces.of(expression), inequality, reach)
+            for expression, inequality in _asked(self._problem.problem.constraints)
+        ]
+        rows += [_Rows(tie, False) for tie in pieces.ties]
+        rows += self._at_bounds()
+        self._rows = [row for row in rows if row.expression.size]
+        sizes = [row.expression.size for row in self._rows]
+        if sum(sizes) > MOST_ROWS:
+            raise ValueError("too many active constraints")
+        kinds = np.array([row.inequality for row in self._rows], dtype=bool)
+        self._inequality: Mask = np.repeat(kinds, np.array(sizes, dtype=int))
+
+    def _at_bounds(self) -> list[_Rows]:
+        """Variables' entries at their declared bounds."""
+        found = []
+        for variable, unit in zip(
+            self._points.variables, self._points.split(self._units), strict=True
+        ):
+            kept = variable.attributes
+            if any(kept[name] for name in ("PSD", "NSD", "symmetric", "diag")):
+                raise NotImplementedError("matrices with attributes")
+            low, high = variable.get_bounds()
+            for gap in (variable - high, low - variable):
+                least = np.broadcast_to(Values().array(gap), variable.shape)
+                places = np.flatnonzero(vec(least >= -self._reach * unit))
+                if places.size:
+                    found.append(_Rows(cp.vec(gap, order="F")[places], True))
+        return found
+
+    def solved(self) -> Array | None:
+        """The solution beside the point, if it is no worse."""
+        kept: Mask = np.ones(self._inequality.size, dtype=bool)
+        for _ in range(ROUNDS):
+            found = self._newton(kept)
+            if found is None:
+                return None
+            x, multipliers = found
+            full = np.zeros(kept.size)
+            full[kept] = multipliers
+            wrong = self._inequality & (full < -WRONG * np.max(np.abs(full), initial=0.0))
+            if not np.any(wrong):
+                return x if self._is_no_worse(x, full) else None
+            kept = kept & ~wrong
+        return None
+
+    def _newton(self, kept: Mask) -> tuple[Array, Array] | None:
+        x, units, n = self._x.copy(), self._units, self._x.size
+        multipliers = np.zeros(0)
+        for k in range(STEPS):
+            slope, matrix, residual = self._system(x, kept)
+            if k == 0:
+                least = np.linalg.lstsq((matrix * units).T, -slope * units, rcond=RANK)
+                multipliers = np.asarray(least[0])
+            bend = self._hessian(x, kept, multipliers) * np.outer(units, units)
+            lever = matrix * units
+            rows = 1 / np.maximum(np.linalg.norm(lever, axis=1), np.finfo(float).tiny)
+            lever = lever * rows[:, None]
+            size = np.max(np.abs(bend), initial=0.0) or 1.0
+            whole = np.block([[bend / size, lever.T], [lever, np.zeros((rows.size, rows.size))]])
+            asked = np.concatenate([-slope * units / size, -residual * rows])
+            answer = np.linalg.lstsq(whole, asked, rcond=RANK)[0]
+            step, multipliers = answer[:n], answer[n:] * rows * size
+            if not np.all(np.isfinite(answer)) or np.max(np.abs(step)) > AWAY:
+                return None
+            x = x + units * step
+            if np.max(np.abs(step)) <= ENDED:
+                break
+        return self._inside(x), multipliers
+
+    def _inside(self, x: Array) -> Array:
+        """Rounding does not leave declared bounds."""
+        bounds = [v.get_bounds() for v in self._points.variables]
+        arrays = self._points.split(x)
+        clipped = [np.clip(a, *sides) for a, sides in zip(arrays, bounds, strict=True)]
+        return np.concatenate([vec(a) for a in clipped])
+
+    def _flat(self, slopes: dict[int, Array]) -> Array:
+        parts = [slopes.get(v.id, np.zeros(v.size)) for v in self._points.variables]
+        return np.concatenate(parts)
+
+    def _system(self, x: Array, kept: Mask) -> tuple[Array, Array, Array]:
+        """∇f, the Jacobian of the rows that are kept, and their values."""
+        self._points.load(x)
+        values = Values()
+        slope = self._flat(gradient(self._objective, np.ones(self._objective.shape), values))
+        matrix, residual = [], []
+        for row in self._rows:
+            residual.append(vec(values.array(row.expression)))
+            for one in np.eye(row.expression.size):
+                matrix.append(self._flat(gradient(row.expression, one, values)))
+        lines = np.array(matrix).reshape(-1, x.size)[kept]
+        return slope, lines, np.concatenate([np.zeros(0), *residual])[kept]
+
+    def _lagrangian(self, x: Array, weights: list[Array]) -> Array:
+        """∇f + Aᵀλ."""
+        self._points.load(x)
+        values = Values()
+        total = self._flat(gradient(self._objective, np.ones(self._objective.shape), values))
+        for row, weight in zip(self._rows, weights, strict=True):
+            total = total + self._flat(gradient(row.expression, weight, values))
+        return total
+
+    def _hessian(self, x: Array, kept: Mask, multipliers: Array) -> Array:
+        """Of the Lagrangian, by differences of its gradient."""
+        full = np.zeros(kept.size)
+        full[kept] = multipliers
+        ends = np.cumsum([row.expression.size for row in self._rows])[:-1].astype(int)
+        weights = np.split(full, ends) if self._rows else []
+        lines = []
+        for j in range(x.size):
+            aside = np.zeros(x.size)
+            aside[j] = ASIDE * self._units[j]
+            change = self._lagrangian(x + aside, weights) - self._lagrangian(x - aside, weights)
+            lines.append(change / (2 * aside[j]))
+        bend = np.array(lines)
+        return (bend + bend.T) / 2
+
+    def _is_no_worse(self, x: Array, multipliers: Array) -> bool:
+        """Is F no higher, but for what missed constraints are worth, and none missed by more?"""
+        problem, before = self._problem, self._x
+        if not (np.all(np.isfinite(x)) and problem.is_finite(x)):
+            return False
+        if problem.miss(x).relative > max(problem.miss(before).relative, ROUNDING):
+            return False
+        self._points.load(before)
+        missed = np.concatenate([np.zeros(0), *(vec(r.expression.value) for r in self._rows)])
+        missed = np.where(self._inequality, np.maximum(missed, 0.0), np.abs(missed))
+        worth = float(np.abs(multipliers) @ missed)
+        terms = problem.terms(problem.at(before))
+        return problem.exact(x) <= problem.exact(before) + worth + ROUNDING * terms
+
+
+def _asked(constraints: list[cp.Constraint]) -> list[tuple[cp.Expression, bool]]:
+    """Expressions that are to be at most 0 (True), or 0."""
+    asked: list[tuple[cp.Expression, bool]] = []
+    for constraint in constraints:
+        if isinstance(constraint, cp.constraints.Inequality):
+            asked.append((constraint.expr, True))
+        elif isinstance(constraint, Equality | Zero):
+            zero = constraint.expr if isinstance(constraint, Equality) else constraint.args[0]
+            asked.append((zero, False))
+        elif isinstance(constraint, cp.NonNeg | cp.NonPos):
+            sign = -1 if isinstance(constraint, cp.NonNeg) else 1
+            asked.append((sign * constraint.args[0], True))
+        else:
+            raise NotImplementedError(type(constraint).__name__)
+    return asked
+
+
+def _active(expression: cp.Expression, inequality: bool, reach: float) -> _Rows:
+    """The entries that count at the variables' present values."""
+    if not inequality:
+        return _Rows(cp.vec(expression, order="F"), False)
+    values = Values()
+    at = values.array(expression)
+    size = np.maximum(values.magnitude(expression), np.abs(at))
+    places = np.flatnonzero(vec(at >= -reach * np.where(size > 0, size, 1.0)))
+    return _Rows(cp.vec(expression, order="F")[places], True)

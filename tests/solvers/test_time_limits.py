@@ -1,0 +1,54 @@
+"""What cannot be cut short is not begun where there is no time for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dcprog as dc
+from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.errors import SubproblemError
+from dcprog.risk.weighted import WeightedRisk
+from dcprog.rows.angle import angle_differences
+from dcprog.solvers.conic.reference import ReferenceSolver
+from dcprog.solvers.piecewise.active_set import crossover, guess_at
+from dcprog.solvers.piecewise.interior import interior_candidate
+from dcprog.solvers.piecewise.polyhedral import Polyhedral
+from dcprog.solvers.piecewise.subproblem import Subproblem
+
+
+def _problem(n: int, d: int) -> WeightedRisk:
+    rng = np.random.default_rng(0)
+    rows = angle_differences(rng.standard_normal((n, d)), np.arange(n) % 3)
+    return WeightedRisk(dc.Risk(rows, dc.hinge(), aggregate="max", penalty=dc.l2(1.0)), np.ones(n))
+
+
+def test_a_large_conic_program_is_not_begun() -> None:
+    problem = _problem(600, 700)
+    solver, start = ReferenceSolver(problem.risk), np.zeros(problem.risk.rows.shape[1])
+    with pytest.raises(SubproblemError, match=r"entries are too many for 0\.1 s"):
+        solver.minimise(problem, start, 1e-6, time_limit=0.1)
+
+
+def test_a_small_one_is() -> None:
+    problem = _problem(30, 4)
+    start = np.zeros(problem.risk.rows.shape[1])
+    found = ReferenceSolver(problem.risk).minimise(problem, start, 1e-6, time_limit=60.0)
+    assert problem.value(found.coefficients) < problem.value(start)
+
+
+def test_no_round_of_active_sets_begins_after_the_deadline() -> None:
+    weighted = _problem(30, 4)
+    problem = Subproblem.of(Polyhedral(weighted.risk), weighted)
+    found = interior_candidate(problem, 1e-8)
+    guess = guess_at(problem, found.x, found.duals)
+    assert crossover(problem, guess, 1e-6, 12)[0] is not None
+    assert crossover(problem, guess, 1e-6, 12, Deadline(0.0))[0] is None
+
+
+def test_dear_rounds_are_left_to_the_interior_point_method() -> None:
+    """At θ = 0 every line is active: two of each of 2,000 samples, and 4,002 coefficients."""
+    weighted = _problem(2000, 2000)
+    problem = Subproblem.of(Polyhedral(weighted.risk), weighted)
+    guess = guess_at(problem, np.zeros(problem.linear.size))
+    assert crossover(problem, guess, 1e-6, 1)[0] is None

@@ -1,0 +1,142 @@
+"""``polish=True``: x to cvxpy's ``allclose``, never at F's or the constraints' cost."""
+
+from itertools import combinations
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import dcprog as dc
+from dcprog.majorants.gradients import gradient
+from dcprog.majorants.tree import Values
+from dcprog.surrogates.active_pieces import ActivePieces
+from tests.majorants.test_nonlinear_rules import NONLINEAR, move
+
+CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-8}  # cvxpy's own tests'
+
+
+def both(problem: cp.Problem, **options: Any) -> tuple[dc.Result, dc.Result]:
+    """The plain and the polished result; the variables hold the second."""
+    plain = dc.solve(problem, **options)
+    better = dc.solve(problem, polish=True, **options)
+    sign = -1 if isinstance(problem.objective, cp.Maximize) else 1
+    worth = 1e-5 * (1 + abs(plain.value)) * (plain.violation > 0)
+    assert sign * better.value <= sign * plain.value + worth + 1e-11 * (1 + abs(plain.value))
+    assert better.violation <= max(plain.violation, 1e-11)
+    assert better.value == pytest.approx(float(np.sum(problem.objective.args[0].value)), rel=1e-12)
+    return plain, better
+
+
+def test_hs071() -> None:
+    """Hock and Schittkowski 71, whose solution is published with eight digits."""
+    x = cp.Variable(4, bounds=[1, 5])
+    goal = x[0] * x[3] * (x[0] + x[1] + x[2]) + x[2]
+    constraints = [cp.prod(x) >= 25, cp.sum(cp.square(x)) == 40]
+    problem = cp.Problem(cp.Minimize(goal), constraints)
+    start = {x: np.array([1.0, 5.0, 5.0, 1.0])}
+    _, better = both(problem, start=start)
+    np.testing.assert_allclose(x.value, [1, 4.74299963, 3.82114998, 1.37940829], rtol=1e-8)
+    assert better.value == pytest.approx(17.0140173, rel=1e-8)
+    assert better.violation <= 1e-12
+    assert all(c.dual_value is not None for c in constraints)
+
+
+def test_circles_in_a_square() -> None:
+    centres = cp.Variable((4, 2))
+    i, j = (list(side) for side in zip(*combinations(range(4), 2), strict=True))
+    apart = [cp.norm(centres[i] - centres[j], axis=1) >= 2]
+    both(cp.Problem(cp.Minimize(2 * cp.max(cp.abs(centres) + 1)), apart))
+    np.testing.assert_allclose(np.abs(centres.value), 1, **CLOSE)
+    np.testing.assert_allclose(np.sort(centres.value, axis=0)[1:3], [[-1, -1], [1, 1]], **CLOSE)
+
+
+def test_bilinear() -> None:
+    X, Y = cp.Variable((3, 4), bounds=[-1, 1]), cp.Variable((4, 5), bounds=[-2, 2])
+    _, better = both(cp.Problem(cp.Minimize(cp.sum(X @ Y))))
+    assert better.value == pytest.approx(-120, rel=1e-12)
+    np.testing.assert_allclose(np.abs(X.value), 1, **CLOSE)
+    np.testing.assert_allclose(np.abs(Y.value), 2, **CLOSE)
+
+
+def test_curved_valley_and_curved_constraint() -> None:
+    x = cp.Variable(2)
+    both(cp.Problem(cp.Minimize((1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2)))
+    np.testing.assert_allclose(x.value, 1, rtol=1e-10)
+    both(cp.Problem(cp.Minimize(cp.sum_squares(x - [1, -2])), [cp.norm(x) >= 3]))
+    np.testing.assert_allclose(x.value, 3 * np.array([1, -2]) / np.sqrt(5), rtol=1e-12)
+
+
+def test_complex_variables() -> None:
+    z, a = cp.Variable(2, complex=True), np.array([0.1 + 0.2j, 0.3j])
+    both(cp.Problem(cp.Minimize(cp.sum_squares(z - a)), [cp.abs(z) >= 1]))
+    np.testing.assert_allclose(z.value, a / np.abs(a), **CLOSE)
+
+
+def test_by_cvxpys_own_door() -> None:
+    x = cp.Variable()
+    problem = cp.Problem(cp.Maximize(cp.square(x) + x), [x >= -1, x <= 0.7])
+    assert problem.solve(method="dc", polish=True) == pytest.approx(1.19, rel=1e-14)
+    assert problem.status == cp.OPTIMAL
+
+
+def test_what_cannot_be_polished_stays() -> None:
+    x = cp.Variable(2)
+    cone = cp.Problem(cp.Maximize(cp.sum_squares(x)), [cp.SOC(cp.Constant(1.0), x)])
+    plain, better = both(cone)
+    np.testing.assert_array_equal(plain.x, better.x)
+    S = cp.Variable((2, 2), PSD=True)
+    plain, better = both(cp.Problem(cp.Maximize(cp.sum_squares(S)), [cp.trace(S) <= 1]))
+    np.testing.assert_array_equal(plain.x, better.x)
+
+
+def test_options_are_checked() -> None:
+    x = cp.Variable()
+    with pytest.raises(ValueError, match="polish"):
+        dc.solve(cp.Problem(cp.Minimize(cp.square(x))), polish="yes")  # type: ignore[arg-type]
+    rows = dc.residual_rows(np.ones((3, 1)), np.arange(3.0))
+    with pytest.raises(ValueError, match="polish"):
+        dc.solve(dc.Risk.from_loss(rows, dc.square(), dc.l2(1.0)), polish=True)
+
+
+WITHOUT_SIGNED_POWERS = [name for name in NONLINEAR if "power" not in name and "cube" not in name]
+
+
+@pytest.mark.parametrize("name", WITHOUT_SIGNED_POWERS)
+def test_gradients_against_differences(name: str) -> None:
+    expression = NONLINEAR[name]
+    rng = np.random.default_rng(7)
+    move(expression, rng, 0.5)
+    weight = rng.normal(size=expression.shape)
+    ours = gradient(expression, weight, Values())
+    for variable in expression.variables():
+        at, aside = variable.value, 1e-5 * rng.normal(size=variable.shape)
+        ends = []
+        for sign in (1, -1):
+            variable.value = at + sign * aside
+            ends.append(float(np.sum(weight * expression.value)))
+        variable.value = at
+        change = float(ours[variable.id] @ aside.ravel(order="F"))
+        assert change == pytest.approx((ends[0] - ends[1]) / 2, rel=1e-4, abs=1e-11)
+
+
+def test_pieces_have_the_value_and_their_ties_vanish() -> None:
+    x = cp.Variable((2, 3), value=np.array([[1.0, 1.0, 0.0], [-2.0, 0.5, -2.0]]))
+    kinked = [
+        cp.max(x),
+        cp.min(x, axis=1),
+        cp.max(x, axis=0, keepdims=True),
+        cp.norm1(x),
+        cp.norm_inf(x),
+        cp.abs(x),
+        cp.maximum(x, 0.5, -x),
+        cp.minimum(cp.pos(x), 1),
+        cp.square(cp.max(cp.abs(x), axis=1)),
+    ]
+    for expression in kinked:
+        pieces = ActivePieces(1e-9)
+        smooth = pieces.of(expression)
+        np.testing.assert_allclose(smooth.value, expression.value, atol=1e-14)
+        assert smooth.shape == expression.shape
+        assert all(np.max(np.abs(tie.value)) <= 1e-12 for tie in pieces.ties)
+    assert ActivePieces(1e-9).of(cp.square(x)).args[0] is x
