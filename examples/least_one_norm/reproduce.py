@@ -49,6 +49,7 @@ from examples.least_one_norm.table_2 import (
     print_head,
     print_row,
     set_claims,
+    size_claim,
 )
 from examples.least_one_norm.titanic import titanic
 from examples.least_one_norm.tuning import GRID
@@ -119,7 +120,7 @@ def table_2(options: argparse.Namespace) -> tuple[list[Claim], dict[str, dict[st
         found[name] = {m: measured(name, m, X, y, splits, repeats) for m in COMPARED}
         for machine, row in found[name].items():
             print_row(name, machine, row)
-        claims += set_claims(name, found[name])
+        claims += [size_claim(name, X, splits), *set_claims(name, found[name])]
         pair, samples = (
             GRID[found[name]["least 1-norm"].best],
             [(X[i], y[i]) for i, _ in splits[:5]],
