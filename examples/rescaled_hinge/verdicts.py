@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from examples.common.claims import Claim, under
+from examples.common.claims import Claim, left_out, under
 from examples.rescaled_hinge.folds import (
     ACCURACY,
     BY_CV,
@@ -36,13 +36,17 @@ Array = np.ndarray
 NOISE = (0, 15, 30)  # % of the training labels changed
 KERNELS = {"linear": "Linear", "rbf": "Gaussian"}
 ITEM = {"linear": "table 4", "rbf": "table 5"}
+NOT_RUN = "not all the noise levels it is about"
 # What does not hold on the sets at hand; the others hold or are open.
-REFUTED: set[str] = set()
+REFUTED = {"Linear, 30 %: η by CV has fewer support vectors than ramp path"}
 
 
 @dataclass(frozen=True)
 class Table:
-    """What was measured with a kernel: values of shape (noise, sets, folds, methods, 4)."""
+    """What was measured with a kernel: values of shape (noise, sets, folds, methods, 4).
+
+    Those of noise levels that were not run are NaN.
+    """
 
     kind: str
     sets: Sequence[str]
@@ -66,6 +70,8 @@ def known(method: str) -> bool:
 
 def judged(text: str, gain: float, error: float, shown: str) -> Claim:
     """It holds if the gain exceeds two standard errors; within them it is open."""
+    if np.isnan(gain):
+        return left_out(text, NOT_RUN)
     holds = None if abs(gain) <= 2 * error else gain > 0
     expected = None if holds is None else text not in REFUTED
     return Claim(text, shown.replace("-", "−"), holds, expected)
@@ -122,23 +128,32 @@ def set_claim(table: Table, j: int) -> Claim:
 
 
 def cells_claim(table: Table, noise: int) -> Claim:
-    """How many printed cells are ours within three joint standard errors; other folds and flips."""
-    near, counts = [], {}
-    for what in (ACCURACY, ON_PART):
-        apart = []
-        for method in filter(known, METHODS):
-            ours, printed = table.of(noise, method, what), table.printed(noise, method)
-            joint = np.sqrt(2 / ours.shape[1]) * ours.std(axis=1, ddof=1)
-            cells = np.isfinite(printed)
-            apart += list(np.abs(ours.mean(axis=1) - printed)[cells])
-            near += list((np.abs(ours.mean(axis=1) - printed) <= 3 * joint)[cells])
-        counts[what] = f"{sum(near)} of {len(near)}, on average {np.mean(apart):.2f} points off"
-        if what == ACCURACY:
-            share = float(np.mean(near))
-        near = []
+    """Nine in ten within three joint standard errors, and the mean distance at most a point.
+
+    Folds and flips are others than the paper's.
+    """
     text = f"{KERNELS[table.kind]}, {noise} %: nine in ten printed cells come out"
-    shown = f"{counts[ACCURACY]}; fitted to 70 % alone {counts[ON_PART]}"
-    return Claim(text, shown, share >= 0.9, text not in REFUTED)
+    if np.any(np.isnan(table.of(noise, "SVM"))):
+        return left_out(text, NOT_RUN)
+    (near, apart), part = (cells(table, noise, what) for what in (ACCURACY, ON_PART))
+    shown = (
+        f"{near.sum()} of {near.size}, on average {apart.mean():.2f} points off; fitted to 70 % "
+    )
+    shown += f"alone {part[0].sum()}, {part[1].mean():.2f}"
+    return Claim(text, shown, bool(near.mean() >= 0.9 and apart.mean() <= 1), text not in REFUTED)
+
+
+def cells(table: Table, noise: int, what: int) -> tuple[Array, Array]:
+    """Which printed cells are near, and how far each is off."""
+    near, apart = [], []
+    for method in filter(known, METHODS):
+        ours, printed = table.of(noise, method, what), table.printed(noise, method)
+        here = np.isfinite(printed)
+        off = np.abs(ours.mean(axis=1) - printed)[here]
+        joint = np.sqrt(2 / ours.shape[1]) * ours.std(axis=1, ddof=1)[here]
+        near.append(off <= 3 * joint)
+        apart.append(off)
+    return np.concatenate(near), np.concatenate(apart)
 
 
 def noise_claims(table: Table) -> list[Claim]:
@@ -190,6 +205,8 @@ def falling_claim(table: Table) -> Claim:
     paper = paper[:, [COLUMNS.index(name) for name in RESCALED]]
     down, theirs = (int(np.sum(np.diff(rows) < 0)) for rows in (ours, paper))
     text = f"{KERNELS[table.kind]}: the next larger η has fewer, in as many cases as printed"
+    if np.any(np.isnan(ours)):
+        return left_out(text, NOT_RUN)
     shown = f"{down} of {ours[:, 1:].size}, the paper {theirs}"
     return Claim(text, shown, down >= theirs, text not in REFUTED)
 
