@@ -29,7 +29,7 @@ NOT_HERE = ("LUNG", "Carcinomas", "JAFFE")
 BEHIND, FLAT = 0.5, 2.0  # points
 NOISE = 0.3
 # What does not come out.
-REFUTED: set[str] = set()
+REFUTED = {"Wine: the capped SVM is insensitive to its parameter"}
 
 
 def judged(text: str, shown: str, holds: bool | None) -> Claim:
@@ -56,7 +56,7 @@ def texts(name: str) -> dict[str, list[str]]:
 def absent_claims(name: str) -> list[Claim]:
     """Of a set that is not at hand."""
     return [
-        left_out(text, f"{name} is not at hand", item)
+        left_out(text, f"{name} is not at hand or not asked for", item)
         for item, found in texts(name).items()
         for text in found
     ]
