@@ -96,10 +96,20 @@ def cached(module: str) -> Run | None:
     return Run(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
 
+def record(known: dict[str, dict[str, Any]]) -> str:
+    """JSON with a line a row, so that a difference shows which claims have changed."""
+    parts = []
+    for module, run in known.items():
+        rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in run["rows"])
+        head = json.dumps({name: run[name] for name in ("arguments", "seconds", "date")})
+        parts.append(f'{json.dumps(module)}: {head[:-1]}, "rows": [\n  {rows}\n ]}}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
 def write(runs: dict[str, Run]) -> None:
     """The record and the page; nothing in them says when they were written."""
     known = {m: {k: v for k, v in asdict(r).items() if k != "key"} for m, r in sorted(runs.items())}
-    RECORD.write_text(json.dumps(known, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    RECORD.write_text(record(known), encoding="utf-8")
     PAGE.write_text(page(known), encoding="utf-8")
 
 
