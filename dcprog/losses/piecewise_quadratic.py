@@ -14,6 +14,7 @@ __all__ = ["Pieces"]
 
 BLOCK = 2**16  # values at a time
 
+
 @dataclass(frozen=True)
 class Pieces:
     """a_k u² + b_k u + c_k between the knots u_{k−1} and u_k, continuous.
