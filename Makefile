@@ -24,7 +24,7 @@ $(VENV)/.docs: $(VENV)/.dev
 	@touch $@
 
 demo: $(VENV)/.dev
-	$(BIN)/python -m examples.guides.demo --output demo_output
+	$(ONE_THREAD) $(BIN)/python -m examples.guides.demo --output demo_output
 
 test: $(VENV)/.dev
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
