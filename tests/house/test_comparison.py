@@ -69,7 +69,7 @@ def test_scikit_learn() -> None:
 
 def test_skglm() -> None:
     skglm = pytest.importorskip("skglm")
-    from skglm import datafits, penalties
+    datafits, penalties = skglm.datafits, skglm.penalties
 
     assert issubclass(skglm.GeneralizedLinearEstimator, BaseEstimator)
     for name in ("MCPenalty", "SCAD", "LogSumPenalty", "L0_5"):
@@ -83,9 +83,8 @@ def test_skglm() -> None:
 
 
 def test_statsmodels() -> None:
-    pytest.importorskip("statsmodels")
-    from statsmodels.robust import norms
-    from statsmodels.robust.robust_linear_model import RLM
+    robust = pytest.importorskip("statsmodels.robust")
+    norms, RLM = robust.norms, robust.robust_linear_model.RLM
 
     assert issubclass(norms.TukeyBiweight, norms.RobustNorm)
     assert not issubclass(RLM, BaseEstimator)
@@ -113,5 +112,5 @@ def test_standard_errors_are_ours_too() -> None:
 def test_licences(package: str, licence: str) -> None:
     if package not in ("dcprog", "cvxpy", "scikit-learn"):
         pytest.importorskip(package)
-    told = metadata(package)
-    assert licence in (told.get("License-Expression") or told.get("License") or "")
+    told = {name: metadata(package)[name] for name in metadata(package)}
+    assert licence in told.get("License-Expression", told.get("License", ""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +13,14 @@ from tests.examples.verdicts import is_png
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+Told = tuple[list[str], dict[str, Any]]
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.S)
 
 
 @pytest.fixture(scope="module")
-def told() -> tuple[list[str], dict[str, object]]:
+def told() -> Told:
     """What each block prints, and the names that they leave."""
-    names: dict[str, object] = {"__name__": "readme"}
+    names: dict[str, Any] = {"__name__": "readme"}
     printed = []
     for block in BLOCKS:
         lines: list[str] = []
@@ -26,9 +28,6 @@ def told() -> tuple[list[str], dict[str, object]]:
         exec(compile(block, "README.md", "exec"), names)
         printed.append("\n".join(lines))
     return printed, names
-
-
-Told = tuple[list[str], dict[str, object]]
 
 
 def numbers(text: str) -> list[float]:
