@@ -16,7 +16,8 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.made
-	$(BIN)/python -m pip install --quiet --editable ".[dev,plots]"
+	@echo "installing dcprog and what its tests and plots need into $(VENV): a minute or two, once"
+	@$(BIN)/python -m pip install --quiet --editable ".[dev,plots]"
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.dev

@@ -83,11 +83,13 @@ def test_skglm() -> None:
 
 
 def test_statsmodels() -> None:
+    pytest.importorskip("statsmodels.robust.resistant_linear_model")
     robust = pytest.importorskip("statsmodels.robust")
     norms, RLM = robust.norms, robust.robust_linear_model.RLM
 
     assert issubclass(norms.TukeyBiweight, norms.RobustNorm)
     assert not issubclass(RLM, BaseEstimator)
+    assert hasattr(robust.resistant_linear_model, "RLMDetS")
     X = np.column_stack([np.ones(9), np.arange(9.0)])
     assert RLM(X @ [1, 2] + [0, 1, 0] * 3, X, M=norms.TukeyBiweight()).fit().bse.shape == (2,)
 
