@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 # One BLAS thread a process: the test workers already fill the cores.
 ONE_THREAD := OMP_NUM_THREADS=1
 
-.PHONY: help demo test fuzz lint bench bench-all reproduce docs clean
+.PHONY: help demo test fuzz lint bench bench-all reproduce docs dist clean
 
 help:
-	@echo "make demo | test | fuzz [SEED=n] | lint | bench [BENCH=--full] | bench-all | reproduce | docs | clean"
+	@echo "make demo | test | fuzz [SEED=n] | lint | bench [BENCH=--full] | bench-all | reproduce | docs | dist | clean"
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed; set PYTHON=python3.x")'
@@ -16,7 +16,8 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.made
-	$(BIN)/python -m pip install --quiet --editable ".[dev,plots]"
+	@echo "installing dcprog and what its tests and plots need into $(VENV): a minute or two, once"
+	@$(BIN)/python -m pip install --quiet --editable ".[dev,plots]"
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.dev
@@ -24,7 +25,7 @@ $(VENV)/.docs: $(VENV)/.dev
 	@touch $@
 
 demo: $(VENV)/.dev
-	$(BIN)/python -m examples.guides.demo --output demo_output
+	$(ONE_THREAD) $(BIN)/python -m examples.guides.demo --output demo_output
 
 test: $(VENV)/.dev
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
@@ -67,6 +68,10 @@ reproduce: $(VENV)/.dev
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -b html docs docs/_build
 	@echo "docs/_build/index.html"
+
+# Wheel and sdist, tried with the lowest and the newest dependencies on every Python found.
+dist: $(VENV)/.dev
+	$(BIN)/python -m tests.dist
 
 clean:
 	rm -rf .venv build dist *.egg-info demo_output docs/_build docs/generated

@@ -146,7 +146,7 @@ class Certificate:
             lines.append(
                 f"{claim.name:<20}{claim.measured:>12.3g}{claim.tolerance:>12.3g}  {answer}"
             )
-        return "\n".join(lines)
+        return "\n".join(lines if self.bound is None else [*lines, "", str(self.bound)])
 
     __repr__ = __str__
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 
 Array = np.ndarray
+Key = TypeVar("Key")
+
+
+def as_arrays(table: dict[Key, list[float]]) -> dict[Key, Array]:
+    """A row of values a model, one a repeat."""
+    return {name: np.array(values) for name, values in table.items()}
 
 
 def spread(values: Array, sign: str = "") -> str:

@@ -1,4 +1,6 @@
-"""The demo, on two parameters: its tables have their rows, its plots are there."""
+"""The demo says what it is meant to show: each table's message, and the plots are there."""
+
+from __future__ import annotations
 
 import re
 from pathlib import Path
@@ -6,43 +8,75 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from examples.guides import demo
+from examples.common.data import flip
+from examples.guides.demo import __main__ as demo
+from examples.guides.demo import classification, mislabelled, packing, regression, sparsity
 from tests.examples.verdicts import is_png
 
 
-def test_tables_and_plots(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    taking_part = [demo.contenders()[k] for k in (0, 1, 3, 7)]  # both baselines, p = 1 and p = 2
-    monkeypatch.setattr(demo, "contenders", lambda: taking_part)
+def test_capped_classifier_withstands_slips() -> None:
+    measured = classification.measure(3)
+    means = {name: accuracy.mean() for name, accuracy in measured.accuracy.items()}
+    assert means[classification.OURS] > 0.9
+    assert means["linear SVM, no slips"] - means[classification.OURS] < 0.03
+    assert max(means["linear SVM"], means["logistic regression"]) < 0.75
+    assert measured.found > 0.95
+
+
+def test_robust_regressor_withstands_giants() -> None:
+    measured = regression.measure(4)
+    assert np.all(measured.slopes[regression.OURS] > 2)
+    assert max(measured.slopes["least squares"].max(), measured.slopes["Huber"].max()) < 0
+    errors = {name: error.mean() for name, error in measured.errors.items()}
+    assert errors[regression.OURS] == min(errors.values())
+    assert errors[regression.OURS] < 0.2 < 0.9 < errors["Huber"]
+
+
+def test_mcp_finds_the_support_without_shrinking() -> None:
+    measured = sparsity.measure(2)
+    assert measured.found[sparsity.OURS].mean() == 10
+    assert measured.false[sparsity.OURS].mean() < measured.false[sparsity.LASSO].mean() / 4
+    assert abs(measured.shrunk[sparsity.OURS].mean()) < 0.05 < measured.shrunk["Lasso"].mean()
+
+
+def test_packing_is_the_best_known() -> None:
+    measured = packing.measure(2)
+    assert np.all(measured.ours > 0.999)
+    apart = measured.centres[packing.FIRST] - measured.centres[packing.SECOND]
+    assert np.linalg.norm(apart, axis=1).min() >= 2 * measured.radius * (1 - 1e-5)
+    assert np.all(np.abs(measured.centres - 0.5) <= 0.5 - measured.radius * (1 - 1e-5))
+
+
+def test_changed_labels_are_found() -> None:
+    measured = mislabelled.measure(2)
+    for of in mislabelled.SETS:
+        precision = {name: measured.precision[of, name].mean() for name in mislabelled.MODELS}
+        assert precision[mislabelled.OURS] == max(precision.values())
+        assert measured.recall[of, mislabelled.OURS].mean() > 0.85
+
+
+def test_tables_and_plots(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "new" / "plots"
-    arguments = ["--output", str(folder), "--repeats", "2", "--jobs", "1", "--grid", "0.1", "1"]
-    demo.main(arguments)
+    demo.main(["--output", str(folder), "--seeds", "5"])
     printed = capsys.readouterr().out
-    accuracy = printed[printed.index("Accuracy") : printed.index("less SVM:")]
-    for contender in taking_part:
-        (row,) = [line for line in accuracy.splitlines() if line.startswith(contender.name + " ")]
-        means = [float(mean) for mean in re.findall(r" (\d+\.\d) ± ", row)]
-        assert len(means) == (2 if contender.only_flipped else 4)
-        assert min(means) > 90, row
-    assert re.search(r"gave up \d+ samples, \d+ of them flipped", printed)
+    wine = dict(re.findall(r"^  (linear SVM|CappedSVC) +([\d.]+) ± [\d.]+ %", printed, re.M))
+    assert float(wine["CappedSVC"]) > 94
     assert re.search(r"criticality gap +\S+ +\S+ +yes", printed)
-    for name in ("losses", "convergence", "accuracy"):
+    assert "Bound: proved" in printed
+    for name in ("demo", "mislabelled"):
         assert str(folder / f"{name}.png") in printed
         assert is_png(folder / f"{name}.png")
 
 
 def test_a_share_of_the_labels_changes_class() -> None:
     y = np.arange(100) % 3
-    flipped = demo.flip(y, 0.2, np.random.default_rng(0))
+    flipped = flip(y, 0.2, np.random.default_rng(0))
     assert np.sum(flipped != y) == 20
     assert set(flipped) == {0, 1, 2}
     assert np.array_equal(y, np.arange(100) % 3)
 
 
-def test_one_repeat_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_few_seeds_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        demo.main(["--repeats", "1"])
-    assert "standard error" in capsys.readouterr().err
+        demo.main(["--seeds", "1"])
+    assert "its error" in capsys.readouterr().err

@@ -175,6 +175,7 @@ def test_a_bound_is_asked_for_with_the_problem(monkeypatch: pytest.MonkeyPatch) 
     assert result.certificate().bound is None
     assert not asked
     certificate = result.certificate(bound=True, time_limit=3.0)
+    assert str(certificate).endswith(str(certificate.bound))
     assert (certificate.bound.value, certificate.bound.gap) == (1.0, 0.1)
     assert asked[0][0] is PROBLEMS["ramp"]
     assert asked[0][1] == {"start": result, "time_limit": 3.0}
