@@ -2,9 +2,9 @@
 Clustering with outliers
 ========================
 
-k-means is min Σᵢ minₖ ‖xᵢ − cₖ‖², a minimum of convex functions, so it can be written as it stands.
-And once it is written, it can be changed: capped at 2 no point costs more, and a tenth of stray
-points no longer draws centres away. k-means spends a centre on them.
+k-means is min Σᵢ minₖ ‖xᵢ − cₖ‖², a minimum of convex functions, so it can be written as it
+stands. And once it is written, it can be changed: capped at 2 no point costs more, and a tenth of
+stray points no longer draws centres away. k-means spends a centre on them.
 """
 
 import cvxpy as cp
@@ -20,16 +20,19 @@ X = np.concatenate([centre + 0.5 * rng.normal(size=(30, 2)) for centre in truth]
 X = np.concatenate([X, [12.0, 9.0] + rng.normal(size=(9, 2))])
 
 centres = [cp.Variable(2) for _ in truth]
-squares = [cp.sum(cp.square(X - cp.reshape(c, (1, 2), order="C")), axis=1) for c in centres]
+squares = [
+    cp.sum(cp.square(X - np.ones((len(X), 1)) @ cp.reshape(c, (1, 2), order="C")), axis=1)
+    for c in centres
+]
 nearest = cp.minimum(*squares, 2.0)
 result = dc.solve(cp.Problem(cp.Minimize(cp.sum(nearest))), n_starts=10, random_state=0)
 found = np.array([result.variables[c] for c in centres])
 means = KMeans(3, n_init=10, random_state=0).fit(X).cluster_centers_
 
 
-def off(answer):
+def off(answer: np.ndarray) -> float:
     """Distance of the farthest true centre from its nearest answer."""
-    return np.linalg.norm(truth[:, None] - answer, axis=2).min(axis=1).max()
+    return float(np.linalg.norm(truth[:, None] - answer, axis=2).min(axis=1).max())
 
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")

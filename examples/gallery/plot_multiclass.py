@@ -3,8 +3,8 @@ Three classes with outliers
 ===========================
 
 Three clouds, and in each a few samples that belong to another one, far out. All three scores are
-fitted at once: classes are the corners of a triangle, and a sample's margins are inner products with
-them (angle coding). Capping the hinge at 1.5 keeps the regions where the clouds are.
+fitted at once: classes are the corners of a triangle, and a sample's margins are inner products
+with them (angle coding). Capping the hinge at 1.5 keeps the regions where the clouds are.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,10 @@
 Multidimensional scaling with wrong distances
 =============================================
 
-Twenty places from the distances between them, a twelfth of which are wrong by far. Stress
-Σ (‖xᵢ − xⱼ‖ − dᵢⱼ)² is not convex; neither is the capped Σ min(|‖xᵢ − xⱼ‖ − dᵢⱼ|, 1), which leaves wrong
-distances out. Classical scaling takes eigenvectors of squared distances and is the start of both.
+Twenty places from the distances between them, a twelfth of which are wrong by far. Stress Σ (‖xᵢ
+− xⱼ‖ − dᵢⱼ)² is not convex; neither is the capped Σ min(|‖xᵢ − xⱼ‖ − dᵢⱼ|, 1), which leaves wrong
+distances out. Classical scaling, eigenvectors of squared distances, is where stress starts, and
+the map of least stress is where the capped error does.
 """
 
 import cvxpy as cp
@@ -31,10 +32,10 @@ x = cp.Variable((n, 2))
 error = cp.norm(x[i] - x[j], axis=1) - distance
 stress = dc.solve(cp.Problem(cp.Minimize(cp.sum_squares(error))), start={x: classical})
 capped = cp.sum(cp.minimum(cp.abs(error), 1))
-robust = dc.solve(cp.Problem(cp.Minimize(capped)), start={x: classical})
+robust = dc.solve(cp.Problem(cp.Minimize(capped)), start={x: stress.variables[x]})
 
 
-def moved(map_):
+def moved(map_: np.ndarray) -> np.ndarray:
     """The map turned, mirrored and shifted onto the places."""
     centred = map_ - map_.mean(axis=0)
     target = places - places.mean(axis=0)
@@ -47,7 +48,7 @@ figure, axes = plt.subplots(1, 3, figsize=(9.5, 3.5), sharey=True, layout="const
 for ax, (name, map_) in zip(axes, maps.items(), strict=True):
     ax.plot(*places.T, "o", fillstyle="none", markersize=9, color="0.4")
     ax.plot(*moved(map_).T, "x", color="C0")
-    ax.set(title=f"{name}: {off[name]:.3f} off", aspect="equal")
+    ax.set(title=f"{name}: {off[name]:.3f} off", aspect="equal", xlim=(-2.5, 6.5), ylim=(-2.5, 6.5))
 
 assert off["capped"] < 0.05
 assert off["capped"] < 0.2 * min(off["stress"], off["classical"])

@@ -2,9 +2,9 @@
 A loss of your own
 ==================
 
-A robust loss is declared: a concave function of a convex loss. The arctangent of the hinge is in no
-library. ``check_loss`` tests the declaration, any estimator takes it, and ``lower_bound`` says how
-much lower any other point could be.
+A robust loss is declared: a concave function of a convex loss. The arctangent of the hinge is in
+no library. ``check_loss`` tests the declaration, any estimator takes it, and ``lower_bound`` says
+how much lower any other point could be.
 """
 
 import matplotlib.pyplot as plt
@@ -22,16 +22,17 @@ X = rng.normal(size=(60, 1)) + 1.2 * y[:, None]
 X[:6] = -8 * y[:6, None]
 risk = dc.Risk.from_loss(dc.binary_margins(X, y), loss, dc.l2(0.1))
 result = dc.solve(risk)
+w, b = np.asarray(result.x)
 bound = dc.lower_bound(result, time_limit=20)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 dc.LossDisplay.from_loss(loss, at=[-1.5], name="arctan of the hinge", ax=left)
 left.set_title("The loss, and a majorant at −1.5")
-slopes = np.linspace(-1, 4, 300)
-margins = y * (np.outer(slopes, X) + result.x[1])
+slopes = np.linspace(-1, 7, 400)
+margins = y * (np.outer(slopes, X) + b)
 values = loss(margins).sum(axis=1) + 0.05 * slopes**2
 right.plot(slopes, values)
-right.plot(result.x[0], result.value, "o", color="C3", label=f"found: {result.value:.3f}")
+right.plot(w, result.value, "o", color="C3", label=f"found: {result.value:.3f}")
 right.axhline(bound.value, color="black", linestyle=":", label=f"proved bound: {bound.value:.3f}")
 right.set(xlabel="coefficient", ylabel="objective", title="The objective along the coefficient")
 right.legend()

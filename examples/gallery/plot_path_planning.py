@@ -4,7 +4,8 @@ A path around obstacles
 
 The shortest path from the lower left to the upper right that keeps out of six discs. "Outside" is
 ‖xₜ − cⱼ‖ ≥ rⱼ, convex on the wrong side of the inequality. Steps are at most a given length; the
-objective is the sum of their lengths. The straight line, the convex answer, runs through two discs.
+objective is the sum of their lengths. The straight line, the convex answer, runs through two
+discs.
 """
 
 import cvxpy as cp
@@ -22,7 +23,8 @@ x = cp.Variable((steps + 1, 2))
 lengths = cp.norm(x[1:] - x[:-1], axis=1)
 ends = [x[0] == first, x[-1] == last, lengths <= 1.2 * np.linalg.norm(last - first) / steps]
 outside = [
-    cp.norm(x - np.tile(centre, (steps + 1, 1)), axis=1) >= radius for centre, radius in zip(centres, radii, strict=True)
+    cp.norm(x - np.tile(centre, (steps + 1, 1)), axis=1) >= radius
+    for centre, radius in zip(centres, radii, strict=True)
 ]
 shortest = cp.Problem(cp.Minimize(cp.sum(lengths)), ends + outside)
 result = dc.solve(shortest, random_state=0)
@@ -30,10 +32,10 @@ path = result.variables[x]
 straight = np.linspace(first, last, steps + 1)
 
 
-def clearance(points):
+def clearance(points: np.ndarray) -> float:
     """The least distance of the points from any disc; negative inside."""
     distances = np.linalg.norm(points[:, None] - centres, axis=2) - radii
-    return distances.min()
+    return float(distances.min())
 
 
 figure, ax = plt.subplots(figsize=(5.2, 5), layout="constrained")

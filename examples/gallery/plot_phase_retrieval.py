@@ -2,8 +2,8 @@
 Phase retrieval with complex numbers
 ====================================
 
-Detectors measure intensities: |aᵢ*z|, and the phases are lost. The problem is written with a complex
-cvxpy variable and solved as it stands; the answer is the signal, up to one common phase.
+Detectors measure intensities: |aᵢ*z|, and the phases are lost. The problem is written with a
+complex cvxpy variable and solved as it stands; the answer is the signal, up to one common phase.
 """
 
 import cvxpy as cp
@@ -23,7 +23,7 @@ problem = cp.Problem(cp.Minimize(cp.sum_squares(cp.abs(A @ z) - intensity)))
 result = dc.solve(problem, tol=1e-12, random_state=0)
 
 
-def aligned(found):
+def aligned(found: np.ndarray) -> np.ndarray:
     """The signal with the common phase that is closest to the truth."""
     return found * np.exp(-1j * np.angle(np.vdot(signal, found)))
 
@@ -39,6 +39,7 @@ for ax, guess, name in zip(axes, (spectral, found), ("spectral guess", "found"),
     ax.plot(signal.real, signal.imag, "o", markersize=10, fillstyle="none", label="signal")
     ax.plot(guess.real, guess.imag, "x", color="C1", label=name)
     ax.set(title=f"{name}: error {error:.0e}", aspect="equal", xlabel="real part")
+    ax.set(xlim=(-2.2, 2.2), ylim=(-1.8, 1.8))
     ax.legend(loc="upper right")
 axes[0].set_ylabel("imaginary part")
 

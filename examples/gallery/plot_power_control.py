@@ -2,10 +2,10 @@
 Power control
 =============
 
-Eight radio links disturb one another. Their rates log(1 + gᵢᵢpᵢ / (σ + Σ gᵢⱼpⱼ)) add up to a function of
-the powers that is neither convex nor concave: at full power everybody drowns the others. The problem
-is written as it stands. With powers on or off the best of all 256 choices is known by enumeration;
-the loop may also choose powers between.
+Eight radio links disturb one another. Their rates log(1 + gᵢᵢpᵢ / (σ + Σ gᵢⱼpⱼ)) add up to a
+function of the powers that is neither convex nor concave: at full power everybody drowns the
+others. The problem is written as it stands. With powers on or off the best of all 256 choices is
+known by enumeration; the loop may also choose powers between.
 """
 
 from itertools import product
@@ -29,7 +29,7 @@ problem = cp.Problem(cp.Maximize(sum(rates)), [power <= 1])
 result = dc.solve(problem)
 
 
-def rate(p):
+def rate(p: np.ndarray) -> np.ndarray:
     """The links' rates at powers p."""
     return np.log1p(own * p / (noise + cross @ p))
 
@@ -46,7 +46,8 @@ for ax, (name, p) in zip(axes, choices.items(), strict=True):
     ax.bar(np.arange(n) - 0.2, p, 0.4, label="power")
     ax.bar(np.arange(n) + 0.2, rate(p) / 4, 0.4, label="rate / 4")
     ax.set(title=f"{name}: {rate(p).sum():.2f}", xlabel="link", xticks=range(n))
-axes[0].legend()
+axes[0].set_ylim(0, 1.2)
+axes[0].legend(ncols=2, loc="upper center")
 
 assert result.value >= rate(best_switch).sum() - 1e-4
 assert result.value > 1.3 * rate(np.ones(n)).sum()

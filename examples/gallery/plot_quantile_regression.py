@@ -2,8 +2,8 @@
 Quantile regression with leverage
 =================================
 
-Quantile regression bears any error in y, but a sample far off in x turns every quantile line. Pinball
-losses capped at 3 (in units of the residuals' scale) give those samples up. The guide
+Quantile regression bears any error in y, but a sample far off in x turns every quantile line.
+Pinball losses capped at 3 (in units of the residuals' scale) give those samples up. The guide
 ``examples/guides/robust_quantiles.py`` compares more bounded losses and shows standard errors.
 """
 

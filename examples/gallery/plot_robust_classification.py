@@ -3,8 +3,8 @@ Classification with leverage
 ============================
 
 Two clouds, and a tenth of mislabelled points far out. The hinge loss grows without end, so twenty
-samples outvote two hundred, and the linear SVM's boundary lies across both clouds. The ramp
-loss min((1 − u)₊, 1) costs no sample more than 1: it gives them up and cuts between the clouds.
+samples outvote two hundred, and the linear SVM's boundary lies across both clouds. The ramp loss
+min((1 − u)₊, 1) costs no sample more than 1: it gives them up and cuts between the clouds.
 """
 
 import matplotlib.pyplot as plt
@@ -33,7 +33,7 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
     ax.plot(*given_up.T, "x", color="black", label="given up")
     ax.set(title=f"{name}: {right[name]:.0%} of the clouds right", xlabel="$x_1$")
 axes[0].set_ylabel("$x_2$")
-axes[1].legend(loc="lower left")
+axes[1].legend(loc="upper left")
 
 assert right["hinge, convex"] < 0.75
 assert right["ramp: hinge, capped at 1"] > 0.95

@@ -3,8 +3,8 @@ Logistic regression with wrong labels
 =====================================
 
 A dose and whether there was a response. Some records of high doses have lost their label. Maximum
-likelihood flattens the whole curve to make those few possible: −log of a probability is unbounded.
-The trimmed likelihood leaves out the 7% of the samples that fit worst.
+likelihood flattens the whole curve to make those few possible: −log of a probability is
+unbounded. The trimmed likelihood leaves out the 7% of the samples that fit worst.
 """
 
 import matplotlib.pyplot as plt
@@ -38,7 +38,7 @@ for (name, model), style in zip(curves.items(), ("C1--", "C0"), strict=True):
     probability = expit(model.decision_function(grid[:, None]))
     ax.plot(grid, probability, style, label=f"{name}: off by {off[name]:.2f}")
 ax.set(xlabel="dose", ylabel="probability of a response", ylim=(-0.1, 1.1))
-ax.legend(loc="center left")
+ax.legend(loc="upper left", bbox_to_anchor=(0, 0.86))
 
 assert off["maximum likelihood"] > 0.2
 assert off["trimmed likelihood"] < 0.1

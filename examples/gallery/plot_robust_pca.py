@@ -2,9 +2,10 @@
 Robust PCA
 ==========
 
-A 24 × 24 image of rank 2, a third of its pixels overwritten, always to the bright side. Principal
-component pursuit takes ‖L‖* + λ Σ|M − L|, a convex problem with a bias: wrong pixels still pull. The
-capped absolute error min(|M − L|, c) does not pull at all beyond c.
+A 20 × 20 image of rank 2, 30% of its pixels overwritten, always to the bright side. Principal
+component pursuit takes ‖L‖* + λ Σ|M − L|, a convex problem with a bias: wrong pixels still pull.
+The capped absolute error min(|M − L|, c) does not pull at all beyond c. Started from the convex
+answer, two steps recover the image exactly.
 """
 
 import cvxpy as cp
@@ -14,23 +15,25 @@ import numpy as np
 import dcprog as dc
 
 rng = np.random.default_rng(0)
-n = 24
+n = 20
 grid = np.linspace(-1, 1, n)
 low_rank = np.outer(np.cos(3 * grid), 1 - grid**2) + 0.5 * np.outer(np.sign(grid), np.sin(3 * grid))
-wrong = rng.random((n, n)) < 0.33
+wrong = rng.random((n, n)) < 0.3
 image = np.where(wrong, 2.0, low_rank)
 
 L = cp.Variable((n, n))
-nuclear, error = 0.3 * cp.normNuc(L), cp.abs(image - L)
-cp.Problem(cp.Minimize(nuclear + 0.075 * cp.sum(error))).solve(solver=cp.CLARABEL)
+error = cp.abs(image - L)
+convex = cp.normNuc(L) + cp.sum(error) / np.sqrt(n)
+cp.Problem(cp.Minimize(convex)).solve(solver=cp.CLARABEL)
 pursuit = L.value
-result = dc.solve(cp.Problem(cp.Minimize(nuclear + 0.2 * cp.sum(cp.minimum(error, 0.5)))))
+bounded = 0.5 * cp.normNuc(L) + 0.2 * cp.sum(cp.minimum(error, 1))
+result = dc.solve(cp.Problem(cp.Minimize(bounded)), start={L: pursuit})
 capped = result.variables[L]
 
 
-def off(found):
+def off(found: np.ndarray) -> float:
     """Relative error against the image of low rank."""
-    return np.linalg.norm(found - low_rank) / np.linalg.norm(low_rank)
+    return float(np.linalg.norm(found - low_rank) / np.linalg.norm(low_rank))
 
 
 figure, axes = plt.subplots(1, 4, figsize=(10, 2.9), layout="constrained")
@@ -45,5 +48,5 @@ for ax, (name, picture) in zip(axes, pictures.items(), strict=True):
     ax.set_title(name)
     ax.axis("off")
 
-assert off(capped) < 0.05
-assert off(capped) < 0.3 * off(pursuit)
+assert off(capped) < 1e-3
+assert off(pursuit) > 0.3

@@ -2,10 +2,10 @@
 Regression with leverage
 ========================
 
-A quarter of the samples lies far to the right and far below. Least squares follows them, and so does
-Huber's loss, which bounds how much a residual pulls but not how long a lever it has. Tukey's biweight
-is bounded: what lies far off does not count at all. Its parameter 4.685 is in units of the good
-residuals' scale, which the estimator finds from the fits of many small subsets.
+A quarter of the samples lies far to the right and far below. Least squares follows them, and so
+does Huber's loss, which bounds how much a residual pulls but not how long a lever it has. Tukey's
+biweight is bounded: what lies far off does not count at all. Its parameter 4.685 is in units of
+the good residuals' scale, which the estimator finds from the fits of many small subsets.
 """
 
 import matplotlib.pyplot as plt

@@ -2,10 +2,10 @@
 Paths of sparse regressions
 ===========================
 
-Six of 100 coefficients are not zero. The Lasso shrinks what it keeps, so it must choose between bias
-(large λ) and false discoveries (small λ). MCP is concave: it stops shrinking large coefficients, and
-there is a λ at which it has the support and no bias. ``penalty_path`` goes through the λ from warm
-starts.
+Six of 100 coefficients are not zero. The Lasso shrinks what it keeps, so it must choose between
+bias (large λ) and false discoveries (small λ). MCP is concave: it stops shrinking large
+coefficients, and there is a λ at which it has the support and no bias. ``penalty_path`` goes
+through the λ from warm starts.
 """
 
 import matplotlib.pyplot as plt

@@ -3,7 +3,8 @@ Sparse principal component
 ==========================
 
 maximise x'Sx − λ Σ √|xⱼ| subject to ‖x‖ ≤ 1: a convex function is maximised, and the penalty is
-concave. Of 30 variables eight share a factor. The ordinary first component mixes in all the others.
+concave. Of 30 variables eight share a factor. The ordinary first component mixes in all the
+others.
 """
 
 import cvxpy as cp

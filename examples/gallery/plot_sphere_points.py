@@ -2,9 +2,10 @@
 Points on a sphere, far apart
 =============================
 
-Tammes' problem: put twelve points on the unit sphere so that the smallest distance is largest. The
-answer is the icosahedron, with distance 1.0515 (Fejes Tóth 1943). ‖xᵢ‖ = 1 is a nonconvex equality,
-‖xᵢ − xⱼ‖ ≥ d a nonconvex inequality. Twelve balls of radius d/2 are a packing on the sphere.
+Tammes' problem: put twelve points on the unit sphere so that the smallest distance is largest.
+The answer is the icosahedron, with distance 1.0515 (Fejes Tóth 1943). ‖xᵢ‖ = 1 is a nonconvex
+equality, ‖xᵢ − xⱼ‖ ≥ d a nonconvex inequality. Twelve balls of radius d/2 are a packing on the
+sphere.
 """
 
 import cvxpy as cp

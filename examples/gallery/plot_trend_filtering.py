@@ -2,9 +2,9 @@
 Trend filtering with outliers
 =============================
 
-A piecewise linear trend, found by min Σ loss(yₜ − xₜ) + λ Σ |xₜ₊₁ − 2xₜ + xₜ₋₁|. Bursts of outliers,
-several in a row and on one side, pull the convex absolute loss along. Capped, each costs the same
-wherever it lies.
+A piecewise linear trend, found by min Σ loss(yₜ − xₜ) + λ Σ |xₜ₊₁ − 2xₜ + xₜ₋₁|. Bursts of
+outliers, several in a row and on one side, pull the convex absolute loss along. Capped, each
+costs the same wherever it lies.
 """
 
 import cvxpy as cp
@@ -17,7 +17,7 @@ rng = np.random.default_rng(0)
 n = 200
 truth = np.interp(np.arange(n), [0, 50, 90, 140, 199], [0, 6, 2, 2, 9])
 y = truth + 0.3 * rng.normal(size=n)
-out = np.r_[20:28, 66:76, 110:122, 160:168]
+out = np.r_[18:32, 62:76, 108:126, 156:172]
 y[out] += 6 + rng.normal(size=out.size)
 
 x = cp.Variable(n)

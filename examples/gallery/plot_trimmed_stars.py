@@ -2,9 +2,9 @@
 Least trimmed squares on a star cluster
 =======================================
 
-Light and surface temperature of the 47 stars of CYG OB1 (Rousseeuw and Leroy 1987). Four are giants:
-cool and bright, off the main sequence. They turn the least squares line until it *falls*. Least
-trimmed squares minimises the sum of the smaller half of the squared residuals.
+Light and surface temperature of the 47 stars of CYG OB1 (Rousseeuw and Leroy 1987). Four are
+giants: cool and bright, off the main sequence. They turn the least squares line until it *falls*.
+Least trimmed squares minimises the sum of the smaller half of the squared residuals.
 """
 
 import matplotlib.pyplot as plt
