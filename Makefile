@@ -66,10 +66,10 @@ reproduce: $(VENV)/.dev
 	done
 
 docs: $(VENV)/.docs
-	$(BIN)/python -m sphinx -q -b html docs docs/_build
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
 	@echo "docs/_build/index.html"
 
 clean:
-	rm -rf .venv build dist *.egg-info demo_output docs/_build docs/generated
+	rm -rf .venv build dist *.egg-info demo_output docs/_build docs/generated docs/gallery
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -113,7 +113,10 @@ def means(numbers: Iterable[float], form: str) -> str:
 
 def classification_losses(seeds: range) -> tuple[Row, list[Row]]:
     rows = [
-        [name, *(means((accuracy(loss, 1.0, d, s) for s in seeds), ".1f") for d in SAMPLES.values())]
+        [
+            name,
+            *(means((accuracy(loss, 1.0, d, s) for s in seeds), ".1f") for d in SAMPLES.values()),
+        ]
         for name, loss in CLASSIFYING.items()
     ]
     return ["loss", *SAMPLES], rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def draw_bounds(axes: Any) -> None:
     loss = dc.cap(dc.hinge(), 1.0)
     for ax, cuts in zip(axes, ((-2.5, 1.5), (-2.5, 0.0, 1.5)), strict=True):
         ax.plot(u, loss(u), color="0.3", label="capped hinge")
-        for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+        for low, high in pairwise(cuts):
             inside = u[(u >= low) & (u <= high)]
             least, most = max(1 - high, 0.0), 1 - low  # the hinge's range on the box
             ends = np.minimum([least, most], 1)

@@ -9,7 +9,6 @@ convex start makes of it, right the best of the race.
 
 import cvxpy as cp
 import matplotlib.pyplot as plt
-import numpy as np
 
 import dcprog as dc
 

@@ -17,7 +17,8 @@ import dcprog as dc
 rng = np.random.default_rng(0)
 truth = np.array([[0.0, 0.0], [4.0, 0.5], [1.5, 3.5]])
 X = np.concatenate([centre + 0.5 * rng.normal(size=(30, 2)) for centre in truth])
-X = np.concatenate([X, [12.0, 9.0] + rng.normal(size=(9, 2))])
+stray = np.array([12.0, 9.0]) + rng.normal(size=(9, 2))
+X = np.concatenate([X, stray])
 
 centres = [cp.Variable(2) for _ in truth]
 squares = [

@@ -20,7 +20,7 @@ velocity = np.cumsum(dt * drive, axis=0)
 position = np.cumsum(dt * velocity, axis=0)
 measured = position + 0.05 * rng.normal(size=(n, 2))
 out = rng.random(n) < 0.2
-measured[out] += rng.normal(size=(out.sum(), 2)) + [1.5, -1.5]
+measured[out] += np.array([1.5, -1.5]) + rng.normal(size=(out.sum(), 2))
 
 p, v, u = cp.Variable((n, 2)), cp.Variable((n, 2)), cp.Variable((n - 1, 2))
 motion = [v[1:] == v[:-1] + dt * u, p[1:] == p[:-1] + dt * v[1:]]

@@ -2,10 +2,10 @@
 Multidimensional scaling with wrong distances
 =============================================
 
-Twenty places from the distances between them, a twelfth of which are wrong by far. Stress Σ (‖xᵢ
-− xⱼ‖ − dᵢⱼ)² is not convex; neither is the capped Σ min(|‖xᵢ − xⱼ‖ − dᵢⱼ|, 1), which leaves wrong
-distances out. Classical scaling, eigenvectors of squared distances, is where stress starts, and
-the map of least stress is where the capped error does.
+Twenty places from the distances between them, a twelfth of which are wrong by far. Stress,
+``Σ (‖xᵢ − xⱼ‖ − dᵢⱼ)²``, is not convex; neither is the capped ``Σ min(|‖xᵢ − xⱼ‖ − dᵢⱼ|, 1)``,
+which leaves wrong distances out. Classical scaling, eigenvectors of squared distances, is where
+stress starts, and the map of least stress is where the capped error does.
 """
 
 import cvxpy as cp

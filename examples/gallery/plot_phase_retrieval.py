@@ -2,7 +2,7 @@
 Phase retrieval with complex numbers
 ====================================
 
-Detectors measure intensities: |aᵢ*z|, and the phases are lost. The problem is written with a
+Detectors measure intensities: ``|aᵢ*z|``, and the phases are lost. The problem is written with a
 complex cvxpy variable and solved as it stands; the answer is the signal, up to one common phase.
 """
 

@@ -4,7 +4,7 @@ Classification with leverage
 
 Two clouds, and a tenth of mislabelled points far out. The hinge loss grows without end, so twenty
 samples outvote two hundred, and the linear SVM's boundary lies across both clouds. The ramp loss
-min((1 − u)₊, 1) costs no sample more than 1: it gives them up and cuts between the clouds.
+``min((1 − u)₊, 1)`` costs no sample more than 1: it gives them up and cuts between the clouds.
 """
 
 import matplotlib.pyplot as plt

@@ -3,9 +3,9 @@ Robust PCA
 ==========
 
 A 20 × 20 image of rank 2, 30% of its pixels overwritten, always to the bright side. Principal
-component pursuit takes ‖L‖* + λ Σ|M − L|, a convex problem with a bias: wrong pixels still pull.
-The capped absolute error min(|M − L|, c) does not pull at all beyond c. Started from the convex
-answer, two steps recover the image exactly.
+component pursuit takes ``‖L‖* + λ Σ|M − L|``, a convex problem with a bias: wrong pixels still
+pull. The capped absolute error ``min(|M − L|, c)`` does not pull at all beyond c. Started from
+the convex answer, two steps recover the image exactly.
 """
 
 import cvxpy as cp

@@ -2,7 +2,7 @@
 Trend filtering with outliers
 =============================
 
-A piecewise linear trend, found by min Σ loss(yₜ − xₜ) + λ Σ |xₜ₊₁ − 2xₜ + xₜ₋₁|. Bursts of
+A piecewise linear trend, found by ``min Σ loss(yₜ − xₜ) + λ Σ |xₜ₊₁ − 2xₜ + xₜ₋₁|``. Bursts of
 outliers, several in a row and on one side, pull the convex absolute loss along. Capped, each
 costs the same wherever it lies.
 """

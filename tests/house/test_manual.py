@@ -44,9 +44,7 @@ def test_every_public_name_has_a_page() -> None:
 def test_links_lead_somewhere(name: str) -> None:
     links = re.findall(r"\]\(((?!https?:)[^)#\s]+)(?:#[\w-]+)?\)", PAGES[name])
     missing = [
-        link
-        for link in links
-        if not link.startswith(MADE_BY_SPHINX) and not (DOCS / link).exists()
+        link for link in links if not link.startswith(MADE_BY_SPHINX) and not (DOCS / link).exists()
     ]
     assert missing == []
 
