@@ -1,4 +1,4 @@
-"""Sphinx settings. Everything is built and read without a network: MathJax lies beside the pages."""
+"""Sphinx settings. Built and read without a network: MathJax lies beside the pages."""
 
 import re
 import sys
