@@ -56,9 +56,27 @@ def plain_look(gallery: dict[str, Any], file: str) -> None:
     mpl.rcParams.update({"figure.facecolor": "white", "axes.facecolor": "white"})
 
 
+class FromSimpleOn:
+    """The order of the gallery: fits, penalties, then problems written in cvxpy."""
+
+    NAMES = (
+        "robust_classification robust_regression robust_logistic quantile_regression trimmed_stars "
+        "multiclass kernel own_loss sparse_path sparse_pca robust_pca phase_retrieval "
+        "circle_packing sphere_points path_planning power_control portfolio trend_filtering "
+        "kalman_smoothing clustering multidimensional_scaling"
+    ).split()
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, file: str) -> int:
+        return self.NAMES.index(file.removeprefix("plot_").removesuffix(".py"))
+
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
+    "within_subsection_order": FromSimpleOn,
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"__init__\.py",
     "reset_modules": ("matplotlib", plain_look),
