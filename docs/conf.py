@@ -9,7 +9,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]  # the pictures' script; the gallery's shared data
 
-from draw_pictures import draw_all  # noqa: E402
+from draw_pictures import DRAWN, draw_all  # noqa: E402
 
 from dcprog.solvers.cost import COSTS  # noqa: E402
 from examples.common.plots import STYLE  # noqa: E402
@@ -95,7 +95,9 @@ CODE = re.compile(r"(``.*?``|:math:`.*?`|`[^`]*`)")
 
 
 def escape_bars(app, what, name, obj, options, lines):
-    """|u| in a docstring is an absolute value, not the name of a substitution."""
+    """|u| is an absolute value, not the name of a substitution; losses and penalties get a plot."""
+    if name.removeprefix("dcprog.") in DRAWN:
+        lines += ["", f".. image:: /generated/pictures/{name.removeprefix('dcprog.')}.svg", ""]
     block = None  # the indentation of a directive, whose text is left as it is
     for i, line in enumerate(lines):
         indent = len(line) - len(line.lstrip())

@@ -122,6 +122,70 @@ def draw_certificate(axes: Any) -> None:
     axes[0].legend(loc="upper right", fontsize=9)
 
 
+MARGIN, RESIDUAL = dc.hinge(), dc.square()
+LOSSES: dict[str, dc.Loss] = {
+    "hinge": dc.hinge(),
+    "squared_hinge": dc.squared_hinge(),
+    "logistic": dc.logistic(),
+    "pade_hinge": dc.pade_hinge(5.0),
+    "sigmoid_hinge": dc.sigmoid_hinge(5.0),
+    "absolute": dc.absolute(),
+    "square": dc.square(),
+    "huber": dc.huber(1.0),
+    "pinball": dc.pinball(0.8),
+    "epsilon_insensitive": dc.epsilon_insensitive(0.5),
+    "squared": dc.squared(dc.hinge()),
+    "cap": dc.cap(MARGIN, 1.0),
+    "truncate": dc.truncate(MARGIN, -1.0),
+    "rescale": dc.rescale(MARGIN, 1.0),
+    "power": dc.power(MARGIN, 0.5),
+    "log": dc.log(MARGIN, 1.0),
+    "huberize": dc.huberize(RESIDUAL, 1.0),
+    "tukey": dc.tukey(RESIDUAL, 2.0),
+    "welsch": dc.welsch(RESIDUAL, 1.0),
+    "andrews": dc.andrews(RESIDUAL, 0.7),
+    "log_ratio": dc.log_ratio(RESIDUAL, 1.0),
+    "rational": dc.rational(RESIDUAL, 1.0, 0.1),
+    "erf": dc.erf(RESIDUAL, 1.0, 0.1),
+}
+PENALTIES: dict[str, dc.Penalty] = {
+    "l1": dc.l1(1.0),
+    "l2": dc.l2(1.0),
+    "elastic_net": dc.elastic_net(0.5, 0.5),
+    "capped_l1": dc.capped_l1(1.0, 1.0),
+    "scad": dc.scad(1.0, 3.0),
+    "mcp": dc.mcp(1.0, 2.0),
+    "log_sum": dc.log_sum(1.0, 0.3),
+    "lp": dc.lp(1.0, 0.5),
+}
+DRAWN = (*LOSSES, *PENALTIES)
+
+
+def draw_loss(name: str) -> Figure:
+    """One loss beside the base it is made of."""
+    figure = Figure(figsize=(6.0, 3.0), layout="constrained")
+    ax = figure.subplots()
+    u, loss = np.linspace(-3, 3, 600), LOSSES[name]
+    if not isinstance(loss, dc.ConvexLoss):
+        ax.plot(u, loss.base(u), "--", color="0.5", label=str(loss.base))
+    ax.plot(u, loss(u), color=BLUE, label=str(loss))
+    ax.set(xlabel="u", ylim=(-0.1, 3.6))
+    ax.legend()
+    return figure
+
+
+def draw_penalty(name: str) -> Figure:
+    """One penalty of one coefficient beside |w|."""
+    figure = Figure(figsize=(6.0, 3.0), layout="constrained")
+    ax = figure.subplots()
+    w, penalty = np.linspace(-3, 3, 601), PENALTIES[name]
+    ax.plot(w, np.abs(w), "--", color="0.5", label="l1(1)")
+    ax.plot(w, [penalty(np.array([one])) for one in w], color=BLUE, label=str(penalty))
+    ax.set(xlabel="w", ylim=(-0.1, 3.6))
+    ax.legend()
+    return figure
+
+
 PICTURES = {
     "majorants": (draw_majorants, 3, (9.5, 3.3)),
     "graduation": (draw_graduation, 1, (7.0, 4.0)),
@@ -140,7 +204,11 @@ def draw_all(folder: Path) -> None:
             axes = figure.subplots(1, columns, squeeze=False, sharey=True)[0]
             draw(axes)
             figure.savefig(folder / f"{name}.svg")
-            figure.savefig(folder / f"{name}.png")
+    with mpl.rc_context(STYLE):
+        for name in LOSSES:
+            draw_loss(name).savefig(folder / f"{name}.svg")
+        for name in PENALTIES:
+            draw_penalty(name).savefig(folder / f"{name}.svg")
 
 
 if __name__ == "__main__":

@@ -55,6 +55,15 @@ class History:
         function includes the penalty of that step.
     attempts : tuple of Attempt
         Solver calls that were not accepted.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, dcprog as dc
+    >>> x = cp.Variable()
+    >>> capped = cp.minimum(cp.square(x - 1), 1) + cp.square(x) / 4
+    >>> result = dc.solve(cp.Problem(cp.Minimize(capped)))
+    >>> len(result.history.value) == result.n_iter + 1
+    True
     """
 
     value: Array

@@ -18,7 +18,7 @@ X = rng.normal(size=(220, 2)) + 1.6 * y[:, None] * [1, 0.5]
 good = np.arange(220) % 11 > 0
 X[~good] = -11 * y[~good, None] * [2, 1] + rng.normal(size=(20, 2))
 
-losses = {"hinge, convex": dc.hinge(), "ramp: hinge, capped at 1": dc.cap(dc.hinge(), 1.0)}
+losses = {"hinge": dc.hinge(), "capped hinge": dc.cap(dc.hinge(), 1.0)}
 models = {name: dc.RobustClassifier(loss, dc.l2(0.1)).fit(X, y) for name, loss in losses.items()}
 right = {name: model.score(X[good], y[good]) for name, model in models.items()}
 
@@ -35,6 +35,6 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
 axes[0].set_ylabel("$x_2$")
 axes[1].legend(loc="upper left")
 
-assert right["hinge, convex"] < 0.75
-assert right["ramp: hinge, capped at 1"] > 0.95
-assert not models["ramp: hinge, capped at 1"].outlier_weight_[~good].any()
+assert right["hinge"] < 0.75
+assert right["capped hinge"] > 0.95
+assert not models["capped hinge"].outlier_weight_[~good].any()

@@ -40,6 +40,12 @@ def test_every_public_name_has_a_page() -> None:
     assert listed == public | models
 
 
+def test_every_public_name_has_an_example() -> None:
+    public = [getattr(dc, name) for name in dc.__all__ if name != "__version__"]
+    public += [getattr(dcprog.models, name) for name in dcprog.models.__all__]
+    assert [one.__name__ for one in public if ">>>" not in (one.__doc__ or "")] == []
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_links_lead_somewhere(name: str) -> None:
     links = re.findall(r"\]\(((?!https?:)[^)#\s]+)(?:#[\w-]+)?\)", PAGES[name])
