@@ -12,6 +12,9 @@ from dcprog.foundation.arrays import Array
 __all__ = ["Pieces"]
 
 
+BLOCK = 2**16  # values at a time
+
+
 @dataclass(frozen=True)
 class Pieces:
     """a_k u² + b_k u + c_k between the knots u_{k−1} and u_k, continuous.
@@ -39,9 +42,20 @@ class Pieces:
     def __call__(self, u: npt.ArrayLike) -> Array:
         """Values."""
         u = np.asarray(u, dtype=float)
+        if u.size <= BLOCK:
+            return self._values(u)
+        shape, u = u.shape, u.ravel()
+        values = np.empty(u.size)  # by blocks: of temporary arrays there are six
+        for begin in range(0, u.size, BLOCK):
+            block = slice(begin, begin + BLOCK)
+            values[block] = self._values(u[block])
+        return values.reshape(shape)
+
+    def _values(self, u: Array) -> Array:
         k = np.searchsorted(self.knots, u)
         a, b, c = (np.asarray(part)[k] for part in self._parts)
-        return (a * u + b) * u + c
+        values: Array = (a * u + b) * u + c
+        return values
 
     @property
     def _parts(self) -> tuple[tuple[float, ...], ...]:

@@ -129,14 +129,16 @@ class RiskValues:
         Of few rows, and where they hang together, of all at once. What is summed over the parts
         needs no further vectors as long as the data.
         """
-        u = self.margins(theta)
+        u, n = self.margins(theta), self.rows.shape[0]
+        if n <= PART and self._known is not None:
+            return iter([(slice(0, n), self)])
         return self._parts(theta, lambda rows: u[rows])
 
     def _parts(
         self, theta: Array, margins: Callable[[slice], Array]
     ) -> Iterator[tuple[slice, Self]]:
         n = self.rows.shape[0]
-        step = PART if self._is_separable else max(n, 1)
+        step = PART if n > PART and self._is_separable else max(n, 1)
         for begin in range(0, n, step):
             rows = slice(begin, min(begin + step, n))
             part = self.remembering()

@@ -59,6 +59,17 @@ class NaturalUnits:
             for variable, value in zip(variables, before, strict=True):
                 variable.save_value(value)
 
+    def change(self, start: Array, step: Array) -> float:
+        """Of the objective, by a step from a point."""
+        before = [v.value for v in self._points.variables]
+        try:
+            node = [self._problem.frame.node]
+            here, there = (float(np.sum(self._numbers(x, node))) for x in (start, start + step))
+            return abs(there - here)
+        finally:
+            for variable, value in zip(self._points.variables, before, strict=True):
+                variable.save_value(value)
+
     def _measured(self) -> tuple[Array, float]:
         problem = self._problem
         nodes = [problem.frame.node, *(frame.node for frame in problem.constraints)]

@@ -113,7 +113,7 @@ class ProblemValues:
     @property
     def resolution(self) -> float:
         """A hundredth of what the objective varies by over the problem's own unit."""
-        return RESOLVED * self.sizes.natural.variation + self._price.resolution
+        return RESOLVED * self.sizes.variation + self._price.resolution
 
     def units(self, x: Array) -> Array:
         """What each coordinate has been; where that is 0, what its variable has, or its unit."""

@@ -60,6 +60,20 @@ class Sizes:
         self._reach = self._reached(x)
         return narrower
 
+    @property
+    def variation(self) -> float:
+        """What the objective varies by over the problem's own unit, or over that of the run.
+
+        The smaller one: where variables are of very different sizes, the problem's own unit may be
+        far from all points that matter.
+        """
+        natural = self.natural.variation
+        if self._last is None:
+            return natural
+        step = self.units(self._last) * np.random.default_rng(0).standard_normal(self._last.size)
+        changes = [self.natural.change(self._last, side * step) for side in (1, -1)]
+        return min([natural, *(change for change in changes if change > 0)])
+
     def step(self, x: Array) -> float:
         """Length of the step to x in units of the coordinates; 0 before the first."""
         if self._last is None:

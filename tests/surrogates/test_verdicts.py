@@ -298,3 +298,20 @@ def test_no_fallback_is_asked_for_less_than_solvers_resolve_near_a_known_floor()
     assert result.status == "converged"
     assert result.value <= 1e-9 * result.history.value[0]
     assert {a.solver for a in result.history.attempts} <= {result.solver}
+
+
+def test_a_value_far_above_the_floor_is_no_floor_in_small_units() -> None:
+    # t = Σw is around 1e-4, which the objective's own unit does not know: it varies by 1e6 there
+    rows = "41 22 19 -5 6 10 15 3,22 59 33 -5 4 4 27 2,19 33 81 1 6 2 26 2,-5 -5 1 21 3 1 0 4"
+    rows += ",6 4 6 3 10 3 4 3,10 4 2 1 3 23 4 3,15 27 26 0 4 4 30 3,3 2 2 4 3 3 3 14"
+    cov = 1e-5 * np.array([row.split() for row in rows.split(",")], dtype=float)
+    w, t = cp.Variable(8, nonneg=True), cp.Variable(8)
+    parts = [
+        cp.sum(cp.multiply(w[g], t[g])) / cp.quad_form(w, cov) for g in ([0, 1, 5], [2, 3, 4, 6, 7])
+    ]
+    goal = cp.square(parts[0] - 0.4) + cp.square(parts[1] - 0.6)
+    problem = cp.Problem(cp.Minimize(goal), [cp.sum(w) == 1, t == cov @ w])
+    w.value = np.ones(8) / 8
+    t.value = cov @ w.value
+    result = dc.solve(problem, start="current", n_starts=1, time_limit=20)
+    assert result.value < 1e-6 or result.status != "converged"

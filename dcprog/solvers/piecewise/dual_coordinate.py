@@ -40,6 +40,7 @@ SLOW = 0.7  # STALLS rounds in a row that leave more of the gap than that are th
 STALLS = 3
 BUDGET = 12  # times all samples, that rounds take where Newton's method can finish
 HOPE = 30.0  # rounds that ended so many times above a tolerance will not do the next time
+BLOCK = 2**16  # samples that are looked at together
 TALL = 5  # times as many dense samples as columns: there Newton's method pays
 
 
@@ -102,7 +103,7 @@ class DualCoordinateSolver(ExactSolver):
         self._rough = np.zeros(k)  # relative gaps at which rounds were given up
         n, d = self.scores.X.shape
         pays = isinstance(self.scores.X, np.ndarray) and n >= TALL * d
-        self._newton = AugmentedLagrangianSolver(risk) if pays else None
+        self._newton = AugmentedLagrangianSolver(risk, self.scores) if pays else None
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
@@ -217,10 +218,12 @@ class DualCoordinateSolver(ExactSolver):
 
 def _misfits(pieces: Pieces, problem: ScoreProblem, alpha: Array, u: Array) -> tuple[Mask, Array]:
     """Is a multiplier not the slope of the straight piece at its margin? How far is a knot?"""
-    side = np.searchsorted(pieces.knots, u)
-    slope = problem.weight * np.take(pieces.linear, side)
-    off = (np.take(pieces.quadratic, side) != 0) | (slope != alpha)
-    away = np.abs(u - pieces.knots[0])
-    for knot in pieces.knots[1:]:
-        np.minimum(away, np.abs(u - knot), out=away)
+    off, away = np.empty(u.size, dtype=bool), np.empty(u.size)
+    curved = np.asarray(pieces.quadratic) != 0
+    for begin in range(0, u.size, BLOCK):  # several arrays as long as u would be too many
+        some = slice(begin, begin + BLOCK)
+        side = np.searchsorted(pieces.knots, u[some])
+        slope = problem.weight[some] * np.take(pieces.linear, side)
+        off[some] = curved[side] | (slope != alpha[some])
+        away[some] = np.min([np.abs(u[some] - knot) for knot in pieces.knots], axis=0)
     return off, away

@@ -65,13 +65,13 @@ class AugmentedLagrangianSolver(ExactSolver):
     cost = COSTS["multipliers"]
     by_blocks = True
 
-    def __init__(self, risk: Risk) -> None:
+    def __init__(self, risk: Risk, scores: Separable | None = None) -> None:
         self.risk = risk
-        self.scores = Separable(risk)
+        self.scores = scores or Separable(risk)
         assert risk.base.pieces is not None
         self._pieces = risk.base.pieces
         self.deadline = Deadline()
-        self._multipliers = np.zeros(self.scores.signs.shape)
+        self._multipliers: Array | None = None
         # how far the margins of each score went last time
         self._reach = np.full(self.scores.signs.shape[1], np.inf)
         self._screens = not any(self._pieces.quadratic) and np.prod(self.scores.X.shape) >= PAYS
@@ -96,6 +96,8 @@ class AugmentedLagrangianSolver(ExactSolver):
         spread, tilt = scores.spread(problem)
         coef, intercept = scores.split(start)
         self.deadline = Deadline(time_limit)
+        if self._multipliers is None:
+            self._multipliers = np.zeros(scores.signs.shape)
         for k in range(len(coef)):
             sides = scores.signs[:, k], scores.offsets[:, k]
             score = ScoreProblem(scores.X, *sides, spread[:, k], tilt[:, k])

@@ -39,7 +39,11 @@ class ScoreProblem:
 
     def margins(self, w: Array, b: float) -> Array:
         """The vector u."""
-        return self.sign * (self.X @ w + b) + self.offset
+        u: Array = self.X @ w
+        u += b
+        u *= self.sign
+        u += self.offset
+        return u
 
     def value(self, pieces: Pieces, u: Array) -> float:
         """Σ_i d_i pieces(u_i) + t_i u_i."""
