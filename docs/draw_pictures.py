@@ -169,8 +169,8 @@ def draw_loss(name: str) -> Figure:
     if not isinstance(loss, dc.ConvexLoss):
         ax.plot(u, loss.base(u), "--", color="0.5", label=str(loss.base))
     ax.plot(u, loss(u), color=BLUE, label=str(loss))
-    ax.set(xlabel="u", ylim=(-0.1, 3.6))
-    ax.legend()
+    ax.set(xlabel="u", ylim=(-0.1, 4.8))
+    ax.legend(loc="upper center", fontsize=9)
     return figure
 
 
@@ -181,8 +181,8 @@ def draw_penalty(name: str) -> Figure:
     w, penalty = np.linspace(-3, 3, 601), PENALTIES[name]
     ax.plot(w, np.abs(w), "--", color="0.5", label="l1(1)")
     ax.plot(w, [penalty(np.array([one])) for one in w], color=BLUE, label=str(penalty))
-    ax.set(xlabel="w", ylim=(-0.1, 3.6))
-    ax.legend()
+    ax.set(xlabel="w", ylim=(-0.1, 4.8))
+    ax.legend(loc="upper center", fontsize=9)
     return figure
 
 

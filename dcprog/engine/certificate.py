@@ -115,9 +115,8 @@ class Certificate:
     Examples
     --------
     >>> import cvxpy as cp, dcprog as dc
-    >>> x = cp.Variable()
-    >>> capped = cp.minimum(cp.square(x - 1), 1) + cp.square(x) / 4
-    >>> result = dc.solve(cp.Problem(cp.Minimize(capped)))
+    >>> x = cp.Variable(nonneg=True)
+    >>> result = dc.solve(cp.Problem(cp.Minimize(cp.square(x - 2) + cp.sqrt(x))))
     >>> certificate = result.certificate()
     >>> all(claim.holds for claim in certificate.claims)
     True

@@ -58,10 +58,9 @@ class History:
 
     Examples
     --------
-    >>> import cvxpy as cp, dcprog as dc
-    >>> x = cp.Variable()
-    >>> capped = cp.minimum(cp.square(x - 1), 1) + cp.square(x) / 4
-    >>> result = dc.solve(cp.Problem(cp.Minimize(capped)))
+    >>> import cvxpy as cp, numpy as np, dcprog as dc
+    >>> far = cp.norm(cp.Variable(2, name="x") - np.ones(2)) >= 2
+    >>> result = dc.solve(cp.Problem(cp.Minimize(cp.norm1(far.variables()[0])), [far]))
     >>> len(result.history.value) == result.n_iter + 1
     True
     """
