@@ -32,8 +32,8 @@ REGRESSING = {
     "`square()`": dc.square(),
     "`huber(1.345)`": dc.huber(1.345),
     "`absolute()`": dc.absolute(),
-    "`tukey(square(), 4.685)`": dc.tukey(dc.square(), 4.685),
-    "`welsch(square(), 2.985)`": dc.welsch(dc.square(), 2.985),
+    "`tukey(0.5 * square(), 4.685)`": dc.tukey(0.5 * dc.square(), 4.685),
+    "`welsch(0.5 * square(), 2.985)`": dc.welsch(0.5 * dc.square(), 2.985),
     "`cap(absolute(), 3)`": dc.cap(dc.absolute(), 3.0),
     "`trim(square(), 0.25)`": dc.trim(dc.square(), 0.25),
 }

@@ -20,7 +20,7 @@ y = 1 + 2 * x + rng.normal(scale=0.5, size=120)
 x[:30], y[:30] = rng.uniform(7, 9, 30), rng.uniform(-6, -2, 30)
 X = x[:, None]
 
-tukey = dc.RobustRegressor(dc.tukey(dc.square(), 4.685), dc.l2(0.0)).fit(X, y)
+tukey = dc.RobustRegressor(dc.tukey(0.5 * dc.square(), 4.685), dc.l2(0.0)).fit(X, y)
 lines = {
     "least squares": LinearRegression().fit(X, y),
     "Huber": HuberRegressor().fit(X, y),
