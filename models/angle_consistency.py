@@ -35,10 +35,10 @@ def fisher_gamma(k: int, s: float | None) -> float:
     the most probable class. The publication states γ ≤ 1/2 for every s ≤ 0. With k = 3, s = 0,
     γ = 1/2 and class probabilities (0.5005, 0.4995, 0), the least expected loss is 0.500, and the
     scores (2.5, 2, −4.5), (2, 2, −4) and (2, 2.5, −4.5) all have it: a right minimiser, a tie,
-    which is the minimiser of least norm, and a wrong one. Such ties make γ ≤ γ* necessary; that it
-    suffices was checked by linear programming over all probabilities for k = 3, 4 and 5
-    (``examples/angle_svm/verify_fisher_consistency.py``). That *some* minimiser is right does hold
-    for γ ≤ 1/2, for k = 3 and 4.
+    which is the minimiser of least norm, and a wrong one. That γ ≤ γ* is necessary and sufficient
+    is proved in ``docs/fisher_consistency.md``, and checked by linear programming over all
+    probabilities in ``examples/angle_svm/verify_fisher_consistency.py``. The weaker reading, that
+    *some* minimiser is right, holds further: see :func:`is_fisher_consistent`.
 
     Examples
     --------
@@ -57,23 +57,41 @@ def fisher_gamma(k: int, s: float | None) -> float:
     return min(0.5, max(1 / k, (1 - s) / (k + 1 - s)))
 
 
-def is_fisher_consistent(form: int, k: int, s: float | None, gamma: float = 0.5) -> bool:
-    """Does every minimiser of the expected loss find the most probable class, whatever the odds?
+def is_fisher_consistent(
+    form: int, k: int, s: float | None, gamma: float = 0.5, reading: str = "every"
+) -> bool:
+    """Does a minimiser of the expected loss find the most probable class, whatever the odds?
+
+    The expected loss may have many minimisers, so that the question has two readings.
 
     Parameters
     ----------
     form : {1, 2}
-        Loss 1: γ ≤ :func:`fisher_gamma`. Loss 2: s ≥ −1/(k−1), or two classes.
+        Loss 1 or 2.
     k : int
-        Number of classes.
+        Number of classes, at least 2.
     s : float or None
-        Truncation, None for none.
+        Truncation, at most 0; None for none.
     gamma : float, default 0.5
-        γ of loss 1.
+        γ of loss 1, in [0, 1).
+    reading : {"every", "some"}, default "every"
+        Every minimiser has its only largest score at the most probable class: loss 1 for
+        γ ≤ :func:`fisher_gamma`, loss 2 for s ≥ −1/(k−1), both for two classes. Or some minimiser
+        has: loss 1 for s ≥ −(k+1)/(k−1), too.
 
     Returns
     -------
     bool
+
+    Raises
+    ------
+    ValueError
+        An unknown reading, k < 2 or s > 0.
+
+    Notes
+    -----
+    An estimator finds some minimiser, not the one that is right: the reading to rely on is "every".
+    All ranges are proved in ``docs/fisher_consistency.md``.
 
     References
     ----------
@@ -85,18 +103,35 @@ def is_fisher_consistent(form: int, k: int, s: float | None, gamma: float = 0.5)
     >>> from dcprog.models import is_fisher_consistent
     >>> is_fisher_consistent(2, k=3, s=-0.5), is_fisher_consistent(2, k=3, s=-0.6)
     (True, False)
+    >>> is_fisher_consistent(1, k=4, s=-1 / 3), is_fisher_consistent(1, 4, -1 / 3, reading="some")
+    (False, True)
+    >>> is_fisher_consistent(1, k=4, s=-2.0, reading="some")
+    False
     """
-    if form == 1:
-        return bool(gamma <= fisher_gamma(k, s) + 1e-12)
-    return k == 2 or (s is not None and bool(s >= -1 / (k - 1) - 1e-12))
+    if reading not in ("every", "some"):
+        raise ValueError(f'reading={reading!r}: "every" or "some" is needed')
+    bound = fisher_gamma(k, s)
+    depth = np.inf if s is None else -s
+    if k == 2:
+        return True
+    if form == 2:  # where a minimiser is wrong, no minimiser is right
+        return bool(depth <= 1 / (k - 1) + 1e-12)
+    if gamma <= bound + 1e-12:
+        return True
+    return reading == "some" and bool(depth <= (k + 1) / (k - 1) + 1e-12)
 
 
 def inconsistency(form: int, k: int, s: float | None, gamma: float) -> str | None:
-    """Why the loss is not Fisher consistent, None if it is; as :func:`is_fisher_consistent`."""
+    """What is wrong with the minimisers of the expected loss, None if every one is right."""
     if is_fisher_consistent(form, k, s, gamma):
         return None
+    some = is_fisher_consistent(form, k, s, gamma, "some")
     reason = f"form=2 is Fisher consistent for -1/(k-1) <= truncation <= 0 only, and it is {s}"
     if form == 1:
         bound = fisher_gamma(k, s)
-        reason = f"form=1 is Fisher consistent for gamma <= {bound:.4g}, and it is {gamma}"
-    return f"with k={k} classes and truncation={s}, {reason}"
+        reason = f"with form=1 every minimiser is right for gamma <= {bound:.4g}, and it is {gamma}"
+    which = "not every minimiser" if some else "for some class probabilities no minimiser"
+    return (
+        f"{which} of the expected loss has the most probable class alone on top: {reason}, "
+        f"with k={k} classes and truncation={s}"
+    )

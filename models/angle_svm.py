@@ -70,10 +70,10 @@ class AngleSVC(KernelOption, PaperClassifier):
         s ≤ 0; ``"auto"`` is −1/(k−1), as recommended. None leaves the convex loss: the reinforced
         hinge of angle-based machines, or the pairwise hinge.
     gamma : float, default 0.5
-        0 ≤ γ ≤ 1, weight of the own class in loss 1. Loss 1 is Fisher consistent for
-        γ ≤ min{1/2, max(1/k, (1−s)/(k+1−s))}, :func:`~dcprog.models.fisher_gamma`: up to 1/k with
-        the default truncation. The default 1/2 is that of the literature. Loss 2, which has no γ,
-        is for −1/(k−1) ≤ s ≤ 0. With two classes both are.
+        0 ≤ γ ≤ 1, weight of the own class in loss 1. Every minimiser of the expected loss is right
+        (Fisher consistency) for γ ≤ :func:`~dcprog.models.fisher_gamma`, 1/k with the default
+        truncation; at the default 1/2, that of the literature, some is, and ties may be too. Of
+        loss 2, without γ, every one is for −1/(k−1) ≤ s ≤ 0. With two classes both are right.
     penalty : {"l2", "l1", "elasticnet"}, default "l2"
         λ2 = `lam`, λ1 = `lam`, or both by `lam1` and `lam2`.
     lam : float, default 1.0
@@ -108,8 +108,8 @@ class AngleSVC(KernelOption, PaperClassifier):
     Warns
     -----
     FisherConsistencyWarning
-        The loss is not Fisher consistent for the number of classes. With ``form=1`` and the default
-        γ = 1/2 that is so from three classes on; take γ = 1/k, or loss 2.
+        Not every minimiser of the expected loss is right; the message says whether some is. So it
+        is with ``form=1`` and γ = 1/2 from three classes on; take γ = 1/k, or loss 2.
 
     See Also
     --------
@@ -125,7 +125,7 @@ class AngleSVC(KernelOption, PaperClassifier):
 
     Where the publication and this class differ: its H of loss 1 has H_s where H_{(k−1)s} is meant;
     its experiments print s = 1/(k−1) for −1/(k−1); its range of Fisher consistency for loss 1 is
-    too large (:func:`~dcprog.models.fisher_gamma`).
+    too large in either reading (:func:`~dcprog.models.is_fisher_consistent`).
 
     References
     ----------

@@ -97,6 +97,9 @@ class CappedSVC(PaperClassifier):
     -----
     Where the publication and this class differ:
 
+    - It has a column of W for each class, of two classes too. Begun alike, the two stay opposite,
+      :math:`w_1 = -w_2`, so that its (p, ε, γ) is one score with the cap ε·2^{−p/2} and
+      γ·2^{1−p/2}. ``eps`` and ``gamma`` are those of the one score.
     - Its stationarity theorem needs every g_i off the cap's kink. A sample exactly at the cap keeps
       its weight here; a fixed point is then critical, not always a local minimum.
     - Its weights are infinite at g_i = 0, that is for every well classified sample, if p < 2; δ

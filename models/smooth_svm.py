@@ -40,8 +40,10 @@ class SmoothSVC(PaperClassifier):
     :math:`\tfrac{C}{2} \sum_i \rho(t_i, \eta)^2`.
 
     F is strongly convex. Its only minimiser θ_η tends to the support vector machine with a
-    penalised intercept, ‖θ_η − θ*‖² ≤ 2C·m·max(ρ − [t]_+), which is 0.2·C·m/η for Padé and m
-    samples. Newton's method with Armijo's rule finds it; only samples in the band have curvature.
+    penalised intercept, ‖θ_η − θ*‖² ≤ C·m·max(ρ − [t]_+), which is 0.1·C·m/η for Padé and m
+    samples (the publication has twice that). From the fit alone, with its slacks t_i,
+    ‖θ_η − θ*‖² ≤ C Σ_i ([t_i]_+ − t_i ρ'(t_i)), the duality gap at α_i = Cρ'(t_i), which is far
+    smaller. Newton's method with Armijo's rule finds θ_η; only samples in the band have curvature.
 
     More than two classes are fitted one against the rest, each by its own F.
 

@@ -105,8 +105,9 @@ class UnfitStart(ValueError):
 class FisherConsistencyWarning(UserWarning):
     """A loss's parameters lie where its minimiser need not find the most probable class.
 
-    More data do not help there: even a minimiser of the expected loss over all functions can
-    prefer a less probable class, or have it tie with the most probable one. Silenced like every
+    More data do not help there: a minimiser of the expected loss over all functions can prefer a
+    less probable class, or have it tie with the most probable one. The message says whether other
+    minimisers, for the same class probabilities, are right, or none is. Silenced like every
     category, ``warnings.simplefilter("ignore", FisherConsistencyWarning)``.
 
     Examples

@@ -6,6 +6,7 @@ whether every minimiser, or some, has the most probable class on top.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, product
@@ -133,6 +134,74 @@ def no_right_minimiser(loss: Loss) -> tuple[float, Array]:
     values = lowest(loss(vertices(loss.form, loss.k, loss.s)))
     right = lowest(loss(clear_vertices(loss.k, loss.s)))
     return _largest(values, right, ordered=False)
+
+
+def widest_margin(loss: Loss, P: Array) -> float:
+    """The largest u_1 − max_{j>1} u_j of all minimisers of loss 1 for these P; ∞ if unbounded.
+
+    On each product of intervals between kinks the loss is linear: a linear program on those that
+    the minimum may reach.
+    """
+    k = loss.k
+    least = float(np.min(loss(vertices(1, k, loss.s)) @ P))
+    ends = np.unique([-np.inf, (k - 1) * loss.s, -1, -loss.s, k - 1, np.inf])
+    inner = np.r_[ends[1] - 1, (ends[1:-2] + ends[2:-1]) / 2, ends[-2] + 1]
+    cells = [
+        [
+            _line(loss, p, low, high, at)
+            for low, high, at in zip(ends, ends[1:], inner, strict=False)
+        ]
+        for p in P
+    ]
+    widest = -np.inf
+    for cell in product(*cells):
+        if sum(line.least for line in cell) <= least + TIE:
+            widest = max(widest, _margin(cell, least))
+    return widest
+
+
+@dataclass(frozen=True)
+class _Line:
+    """What one class adds to the expected loss on an interval: value + slope·u."""
+
+    low: float
+    high: float
+    value: float
+    slope: float
+    least: float
+
+
+def _line(loss: Loss, p: float, low: float, high: float, at: float) -> _Line:
+    k = loss.k
+
+    def part(u: float) -> float:
+        own = hinge(k - 1, np.array(u)) - hinge((k - 1) * loss.s, np.array(u))
+        other = hinge(1, -np.array(u)) - hinge(loss.s, -np.array(u))
+        return float(loss.gamma * p * own + (1 - loss.gamma) * (1 - p) * other)
+
+    h = 1e-3 * min(1.0, high - low)
+    slope = round((part(at + h) - part(at - h)) / (2 * h), 9)
+    ends = [part(end) for end in (low, high) if np.isfinite(end)]
+    return _Line(low, high, part(at) - slope * at, slope, min(ends))
+
+
+def _margin(cell: Sequence[_Line], least: float) -> float:
+    """max t such that u_1 − t ≥ u_j for all j > 1, and u is a minimiser in the cell."""
+    k = len(cell)
+    lead = np.hstack([-np.ones((k - 1, 1)), np.eye(k - 1), np.ones((k - 1, 1))])
+    cost = np.r_[[line.slope for line in cell], 0.0]
+    found: Any = linprog(
+        np.r_[np.zeros(k), -1.0],
+        A_ub=np.vstack([lead, cost]),
+        b_ub=np.r_[np.zeros(k - 1), least - sum(line.value for line in cell) + TIE],
+        A_eq=[[1.0] * k + [0.0]],
+        b_eq=[0.0],
+        bounds=[*((line.low, line.high) for line in cell), (None, None)],
+        method="highs",
+    )
+    if found.status == 3:
+        return float(np.inf)
+    return -float(found.fun) if found.status == 0 else float(-np.inf)
 
 
 def _largest(candidates: Array, others: Array, ordered: bool) -> tuple[float, Array]:

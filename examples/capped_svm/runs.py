@@ -79,7 +79,11 @@ def heuristic_cap(X: Array, y: Array, p: float, gamma: float) -> float:
     """ε by the estimator's heuristic."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return CappedSVC(p=p, gamma=gamma, cap_floor=0.0, n_starts=1).fit(X, y).eps_
+        return (
+            CappedSVC(p=p, cap_fraction=0.1, cap_floor=0.0, gamma=gamma, delta=DELTA, n_starts=1)
+            .fit(X, y)
+            .eps_
+        )
 
 
 # ---- runs ----------------------------------------------------------------------------------------

@@ -75,6 +75,12 @@ class Contender:
         return getattr(self.estimator, "p", None)
 
 
+def capped(**options: Any) -> CappedSVC:
+    """The paper's model, from one start, with options of its own."""
+    named: dict[str, Any] = {"p": 1.0, "cap_fraction": 0.1, "cap_floor": 0.0, "gamma": 1.0}
+    return CappedSVC(**named | {"delta": 1e-8, "n_starts": 1} | options)
+
+
 def contenders() -> list[Contender]:
     """Two baselines, and for each p the model without a cap, with the default and with the true."""
     ridge = {"color": BLACK, "marker": "s", "linestyle": "--"}
@@ -84,7 +90,7 @@ def contenders() -> list[Contender]:
         Contender("linear SVM", SVC(kernel="linear"), "C", svm),
     ]
     for p in (1.0, 2.0):
-        model, name = CappedSVC(p=p, cap_floor=0.0, tol=CV_TOL, n_starts=1), f"CappedSVC p={p:.0f}"
+        model, name = capped(p=p, tol=CV_TOL), f"CappedSVC p={p:.0f}"
         free, told = clone(model).set_params(eps=NO_CAP), clone(model)
         told.set_params(cap_fraction=FLIPPED)
         listed += [
@@ -360,8 +366,8 @@ def draw_curve(ax: Any, grid: Sequence[float], accuracy: Array, contender: Conte
 def fit_once(X: Array, labels: Array) -> CappedSVC:
     """All samples, the heuristic's cap; then again under that cap, so that all steps descend."""
     X = minmax_scale(X)
-    model = CappedSVC(p=1.0, gamma=1.0, cap_fraction=FLIPPED, cap_floor=0.0, n_starts=1)
-    return clone(model).set_params(eps=model.fit(X, labels).eps_).fit(X, labels)
+    cap = capped(cap_fraction=FLIPPED).fit(X, labels).eps_
+    return capped(eps=cap).fit(X, labels)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -1,7 +1,7 @@
 """The two machines of the least 1-norm SVM paper, solved to the end and by the paper's SMO.
 
 Both minimise ½aᵀKa − yᵀa over Σa_i = 0: the least 1-norm one over |a_i| ≤ C, the least squares one
-(LS-SVM) with K + I/C for K and without bounds.
+(LS-SVM) with K + I/C for K and without bounds. The L1-SVM is the usual one, of the hinge.
 """
 
 from __future__ import annotations
@@ -10,12 +10,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.svm import SVC
 
 from dcprog.models import LeastOneNormSVC
 from dcprog.solvers.kernel.smo_descent import minimise_dual
 from dcprog.solvers.kernel.smo_dual import Dual
 
-__all__ = ["MACHINES", "Machine", "coefficients", "descent", "least_one_norm", "least_squares"]
+__all__ = [
+    "COMPARED",
+    "MACHINES",
+    "Machine",
+    "coefficients",
+    "descent",
+    "least_one_norm",
+    "least_squares",
+]
 
 Array = np.ndarray
 
@@ -29,12 +38,12 @@ class Machine:
     steps: int = 0
 
 
-def least_squares(K: Array, y: Array, C: float) -> Machine:
-    """The LS-SVM by its linear system."""
+def least_squares(K: Array, y: Array, C: float | Array) -> Machine:
+    """The LS-SVM by its linear system; C may be one a sample."""
     n = len(y)
     system = np.zeros((n + 1, n + 1))
     system[0, 1:] = system[1:, 0] = 1
-    system[1:, 1:] = K + np.eye(n) / C
+    system[1:, 1:] = K + np.diag(np.broadcast_to(1 / np.asarray(C), n))
     solution = np.linalg.solve(system, np.append(0.0, y))
     return Machine(solution[1:], float(solution[0]))
 
@@ -46,16 +55,29 @@ def coefficients(model: LeastOneNormSVC, n: int) -> Array:
     return a
 
 
-def least_one_norm(K: Array, y: Array, C: float) -> Machine:
-    """The least 1-norm SVM by the library's default."""
+def least_one_norm(K: Array, y: Array, C: float | Array) -> Machine:
+    """The least 1-norm SVM by the library's default; with one C a sample, by its dual."""
+    if isinstance(C, np.ndarray):
+        dual = Dual(np.arange(len(y)), y, -C, C)
+        end = minimise_dual(np.ascontiguousarray(K), dual, violation=1e-8)
+        return Machine(end.c, -sum(dual.extremes(end.v, dual.gradient(end.Kc))) / 2)
     model = LeastOneNormSVC(C=C, kernel="precomputed").fit(K, y)
     return Machine(coefficients(model, len(y)), float(model.intercept_[0]))
 
 
-MACHINES: dict[str, Callable[[Array, Array, float], Machine]] = {
+def support_vector_machine(K: Array, y: Array, C: float | Array) -> Machine:
+    """The hinge's machine, by LIBSVM; C may be one a sample."""
+    model, a = SVC(C=1.0, kernel="precomputed"), np.zeros(len(y))
+    model.fit(K, y, sample_weight=C * np.ones(len(y)))
+    a[model.support_] = model.dual_coef_[0]
+    return Machine(a, float(model.intercept_[0]))
+
+
+MACHINES: dict[str, Callable[[Array, Array, float | Array], Machine]] = {
     "LS-SVM": least_squares,
     "least 1-norm": least_one_norm,
 }
+COMPARED = {**MACHINES, "L1-SVM": support_vector_machine}
 
 
 def descent(name: str, K: Array, y: Array, C: float, stop: float = 1e-3) -> Machine:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcprog.models import LeastTrimmedSquares
-from examples.common.claims import Claim, at_most, print_claims
+from examples.common.claims import Claim, at_most, print_claims, under
 from examples.common.plots import parser_of
 from examples.common.regression_plots import plot_stars
 from examples.common.regression_sets import regression_set
@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     claims = [claim for name, one in PUBLISHED.items() for claim in set_claims(name, one)]
     if options.output is not None:
         plot_stars(options.output, "lts_stars", LeastTrimmedSquares())
-    return int(print_claims(claims) > 0)
+    return int(print_claims(under("published fits", claims)) > 0)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from itertools import combinations
 import numpy as np
 
 from dcprog.models import LeastTrimmedSquares
-from examples.common.claims import Claim, at_most, print_claims
+from examples.common.claims import Claim, at_most, print_claims, under
 from examples.common.contamination import clean_regression, efficiency, equivariance, movement
 from examples.common.plots import parser_of
 from examples.common.regression_plots import plot_breakdown
@@ -105,15 +105,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     full = options.full
     claims = [
-        *breakdown_claims(),
-        *exact_fit_claims(),
-        *equivariance_claims(),
-        *optimum_claims(50 if full else 10),
-        *normal_claims(400 if full else 60),
+        *under("breakdown", breakdown_claims()),
+        *under("exact fit", exact_fit_claims()),
+        *under("equivariance", equivariance_claims()),
+        *under("FAST-LTS", optimum_claims(50 if full else 10)),
+        *under("consistency and efficiency", normal_claims(400 if full else 60)),
     ]
     if options.output is not None:
         plot_breakdown(options.output, "lts_breakdown", LeastTrimmedSquares(), FAR)
-    return int(print_claims(claims) > 0)
+    return int(print_claims(claims, "figure lts_breakdown.png") > 0)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import numpy as np
 
 import dcprog as dc
 from dcprog.models import MMRegressor
-from examples.common.claims import Claim, at_most, print_claims
+from examples.common.claims import Claim, at_most, print_claims, under
 from examples.common.plots import parser_of
 from examples.common.regression_plots import plot_stars
 from examples.common.regression_sets import regression_set
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     claims = [claim for name, one in PUBLISHED.items() for claim in mm_claims(name, one)]
     if options.output is not None:
         plot_stars(options.output, "mm_stars", MMRegressor())
-    return int(print_claims([*claims, *huber_claims()]) > 0)
+    return int(print_claims(under("published fits", [*claims, *huber_claims()])) > 0)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from scipy.stats import norm
 
 from dcprog.losses import square, tukey
 from dcprog.models import MMRegressor
-from examples.common.claims import Claim, at_most, print_claims
+from examples.common.claims import Claim, at_most, print_claims, under
 from examples.common.contamination import clean_regression, efficiency, equivariance, movement
 from examples.common.plots import parser_of
 from examples.common.regression_plots import plot_breakdown
@@ -119,15 +119,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     repeats = 500 if options.full else 100
     claims = [
-        *constant_claims(),
-        *breakdown_claims(),
-        *scale_claims(),
-        *normal_claims(repeats),
-        *error_claims(repeats),
+        *under("constants", constant_claims()),
+        *under("breakdown", breakdown_claims()),
+        *under("scale", scale_claims()),
+        *under("efficiency", normal_claims(repeats)),
+        *under("standard errors", error_claims(repeats)),
     ]
     if options.output is not None:
         plot_breakdown(options.output, "mm_breakdown", MMRegressor(), FAR)
-    return int(print_claims(claims) > 0)
+    return int(print_claims(claims, "figure mm_breakdown.png") > 0)
 
 
 if __name__ == "__main__":

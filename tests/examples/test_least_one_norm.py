@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from examples.least_one_norm import machines, smo_steps
+from examples.least_one_norm import machines, smo_steps, sparsity, table_2, tuning
 from examples.least_one_norm import reproduce as tables
 from examples.least_one_norm import verify_theory as theory
+from examples.least_one_norm.table_2 import Row
 from examples.least_one_norm.titanic import titanic
 from tests.examples.verdicts import unexpected
 
@@ -39,15 +40,125 @@ def test_least_one_norm_tables_at_a_tiny_size(tmp_path: Path, capsys: Any) -> No
         gen_test_idx=splits[:, 40:],
     )
     arguments = ["--data", str(tmp_path), "--sets", "ida_heart", "--splits", "2"]
-    tables.main([*arguments, "--output", str(tmp_path)])
+    tables.main([*arguments, "--repeats", "1", "--output", str(tmp_path)])
     shown = capsys.readouterr().out
-    assert "Heart: steps of the paper's order, least 1-norm" in shown
+    assert "Heart: steps of the least 1-norm as printed" in shown
     assert "figure 1: the LS-SVM line turns more" in shown
     for name in ("figure_1.png", "steps.png"):
         assert (tmp_path / name).stat().st_size > 10_000
     arguments = ["--data", str(tmp_path / "none"), "--sets", "ida_heart", "german_numeric"]
     assert tables.main(arguments) == 0
-    assert capsys.readouterr().out.count("left out") == 2
+    absent = capsys.readouterr().out
+    assert absent.count("left out") == 2
+    names = [line for line in shown.splitlines() if line.startswith("Heart: ")]
+    texts = [name.split(" holds as")[0].split(" refuted")[0].split("  ")[0] for name in names]
+    assert len(texts) == 11
+    assert all(text in absent for text in texts)  # the page keeps its last rows by their texts
+
+
+def test_pairs_are_chosen_over_folds_of_the_whole_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(40) < 0.5, 1.0, -1.0)
+    X = rng.standard_normal((40, 2)) + y[:, None]
+    seen: list[int] = []
+
+    def machine(K: Any, labels: Any, C: float) -> machines.Machine:
+        seen.append(len(labels))
+        return machines.least_squares(K, labels, C)
+
+    monkeypatch.setitem(tuning.COMPARED, "LS-SVM", machine)
+    errors = tuning.cross_validated("toy", "LS-SVM", X, y, 2)
+    assert errors.shape == (35, 20)
+    assert seen == [36] * 700
+    pair = tuning.GRID[11]
+    assert pair == (np.sqrt(10), 100.0)
+    first = next(tuning.StratifiedKFold(10, shuffle=True, random_state=1).split(X, y))
+    kept, left = first
+    K = tuning.gaussian(tuning.euclidean_distances(X, X, squared=True), pair[1])
+    end = machines.least_squares(K[np.ix_(kept, kept)], y[kept], pair[0])
+    assert errors[11, 10] == tuning.test_error(end, K[np.ix_(left, kept)], y[left])
+
+
+def test_equally_good_pairs_by_hand() -> None:
+    errors = np.array([[5.0, 5, 5, 5], [5, 7, 3, 6], [9, 9, 9, 9], [5, 5, 5, 5]])
+    best, near = tuning.equally_good(errors)  # the second is 0.25 above, give or take 1
+    assert best == 0
+    assert near.tolist() == [True, True, False, True]
+
+
+def row(error: float, count: float, steps: float, spread: float = 1.0) -> Row:
+    """Made up: the pair chosen is the first of three, the second is as good, with twice of it."""
+    values = np.tile([error, count, steps], (100, 1)).astype(float)
+    values[:, 0] += np.linspace(-1, 1, 100)
+    near = np.arange(len(tuning.GRID)) < 2
+    counts = np.full((len(tuning.GRID), 2), np.nan)
+    counts[:2] = [[count, steps], [count, (1 + spread) * steps]]
+    return Row(values, values[:, 0], 0, np.full(len(tuning.GRID), error), near, counts)
+
+
+@pytest.fixture
+def heart(monkeypatch: pytest.MonkeyPatch) -> dict[str, Row]:
+    monkeypatch.setattr(table_2, "REFUTED", set())
+    printed = {key: table_2.PAPER["ida_heart", key] for key in machines.MACHINES}
+    rows = {key: row(*(mean for mean, _ in cells)) for key, cells in printed.items()}
+    return rows | {"L1-SVM": row(15.6, np.nan, np.nan)}
+
+
+def test_what_is_printed_holds(heart: dict[str, Row]) -> None:
+    claims = table_2.set_claims("ida_heart", heart)
+    assert [claim.text for claim in claims if claim.verdict != "holds as printed"] == []
+
+
+@pytest.mark.parametrize(
+    ("machine", "column", "factor", "text"),
+    [
+        ("least 1-norm", 0, 1.3, "Heart: the least 1-norm SVM is as accurate as the LS-SVM"),
+        ("L1-SVM", 0, 1.3, "Heart: the least 1-norm SVM is as accurate as the L1-SVM"),
+        ("LS-SVM", 0, 1.1, "Heart: the error of the LS-SVM as printed"),
+        ("least 1-norm", 1, 0.5, "Heart: #SV of the least 1-norm as printed"),
+        ("least 1-norm", 2, 1.5, "Heart: steps of the least 1-norm as printed"),
+        ("least 1-norm", 2, 0.3, "Heart: steps of the least 1-norm as printed"),
+        ("LS-SVM", 2, 0.2, "Heart: the least 1-norm machine takes fewer steps"),
+    ],
+)
+def test_a_verdict_changes_with_the_number_it_is_on(
+    heart: dict[str, Row], machine: str, column: int, factor: float, text: str
+) -> None:
+    one = heart[machine]
+    one.values[:, column] *= factor
+    if column:
+        one.counts[:, column - 1] *= factor
+    found = unexpected(table_2.set_claims("ida_heart", heart))
+    assert any(name.startswith(text) for name in found)
+
+
+def test_a_count_that_an_equally_good_pair_has_is_open(heart: dict[str, Row]) -> None:
+    one = heart["least 1-norm"]
+    one.values[:, 2] *= 0.5  # and the other pair then has the printed number
+    one.counts[:, 1] *= 0.5
+    claims = {c.text: c for c in table_2.set_claims("ida_heart", heart)}
+    claim = claims["Heart: steps of the least 1-norm as printed"]
+    assert claim.verdict == "open"
+    assert claim.measured == "× 0.50; × 0.50–1.00 over 2 equally good"
+
+
+def test_titanic_is_sparse_for_its_repeated_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = tables.splits_of("titanic", Path(), 3)
+    assert found is not None
+    X, y, splits = found
+    samples = [(X[train], y[train]) for train, _ in splits]
+    assert unexpected(sparsity.titanic_claims(samples, 1.0, 1.0)) == []
+    monkeypatch.setattr(sparsity, "APART", 0.0)  # not moved apart
+    assert "its samples repeat" in unexpected(sparsity.titanic_claims(samples, 1.0, 1.0))[0]
+
+
+def test_repeated_samples_make_another_set_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(150) < 0.5, 1.0, -1.0)
+    samples = [(3 * rng.standard_normal((150, 4)) + 0.5 * y[:, None], y)]
+    assert sparsity.heart_claim(samples).as_expected
+    monkeypatch.setattr(sparsity, "TIMES", 1)  # not repeated
+    assert not sparsity.heart_claim(samples).as_expected
 
 
 def test_titanic_is_the_published_table() -> None:
@@ -65,11 +176,11 @@ def test_titanics_line_of_table_2_is_reproduced(tmp_path: Path) -> None:
     assert found is not None
     X, y, splits = found
     assert [part.size for part in splits[0]] == [150, 2051]
-    K = tables.gaussian(tables.euclidean_distances(X, squared=True), 1.0)
+    K = tuning.gaussian(tuning.euclidean_distances(X, squared=True), 1.0)
     steps: dict[str, list[int]] = {"LS-SVM": [], "least 1-norm": []}
     for name, counts in steps.items():
         for train, _ in splits:
-            end = tables.descent(name, K[np.ix_(train, train)], y[train], 1.0)
+            end = machines.descent(name, K[np.ix_(train, train)], y[train], 1.0)
             counts.append(end.steps)
     assert np.mean(steps["LS-SVM"]) == pytest.approx(390, rel=0.1)
     assert 40 < np.mean(steps["least 1-norm"]) < 120  # 54 ± 6 in the paper
@@ -115,3 +226,23 @@ def test_the_claims_on_smo_fail_for_another_pair_and_for_shorter_steps(
     monkeypatch.setattr(smo_steps, "loops", lambda: HalfStep)
     found = unexpected(smo_steps.smo_claims([problem]))
     assert all(any(name in text for text in found) for name in ("by λ'", "a free step (", "bound"))
+
+
+@pytest.mark.parametrize("name", list(machines.COMPARED))
+def test_a_sample_that_is_there_often_is_one_with_a_larger_cost(name: str) -> None:
+    rng = np.random.default_rng(1)
+    y = np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    X = rng.standard_normal((30, 3)) + y[:, None]
+    times = rng.integers(1, 6, 30)
+    index = np.repeat(np.arange(30), times)
+    kept, counts = tuning.distinct(X[index], y[index], np.arange(index.size))
+    assert counts is not None
+    again = index[kept]
+    assert np.array_equal(np.sort(again), np.arange(30))
+    assert np.array_equal(counts, times[again])
+    K = tuning.gaussian(tuning.euclidean_distances(X, squared=True), 1.0)
+    whole = machines.COMPARED[name](K[np.ix_(index, index)], y[index], 0.7)
+    few = machines.COMPARED[name](K[np.ix_(again, again)], y[again], 0.7 * counts)
+    f = K[:, again] @ few.a + few.b
+    np.testing.assert_allclose(K[:, index] @ whole.a + whole.b, f, atol=5e-3)
+    assert tuning.distinct(X, y, np.arange(30))[1] is None

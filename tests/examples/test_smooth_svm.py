@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dcprog.losses import smooth_hinges as smooth
+from examples.smooth_svm import pade_table
 from examples.smooth_svm import reproduce as tables
 from examples.smooth_svm import verify_pade as pade
+from examples.smooth_svm.pade_table import orthogonal, series, table_claims
 from tests.examples.verdicts import unexpected
 
 
@@ -48,6 +51,43 @@ def test_claims_about_the_minimiser_come_out_as_expected(limits: list[Any]) -> N
     assert np.all(np.median(curves["pade"], axis=0)[1:] <= np.median(curves["sigmoid"], axis=0)[1:])
 
 
+def test_eleven_for_ten_is_noticed(limits: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the script, in the table's entry, and in the library."""
+    with monkeypatch.context() as patch:
+        patch.setattr(pade, "COEFFICIENT", 11)
+        missed = unexpected(pade.rate_claims(limits[:1])[0])
+        assert any("minimises F_η as written" in text for text in missed)
+    missed = unexpected(table_claims(3, (5, 11, 1)))
+    assert missed == ["P is built from the entry [2/2]"]
+    with monkeypatch.context() as patch:
+        patch.setattr(smooth, "_denominator", lambda x: 5 + 11 * x**2 + x**4)
+        missed = unexpected([*pade.rate_claims(limits[:1])[0], *pade.library_claims(20)])
+        assert any("minimises F_η as written" in text for text in missed)
+        assert any(text.startswith("library: P") for text in missed)
+        assert len(unexpected(pade.objective_claims())) == 1
+
+
+def test_a_smaller_gap_breaks_the_sharp_bounds(
+    limits: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gap = pade.smoothed_gap
+    monkeypatch.setattr(pade, "smoothed_gap", lambda *args: 0.1 * gap(*args))
+    missed = unexpected(pade.rate_claims(limits)[0])
+    assert any("CΣ(gap(tᵢ*) − gap(tᵢ))" in text for text in missed)
+    assert any("min F_η − min F" in text for text in missed)
+
+
+def test_a_wrong_series_or_degree_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = series(12)
+    with monkeypatch.context() as patch:
+        patch.setattr(pade_table, "series", lambda terms: [*right[:3], -right[3], *right[4:]])
+        assert len(unexpected(table_claims(3))) >= 3
+    patch = monkeypatch
+    patch.setattr(pade_table, "orthogonal", lambda c, m, n: orthogonal(c, m + 1, n))
+    items = {claim.item for claim in table_claims(3) if not claim.as_expected}
+    assert {"definition 3.1", "definition 3.2", "theorem 3.3"} <= items
+
+
 def test_claims_about_newton_and_the_plots(limits: list[Any], tmp_path: Path) -> None:
     claims, paths = pade.newton_claims(limits)
     assert unexpected(claims) == []
@@ -81,7 +121,7 @@ def test_claims_of_a_small_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(tables, "MODELS", few | {"Padé, 10 starts": few["Padé, one-step filter"]})
     monkeypatch.setattr(tables, "ONE_NORM", ("Padé SSVM1",))
     monkeypatch.setattr(tables, "STYLES", (("k-", 1.0),) * 4)
-    scores, largest = tables.cross_validate(1, 400)
+    scores, largest = tables.cross_validate(1, 400, list(tables.MODELS))
     assert largest <= 1e-7
     assert scores["I", "Padé SSVM1"].shape == (1, 10, 2)
     assert np.all(scores["I", "sigmoid SSVM2"].mean() < scores["I", "Padé SSVM1"].mean())

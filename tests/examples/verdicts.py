@@ -10,7 +10,7 @@ from examples.common.claims import Claim
 
 def unexpected(claims: Iterable[Claim]) -> list[str]:
     """The claims that did not come out as expected."""
-    return [claim.text for claim in claims if claim.holds != claim.expected]
+    return [claim.text for claim in claims if not claim.as_expected]
 
 
 def is_png(path: Path) -> bool:

@@ -480,7 +480,50 @@ def test_inconsistent_parameters_warn_once(params: dict[str, Any], k: int, warne
     assert all(w.filename == __file__ for w in found)
 
 
-@pytest.mark.parametrize("call", [lambda: fisher_gamma(1, 0.0), lambda: fisher_gamma(3, 0.5)])
+@pytest.mark.parametrize(
+    ("params", "k", "said"),
+    [
+        ({"form": 1}, 3, "not every minimiser"),
+        ({"form": 1, "truncation": -2.0}, 4, "for some class probabilities no minimiser"),
+        ({"form": 2, "truncation": -0.6}, 3, "for some class probabilities no minimiser"),
+    ],
+)
+def test_the_warning_says_which_reading_fails(params: dict[str, Any], k: int, said: str) -> None:
+    X, y = _data(30, 3, k)
+    with pytest.warns(dc.FisherConsistencyWarning, match=said):
+        AngleSVC(**params).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("k", "s", "gamma", "some"),
+    [
+        (3, 0.0, 0.5, True),
+        (3, -2.0, 0.6, True),
+        (3, -2.1, 0.5, True),
+        (3, -2.1, 0.6, False),
+        (4, -5 / 3, 0.5, True),
+        (4, -1.67, 0.5, False),
+        (4, -2.99, 0.5, False),
+        (4, -3.0, 0.5, True),
+        (5, -1.5, 0.5, True),
+        (5, -1.51, 0.5, False),
+        (4, None, 0.6, False),
+    ],
+)
+def test_some_minimiser_is_right(k: int, s: float | None, gamma: float, some: bool) -> None:
+    assert is_fisher_consistent(1, k, s, gamma, "some") == some
+    assert some or not is_fisher_consistent(1, k, s, gamma)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: fisher_gamma(1, 0.0),
+        lambda: fisher_gamma(3, 0.5),
+        lambda: is_fisher_consistent(1, 3, 0.5),
+        lambda: is_fisher_consistent(1, 3, 0.0, reading="most"),
+    ],
+)
 def test_threshold_refuses_bad_numbers(call: Any) -> None:
     with pytest.raises(ValueError, match="needed"):
         call()

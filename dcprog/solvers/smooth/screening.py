@@ -104,8 +104,10 @@ def screened(
     bends = problem.weight > 0
     kept = np.zeros(u.size, dtype=bool)
     while True:
-        reach *= WIDER
-        kept |= bends & (_distance(pieces, u) <= reach)
+        distance = _distance(pieces, u)
+        nearest = float(np.min(distance[bends & ~kept], initial=np.inf))
+        reach = max(WIDER * reach, nearest)  # at least one more, also where none went anywhere
+        kept |= bends & (distance <= reach)
         if np.count_nonzero(kept) > MOST * u.size:
             return minimise(problem, w, b, mu)
         part = problem.straightened(pieces, u, kept, intercept)

@@ -1,0 +1,1 @@
+"""What this library itself promises: majorants, descent, criticality, good points, bounds."""

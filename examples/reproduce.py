@@ -1,0 +1,246 @@
+"""Run every script that verifies a theorem or reproduces a table; write docs/claims.md.
+
+The scripts are ``examples/*/verify_*.py`` and ``examples/*/reproduce*.py``, the quick ones first.
+A script is run again only if it, what it imports of ``examples``, its arguments or the version of
+the library has changed since its last run here (kept in ``.reproduce``, with its output). Stopped
+half way, the next call goes on. What does not fit into ``--hours`` keeps its last rows, and the end
+of the output says so.
+
+Run ``python -m examples.reproduce``. The exit status is 0 if every verdict is the expected one (a
+paper's claim that is refuted as expected among them), 1 if one has changed or a script has failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from examples.claims_page import PAGE, RECORD, ROOT, missing, page
+from examples.common.claims import ROWS
+
+CACHE = ROOT / ".reproduce"
+UNKNOWN = 60.0  # seconds taken for a script that has never run
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a script's last run left: key is None for rows that came with the repository."""
+
+    arguments: list[str]
+    seconds: float
+    date: str
+    rows: list[dict[str, Any]]
+    key: str | None = None
+
+
+def scripts() -> list[str]:
+    """The modules to run."""
+    folder = ROOT / "examples"
+    paths = [*folder.glob("*/verify_*.py"), *folder.glob("*/reproduce*.py")]
+    return sorted(f"examples.{path.parent.name}.{path.stem}" for path in paths)
+
+
+def source(module: str) -> Path:
+    return ROOT / (module.replace(".", "/") + ".py")
+
+
+def imported(module: str, seen: set[str]) -> set[str]:
+    """The modules of examples a module needs, itself among them."""
+    seen.add(module)
+    for node in ast.walk(ast.parse(source(module).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("examples"):
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            for name in names:
+                if name and name not in seen and source(name).is_file():
+                    imported(name, seen)
+    return seen
+
+
+def key_of(module: str, arguments: Sequence[str]) -> str:
+    """Digest of all a run depends on; how claims are printed is not among it."""
+    needed = sorted(imported(module, set()) - {"examples.common.claims"})
+    parts = [version("dcprog"), *arguments, *(source(name).read_text("utf-8") for name in needed)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def arguments_of(module: str, full: bool) -> list[str]:
+    return ["--full"] if full and "--full" in source(module).read_text("utf-8") else []
+
+
+# ---- what is known -------------------------------------------------------------------------------
+
+
+def recorded() -> dict[str, Run]:
+    """The rows that came with the repository."""
+    if not RECORD.is_file():
+        return {}
+    found = json.loads(RECORD.read_text(encoding="utf-8"))
+    return {module: Run(**run) for module, run in found.items()}
+
+
+def cached(module: str) -> Run | None:
+    """The last run on this machine."""
+    path = CACHE / f"{module}.json"
+    return Run(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+
+
+def record(known: dict[str, dict[str, Any]]) -> str:
+    """JSON with a line a row, so that a difference shows which claims have changed."""
+    parts = []
+    for module, run in known.items():
+        rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in run["rows"])
+        head = json.dumps({name: run[name] for name in ("arguments", "seconds", "date")})
+        parts.append(f'{json.dumps(module)}: {head[:-1]}, "rows": [\n  {rows}\n ]}}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def write(runs: dict[str, Run]) -> None:
+    """The record and the page; nothing in them says when they were written."""
+    known = {m: {k: v for k, v in asdict(r).items() if k != "key"} for m, r in sorted(runs.items())}
+    RECORD.write_text(record(known), encoding="utf-8")
+    PAGE.write_text(page(known), encoding="utf-8")
+
+
+# ---- running -------------------------------------------------------------------------------------
+
+
+def execute(module: str, arguments: list[str], limit: float | None) -> tuple[Run | None, int]:
+    """Run a script, its output to a file; None if it left no claims, and its exit status."""
+    CACHE.mkdir(exist_ok=True)
+    rows = CACHE / f"{module}.rows"
+    rows.unlink(missing_ok=True)
+    begun = time.perf_counter()
+    with (CACHE / f"{module}.log").open("w", encoding="utf-8") as log:
+        status = subprocess.run(
+            [sys.executable, "-m", module, *arguments],
+            cwd=ROOT,
+            env={**os.environ, ROWS: str(rows)},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            timeout=limit,
+            check=False,
+        ).returncode
+    if not rows.is_file():
+        return None, status
+    seconds = round(time.perf_counter() - begun, 1)
+    found = json.loads(rows.read_text(encoding="utf-8"))
+    return Run(arguments, seconds, date.today().isoformat(), found), status
+
+
+def with_last(run: Run, last: Run | None) -> Run:
+    """The run, with the last rows of what it left out as the data are absent.
+
+    A row that was not run stands for the last one of its text, or else for all of its item.
+    """
+    new = [row["text"] for row in run.rows if row["ran"]]
+    before = [row for row in last.rows if row["text"] not in new] if last else []
+    rows: list[dict[str, Any]] = []
+    for row in run.rows:
+        of = [old for old in before if old["item"] == row["item"]]
+        same = [old for old in of if old["text"] == row["text"]]
+        kept = [row] if row["ran"] else same or of or [row]
+        rows += [one for one in kept if one not in rows]
+    return replace(run, rows=rows)
+
+
+def shown(seconds: float) -> str:
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{max(minutes, 1)} min"
+
+
+def run_all(chosen: Sequence[str], options: argparse.Namespace) -> tuple[dict[str, Run], list[str]]:
+    """The runs of all scripts, and what went otherwise than expected."""
+    runs = recorded()
+    runs = {module: run for module, run in runs.items() if module in scripts()}
+    trouble: list[str] = []
+    todo = []
+    for module in chosen:
+        arguments = arguments_of(module, options.full)
+        key, last = key_of(module, arguments), cached(module)
+        if last is not None and last.key == key and not options.force:
+            runs[module] = with_last(last, runs.get(module))
+            print(f"{module}: as of {last.date}, nothing has changed since")
+        else:
+            todo.append((module, arguments, key))
+    guess = {module: runs[module].seconds if module in runs else UNKNOWN for module, *_ in todo}
+    todo.sort(key=lambda job: guess[job[0]])
+    end = time.monotonic() + 3600 * options.hours
+    for i, (module, arguments, key) in enumerate(todo):
+        left = sum(guess[job[0]] for job in todo[i:])
+        room = end - time.monotonic()
+        kept = "its last rows are kept" if module in runs else "it has no rows yet"
+        print(f"[{i + 1} of {len(todo)}] {module}: {shown(guess[module])}", end="")
+        print(f", all that is left about {shown(left)}", flush=True)
+        if guess[module] > room:
+            print(f"    does not fit into {options.hours:g} hours: {kept}")
+            continue
+        try:
+            run, status = execute(module, arguments, None if room == float("inf") else room)
+        except subprocess.TimeoutExpired:
+            print(f"    stopped, the {options.hours:g} hours are over: {kept}")
+            continue
+        if run is None:
+            print(f"    left no claims, exit status {status}: {kept}")
+            trouble += [f"{module}: exit status {status}"] if status else []
+            continue
+        wrong = [row["text"] for row in run.rows if not row["as_expected"]]
+        print(f"    {len(run.rows) - len(wrong)} of {len(run.rows)} as expected, {run.seconds:g} s")
+        run = Run(run.arguments, run.seconds, run.date, run.rows, key)
+        runs[module] = with_last(run, runs.get(module))
+        if not status and not wrong:  # what failed is run again
+            record = json.dumps(asdict(run), ensure_ascii=False)
+            (CACHE / f"{module}.json").write_text(record, encoding="utf-8")
+        trouble += [f"{module}: {text}" for text in wrong]
+        trouble += [f"{module}: exit status {status}"] if status and not wrong else []
+        if not options.keep:
+            write(runs)
+    return runs, trouble
+
+
+def said(title: str, lines: Iterable[str]) -> None:
+    print(f"\n{title}\n  " + "\n  ".join(lines))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run, write the page; 0 if every verdict is the expected one."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("only", nargs="*", help="parts of the modules' names; all scripts if none")
+    parser.add_argument("--hours", type=float, default=float("inf"), help="what may be spent")
+    parser.add_argument("--full", action="store_true", help="the long versions")
+    parser.add_argument("--force", action="store_true", help="run what has not changed, too")
+    parser.add_argument("--page", action="store_true", help="write the page from the last rows")
+    parser.add_argument("--keep", action="store_true", help="leave docs/ as it is")
+    options = parser.parse_args(arguments)
+    if options.page:
+        write(recorded())
+        return 0
+    begun = time.monotonic()
+    chosen = [m for m in scripts() if not options.only or any(part in m for part in options.only)]
+    runs, trouble = run_all(chosen, options)
+    if not options.keep:
+        write(runs)
+        print(f"\n{PAGE.relative_to(ROOT)}, {RECORD.relative_to(ROOT)}")
+    known = {module: asdict(run) for module, run in runs.items()}
+    gaps = [] if options.only else missing(known)
+    if gaps:
+        said("Items without a row, or rows without an item:", gaps)
+    if trouble:
+        said("Otherwise than expected:", trouble)
+    print(f"\n{len(chosen)} scripts, {shown(time.monotonic() - begun)}")
+    return int(bool(trouble or gaps))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,179 @@
+"""The frame of all claims: verdicts, the page, and the runner's cache and budget."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from examples import claims_page as pages
+from examples import reproduce as runner
+from examples.common import claims
+from examples.common.claims import Claim, left_out, print_claims, under
+
+RECORD = json.loads(pages.RECORD.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("holds", "corrected", "verdict"),
+    [
+        (True, False, "holds as printed"),
+        (True, True, "holds as corrected"),
+        (False, False, "refuted"),
+        (False, True, "refuted"),
+        (None, False, "open"),
+    ],
+)
+def test_a_verdict_follows_from_the_measurement(
+    holds: bool | None, corrected: bool, verdict: str
+) -> None:
+    for expected in (True, False, None):
+        claim = Claim("", "", holds, expected, corrected=corrected)
+        assert claim.verdict == verdict
+        assert claim.as_expected == (holds == expected)
+
+
+def test_claims_are_printed_counted_and_handed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(claims.ROWS, str(tmp_path / "rows"))
+    found = [
+        Claim("a", "1", True),
+        Claim("b", "2", True, False, item="table 9"),
+        left_out("c", "no data", "table 1"),
+        Claim("d", "3", False, False),
+        Claim("e", "4", np.less_equal(1, 2), True),  # a Boolean of NumPy
+    ]
+    assert print_claims(under("table 2", found), "seed 0") == 1
+    assert "4 of 5 claims as expected" in capsys.readouterr().out
+    rows = json.loads((tmp_path / "rows").read_text(encoding="utf-8"))
+    assert [row["item"] for row in rows] == ["table 2", "table 9", "table 1", "table 2", "table 2"]
+    assert [row["as_expected"] for row in rows] == [True, False, True, True, True]
+    assert rows[0]["evidence"] == "seed 0"
+
+
+# ---- the page ------------------------------------------------------------------------------------
+
+
+def test_every_item_has_a_row_and_every_row_an_item() -> None:
+    assert pages.missing(RECORD) == []
+
+
+def test_a_missing_item_is_named() -> None:
+    script = next(s for s, run in RECORD.items() if any(row["item"] for row in run["rows"]))
+    run = RECORD[script]
+    less = RECORD | {script: run | {"rows": [row for row in run["rows"] if not row["item"]]}}
+    assert pages.missing(less)
+    assert any(
+        "is not in papers.toml" in line
+        for line in pages.missing(
+            RECORD | {script: run | {"rows": [run["rows"][0] | {"item": "theorem 99"}]}}
+        )
+    )
+
+
+def test_the_page_is_that_of_the_record() -> None:
+    assert pages.PAGE.read_text(encoding="utf-8") == pages.page(RECORD)
+
+
+def test_all_committed_verdicts_are_the_expected_ones() -> None:
+    rows = [row for run in RECORD.values() for row in run["rows"]]
+    assert [row["text"] for row in rows if not row["as_expected"]] == []
+    assert {row["verdict"] for row in rows} <= set(claims.VERDICTS)
+
+
+def test_every_script_is_on_record() -> None:
+    assert sorted(RECORD) == runner.scripts()
+
+
+# ---- the runner ----------------------------------------------------------------------------------
+
+SCRIPT = """
+import sys
+from examples.common.claims import Claim, print_claims
+sys.exit(print_claims([Claim("one", "1", {holds})]) > 0)
+"""
+
+
+@pytest.fixture
+def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tree with two scripts, run by the runner in the place of the repository's."""
+    folder = tmp_path / "examples" / "toy"
+    folder.mkdir(parents=True)
+    common = tmp_path / "examples" / "common"
+    common.mkdir()
+    for part in (tmp_path / "examples", folder, common):
+        (part / "__init__.py").touch()
+    (common / "claims.py").write_text(Path(claims.__file__).read_text("utf-8"), "utf-8")
+    (tmp_path / "docs").mkdir()
+    for name in ("verify_a", "verify_b"):
+        (folder / f"{name}.py").write_text(SCRIPT.format(holds=True), "utf-8")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setattr(runner, "ROOT", tmp_path)
+    monkeypatch.setattr(runner, "CACHE", tmp_path / ".reproduce")
+    monkeypatch.setattr(runner, "RECORD", tmp_path / "docs" / "claims.json")
+    monkeypatch.setattr(runner, "PAGE", tmp_path / "docs" / "claims.md")
+    monkeypatch.setattr(runner, "missing", lambda runs: [])
+    monkeypatch.setattr(pages, "papers", lambda: {"toy": {"title": "Toy", "items": {}}})
+    return folder
+
+
+def test_runs_are_kept_until_a_script_changes(
+    room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert runner.main([]) == 0
+    assert "[2 of 2]" in capsys.readouterr().out
+    assert "1 of 1 as expected | | `toy.verify_a`" in runner.PAGE.read_text("utf-8")
+    assert runner.main([]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("nothing has changed since") == 2
+    (room / "verify_b.py").write_text(SCRIPT.format(holds=False), "utf-8")
+    assert runner.main([]) == 1
+    printed = capsys.readouterr().out
+    assert "Otherwise than expected" in printed
+    assert "toy.verify_b: one" in printed
+    assert runner.main([]) == 1  # what has failed is run again
+
+
+def test_a_script_that_breaks_is_trouble(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (room / "verify_a.py").write_text("raise SystemExit(3)", "utf-8")
+    assert runner.main([]) == 1
+    assert "exit status 3: it has no rows yet" in capsys.readouterr().out
+
+
+def test_what_does_not_fit_keeps_its_rows(
+    room: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert runner.main(["--hours", "1e-9"]) == 0
+    assert "does not fit into 1e-09 hours: it has no rows yet" in capsys.readouterr().out
+    monkeypatch.setattr(runner, "UNKNOWN", 0.0)
+    assert runner.main(["verify_a"]) == 0
+    (room / "verify_a.py").write_text(SCRIPT.format(holds=True) + "# other\n", "utf-8")
+    capsys.readouterr()
+    assert runner.main(["--hours", "1e-9", "verify_a"]) == 0
+    assert "its last rows are kept" in capsys.readouterr().out
+    assert "toy.verify_a" in runner.PAGE.read_text("utf-8")
+
+
+def test_the_key_heeds_what_a_script_imports(room: Path) -> None:
+    part = room / "part.py"
+    part.write_text("x = 1", "utf-8")
+    (room / "verify_a.py").write_text("from examples.toy.part import x", "utf-8")
+    before = runner.key_of("examples.toy.verify_a", [])
+    assert runner.key_of("examples.toy.verify_a", ["--full"]) != before
+    part.write_text("x = 2", "utf-8")
+    assert runner.key_of("examples.toy.verify_a", []) != before
+
+
+def test_rows_left_out_are_the_last_ones() -> None:
+    def row(text: str, item: str, ran: bool = True) -> dict[str, Any]:
+        return {"text": text, "item": item, "ran": ran}
+
+    last = runner.Run([], 1.0, "", [row("a", "t"), row("b", "t"), row("c", "u")])
+    new = runner.Run([], 1.0, "", [row("a", "t"), row("whole", "u", False), row("b", "t", False)])
+    kept = runner.with_last(new, last).rows
+    assert kept == [row("a", "t"), row("c", "u"), row("b", "t")]
+    assert runner.with_last(new, None).rows == new.rows
