@@ -66,7 +66,7 @@ reproduce: $(VENV)/.dev
 	$(ONE_THREAD) $(BIN)/python -m examples.reproduce --hours $(HOURS) $(FULL)
 
 docs: $(VENV)/.docs
-	$(BIN)/python -m sphinx -q -b html docs docs/_build
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
 	@echo "docs/_build/index.html"
 
 # Wheel and sdist, tried with the lowest and the newest dependencies on every Python found.
@@ -74,6 +74,6 @@ dist: $(VENV)/.dev
 	$(BIN)/python -m tests.dist
 
 clean:
-	rm -rf .venv build dist *.egg-info demo_output docs/_build docs/generated
+	rm -rf .venv build dist *.egg-info demo_output docs/_build docs/generated docs/gallery
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,10 +1,21 @@
-"""Sphinx settings."""
+"""Sphinx settings. Built and read without a network: MathJax lies beside the pages."""
 
 import re
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]  # the pictures' script; the gallery's shared data
+
+from draw_pictures import DRAWN, draw_all  # noqa: E402
+
+from dcprog.solvers.cost import COSTS  # noqa: E402
+from examples.common.plots import STYLE  # noqa: E402
 
 project = "dcprog"
-author = "the dcprog authors"
+author = copyright = "the dcprog authors"
 version = release = installed_version("dcprog")
 
 extensions = [
@@ -13,22 +24,80 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+    "sphinx_gallery.gen_gallery",
 ]
-myst_enable_extensions = ["amsmath", "dollarmath"]
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_typehints = "none"  # numpydoc's Parameters section already states them
+autosummary_ignore_module_all = False
 numpydoc_show_class_members = False
+templates_path = ["_templates"]
 
-html_theme = "alabaster"
-exclude_patterns = ["_build"]
-suppress_warnings = ["ref.term", "ref.ref"]  # scikit-learn's own docstrings point into its manual
+html_theme = "furo"
+html_title = f"dcprog {version}"
+html_css_files = ["wide.css"]
+html_static_path = ["_static"]
+html_show_sourcelink = False
+exclude_patterns = ["_build", "_templates", "measured", "generated/costs.md"]
+suppress_warnings = [
+    "ref.term",  # scikit-learn's own docstrings point into its manual
+    "ref.ref",
+    "config.cache",  # the gallery's functions cannot be pickled
+]
+
+
+def plain_look(gallery: dict[str, Any], file: str) -> None:
+    """Every piece starts from the examples' look."""
+    import matplotlib as mpl
+
+    mpl.rcParams.update(STYLE)
+    mpl.rcParams.update({"figure.facecolor": "white", "axes.facecolor": "white"})
+
+
+class FromSimpleOn:
+    """The order of the gallery: fits, penalties, then problems written in cvxpy."""
+
+    NAMES = (
+        "robust_classification robust_regression robust_logistic quantile_regression trimmed_stars "
+        "multiclass kernel own_loss sparse_path sparse_pca robust_pca phase_retrieval "
+        "circle_packing sphere_points path_planning power_control portfolio trend_filtering "
+        "kalman_smoothing clustering multidimensional_scaling"
+    ).split()
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, file: str) -> int:
+        return self.NAMES.index(file.removeprefix("plot_").removesuffix(".py"))
+
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "within_subsection_order": FromSimpleOn,
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"__init__\.py",
+    "reset_modules": ("matplotlib", plain_look),
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "download_all_examples": False,
+    "min_reported_time": 1e9,
+    "doc_module": ("dcprog",),
+    "backreferences_dir": "generated/backreferences",
+    "remove_config_comments": True,
+}
 
 CODE = re.compile(r"(``.*?``|:math:`.*?`|`[^`]*`)")
 
 
 def escape_bars(app, what, name, obj, options, lines):
-    """|u| in a docstring is an absolute value, not the name of a substitution."""
+    """|u| is an absolute value, not the name of a substitution; losses and penalties get a plot."""
+    if name.removeprefix("dcprog.") in DRAWN:
+        lines += ["", f".. image:: /generated/pictures/{name.removeprefix('dcprog.')}.svg", ""]
     block = None  # the indentation of a directive, whose text is left as it is
     for i, line in enumerate(lines):
         indent = len(line) - len(line.lstrip())
@@ -42,6 +111,21 @@ def escape_bars(app, what, name, obj, options, lines):
             lines[i] = "".join(parts)
 
 
+def write_costs(file: Path) -> None:
+    """The estimates of the solvers' costs as a table."""
+    heads = ["solver", "seconds at 1000 × 100", "power of rows", "power of columns"]
+    rows = [
+        [f"`{name}`", f"{cost.seconds:g}", f"{cost.rows:g}", f"{cost.columns:g}"]
+        for name, cost in COSTS.items()
+    ]
+    lines = [heads, ["---"] * len(heads), *rows]
+    text = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    if not file.exists() or file.read_text(encoding="utf-8") != text:
+        file.write_text(text, encoding="utf-8")
+
+
 def setup(app):
     """Before numpydoc, which would make sections of the lines."""
     app.connect("autodoc-process-docstring", escape_bars, priority=100)
+    draw_all(HERE / "generated" / "pictures")
+    write_costs(HERE / "generated" / "costs.md")

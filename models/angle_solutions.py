@@ -43,6 +43,14 @@ class AnglePath:
         ``complete``, ``interrupted``, or ``running`` for what a callback sees.
     fingerprint : str
         Of the data and parameters, for a resumption.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dcprog.models import angle_path
+    >>> path = angle_path(*load_iris(return_X_y=True), [1, 10])
+    >>> path.status, path.lams
+    ('complete', array([ 1., 10.]))
     """
 
     estimator: AngleSVC

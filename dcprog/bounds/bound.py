@@ -49,6 +49,15 @@ class Bound:
         The gap that was asked for.
     box : pair of arrays or None
         Where F was bounded; None is everywhere.
+
+    Examples
+    --------
+    >>> import numpy as np, dcprog as dc
+    >>> rows = dc.residual_rows(np.ones((5, 1)), [0.0, 0.1, 0.2, 9.0, 9.5], fit_intercept=False)
+    >>> risk = dc.Risk.from_loss(rows, dc.cap(dc.square(), 1.0))
+    >>> bound = dc.lower_bound(risk)
+    >>> bound.status, bound.value <= bound.objective, bound.x.shape
+    ('proved', True, (1,))
     """
 
     value: float

@@ -35,6 +35,12 @@ class Claim:
     ----------
     name : str
     measured, tolerance : float
+
+    Examples
+    --------
+    >>> from dcprog import Claim
+    >>> Claim("gap", measured=1e-9, tolerance=1e-6).holds
+    True
     """
 
     name: str
@@ -105,6 +111,15 @@ class Certificate:
     bound : object or None
         What :func:`dcprog.lower_bound` says, on request: no point is below ``bound.value``, and
         ``bound.gap`` is how far the value may be from the optimum, as a share of the scale.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, dcprog as dc
+    >>> x = cp.Variable(nonneg=True)
+    >>> result = dc.solve(cp.Problem(cp.Minimize(cp.square(x - 2) + cp.sqrt(x))))
+    >>> certificate = result.certificate()
+    >>> all(claim.holds for claim in certificate.claims)
+    True
     """
 
     descent: Claim

@@ -55,6 +55,14 @@ class History:
         function includes the penalty of that step.
     attempts : tuple of Attempt
         Solver calls that were not accepted.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, numpy as np, dcprog as dc
+    >>> far = cp.norm(cp.Variable(2, name="x") - np.ones(2)) >= 2
+    >>> result = dc.solve(cp.Problem(cp.Minimize(cp.norm1(far.variables()[0])), [far]))
+    >>> len(result.history.value) == result.n_iter + 1
+    True
     """
 
     value: Array

@@ -143,6 +143,15 @@ class Result:
         Largest constraint violation against what that constraint's terms add up to.
     examiner : Examiner or None
         The problem, which certificates ask about the point. Not pickled.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, dcprog as dc
+    >>> x = cp.Variable()
+    >>> capped = cp.minimum(cp.square(x - 1), 1) + cp.square(x) / 4
+    >>> result = dc.solve(cp.Problem(cp.Minimize(capped)))
+    >>> result.status, round(result.value, 6), round(float(result.variables[x]), 4)
+    ('converged', 0.2, 0.8)
     """
 
     _lower_bound: ClassVar[Callable[..., Any] | None] = None  # set where bounds are made

@@ -15,7 +15,20 @@ __all__ = ["Entry", "Progress", "Run", "Settings", "Stop", "Track"]
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback sees after every accepted step (and at the start, with ``n_iter`` 0)."""
+    """What a callback sees after every accepted step (and at the start, with ``n_iter`` 0).
+
+    Examples
+    --------
+    The objective after every step, of all starts:
+
+    >>> import cvxpy as cp, dcprog as dc
+    >>> x = cp.Variable(3)
+    >>> problem = cp.Problem(cp.Minimize(cp.sum(cp.minimum(cp.square(x - 1), 2))))
+    >>> seen = []
+    >>> result = dc.solve(problem, callback=lambda progress: seen.append(progress.value))
+    >>> min(seen) >= result.value - 1e-6
+    True
+    """
 
     n_iter: int
     x: Array

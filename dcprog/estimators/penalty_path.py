@@ -41,6 +41,13 @@ class PenaltyPath(NamedTuple):
     objectives : array of shape (k,)
         F, recomputed in NumPy.
     results : tuple of Result
+
+    Examples
+    --------
+    >>> import numpy as np, dcprog as dc
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> dc.penalty_path(X, X[:, 0], dc.square(), dc.mcp(1.0, 3.0), n_lambdas=5).coefs.shape
+    (4, 5)
     """
 
     lambdas: Array

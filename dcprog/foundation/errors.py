@@ -24,6 +24,12 @@ class NotMajorizable(ValueError):
         Why no rule applies.
     rewrite : str
         A formulation to try instead.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, dcprog as dc
+    >>> dc.is_majorizable(cp.Problem(cp.Minimize(cp.ceil(cp.Variable()))))
+    False
     """
 
     def __init__(self, expression: str, reason: str, rewrite: str) -> None:
@@ -47,6 +53,12 @@ class NotBoundable(NotMajorizable):
         Why no rule applies.
     rewrite : str
         What to try instead.
+
+    Examples
+    --------
+    >>> from dcprog import NotBoundable
+    >>> print(NotBoundable("f(x)", "it has no rule", "g(x)"))
+    no lower bound for `f(x)`: it has no rule. Try: g(x)
     """
 
     def __str__(self) -> str:
@@ -64,6 +76,12 @@ class SubproblemError(RuntimeError):
         What the solver said.
     proved : bool, default False
         Was a certificate of "infeasible" or "unbounded" checked?
+
+    Examples
+    --------
+    >>> from dcprog import SubproblemError
+    >>> print(SubproblemError("failed", "no solver took it"))
+    failed: no solver took it
     """
 
     def __init__(self, status: str, message: str, proved: bool = False) -> None:
@@ -91,6 +109,12 @@ class FisherConsistencyWarning(UserWarning):
     less probable class, or have it tie with the most probable one. The message says whether other
     minimisers, for the same class probabilities, are right, or none is. Silenced like every
     category, ``warnings.simplefilter("ignore", FisherConsistencyWarning)``.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from dcprog import FisherConsistencyWarning
+    >>> warnings.simplefilter("ignore", FisherConsistencyWarning)
     """
 
 
@@ -99,4 +123,13 @@ class TrivialSolutionWarning(UserWarning):
 
     All coefficients are 0, all samples are predicted as of one class, or more than a quarter of
     them is given up. A lower point may exist: ``effort="high"`` or more `n_starts` look for it.
+
+    Examples
+    --------
+    >>> import warnings, numpy as np, dcprog as dc
+    >>> X, y = np.arange(10.0)[:, None], np.arange(10) > 4
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     _ = dc.RobustClassifier("ramp", dc.l2(1e6)).fit(X, y)
+    >>> any(issubclass(one.category, dc.TrivialSolutionWarning) for one in caught)
+    True
     """

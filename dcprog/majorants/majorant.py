@@ -41,6 +41,17 @@ class Majorant:
     domain : list of cvxpy constraints
         Where the original is defined and a tangent alone would not know it (``log``'s argument
         stays positive). Add them to a problem that minimises ``expression``.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, dcprog as dc
+    >>> x = cp.Variable()
+    >>> majorant = dc.majorize(cp.minimum(cp.square(x), 1))
+    >>> x.value = 0.5
+    >>> majorant = majorant.tighten()
+    >>> x.value = 2.0
+    >>> majorant.expression.is_convex(), float(majorant.expression.value)
+    (True, 4.0)
     """
 
     def __init__(self, expression: cp.Expression) -> None:

@@ -153,6 +153,12 @@ def kernel_angle_differences(
     ------
     ValueError
         K is no kernel matrix, or there are fewer than two classes.
+
+    Examples
+    --------
+    >>> import numpy as np, dcprog as dc
+    >>> dc.kernel_angle_differences(np.eye(3), [0, 1, 2], fit_intercept=False).shape
+    (6, 6)
     """
     return on_kernel(K, lambda L: angle_differences(L, y, fit_intercept, classes))
 
@@ -174,5 +180,11 @@ def kernel_residuals(K: npt.ArrayLike, y: npt.ArrayLike, fit_intercept: bool = T
     ------
     ValueError
         K is no kernel matrix, or the targets do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, dcprog as dc
+    >>> dc.kernel_residuals(np.eye(2), [1.0, -1.0]).shape
+    (2, 3)
     """
     return on_kernel(K, lambda L: residual_rows(L, y, fit_intercept))

@@ -117,6 +117,14 @@ def expansion_residuals(
     ------
     ValueError
         K is no kernel matrix, or the targets do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, dcprog as dc
+    >>> rows = dc.expansion_residuals([[2.0, 0.0], [0.0, 2.0]], [1.0, -1.0])
+    >>> risk = dc.Risk.from_loss(rows, dc.square(), rows.norm(1.0))
+    >>> risk(np.array([0.25, -0.25, 0.0]))
+    0.625
     """
     gram = Gram(K)
     targets = checked_targets(y, len(gram.K))

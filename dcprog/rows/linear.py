@@ -223,5 +223,12 @@ def binary_margins(
     ValueError
         X is not finite or of another length than y, there are not two classes, or a label is not
         one of them.
+
+    Examples
+    --------
+    >>> import numpy as np, dcprog as dc
+    >>> rows = dc.binary_margins([[1.0], [2.0]], ["no", "yes"])
+    >>> rows @ np.array([3.0, 0.5])  # ±(3x + 0.5)
+    array([-3.5,  6.5])
     """
     return Margins(X, binary_signs(y, classes), fit_intercept)

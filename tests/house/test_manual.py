@@ -1,0 +1,74 @@
+"""What the manual shows runs as it stands, its reference is complete, its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dcprog as dc
+import dcprog.models
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+# Pages that other tests run, or whose blocks need files of data.
+ELSEWHERE = {"contributing", "architecture", "large_data", "claims"}
+PAGES = {page.stem: page.read_text(encoding="utf-8") for page in sorted(DOCS.glob("*.md"))}
+BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+WITH_CODE = [name for name, text in PAGES.items() if BLOCK.search(text) and name not in ELSEWHERE]
+MADE_BY_SPHINX = ("gallery/", "generated/")  # a build fails where they are not
+
+
+@pytest.mark.parametrize("name", WITH_CODE)
+def test_blocks_run_in_their_order(name: str) -> None:
+    here: dict[str, Any] = {"__name__": name}
+    for block in BLOCK.findall(PAGES[name]):
+        exec(compile(block, f"{name}.md", "exec"), here)
+
+
+def test_main_pages_have_code() -> None:
+    shown = {"tour", "howto_cvxpy", "howto_sklearn", "howto_statistics", "howto_research", "faq"}
+    assert shown <= set(WITH_CODE)
+
+
+def test_every_public_name_has_a_page() -> None:
+    listed = set(re.findall(r"^   (?:dcprog\.)?((?:models\.)?\w+)$", PAGES["api"], re.MULTILINE))
+    public = {name for name in dc.__all__ if name != "__version__"}
+    models = {f"models.{name}" for name in dcprog.models.__all__}
+    assert listed == public | models
+
+
+def test_every_public_name_has_an_example() -> None:
+    public = [getattr(dc, name) for name in dc.__all__ if name != "__version__"]
+    public += [getattr(dcprog.models, name) for name in dcprog.models.__all__]
+    assert [one.__name__ for one in public if ">>>" not in (one.__doc__ or "")] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_somewhere(name: str) -> None:
+    links = re.findall(r"\]\(((?!https?:)[^)#\s]+)(?:#[\w-]+)?\)", PAGES[name])
+    missing = [
+        link for link in links if not link.startswith(MADE_BY_SPHINX) and not (DOCS / link).exists()
+    ]
+    assert missing == []
+
+
+def test_links_into_the_gallery() -> None:
+    named = {
+        stem for text in PAGES.values() for stem in re.findall(r"gallery/(plot_\w+)\.rst", text)
+    }
+    assert {stem for stem in named if not (ROOT / f"examples/gallery/{stem}.py").exists()} == set()
+
+
+def test_every_piece_has_its_place_in_the_gallery() -> None:
+    (order,) = re.findall(r"NAMES = \((.*?)\)\.split", (DOCS / "conf.py").read_text(), re.DOTALL)
+    pieces = {file.stem.removeprefix("plot_") for file in ROOT.glob("examples/gallery/plot_*.py")}
+    assert set(re.findall(r"\w+", order)) == pieces
+
+
+def test_every_page_is_in_a_table_of_contents() -> None:
+    entries = set(re.findall(r"^(?:\w+ <)?([\w/]+)>?$", PAGES["index"], re.MULTILINE))
+    led_to = {name for name, text in PAGES.items() if text.startswith("---\norphan: true")}
+    assert set(PAGES) - {"index"} - led_to <= entries
