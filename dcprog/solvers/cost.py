@@ -45,9 +45,8 @@ class Cost:
 # (--fit). Rounded, so that solvers which only differ by a factor keep their order at all sizes, and
 # moved, so that two that do cross are even where they were measured to be: simplex and interior at
 # 300 rows, multipliers and interior at p = 0.8·n^0.72, pivoting and multipliers at 1000 rows and
-# 100 columns, newton and block_newton at
-# n = 50 000 and p = 20. Where two are within the noise, the lower one is the one that was chosen
-# before.
+# 100 columns, newton and block_newton at n = 50 000 and p = 20. Where two are within the noise, the
+# lower one is the one that was chosen before.
 COSTS = {
     "least_squares": Cost(0.004, 0.5, 0.5),
     "newton_armijo": Cost(0.014, 0.5, 0.5),
