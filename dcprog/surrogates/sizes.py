@@ -62,17 +62,20 @@ class Sizes:
 
     @property
     def variation(self) -> float:
-        """What the objective varies by over the problem's own unit, or over that of the run.
+        """What the objective varies by over the problem's own unit, or a step in the run's shape.
 
         The smaller one: where variables are of very different sizes, the problem's own unit may be
-        far from all points that matter.
+        far from all points that matter. The step is as long as that unit allows, for a run that
+        goes to 0 has short ones.
         """
         natural = self.natural.variation
-        if self._last is None:
+        if self._last is None or not self._last.size:
             return natural
-        step = self.units(self._last) * np.random.default_rng(0).standard_normal(self._last.size)
-        changes = [self.natural.change(self._last, side * step) for side in (1, -1)]
-        return min([natural, *(change for change in changes if change > 0)])
+        units = self.units(self._last)
+        units = units * np.min(self.natural.unit / units)
+        step = units * np.random.default_rng(0).standard_normal(units.size)
+        change = max(self.natural.change(self._last, side * step) for side in (1, -1))
+        return min(natural, change) if change > 0 else natural
 
     def step(self, x: Array) -> float:
         """Length of the step to x in units of the coordinates; 0 before the first."""
