@@ -60,12 +60,18 @@ class NaturalUnits:
                 variable.save_value(value)
 
     def change(self, start: Array, step: Array) -> float:
-        """Of the objective, by a step from a point."""
+        """Of the objective, by a step from a point; 0 where it is not finite."""
         before = [v.value for v in self._points.variables]
+        values = []
         try:
-            node = [self._problem.frame.node]
-            here, there = (float(np.sum(self._numbers(x, node))) for x in (start, start + step))
-            return abs(there - here)
+            for x in (start, start + step):
+                self._points.load(self._points.projected(x))
+                with np.errstate(all="ignore"):
+                    values.append(float(np.sum(Values().array(self._problem.frame.node))))
+            change = abs(values[1] - values[0])
+            return change if np.isfinite(change) else 0.0
+        except (ValueError, ArithmeticError):
+            return 0.0
         finally:
             for variable, value in zip(self._points.variables, before, strict=True):
                 variable.save_value(value)
