@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-__all__ = ["EDGE", "Array", "dense", "unvec", "vec"]
+__all__ = ["EDGE", "Array", "blocks", "dense", "unvec", "vec"]
 
 Array = npt.NDArray[np.float64]
 
@@ -22,6 +23,11 @@ def dense(value: Any) -> Array:
         return value
     sparse = isinstance(value, sp.sparray | sp.spmatrix)
     return np.asarray(value.toarray() if sparse else value, dtype=np.float64)
+
+
+def blocks(n: int, step: int) -> Iterator[slice]:
+    """Of n places, `step` at a time; the last block may be shorter."""
+    return (slice(begin, min(begin + step, n)) for begin in range(0, n, step))
 
 
 def vec(value: Any) -> Array:

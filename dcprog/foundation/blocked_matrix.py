@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import Array, blocks
 
 __all__ = ["BlockedMatrix", "StoredMatrix", "viewed"]
 
@@ -148,8 +148,7 @@ class StoredMatrix(BlockedMatrix):
     @property
     def slices(self) -> list[slice]:
         """The rows of each block."""
-        n = len(self)
-        return [slice(i, min(i + self.rows, n)) for i in range(0, n, self.rows)]
+        return list(blocks(len(self), self.rows))
 
     def map(self, f: Callable[..., T], *vectors: Array) -> Iterator[T]:
         """What f says of every block, one after the other."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 
 __all__ = ["all_finite", "largest_sizes", "mean_sizes", "mean_squares", "means", "row_blocks"]
@@ -19,7 +19,7 @@ BLOCK = 2**18  # numbers
 def row_blocks(X: Array) -> Iterator[slice]:
     """Slices of the rows of an array, of few numbers each."""
     step = max(1, BLOCK // max(X.shape[1], 1))
-    return (slice(begin, begin + step) for begin in range(0, len(X), step))
+    return blocks(len(X), step)
 
 
 def all_finite(X: Any) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 
 __all__ = ["gram_with_constant", "weighted_gram", "weighted_sum"]
@@ -82,7 +82,7 @@ def weighted_sum(X: Any, weights: Array, rows: Index) -> Array:
 
 def _parts(X: Array, size: int) -> Iterator[slice]:
     step = max(X.shape[1], CHUNK // max(X.shape[1], 1))
-    return (slice(begin, begin + step) for begin in range(0, size, step))
+    return blocks(size, step)
 
 
 def _by_blocks(

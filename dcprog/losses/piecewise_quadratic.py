@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import Array, blocks
 
 __all__ = ["Pieces"]
 
@@ -46,8 +46,7 @@ class Pieces:
             return self._values(u)
         shape, u = u.shape, u.ravel()
         values = np.empty(u.size)  # by blocks: of temporary arrays there are six
-        for begin in range(0, u.size, BLOCK):
-            block = slice(begin, begin + BLOCK)
+        for block in blocks(u.size, BLOCK):
             values[block] = self._values(u[block])
         return values.reshape(shape)
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.losses import ConvexLoss, Loss
 from dcprog.penalties import Penalty
@@ -139,8 +139,7 @@ class RiskValues:
     ) -> Iterator[tuple[slice, Self]]:
         n = self.rows.shape[0]
         step = PART if n > PART and self._is_separable else max(n, 1)
-        for begin in range(0, n, step):
-            rows = slice(begin, min(begin + step, n))
+        for rows in blocks(n, step):
             part = self.remembering()
             part._known = [(theta, margins(rows))]
             if step < n:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -51,30 +52,33 @@ class NaturalUnits:
     @cached_property
     def _answer(self) -> tuple[Array, float]:
         """The unit, and the variation."""
+        with self._values_kept():
+            return self._measured()
+
+    def change(self, x: Array, step: Array) -> float:
+        """The larger one of the objective, by a step either way; 0 where it is not finite."""
+        with self._values_kept(), np.errstate(all="ignore"):
+            here, *there = (self._objective(x + side * step) for side in (0.0, 1.0, -1.0))
+            changes = np.abs(np.array(there) - here)
+        return float(np.max(changes, where=np.isfinite(changes), initial=0.0))
+
+    @contextmanager
+    def _values_kept(self) -> Iterator[None]:
         variables = self._points.variables
         before = [v.value for v in variables]
         try:
-            return self._measured()
+            yield
         finally:
             for variable, value in zip(variables, before, strict=True):
                 variable.save_value(value)
 
-    def change(self, start: Array, step: Array) -> float:
-        """Of the objective, by a step from a point; 0 where it is not finite."""
-        before = [v.value for v in self._points.variables]
-        values = []
+    def _objective(self, x: Array) -> float:
+        """NaN where it has no value."""
+        self._points.load(self._points.projected(x))
         try:
-            for x in (start, start + step):
-                self._points.load(self._points.projected(x))
-                with np.errstate(all="ignore"):
-                    values.append(float(np.sum(Values().array(self._problem.frame.node))))
-            change = abs(values[1] - values[0])
-            return change if np.isfinite(change) else 0.0
+            return float(np.sum(Values().array(self._problem.frame.node)))
         except (ValueError, ArithmeticError):
-            return 0.0
-        finally:
-            for variable, value in zip(self._points.variables, before, strict=True):
-                variable.save_value(value)
+            return np.nan
 
     def _measured(self) -> tuple[Array, float]:
         problem = self._problem

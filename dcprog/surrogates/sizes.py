@@ -74,7 +74,7 @@ class Sizes:
         units = self.units(self._last)
         units = units * np.min(self.natural.unit / units)
         step = units * np.random.default_rng(0).standard_normal(units.size)
-        change = max(self.natural.change(self._last, side * step) for side in (1, -1))
+        change = self.natural.change(self._last, step)
         return min(natural, change) if change > 0 else natural
 
     def step(self, x: Array) -> float:

@@ -14,15 +14,11 @@ from dcprog.foundation.arrays import Array
 from dcprog.models import LeastTrimmedSquares
 from examples.common.regression_sets import SETS, regression_set
 from examples.least_trimmed_squares.reproduce_sets import PUBLISHED
+from tests.models.leverage import with_leverage
 
 
-def _data(n: int = 60, d: int = 3, bad: int = 15) -> tuple[Array, Array]:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, d))
-    y = X.sum(axis=1) + 1 + 0.3 * rng.standard_normal(n)
-    X[:bad] += 8
-    y[:bad] -= 40
-    return X, y
+def _data(bad: int = 15) -> tuple[Array, Array]:
+    return with_leverage(60, bad)
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -13,15 +13,11 @@ from dcprog.foundation.arrays import Array
 from dcprog.models import MMRegressor
 from examples.common.regression_sets import regression_set
 from examples.mm_regression.reproduce_sets import PUBLISHED
+from tests.models.leverage import with_leverage
 
 
-def _data(n: int = 80, d: int = 3, bad: int = 25) -> tuple[Array, Array]:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, d))
-    y = X.sum(axis=1) + 1 + 0.3 * rng.standard_normal(n)
-    X[:bad] += 8
-    y[:bad] -= 40
-    return X, y
+def _data(bad: int = 25) -> tuple[Array, Array]:
+    return with_leverage(80, bad)
 
 
 def _rho(u: Array, c: float) -> Array:

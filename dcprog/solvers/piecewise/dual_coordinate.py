@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import Pieces
@@ -220,8 +220,7 @@ def _misfits(pieces: Pieces, problem: ScoreProblem, alpha: Array, u: Array) -> t
     """Is a multiplier not the slope of the straight piece at its margin? How far is a knot?"""
     off, away = np.empty(u.size, dtype=bool), np.empty(u.size)
     curved = np.asarray(pieces.quadratic) != 0
-    for begin in range(0, u.size, BLOCK):  # several arrays as long as u would be too many
-        some = slice(begin, begin + BLOCK)
+    for some in blocks(u.size, BLOCK):  # several arrays as long as u would be too many
         side = np.searchsorted(pieces.knots, u[some])
         slope = problem.weight[some] * np.take(pieces.linear, side)
         off[some] = curved[side] | (slope != alpha[some])

@@ -179,7 +179,7 @@ class Pivots:
         kink = self.held[j]
         self._is_held[kink] = False
         if up:
-            self._cross(np.array([kink]))
+            self._flip(kink)
         direction = direction if up else -direction
         self._move(direction, self.kinks.scores(direction), j)
         return True
@@ -237,7 +237,7 @@ class Pivots:
     def _hold(self, kink: int, dropped: int | None) -> None:
         """A kink more, or one in the place of another."""
         if self._above[kink]:
-            self._cross(np.array([kink]))
+            self._flip(kink)
         self._is_held[kink] = True
         self._v[kink] = self.kinks.place[kink]
         row = self.kinks.row(kink)
@@ -251,15 +251,19 @@ class Pivots:
 
     def _cross(self, which: Index) -> None:
         """To the other side of kinks."""
-        if which.size == 0:
+        if which.size <= 1:
+            for kink in which:
+                self._flip(kink)
             return
         jump, above = self.kinks.jump[which], self._above[which]
-        signed = np.where(above, -jump, jump)
-        if which.size == 1:
-            self._slope = self._slope + signed[0] * self.kinks.row(which[0])
-        else:
-            self._slope = self._slope + signed @ self.kinks.rows(which)
+        self._slope = self._slope + np.where(above, -jump, jump) @ self.kinks.rows(which)
         self._above[which] = ~above
+
+    def _flip(self, kink: int) -> None:
+        """To the other side of one kink."""
+        jump, above = self.kinks.jump[kink], self._above[kink]
+        self._slope = self._slope + (-jump if above else jump) * self.kinks.row(kink)
+        self._above[kink] = not above
 
     def _least(
         self, direction: Array, rate: Array, farthest: float

@@ -9,9 +9,10 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.risk.weighted import WeightedRisk, penalty_form
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.cost import COSTS
 from dcprog.solvers.piecewise.kink_pivots import Index, Kinks, Pivots
+from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
 from dcprog.solvers.protocol import ExactSolver, Solution
 
 if TYPE_CHECKING:
@@ -63,17 +64,13 @@ class PivotingSolver(ExactSolver):
     @staticmethod
     def refusal(risk: Risk) -> str | None:
         """Why the method cannot take a risk, None if it can."""
-        pieces = risk.base.pieces
-        if pieces is None or any(pieces.quadratic):
-            return f"its base is {risk.base!r}, not piecewise linear"
-        if risk.no_matrix is not None:
-            return "its rows are a general LinearOperator"
+        reason = polyhedral_refusal(risk)
+        if reason is not None:
+            return reason
         if risk.aggregate == "max":
             return "its groups take the maximum"
         if risk.scores.n_scores > 1:
             return "its samples have several scores, at which too many kinks meet"
-        if penalty_form(risk) is None:
-            return f"its penalty is {risk.penalty!r}, not made of l1 and l2"
         if risk.rows.shape[0] * risk.rows.shape[1] > MOST_NUMBERS:
             return "its matrix takes too much memory"
         return None
