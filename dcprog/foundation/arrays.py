@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-__all__ = ["EDGE", "Array", "blocks", "dense", "unvec", "vec"]
+__all__ = ["BLOCK", "EDGE", "Array", "blocks", "dense", "unvec", "vec"]
 
 Array = npt.NDArray[np.float64]
 
 # How far inside a domain a tangent is taken where the slope at its edge is infinite.
 EDGE = 1e-10
+BLOCK = 2**15  # numbers at a time, where several arrays as long as the data would be too many
 
 
 def dense(value: Any) -> Array:
@@ -25,7 +26,7 @@ def dense(value: Any) -> Array:
     return np.asarray(value.toarray() if sparse else value, dtype=np.float64)
 
 
-def blocks(n: int, step: int) -> Iterator[slice]:
+def blocks(n: int, step: int = BLOCK) -> Iterator[slice]:
     """Of n places, `step` at a time; the last block may be shorter."""
     return (slice(begin, min(begin + step, n)) for begin in range(0, n, step))
 

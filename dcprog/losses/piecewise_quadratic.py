@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.foundation.arrays import Array, blocks
+from dcprog.foundation.arrays import BLOCK, Array, blocks
 
 __all__ = ["Pieces"]
-
-
-BLOCK = 2**16  # values at a time
 
 
 @dataclass(frozen=True)
@@ -41,20 +39,21 @@ class Pieces:
 
     def __call__(self, u: npt.ArrayLike) -> Array:
         """Values."""
-        u = np.asarray(u, dtype=float)
-        if u.size <= BLOCK:
-            return self._values(u)
-        shape, u = u.shape, u.ravel()
-        values = np.empty(u.size)  # by blocks: of temporary arrays there are six
-        for block in blocks(u.size, BLOCK):
-            values[block] = self._values(u[block])
-        return values.reshape(shape)
+        return _by_blocks(self._values, u)
+
+    def distance(self, u: npt.ArrayLike) -> Array:
+        """To the nearest knot; infinite where there is none."""
+        return _by_blocks(self._distance, u)
 
     def _values(self, u: Array) -> Array:
         k = np.searchsorted(self.knots, u)
         a, b, c = (np.asarray(part)[k] for part in self._parts)
         values: Array = (a * u + b) * u + c
         return values
+
+    def _distance(self, u: Array) -> Array:
+        knots = np.asarray(self.knots).reshape(-1, *[1] * u.ndim)
+        return np.asarray(np.min(np.abs(u - knots), axis=0, initial=np.inf))
 
     @property
     def _parts(self) -> tuple[tuple[float, ...], ...]:
@@ -146,3 +145,15 @@ class Pieces:
                     growth = a if a != 0 else side * b
                     values.append(c if growth == 0 else float(np.copysign(np.inf, growth)))
         return min(values), max(values)
+
+
+def _by_blocks(f: Callable[[Array], Array], u: npt.ArrayLike) -> Array:
+    """Elementwise, without temporary arrays as long as u."""
+    u = np.asarray(u, dtype=float)
+    if u.size <= BLOCK:
+        return f(u)
+    shape, u = u.shape, u.ravel()
+    values = np.empty(u.size)
+    for block in blocks(u.size):
+        values[block] = f(u[block])
+    return values.reshape(shape)

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.foundation.arrays import Array, blocks
+from dcprog.foundation.arrays import BLOCK, Array, blocks
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.losses import ConvexLoss, Loss
 from dcprog.penalties import Penalty
@@ -20,7 +20,6 @@ from dcprog.transforms import Transform
 __all__ = ["RiskValues"]
 
 TIE = 1e-9
-PART = 2**16  # rows whose losses are worked out at a time
 REMEMBERED = 2  # points: where a loop is, and where it may go; one of samples by blocks
 
 
@@ -130,7 +129,7 @@ class RiskValues:
         needs no further vectors as long as the data.
         """
         u, n = self.margins(theta), self.rows.shape[0]
-        if n <= PART and self._known is not None:
+        if n <= BLOCK and self._known is not None:
             return iter([(slice(0, n), self)])
         return self._parts(theta, lambda rows: u[rows])
 
@@ -138,7 +137,7 @@ class RiskValues:
         self, theta: Array, margins: Callable[[slice], Array]
     ) -> Iterator[tuple[slice, Self]]:
         n = self.rows.shape[0]
-        step = PART if n > PART and self._is_separable else max(n, 1)
+        step = BLOCK if n > BLOCK and self._is_separable else max(n, 1)
         for rows in blocks(n, step):
             part = self.remembering()
             part._known = [(theta, margins(rows))]

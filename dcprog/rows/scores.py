@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.arrays import BLOCK, Array, dense
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.columns import all_finite, mean_sizes
 from dcprog.foundation.kernel_matrix import Gram
@@ -203,9 +203,13 @@ class Scores(LinearOperator):
         """Some rows of the operator, of shape (k, p)."""
         samples, within = self.samples_of(places), places % (self.shape[0] // self.X.shape[0])
         codes = self.mixing_of(samples)[np.arange(places.size), within]
-        X = dense(self.X[samples])
-        coefs = (codes[:, :, None] * X[:, None]).reshape(places.size, codes.shape[1] * X.shape[1])
-        return np.hstack([coefs, codes]) if self.fit_intercept else coefs
+        (k, c), d = codes.shape, self.X.shape[1]
+        rows = np.empty((k, c * (d + self.fit_intercept)))
+        coefs = rows[:, : c * d].reshape(k, c, d)  # a view
+        np.multiply(codes[:, :, None], dense(self.X[samples])[:, None], out=coefs)
+        if self.fit_intercept:
+            rows[:, c * d :] = codes
+        return rows
 
     def _matvec(self, theta: Array) -> Array:
         coef, intercept = self.unpack(np.ravel(theta))
@@ -232,7 +236,8 @@ class Scores(LinearOperator):
                 return product.copy()
         scores = self.unmix(u.reshape(self.X.shape[0], -1))
         product = self.pack((self.X.T @ scores).T, scores.sum(axis=0))
-        self._last = (self.X, u.copy(), product), *self._last[: REMEMBERED - 1]
+        more = REMEMBERED - 1 if u.size <= BLOCK else 0  # vectors as long as the data
+        self._last = (self.X, u.copy(), product), *self._last[:more]
         return product.copy()
 
 

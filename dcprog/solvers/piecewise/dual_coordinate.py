@@ -40,7 +40,6 @@ SLOW = 0.7  # STALLS rounds in a row that leave more of the gap than that are th
 STALLS = 3
 BUDGET = 12  # times all samples, that rounds take where Newton's method can finish
 HOPE = 30.0  # rounds that ended so many times above a tolerance will not do the next time
-BLOCK = 2**16  # samples that are looked at together
 TALL = 5  # times as many dense samples as columns: there Newton's method pays
 
 
@@ -124,26 +123,30 @@ class DualCoordinateSolver(ExactSolver):
         scores, deadline = self.scores, Deadline(time_limit)
         spread, tilt = scores.spread(problem)
         coef, intercept = scores.split(start)
-        dual = np.empty(scores.signs.shape)
         for k in range(len(coef)):
             sides = scores.signs[:, k], scores.offsets[:, k]
             score = ScoreProblem(scores.X, *sides, spread[:, k], tilt[:, k])
             point = self._point(k, score, coef[k], float(intercept[k]))
             self._points[k] = point = self._score(k, score, point, tolerance / len(coef), deadline)
-            coef[k], intercept[k], dual[:, k] = point.w, point.b, -point.alpha
+            coef[k], intercept[k] = point.w, point.b
         theta = scores.join(coef, intercept)
+        dual = -np.column_stack([point.alpha for point in self._points if point is not None])
         return Solution(theta, dual.ravel(), problem.value(theta))
 
     def _point(self, k: int, problem: ScoreProblem, w: Array, b: float) -> Point:
-        """(w, b) with the last multipliers; where a weight has changed since, a slope there."""
+        """(w, b) with the last multipliers; where a weight has changed since, a slope there.
+
+        What was known is used up: vectors as long as the data are not held twice.
+        """
         pieces, weight, known = self._pieces, problem.weight, self._points[k]
+        self._points[k] = None
         if known is None:
             low, high = pieces.slopes()
             alpha = weight * min(max(low, 0.0), high)
             return Point(alpha, weight, w, b, problem.margins(w, b))
         is_there = known.b == b and np.array_equal(known.w, w)
         u = known.u if is_there else problem.margins(w, b)
-        alpha = known.alpha.copy()
+        alpha = known.alpha
         moved = np.flatnonzero(weight != known.weight)
         alpha[moved] = weight[moved] * pieces.slope(u[moved])
         return Point(alpha, weight, w, b, u, known.reach)
@@ -218,11 +221,9 @@ class DualCoordinateSolver(ExactSolver):
 
 def _misfits(pieces: Pieces, problem: ScoreProblem, alpha: Array, u: Array) -> tuple[Mask, Array]:
     """Is a multiplier not the slope of the straight piece at its margin? How far is a knot?"""
-    off, away = np.empty(u.size, dtype=bool), np.empty(u.size)
-    curved = np.asarray(pieces.quadratic) != 0
-    for some in blocks(u.size, BLOCK):  # several arrays as long as u would be too many
+    off, curved = np.empty(u.size, dtype=bool), np.asarray(pieces.quadratic) != 0
+    for some in blocks(u.size):
         side = np.searchsorted(pieces.knots, u[some])
         slope = problem.weight[some] * np.take(pieces.linear, side)
         off[some] = curved[side] | (slope != alpha[some])
-        away[some] = np.min([np.abs(u[some] - knot) for knot in pieces.knots], axis=0)
-    return off, away
+    return off, pieces.distance(u)

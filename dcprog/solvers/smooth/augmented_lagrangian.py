@@ -211,7 +211,10 @@ class Envelopes:
         """μ + σ(u − z), the next multipliers."""
         if self._is_simple:
             ((knot, low, high),) = self._limits
-            return np.clip(self.multiplier + self.sigma * (u - knot), low, high)
+            slope = u - knot
+            slope *= self.sigma
+            slope += self.multiplier
+            return np.clip(slope, low, high, out=slope)
         slope = self._inside(u, 0)
         for j, (knot, low, high) in enumerate(self._limits):
             at_knot = self.multiplier + self.sigma * (u - knot)
@@ -243,15 +246,20 @@ class Envelopes:
 
     def nearest(self, u: Array) -> Array:
         """z, the minimiser in the envelope."""
-        return u - (self.slope(u) - self.multiplier) / self.sigma
+        return u - self._apart(u)
+
+    def _apart(self, u: Array) -> Array:
+        apart = self.slope(u)
+        apart -= self.multiplier
+        apart /= self.sigma
+        return apart
 
     def value(self, u: Array) -> float:
         """Σ env(v) − μ²/2σ."""
-        z = self.nearest(u)
-        apart = u - z
-        return float(
-            self.weight @ self.pieces(z) + (self.multiplier + self.sigma / 2 * apart) @ apart
-        )
+        apart = self._apart(u)
+        more = self.multiplier @ apart + self.sigma / 2 * (apart @ apart)
+        z = np.subtract(u, apart, out=apart)
+        return float(self.weight @ self.pieces(z) + more)
 
     def breaks(self, u: Array, change: Array) -> None:
         """Too many to sort."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import Pieces
 from dcprog.solvers.smooth.newton_loop import WITHOUT_TANGENT, Tangent
@@ -51,13 +51,14 @@ class ScoreProblem:
 
     def straightened(self, pieces: Pieces, u: Array, kept: Mask, intercept: bool) -> ScoreProblem:
         """Only the samples kept, the others on their pieces at u."""
-        rest = ~kept
-        side = np.searchsorted(pieces.knots, u[rest])
-        slope = self.tilt.copy()
-        slope[kept] = 0.0
-        slope[rest] += self.weight[rest] * np.take(pieces.linear, side)
-        pull = self.sign * slope
-        constant = float(self.weight[rest] @ np.take(pieces.constant, side) + slope @ self.offset)
+        pull, constant = np.empty(u.size), 0.0
+        for some in blocks(u.size):
+            side, weight = np.searchsorted(pieces.knots, u[some]), self.weight[some]
+            slope = self.tilt[some] + weight * np.take(pieces.linear, side)
+            slope[kept[some]] = 0.0
+            fixed = np.where(kept[some], 0.0, weight) @ np.take(pieces.constant, side)
+            constant += float(fixed + slope @ self.offset[some])
+            pull[some] = self.sign[some] * slope
         tangent = Tangent(self.X.T @ pull, float(np.sum(pull)) if intercept else 0.0, constant)
         return ScoreProblem(
             self.X[kept],
@@ -104,14 +105,12 @@ def screened(
     bends = problem.weight > 0
     kept = np.zeros(u.size, dtype=bool)
     while True:
-        distance = _distance(pieces, u)
-        nearest = float(np.min(distance[bends & ~kept], initial=np.inf))
-        reach = max(WIDER * reach, nearest)  # at least one more, also where none went anywhere
-        kept |= bends & (distance <= reach)
+        near, reach = _nearer(pieces.distance(u), WIDER * reach, bends & ~kept)
+        kept |= near
         if np.count_nonzero(kept) > MOST * u.size:
             return minimise(problem, w, b, mu)
-        part = problem.straightened(pieces, u, kept, intercept)
         try:
+            part = problem.straightened(pieces, u, kept, intercept)
             w, b, inner = minimise(part, w, b, mu[kept])
         except SubproblemError as error:
             if error.status != "unbounded":
@@ -127,6 +126,7 @@ def screened(
         kept |= strays
 
 
-def _distance(pieces: Pieces, u: Array) -> Array:
-    """To the nearest knot."""
-    return np.min(np.abs(u - np.array(pieces.knots)[:, None]), axis=0, initial=np.inf)
+def _nearer(distance: Array, reach: float, among: Mask) -> tuple[Mask, float]:
+    """Those within reach, at least one of them, also where none went anywhere; and that reach."""
+    reach = max(reach, float(np.min(distance, where=among, initial=np.inf)))
+    return among & (distance <= reach), reach
