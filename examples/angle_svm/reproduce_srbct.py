@@ -49,6 +49,7 @@ from examples.common.claims import Claim, left_out, print_claims, under
 from examples.common.data import SHARED_DATA
 
 Array = np.ndarray
+Errors = dict[tuple[str, str], Array]  # of each replicate, in %, by method and penalty
 DATA = SHARED_DATA / "srbct.npz"
 SHIFT = 2.0
 PUBLISHED = {
@@ -66,9 +67,7 @@ SIGNATURE = {
     "796258": "RMS",
     "183337": "BL",
 }
-
-
-EXPECTED = {("L1 worst", 0.0): True, ("L1 worst", 0.1): True, ("coincide", 0.0): False}
+N_TEST = 28  # samples of the test third
 
 
 @dataclass(frozen=True)
@@ -194,7 +193,21 @@ def print_genes(outcomes: Sequence[Outcome], outliers: float, penalty: str) -> N
     print("others most often among the ten strongest: " + ", ".join(others[:6]))
 
 
-def table_claims(outcomes: Sequence[Outcome], outliers: float) -> list[Claim]:
+def l1_is_worst(of: Errors) -> bool | None:
+    """For every method; None where one mean is above L1's, but not by two standard errors."""
+    verdict: bool | None = True
+    for method in METHODS:
+        for other in ("l2", "elasticnet"):
+            above = of[method, other] - of[method, "l1"]
+            # no difference is known better than to one mistake in all replicates
+            error = max(float(np.std(above)), 100 / N_TEST) / np.sqrt(above.size)
+            if np.mean(above) > 2 * error:
+                return False
+            verdict = None if np.mean(above) >= 0 else verdict
+    return verdict
+
+
+def table_claims(outcomes: Sequence[Outcome], outliers: float, full: bool) -> list[Claim]:
     """Table 6 (clean) or 7: errors, and what the text says of them."""
     of = {
         (m, penalty): np.array(
@@ -208,6 +221,8 @@ def table_claims(outcomes: Sequence[Outcome], outliers: float) -> list[Claim]:
     above = max(means[key] - paper[key] for key in paper)
     item, name = ("table 7", "10%") if outliers else ("table 6", "clean")
     worst = [max(PENALTIES, key=lambda q, m=m: means[m, q]) for m in METHODS]  # type: ignore[misc]
+    level = {q: float(np.mean([means[m, q] for m in METHODS])) for q in PENALTIES}
+    mistake = 100 / (N_TEST * max(found.size for found in of.values()))
     claims = [
         Claim(
             f"{name}: all errors are the published ones or lower, to 4 points",
@@ -218,8 +233,14 @@ def table_claims(outcomes: Sequence[Outcome], outliers: float) -> list[Claim]:
         Claim(
             f"{name}: L1 is the worst penalty for every method (as printed)",
             f"for {worst.count('l1')} of {len(worst)}",
-            worst.count("l1") == len(worst),
-            expected=EXPECTED["L1 worst", outliers],
+            l1_is_worst(of),
+            expected=True if full else None,  # few replicates leave it open
+        ),
+        Claim(
+            f"{name}: L1 is worse than L1+L2 on average over the methods",
+            f"L1 {level['l1']:.1f}, L2 {level['l2']:.1f}, L1+L2 {level['elasticnet']:.1f}",
+            level["l1"] > level["elasticnet"],
+            corrected=True,
         ),
     ]
     convex = {"RSVM1 T0": "RMSVM", "RSVM1 TK": "RMSVM", "RSVM2 T0": "MSVM", "RSVM2 TK": "MSVM"}
@@ -237,31 +258,36 @@ def table_claims(outcomes: Sequence[Outcome], outliers: float) -> list[Claim]:
             "clean: RSVM1, RSVM2 and their convex losses coincide, L2 and L1 (as the text says)",
             f"largest difference of means: {shown}",
             max(first, second) == 0,
-            expected=EXPECTED["coincide", outliers],
+            expected=False,
         ),
         Claim(
-            "clean: RSVM2's do, to a point, as the table has it",
-            f"{second:.1f}",
-            second <= 1,
+            "clean: RSVM2's do, to a point or one mistake, as the table has it",
+            f"{second:.1f}; one mistake {mistake:.1f}",
+            second <= max(1.0, 1.01 * mistake),
             corrected=True,
         ),
     ]
     return under(item, claims)
 
 
-def gene_claims(outcomes: Sequence[Outcome]) -> list[Claim]:
-    """The signature genes of the L1+L2 models under contamination."""
+def gene_claims(outcomes: Sequence[Outcome], full: bool) -> list[Claim]:
+    """The signature genes of the L1+L2 models under contamination.
+
+    The short grids choose sparser models than the paper's: in them an absent gene says nothing.
+    """
     of = column(outcomes, outliers=0.1, penalty="elasticnet")
     shares = {gene: np.mean([gene in o.selected for o in of]) for gene in SIGNATURE}
     size = float(np.mean([len(o.selected) for o in of]))
     total = 2308
+    nearly_all = bool(min(shares["770394"], shares["1435862"]) >= 0.8)
     # what as many genes drawn at random would hold
     shown = ", ".join(f"{gene} {share:.0%}" for gene, share in shares.items())
     return [
         Claim(
             "10%, L1+L2: the two EWS genes are in nearly all models (as printed: in all 50)",
             f"{shown}; {size:.0f} genes a model",
-            bool(min(shares["770394"], shares["1435862"]) >= 0.8),
+            nearly_all if nearly_all or full else None,
+            expected=True if full else None,
             item="table 7",
         ),
         Claim(
@@ -406,8 +432,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\nplots: {options.output}/srbct.png, {options.output}/srbct_path.png")
     claims: list[Claim] = []
     if set(options.penalties) == set(PENALTIES):
-        claims += [c for r in options.outliers if r in PUBLISHED for c in table_claims(outcomes, r)]
-        claims += gene_claims(outcomes) if 0.1 in options.outliers else []
+        rates = [rate for rate in options.outliers if rate in PUBLISHED]
+        claims += [c for rate in rates for c in table_claims(outcomes, rate, options.full)]
+        claims += gene_claims(outcomes, options.full) if 0.1 in options.outliers else []
     figures = "figures srbct.png, srbct_path.png"
     wrong = print_claims(claims, f"seed {options.seed}, {options.replicates} replicates; {figures}")
     print(

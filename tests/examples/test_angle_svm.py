@@ -130,6 +130,32 @@ def test_published_numbers_are_complete() -> None:
     assert srbct.published(srbct.PUBLISHED[0.1])["RSVM1 T0", "l2"] == 4.8
 
 
+def test_l1_is_worst_unless_another_mean_is_above_it() -> None:
+    of = {(m, q): np.full(3, 4.0) for m in srbct.METHODS for q in srbct.PENALTIES}
+    first = next(iter(srbct.METHODS))
+    assert srbct.l1_is_worst(of | {(m, "l1"): np.full(3, 9.0) for m in srbct.METHODS}) is True
+    assert srbct.l1_is_worst(of) is None
+    assert srbct.l1_is_worst(of | {(first, "l2"): np.full(3, 5.0)}) is None
+    assert srbct.l1_is_worst(of | {(first, "l2"): np.full(3, 9.0)}) is False
+
+
+def test_srbct_errors_unlike_the_papers_are_seen() -> None:
+    def errors(level: dict[str, float]) -> list[srbct.Outcome]:
+        return [
+            srbct.Outcome(srbct.Task(0.1, m, q, i), error, ("770394", "1435862"), ())
+            for m in srbct.METHODS
+            for q, error in level.items()
+            for i in range(3)
+        ]
+
+    worse = errors({"l2": 20.0, "l1": 20.0, "elasticnet": 30.0})
+    missed = unexpected(srbct.table_claims(worse, 0.1, full=False))
+    assert len(missed) == 3
+    few_genes = unexpected(srbct.gene_claims(worse, full=False))
+    assert any("EWS" in text for text in few_genes)  # decided, where open was expected
+    assert any("at random" in text for text in few_genes)
+
+
 def test_simulation_prints_its_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib").use("Agg")
     options = "--p 3 --outliers 0.1 --replicates 2 --grid 2 --grid2 2 --n-test 300 --jobs 1 --few 0"
