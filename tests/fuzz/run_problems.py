@@ -152,7 +152,9 @@ def _descended(problem: Evaluation, centre: Array, unit: float, end: float) -> f
             raise StopIteration
 
     with np.errstate(all="ignore"):
-        answer: Any = minimize(_barred(problem, unit), centre / unit, callback=watch, **SIMPLEX)
+        answer: Any = minimize(
+            _barred(problem, unit), centre / unit, **SIMPLEX | {"callback": watch}
+        )
     x = answer.x * unit
     return problem.value(x) if problem.landscape.miss(x) <= 1e-5 else np.inf
 
