@@ -205,7 +205,8 @@ def _free_rows(problem: WeightedRisk, near: Near, free: _Free, tied: Indices) ->
     def shared(chosen: Array) -> Array:
         """Shares of each group, which add up to 1."""
         chosen = np.maximum(chosen, 0)
-        return chosen / (both.T @ (both @ chosen))
+        total = np.asarray(both.T @ (both @ chosen))
+        return chosen / total
 
     share = free.choose(2 * tied.size, shared)
     free.constraints += [share >= 0, both @ share == 1]
