@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from numbers import Integral, Real
@@ -23,7 +23,7 @@ class Table:
         One line or more.
     names : list of str
         Of the rows.
-    columns : mapping of str to sequence
+    columns : mapping of str to a sequence or an array
         Entries by heading, numbers or text.
     digits : int, default 3
         Significant ones that are shown.
@@ -40,7 +40,7 @@ class Table:
 
     title: str
     names: list[str]
-    columns: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, Any]
     digits: int = 3
 
     def to_frame(self) -> Any:
