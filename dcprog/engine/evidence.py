@@ -202,7 +202,9 @@ class Evidence:
         lower = self.lower()
         if lower is None:
             state.track.last.gap = max(gaps)
-            raise Stop("converged", "the objective and its last gaps are below what solvers resolve")
+            raise Stop(
+                "converged", "the objective and its last gaps are below what solvers resolve"
+            )
         return lower
 
     def _far_lower(self, failures: list[tuple[str, SubproblemError]]) -> Point | None:
