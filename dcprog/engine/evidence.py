@@ -24,6 +24,9 @@ FALLEN = 1e4
 # A step shorter than that, in units of the coordinates, is none.
 NO_STEP = 1e-9
 
+# Steps whose gaps were too small to be resolved before a failure is one of resolution alone.
+VANISHED = 2
+
 Point = tuple[Array, float]
 
 
@@ -168,6 +171,7 @@ class Evidence:
             lower = self._none_lower(failed.shortfalls)
             if lower is None and any(error.status == "unbounded" for _, error in failures):
                 lower = self._far_lower(failures)
+            lower = lower or self._vanished()
         if lower is not None:
             return lower
         raise self._verdict(failures)
@@ -185,6 +189,22 @@ class Evidence:
         if lower is None:
             state.track.last.gap = max(min(shortfalls[name] for name in near), 0.0)
             raise Stop("converged", "no solver finds a lower point; the gap is their accuracy")
+        return lower
+
+    def _vanished(self) -> Point | None:
+        """Nothing of F is left that solvers resolve, nor was on the last steps: stop, or go lower."""
+        state = self._state
+        resolved = state.settings.tol * self._surrogate.resolution
+        measured = [e.gap for e in state.track.entries[:-1] if np.isfinite(e.gap)]
+        gaps = measured[-VANISHED:]
+        if len(gaps) < VANISHED or max(state.scale, *gaps) > resolved:
+            return None
+        lower = self.lower()
+        if lower is None:
+            state.track.last.gap = max(gaps)
+            raise Stop(
+                "converged", "the objective and its last gaps are below what solvers resolve"
+            )
         return lower
 
     def _far_lower(self, failures: list[tuple[str, SubproblemError]]) -> Point | None:

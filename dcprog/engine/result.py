@@ -11,9 +11,10 @@ import numpy as np
 
 from dcprog.engine.certificate import Certificate, Examiner, certify
 from dcprog.engine.history import History
-from dcprog.engine.result_html import html_of
+from dcprog.engine.result_summary import html_of, summary_of
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
+from dcprog.foundation.table import Table
 
 __all__ = ["Optimum", "Result", "StartSummary", "VariableValues"]
 
@@ -256,6 +257,16 @@ class Result:
         from dcprog.display import plot_history
 
         return plot_history(self.history, ax)
+
+    def summary(self) -> Table:
+        """How the run from each start ended.
+
+        Returns
+        -------
+        Table
+            It shows itself as text below the text of the result; ``to_frame()`` is a DataFrame.
+        """
+        return summary_of(self)
 
     def _repr_html_(self) -> str:
         return html_of(self)

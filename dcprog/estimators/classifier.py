@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from dcprog.estimators.base import RobustEstimator
+from dcprog.estimators.coefficients import Coefficients
 from dcprog.estimators.declaration import Declaration
 from dcprog.estimators.declared_estimator import parameter
 from dcprog.estimators.margins import CODINGS, aggregate_of, coding_of, margins_of
@@ -28,7 +29,7 @@ from dcprog.rows.targets import class_index
 __all__ = ["RobustClassifier"]
 
 
-class RobustClassifier(LargestScore, ClassifierMixin, RobustEstimator):
+class RobustClassifier(LargestScore, ClassifierMixin, Coefficients, RobustEstimator):
     r"""Classifier by the margin loss ℓ and the penalty of one's choice: the minimiser of
 
     .. math::

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.table import Table
 
 __all__ = ["CoefficientTable"]
 
@@ -73,25 +74,15 @@ class CoefficientTable:
     def _columns(self) -> list[Array]:
         return [self.coef, self.errors, self.z, self.p_values, *self.interval().T]
 
+    def _table(self) -> Table:
+        return Table(self.title, self.names, dict(zip(HEADINGS, self._columns(), strict=True)))
+
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame, where pandas is there."""
-        import pandas as pd
-
-        return pd.DataFrame(dict(zip(HEADINGS, self._columns(), strict=True)), index=self.names)
+        return self._table().to_frame()
 
     def __repr__(self) -> str:
-        wide = max(map(len, self.names), default=0)
-        lines = [self.title, " " * wide + "".join(f"{heading:>10}" for heading in HEADINGS)]
-        for name, row in zip(self.names, np.column_stack(self._columns()), strict=True):
-            shown = [_short(value) for value in row]
-            lines.append(f"{name:<{wide}}" + "".join(f"{number:>10}" for number in shown))
-        return "\n".join(lines)
+        return repr(self._table())
 
     def _repr_html_(self) -> str:
-        return f"<pre>{self!r}</pre>"
-
-
-def _short(value: float) -> str:
-    if 1e3 <= abs(value) < 1e6:
-        return f"{value:.0f}"
-    return f"{value:.3g}" if 1e-3 <= abs(value) < 1e3 or value == 0 else f"{value:.1e}"
+        return self._table()._repr_html_()

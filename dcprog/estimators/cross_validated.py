@@ -50,7 +50,7 @@ class RobustCV(SampleInput, DeclaredEstimator):
     scoring : str or callable, optional
         As scikit-learn has it; the estimator's own ``score`` by default.
     n_jobs : int, optional
-        Processes for the paths, by joblib.
+        Processes for the paths, by joblib; to start one takes some seconds.
     verbose : bool, default False
         Log a line a path to the logger ``dcprog``.
 

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dcprog.estimators.coefficient_table import CoefficientTable
+from dcprog.estimators.coefficients import feature_names
 from dcprog.estimators.declared_estimator import DeclaredEstimator
 from dcprog.estimators.sandwich import sandwich
 from dcprog.foundation.arrays import Array
@@ -72,8 +73,7 @@ class LinearInference(DeclaredEstimator):
         """
         errors = np.sqrt(np.diag(self.covariance_))
         fitted: Any = self
-        names = list(getattr(self, "feature_names_in_", []))
-        names = names or [f"x{j}" for j in range(errors.size - 1)]
+        names = feature_names(self, errors.size - 1)
         coef = np.append(fitted.coef_, fitted.intercept_)
         return CoefficientTable(self._title(), [*names, "intercept"], coef, errors)
 

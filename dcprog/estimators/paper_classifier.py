@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcprog.engine.result import Result
 from dcprog.estimators.callbacks import Watch
+from dcprog.estimators.coefficients import Coefficients
 from dcprog.estimators.declared_estimator import parameter
 from dcprog.estimators.loop_options import Callback, LoopOptions
 from dcprog.estimators.margins import margins_of
@@ -50,7 +51,7 @@ class Solution:
     earlier: int = 0
 
 
-class PaperClassifier(CallbackSupportMixin, PaperEstimator, LoopOptions):
+class PaperClassifier(CallbackSupportMixin, Coefficients, PaperEstimator, LoopOptions):
     """A classifier by linear scores of its classes, one of two, that minimises a declared risk.
 
     A subclass declares its parameters, each by

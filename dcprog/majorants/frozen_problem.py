@@ -8,6 +8,7 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression, multiply
+from cvxpy.atoms.quad_form import QuadForm
 
 from dcprog.foundation.arrays import Array
 from dcprog.majorants.tree import rebuilt, short
@@ -125,6 +126,9 @@ class Frozen:
             constant = cp.Constant(node.value)
             return constant, self._parameter(node) or self._fix(node, constant)
         pairs = [self._both(arg) for arg in node.args]
+        if isinstance(node, QuadForm) and node.args[1].parameters():  # must be symmetric for cvxpy
+            matrix = pairs[1][0]
+            pairs[1] = matrix, self._fix(node.args[1], matrix)
         data = node.get_data() or []
         if any(_moves(datum) for datum in data):  # a power's exponent and huber's M
             frozen = [self._both(d)[0].value if _moves(d) else d for d in data]

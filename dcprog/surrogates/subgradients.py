@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,20 +105,36 @@ class _Free:
         self.size = size
         self.parts: list[Any] = []
         self.constraints: list[cp.Constraint] = []
+        self.returns: list[tuple[cp.Variable, Callable[[Array], Array]]] = []
         self.curvature = np.zeros(0)  # of the rows that are not free
 
+    def choose(self, size: int, into: Callable[[Array], Array]) -> cp.Variable:
+        """A variable, and the way back into its constraints from a point that misses them."""
+        variable = cp.Variable(size)
+        self.returns.append((variable, into))
+        return variable
+
     def least(self, fixed: Array) -> Array:
-        """The shortest sum."""
+        """The shortest sum found; where the solver was inaccurate it is a subgradient all the same.
+
+        What it chose is moved into its constraints, so that no length is too short.
+        """
         if not self.parts:
             return fixed
         unit = float(np.linalg.norm(fixed)) or 1.0
         total: Any = fixed / unit + sum(self.parts) / unit
         problem = cp.Problem(cp.Minimize(cp.norm(total)), self.constraints)
-        try:
-            problem.solve(solver=cp.CLARABEL, tol_gap_abs=TOLERANCE, tol_gap_rel=TOLERANCE)
-        except cp.error.SolverError:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
+            try:
+                problem.solve(solver=cp.CLARABEL, tol_gap_abs=TOLERANCE, tol_gap_rel=TOLERANCE)
+            except cp.error.SolverError:
+                return fixed
+        if total.value is None:
             return fixed
-        return fixed if total.value is None else unit * np.asarray(total.value)
+        for variable, into in self.returns:
+            variable.save_value(into(variable.value))
+        return unit * np.asarray(total.value)
 
 
 # ---- rows ----------------------------------------------------------------------------------------
@@ -174,16 +192,25 @@ def _free_rows(problem: WeightedRisk, near: Near, free: _Free, tied: Indices) ->
     unit = np.ones(tied.size) if risk.weights is None else risk.weights[tied]
     if risk.aggregate != "max":
         weight = problem.row_weights[tied]
-        share = cp.Variable(tied.size, nonneg=True)
-        free.constraints.append(share <= 1)
+        share = free.choose(tied.size, lambda chosen: np.clip(chosen, 0, 1))
+        free.constraints += [share >= 0, share <= 1]
         lever = rows * (weight * (highest - lowest))
         free.parts.append(rows @ (weight * lowest) + lever @ share)
         return
     groups, place = np.unique(risk.groups[tied], return_inverse=True)
     member = sp.csr_array((np.ones(tied.size), (place, np.arange(tied.size))))
     weight = (problem.weights[groups])[place] * unit
-    up, down = cp.Variable(tied.size, nonneg=True), cp.Variable(tied.size, nonneg=True)
-    free.constraints.append(member @ (up + down) == 1)
+    both = sp.hstack([member, member], format="csr")
+
+    def shared(chosen: Array) -> Array:
+        """Shares of each group, which add up to 1."""
+        chosen = np.maximum(chosen, 0)
+        total = np.asarray(both.T @ (both @ chosen))
+        return chosen / total
+
+    share = free.choose(2 * tied.size, shared)
+    free.constraints += [share >= 0, both @ share == 1]
+    up, down = share[: tied.size], share[tied.size :]
     free.parts.append((rows * (weight * highest)) @ up + (rows * (weight * lowest)) @ down)
 
 
@@ -203,23 +230,35 @@ def _penalty(problem: WeightedRisk, near: Near, free: _Free) -> tuple[Array, flo
     sizes = sizes if problem.shrinkage is None else sizes + problem.shrinkage
     zero = (near.sizes <= near.reach) & (sizes > 0)
     if np.any(zero):
-        _add_ball(free, held[zero], cp.abs, np.minimum(sizes * unit, LARGEST)[zero])
+        _add_box(free, held[zero], np.minimum(sizes * unit, LARGEST)[zero])
     slope = np.where(zero, 0.0, sizes * np.sign(w)) + ridge * w
     for members in [] if groups is None else groups.members(w.size):
         norm, size = float(np.linalg.norm(w[members])), float(groups.lam)  # type: ignore[union-attr]
         if norm > near.reach * float(np.linalg.norm(near.units[held[members]])):
             slope[members] += size * w[members] / norm
         elif size > 0:
-            _add_ball(free, held[members], cp.norm, np.array([size]), unit[members])
+            _add_ball(free, held[members], size, unit[members])
     return slope * unit, ridge
 
 
-def _add_ball(
-    free: _Free, places: Indices, norm: Any, radius: Array, stretch: Array | None = None
-) -> None:
-    """A free part on some coefficients whose norm is at most the radius."""
-    part = cp.Variable(places.size)
-    free.constraints.append(norm(part) <= radius)
-    spread = np.ones(places.size) if stretch is None else stretch
-    into = sp.csr_array((spread, (places, np.arange(places.size))), (free.size, places.size))
-    free.parts.append(into @ part)
+def _add_box(free: _Free, places: Indices, radius: Array) -> None:
+    """A free part on some coefficients, each within its radius."""
+    part = free.choose(places.size, lambda chosen: np.clip(chosen, -radius, radius))
+    free.constraints += [part <= radius, part >= -radius]
+    free.parts.append(_into(free, places, np.ones(places.size)) @ part)
+
+
+def _add_ball(free: _Free, places: Indices, radius: float, stretch: Array) -> None:
+    """A free part on some coefficients whose norm is at most the radius, then stretched."""
+
+    def within(chosen: Array) -> Array:
+        return chosen * min(1.0, radius / (float(np.linalg.norm(chosen)) or radius))
+
+    part = free.choose(places.size, within)
+    free.constraints.append(cp.norm(part) <= radius)
+    free.parts.append(_into(free, places, stretch) @ part)
+
+
+def _into(free: _Free, places: Indices, entries: Array) -> Any:
+    """Entries at some places of the coefficients."""
+    return sp.csr_array((entries, (places, np.arange(places.size))), (free.size, places.size))

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.rows.scores import Scores
+from dcprog.surrogates.risk_units import margin_unit
 from dcprog.surrogates.usual_sizes import usual_coefficients
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ __all__ = ["triviality"]
 
 # Coefficients below that share of what moves the margins by their unit are 0.
 NOTHING = 1e-3
+# Residuals of that share of the data's are rounding.
+ROUNDED = 1e-9
 # A sample is given up where a per cent more of its loss costs less than that, in per cent.
 FLAT = 1e-2
 # More than that share of the samples is too much to be outliers only.
@@ -31,13 +34,13 @@ ADVICE = (
 def triviality(risk: Risk, x: Array) -> str | None:
     """What is trivial about a solution of a nonconvex risk, and what to try; None if nothing is.
 
-    All coefficients are 0, all samples are predicted as of one class, or more than a quarter of
+    All coefficients are 0 though residuals are left, all samples are predicted as of one class, or more than a quarter of
     them is given up (beyond what a trimmed loss is told to drop).
     """
     if risk.has_convex_losses and risk.penalty.is_convex:
         return None
     risk, found = risk.remembering(), []
-    if _is_zero(risk, x):
+    if _is_zero(risk, x) and not _is_exact(risk, x):
         found.append("all coefficients are 0")
     elif _is_of_one_class(risk, x):
         found.append("all samples are predicted as of one class")
@@ -52,6 +55,15 @@ def _is_zero(risk: Risk, x: Array) -> bool:
     held = risk.penalized
     sizes = np.abs(x[held]) / usual_coefficients(risk)[held]
     return bool(sizes.size > 0 and np.all(sizes <= NOTHING))
+
+
+def _is_exact(risk: Risk, x: Array) -> bool:
+    """Are all residuals 0? Then y is a constant, and so is what predicts it."""
+    if risk.base.is_joint:
+        return False
+    unit = ROUNDED * margin_unit(risk)
+    zero, *near = risk.base(np.array([0.0, unit, -unit]))
+    return bool(zero == 0 and max(np.max(p.aggregates(x)) for _, p in risk.parts(x)) <= max(near))
 
 
 def _is_of_one_class(risk: Risk, x: Array) -> bool:

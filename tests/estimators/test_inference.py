@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ def test_the_summary_is_a_table_of_names() -> None:
     assert np.all(table.interval(0.99)[:, 1] > high)
     assert "RobustRegressor, 150 samples, scale" in repr(table)
     assert "bmi" in repr(table)
-    assert repr(table) in table._repr_html_()
+    assert escape(repr(table)) in table._repr_html_()
     with pytest.raises(ValueError, match="level=1"):
         table.interval(1.0)
 

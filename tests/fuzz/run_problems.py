@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import cvxpy as cp
@@ -25,6 +26,7 @@ CONVEX = 1e-4  # how far from cvxpy's own value, relative to the terms
 SIMPLEX: dict[str, Any] = {"method": "Nelder-Mead", "options": {"maxfev": 1500}}
 POLISHED = 3  # every third problem
 FALL = 1e3  # how far F must be seen to fall, in its terms, for "unbounded"
+SEARCH = 10.0  # seconds for that
 
 
 def run(number: int) -> Report:
@@ -108,33 +110,53 @@ def check_unbounded(
     if not centres:
         report.fail("unbounded without a feasible point")
         return
-    here = [land.value(c) for c in centres]
-    bottom = min([*here, *_rays(problem, centres, made.unit, rng)])
-    if bottom == -np.inf or bottom < max(here) - FALL * worth(land, centres[0]):
-        return
+    enough = max(land.value(c) for c in centres) - FALL * worth(land, centres[0])
+    bottom, end = np.inf, time.monotonic() + SEARCH
+    for value in _seen(problem, centres, made.unit, rng, end):
+        bottom = min(bottom, value)
+        if bottom < enough:
+            return
+        if time.monotonic() > end:
+            report.remarks.append("no time to see an unbounded problem fall")
+            return
     report.fail("false unbounded" if made.compact else "unbounded without evidence", f"{bottom}")
 
 
-def _rays(
-    problem: Evaluation, centres: list[Array], unit: float, rng: np.random.Generator
-) -> list[float]:
-    """F along random and coordinate rays, and where a descent method takes it."""
-    land, found = problem.landscape, []
-    n = problem.n
-    directions = [*np.eye(n), *-np.eye(n), *rng.normal(size=(40, n))]
+def _seen(
+    problem: Evaluation,
+    centres: list[Array],
+    unit: float,
+    rng: np.random.Generator,
+    end: float,
+) -> Iterator[float]:
+    """F along random and coordinate rays, at the domain's edge, and where a descent leads."""
+    land, n = problem.landscape, problem.n
+    yield from map(land.value, centres)
+    directions = [unit * d for d in (*np.eye(n), *-np.eye(n), *rng.normal(size=(40, n)))]
     for centre in centres:
         for direction in directions:
             for t in (1e2, 1e4, 1e6, 1e8):
-                x = centre + t * unit * direction
-                if land.miss(x) <= 1e-5:
-                    value = land.value(x)
-                    found.append(value if np.isfinite(value) else np.inf)
-        with np.errstate(all="ignore"):
-            answer: Any = minimize(_barred(problem, unit), centre / unit, **SIMPLEX)
-        if land.miss(answer.x * unit) <= 1e-5:
-            found.append(land.value(answer.x * unit))
-        found += [_at_the_edge(problem, centre, unit * d) for d in directions]
-    return found
+                value = land.value(centre + t * direction)
+                if np.isfinite(value) and land.miss(centre + t * direction) <= 1e-5:
+                    yield value
+        yield from (_at_the_edge(problem, centre, direction) for direction in directions)
+    for centre in centres:
+        yield _descended(problem, centre, unit, end)
+
+
+def _descended(problem: Evaluation, centre: Array, unit: float, end: float) -> float:
+    """F where a simplex search ends, or is at its end."""
+
+    def watch(_: Array) -> None:
+        if time.monotonic() > end:
+            raise StopIteration
+
+    with np.errstate(all="ignore"):
+        answer: Any = minimize(
+            _barred(problem, unit), centre / unit, **SIMPLEX | {"callback": watch}
+        )
+    x = answer.x * unit
+    return problem.value(x) if problem.landscape.miss(x) <= 1e-5 else np.inf
 
 
 def _barred(problem: Evaluation, unit: float) -> Any:

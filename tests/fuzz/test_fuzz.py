@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
+from tests.fuzz import run_problems
 from tests.fuzz.__main__ import main
 from tests.fuzz.cases import judged
 from tests.fuzz.data import random_data
@@ -124,6 +125,24 @@ def test_wrong_words_are_caught(ring: tuple[Any, Any]) -> None:
         ),
     ]:
         assert caught in failures(made, wrong)
+
+
+def test_an_unbounded_problem_is_seen_to_fall() -> None:
+    x = cp.Variable(2, name="x")
+    made, result = solved(-cp.sum_squares(x), [x[0] >= 1], {x: [2.0, 0.0]})
+    assert result.status == "unbounded"
+    assert failures(made, result) == ""
+
+
+def test_the_search_for_a_fall_has_an_end(
+    ring: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Evaluations are slow where many variables meet: what is not looked at is said."""
+    monkeypatch.setattr(run_problems, "SEARCH", 0.0)
+    made, result = ring
+    assert failures(made, replace(result, status="unbounded")) == (
+        "no time to see an unbounded problem fall"
+    )
 
 
 def test_a_local_maximum_is_critical_and_counted_apart() -> None:

@@ -294,6 +294,17 @@ def test_a_ratio_of_exponentials_is_minimised_as_its_logarithm_is() -> None:
     assert np.log(ours.value) == pytest.approx(best.value, abs=1e-5)
 
 
+def test_a_vanishing_product_ends() -> None:
+    """At 0 all its slopes are, too: where no solver can take a step nothing is left to gain."""
+    np.random.seed(0)
+    X, A = cp.Variable((2, 3)), np.random.rand(4, 2)
+    problem = cp.Problem(cp.Minimize(cp.prod(cp.sum(A @ X, axis=1))), [X >= 0, X <= 1])
+    result = dc.solve(problem)
+    assert result.status == "converged"
+    assert result.value == pytest.approx(0, abs=1e-9)
+    assert result.gap <= 1e-6 * result.scale
+
+
 def test_softmax_is_fitted() -> None:
     shares = np.array([0.1, 0.2, 0.3, 0.4])
     x = cp.Variable(4)

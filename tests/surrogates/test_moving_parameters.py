@@ -225,3 +225,18 @@ def test_what_cannot_be_majorised_is_not_compiled() -> None:
     x = cp.Variable()
     with pytest.raises(dc.NotMajorizable):
         dc.compile(cp.Problem(cp.Minimize(cp.ceil(x))))
+
+
+@pytest.mark.parametrize("kind", [{"PSD": True}, {"NSD": True}])
+def test_the_matrix_of_a_quadratic_form_moves(kind: dict[str, bool]) -> None:
+    """A Parameter of our own in its place would not be symmetric to cvxpy."""
+    sign = 1 if "PSD" in kind else -1
+    x, P = cp.Variable(3), cp.Parameter((3, 3), **kind)
+    form = cp.quad_form(x - 1, P) + sign * cp.sum(cp.minimum(cp.square(x), 1))
+    problem = cp.Problem(cp.Minimize(form) if sign > 0 else cp.Maximize(form))
+    for seed in (1, 2):
+        factor = np.random.default_rng(seed).normal(size=(3, 3))
+        P.value = sign * (factor @ factor.T + np.eye(3))
+        constant = cp.quad_form(x - 1, P.value) + sign * cp.sum(cp.minimum(cp.square(x), 1))
+        again = cp.Problem(cp.Minimize(constant) if sign > 0 else cp.Maximize(constant))
+        assert problem.solve(method="dc") == pytest.approx(again.solve(method="dc"), abs=1e-6)

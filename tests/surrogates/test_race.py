@@ -387,6 +387,16 @@ def test_trivial_ends_are_named_with_their_share() -> None:
     assert [w.filename for w in caught] == [__file__]
 
 
+@pytest.mark.parametrize("level", [0.0, 0.1, 1e6])
+@pytest.mark.parametrize("loss", ["tukey", dc.cap(dc.absolute(), 1.0)])
+def test_a_constant_has_no_coefficients_to_be_warned_of(level: float, loss: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", dc.TrivialSolutionWarning)
+        model = dc.RobustRegressor(loss).fit(X, np.full(30, level))
+    np.testing.assert_allclose(model.predict(X), level, rtol=1e-9)
+
+
 def test_what_a_loss_is_told_to_drop_is_not_warned_of() -> None:
     T, t = turned(60, 2, 0, 0.2)
     with warnings.catch_warnings():

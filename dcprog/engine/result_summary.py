@@ -1,13 +1,37 @@
-"""A result as a notebook shows it."""
+"""A result as a notebook shows it, and as a table of its starts."""
 
 from __future__ import annotations
 
 from html import escape
 from typing import Any
 
-__all__ = ["html_of"]
+from dcprog.foundation.table import Table
+
+__all__ = ["html_of", "summary_of"]
 
 SHOWN = 5  # optima
+DIGITS = 6  # starts differ by little
+
+
+def summary_of(result: Any) -> Table:
+    """The starts as a table, below what the result shows of itself.
+
+    Parameters
+    ----------
+    result : Result
+
+    Returns
+    -------
+    Table
+    """
+    columns = {
+        "value": [start.value for start in result.starts],
+        "status": [start.status for start in result.starts],
+        "steps": [start.n_iter for start in result.starts],
+        "gap": [start.gap for start in result.starts],
+        "violation": [start.violation for start in result.starts],
+    }
+    return Table(repr(result), [start.kind for start in result.starts], columns, DIGITS)
 
 
 def html_of(result: Any) -> str:

@@ -1,0 +1,71 @@
+"""Coefficients and starts as tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+import dcprog as dc
+from dcprog import models
+
+IRIS = load_iris(as_frame=True)
+NAMES = [*IRIS.data.columns, "intercept"]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        dc.RobustClassifier("hinge", multiclass="ovr"),
+        dc.RobustClassifier("hinge", multiclass="angle"),
+        dc.RobustClassifier("hinge"),
+        models.CappedSVC(),
+        models.AngleSVC(),
+    ],
+)
+def test_columns_are_the_scores_of_the_classes(model: Any) -> None:
+    y = IRIS.target_names[IRIS.target]
+    table = model.fit(IRIS.data, y).summary().to_frame()
+    assert list(table.index) == NAMES
+    assert list(table.columns) == list(model.classes_)
+    scores = IRIS.data.to_numpy() @ table.to_numpy()[:-1] + table.loc["intercept"].to_numpy()
+    np.testing.assert_array_equal(
+        model.classes_[np.argmax(scores, axis=1)], model.predict(IRIS.data)
+    )
+
+
+def test_of_two_classes_the_second_has_a_column() -> None:
+    X, y = IRIS.data[:100], IRIS.target[:100]
+    model = dc.RobustClassifier().fit(X, y)
+    table = model.summary().to_frame()
+    assert list(table.columns) == ["1"]
+    np.testing.assert_array_equal(table["1"], [*model.coef_[0], model.intercept_[0]])
+    assert repr(model.summary()).startswith("RobustClassifier, objective ")
+    for name in NAMES:
+        assert name in model.summary()._repr_html_()
+
+
+def test_without_names_features_are_numbered() -> None:
+    model = dc.RobustClassifier().fit(IRIS.data.to_numpy()[:100], IRIS.target[:100])
+    assert model.summary().names == ["x0", "x1", "x2", "x3", "intercept"]
+
+
+def test_a_kernel_machine_has_no_table() -> None:
+    model = dc.RobustClassifier(kernel="rbf").fit(IRIS.data[:100], IRIS.target[:100])
+    with pytest.raises(AttributeError, match="kernel machine"):
+        model.summary()
+
+
+def test_the_starts_of_a_result_are_a_table() -> None:
+    model = dc.RobustClassifier(n_starts=3, random_state=0).fit(IRIS.data[50:], IRIS.target[50:])
+    summary = model.result_.summary()
+    starts = summary.to_frame()
+    assert isinstance(starts, pd.DataFrame)
+    assert list(starts.index) == [start.kind for start in model.result_.starts]
+    assert list(starts.columns) == ["value", "status", "steps", "gap", "violation"]
+    assert starts["value"].min() == pytest.approx(model.result_.value)
+    assert repr(summary).startswith(repr(model.result_))
+    assert repr(summary).count("\n") == repr(model.result_).count("\n") + 1 + len(starts)
