@@ -192,7 +192,7 @@ class Evidence:
         return lower
 
     def _vanished(self) -> Point | None:
-        """Nothing of F is left that solvers resolve, nor was on the last steps: stop, or go lower."""
+        """What is left of F no solver resolves, nor the last gaps: stop, or go where F is lower."""
         state = self._state
         resolved = state.settings.tol * self._surrogate.resolution
         measured = [e.gap for e in state.track.entries[:-1] if np.isfinite(e.gap)]

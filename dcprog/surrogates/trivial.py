@@ -34,8 +34,8 @@ ADVICE = (
 def triviality(risk: Risk, x: Array) -> str | None:
     """What is trivial about a solution of a nonconvex risk, and what to try; None if nothing is.
 
-    All coefficients are 0 though residuals are left, all samples are predicted as of one class, or more than a quarter of
-    them is given up (beyond what a trimmed loss is told to drop).
+    All coefficients are 0 though residuals are left, all samples are predicted as of one class, or
+    more than a quarter of them is given up (beyond what a trimmed loss is told to drop).
     """
     if risk.has_convex_losses and risk.penalty.is_convex:
         return None
