@@ -21,6 +21,7 @@ import numpy as np
 
 import dcprog as dc
 
+# Σ tukey(u²) with this σ is twice the textbooks' biweight with the constant 4.685/√2 = 3.31.
 COLUMNS, BLOCK, CAP, SIGMA = 20, 100_000, 1.0, 4.685
 SIZES = (200_000, 2_000_000)
 LARGEST = 20_000_000

@@ -73,6 +73,7 @@ def reweighted(X: Array, y: Array, transform: dc.Transform, steps: int = 200) ->
 def regression(sizes: list[int]) -> Iterator[Line]:
     """One line a size and a loss."""
     losses = {
+        # of u², not ½u²: twice the textbooks' with the constant 4.685/√2 = 3.31
         "Tukey": dc.tukey(dc.square(), 4.685),
         "log(1 + u²/4)": dc.log(dc.square(), 4.0),
         "capped square": dc.cap(dc.square(), 9.0),

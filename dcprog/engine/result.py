@@ -11,7 +11,7 @@ import numpy as np
 
 from dcprog.engine.certificate import Certificate, Examiner, certify
 from dcprog.engine.history import History
-from dcprog.engine.result_summary import html_of, summary_of
+from dcprog.engine.result_summary import html_of, steps_of, summary_of
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 from dcprog.foundation.table import Table
@@ -273,7 +273,7 @@ class Result:
 
     def __repr__(self) -> str:
         lines = [
-            f"Result: {self.status} after {self.n_iter} steps ({self.total_time:.2g} s, "
+            f"Result: {self.status} after {steps_of(self)} ({self.total_time:.2g} s, "
             f"{self.solver or 'no solver'})",
             f"  value      {self.value:.10g}",
             f"  gap        {self.gap:.3g}",

@@ -7,7 +7,7 @@ from typing import Any
 
 from dcprog.foundation.table import Table
 
-__all__ = ["html_of", "summary_of"]
+__all__ = ["html_of", "steps_of", "summary_of"]
 
 SHOWN = 5  # optima
 DIGITS = 6  # starts differ by little
@@ -46,7 +46,7 @@ def html_of(result: Any) -> str:
     str
     """
     rows = [
-        ("status", f"{result.status} after {result.n_iter} steps"),
+        ("status", f"{result.status} after {steps_of(result)}"),
         ("value", f"{result.value:.10g}"),
         ("gap", f"{result.gap:.3g}"),
         ("violation", f"{result.violation:.3g}"),
@@ -63,6 +63,11 @@ def html_of(result: Any) -> str:
         title = f"{len(result.optima)} optima"
         table += f"<details><summary>{title}</summary>{_table(found)}</details>"
     return f"<div><strong>Result</strong>{table}</div>"
+
+
+def steps_of(result: Any) -> str:
+    """How many steps a result took, in words."""
+    return f"{result.n_iter} step{'' if result.n_iter == 1 else 's'}"
 
 
 def _table(rows: list[tuple[str, str]]) -> str:

@@ -14,7 +14,7 @@ from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitSolve
 from dcprog.majorants.domains import finite_in_domain
 from dcprog.majorants.frozen_problem import Frozen, check_data
 from dcprog.majorants.rewrites import rewritten
-from dcprog.majorants.rules import Frame, fresh_context
+from dcprog.majorants.rules import Frame, fresh_context, signed_quotients
 from dcprog.majorants.signs import Box
 from dcprog.majorants.tree import Values, short
 from dcprog.solvers.conic.compiled import check_solver
@@ -103,6 +103,7 @@ class MajorisedProblem:
             raise NotMajorizable(short(objective), "its Parameters multiply one another", "numbers")
         self.feasibility = Feasibility(parts.convex, parts.nonconvex, self.points.variables)
         self.roots = [self.frame.node, *parts.nonconvex]
+        self.context.quotients = signed_quotients(self.roots, self.context.signs)
         self.domain = Feasibility(domain_of(self.roots), [], [])
 
     def renew(self) -> bool:

@@ -81,12 +81,13 @@ def test_results_compare_by_identity(result: dc.Result) -> None:
 
 def test_repr_says_what_matters(result: dc.Result) -> None:
     text = repr(result)
-    for part in ("converged", f"{result.n_iter} steps", f"{result.value:.10g}", result.solver):
+    for part in ("converged", f"after {result.n_iter} step", f"{result.value:.10g}", result.solver):
         assert part in text
     assert "starts" not in text
     several = repr(dc.solve(PROBLEM, n_starts=3))
     assert "starts     3, values" in several
     assert "infeasible after 0 steps" in repr(dc.solve(INFEASIBLE))
+    assert "after 1 step (" in repr(replace(result, n_iter=1))
 
 
 def test_history_arrays_have_one_entry_a_point(result: dc.Result) -> None:

@@ -34,7 +34,7 @@ CASES: dict[str, tuple[Callable[[], Any], Any]] = {
         lambda: dc.RobustClassifier(SQUARED, multiclass="ovr", class_weight="balanced"),
         CLASSES,
     ),
-    "residuals": (lambda: dc.RobustRegressor(dc.tukey(dc.square(), 4.685)), TARGETS),
+    "residuals": (lambda: dc.RobustRegressor(dc.tukey(0.5 * dc.square(), 4.685)), TARGETS),
     "absolute residuals": (dc.RobustRegressor, TARGETS),
     "CappedSVC": (CappedSVC, CLASSES),
     "SmoothSVC": (lambda: SmoothSVC(outlier_ratio=0.1), LABELS),
@@ -111,7 +111,7 @@ def test_data_that_do_not_fit_are_refused(make: Any, tmp_path: Path) -> None:
 
 def test_labels_may_come_in_chunks() -> None:
     da = pytest.importorskip("dask.array", reason="dask is not there")
-    model = dc.RobustRegressor(dc.tukey(dc.square(), 4.685))
+    model = dc.RobustRegressor(dc.tukey(0.5 * dc.square(), 4.685))
     there = model.fit(chunked(), da.from_array(TARGETS, chunks=100)).coef_
     np.testing.assert_allclose(there, model.fit(X, TARGETS).coef_, rtol=1e-9)
 

@@ -44,7 +44,7 @@ CASES: dict[str, tuple[Rows, dc.Loss, Any]] = {
     "sharp smooth hinge": (MARGINS, dc.cap(dc.pade_hinge(10.0), 1.0), dc.l2(1.0)),
     "with an l1 norm": (MARGINS, dc.cap(dc.squared_hinge(), 1.0), dc.l1(20.0)),
     "with a concave penalty": (RESIDUALS, dc.huber(1.0), dc.scad(20.0, 3.7)),
-    "Tukey": (RESIDUALS, dc.tukey(dc.square(), 4.685), dc.l2(1.0)),
+    "Tukey": (RESIDUALS, dc.tukey(0.5 * dc.square(), 4.685), dc.l2(1.0)),
     "capped absolute": (RESIDUALS, dc.cap(dc.absolute(), 2.0), dc.l2(1.0)),
     "class by class": (BY_CLASS, dc.cap(dc.squared_hinge(), 1.0), dc.l2(1.0)),
     "angles": (ANGLES, dc.cap(dc.squared_hinge(), 1.0), dc.elastic_net(1.0, 1.0)),

@@ -192,6 +192,29 @@ def test_linear_fractional_program() -> None:
     assert solved(problem) == pytest.approx(7 / 5, rel=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_queues_behind_a_pole(seed: int) -> None:
+    """1/(u − r) with u ≥ r: a solver's point a hair below r is at no value of −10⁹."""
+    rng = np.random.default_rng(seed)
+    rates, prices = rng.uniform(0.05, 0.4, 3), rng.uniform(0.5, 2, 3)
+    u = cp.Variable(3)
+    budget = prices @ u <= 2 * prices @ rates
+    convex = cp.Problem(cp.Minimize(rates @ cp.inv_pos(u - rates)), [budget])
+    posted = cp.Problem(cp.Minimize(cp.sum(rates / (u - rates))), [u >= rates, budget])
+    assert solved(posted) == pytest.approx(convex.solve(), rel=1e-4)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_pole_of_either_sign(side: int) -> None:
+    x = cp.Variable()
+    behind = [side * (x - 1) >= 0, cp.abs(x - 1) <= 4]
+    away = cp.Problem(cp.Minimize(side / (x - 1) + side * x), behind)
+    assert solved(away) == pytest.approx(2 + side, rel=1e-5)
+    into = cp.Problem(cp.Minimize(-side / (x - 1)), behind)
+    into.solve(method="dc")
+    assert into.status == cp.UNBOUNDED
+
+
 def test_main_lobe_of_an_antenna() -> None:
     """Lowest side lobes at |gain| ≥ 1: turned by a phase, that is Re(gain) ≥ 1, which is convex."""
     n = 6

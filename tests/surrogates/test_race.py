@@ -83,7 +83,7 @@ def risks() -> dict[str, dc.Risk]:
             penalty=dc.l2(2.0),
         ),
         "trimmed": residuals(T, t, dc.trim(dc.square(), 0.25)),
-        "tukey": residuals(T, t, dc.tukey(dc.square(), 4.685)),
+        "tukey": residuals(T, t, dc.tukey(0.5 * dc.square(), 4.685)),
         "sparse": residuals(T, t, dc.cap(dc.absolute(), 2.0), dc.mcp(3.0, 3.0)),
         "root": residuals(T, t, dc.power(dc.absolute(), 0.5)),
         "kernel": dc.Risk.from_loss(
@@ -187,8 +187,8 @@ def test_it_has_no_units(a: float) -> None:
     other = ramp(a * X, y, 0.1 * a**2)
     assert dc.solve(other).value == pytest.approx(best.value, rel=1e-6)
     T, t = turned(60, 2, 0, 0.2)
-    tukey = dc.solve(residuals(T, t, dc.tukey(dc.square(), 4.685), dc.l2(1e-3)))
-    stretched = dc.solve(residuals(T, a * t, dc.tukey(dc.square(), 4.685 * a), dc.l2(1e-3)))
+    tukey = dc.solve(residuals(T, t, dc.tukey(0.5 * dc.square(), 4.685), dc.l2(1e-3)))
+    stretched = dc.solve(residuals(T, a * t, dc.tukey(0.5 * dc.square(), 4.685 * a), dc.l2(1e-3)))
     assert stretched.value == pytest.approx(a**2 * tukey.value, rel=1e-5)
 
 
@@ -202,7 +202,7 @@ def test_leverage_does_not_turn_it_round() -> None:
 
 
 @pytest.mark.parametrize(
-    "loss", [dc.trim(dc.square(), 0.35), dc.tukey(dc.square(), 4.685)], ids=repr
+    "loss", [dc.trim(dc.square(), 0.35), dc.tukey(0.5 * dc.square(), 4.685)], ids=repr
 )
 def test_a_third_far_out_leaves_the_fit_of_the_others(loss: dc.Loss) -> None:
     recovered = 0
@@ -239,7 +239,7 @@ def far_out(n: int, p: int, seed: int) -> tuple[Array, Array, int]:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("loss", [dc.tukey(dc.square(), 4.685), dc.cap(dc.absolute(), 3.0)])
+@pytest.mark.parametrize("loss", [dc.tukey(0.5 * dc.square(), 4.685), dc.cap(dc.absolute(), 3.0)])
 def test_leverage_is_got_away_from_with_many_coefficients(loss: dc.Loss, seed: int) -> None:
     X, y, k = far_out(2000, 60, seed)
     risk = residuals(X, y, loss)
@@ -250,7 +250,7 @@ def test_leverage_is_got_away_from_with_many_coefficients(loss: dc.Loss, seed: i
 
 def test_of_very_many_samples_only_far_better_drafts_are_run_from() -> None:
     X, y, _ = far_out(100_000, 20, 1)
-    risk = residuals(X, y, dc.tukey(dc.square(), 4.685))
+    risk = residuals(X, y, dc.tukey(0.5 * dc.square(), 4.685))
     plain = dc.solve(risk, start="convex", n_starts=1)
     assert dc.solve(risk).value < 0.7 * plain.value
     X, y = flipped(100_000, 3, 0)

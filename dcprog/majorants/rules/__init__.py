@@ -48,7 +48,12 @@ from dcprog.majorants.rules.leaves import affine, constant, curved, scalar
 from dcprog.majorants.rules.own import own
 from dcprog.majorants.rules.positive_products import positive_product, prod
 from dcprog.majorants.rules.products import product, quad_form
-from dcprog.majorants.rules.quotients import log_of_quotient, product_with_quotient, quotient
+from dcprog.majorants.rules.quotients import (
+    log_of_quotient,
+    product_with_quotient,
+    quotient,
+    signed_quotients,
+)
 from dcprog.majorants.rules.sharing import shared
 from dcprog.majorants.rules.smooth import bounded_curvature, split_in_two, xexp_of_positive
 from dcprog.majorants.rules.tangents import tangent
@@ -64,6 +69,7 @@ __all__ = [
     "majorise",
     "plus",
     "rewrite",
+    "signed_quotients",
 ]
 
 RULES: tuple[Callable[[cp.Expression, Weight, Frame], Piece | None], ...] = (

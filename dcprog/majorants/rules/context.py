@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import cvxpy as cp
 import numpy as np
 
-from dcprog.foundation.arrays import EDGE
+from dcprog.foundation.arrays import EDGE, Array
 from dcprog.majorants.atoms.table import scaled_arguments
 from dcprog.majorants.edges import extended
 from dcprog.majorants.signs import Box
@@ -84,6 +84,8 @@ class Context:
         Those beside the roots': of domains and of shared nodes. Update them with the roots'.
     edges : dict of node id to node
         Atoms whose slope is infinite at the edge of their domain.
+    quotients : dict of node id to (node, sign of its denominator)
+        Those whose denominator has that sign wherever the convex constraints hold.
     sizes : dict of node id to float
         How large the arguments of atoms with an edge are, as ``measure`` found them.
     products : dict of node id to node
@@ -103,6 +105,7 @@ class Context:
     domain: list[cp.Constraint] = field(default_factory=list)
     frames: list[Moved] = field(default_factory=list)
     edges: dict[int, cp.Expression] = field(default_factory=dict)
+    quotients: dict[int, tuple[cp.Expression, int]] = field(default_factory=dict)
     sizes: dict[int, float] = field(default_factory=dict)
     products: dict[int, cp.Expression] = field(default_factory=dict)
     memory: dict[int, tuple[float, float]] = field(default_factory=dict)
@@ -124,6 +127,7 @@ class Context:
             key: partial(extended, node, edge=edge * self.sizes.get(key, 1.0))
             for key, node in self.edges.items()
         }
+        extensions |= {key: partial(_divided, sign=s) for key, (_, s) in self.quotients.items()}
         return Values(
             self.definitions, extensions=extensions, edge=edge, sizes=self.sizes, **options
         )
@@ -158,3 +162,9 @@ class Context:
         self.auxiliaries.append(t)
         self.constraints.append(t == expression if exact else t >= expression)
         return t
+
+
+def _divided(args: list[Array], sign: int) -> Array:
+    """a/b; a denominator that a solver has left on the wrong side of 0 counts as 0."""
+    with np.errstate(all="ignore"):
+        return np.asarray(sign * args[0] / np.maximum(sign * args[1], 0.0))

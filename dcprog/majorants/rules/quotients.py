@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import cvxpy as cp
@@ -15,9 +17,15 @@ from cvxpy.atoms.affine.unary_operators import NegExpression
 from dcprog.foundation.arrays import Array
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, rewrite
 from dcprog.majorants.signs import Box
-from dcprog.majorants.tree import Values, short, spread_to
+from dcprog.majorants.tree import Values, nodes, short, spread_to
 
-__all__ = ["fraction", "log_of_quotient", "product_with_quotient", "quotient"]
+__all__ = [
+    "fraction",
+    "log_of_quotient",
+    "product_with_quotient",
+    "quotient",
+    "signed_quotients",
+]
 
 
 def quotient(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
@@ -74,6 +82,18 @@ def product_with_quotient(node: cp.Expression, weight: Weight, frame: Frame) -> 
 def _bare_fraction(node: cp.Expression) -> tuple[cp.Expression, cp.Expression] | None:
     """Numerator and denominator of a quotient and nothing that is added to it."""
     return None if isinstance(node, AddExpression) else fraction(node)
+
+
+def signed_quotients(
+    roots: Iterable[cp.Expression], signs: Box
+) -> dict[int, tuple[cp.Expression, int]]:
+    """Quotients in trees whose denominator has a known sign, and that sign, by node id."""
+    found = {}
+    for node in filter(_divides, chain.from_iterable(map(nodes, roots))):
+        sign = int(signs.is_nonneg(node.args[1])) or -int(signs.is_nonpos(node.args[1]))
+        if sign:
+            found[id(node)] = node, sign
+    return found
 
 
 def _divides(node: cp.Expression) -> bool:
