@@ -30,7 +30,9 @@ __all__ = ["RobustClassifier"]
 
 
 class RobustClassifier(LargestScore, ClassifierMixin, Coefficients, RobustEstimator):
-    r"""Classifier by the margin loss ℓ and the penalty of one's choice: the minimiser of
+    r"""Classifier by the margin loss ℓ and the penalty of one's choice.
+
+    The minimiser of
 
     .. math::
         \sum_i s_i\, \ell(u_i) + \text{penalty}(w), \qquad u_i = y_i (w^\top x_i + b),

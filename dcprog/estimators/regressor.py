@@ -31,7 +31,9 @@ RIDGE = 1e-8  # holds what the samples do not determine, and nothing else
 
 
 class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
-    r"""Regressor by the residual loss ℓ and the penalty of one's choice: the minimiser of
+    r"""Regressor by the residual loss ℓ and the penalty of one's choice.
+
+    The minimiser of
 
     .. math::
         \sum_i s_i\, \ell(u_i) + \text{penalty}(w), \qquad u_i = y_i - (w^\top x_i + b),
