@@ -111,5 +111,5 @@ def draw(figure: Any) -> None:
     wrong = np.sum(labels[out] == y[out])
     figure.suptitle(
         f"Digits that were given up, under the label they came with: {out.size - wrong} were "
-        f"mislabelled (green), {wrong} not (red); {missed} mislabelled ones were not found"
+        f"mislabelled (green), {wrong} not (red); {missed} mislabelled not found"
     )
