@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import dcprog as dc
 from dcprog.models import fisher_gamma, is_fisher_consistent
 from examples.angle_svm import reproduce_simulation as simulation
 from examples.angle_svm import reproduce_srbct as srbct
+from examples.angle_svm import verify_dca as dca
 from examples.angle_svm import verify_fisher_consistency as consistency
 from examples.angle_svm import verify_generalisation as bound
 from examples.angle_svm.minimisers import (
@@ -212,6 +216,90 @@ def test_tuning_sets_of_100_must_explain_one_cell_and_not_the_other() -> None:
 
     assert unexpected(simulation.tuning_claims(few(3.4, 3.05))) == []
     assert len(unexpected(simulation.tuning_claims(few(4.4, 3.45)))) == 2
+
+
+def selecting(n_selected: dict[str, int]) -> list[Outcome]:
+    """Table 4's cell, with these counts under L1 and three features under L1+L2."""
+    counts = {"l2": dict.fromkeys(simulation.METHODS, 200), "l1": n_selected}
+    counts["elasticnet"] = dict.fromkeys(simulation.METHODS, 3)
+    return [
+        Outcome(Task(200, 0.1, m, q, 0), 3.0, counts[q][m], 10.0 if q == "elasticnet" else 1.0, {})
+        for q in simulation.PENALTIES
+        for m in simulation.METHODS
+    ]
+
+
+def test_selected_features_and_times_unlike_the_papers_are_seen() -> None:
+    right = selecting(dict.fromkeys(simulation.METHODS, 6))
+    assert unexpected([*simulation.selection_claims(right), *simulation.time_claims(right)]) == []
+    many = selecting(dict.fromkeys(simulation.METHODS, 60))
+    assert "L1 selects 2 to 20" in unexpected(simulation.selection_claims(many))[0]
+    few = [replace(o, n_selected=o.n_selected // 2) for o in right]
+    assert len(unexpected(simulation.selection_claims(few))) == 2  # of L2, and of L1+L2
+    slow = [replace(o, seconds=20.0 if "RSVM" in o.task.method else 1.0) for o in right]
+    assert any("takes ten" in text for text in unexpected(simulation.time_claims(slow)))
+    same = [replace(o, seconds=1.0) for o in right]
+    assert "L1+L2 takes longest, L2 least" in unexpected(simulation.time_claims(same))
+
+
+# ---- sections 2 and 3 ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small() -> list[dca.Problem]:
+    """Both losses, not truncated at 0."""
+    return dca.problems(1)[1::2]
+
+
+def test_claims_on_the_algorithm_come_out_as_expected(small: list[dca.Problem]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dc.TrivialSolutionWarning)
+        claims = [*dca.simplex_claims(), *dca.split_claims(small), *dca.dca_claims(small)]
+    assert unexpected(claims) == []
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda W: 1.01 * W, lambda W: W + 0.01, lambda W: np.roll(W, 1, axis=0)]
+)
+def test_other_vertices_are_noticed(wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = dca.simplex_vertices
+    monkeypatch.setattr(dca, "simplex_vertices", lambda k: wrong(right(k)))
+    assert unexpected(dca.simplex_claims()) != []
+
+
+def test_another_split_is_noticed(
+    small: list[dca.Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def printed(self: dca.Problem) -> tuple[float, float]:
+        return (self.k - 1, self.s) if self.form == 1 else (1.0, self.s)
+
+    monkeypatch.setattr(dca.Problem, "kinks", printed)
+    missed = unexpected(dca.split_claims(small))
+    assert "G − H is the library's objective, relative" in missed
+    assert "H of loss 1 with H_s (as printed) gives the loss" in missed
+
+
+def test_another_subgradient_and_another_penalty_of_the_dual_are_noticed(
+    small: list[dca.Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tangent, dual = dca.Problem.tangent, dca.dual
+    with monkeypatch.context() as patch:
+        patch.setattr(dca.Problem, "tangent", lambda p, B: 1 - tangent(p, B))
+        missed = unexpected(dca.dca_claims(small[:1]))
+        assert any("first step is the untruncated fit" in text for text in missed)
+        assert "no step raises the objective, relative" in missed
+    monkeypatch.setattr(dca, "dual", lambda p, g: dual(p, 1.01 * g + 0.01))
+    missed = unexpected(dca.dca_claims(small[:1]))
+    assert missed == ["primal and dual optima of every step are equal, relative"]
+
+
+def test_an_unfinished_linearisation_and_the_printed_signs_are_noticed(
+    small: list[dca.Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = dca.alternating
+    monkeypatch.setattr(dca, "alternating", lambda p, g, l, sign, n: right(p, g, l, -sign, 8))
+    missed = unexpected(dca.linearisation_claims(small[:1], 8))
+    assert missed[0] == "8 rounds reach the step's minimum, relative"
 
 
 # ---- theorem 2 -----------------------------------------------------------------------------------
