@@ -103,6 +103,35 @@ def test_where_no_minimiser_is_right(s: float, some: bool) -> None:
         assert widest_margin(loss, P) < 1e-4
 
 
+@pytest.mark.parametrize(
+    ("wrong", "missed"),
+    [
+        # within its range each minimiser is right, as if loss 1 were not truncated so
+        (lambda loss: replace(loss, s=-3.0), ["every minimiser is right (as published)"]),
+        (lambda loss: replace(loss, gamma=0.7), ["a minimiser for γ = 1/3, is none"]),
+    ],
+)
+def test_the_counterexample_is_one_of_this_loss(
+    wrong: Any, missed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = consistency.Loss
+    monkeypatch.setattr(consistency, "Loss", lambda *given: wrong(right(*given)))
+    found = unexpected(consistency.counterexample_claims())
+    assert all(any(text in one for one in found) for text in missed)
+
+
+def test_another_range_for_loss_2_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = consistency.Loss
+
+    def half(form: int, k: int, s: float) -> Loss:
+        return right(form, k, 2 * s)
+
+    monkeypatch.setattr(consistency, "Loss", half)
+    assert "every minimiser is right, hence some" in unexpected(consistency.loss_2_claims())[0]
+    monkeypatch.setattr(consistency, "Loss", lambda form, k, s: right(form, k, max(s, -0.2)))
+    assert "the range is no larger" in unexpected(consistency.loss_2_claims())[0]
+
+
 def test_another_interval_for_the_weak_reading_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = lambda form, k, s, gamma, reading: gamma <= 0.5  # noqa: E731
     monkeypatch.setattr(consistency, "is_fisher_consistent", printed)
@@ -342,6 +371,40 @@ def test_both_sides_of_the_bound() -> None:
     for row in found.values():
         assert all(one.error <= one.own <= one.corrected for one in row)
         assert row[1].corrected < row[0].corrected
+
+
+def test_other_orders_than_the_remarks_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(rate: float, power: float) -> Any:
+        """Of order n^−rate; in p as a power, with L2, and half of it with L1."""
+
+        def complexity(X: np.ndarray, k: int, norm: str, draws: int, rng: Any) -> float:
+            n, p = X.shape
+            return float(n**-rate * p ** (power if norm == "l2" else power / 2))
+
+        return complexity
+
+    monkeypatch.setattr(bound, "measured_complexity", measured(0.2, 0.5))
+    assert len(unexpected(bound.rate_claims(1))) == 5  # all but the one that is on formulas
+    monkeypatch.setattr(bound, "measured_complexity", measured(0.5, 0.2))
+    missed = unexpected(bound.rate_claims(1))
+    assert "p matters by log p with L1, by a power with L2" in missed
+
+
+def test_a_bound_that_leaves_out_its_terms_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of the training term, and nothing of complexity and deviation."""
+    ramp = bound.ramp
+    monkeypatch.setattr(bound, "ramp", lambda m, kappa: 0.1 * ramp(m, kappa))
+    monkeypatch.setattr(bound, "contraction", lambda k, printed=False: 0.0)
+    monkeypatch.setattr(bound, "deviation", lambda n, delta, printed=False: 1.0 / n)
+    missed = unexpected(bound.bound_claims((100, 400), 1)[0])
+    assert sum("corrected radius and constants" in text for text in missed) == 4
+    assert sum("falls as n^−½" in text for text in missed) == 4
+
+
+def test_labels_that_mean_something_need_no_complexity(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert bound.memory_claim(100, 400).holds
+    monkeypatch.setattr(bound, "deviation", lambda n, delta: 0.3)
+    assert not bound.memory_claim(100, 400).holds
 
 
 # ---- SRBCT ---------------------------------------------------------------------------------------
