@@ -326,7 +326,7 @@ def test_an_unfinished_linearisation_and_the_printed_signs_are_noticed(
     small: list[dca.Problem], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     right = dca.alternating
-    monkeypatch.setattr(dca, "alternating", lambda p, g, l, sign, n: right(p, g, l, -sign, 8))
+    monkeypatch.setattr(dca, "alternating", lambda p, g, a, sign, n: right(p, g, a, -sign, 8))
     missed = unexpected(dca.linearisation_claims(small[:1], 8))
     assert missed[0] == "8 rounds reach the step's minimum, relative"
 
