@@ -36,7 +36,7 @@ def test_majorants_of_all_rules() -> None:
 
 
 def test_every_rule_of_the_table_has_a_term(monkeypatch: pytest.MonkeyPatch) -> None:
-    """But ``own``, what a user registers, and ``shared``, which has variables of its own."""
+    """But ``own``, what a user registers."""
     used = set()
 
     def noted(rule: Any) -> Any:
@@ -53,7 +53,7 @@ def test_every_rule_of_the_table_has_a_term(monkeypatch: pytest.MonkeyPatch) -> 
     for case in cases():
         case.x.value = np.ones(D)
         dc.majorize(case.F)
-    assert names - used == {"own", "shared"}
+    assert names - used == {"own"}
 
 
 def test_a_majorant_of_something_smaller_is_noticed(few: list[Case]) -> None:
