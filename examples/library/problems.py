@@ -19,8 +19,8 @@ def _capped(x: cp.Variable) -> cp.Expression:
     return cp.minimum(cp.square(A @ x), 1)
 
 
-# A majorant at a point has no value where epigraph variables are to be minimised over first: no term
-# has such. Each is bounded below by a multiple of −(1 + ‖x‖), so that a ridge makes it a problem.
+# A majorant has no value where epigraph variables are to be minimised over first: no term here
+# needs that. Each is bounded below by a multiple of −(1 + ‖x‖), so that a ridge makes it a problem.
 TERMS: dict[str, Callable[[cp.Variable], cp.Expression]] = {
     "concave: tangent": lambda x: -cp.norm(x - 1),
     "sum of both": lambda x: cp.norm1(A @ x) - cp.norm(B @ x),
