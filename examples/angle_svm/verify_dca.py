@@ -230,18 +230,16 @@ def dca_claims(found: Sequence[Problem]) -> list[Claim]:
             best = primal(p, g, B)
             gaps = max(gaps, abs(best - dual(p, g)) / (1 + abs(best)))
             values.append(p.objective(B))
-            g = p.tangent(B)
+            used, g = g, p.tangent(B)
             if values[-2] - values[-1] <= 1e-6 * (1 + abs(values[-1])):
                 break
+        wrong = max(wrong, abs(best - dual(p, -used)))
         rises.append(max(np.diff(values)) / (1 + abs(values[0])))
         counts.append(len(values) - 1)
         spec = model_of(p).spec(p.X, p.y)
         result = dc.solve(spec, start=np.zeros(B.size), n_starts=1, escape=False, tol=1e-8)
         if p.form == 1:  # with loss 2 rivals tie at the steps' ends, and choices differ
             ends.append(abs(result.value - values[-1]) / (1 + abs(values[-1])))
-    if found:
-        p = found[-1]
-        wrong = abs(primal(p, p.tangent(B), step(p, p.tangent(B))) - dual(p, -p.tangent(B)))
     shown = f"{np.median(counts):g} ({min(counts)} to {max(counts)})"
     return [
         *under(

@@ -19,7 +19,8 @@ def _capped(x: cp.Variable) -> cp.Expression:
     return cp.minimum(cp.square(A @ x), 1)
 
 
-# Each is bounded below by a multiple of −(1 + ‖x‖), so that a ridge makes it a problem.
+# A majorant has no value where epigraph variables are to be minimised over first: no term here
+# needs that. Each is bounded below by a multiple of −(1 + ‖x‖), so that a ridge makes it a problem.
 TERMS: dict[str, Callable[[cp.Variable], cp.Expression]] = {
     "concave: tangent": lambda x: -cp.norm(x - 1),
     "sum of both": lambda x: cp.norm1(A @ x) - cp.norm(B @ x),
@@ -36,6 +37,21 @@ TERMS: dict[str, Callable[[cp.Variable], cp.Expression]] = {
         cp.multiply(_capped(x), cp.minimum(cp.abs(x), 2))
     ),
     "indefinite quadratic form": lambda x: cp.quad_form(x, np.diag([0.5, -0.4, 0.3, -0.2])),
+    "logarithm of a quotient": lambda x: cp.sum(cp.log((1 + cp.square(x)) / (2 + cp.abs(A @ x)))),
+    "quotient": lambda x: cp.sum(cp.abs(A @ x)) / (1 + cp.norm(B @ x)),
+    "quotient times a factor": lambda x: cp.abs(x[1]) * (cp.abs(x[0]) / (1 + cp.norm(x[1:]))),
+    "quotient of exponentials": lambda x: cp.exp(x[0]) / cp.sum(cp.exp(x)),
+    "product of all entries": lambda x: cp.prod(0.5 + cp.square(x[:3])),
+    "product of three factors, from below": lambda x: (
+        -cp.sum(cp.multiply(cp.multiply(1 + _capped(x), 2 + _capped(x)), cp.minimum(cp.abs(x), 2)))
+    ),
+    "bounded curvature": lambda x: cp.sum(cp.nlp.sin(2 * x)) + cp.sum(cp.nlp.tanh(A @ x)),
+    "split in two: sinh of tanh": lambda x: cp.sum(cp.nlp.sinh(cp.nlp.tanh(x))),
+    "x exp x of nonnegatives": lambda x: cp.sum(cp.xexp(1 + cp.nlp.sin(x))),
+    "divergence, term by term": lambda x: cp.sum(
+        cp.kl_div(np.ones(D), 2 + cp.log(1 + cp.square(x)))
+    ),
+    "a number in a vector": lambda x: cp.sum(cp.exp(_capped(x) - cp.norm(x))),
     "largest entries, taken off": lambda x: (
         cp.sum(cp.abs(B @ x)) - cp.sum_largest(cp.abs(B @ x), 2)
     ),

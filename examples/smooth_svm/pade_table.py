@@ -9,7 +9,7 @@ f·q̃ up to the degree m.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import product
 from math import comb
@@ -149,7 +149,7 @@ def table_claims(size: int = 4, coefficients: Sequence[int] = (5, 10, 1)) -> lis
             [
                 Claim(
                     "f·q̃ − p = O(v^{m+n+1}), and no better",
-                    f"the order is m + n + {min(orders.values())} or more, m, n ≤ {size}",
+                    f"first apart at v^{{m+n+a}}, a = {_range(orders.values())}, m, n ≤ {size}",
                     set(orders.values()) == {1},
                 )
             ],
@@ -166,6 +166,11 @@ def table_claims(size: int = 4, coefficients: Sequence[int] = (5, 10, 1)) -> lis
             ],
         ),
     ]
+
+
+def _range(values: Iterable[int]) -> str:
+    """The different values."""
+    return ", ".join(map(str, sorted(set(values))))
 
 
 def _text(p: Poly, scale: Fraction) -> str:

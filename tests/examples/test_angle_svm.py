@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import dcprog as dc
 from dcprog.models import fisher_gamma, is_fisher_consistent
 from examples.angle_svm import reproduce_simulation as simulation
 from examples.angle_svm import reproduce_srbct as srbct
+from examples.angle_svm import verify_dca as dca
 from examples.angle_svm import verify_fisher_consistency as consistency
 from examples.angle_svm import verify_generalisation as bound
 from examples.angle_svm.minimisers import (
@@ -97,6 +101,35 @@ def test_where_no_minimiser_is_right(s: float, some: bool) -> None:
     assert (widest_margin(loss, np.array([0.47, 0.46, 0.035, 0.035])) > 1e-4) == some
     if not some:
         assert widest_margin(loss, P) < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("wrong", "missed"),
+    [
+        # within its range each minimiser is right, as if loss 1 were not truncated so
+        (lambda loss: replace(loss, s=-3.0), ["every minimiser is right (as published)"]),
+        (lambda loss: replace(loss, gamma=0.7), ["a minimiser for γ = 1/3, is none"]),
+    ],
+)
+def test_the_counterexample_is_one_of_this_loss(
+    wrong: Any, missed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = consistency.Loss
+    monkeypatch.setattr(consistency, "Loss", lambda *given: wrong(right(*given)))
+    found = unexpected(consistency.counterexample_claims())
+    assert all(any(text in one for one in found) for text in missed)
+
+
+def test_another_range_for_loss_2_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = consistency.Loss
+
+    def half(form: int, k: int, s: float) -> Loss:
+        return right(form, k, 2 * s)
+
+    monkeypatch.setattr(consistency, "Loss", half)
+    assert "every minimiser is right, hence some" in unexpected(consistency.loss_2_claims())[0]
+    monkeypatch.setattr(consistency, "Loss", lambda form, k, s: right(form, k, max(s, -0.2)))
+    assert "the range is no larger" in unexpected(consistency.loss_2_claims())[0]
 
 
 def test_another_interval_for_the_weak_reading_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,6 +247,90 @@ def test_tuning_sets_of_100_must_explain_one_cell_and_not_the_other() -> None:
     assert len(unexpected(simulation.tuning_claims(few(4.4, 3.45)))) == 2
 
 
+def selecting(n_selected: dict[str, int]) -> list[Outcome]:
+    """Table 4's cell, with these counts under L1 and three features under L1+L2."""
+    counts = {"l2": dict.fromkeys(simulation.METHODS, 200), "l1": n_selected}
+    counts["elasticnet"] = dict.fromkeys(simulation.METHODS, 3)
+    return [
+        Outcome(Task(200, 0.1, m, q, 0), 3.0, counts[q][m], 10.0 if q == "elasticnet" else 1.0, {})
+        for q in simulation.PENALTIES
+        for m in simulation.METHODS
+    ]
+
+
+def test_selected_features_and_times_unlike_the_papers_are_seen() -> None:
+    right = selecting(dict.fromkeys(simulation.METHODS, 6))
+    assert unexpected([*simulation.selection_claims(right), *simulation.time_claims(right)]) == []
+    many = selecting(dict.fromkeys(simulation.METHODS, 60))
+    assert "L1 selects 2 to 20" in unexpected(simulation.selection_claims(many))[0]
+    few = [replace(o, n_selected=o.n_selected // 2) for o in right]
+    assert len(unexpected(simulation.selection_claims(few))) == 2  # of L2, and of L1+L2
+    slow = [replace(o, seconds=20.0 if "RSVM" in o.task.method else 1.0) for o in right]
+    assert any("takes ten" in text for text in unexpected(simulation.time_claims(slow)))
+    same = [replace(o, seconds=1.0) for o in right]
+    assert "L1+L2 takes longest, L2 least" in unexpected(simulation.time_claims(same))
+
+
+# ---- sections 2 and 3 ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small() -> list[dca.Problem]:
+    """Both losses, not truncated at 0."""
+    return dca.problems(1)[1::2]
+
+
+def test_claims_on_the_algorithm_come_out_as_expected(small: list[dca.Problem]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dc.TrivialSolutionWarning)
+        claims = [*dca.simplex_claims(), *dca.split_claims(small), *dca.dca_claims(small)]
+    assert unexpected(claims) == []
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda W: 1.01 * W, lambda W: W + 0.01, lambda W: np.roll(W, 1, axis=0)]
+)
+def test_other_vertices_are_noticed(wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = dca.simplex_vertices
+    monkeypatch.setattr(dca, "simplex_vertices", lambda k: wrong(right(k)))
+    assert unexpected(dca.simplex_claims()) != []
+
+
+def test_another_split_is_noticed(
+    small: list[dca.Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def printed(self: dca.Problem) -> tuple[float, float]:
+        return (self.k - 1, self.s) if self.form == 1 else (1.0, self.s)
+
+    monkeypatch.setattr(dca.Problem, "kinks", printed)
+    missed = unexpected(dca.split_claims(small))
+    assert "G − H is the library's objective, relative" in missed
+    assert "H of loss 1 with H_s (as printed) gives the loss" in missed
+
+
+def test_another_subgradient_and_another_penalty_of_the_dual_are_noticed(
+    small: list[dca.Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tangent, dual = dca.Problem.tangent, dca.dual
+    with monkeypatch.context() as patch:
+        patch.setattr(dca.Problem, "tangent", lambda p, B: 1 - tangent(p, B))
+        missed = unexpected(dca.dca_claims(small[:1]))
+        assert any("first step is the untruncated fit" in text for text in missed)
+        assert "no step raises the objective, relative" in missed
+    monkeypatch.setattr(dca, "dual", lambda p, g: dual(p, 1.01 * g + 0.01))
+    missed = unexpected(dca.dca_claims(small[:1]))
+    assert missed == ["primal and dual optima of every step are equal, relative"]
+
+
+def test_an_unfinished_linearisation_and_the_printed_signs_are_noticed(
+    small: list[dca.Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = dca.alternating
+    monkeypatch.setattr(dca, "alternating", lambda p, g, a, sign, n: right(p, g, a, -sign, 8))
+    missed = unexpected(dca.linearisation_claims(small[:1], 8))
+    assert missed[0] == "8 rounds reach the step's minimum, relative"
+
+
 # ---- theorem 2 -----------------------------------------------------------------------------------
 
 
@@ -254,6 +371,40 @@ def test_both_sides_of_the_bound() -> None:
     for row in found.values():
         assert all(one.error <= one.own <= one.corrected for one in row)
         assert row[1].corrected < row[0].corrected
+
+
+def test_other_orders_than_the_remarks_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(rate: float, power: float) -> Any:
+        """Of order n^−rate; in p as a power, with L2, and half of it with L1."""
+
+        def complexity(X: np.ndarray, k: int, norm: str, draws: int, rng: Any) -> float:
+            n, p = X.shape
+            return float(n**-rate * p ** (power if norm == "l2" else power / 2))
+
+        return complexity
+
+    monkeypatch.setattr(bound, "measured_complexity", measured(0.2, 0.5))
+    assert len(unexpected(bound.rate_claims(1))) == 5  # all but the one that is on formulas
+    monkeypatch.setattr(bound, "measured_complexity", measured(0.5, 0.2))
+    missed = unexpected(bound.rate_claims(1))
+    assert "p matters by log p with L1, by a power with L2" in missed
+
+
+def test_a_bound_that_leaves_out_its_terms_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of the training term, and nothing of complexity and deviation."""
+    ramp = bound.ramp
+    monkeypatch.setattr(bound, "ramp", lambda m, kappa: 0.1 * ramp(m, kappa))
+    monkeypatch.setattr(bound, "contraction", lambda k, printed=False: 0.0)
+    monkeypatch.setattr(bound, "deviation", lambda n, delta, printed=False: 1.0 / n)
+    missed = unexpected(bound.bound_claims((100, 400), 1)[0])
+    assert sum("corrected radius and constants" in text for text in missed) == 4
+    assert sum("falls as n^−½" in text for text in missed) == 4
+
+
+def test_labels_that_mean_something_need_no_complexity(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert bound.memory_claim(100, 400).holds
+    monkeypatch.setattr(bound, "deviation", lambda n, delta: 0.3)
+    assert not bound.memory_claim(100, 400).holds
 
 
 # ---- SRBCT ---------------------------------------------------------------------------------------

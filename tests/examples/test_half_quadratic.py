@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from examples.rescaled_hinge import figure_2
+from examples.rescaled_hinge import half_quadratic_table as script_table
 from examples.rescaled_hinge import verify_half_quadratic as script
 from tests.examples.verdicts import unexpected
 
@@ -51,3 +53,52 @@ def test_proposition_2_fails_for_other_weights_and_another_order(
         monkeypatch.setattr(script.Toy, "published", loop)
         found = unexpected(script.loop_claims(1, 4))
         assert all(any(name in text for text in found) for name in names)
+
+
+def test_another_supremum_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = script.minimize_scalar
+
+    def beside(f: Any, bounds: tuple[float, float], options: Any) -> Any:
+        return search(f, bounds=(bounds[0] + 6, bounds[1]), options=options)
+
+    monkeypatch.setattr(script, "minimize_scalar", beside)
+    missed = unexpected(script.conjugacy_claims())
+    assert len(missed) == 2  # value and place
+
+
+def test_another_bound_is_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    beta, model = script.beta, script.RescaledHingeSVC
+    monkeypatch.setattr(script, "beta", lambda eta: 1.1 * beta(eta))
+    monkeypatch.setattr(
+        script, "RescaledHingeSVC", lambda **given: model(**given | {"eta": given["eta"] / 100})
+    )
+    missed = unexpected(script.end_claims(1))
+    for text in ("round 1 is a plain SVM", "Clarke's condition", "lose their weight"):
+        assert any(text in one for one in missed)
+    assert any("R₁ + R₂" in one for one in unexpected(script.loop_claims(1, 2)))
+
+
+def test_r1_unlike_the_printed_one_is_noticed() -> None:
+    printed = np.repeat(script_table.TABLE_2["pima", 1.0], [9, 20, 1])
+    assert unexpected(script_table.row_claims("pima", 1.0, printed, printed)) == []
+    other = 1.001 * printed
+    assert len(unexpected(script_table.row_claims("pima", 1.0, other, other))) == 2
+    late = {"pima": {1.0: np.linspace(330.0, 294.0, 30)}}
+    assert unexpected(script_table.share_claims(late)) == [
+        "table 2: 10 of 30 rounds bring 97–100 %"
+    ]
+
+
+@pytest.mark.parametrize("far", [True, False])
+def test_the_order_of_the_lines_of_figure_2_decides(far: bool) -> None:
+    found = {name: 10 + 0.1 * np.arange(20.0) for name in figure_2.MACHINES}
+    for shift, holds in ((-3.0, True), (3.0, False)):
+        found["rescaled"] = found["SVM"] + shift
+        claim = figure_2.angle_claim(found, far)
+        assert claim.holds == holds
+        assert claim.as_expected == (holds == far)
+    found["rescaled, centre"] = found["rescaled"] + np.linspace(0.9, 1.1, 20)
+    assert figure_2.start_claim(found, far).verdict == "refuted"
+    assert not figure_2.start_claim(found, far).as_expected
+    found["rescaled, centre"] = found["rescaled"] + np.linspace(-1.1, 1.0, 20)
+    assert figure_2.start_claim(found, far).verdict == "open"

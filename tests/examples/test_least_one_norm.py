@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from examples.least_one_norm import machines, smo_steps, sparsity, table_2, tuning
+from examples.least_one_norm import (
+    machines,
+    smo_steps,
+    sparsity,
+    switched_labels,
+    table_2,
+    tuning,
+)
 from examples.least_one_norm import reproduce as tables
 from examples.least_one_norm import verify_theory as theory
 from examples.least_one_norm.table_2 import Row
@@ -26,6 +33,47 @@ def test_least_one_norm_claims_come_out_as_expected(tmp_path: Path) -> None:
     ]
     assert unexpected([*claims, *theory.influence_claims(2, distances, sizes)]) == []
     assert theory.draw(tmp_path, distances, sizes).stat().st_size > 10_000
+
+
+def test_other_coefficients_and_another_optimum_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    coefficients, programs, machine = theory.coefficients, theory.programs, theory.SVR
+    monkeypatch.setattr(theory, "coefficients", lambda *given: 1.01 * coefficients(*given) + 1e-3)
+    monkeypatch.setattr(theory, "programs", lambda *given: (1.01 * programs(*given)[0], 0.0))
+    monkeypatch.setattr(theory, "SVR", lambda **given: machine(**given | {"epsilon": 0.1}))
+    claims = theory.optimality_claims(1)
+    interval = "b lies in its interval of optimal values: outside by"  # of the library's report
+    assert [claim.text for claim in claims if claim.as_expected] == [interval]
+
+
+def test_labels_that_do_matter_and_unbounded_coefficients_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def squares(K: Any, y: Any, C: float) -> np.ndarray:
+        end = machines.least_squares(K, y, C)
+        return np.asarray(K @ end.a + end.b)
+
+    distances = np.array([1.0, 8.0])
+    right = {"least 1-norm": np.array([1.0, 1.0]), "LS-SVM": np.array([2.0, 3.0])}
+    assert unexpected(theory.influence_claims(1, distances, right)) == []
+    wrong = right | {"least 1-norm": np.array([1.5, 0.1])}
+    assert len(unexpected(theory.influence_claims(1, distances, wrong))) == 2
+    monkeypatch.setattr(
+        theory, "least_squares", lambda K, y, C: machines.least_squares(K, y, 2 * C)
+    )
+    assert unexpected(theory.influence_claims(1, distances, right)) == ["LS-SVM: yf = 1 − α/C"]
+    monkeypatch.setattr(theory, "scores", squares)
+    assert "labels with |f| > 1 switched" in unexpected(theory.label_claims(1))[0]
+
+
+def test_lines_that_turn_alike_are_noticed() -> None:
+    theirs = np.linspace(5, 15, 20)
+    claims = switched_labels.rotation_claims({"LS-SVM": theirs, "least 1-norm": 0.3 * theirs})
+    assert unexpected(claims) == []
+    for ours, missed in ((0.9 * theirs, 1), (1.1 * theirs, 2)):
+        claims = switched_labels.rotation_claims({"LS-SVM": theirs, "least 1-norm": ours})
+        assert len(unexpected(claims)) == missed
 
 
 def test_least_one_norm_tables_at_a_tiny_size(tmp_path: Path, capsys: Any) -> None:

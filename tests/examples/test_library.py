@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import dcprog as dc
+from dcprog.majorants import rules
 from examples.library import verify_loop as loop
 from examples.library import verify_points as points
 from examples.library.enumeration import KINDS
-from examples.library.problems import Case, cases
+from examples.library.problems import Case, D, cases
 from tests.examples.verdicts import unexpected
 
 
@@ -32,6 +33,27 @@ def few() -> list[Case]:
 
 def test_majorants_of_all_rules() -> None:
     assert unexpected(loop.majorant_claims(cases(), 2, 4)) == []
+
+
+def test_every_rule_of_the_table_has_a_term(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But ``own``, what a user registers."""
+    used = set()
+
+    def noted(rule: Any) -> Any:
+        def applied(*given: Any) -> Any:
+            piece = rule(*given)
+            if piece is not None:
+                used.add(rule.__name__)
+            return piece
+
+        return applied
+
+    names = {rule.__name__ for rule in rules.RULES}
+    monkeypatch.setattr(rules, "RULES", tuple(map(noted, rules.RULES)))
+    for case in cases():
+        case.x.value = np.ones(D)
+        dc.majorize(case.F)
+    assert names - used == {"own"}
 
 
 def test_a_majorant_of_something_smaller_is_noticed(few: list[Case]) -> None:

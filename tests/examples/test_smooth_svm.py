@@ -88,6 +88,45 @@ def test_a_wrong_series_or_degree_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
     assert {"definition 3.1", "definition 3.2", "theorem 3.3"} <= items
 
 
+@pytest.mark.parametrize(
+    ("wrong", "texts"),
+    [
+        (lambda P, t, gap: P + t**2 / 100, ["exactly", "P > t₊ for every t", "is even"]),
+        (lambda P, t, gap: P * 9 / 10, ["exactly", "P − t₊ ≤ 0.1/η", "P ≥ t₊"]),
+        (lambda P, t, gap: P - gap, ["exactly", "and not five times", "(as printed)"]),
+        (lambda P, t, gap: P + 10 * gap * t, ["exactly", "P is convex"]),
+        (lambda P, t, gap: P + max(0, Fraction(1, 10) - abs(t)) ** 3, ["four times"]),
+    ],
+)
+def test_another_smoothing_is_noticed(
+    wrong: Any, texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = pade.pade
+
+    def other(t: Fraction, eta: Fraction, *coefficient: int) -> Fraction:
+        P = right(t, eta, *coefficient)
+        return Fraction(wrong(P, t, P - max(t, Fraction(0))))
+
+    monkeypatch.setattr(pade, "pade", other)
+    missed = unexpected(pade.smoothing_claims(20))
+    assert [text for text in texts if not any(text in one for one in missed)] == []
+
+
+def test_newton_without_armijos_rule_or_to_another_end_is_noticed(
+    limits: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(pade, "armijo", lambda line: 1.0)
+        missed = unexpected(pade.newton_claims(limits)[0])
+        assert "Newton: F falls at every step" in missed
+    slope = pade.slope
+    monkeypatch.setattr(pade, "slope", lambda *given: 2 * slope(*given))
+    monkeypatch.setattr(pade, "start_spread", lambda limit: 1.0)
+    missed = unexpected(pade.newton_claims(limits)[0])
+    assert "Newton: begins with −∇F if η > 1" in missed
+    assert "the minimiser does not depend on the start" in missed
+
+
 def test_claims_about_newton_and_the_plots(limits: list[Any], tmp_path: Path) -> None:
     claims, paths = pade.newton_claims(limits)
     assert unexpected(claims) == []
@@ -137,3 +176,95 @@ def test_filters_below_and_above_the_break_down() -> None:
     found = tables.filters("Padé, one-step filter", 1, 400)
     assert unexpected(tables.filter_claims("one step", found)) == []
     assert [one.hits for one in found] == [10, 10, 0, 0]
+
+
+# ---- verdicts on made-up accuracies --------------------------------------------------------------
+
+
+def scores(levels: dict[str, float], names: Any = tables.MODELS) -> Any:
+    """A draw of ten folds around a level; 97 where none is given, or what a model is built on."""
+    rng = np.random.default_rng(0)
+    return {
+        (table, name): levels.get(name, 97.0) + 0.01 * rng.standard_normal((1, 10, 2))
+        for table in tables.TABLES
+        for name in names
+    }
+
+
+OURS = {"sigmoid SSVM2": 52.0, "sigmoid SSVM1": 83.0, "Padé SSVM1": 84.0, "exact SVM": 84.0}
+OURS |= {"Padé, one-step filter": 86.0, "Padé, trimmed": 88.0}
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"sigmoid SSVM2": 80.0}, "SSVM2 is far below the 1-norm models"),
+        ({"sigmoid SSVM1": 60.0}, "Padé is 15 ahead of the sigmoid (as printed)"),
+        ({"Padé SSVM1": 97.0}, "Padé gets 97 in both tables (as printed)"),
+        ({"exact SVM": 90.0}, "Padé does as the exact SVM does"),
+        ({"Padé, one-step filter": 97.0}, "one filter step restores 97 in ten folds"),
+        ({"Padé, one-step filter": 83.0}, "it raises the accuracy nevertheless"),
+        ({"Padé, 10 starts": 90.0}, "the trimmed loss from 10 starts does"),
+    ],
+)
+def test_verdicts_on_the_tables_follow_the_accuracies(changed: dict[str, float], text: str) -> None:
+    assert unexpected(tables.table_claims(scores(OURS), 1e-9)) == []
+    assert text in unexpected(tables.table_claims(scores(OURS | changed), 1e-9))
+    (unsolved,) = unexpected(tables.table_claims(scores(OURS), 1e-3))
+    assert unsolved == "all fits are solved to the end"
+
+
+def test_the_printed_tables_have_the_printed_verdicts() -> None:
+    """In any reading of 75: the smoothings apart, and Padé with the filter the best."""
+    printed = {
+        (table, name): np.full((1, 10, 2), paper) + np.zeros((1, 10, 1))
+        for (table, name), paper in tables.PUBLISHED.items()
+    }
+    filtered = {
+        (table, name): printed[table, name.removesuffix(", filter")] + ("Padé" in name)
+        for table in tables.TABLES
+        for name in tables.FILTERED
+    }
+    claims = tables.reading_claims({"a length of 75": printed | filtered})
+    assert [c.verdict for c in claims] == ["holds as printed"] * 3
+    assert len(unexpected(claims)) == 3
+    ours = scores({"sigmoid SSVM2": 64.0, "sigmoid SSVM2, filter": 90.0}, tables.PAPERS)
+    assert unexpected(tables.reading_claims({"a length of 75": ours})) == []
+
+
+def test_flips_that_nothing_foretells_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Drawn:
+        """Half of the fits flip, by the samples' number of draws alone."""
+
+        def __init__(self) -> None:
+            self.count = 0
+
+        def accuracy(self, X: Any, y: Any) -> float:
+            self.count += 1
+            return 0.5 if self.count % 2 else 0.97
+
+    drawn = Drawn()
+    monkeypatch.setattr(tables, "fit", lambda name, X, y: drawn)
+    assert len(unexpected(tables.fold_claims(400))) == 1
+
+
+def test_curves_that_break_down_elsewhere_are_noticed() -> None:
+    D = np.array([60.0, 75.0, 80.0, 82.0, 90.0])
+    right = {name: np.where(D < 80, 97.0, 50.0) for name in tables.MODELS}
+    right["Padé, 10 starts"] = np.full(5, 97.0)
+    assert unexpected(tables.sweep_claims(D, right)) == []
+    early = right | {"Padé SSVM1": np.where(D < 75, 97.0, 50.0)}
+    assert len(unexpected(tables.sweep_claims(D, early))) == 2
+    never = right | {"exact SVM": np.full(5, 97.0)}
+    assert "and break down beyond D = 2/r = 80" in unexpected(tables.sweep_claims(D, never))
+    fallen = right | {"Padé, 10 starts": right["exact SVM"]}
+    assert len(unexpected(tables.sweep_claims(D, fallen))) == 1
+
+
+def test_a_filter_that_misses_outliers_is_noticed() -> None:
+    def found(near: int, far: int, accuracy: float) -> list[tables.Filtered]:
+        return [tables.Filtered(75, near, 25, accuracy), tables.Filtered(150, far, 25, accuracy)]
+
+    assert unexpected(tables.filter_claims("Padé, 10 starts", found(25, 25, 99.5))) == []
+    assert len(unexpected(tables.filter_claims("Padé, 10 starts", found(24, 0, 98.0)))) == 3
+    assert len(unexpected(tables.filter_claims("Padé, trimmed", found(25, 25, 99.5)))) == 1
