@@ -7,7 +7,8 @@ half way, the next call goes on. What does not fit into ``--hours`` keeps its la
 of the output says so.
 
 Run ``python -m examples.reproduce``. The exit status is 0 if every verdict is the expected one (a
-paper's claim that is refuted as expected among them), 1 if one has changed or a script has failed.
+paper's claim that is refuted as expected among them), 1 if one is another, or another than at the
+last run, or a script has failed.
 """
 
 from __future__ import annotations
@@ -155,6 +156,18 @@ def with_last(run: Run, last: Run | None) -> Run:
     return replace(run, rows=rows)
 
 
+def turned(run: Run, last: Run | None) -> list[str]:
+    """Verdicts that are others than those of the last run with the same arguments."""
+    if last is None or last.arguments != run.arguments:
+        return []
+    before = {row["text"]: row["verdict"] for row in last.rows if row["ran"]}
+    return [
+        f"{row['text']}: {before[row['text']]} before, now {row['verdict']}"
+        for row in run.rows
+        if row["ran"] and row["text"] in before and row["verdict"] != before[row["text"]]
+    ]
+
+
 def shown(seconds: float) -> str:
     hours, minutes = divmod(round(seconds / 60), 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{max(minutes, 1)} min"
@@ -196,6 +209,7 @@ def run_all(chosen: Sequence[str], options: argparse.Namespace) -> tuple[dict[st
             trouble += [f"{module}: exit status {status}"] if status else []
             continue
         wrong = [row["text"] for row in run.rows if not row["as_expected"]]
+        trouble += [f"{module}: {text}" for text in turned(run, runs.get(module))]
         print(f"    {len(run.rows) - len(wrong)} of {len(run.rows)} as expected, {run.seconds:g} s")
         run = Run(run.arguments, run.seconds, run.date, run.rows, key)
         runs[module] = with_last(run, runs.get(module))

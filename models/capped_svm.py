@@ -60,9 +60,9 @@ class CappedSVC(PaperClassifier):
     cap_fraction : float, default 0.1
         0 ≤ cap_fraction < 1, heeded with ``eps=None``: ε is the (⌊cap_fraction·n⌋ + 1)-th largest
         (g_i + δ)^{p/2}, or (cap_floor + δ)^{p/2} if that is more.
-    cap_floor : float, default 4.0
+    cap_floor : float, default 5.0
         The least g at which a cap may be, heeded with ``eps=None``. 4 is the g of a class's samples
-        where its score is −1 everywhere: below it a class costs less given up than told apart.
+        where its score is −1 everywhere: up to it a class costs no more given up than told apart.
         With 0, the publication's, ε = (1 + δ)^{p/2} where the sample above has g_i = 0.
     gamma : float, default 0.3
         γ > 0.
@@ -140,7 +140,7 @@ class CappedSVC(PaperClassifier):
     delta: float = parameter(NONNEGATIVE, default=1e-8)
     algorithm: str = parameter(one_of("exact", "alternating"), default="exact")
     _: KW_ONLY
-    cap_floor: float = parameter(NONNEGATIVE, default=4.0)
+    cap_floor: float = parameter(NONNEGATIVE, default=5.0)
     max_iter: int = parameter(COUNT, default=500)
 
     def _declare(self, rows: Scores) -> Risk:

@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from scipy.stats import rankdata, studentized_range
 
+from examples.common.claims import Claim
 from examples.common.plots import BLUE, RED
 
 Array = np.ndarray
@@ -48,6 +49,12 @@ class Ranking:
             return "the methods differ, but no two of them by enough to be named"
         few = f"; N = {n} is too small for any conclusion" if n <= FEW else ""
         return f"no two methods differ{few}"
+
+
+def friedman_claim(title: str, found: Ranking, expected: bool | None) -> Claim:
+    """Are the methods told apart? Few sets that do not tell them apart leave it open."""
+    text = f"{title}: Friedman's test finds the methods different"
+    return Claim(text, str(found), found.p < LEVEL or None, expected, "Friedman's test")
 
 
 def critical_difference(methods: int, cases: int, level: float = LEVEL) -> float:

@@ -118,8 +118,6 @@ def table_2(folder: Path, full: bool) -> tuple[list[Claim], dict[str, dict[float
                 print_values("  LIBSVM, stopped at 1e-3", eta, picked(loose))
                 print_values("  the publication", eta, TABLE_2[name, eta])
                 claims += row_claims(name, eta, values, loose)
-    rows = ", ".join(f"{name} (η = {eta:g}) {true}" for (name, eta), true in TRUE_SHARES.items())
-    print(f"misprinted ϱ, as known from the printed R₁: {rows}")
     return claims + share_claims(curves), curves
 
 
@@ -140,6 +138,14 @@ def row_claims(name: str, eta: float, values: Array, loose: Array) -> list[Claim
     ]
 
 
+def misprint_claim(shares: dict[tuple[str, float], float]) -> Claim:
+    """Open: the R₁ printed beside three shares are not at hand, nor are two of their sets."""
+    rows = ", ".join(f"{name} (η = {eta:g}) {true}" for (name, eta), true in TRUE_SHARES.items())
+    ours = shares.get(("spambase", 2.0))
+    shown = "–" if ours is None else f"Spambase solved to the end {ours:.2f} %"
+    return Claim(f"table 2: three ϱ as they follow from the printed R₁: {rows}", shown, None, None)
+
+
 def share_claims(curves: dict[str, dict[float, Array]]) -> list[Claim]:
     """The publication's 97 to 100 percent."""
     shares = {
@@ -151,7 +157,7 @@ def share_claims(curves: dict[str, dict[float, Array]]) -> list[Claim]:
         return []
     least = min(value for row, value in shares.items() if row != NOT_FOUND)
     text = "table 2: 10 of 30 rounds bring 97–100 %"
-    claims = [Claim(text, f"{least:.2f} % or more", least >= 97)]
+    claims = [Claim(text, f"{least:.2f} % or more", least >= 97), misprint_claim(shares)]
     if NOT_FOUND in shares:
         late = shares[NOT_FOUND]
         claims.append(Claim(f"{text}, Australian, η = 1", f"{late:.2f} %", late >= 97, False))

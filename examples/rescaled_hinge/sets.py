@@ -68,9 +68,12 @@ def table_1(sets: Sets) -> list[Claim]:
         used = shape[0], int(np.count_nonzero(np.ptp(sets[name][0], axis=0)))
         right = (n, d) in (shape, used)
         stand_in = ", a stand-in from a9a" if name == "a5a" else ", generated" if not file else ""
-        claims.append(Claim(text, f"{shape[0]} × {shape[1]}{stand_in}", right, item="table 1"))
+        open_ = right and bool(stand_in)  # the number of samples is our choice
+        holds, expected = (None, None) if open_ else (right, True)
+        shown = f"{shape[0]} × {shape[1]}{stand_in}"
+        claims.append(Claim(text, shown, holds, expected, "table 1"))
     far = [f"{name} {100 * share:.0f} %" for name, share in balance.items() if share < 0.4]
     odd = f"{', '.join(far) or 'none'}; the paper's own table has Musk at 1 : {MUSK}"
     text = "section 4: class distributions are balanced (40 to 60 % positive)"
-    claims.append(Claim(text, f"not so: {odd}", not far and MUSK <= 1.5, False, "table 1"))
+    claims.append(Claim(text, f"not so: {odd}", not far, False, "table 1"))
     return claims

@@ -166,6 +166,17 @@ def test_runs_are_kept_until_a_script_changes(
     assert runner.main([]) == 1  # what has failed is run again
 
 
+def test_a_verdict_that_turns_is_trouble(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Expected or not: what was open when it was expected open is not to slip to and fro unseen."""
+    open_one = SCRIPT.replace("{holds})", "{holds}, {holds})")
+    (room / "verify_a.py").write_text(open_one.format(holds=True), "utf-8")
+    assert runner.main([]) == 0
+    (room / "verify_a.py").write_text(open_one.format(holds=None), "utf-8")
+    assert runner.main([]) == 1
+    assert "one: holds as printed before, now open" in capsys.readouterr().out
+    assert runner.main([]) == 0  # the record has it now
+
+
 def test_a_script_that_breaks_is_trouble(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (room / "verify_a.py").write_text("raise SystemExit(3)", "utf-8")
     assert runner.main([]) == 1

@@ -13,6 +13,7 @@ from examples.rescaled_hinge.critical_difference import (
     cliques,
     critical_difference,
     draw,
+    friedman_claim,
     friedman_statistic,
     ranking,
 )
@@ -123,3 +124,11 @@ def test_no_label_of_the_diagram_meets_a_line_or_another_label(means: np.ndarray
         )
         assert figure.bbox.x0 <= box.x0
         assert box.x1 <= figure.bbox.x1
+
+
+def test_friedman_decides_or_leaves_it_open() -> None:
+    apart = np.tile([3.0, 2.0, 1.0], (12, 1))
+    alike = np.random.default_rng(0).normal(size=(5, 3))
+    assert friedman_claim("", ranking(apart, 200), True).verdict == "holds as printed"
+    assert friedman_claim("", ranking(alike, 200), None).verdict == "open"
+    assert not friedman_claim("", ranking(apart, 200), None).as_expected

@@ -286,11 +286,16 @@ def test_table_3_and_the_rules_fail_with_another_constant(
 
 
 def test_table_1_names_the_sizes_that_differ() -> None:
-    X, y = sets.twonorm(7400)
-    assert unexpected(sets.table_1({"twonorm": (X, y)})) == []
+    X, balanced = sets.twonorm(7400)
+    y = np.where(np.arange(7400) % 4 == 0, 1.0, -1.0)
+    claims = sets.table_1({"twonorm": (X, y)})
+    assert unexpected(claims) == []
+    assert [c.verdict for c in claims if "twonorm" in c.text] == ["open"]  # its n is our choice
     assert unexpected(sets.table_1({"twonorm": (X[:-1], y[:-1])})) == [
         "table 1, twonorm: 7400 samples, 20 features"
     ]
+    (missed,) = unexpected(sets.table_1({"twonorm": (X, balanced)}))
+    assert "balanced" in missed
 
 
 def test_twonorm_is_bayes_of_the_paper() -> None:
