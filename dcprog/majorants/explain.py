@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from itertools import chain
+
 import cvxpy as cp
 import numpy as np
 
@@ -15,6 +18,8 @@ from dcprog.majorants.tree import nodes, short
 
 __all__ = ["rules_of"]
 
+NUMBER = re.compile(r"(?<![\w.])\d[\w.]*(?:[+-]\d+)?")  # not the 1 of var1
+
 
 def rules_of(problem: cp.Problem | cp.Expression) -> str:
     """The expression tree, node by node, with the rules; what :func:`dcprog.explain` prints."""
@@ -22,14 +27,30 @@ def rules_of(problem: cp.Problem | cp.Expression) -> str:
         check_expression(problem, "a cvxpy problem or expression")
         return _Explained(Box()).of(signed(problem))
     problem = rewritten(problem)
-    told = _Explained(Box([c for c in problem.constraints if c.is_dcp()]))
+    signs = Box([c for c in problem.constraints if c.is_dcp()])
+    objective = _Explained(signs)
     maximise = isinstance(problem.objective, cp.Maximize)
     inner = problem.objective.args[0]
-    told.lines.append("maximise, that is minimise the negative of" if maximise else "minimise")
-    told.describe(-inner if maximise else inner, 1)
+    objective.lines.append("maximise, that is minimise the negative of" if maximise else "minimise")
+    objective.describe(-inner if maximise else inner, 1)
+    parts = [objective]
     for constraint in problem.constraints:
-        told.constrain(constraint)
-    return told.text
+        parts.append(_Explained(signs))
+        parts[-1].constrain(constraint)
+    return _together(parts)
+
+
+def _together(parts: list[_Explained]) -> str:
+    """All refusals, then all lines; what is said of one part alone where others read alike."""
+    alike: dict[str, list[_Explained]] = {}
+    for part in parts:
+        alike.setdefault(NUMBER.sub("#", "\n".join(part.lines)), []).append(part)
+    refused = chain.from_iterable(first.refused for first, *_ in alike.values())
+    lines = []
+    for first, *others in alike.values():
+        lines += first.lines
+        lines += [f"  and {len(others)} more that differ in their numbers only"] if others else []
+    return "\n".join([*refused, *lines])
 
 
 class _Explained:
@@ -37,12 +58,12 @@ class _Explained:
 
     def __init__(self, signs: Box) -> None:
         self._signs = signs
-        self._refused: list[str] = []
+        self.refused: list[str] = []
         self.lines: list[str] = []
 
     @property
     def text(self) -> str:
-        return "\n".join([*self._refused, *self.lines])
+        return "\n".join([*self.refused, *self.lines])
 
     def of(self, expression: cp.Expression) -> str:
         """Of an expression alone."""
@@ -66,7 +87,7 @@ class _Explained:
         else:
             rule = "a nonconvex cone constraint; its arguments must be affine"
             self.lines.append(f"  no rule: {rule}")
-            self._refused.append(f"no rule for `{short(constraint)}`: {rule}")
+            self.refused.append(f"no rule for `{short(constraint)}`: {rule}")
 
     def describe(self, node: cp.Expression, depth: int, sign: int = 1) -> None:
         """The tree below a node."""
@@ -94,8 +115,8 @@ class _Explained:
         head = f"{'  ' * depth}{short(node)}  [{node.curvature.lower()}]"
         live = [arg for arg in node.args if not arg.is_constant()]
         if error.expression == short(node) or not live:
-            self._refused.append(f"no rule for `{error.expression}`: {error.reason}.")
-            self._refused.append(f"  Try: {error.rewrite}")
+            self.refused.append(f"no rule for `{error.expression}`: {error.reason}.")
+            self.refused.append(f"  Try: {error.rewrite}")
             self.lines.append(f"{head}  no rule, see above")
             return
         self.lines.append(f"{head}  contains a node without a rule")

@@ -450,6 +450,18 @@ def test_explain_is_short() -> None:
     assert "power(x + x" not in text  # nor what a rule has written
 
 
+def test_explain_tells_of_like_constraints_once() -> None:
+    centres = cp.Variable((10, 2), name="c1")
+    apart = [cp.norm(centres[i] - centres[j]) >= 2 for i in range(10) for j in range(i)]
+    text = dc.explain(cp.Problem(cp.Minimize(cp.max(centres)), [*apart, cp.norm1(centres) >= 3]))
+    assert text.count("subject to") == 2
+    assert "and 44 more" in text
+    refused = [cp.ceil(x[k]) * y <= k for k in range(3)]
+    text = dc.explain(cp.Problem(cp.Minimize(y), [*refused, x >= 1, y >= 1]))
+    assert text.count("Try:") == 1
+    assert text.count("subject to") == 3  # x and y are not alike
+
+
 def test_explain_of_a_problem() -> None:
     problem = cp.Problem(
         cp.Maximize(cp.norm(x)),
