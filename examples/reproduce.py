@@ -156,6 +156,12 @@ def with_last(run: Run, last: Run | None) -> Run:
     return replace(run, rows=rows)
 
 
+def whole(module: str, run: Run, last: Run | None) -> float:
+    """Seconds from nothing: of a script that keeps parts of its work, those of its longest run."""
+    keeps = "examples.common.parts" in imported(module, set())
+    return max(run.seconds, last.seconds) if keeps and last is not None else run.seconds
+
+
 def turned(run: Run, last: Run | None) -> list[str]:
     """Verdicts that are others than those of the last run with the same arguments."""
     if last is None or last.arguments != run.arguments:
@@ -211,7 +217,7 @@ def run_all(chosen: Sequence[str], options: argparse.Namespace) -> tuple[dict[st
         wrong = [row["text"] for row in run.rows if not row["as_expected"]]
         trouble += [f"{module}: {text}" for text in turned(run, runs.get(module))]
         print(f"    {len(run.rows) - len(wrong)} of {len(run.rows)} as expected, {run.seconds:g} s")
-        run = Run(run.arguments, run.seconds, run.date, run.rows, key)
+        run = Run(run.arguments, whole(module, run, runs.get(module)), run.date, run.rows, key)
         runs[module] = with_last(run, runs.get(module))
         if not status and not wrong:  # what failed is run again
             record = json.dumps(asdict(run), ensure_ascii=False)

@@ -166,6 +166,17 @@ def test_runs_are_kept_until_a_script_changes(
     assert runner.main([]) == 1  # what has failed is run again
 
 
+def test_seconds_are_those_from_nothing(room: Path) -> None:
+    """A script that keeps parts is quick the second time, and its estimate is of the first."""
+    (room.parent / "common" / "parts.py").touch()
+    (room / "verify_a.py").write_text("import examples.common.parts\n", "utf-8")
+    (room / "verify_b.py").write_text("from examples.common.parts import kept\n", "utf-8")
+    quick, slow = (runner.Run([], seconds, "", []) for seconds in (1.0, 60.0))
+    assert runner.whole("examples.toy.verify_a", quick, slow) == 1
+    assert runner.whole("examples.toy.verify_b", quick, slow) == 60
+    assert runner.whole("examples.toy.verify_b", quick, None) == 1
+
+
 def test_a_verdict_that_turns_is_trouble(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Expected or not: what was open when it was expected open is not to slip to and fro unseen."""
     open_one = SCRIPT.replace("{holds})", "{holds}, {holds})")
