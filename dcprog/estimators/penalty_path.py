@@ -24,6 +24,7 @@ from dcprog.surrogates.usual_sizes import convex_problem
 
 __all__ = ["PenaltyPath", "penalty_path"]
 
+UP = 1 + 1e-9  # as λ_max is known to rounding, and the fit there is to be 0
 DIRECTIONS = ("down", "up", "both")
 
 
@@ -185,7 +186,7 @@ def _values(
     largest = lambda_max_of(family, empty)
     if not 0 < largest < np.inf:
         raise ValueError(f"λ_max is {largest:g}: pass lambdas")
-    return largest * np.geomspace(1.0, eps, n_lambdas)
+    return UP * largest * np.geomspace(1.0, eps, n_lambdas)
 
 
 def _convex(risk: Risk) -> Risk:

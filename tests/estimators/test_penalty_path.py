@@ -67,6 +67,16 @@ def test_it_is_that_of_the_lasso() -> None:
     assert dc.lambda_max(X, Y, fit_intercept=False) == pytest.approx(plain, rel=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_path_begins_at_0(seed: int) -> None:
+    """Not at rounding: the intercept, and so λ_max, is known to some 1e-11."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((50, 200))
+    y = X[:, :3] @ [3.0, -2.0, 1.0] + 0.1 * rng.standard_normal(50)
+    path = dc.penalty_path(X, y, penalty=dc.mcp(1.0, 3.0 / 50), n_lambdas=2)
+    assert not np.any(path.coefs[:, 0])
+
+
 @pytest.mark.parametrize("risk", CONVEX, ids=repr)
 def test_a_convex_fit_leaves_0_there(risk: Risk) -> None:
     lam = dc.lambda_max(risk)

@@ -28,7 +28,7 @@ def test_table_2_of_a_set_at_hand_and_of_none(tmp_path: Path, capsys: Any) -> No
     y = np.where(rng.random(80) < 0.5, 1, -1)
     np.savez(tmp_path / "pima.npz", X=rng.standard_normal((80, 3)) + y[:, None], y=y)
     claims, curves = script.table_2(tmp_path, False)
-    assert len(claims) == 3
+    assert len(claims) == 4
     assert all(np.all(np.diff(values) <= 1e-9) for values in curves["pima"].values())
     assert script.draw(tmp_path, curves).stat().st_size > 10_000
 
