@@ -29,7 +29,13 @@ NOT_HERE = ("LUNG", "Carcinomas", "JAFFE")
 BEHIND, FLAT = 0.5, 2.0  # points
 NOISE = 0.3
 # What does not come out.
-REFUTED = {"Wine: the capped SVM is insensitive to its parameter"}
+REFUTED = {
+    "Wine: the capped SVM is insensitive to its parameter",
+    "ALLAML: least squares as printed",
+    "ALLAML: the capped SVM is no worse than the linear SVM",
+    "ALLAML: the capped SVM is no worse than the least squares",
+    "ALLAML: the capped SVM is insensitive to its parameter",
+}
 
 
 def judged(text: str, shown: str, holds: bool | None) -> Claim:
