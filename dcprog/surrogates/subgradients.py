@@ -204,7 +204,7 @@ def _free_rows(problem: WeightedRisk, near: Near, free: _Free, tied: Indices) ->
 
     def shared(chosen: Array) -> Array:
         """Shares of each group, which add up to 1."""
-        chosen = np.maximum(chosen, 0)
+        chosen = np.maximum(chosen, np.finfo(float).tiny)  # of none at all: equal ones
         total = np.asarray(both.T @ (both @ chosen))
         return chosen / total
 
