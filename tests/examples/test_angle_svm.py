@@ -138,6 +138,23 @@ def test_another_interval_for_the_weak_reading_is_noticed(monkeypatch: pytest.Mo
     assert len(unexpected(consistency.weak_claims(False))) == 1
 
 
+def test_the_untruncated_range_and_the_library_s_answers_can_fail(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    n = 20
+    assert unexpected(consistency.other_claims(n)) == []
+    monkeypatch.setattr(consistency, "is_fisher_consistent", lambda form, k, s, gamma: gamma <= 0.5)
+    monkeypatch.setattr(consistency, "fisher_gamma", lambda k, s: fisher_gamma(k, s) + 0.05)
+    library, random = unexpected(consistency.other_claims(n))
+    assert "is_fisher_consistent" in library
+    assert "random P" in random
+    right = consistency.Loss
+    monkeypatch.setattr(
+        consistency, "Loss", lambda form, k, s, gamma: right(form, k, s, gamma + 0.02)
+    )
+    assert "without truncation" in unexpected(consistency.other_claims(n))[0]
+
+
 # ---- simulation ----------------------------------------------------------------------------------
 
 
