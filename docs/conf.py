@@ -95,7 +95,7 @@ CODE = re.compile(r"(``.*?``|:math:`.*?`|`[^`]*`)")
 
 
 def escape_bars(app, what, name, obj, options, lines):
-    """|u| is an absolute value, not the name of a substitution; losses and penalties get a plot."""
+    """|u| is an absolute value, not the name of a substitution; what is drawn gets its plot."""
     if name.removeprefix("dcprog.") in DRAWN:
         lines += ["", f".. image:: /generated/pictures/{name.removeprefix('dcprog.')}.svg", ""]
     block = None  # the indentation of a directive, whose text is left as it is

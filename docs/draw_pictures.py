@@ -158,7 +158,6 @@ PENALTIES: dict[str, dc.Penalty] = {
     "log_sum": dc.log_sum(1.0, 0.3),
     "lp": dc.lp(1.0, 0.5),
 }
-DRAWN = (*LOSSES, *PENALTIES)
 
 
 def draw_loss(name: str) -> Figure:
@@ -186,6 +185,53 @@ def draw_penalty(name: str) -> Figure:
     return figure
 
 
+def line_with_outliers() -> tuple[Array, Array]:
+    """Forty samples of a line, the last six of which miss it."""
+    rng = np.random.default_rng(0)
+    x = np.linspace(0, 4, 40)
+    y = 1 + x + 0.2 * rng.normal(size=40)
+    y[-6:] -= 4
+    return x[:, None], y
+
+
+def draw_loss_display(ax: Any) -> None:
+    """A capped hinge with the majorants at two points."""
+    dc.LossDisplay.from_loss(dc.cap(dc.hinge(), 1.0), at=[0.5, -1.0], ax=ax)
+
+
+def draw_outlier_display(ax: Any) -> None:
+    """The weights of a biweight fit."""
+    fitted = dc.RobustRegressor().fit(*line_with_outliers())
+    dc.OutlierDisplay.from_estimator(fitted, ax=ax)
+
+
+def draw_convergence_display(ax: Any) -> None:
+    """One run of Welsch's loss from the least-squares line."""
+    X, y = line_with_outliers()
+    loss = dc.welsch(dc.square(), 0.5)
+    result = dc.solve(dc.Risk.from_loss(dc.residual_rows(X, y), loss), start="convex")
+    dc.ConvergenceDisplay.from_result(result, ax=ax)
+
+
+def draw_penalty_path(ax: Any) -> None:
+    """Three true coefficients under MCP, λ falling from left to right."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 200)) / np.sqrt(50)
+    y = X[:, :3] @ [3.0, -2.0, 1.0] + 0.1 * rng.normal(size=50)
+    path = dc.penalty_path(X, y, penalty=dc.mcp(1.0, 3.0))
+    ax.semilogx(path.lambdas, path.coefs.T, color="0.6")
+    ax.semilogx(path.lambdas, path.coefs[:3].T, color=BLUE)
+    ax.invert_xaxis()
+    ax.set(xlabel="λ", ylabel="coefficients")
+
+
+DISPLAYS = {
+    "LossDisplay": draw_loss_display,
+    "OutlierDisplay": draw_outlier_display,
+    "ConvergenceDisplay": draw_convergence_display,
+    "penalty_path": draw_penalty_path,
+}
+DRAWN = (*LOSSES, *PENALTIES, *DISPLAYS)
 PICTURES = {
     "majorants": (draw_majorants, 3, (9.5, 3.3)),
     "graduation": (draw_graduation, 1, (7.0, 4.0)),
@@ -209,6 +255,10 @@ def draw_all(folder: Path) -> None:
             draw_loss(name).savefig(folder / f"{name}.svg")
         for name in PENALTIES:
             draw_penalty(name).savefig(folder / f"{name}.svg")
+        for name, on in DISPLAYS.items():
+            figure = Figure(figsize=(6.0, 3.4), layout="constrained")
+            on(figure.subplots())
+            figure.savefig(folder / f"{name}.svg")
 
 
 if __name__ == "__main__":
