@@ -17,6 +17,23 @@ __all__ = ["Entry", "Progress", "Run", "Settings", "Stop", "Track"]
 class Progress:
     """What a callback sees after every accepted step (and at the start, with ``n_iter`` 0).
 
+    Attributes
+    ----------
+    n_iter : int
+        Steps taken by this run.
+    x : array
+        The point, a copy.
+    value : float
+        True objective there, in the user's sign.
+    gap : float
+        Criticality gap of the point before, which this step has measured; infinite at the start.
+    step : float
+        Euclidean distance from the point before.
+    violation : float
+        Largest constraint violation.
+    time : float
+        Seconds since the run's start.
+
     Examples
     --------
     The objective after every step, of all starts:

@@ -35,6 +35,7 @@ REFUTED = {
     "ALLAML: the capped SVM is no worse than the linear SVM",
     "ALLAML: the capped SVM is no worse than the least squares",
     "ALLAML: the capped SVM is insensitive to its parameter",
+    "Prostate-GE: the capped SVM is insensitive to its parameter",
 }
 
 

@@ -46,6 +46,19 @@ def test_every_public_name_has_an_example() -> None:
     assert [one.__name__ for one in public if ">>>" not in (one.__doc__ or "")] == []
 
 
+def test_every_field_of_a_public_class_is_told() -> None:
+    public = {getattr(dc, name) for name in dc.__all__}
+    public |= {getattr(dcprog.models, name) for name in dcprog.models.__all__}
+    untold = [
+        f"{one.__name__}.{field}"
+        for one in public
+        if isinstance(one, type)
+        for field in getattr(one, "__dataclass_fields__", getattr(one, "_fields", ()))
+        if not field.startswith("_") and not re.search(rf"\b{field}\b", one.__doc__ or "")
+    ]
+    assert untold == []
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_links_lead_somewhere(name: str) -> None:
     links = re.findall(r"\]\(((?!https?:)[^)#\s]+)(?:#[\w-]+)?\)", PAGES[name])
