@@ -6,7 +6,8 @@ difference is within a point by two standard errors.
 
 Counts (samples with a coefficient, steps of SMO) depend on C and σ far more than the error does, so
 that each stands beside the range over all pairs C, σ that are equally good. A count is as printed
-if it is at the pair chosen; refuted if beyond those of all that are equally good; open between.
+if it is at the pair chosen, by two standard errors over the splits; refuted if beyond those of all
+that are equally good; open between.
 """
 
 from __future__ import annotations
@@ -190,10 +191,11 @@ def as_printed(text: str, values: Array, printed: tuple[float, float], refuted: 
 def count_claim(text: str, row: Row, column: int, printed: float, refuted: bool) -> Claim:
     """A count at the pair chosen, within reach of the equally good pairs, or out of it."""
     ratio, near = row.ratio(column, printed)
-    width = WITHIN[column]
+    values, width = row.values[:, column], WITHIN[column]
+    error = float(values.std(ddof=1)) / np.sqrt(values.size) / printed
     reached = near.min() <= 1 + width and near.max() >= 1 - width
-    holds = True if abs(ratio - 1) <= width else (None if reached else False)
-    shown = f"× {ratio:.2f}; × {near.min():.2f}–{near.max():.2f} over {near.size} equally good"
+    holds = True if abs(ratio - 1) + 2 * error <= width else (None if reached else False)
+    shown = f"× {ratio:.2f} ± {error:.2f}; × {near.min():.2f}–{near.max():.2f} over {near.size} equally good"
     return judged(text, shown, holds, refuted)
 
 
