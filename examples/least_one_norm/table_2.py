@@ -195,7 +195,8 @@ def count_claim(text: str, row: Row, column: int, printed: float, refuted: bool)
     error = float(values.std(ddof=1)) / np.sqrt(values.size) / printed
     reached = near.min() <= 1 + width and near.max() >= 1 - width
     holds = True if abs(ratio - 1) + 2 * error <= width else (None if reached else False)
-    shown = f"× {ratio:.2f} ± {error:.2f}; × {near.min():.2f}–{near.max():.2f} over {near.size} equally good"
+    shown = f"× {ratio:.2f} ± {error:.2f}; × {near.min():.2f}–{near.max():.2f}"
+    shown += f" over {near.size} equally good"
     return judged(text, shown, holds, refuted)
 
 
