@@ -24,7 +24,8 @@ class LinearInference(DeclaredEstimator):
     ----------
     covariance_ : array of shape (d + 1, d + 1)
         Of ``coef_`` and the intercept, by the sandwich at fixed σ̂ (:func:`~dcprog.estimators.
-        sandwich.sandwich`); NaN for coefficients that a penalty has set to 0, 0 for an intercept
+        sandwich.sandwich`); NaN for coefficients that a penalty has set to 0, and, with a warning,
+        for all where the objective's estimated curvature is not positive; 0 for an intercept
         that is not fitted. Weights s_i are numbers of samples there. Worked out when it is asked
         for.
     standard_errors_ : array of shape (d,)

@@ -56,7 +56,7 @@ class LoopOptions(DeclaredEstimator):
     time_limit : float, optional
         Seconds for a run, all of its starts together.
     n_starts : int or "auto", default "auto"
-        ``"auto"`` races many cheap starts at the cost of about three plain runs; 1 is the plain run
+        ``"auto"`` races many cheap starts for three to five plain runs' time; 1 is the plain run
         from the convex problem with the base loss, more are that one and the best of the others.
     effort : {"low", "default", "high"}, default "default"
         Of the race; ``"low"`` is one graduated run.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from dcprog.estimators.risk_derivatives import (
@@ -14,6 +16,12 @@ from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
 
 __all__ = ["sandwich"]
+
+NO_ERRORS = "standard errors are NaN: "
+FLAT = (
+    "the curvature of the objective, as estimated from the residuals, is not positive at these "
+    "coefficients. A smoother loss, such as tukey, or a bootstrap can tell them"
+)
 
 
 def sandwich(risk: Risk, theta: Array, repeats: float = 1.0) -> Array:
@@ -39,6 +47,11 @@ def sandwich(risk: Risk, theta: Array, repeats: float = 1.0) -> Array:
     -------
     array of shape (p, p)
         NaN for penalised coefficients that are 0, and all over where H is not positive definite.
+
+    Warns
+    -----
+    RuntimeWarning
+        H is not positive definite, or there are no more samples than coefficients.
 
     References
     ----------
@@ -66,7 +79,11 @@ def sandwich(risk: Risk, theta: Array, repeats: float = 1.0) -> Array:
     spread = curvature_matrix(risk.rows, shares * slope(u) ** 2, active)
     spread *= n / max(n - p, 1.0) / repeats
     covariance = np.full((theta.size, theta.size), np.nan)
-    if n > p and np.all(np.linalg.eigvalsh(curved) > 0):
+    if n <= p:
+        warnings.warn(NO_ERRORS + f"{n:g} samples for {p} coefficients", RuntimeWarning, 2)
+    elif np.any(np.linalg.eigvalsh(curved) <= 0):
+        warnings.warn(NO_ERRORS + FLAT, RuntimeWarning, 2)
+    else:
         half = np.linalg.solve(curved, spread)
         covariance[np.ix_(active, active)] = np.linalg.solve(curved, half.T)
     return covariance

@@ -95,12 +95,12 @@ def solve(
     n_starts : int or "auto", default "auto"
         The race of ``start="auto"`` runs from the convex problem, drafts many points (fits of small
         subsets, graduated paths, points between good ones), ranks them and runs from the best
-        ones, all for about three plain runs' time. Its result is never above the plain run's. A
-        number is that many runs: with ``start="auto"`` the plain one and the best drafts, with a
-        start that is named that one, random halves of the terms and random points in turn.
+        ones, for the time of some three to five plain runs. Its result is never above the plain
+        run's. A number is that many runs: with ``start="auto"`` the plain one and the best drafts,
+        with a start that is named that one, random halves of the terms and random points in turn.
         ``start="convex", n_starts=1`` is one plain run.
     effort : {"low", "default", "high"}, default "default"
-        Of the race: one graduated run, about three plain runs, or about ten.
+        Of the race: one graduated run, some three to five plain runs, or about ten.
     random_state : int, Generator, RandomState or None, default None
         Seed of the starts; None is a fixed seed, so that results repeat.
     n_jobs : int, optional

@@ -151,8 +151,15 @@ class concave(Transform):
 
 def _evaluated(name: str, function: Function, t: Array) -> Array:
     """A user's function of an array, which must keep the shape (a constant may be one number)."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        result = np.asarray(function(t), dtype=float)
+    try:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            result = np.asarray(function(t), dtype=float)
+    except (TypeError, ValueError) as error:  # math.atan; "if t > 1" within it
+        raise TypeError(
+            f"{name} fails at an array of shape {t.shape}: {error}. It must take an array and give "
+            "one of the same shape, as NumPy's functions do; np.vectorize makes such a function of "
+            "one of numbers"
+        ) from error
     if result.shape != t.shape:
         if result.shape != ():
             raise ValueError(f"{name} gives shape {result.shape} for t of shape {t.shape}")

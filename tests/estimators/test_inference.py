@@ -53,6 +53,22 @@ def test_a_penalised_intercept_of_0_has_no_error_either() -> None:
     assert np.array_equal(np.isnan(np.diag(model.covariance_)), [*(model.coef_ == 0), True])
 
 
+def test_errors_that_cannot_be_had_are_told_of() -> None:
+    """A cap of |u| whose density of residuals at 0 comes out below that at the cap."""
+    rng = np.random.default_rng(3)
+    for _ in range(14):
+        X = rng.normal(size=(200, 3))
+        y = X @ [1.0, 2.0, 3.0] + rng.normal(size=200)
+    model = dc.RobustRegressor("capped_absolute", dc.l2(0.0))
+    with pytest.warns(dc.TrivialSolutionWarning):
+        model.fit(X, y)
+    with pytest.warns(RuntimeWarning, match="standard errors are NaN: the curvature"):
+        assert np.all(np.isnan(model.standard_errors_))
+    few = dc.RobustRegressor("huber", dc.l2(1.0), scale=1.0).fit(X[:3], y[:3])
+    with pytest.warns(RuntimeWarning, match="3 samples for 4 coefficients"):
+        assert np.all(np.isnan(few.standard_errors_))
+
+
 LOSSES: dict[str, Any] = {
     "default": lambda: None,
     "huber": lambda: dc.huber(1.345),

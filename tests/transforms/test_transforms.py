@@ -308,6 +308,14 @@ def test_users_function_is_checked_at_construction(value: Any, slope: Any, words
         concave(value=value, slope=slope)
 
 
+@pytest.mark.parametrize("value", [math.atan, lambda t: 1.0 if t > 1 else t])
+def test_users_function_must_take_arrays(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"value fails at an array .* np\.vectorize"):
+        concave(value=value, slope=lambda t: 1 / (1 + t**2))
+    vectorized = concave(value=np.vectorize(math.atan), slope=lambda t: 1 / (1 + t**2))
+    np.testing.assert_allclose(vectorized(T), np.arctan(T))
+
+
 def test_users_function_may_be_steep_at_zero() -> None:
     root = concave(np.sqrt, lambda t: 0.5 / np.sqrt(t), expression=cp.sqrt)
     assert root.steepest == np.inf
