@@ -151,17 +151,29 @@ class concave(Transform):
 
 def _evaluated(name: str, function: Function, t: Array) -> Array:
     """A user's function of an array, which must keep the shape (a constant may be one number)."""
-    try:
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        try:
             result = np.asarray(function(t), dtype=float)
-    except (TypeError, ValueError) as error:  # math.atan; "if t > 1" within it
-        raise TypeError(
-            f"{name} fails at an array of shape {t.shape}: {error}. It must take an array and give "
-            "one of the same shape, as NumPy's functions do; np.vectorize makes such a function of "
-            "one of numbers"
-        ) from error
+        except (TypeError, ValueError) as error:  # math.atan; "if t > 1" within it
+            if not _takes_a_number(function, t):
+                raise  # an error of its own
+            raise TypeError(
+                f"{name} fails at an array of shape {t.shape}: {error}. It must take an array and "
+                "give one of the same shape, as NumPy's functions do; np.vectorize makes such a "
+                "function of one of numbers"
+            ) from error
     if result.shape != t.shape:
         if result.shape != ():
             raise ValueError(f"{name} gives shape {result.shape} for t of shape {t.shape}")
         result = np.full(t.shape, float(result))
     return result
+
+
+def _takes_a_number(function: Function, t: Array) -> bool:
+    """Whether a function that has failed at an array can be had at each of its numbers."""
+    try:
+        for one in t.flat:
+            float(function(np.asarray(one)))
+    except Exception:
+        return False
+    return True

@@ -18,6 +18,8 @@ ELSEWHERE = {"contributing", "architecture", "large_data", "claims"}
 PAGES = {page.stem: page.read_text(encoding="utf-8") for page in sorted(DOCS.glob("*.md"))}
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 WITH_CODE = [name for name, text in PAGES.items() if BLOCK.search(text) and name not in ELSEWHERE]
+PUBLIC = [getattr(dc, name) for name in dc.__all__ if name != "__version__"]
+PUBLIC += [getattr(dcprog.models, name) for name in dcprog.models.__all__]
 MADE_BY_SPHINX = ("gallery/", "generated/")  # a build fails where they are not
 
 
@@ -41,17 +43,13 @@ def test_every_public_name_has_a_page() -> None:
 
 
 def test_every_public_name_has_an_example() -> None:
-    public = [getattr(dc, name) for name in dc.__all__ if name != "__version__"]
-    public += [getattr(dcprog.models, name) for name in dcprog.models.__all__]
-    assert [one.__name__ for one in public if ">>>" not in (one.__doc__ or "")] == []
+    assert [one.__name__ for one in PUBLIC if ">>>" not in (one.__doc__ or "")] == []
 
 
 def test_every_field_of_a_public_class_is_told() -> None:
-    public = {getattr(dc, name) for name in dc.__all__}
-    public |= {getattr(dcprog.models, name) for name in dcprog.models.__all__}
     untold = [
         f"{one.__name__}.{field}"
-        for one in public
+        for one in PUBLIC
         if isinstance(one, type)
         for field in getattr(one, "__dataclass_fields__", getattr(one, "_fields", ()))
         if not field.startswith("_") and not re.search(rf"\b{field}\b", one.__doc__ or "")

@@ -316,6 +316,18 @@ def test_users_function_must_take_arrays(value: Any) -> None:
     np.testing.assert_allclose(vectorized(T), np.arctan(T))
 
 
+def test_an_error_of_a_users_function_stays_its_own() -> None:
+    """Not one for taking no array: it fails at numbers, too."""
+
+    def known_to_five(t: Any) -> Any:
+        if np.any(t > 5):
+            raise ValueError("known up to 5")
+        return np.arctan(t)
+
+    with pytest.raises(ValueError, match=r"^known up to 5$"):
+        concave(value=known_to_five, slope=lambda t: 1 / (1 + t**2))
+
+
 def test_users_function_may_be_steep_at_zero() -> None:
     root = concave(np.sqrt, lambda t: 0.5 / np.sqrt(t), expression=cp.sqrt)
     assert root.steepest == np.inf
