@@ -9,7 +9,7 @@ import cvxpy as cp
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable
 from dcprog.majorants.tree import short
-from dcprog.surrogates.points import Points
+from dcprog.majorants.points import Points
 
 __all__ = ["as_inequality", "declared", "declared_box"]
 

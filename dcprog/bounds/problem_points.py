@@ -18,7 +18,7 @@ from dcprog.majorants.frozen_problem import check_data, freeze
 from dcprog.majorants.tree import Values
 from dcprog.surrogates.driver import solve
 from dcprog.surrogates.given_starts import given, numbers
-from dcprog.surrogates.points import Points
+from dcprog.majorants.points import Points
 
 __all__ = ["FEASIBLE", "ProblemPoints"]
 

@@ -19,8 +19,8 @@ from dcprog.majorants.signs import Box
 from dcprog.majorants.tree import Values, short
 from dcprog.solvers.conic.compiled import check_solver
 from dcprog.solvers.faults import failures
-from dcprog.surrogates.constraints import Feasibility, Miss
-from dcprog.surrogates.points import Points
+from dcprog.majorants.feasibility import Feasibility, Miss
+from dcprog.majorants.points import Points
 from dcprog.surrogates.problem_modes import Modes, domain_of
 from dcprog.surrogates.split_constraints import split
 
