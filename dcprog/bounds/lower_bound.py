@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.bound import Bound
-from dcprog.bounds.problem_space import ProblemSpace
+from dcprog.bounds.problem_bound import problem_bound
 from dcprog.bounds.race import leading, run_in_turns
 from dcprog.bounds.risk_space import RiskSpace
 from dcprog.bounds.search import Incumbent, Search
@@ -117,7 +117,12 @@ def lower_bound(
     check_flag("verbose", verbose)
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={callback!r} is not callable")
-    spaces = _spaces(problem, box, start)
+    if isinstance(problem, cp.Problem):
+        edges = _checked_box(box, sum(v.size for v in problem.variables()), start)
+        with visible(verbose):
+            return problem_bound(problem, start, time_limit, gap, edges, callback)
+    risk = _declared(problem)
+    spaces = risk_spaces(risk, _checked_box(box, risk.rows.shape[1], start))
     space = spaces[0]
     with visible(verbose), space.untouched():
         best = _incumbent(space, start, STARTING * time_limit)
@@ -132,15 +137,6 @@ def lower_bound(
 
         search, status = run_in_turns(searches, begun + time_limit, stop)
         return replace(report(search, status), open=search.open.all())
-
-
-def _spaces(problem: Any, box: Any, start: Any) -> list[RiskSpace] | list[ProblemSpace]:
-    """The problem as a function on boxes; of risks on one or two kinds of them."""
-    if isinstance(problem, cp.Problem):
-        edges = _checked_box(box, sum(v.size for v in problem.variables()), start)
-        return [ProblemSpace(problem, edges)]
-    risk = _declared(problem)
-    return risk_spaces(risk, _checked_box(box, risk.rows.shape[1], start))
 
 
 def _of_result(result: Result) -> Any:
@@ -167,7 +163,7 @@ def _declared(problem: Any) -> Risk:
     )
 
 
-def _incumbent(space: RiskSpace | ProblemSpace, start: Any, seconds: float) -> Incumbent:
+def _incumbent(space: RiskSpace, start: Any, seconds: float) -> Incumbent:
     """The point to begin with."""
     if start is None:
         return space.first(seconds)
@@ -176,19 +172,12 @@ def _incumbent(space: RiskSpace | ProblemSpace, start: Any, seconds: float) -> I
             if isinstance(start, Bound):
                 return Incumbent(None, np.inf, 0.0)
             raise ValueError("start: the Result has no point")
-        start = _entries(space, start)
+        start = start.x
     return space.at(space.point(start))
 
 
-def _entries(space: RiskSpace | ProblemSpace, start: Result | Bound) -> Any:
-    """The point, in the order that the space has its entries in."""
-    if isinstance(space, ProblemSpace) and space.knows(start.variables):
-        return start.variables
-    return start.x
-
-
 def _searches(
-    spaces: list[RiskSpace] | list[ProblemSpace], best: Incumbent, start: Any, gap: float
+    spaces: list[RiskSpace], best: Incumbent, start: Any, gap: float
 ) -> list[Search]:
     """From the root, or from where a bound has got to: with a finer gap from the root again."""
     if not isinstance(start, Bound):
@@ -226,7 +215,7 @@ def _checked_box(box: Any, size: int, start: Any) -> tuple[Array, Array] | None:
 
 
 def _bound(
-    space: RiskSpace | ProblemSpace, search: Search, nodes: int, status: str, seconds: float
+    space: RiskSpace, search: Search, nodes: int, status: str, seconds: float
 ) -> Bound:
     """What is known, in the user's sign."""
     best = search.best

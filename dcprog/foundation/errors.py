@@ -10,6 +10,7 @@ __all__ = [
     "TrivialSolutionWarning",
     "UnfitSolver",
     "UnfitStart",
+    "WrongBound",
 ]
 
 
@@ -133,3 +134,10 @@ class TrivialSolutionWarning(UserWarning):
     >>> any(issubclass(one.category, dc.TrivialSolutionWarning) for one in caught)
     True
     """
+
+
+class WrongBound(RuntimeError):
+    """temporary"""
+
+    def __init__(self, claim: str, x: object, value: float, box: object = None) -> None:
+        super().__init__(claim, x, value, box)
