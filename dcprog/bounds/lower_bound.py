@@ -176,9 +176,7 @@ def _incumbent(space: RiskSpace, start: Any, seconds: float) -> Incumbent:
     return space.at(space.point(start))
 
 
-def _searches(
-    spaces: list[RiskSpace], best: Incumbent, start: Any, gap: float
-) -> list[Search]:
+def _searches(spaces: list[RiskSpace], best: Incumbent, start: Any, gap: float) -> list[Search]:
     """From the root, or from where a bound has got to: with a finer gap from the root again."""
     if not isinstance(start, Bound):
         return [Search(space, space.root(best), best, gap) for space in spaces]
@@ -214,9 +212,7 @@ def _checked_box(box: Any, size: int, start: Any) -> tuple[Array, Array] | None:
     return lo, hi
 
 
-def _bound(
-    space: RiskSpace, search: Search, nodes: int, status: str, seconds: float
-) -> Bound:
+def _bound(space: RiskSpace, search: Search, nodes: int, status: str, seconds: float) -> Bound:
     """What is known, in the user's sign."""
     best = search.best
     value = min(search.lower, best.value)

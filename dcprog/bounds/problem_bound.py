@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import cvxpy as cp
-import numpy as np
 
 from dcprog.bounds.bound import Bound
 from dcprog.engine.result import Result, VariableValues
@@ -15,8 +14,9 @@ from dcprog.factorable.problem import FactorableProblem
 from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
 from dcprog.surrogates.complex_problem import RealForm, real_form
+from dcprog.surrogates.driver import solve
 from dcprog.surrogates.given_starts import given, numbers
-from dcprog.surrogates.local_search import local_search
+from dcprog.surrogates.whole_numbers import local_search
 
 __all__ = ["problem_bound"]
 
@@ -60,7 +60,7 @@ def problem_bound(
     def stop() -> object:
         return callback is not None and callback(report())
 
-    search = GlobalSearch(factorable, gap, local_search(factorable), stop)
+    search = GlobalSearch(factorable, gap, local_search(factorable, solve), stop)
     if start is not None:
         _begin(factorable, search, start, form)
     return report(search.run(time_limit))

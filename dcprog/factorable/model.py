@@ -70,6 +70,8 @@ class ScipModel:
         Of the objective: the model's objective times it is F.
     usual : float
         A small share of what the objective's terms add up to over the box.
+    seen : float
+        The objective of the last solution that was taken over.
     contradiction : bool
         A constraint without variables does not hold.
     """
@@ -90,6 +92,7 @@ class ScipModel:
         self._variables: dict[int, tuple[Any, float]] = {}
         self._uses = problem.uses
         self.contradiction = False
+        self.seen = np.inf
         self._top: Any = None
         for j in range(problem.terms.size):
             self._add_variable(j)
@@ -181,7 +184,7 @@ class ScipModel:
         curved = Row(tuple((j, c) for j, c in row.terms if j not in self._variables))
         objective = self._sum(linear, self.unit)
         if curved.terms:
-            low, high = (s[0] for s in curved.range(self._lo[None], self._hi[None]))
+            low = curved.range(self._lo[None], self._hi[None])[0][0]
             least = low / self.unit if np.isfinite(low) else None
             self._top = self.model.addVar("t", lb=least, ub=None)
             self.model.addCons(self._sum(curved, self.unit) - self._top <= 0)

@@ -16,6 +16,8 @@ __all__ = [
     "Asinh",
     "Cos",
     "Exp",
+    "Huber",
+    "Largest",
     "Log",
     "Logistic",
     "Power",
@@ -71,7 +73,15 @@ def _inside(arg: Range) -> Range:
 
 
 class _Finite:
-    """An operation that is finite at all finite points of its domain."""
+    """An operation that is finite at all finite points of its domain.
+
+    Attributes
+    ----------
+    uses : int
+        How often an argument stands in its expression.
+    """
+
+    uses = 1
 
     def has_pole(self, *args: Written) -> bool:
         """False."""
@@ -79,7 +89,7 @@ class _Finite:
 
 
 @dataclass(frozen=True)
-class Power:
+class Power(_Finite):
     """Powers of a number: g^p for p ≠ 0, 1; on both sides of 0 where p is whole, else for g ≥ 0."""
 
     p: float
@@ -100,7 +110,9 @@ class Power:
         from_above, from_below = across & (lo == 0), across & (hi == 0)
         ends_lo, ends_hi = self._value(lo), self._value(hi)
         if self.p % 2 == 0:
-            nearest = np.minimum(np.where(lo == 0, np.inf, ends_lo), np.where(hi == 0, np.inf, ends_hi))
+            nearest = np.minimum(
+                np.where(lo == 0, np.inf, ends_lo), np.where(hi == 0, np.inf, ends_hi)
+            )
             return np.where(across, nearest, low), np.where(across, np.inf, high)
         bottom = np.where(from_above, ends_hi, -np.inf)
         top = np.where(from_below, ends_lo, np.inf)
@@ -118,7 +130,7 @@ class Power:
         return arg.expression**self.p, arg.factor**self.p
 
     def equation(self, value: Any, arg: Written) -> Any:
-        """value · g^−p − 1, for p < 0, which has no pole."""
+        """The product value · g^−p less 1, for p < 0, which has no pole."""
         one = self.p == -1
         g, factor = (arg.expression, arg.factor) if one else Power(-self.p).expression(arg)
         return value * g * factor - 1.0
@@ -138,7 +150,7 @@ class Exp(_Finite):
 
 
 @dataclass(frozen=True)
-class Log:
+class Log(_Finite):
     """The logarithm of a positive number."""
 
     def range(self, arg: Range) -> Range:
@@ -190,6 +202,43 @@ class Abs(_Finite):
     def expression(self, arg: Written) -> tuple[Any, float]:
         """|g/ρ| · ρ."""
         return abs(arg.expression), arg.factor
+
+
+@dataclass(frozen=True)
+class Largest(_Finite):
+    """The larger of two numbers."""
+
+    uses = 2
+
+    def range(self, one: Range, other: Range) -> Range:
+        """Bounds from those of the two."""
+        return np.maximum(one[0], other[0]), np.maximum(one[1], other[1])
+
+    def expression(self, one: Written, other: Written) -> tuple[Any, float]:
+        """(a + b + |a − b|)/2, in the larger unit."""
+        unit = max(one.factor, other.factor)
+        a, b = (arg.expression * (0.5 * arg.factor / unit) for arg in (one, other))
+        return a + b + abs(a - b), unit
+
+
+@dataclass(frozen=True)
+class Huber(_Finite):
+    """The function g² up to |g| = M, 2M|g| − M² beyond."""
+
+    m: float
+    uses = 2
+
+    def range(self, arg: Range) -> Range:
+        """Bounds from those of |g|, with which it grows."""
+        return _monotone(self._value, Abs().range(arg))
+
+    def _value(self, size: Array) -> Array:
+        return np.where(size <= self.m, size**2, 2 * self.m * size - self.m**2)
+
+    def expression(self, arg: Written) -> tuple[Any, float]:
+        """The square of g less that of (|g| − M)₊, in the unit of g."""
+        excess = abs(arg.expression) - self.m / arg.factor
+        return arg.expression**2 - (0.5 * excess + 0.5 * abs(excess)) ** 2, arg.factor**2
 
 
 @dataclass(frozen=True)

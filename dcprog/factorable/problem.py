@@ -20,7 +20,7 @@ from dcprog.majorants.frozen_problem import check_data, freeze
 from dcprog.majorants.points import Points
 from dcprog.majorants.tree import Values, short
 
-__all__ = ["FEASIBLE", "FactorableProblem", "Point"]
+__all__ = ["FEASIBLE", "FactorableProblem", "Point", "whole_entries"]
 
 # Violations up to that share of what a constraint's terms add up to count as none.
 FEASIBLE = 1e-6
@@ -120,7 +120,7 @@ class FactorableProblem:
         for variable in self.points.variables:
             self._declare(translation, variable)
         self.below += [-row for row in translation.domain]
-        flags = {v.id: _whole_entries(v) for v in self.points.variables}
+        flags = {v.id: whole_entries(v) for v in self.points.variables}
         self.whole = self.points.pack(flags).astype(bool)
         self.lo, self.hi = self._edges()
         self.uses = self._uses()
@@ -210,9 +210,9 @@ class FactorableProblem:
                     uses[j] = uses.get(j, 0) + 1
 
         note([self.objective, *self.below, *self.zero])
-        for j, _, args in reversed(list(self.terms.terms())):
+        for j, operation, args in reversed(list(self.terms.terms())):
             if j in uses:
-                note(args)
+                note(args * operation.uses)
         return uses
 
     # ------------------------------------------------------------------------------------------
@@ -266,6 +266,12 @@ class FactorableProblem:
             missed = np.inf
         return Point(x, value if not np.isnan(value) else np.inf, scale, missed)
 
+    def violation(self, x: Array) -> float:
+        """The largest violation of a constraint at a point."""
+        with self.untouched():
+            self.points.load(x)
+            return self._feasibility.all(Values()).absolute
+
     def columns(self, x: Array) -> Ranges:
         """The values of all columns at points, of shape (points, p)."""
         return self.terms.ranges(x, x)
@@ -292,7 +298,8 @@ def _entries(variable: cp.Variable, kind: str) -> npt.NDArray[np.bool_]:
     return flag.reshape(variable.shape, order="F")
 
 
-def _whole_entries(variable: cp.Variable) -> npt.NDArray[np.bool_]:
+def whole_entries(variable: cp.Variable) -> npt.NDArray[np.bool_]:
+    """The entries of a variable that must be whole numbers."""
     return _entries(variable, "integer") | _entries(variable, "boolean")
 
 

@@ -52,9 +52,7 @@ def restored(problem: FactorableProblem, x: Array) -> Array:
     return best
 
 
-def _step(
-    problem: FactorableProblem, rows: list[Row], x: Array, size: Array, aim: Array
-) -> Array:
+def _step(problem: FactorableProblem, rows: list[Row], x: Array, size: Array, aim: Array) -> Array:
     """The shortest step to where the rows are lower by `aim`, to first order, inside the bounds."""
     free = ~problem.whole & (problem.lo < problem.hi)
     slopes = _slopes(problem, rows, x, size)

@@ -27,8 +27,12 @@ FEASIBILITY = 1e-8
 ROUNDS = 3
 # Seconds between lines of the log and calls of the callback.
 PAUSE = 0.5
-# The share of the time that is left to improve the last point.
+# The share of the time that local search for a first point may take.
+STARTING = 0.3
+# Seconds that local search from SCIP's last point may take, at least.
 POLISHING = 0.1
+# Where variables are not bounded, a first point is looked for up to there.
+LOOK = 1e4
 
 
 class GlobalSearch:
@@ -75,6 +79,8 @@ class GlobalSearch:
         self._where: Point | None = None
         self._candidate: Array | None = None
         self._stopped = False
+        self._edges: tuple[Array, Array] | None = None
+        self._tree_left: Callable[[float], str] | None = None  # goes on where a limit ended it
         self._said = time.perf_counter()
         self._usual = 0.0  # a small share of what the objective's terms add up to
 
@@ -127,7 +133,8 @@ class GlobalSearch:
         Returns
         -------
         str
-            ``proved``, ``infeasible``, ``time_limit``, ``interrupted`` or ``stopped``.
+            ``proved``, ``infeasible``, ``time_limit``, ``interrupted``, ``stopped``, or
+            ``inaccurate``: the tree has ended, and its last point is not feasible in our eyes.
 
         Raises
         ------
@@ -137,16 +144,24 @@ class GlobalSearch:
             A point contradicts the bound or "infeasible".
         """
         end = time.perf_counter() + seconds
-        box = self._box(end)
-        status = "infeasible"
-        if box is not None:
-            for _ in range(ROUNDS):
-                status = self._round(*box, end)
-                if status != "repeat":
-                    break
-        if status == "repeat":
-            status = "proved" if self.is_closed else "time_limit"
-        self._contradict(status)
+        self._stopped = False
+        try:
+            status = self._searched(end)
+        except KeyboardInterrupt:
+            status = "interrupted"
+        self._contradict()
+        return status
+
+    def _searched(self, end: float) -> str:
+        if self._edges is None:
+            self._edges = self._box(end)
+        if self._edges is None:
+            self.lower = self.objective  # nothing is better than the best point
+            return "infeasible" if self.best is None else "proved"
+        for _ in range(ROUNDS):
+            status = self._round(*self._edges, end)
+            if status != "inaccurate":
+                break
         return status
 
     def _box(self, end: float) -> tuple[Array, Array] | None:
@@ -157,16 +172,20 @@ class GlobalSearch:
             return None
         if np.any(np.isinf(ranges.lo) | np.isinf(ranges.hi)):
             if self.best is None:
-                self._start(end)
+                self._start(ranges.lo[0], ranges.hi[0], end)
             found = self._bounded(ranges.lo[0], ranges.hi[0])
             ranges = terms.ranges(*(side[None] for side in found))
         return None if ranges.empty[0] else (ranges.lo[0], ranges.hi[0])
 
-    def _start(self, end: float) -> None:
-        """A first point, by local search."""
-        found = self._improve(None, 0.5 * max(end - time.perf_counter(), 0.0))
-        if found is not None:
-            self.note(found, trusted=True)
+    def _start(self, lo: Array, hi: Array, end: float) -> None:
+        """A first point: by local search, or SCIP's first one in a box of limited size."""
+        found = self._improve(None, STARTING * _left(end))
+        if found is not None and self.note(found, trusted=True):
+            return
+        lo = np.where(np.isinf(lo), np.minimum(-LOOK, hi - LOOK), lo)
+        hi = np.where(np.isinf(hi), np.maximum(LOOK, lo + LOOK), hi)
+        self._tree(lo, hi, end, points=1)
+        self.lower, self._tree_left = -np.inf, None  # they are of that box alone
 
     def _bounded(self, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Finite bounds of all columns that are used: of the variables first, then of the terms."""
@@ -209,64 +228,78 @@ class GlobalSearch:
     # a run of SCIP
 
     def _round(self, lo: Array, hi: Array, end: float) -> str:
-        """A tree; ``repeat`` if its end does not close the gap, for want of better units."""
-        before = self.scale
-        status = self._tree(lo, hi, end)
-        if status == "infeasible" and self.best is None:
-            relaxed = self._tree(lo, hi, end, slack=FEASIBLE)
-            if relaxed == "infeasible":
-                self.lower = np.inf
-                return "infeasible"
-            status = relaxed
-        if status != "finished":
+        """A tree to its end; ``inaccurate`` if its best point does not close the gap in our eyes.
+
+        Another one, in the units of the best point, may then.
+        """
+        status = self._tree(lo, hi, end) if self._tree_left is None else self._tree_left(end)
+        if status in ("finished", "infeasible"):
+            self._tree_left = None
+        if status == "infeasible":
+            status = self._confirmed(lo, hi, end)
+            if status == "infeasible":
+                return status
+        if not self.is_closed:
             self._improve_last(end)
-            return "proved" if self.is_closed else status
         if self.is_closed:
             return "proved"
-        self._improve_last(end)
-        if self.is_closed:
-            return "proved"
-        return "repeat" if self.best is not None and self.scale < before else "time_limit"
+        return "inaccurate" if status == "finished" else status
+
+    def _confirmed(self, lo: Array, hi: Array, end: float) -> str:
+        """Is it infeasible by another way, too, with some slack and without presolving?"""
+        if self.best is not None:
+            if self.best.is_exact:
+                raise WrongBound("no point is feasible", self.best.x, self.best.value)
+            self.lower = self.objective  # that point is feasible by our tolerance alone
+            return "finished"
+        status, self._tree_left = self._tree(lo, hi, end, slack=FEASIBLE), None
+        if status == "infeasible":
+            self.lower = np.inf
+        return status
 
     def _improve_last(self, end: float) -> None:
         """Local search from SCIP's last point, where that is not feasible in our eyes."""
         if self._candidate is not None:
-            found = self._improve(self._candidate, max(end - time.perf_counter(), POLISHING))
+            found = self._improve(self._candidate, max(_left(end), POLISHING))
             self._candidate = None
             if found is not None:
                 self.note(found, trusted=True)
 
-    def _tree(self, lo: Array, hi: Array, end: float, slack: float = 0.0) -> str:
+    def _tree(self, lo: Array, hi: Array, end: float, slack: float = 0.0, points: int = -1) -> str:
         """One run of SCIP: ``finished``, ``infeasible`` or the reason why it stopped."""
         built = ScipModel(self.problem, lo, hi, self.best, slack)
         if built.contradiction:
             return "infeasible"
-        model = built.model
+        model, before = built.model, self.nodes
         self._usual = built.usual
         if self.best is not None:
             built.suggest(self.best.x)
         if slack:
             model.setPresolve(scip().SCIP_PARAMSETTING.OFF)
         model.setParam("timing/clocktype", 2)
+        model.setParam("limits/solutions", points)
         model.setParam("numerics/feastol", FEASIBILITY)
-        model.setParam("limits/time", max(end - time.perf_counter(), 1e-3))
-        watch = _watcher(lambda: self._watch(built))
+        watch = _watcher(lambda: self._watch(built, before))
         model.includeEventhdlr(watch, "progress", "holds the bound against the best point")
-        nodes = self.nodes
-        self._count = lambda: nodes + int(model.getNTotalNodes())
-        model.optimize()
-        self.nodes = self._count()
-        if watch.error is not None:
-            raise watch.error
-        return self._outcome(built)
+
+        def go_on(end: float) -> str:
+            left = max(_left(end), 1e-3)
+            limit = min(float(model.getSolvingTime()) + left, float(model.infinity()))
+            model.setParam("limits/time", limit)
+            model.optimize()
+            self.nodes = before + int(model.getNTotalNodes())
+            if watch.error is not None:
+                error, watch.error = watch.error, None
+                raise error
+            return self._outcome(built)
+
+        self._tree_left = go_on
+        return go_on(end)
 
     def _outcome(self, built: ScipModel) -> str:
-        model, status = built.model, built.model.getStatus()
+        status = built.model.getStatus()
         if status == "infeasible":
-            if self.best is not None:  # nothing is better than the best point
-                self.lower = max(self.lower, self.best.value - ACCURACY * self.scale)
-                return "finished"
-            return "infeasible"
+            return status
         self._take(built)
         if status in ("unbounded", "inforunbd"):
             raise NotBoundable(
@@ -281,45 +314,47 @@ class GlobalSearch:
         return "time_limit"
 
     def _take(self, built: ScipModel) -> None:
-        """Take over SCIP's best point and its bound."""
+        """Take over SCIP's best point, if it is new, and its bound."""
         model = built.model
-        if model.getNSols():
+        primal = float(model.getPrimalbound()) if model.getNSols() else np.inf
+        if primal < built.seen:
+            built.seen = primal
             x = built.point(model.getBestSol())
-            if self.note(x) or self.note(restored(self.problem, x)):
-                self._candidate = None
-            else:
-                self._candidate = x
+            taken = self.note(x) or self.note(restored(self.problem, x))
+            self._candidate = None if taken else x
         dual = float(model.getDualbound())
         if abs(dual) < float(model.infinity()):
             self.lower = max(self.lower, dual * built.unit - ACCURACY * self.scale)
 
-    def _watch(self, built: ScipModel) -> None:
-        """Called by SCIP at new points and after each node."""
+    def _watch(self, built: ScipModel, nodes: int) -> None:
+        """Called by SCIP at new points and after each node; `nodes` are those of trees before."""
         model = built.model
         self._take(built)
-        self.nodes = self._count()
+        self.nodes = nodes + int(model.getNTotalNodes())
         now = time.perf_counter()
         if now - self._said > PAUSE:
             self._said = now
-            logger.info(
-                "bound %.6g of %.6g, %d nodes", self.lower, self.objective, self.nodes
-            )
+            logger.info("bound %.6g of %.6g, %d nodes", self.lower, self.objective, self.nodes)
             if self._report is not None and self._report():
                 self._stopped = True
                 model.interruptSolve()
         if self.is_closed:
             model.interruptSolve()
 
-    def _contradict(self, status: str) -> None:
-        """Hold the claim against the points known.
+    def _contradict(self) -> None:
+        """Hold the bound against the lowest of the points that are feasible but for rounding.
 
         Raises
         ------
         WrongBound
         """
         if self._where is not None and self._exact < self.lower - ACCURACY * self.scale:
-            claim = "no point is feasible" if status == "infeasible" else f"F >= {self.lower:.10g}"
-            raise WrongBound(claim, self._where.x, self._exact)
+            raise WrongBound(f"F >= {self.lower:.10g}", self._where.x, self._exact)
+
+
+def _left(end: float) -> float:
+    """Seconds until then."""
+    return max(end - time.perf_counter(), 0.0)
 
 
 def _watcher(act: Callable[[], None]) -> Any:

@@ -22,7 +22,15 @@ Range = tuple[Array, Array]
 
 
 class Operation(Protocol):
-    """A function of one or two numbers, hashable: the same one of the same rows is one column."""
+    """A function of one or two numbers, hashable: the same one of the same rows is one column.
+
+    Attributes
+    ----------
+    uses : int
+        How often an argument stands in its expression.
+    """
+
+    uses: int
 
     def range(self, *args: Range) -> Range:
         """Bounds of the values where the arguments lie in ranges; NaN outside the domain."""
@@ -31,7 +39,7 @@ class Operation(Protocol):
         """True if the function is infinite near the arguments' ranges; it has an equation then."""
 
     def expression(self, *args: Any) -> tuple[Any, float]:
-        """The function as SCIP's expression and a positive factor, of arguments written likewise."""
+        """SCIP's expression and a positive factor before it, of arguments written likewise."""
 
 
 @dataclass(frozen=True)

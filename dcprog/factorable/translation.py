@@ -162,7 +162,7 @@ class Translation:
 
     def largest(self, a: Row, b: Row) -> Row:
         """The larger of two numbers."""
-        return 0.5 * (a + b) + 0.5 * self.abs(a - b)
+        return self.terms.add(op.Largest(), *sorted((a, b), key=lambda row: row.terms))
 
     def largest_of(self, rows: Rows) -> Row:
         """The largest of several numbers, two by two."""
@@ -210,7 +210,9 @@ def _spread(t: Translation, node: Any) -> list[tuple[Row, ...]]:
     columns = []
     for arg in node.args:
         rows = t(arg)
-        columns.append([rows[k] for k in vec(np.broadcast_to(_places(arg), node.shape)).astype(int)])
+        columns.append(
+            [rows[k] for k in vec(np.broadcast_to(_places(arg), node.shape)).astype(int)]
+        )
     return list(zip(*columns, strict=True))
 
 
@@ -249,12 +251,6 @@ def _power(t: Translation, node: Any, a: Row, *_: Row) -> Row:
     if p < 0:
         t.nonnegative(a)
     return t.power(a, p)
-
-
-def _huber(t: Translation, node: Any, a: Row) -> Row:
-    """The square of a less that of (|a| − M)₊."""
-    excess = t.abs(a) - float(node.M.value)
-    return t.power(a, 2) - t.power(t.largest(excess, Row(())), 2)
 
 
 def _rel_entr(t: Translation, node: Any, x: Row, y: Row) -> Row:
@@ -381,8 +377,10 @@ def _cumprod(t: Translation, node: Any) -> Rows:
     places, rows = _places(node.args[0]), t(node.args[0])
     found: list[Row] = [Row(())] * node.size
     flat = places.ndim < 2 or node.axis is None
-    for line in [places.ravel()] if flat else np.moveaxis(places, node.axis, -1).reshape(
-        -1, places.shape[node.axis]
+    for line in (
+        [places.ravel()]
+        if flat
+        else np.moveaxis(places, node.axis, -1).reshape(-1, places.shape[node.axis])
     ):
         product = Row((), 1.0)
         for k in line:
@@ -400,7 +398,7 @@ RULES: list[tuple[Any, Rule]] = [
     (cp.kl_div, _elementwise(lambda t, node, x, y: _rel_entr(t, node, x, y) - x + y)),
     (cp.logistic, _unary(op.Logistic())),
     (cp.abs, _unary(op.Abs())),
-    (cp.huber, _elementwise(_huber)),
+    (cp.huber, _elementwise(lambda t, node, a: t.terms.add(op.Huber(float(node.M.value)), a))),
     (cp.xexp, _elementwise(lambda t, node, a: t.product(a, t.exp(a)))),
     ((Power, PowerApprox), _elementwise(_power)),
     (cp.maximum, _elementwise(lambda t, node, *rows: t.largest_of(list(rows)))),
