@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.bound import Bound
+from dcprog.bounds.boxes import Boxes
 from dcprog.bounds.problem_bound import problem_bound
 from dcprog.bounds.race import leading, run_in_turns
 from dcprog.bounds.risk_space import RiskSpace
@@ -187,11 +188,12 @@ def _searches(spaces: list[RiskSpace], best: Incumbent, start: Any, gap: float) 
         found = [Search(space, space.root(best), best, gap) for space in spaces]
         found[0].nodes = start.nodes
         return found
-    entries = None if start.open is None else start.open.lo.shape[1]
+    boxes = start.open if isinstance(start.open, Boxes) else None
+    entries = None if boxes is None else boxes.lo.shape[1]
     fit = [space for space in spaces if entries in (None, space.entries)]
     if not fit:
         raise ValueError("start is a Bound of another problem: its boxes do not fit")
-    return [Search(fit[0], start.open, best, gap, start.nodes, start.floor)]
+    return [Search(fit[0], boxes, best, gap, start.nodes, start.floor)]
 
 
 def _checked_box(box: Any, size: int, start: Any) -> tuple[Array, Array] | None:

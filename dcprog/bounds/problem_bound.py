@@ -23,7 +23,7 @@ __all__ = ["problem_bound"]
 
 def problem_bound(
     problem: cp.Problem,
-    start: Result | Bound | Array | Mapping[cp.Variable, Any] | None,
+    start: Any,
     time_limit: float,
     gap: float,
     box: tuple[Array, Array] | None,
@@ -52,25 +52,34 @@ def problem_bound(
     begun = time.perf_counter()
     form = real_form(problem)
     real = problem if form is None else form.problem
-    factorable = FactorableProblem(real, box)
+    search = _resumed(real, start, box)
+    if search is None:
+        factorable = FactorableProblem(real, box)
+        search = GlobalSearch(factorable, gap, local_search(factorable, solve))
+        if start is not None:
+            _begin(search, start, form)
 
     def report(status: str = "running") -> Bound:
-        return _bound(factorable, search, status, gap, time.perf_counter() - begun, form)
+        return _bound(search, status, time.perf_counter() - begun, form)
 
-    def stop() -> object:
-        return callback is not None and callback(report())
-
-    search = GlobalSearch(factorable, gap, local_search(factorable, solve), stop)
-    if start is not None:
-        _begin(factorable, search, start, form)
+    search.gap = gap
+    search.report = lambda: callback is not None and callback(report())
     return report(search.run(time_limit))
 
 
-def _begin(
-    factorable: FactorableProblem, search: GlobalSearch, start: Any, form: RealForm | None
-) -> None:
+def _resumed(
+    problem: cp.Problem, start: Any, box: tuple[Array, Array] | None
+) -> GlobalSearch | None:
+    """The search behind a bound of the same problem, in this process."""
+    before = start.open if isinstance(start, Bound) else None
+    if isinstance(before, GlobalSearch) and before.problem.is_of(problem, box):
+        return before
+    return None
+
+
+def _begin(search: GlobalSearch, start: Any, form: RealForm | None) -> None:
     """Tell the search of the user's point."""
-    points = factorable.points
+    points = search.problem.points
     if isinstance(start, Result | Bound):
         known = start.variables
         if form is not None and known:
@@ -92,33 +101,27 @@ def _begin(
     search.note(numbers(start, (points.size,), "the start"))
 
 
-def _bound(
-    factorable: FactorableProblem,
-    search: GlobalSearch,
-    status: str,
-    asked: float,
-    seconds: float,
-    form: RealForm | None,
-) -> Bound:
+def _bound(search: GlobalSearch, status: str, seconds: float, form: RealForm | None) -> Bound:
     """The state of the search, in the user's sign and variables."""
-    best, sign = search.best, factorable.sign
+    problem, best, sign = search.problem, search.best, search.problem.sign
     value = min(search.lower, search.objective)
     missing = 0.0 if value == search.objective else search.objective - value
     variables: Mapping[cp.Variable, Array] = {}
     if best is not None:
-        variables = VariableValues(factorable.points.unpack(best.x))
+        variables = VariableValues(problem.points.unpack(best.x))
         if form is not None:
             variables = form.values(variables)
     return Bound(
         value=sign * value,
-        gap=max(missing / search.scale, 0.0),
+        gap=missing / search.scale if missing > 0 else 0.0,
         status=status,
         nodes=search.nodes,
         x=None if best is None else best.x,
         objective=sign * search.objective,
         scale=search.scale,
         time=seconds,
-        asked=asked,
-        box=factorable.box,
+        open=search,
+        asked=search.gap,
+        box=problem.box,
         variables=variables,
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dcprog.factorable.terms import Range
+from dcprog.factorable.terms import Operation, Range
 from dcprog.foundation.arrays import Array
 
 __all__ = [
@@ -72,24 +72,8 @@ def _inside(arg: Range) -> Range:
     return np.where(gone, np.nan, np.maximum(lo, 0.0)), np.where(gone, np.nan, hi)
 
 
-class _Finite:
-    """An operation that is finite at all finite points of its domain.
-
-    Attributes
-    ----------
-    uses : int
-        How often an argument stands in its expression.
-    """
-
-    uses = 1
-
-    def has_pole(self, *args: Written) -> bool:
-        """False."""
-        return False
-
-
 @dataclass(frozen=True)
-class Power(_Finite):
+class Power(Operation):
     """Powers of a number: g^p for p ≠ 0, 1; on both sides of 0 where p is whole, else for g ≥ 0."""
 
     p: float
@@ -137,7 +121,7 @@ class Power(_Finite):
 
 
 @dataclass(frozen=True)
-class Exp(_Finite):
+class Exp(Operation):
     """The exponential."""
 
     def range(self, arg: Range) -> Range:
@@ -150,7 +134,7 @@ class Exp(_Finite):
 
 
 @dataclass(frozen=True)
-class Log(_Finite):
+class Log(Operation):
     """The logarithm of a positive number."""
 
     def range(self, arg: Range) -> Range:
@@ -171,7 +155,7 @@ class Log(_Finite):
 
 
 @dataclass(frozen=True)
-class XLogX(_Finite):
+class XLogX(Operation):
     """g·log g for g ≥ 0, convex, least at 1/e."""
 
     def range(self, arg: Range) -> Range:
@@ -191,7 +175,7 @@ class XLogX(_Finite):
 
 
 @dataclass(frozen=True)
-class Abs(_Finite):
+class Abs(Operation):
     """The absolute value."""
 
     def range(self, arg: Range) -> Range:
@@ -205,7 +189,7 @@ class Abs(_Finite):
 
 
 @dataclass(frozen=True)
-class Largest(_Finite):
+class Largest(Operation):
     """The larger of two numbers."""
 
     uses = 2
@@ -222,7 +206,7 @@ class Largest(_Finite):
 
 
 @dataclass(frozen=True)
-class Huber(_Finite):
+class Huber(Operation):
     """The function g² up to |g| = M, 2M|g| − M² beyond."""
 
     m: float
@@ -242,7 +226,7 @@ class Huber(_Finite):
 
 
 @dataclass(frozen=True)
-class Sin(_Finite):
+class Sin(Operation):
     """The sine."""
 
     def range(self, arg: Range) -> Range:
@@ -261,7 +245,7 @@ class Sin(_Finite):
 
 
 @dataclass(frozen=True)
-class Cos(_Finite):
+class Cos(Operation):
     """The cosine."""
 
     def range(self, arg: Range) -> Range:
@@ -274,7 +258,7 @@ class Cos(_Finite):
 
 
 @dataclass(frozen=True)
-class Tanh(_Finite):
+class Tanh(Operation):
     """The hyperbolic tangent, by an exponential that does not grow."""
 
     def range(self, arg: Range) -> Range:
@@ -294,7 +278,7 @@ class Tanh(_Finite):
 
 
 @dataclass(frozen=True)
-class Logistic(_Finite):
+class Logistic(Operation):
     """log(1 + e^g), by an exponential that does not grow."""
 
     def range(self, arg: Range) -> Range:
@@ -313,7 +297,7 @@ class Logistic(_Finite):
 
 
 @dataclass(frozen=True)
-class Asinh(_Finite):
+class Asinh(Operation):
     """The inverse hyperbolic sine."""
 
     def range(self, arg: Range) -> Range:
@@ -324,10 +308,6 @@ class Asinh(_Finite):
         """True: it is always written as an equation."""
         return True
 
-    def expression(self, arg: Written) -> tuple[Any, float]:
-        """Never written: the equation is."""
-        raise NotImplementedError
-
     def equation(self, value: Any, arg: Written) -> Any:
         """Sinh of the value, less the argument."""
         scip = _scip()
@@ -335,7 +315,7 @@ class Asinh(_Finite):
 
 
 @dataclass(frozen=True)
-class Product(_Finite):
+class Product(Operation):
     """The product of two numbers."""
 
     def range(self, one: Range, other: Range) -> Range:

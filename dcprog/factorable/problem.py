@@ -107,6 +107,7 @@ class FactorableProblem:
         self.problem, self.box = problem, box
         self.sign = -1.0 if isinstance(problem.objective, cp.Maximize) else 1.0
         frozen = freeze(problem)
+        self._parameters = _parameter_values(problem)
         self.points = Points(sorted(problem.variables(), key=lambda v: v.id))
         self._objective = self.sign * frozen.objective.args[0]
         self._feasibility = Feasibility(frozen.constraints, [], self.points.variables)
@@ -215,6 +216,14 @@ class FactorableProblem:
                 note(args * operation.uses)
         return uses
 
+    def is_of(self, problem: cp.Problem, box: tuple[Array, Array] | None) -> bool:
+        """True if it was made of the problem on that box, and no Parameter has moved since."""
+        boxes = [() if b is None else b for b in (box, self.box)]
+        if self.problem is not problem or not np.array_equal(*boxes):
+            return False
+        now = _parameter_values(problem)
+        return all(np.array_equal(now[key], value) for key, value in self._parameters.items())
+
     # ------------------------------------------------------------------------------------------
     # points
 
@@ -314,3 +323,7 @@ def _declared_bound(variable: cp.Variable, side: int) -> Array:
         flag = _entries(variable, "boolean")
         bound = np.where(flag, narrower(bound, float(side)), bound)
     return bound
+
+
+def _parameter_values(problem: cp.Problem) -> dict[int, Array]:
+    return {p.id: dense(p.value).copy() for p in problem.parameters()}

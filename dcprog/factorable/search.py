@@ -42,7 +42,8 @@ class GlobalSearch:
     ----------
     problem : FactorableProblem
     gap : float
-        Stop when the best value less the bound is at most that share of ``scale``.
+        Stop when the best value less the bound is at most that share of ``scale``. A search that
+        has stopped goes on when it is run again, to a finer gap if that is set.
     improve : callable
         ``improve(x, seconds)``: a point found by local search from x, or from nowhere for None;
         None if there is none.
@@ -71,7 +72,7 @@ class GlobalSearch:
     ) -> None:
         scip()
         self.problem, self.gap = problem, gap
-        self._improve, self._report = improve, report
+        self._improve, self.report = improve, report
         self.best: Point | None = None
         self.lower = -np.inf
         self.nodes = 0
@@ -307,9 +308,9 @@ class GlobalSearch:
                 "it falls without end, as far as SCIP tells",
                 "bounds on the variables",
             )
-        if status in ("optimal", "gaplimit") or self.is_closed:
+        if status in ("optimal", "gaplimit"):
             return "finished"
-        if status == "userinterrupt":
+        if status == "userinterrupt" and not self.is_closed:
             return "stopped" if self._stopped else "interrupted"
         return "time_limit"
 
@@ -335,7 +336,7 @@ class GlobalSearch:
         if now - self._said > PAUSE:
             self._said = now
             logger.info("bound %.6g of %.6g, %d nodes", self.lower, self.objective, self.nodes)
-            if self._report is not None and self._report():
+            if self.report is not None and self.report():
                 self._stopped = True
                 model.interruptSolve()
         if self.is_closed:
@@ -366,7 +367,7 @@ def _watcher(act: Callable[[], None]) -> Any:
         module.SCIP_EVENTTYPE.FIRSTLPSOLVED,
     )
 
-    class Watcher(module.Eventhdlr):  # type: ignore[name-defined, misc]
+    class Watcher(module.Eventhdlr):  # type: ignore[name-defined]
         """Acts at events; an exception ends the search and is raised after it."""
 
         error: BaseException | None = None

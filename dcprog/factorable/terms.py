@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ __all__ = ["Operation", "Range", "Ranges", "Row", "Terms"]
 Range = tuple[Array, Array]
 
 
-class Operation(Protocol):
+class Operation:
     """A function of one or two numbers, hashable: the same one of the same rows is one column.
 
     Attributes
@@ -30,16 +30,23 @@ class Operation(Protocol):
         How often an argument stands in its expression.
     """
 
-    uses: int
+    uses = 1
 
-    def range(self, *args: Range) -> Range:
+    def range(self, *args: Any, **kwargs: Any) -> Range:
         """Bounds of the values where the arguments lie in ranges; NaN outside the domain."""
+        raise NotImplementedError
 
-    def has_pole(self, *args: Any) -> bool:
+    def has_pole(self, *args: Any, **kwargs: Any) -> bool:
         """True if the function is infinite near the arguments' ranges; it has an equation then."""
+        return False
 
-    def expression(self, *args: Any) -> tuple[Any, float]:
+    def expression(self, *args: Any, **kwargs: Any) -> tuple[Any, float]:
         """SCIP's expression and a positive factor before it, of arguments written likewise."""
+        raise NotImplementedError
+
+    def equation(self, value: Any, *args: Any) -> Any:
+        """An expression that is 0 where the value is the function of the arguments."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -359,7 +359,7 @@ def _quad_form(t: Translation, node: Any) -> Rows:
 def _matrix_frac(t: Translation, node: Any) -> Rows:
     if not node.args[1].is_constant():
         raise NotBoundable(short(node), "its matrix is not constant", "products written out")
-    inverse, places = np.linalg.inv(dense(node.args[1].value)), _places(node.args[0])
+    inverse, places = dense(np.linalg.inv(node.args[1].value)), _places(node.args[0])
     rows = t(node.args[0])
     columns = places[:, None].T if places.ndim == 1 else places.T
     return [total([_quadratic(t, [rows[k] for k in column], inverse) for column in columns])]

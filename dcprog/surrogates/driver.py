@@ -178,7 +178,7 @@ def solve(
     plan = planned(start, n_starts, effort)
     real = problem if form is None else form.problem
     if has_whole_numbers(real):
-        options = {"solver": solver, "solver_options": solver_options, "tol": tol}
+        options: dict[str, Any] = {"solver": solver, "solver_options": solver_options, "tol": tol}
         options |= {"max_iter": max_iter, "callback": callback, "polish": polish}
         with visible(verbose):
             result = solve_whole(real, solve, start, settings, options)
