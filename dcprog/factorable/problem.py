@@ -218,8 +218,8 @@ class FactorableProblem:
 
     def is_of(self, problem: cp.Problem, box: tuple[Array, Array] | None) -> bool:
         """True if it was made of the problem on that box, and no Parameter has moved since."""
-        boxes = [() if b is None else b for b in (box, self.box)]
-        if self.problem is not problem or not np.array_equal(*boxes):
+        one, other = (() if b is None else b for b in (box, self.box))
+        if self.problem is not problem or not np.array_equal(one, other):
             return False
         now = _parameter_values(problem)
         return all(np.array_equal(now[key], value) for key, value in self._parameters.items())
