@@ -28,7 +28,7 @@ class Box:
     Parameters
     ----------
     constraints : sequence of cvxpy constraints
-        Those that every point meets.
+        Those that every point meets: of them the affine ones of one entry are used.
 
     Examples
     --------

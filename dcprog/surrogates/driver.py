@@ -24,6 +24,7 @@ from dcprog.surrogates.complex_problem import real_form
 from dcprog.surrogates.cvxpy_fields import publish
 from dcprog.surrogates.examination import ProblemExaminer
 from dcprog.surrogates.multipliers import multipliers
+from dcprog.surrogates.negative_bases import negative_bases
 from dcprog.surrogates.outcome import Outcome
 from dcprog.surrogates.plan import planned
 from dcprog.surrogates.polish import polished
@@ -198,6 +199,10 @@ def solve(
     surrogate = task.surrogate()
     if polish and isinstance(surrogate, ProblemSurrogate) and task.left() != 0:
         best = polished(surrogate, best)
+    if isinstance(surrogate, ProblemSurrogate):
+        negative = negative_bases(task.problem, surrogate, best.run.x)
+        if negative is not None:
+            warnings.warn(negative, UserWarning, stacklevel=2)
     duals, setup_time = _multipliers(task, best)
     keep(task)
     result = _result(task, outcomes, best, time.perf_counter() - begun)
