@@ -49,6 +49,8 @@ class Bound:
         The gap that was asked for.
     box : pair of arrays or None
         Where F was bounded; None is everywhere.
+    marks : array or None
+        Values by which a risk is told from others when the bound is resumed.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class Bound:
     floor: float = np.inf
     asked: float = 0.0
     box: tuple[Array, Array] | None = None
+    marks: Array | None = None
     variables: Mapping[cp.Variable, Array] = field(default_factory=dict)
 
     def __repr__(self) -> str:

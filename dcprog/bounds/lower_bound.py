@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -87,6 +86,8 @@ def lower_bound(
 
     Raises
     ------
+    WrongBound
+        A bound was found to be above the value of a point: an error of the library.
     NotBoundable
         A part of the problem has no minorant (the error names it), or F is below F(x) at points as
         far away as one likes, for all that is known.
@@ -131,7 +132,7 @@ def lower_bound(
             return callback is not None and callback(report(leading(searches), "running"))
 
         search, status = run_in_turns(searches, begun + time_limit, stop)
-        return replace(report(search, status), open=search.open.all())
+        return report(search, status)
 
 
 def _spaces(problem: Any, box: Any, start: Any) -> list[RiskSpace] | list[ProblemSpace]:
@@ -196,6 +197,9 @@ def _searches(
     known = spaces[0].sign * start.objective
     if best.x is not None and not abs(best.value - known) <= SAME * max(best.scale, start.scale):
         raise ValueError("start is a Bound of another problem: its point has another value here")
+    space = spaces[0]
+    if isinstance(space, RiskSpace) and not _same(space.marks(best.x), start.marks):
+        raise ValueError("start is a Bound of another problem: its data or parts are others")
     if gap < start.asked:
         found = [Search(space, space.root(best), best, gap) for space in spaces]
         found[0].nodes = start.nodes
@@ -205,6 +209,10 @@ def _searches(
     if not fit:
         raise ValueError("start is a Bound of another problem: its boxes do not fit")
     return [Search(fit[0], start.open, best, gap, start.nodes, start.floor)]
+
+
+def _same(marks: Array, others: Array | None) -> bool:
+    return others is not None and np.allclose(marks, others, SAME, 0.0, equal_nan=True)
 
 
 def _checked_box(box: Any, size: int, start: Any) -> tuple[Array, Array] | None:
@@ -242,9 +250,11 @@ def _bound(
         objective=space.sign * best.value,
         scale=search.scale,
         time=seconds,
+        open=search.open.all(),
         floor=search.floor,
         asked=search.gap,
         box=space.box,
+        marks=space.marks(best.x) if isinstance(space, RiskSpace) else None,
         variables={} if best.x is None else space.variables(best.x),
     )
 

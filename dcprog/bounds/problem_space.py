@@ -94,6 +94,9 @@ class ProblemSpace(ProblemPoints):
         middle = self.at(0.5 * (lo + hi)).scale
         self.least_scale = LEAST * middle if np.isfinite(middle) else 0.0
 
+    def region(self, point: Incumbent) -> None:
+        """Points meet the constraints up to a tolerance only, and bounds hold for those that do."""
+
     def _excluded(self, lo: Array, hi: Array, x: Array, value: float) -> Flags:
         """Do the ranges on a box show that no point of it is feasible and better?"""
         objective, rules = self._relaxed(lo, hi, np.clip(x, lo, hi))
