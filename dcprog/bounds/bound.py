@@ -55,6 +55,8 @@ class Bound:
         The gap that was asked for.
     box : pair of arrays or None
         Where F was bounded; None is everywhere.
+    marks : array or None
+        Values by which a risk is told from others when the bound is resumed.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Bound:
     floor: float = np.inf
     asked: float = 0.0
     box: tuple[Array, Array] | None = None
+    marks: Array | None = None
     variables: Mapping[cp.Variable, Array] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -23,6 +22,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_flag, check_number
 from dcprog.foundation.progress_log import visible
 from dcprog.risk.risk import Risk
+from dcprog.surrogates.complex_problem import real_form
 
 __all__ = ["lower_bound"]
 
@@ -88,6 +88,8 @@ def lower_bound(
 
     Raises
     ------
+    WrongBound
+        A bound was found to be above the value of a point: an error of the library.
     NotBoundable
         A part of the problem has no minorant (the error names it), or F is below F(x) at points as
         far away as one likes, for all that is known.
@@ -119,7 +121,9 @@ def lower_bound(
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={callback!r} is not callable")
     if isinstance(problem, cp.Problem):
-        edges = _checked_box(box, sum(v.size for v in problem.variables()), start)
+        form = real_form(problem)
+        variables = (problem if form is None else form.problem).variables()
+        edges = _checked_box(box, sum(v.size for v in variables), start)
         with visible(verbose):
             return problem_bound(problem, start, time_limit, gap, edges, callback)
     risk = _declared(problem)
@@ -137,7 +141,7 @@ def lower_bound(
             return callback is not None and callback(report(leading(searches), "running"))
 
         search, status = run_in_turns(searches, begun + time_limit, stop)
-        return replace(report(search, status), open=search.open.all())
+        return report(search, status)
 
 
 def _of_result(result: Result) -> Any:
@@ -184,6 +188,8 @@ def _searches(spaces: list[RiskSpace], best: Incumbent, start: Any, gap: float) 
     known = spaces[0].sign * start.objective
     if best.x is not None and not abs(best.value - known) <= SAME * max(best.scale, start.scale):
         raise ValueError("start is a Bound of another problem: its point has another value here")
+    if not _same(spaces[0].marks(best.x), start.marks):
+        raise ValueError("start is a Bound of another problem: its data or parts are others")
     if gap < start.asked:
         found = [Search(space, space.root(best), best, gap) for space in spaces]
         found[0].nodes = start.nodes
@@ -194,6 +200,10 @@ def _searches(spaces: list[RiskSpace], best: Incumbent, start: Any, gap: float) 
     if not fit:
         raise ValueError("start is a Bound of another problem: its boxes do not fit")
     return [Search(fit[0], boxes, best, gap, start.nodes, start.floor)]
+
+
+def _same(marks: Array, others: Array | None) -> bool:
+    return others is not None and np.allclose(marks, others, SAME, 0.0, equal_nan=True)
 
 
 def _checked_box(box: Any, size: int, start: Any) -> tuple[Array, Array] | None:
@@ -229,9 +239,11 @@ def _bound(space: RiskSpace, search: Search, nodes: int, status: str, seconds: f
         objective=space.sign * best.value,
         scale=search.scale,
         time=seconds,
+        open=search.open.all(),
         floor=search.floor,
         asked=search.gap,
         box=space.box,
+        marks=space.marks(best.x),
         variables={} if best.x is None else space.variables(best.x),
     )
 

@@ -250,7 +250,7 @@ class GlobalSearch:
         """Is it infeasible by another way, too, with some slack and without presolving?"""
         if self.best is not None:
             if self.best.is_exact:
-                raise WrongBound("no point is feasible", self.best.x, self.best.value)
+                raise self._wrong(self.best, np.inf)
             self.lower = self.objective  # that point is feasible by our tolerance alone
             return "finished"
         status, self._tree_left = self._tree(lo, hi, end, slack=FEASIBLE), None
@@ -350,7 +350,11 @@ class GlobalSearch:
         WrongBound
         """
         if self._where is not None and self._exact < self.lower - ACCURACY * self.scale:
-            raise WrongBound(f"F >= {self.lower:.10g}", self._where.x, self._exact)
+            raise self._wrong(self._where, self.lower)
+
+    def _wrong(self, point: Point, claim: float) -> WrongBound:
+        sign = self.problem.sign
+        return WrongBound(point.x, sign * point.value, sign * claim)
 
 
 def _left(end: float) -> float:
