@@ -13,6 +13,8 @@ __all__ = ["restored"]
 STEPS = 8
 # Violations up to that share of a constraint's terms are rounding.
 ROUNDING = 1e-12
+# Terms that vanish at the point count with that share of their median over the box.
+LEAST = 1e-3
 # Differences are taken over that share of a coordinate's size: the cube root of the precision.
 DIFFERENCE = 6e-6
 
@@ -35,11 +37,13 @@ def restored(problem: FactorableProblem, x: Array) -> Array:
     equal = np.arange(len(rows)) < len(problem.zero)
     active = equal.copy()
     size = problem.coordinate_sizes(x)
+    usual = LEAST * np.median(_values(problem, rows, problem.samples())[1], axis=0)
     best, least = x, np.inf
     for _ in range(STEPS):
-        value, terms = _values(problem, rows, x[None])
-        missed = np.where(equal, np.abs(value[0]), np.maximum(value[0], 0.0))
-        worst = float(np.max(missed / np.where(terms[0] > 0, terms[0], 1.0), initial=0.0))
+        value, terms = (found[0] for found in _values(problem, rows, x[None]))
+        terms = np.maximum(terms, usual)
+        missed = np.where(equal, np.abs(value), np.maximum(value, 0.0))
+        worst = float(np.max(missed / np.where(terms > 0, terms, 1.0), initial=0.0))
         if not worst < least:
             break
         best, least = x, worst
@@ -47,7 +51,7 @@ def restored(problem: FactorableProblem, x: Array) -> Array:
         if worst <= ROUNDING or not np.any(active):
             break
         # inequalities that were missed are aimed a hair inside
-        aim = value[0, active] + np.where(equal[active], 0.0, ROUNDING * terms[0, active])
+        aim = value[active] + np.where(equal[active], 0.0, ROUNDING * terms[active])
         x = _step(problem, [r for r, a in zip(rows, active, strict=True) if a], x, size, aim)
     return best
 

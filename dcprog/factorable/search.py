@@ -22,7 +22,7 @@ __all__ = ["ACCURACY", "GlobalSearch"]
 # Bounds are lowered by that share of F's unit: SCIP's linear programs are exact to a tenth of it.
 ACCURACY = 1e-6
 # SCIP's tolerance of constraints, in their units: below ours, so that its points are feasible.
-FEASIBILITY = 1e-8
+FEASIBILITY = 1e-7
 # The search is repeated in better units while its points do not close the gap, that often.
 ROUNDS = 3
 # Seconds between lines of the log and calls of the callback.
@@ -321,7 +321,7 @@ class GlobalSearch:
         if primal < built.seen:
             built.seen = primal
             x = built.point(model.getBestSol())
-            taken = self.note(x) or self.note(restored(self.problem, x))
+            taken = self.note(restored(self.problem, x)) or self.note(x)
             self._candidate = None if taken else x
         dual = float(model.getDualbound())
         if abs(dual) < float(model.infinity()):
