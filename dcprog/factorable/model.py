@@ -67,7 +67,8 @@ class ScipModel:
     ----------
     model : pyscipopt.Model
     unit : float
-        Of the objective: the model's objective times it is F.
+        Of the objective: F is the model's objective times it, plus the offset.
+    offset : float
     usual : float
         A small share of what the objective's terms add up to over the box.
     seen : float
@@ -178,6 +179,7 @@ class ScipModel:
             self.model.addCons(expression >= -slack)
 
     def _add_objective(self, row: Row) -> None:
+        self.offset = row.constant
         self.usual = TYPICAL_OBJECTIVE * self._sizes.usual(row)
         self.unit = _power_of_two(self._sizes.of_terms(row, TYPICAL_OBJECTIVE))
         linear = Row(tuple((j, c) for j, c in row.terms if j in self._variables))

@@ -286,8 +286,10 @@ class Logistic(Operation):
         return _monotone(lambda g: np.logaddexp(0.0, g), arg)
 
     def expression(self, arg: Written) -> tuple[Any, float]:
-        """log(1 + e^g) = g + log(1 + e^{−g}) = g₊ + log(1 + e^{−|g|})."""
+        """log(1 + e^g) = g + log(1 + e^{−g}) = g₊ + log(1 + e^{−|g|}); far below 0, e^g."""
         g, scip = arg.whole, _scip()
+        if arg.hi <= -WIDE:  # the two differ by less than 1e-9 of them, and 1 + e^g is rounded
+            return scip.exp(g), 1.0
         if arg.hi <= WIDE:
             return scip.log(1.0 + scip.exp(g)), 1.0
         if arg.lo >= -WIDE:

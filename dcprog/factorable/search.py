@@ -325,7 +325,8 @@ class GlobalSearch:
             self._candidate = None if taken else x
         dual = float(model.getDualbound())
         if abs(dual) < float(model.infinity()):
-            self.lower = max(self.lower, dual * built.unit - ACCURACY * self.scale)
+            lower = dual * built.unit + built.offset - ACCURACY * self.scale
+            self.lower = max(self.lower, lower)
 
     def _watch(self, built: ScipModel, nodes: int) -> None:
         """Called by SCIP at new points and after each node; `nodes` are those of trees before."""

@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from cvxpy.atoms import (
     GeoMean,
     GeoMeanApprox,
-    MatrixFrac,
     Pnorm,
     PnormApprox,
     Power,
@@ -87,9 +86,9 @@ class Translation:
             return [self.terms.variable(self._starts[node.id] + k) for k in range(node.size)]
         if node.is_constant():
             return [Row((), float(c)) for c in vec(node.value)]
-        for kinds, rule in RULES:
-            if isinstance(node, kinds):
-                return rule(self, node)
+        rule = RULES.get(type(node))
+        if rule is not None:
+            return rule(self, node)
         if isinstance(node, AffAtom):
             return self.affine(node)
         raise NotBoundable(
@@ -356,15 +355,6 @@ def _quad_form(t: Translation, node: Any) -> Rows:
     return [_quadratic(t, t(node.args[0]), dense(node.args[1].value))]
 
 
-def _matrix_frac(t: Translation, node: Any) -> Rows:
-    if not node.args[1].is_constant():
-        raise NotBoundable(short(node), "its matrix is not constant", "products written out")
-    inverse, places = dense(np.linalg.inv(node.args[1].value)), _places(node.args[0])
-    rows = t(node.args[0])
-    columns = places[:, None].T if places.ndim == 1 else places.T
-    return [total([_quadratic(t, [rows[k] for k in column], inverse) for column in columns])]
-
-
 def _geo_mean(t: Translation, node: Any) -> Rows:
     weights = [float(w) for w in node.w]
     powers = [
@@ -375,13 +365,12 @@ def _geo_mean(t: Translation, node: Any) -> Rows:
 
 def _cumprod(t: Translation, node: Any) -> Rows:
     places, rows = _places(node.args[0]), t(node.args[0])
+    if places.ndim < 2 or node.axis is None:
+        lines = places.reshape(1, -1)
+    else:
+        lines = np.moveaxis(places, node.axis, -1).reshape(-1, places.shape[node.axis])
     found: list[Row] = [Row(())] * node.size
-    flat = places.ndim < 2 or node.axis is None
-    for line in (
-        [places.ravel()]
-        if flat
-        else np.moveaxis(places, node.axis, -1).reshape(-1, places.shape[node.axis])
-    ):
+    for line in lines:
         product = Row((), 1.0)
         for k in line:
             product = t.product(product, rows[k])
@@ -389,41 +378,44 @@ def _cumprod(t: Translation, node: Any) -> Rows:
     return found
 
 
-RULES: list[tuple[Any, Rule]] = [
-    (cp.exp, _unary(op.Exp())),
-    (cp.log, _unary(op.Log())),
-    (cp.log1p, _elementwise(lambda t, node, a: t.log(1 + a))),
-    (cp.entr, _elementwise(lambda t, node, a: -t.terms.add(op.XLogX(), a))),
-    (cp.rel_entr, _elementwise(_rel_entr)),
-    (cp.kl_div, _elementwise(lambda t, node, x, y: _rel_entr(t, node, x, y) - x + y)),
-    (cp.logistic, _unary(op.Logistic())),
-    (cp.abs, _unary(op.Abs())),
-    (cp.huber, _elementwise(lambda t, node, a: t.terms.add(op.Huber(float(node.M.value)), a))),
-    (cp.xexp, _elementwise(lambda t, node, a: t.product(a, t.exp(a)))),
-    ((Power, PowerApprox), _elementwise(_power)),
-    (cp.maximum, _elementwise(lambda t, node, *rows: t.largest_of(list(rows)))),
-    (cp.minimum, _elementwise(lambda t, node, *rows: -t.largest_of([-a for a in rows]))),
-    (sin, _unary(op.Sin())),
-    (cos, _unary(op.Cos())),
-    (tan, _elementwise(_tan)),
-    (tanh, _unary(op.Tanh())),
-    (asinh, _unary(op.Asinh())),
-    (sinh, _elementwise(lambda t, node, a: 0.5 * t.exp(a) - 0.5 * t.exp(-a))),
-    (atanh, _elementwise(_atanh)),
-    (cp.max, _along(lambda t, node, rows: t.largest_of(rows))),
-    (cp.min, _along(lambda t, node, rows: -t.largest_of([-a for a in rows]))),
-    (cp.norm1, _along(lambda t, node, rows: total([t.abs(a) for a in rows]))),
-    (cp.norm_inf, _along(lambda t, node, rows: t.largest_of([t.abs(a) for a in rows]))),
-    ((Pnorm, PnormApprox), _along(_norm)),
-    (cp.log_sum_exp, _along(_log_sum_exp)),
-    (Prod, _along(lambda t, node, rows: reduce(t.product, rows))),
-    (cumprod, _cumprod),
-    (cp.sum_largest, _sum_largest),
-    (cp.quad_over_lin, _squares_over),
-    (QuadForm, _quad_form),
-    (MatrixFrac, _matrix_frac),
-    ((GeoMean, GeoMeanApprox), _geo_mean),
-    (DivExpression, _quotient),
-    (multiply, _product),
-    (MulExpression, _matrix_product),
-]
+# By exact type: a class of cvxpy's may derive from another atom, as log1p from log.
+RULES: dict[type, Rule] = {
+    cp.exp: _unary(op.Exp()),
+    cp.log: _unary(op.Log()),
+    cp.log1p: _elementwise(lambda t, node, a: t.log(1 + a)),
+    cp.entr: _elementwise(lambda t, node, a: -t.terms.add(op.XLogX(), a)),
+    cp.rel_entr: _elementwise(_rel_entr),
+    cp.kl_div: _elementwise(lambda t, node, x, y: _rel_entr(t, node, x, y) - x + y),
+    cp.logistic: _unary(op.Logistic()),
+    cp.abs: _unary(op.Abs()),
+    cp.huber: _elementwise(lambda t, node, a: t.terms.add(op.Huber(float(node.M.value)), a)),
+    cp.xexp: _elementwise(lambda t, node, a: t.product(a, t.exp(a))),
+    Power: _elementwise(_power),
+    PowerApprox: _elementwise(_power),
+    cp.maximum: _elementwise(lambda t, node, *rows: t.largest_of(list(rows))),
+    cp.minimum: _elementwise(lambda t, node, *rows: -t.largest_of([-a for a in rows])),
+    sin: _unary(op.Sin()),
+    cos: _unary(op.Cos()),
+    tan: _elementwise(_tan),
+    tanh: _unary(op.Tanh()),
+    asinh: _unary(op.Asinh()),
+    sinh: _elementwise(lambda t, node, a: 0.5 * t.exp(a) - 0.5 * t.exp(-a)),
+    atanh: _elementwise(_atanh),
+    cp.max: _along(lambda t, node, rows: t.largest_of(rows)),
+    cp.min: _along(lambda t, node, rows: -t.largest_of([-a for a in rows])),
+    cp.norm1: _along(lambda t, node, rows: total([t.abs(a) for a in rows])),
+    cp.norm_inf: _along(lambda t, node, rows: t.largest_of([t.abs(a) for a in rows])),
+    Pnorm: _along(_norm),
+    PnormApprox: _along(_norm),
+    cp.log_sum_exp: _along(_log_sum_exp),
+    Prod: _along(lambda t, node, rows: reduce(t.product, rows)),
+    cumprod: _cumprod,
+    cp.sum_largest: _sum_largest,
+    cp.quad_over_lin: _squares_over,
+    QuadForm: _quad_form,
+    GeoMean: _geo_mean,
+    GeoMeanApprox: _geo_mean,
+    DivExpression: _quotient,
+    multiply: _product,
+    MulExpression: _matrix_product,
+}
