@@ -12,10 +12,13 @@ from dcprog.foundation.arrays import Array
 
 __all__ = ["first_box", "propagate"]
 
-# Distances at which an edge is tried, in shares of what is known, and sweeps over the variables.
+# Distances at which an edge is tried: in units of the point or, where an edge is known, in shares of
+# the distance to it.
 DISTANCES = 2.0 ** np.arange(-20, 100)
+SHARES = np.concatenate([DISTANCES[:20], 1 - DISTANCES[18::-1]])
 FINER = 33
-SWEEPS = 8
+REFINED = 7  # times: the edge is found to 32⁻⁶, a billionth of the distance
+SWEEPS = 8  # over the variables
 MARGIN = 1e-9
 # Another sweep is worth while where an edge moves by that share of itself.
 ENOUGH = 0.01
@@ -105,8 +108,8 @@ def _edge(lo: Array, hi: Array, x: Array, j: int, side: float, excluded: Exclude
     edge = float(hi[j] if side > 0 else lo[j])
     room = abs(edge - x[j])
     unit = abs(x[j]) if x[j] else 1.0
-    tries = x[j] + side * (room * DISTANCES[:20] if np.isfinite(room) else unit * DISTANCES)
-    for _ in range(2):
+    tries = x[j] + side * (room * SHARES if np.isfinite(room) else unit * DISTANCES)
+    for _ in range(REFINED):
         tries = tries[np.isfinite(tries)]
         low, high = np.tile(lo, (tries.size, 1)), np.tile(hi, (tries.size, 1))
         (low if side > 0 else high)[:, j] = tries

@@ -8,19 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from dcprog.factorable.operations import Written
+from dcprog.factorable.operations import Sin, Written
 from dcprog.factorable.problem import FactorableProblem, Point
 from dcprog.factorable.terms import Operation, Ranges, Row
 from dcprog.foundation.arrays import Array
 
-__all__ = ["ScipModel", "scip"]
+__all__ = ["ROUNDS", "ScipModel", "scip"]
 
 # A column's unit is at least that share of its largest value on the box, at most that value.
 SMALLEST = 1e-6
 # Beside what a term is at the best point, that share of its median over the box counts.
 TYPICAL = 1e-3
-# The same of the objective, whose unit the gap is relative to.
-TYPICAL_OBJECTIVE = 1e-4
+# The same of the objective: a smaller one in each round that does not close the gap.
+TYPICAL_OBJECTIVE = (1e-4, 1e-7, 1e-10)
+ROUNDS = len(TYPICAL_OBJECTIVE)
+# Gaps are relative to that share of the least that the objective's terms add up to, at least.
+LEAST = 1e-9
 
 # A constraint without variables that is missed by more does not hold.
 ROUNDING = 1e-9
@@ -62,6 +65,8 @@ class ScipModel:
         The best point, from which units are taken.
     slack : float, default 0
         What every constraint may be missed by, in its unit.
+    rounds : int, default 0
+        Trees before.
 
     Attributes
     ----------
@@ -69,8 +74,8 @@ class ScipModel:
     unit : float
         Of the objective: F is the model's objective times it, plus the offset.
     offset : float
-    usual : float
-        A small share of what the objective's terms add up to over the box.
+    least : float
+        A tiny share of the least that the objective's terms add up to at points of the box.
     seen : float
         The objective of the last solution that was taken over.
     contradiction : bool
@@ -84,6 +89,7 @@ class ScipModel:
         hi: Array,
         known: Point | None,
         slack: float = 0.0,
+        rounds: int = 0,
     ) -> None:
         self.model = scip().Model("dcprog")
         self.model.hideOutput()
@@ -94,6 +100,7 @@ class ScipModel:
         self._uses = problem.uses
         self.contradiction = False
         self.seen = np.inf
+        self._angles: list[tuple[Any, Any, Row]] = []
         self._top: Any = None
         for j in range(problem.terms.size):
             self._add_variable(j)
@@ -103,7 +110,7 @@ class ScipModel:
         for rows, equal in ((problem.below, False), (problem.zero, True)):
             for row in rows:
                 self._add_constraint(row, equal, slack)
-        self._add_objective(problem.objective)
+        self._add_objective(problem.objective, TYPICAL_OBJECTIVE[rounds])
 
     # ------------------------------------------------------------------------------------------
     # building
@@ -130,6 +137,8 @@ class ScipModel:
 
     def _add_term(self, j: int, operation: Operation, args: tuple[Row, ...]) -> None:
         written = [self._written(arg) for arg in args]
+        if isinstance(operation, Sin):
+            written = [self._within_a_turn(written[0], args[0])]
         pole = operation.has_pole(*written)
         if not pole and self._uses[j] == 1:
             self._expressions[j] = operation.expression(*written)
@@ -164,6 +173,19 @@ class ScipModel:
         unit = self._unit_of(row)
         return Written(_general(self._sum(row, unit)), unit, low, high)
 
+    def _within_a_turn(self, angle: Written, row: Row) -> Written:
+        """The angle less as many whole turns as bring it between −π and π."""
+        turn = 2 * np.pi
+        least, most = (math.floor(side / turn + 0.5) for side in (angle.lo, angle.hi))
+        if least == most:
+            shifted = angle.whole - least * turn
+            return Written(shifted, 1.0, angle.lo - least * turn, angle.hi - least * turn)
+        turns = self.model.addVar("turns", lb=least, ub=most, vtype="I")
+        rest = self.model.addVar("angle", lb=-np.pi, ub=np.pi)
+        self.model.addCons(angle.whole - turn * turns - rest == 0)
+        self._angles.append((turns, rest, row))
+        return Written(_general(rest), 1.0, -np.pi, np.pi)
+
     def _add_constraint(self, row: Row, equal: bool, slack: float) -> None:
         if row.is_constant:
             missed = abs(row.constant) if equal else row.constant
@@ -178,10 +200,10 @@ class ScipModel:
         if equal:
             self.model.addCons(expression >= -slack)
 
-    def _add_objective(self, row: Row) -> None:
+    def _add_objective(self, row: Row, share: float) -> None:
         self.offset = row.constant
-        self.usual = TYPICAL_OBJECTIVE * self._sizes.usual(row)
-        self.unit = _power_of_two(self._sizes.of_terms(row, TYPICAL_OBJECTIVE))
+        self.least = LEAST * self._sizes.least(row)
+        self.unit = _power_of_two(self._sizes.of_terms(row, share))
         linear = Row(tuple((j, c) for j, c in row.terms if j in self._variables))
         curved = Row(tuple((j, c) for j, c in row.terms if j not in self._variables))
         objective = self._sum(linear, self.unit)
@@ -212,6 +234,11 @@ class ScipModel:
         solution = self.model.createSol()
         for j, (variable, unit) in self._variables.items():
             self.model.setSolVal(solution, variable, float(ranges.lo[0, j]) / unit)
+        for turns, rest, row in self._angles:
+            angle = float(ranges.of(row)[0][0])
+            whole = math.floor(angle / (2 * np.pi) + 0.5)
+            self.model.setSolVal(solution, turns, whole)
+            self.model.setSolVal(solution, rest, angle - 2 * np.pi * whole)
         if self._top is not None:
             curved = float(ranges.of(self._curved)[0][0])
             self.model.setSolVal(solution, self._top, curved / self.unit)
@@ -233,9 +260,10 @@ class _Sizes:
         """The sum of the sizes of the terms."""
         return self._blend(lambda ranges: _terms(row, ranges), share)
 
-    def usual(self, row: Row) -> float:
-        """The median of that over the box."""
-        return _median(_terms(row, self._samples))
+    def least(self, row: Row) -> float:
+        """The least of that over points of the box, of what is not 0."""
+        sizes = _terms(row, self._samples)
+        return float(np.min(sizes, where=sizes > 0, initial=np.max(sizes)))
 
     def _blend(self, measure: Callable[[Ranges], Array], share: float) -> float:
         median = _median(measure(self._samples))

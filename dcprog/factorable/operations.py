@@ -14,7 +14,6 @@ from dcprog.foundation.arrays import Array
 __all__ = [
     "Abs",
     "Asinh",
-    "Cos",
     "Exp",
     "Huber",
     "Largest",
@@ -169,9 +168,9 @@ class XLogX(Operation):
         return np.where(g == 0, 0.0, g * np.log(g))
 
     def expression(self, arg: Written) -> tuple[Any, float]:
-        """A product that SCIP knows as an entropy."""
-        g = arg.whole
-        return g * _scip().log(g), 1.0
+        """(g/ρ)·log(g/ρ) + (g/ρ)·log ρ, times ρ: SCIP knows a product e·log e as an entropy."""
+        e, unit = arg.expression, arg.factor
+        return e * _scip().log(e) + e * float(np.log(unit)), unit
 
 
 @dataclass(frozen=True)
@@ -227,7 +226,12 @@ class Huber(Operation):
 
 @dataclass(frozen=True)
 class Sin(Operation):
-    """The sine."""
+    """The sine, written of an argument between −π and π.
+
+    SCIP 10's planes above and below the sine cut points of it off where the argument's range holds
+    two crests or two troughs: cos(q) for q from 6.289 to 12.627, at q = 4π. None does that holds
+    one of each.
+    """
 
     def range(self, arg: Range) -> Range:
         """Bounds: −1 and 1 where a trough and a crest lie inside, else the values at the ends."""
@@ -240,21 +244,8 @@ class Sin(Operation):
         return low, np.where(crest | unknown, 1.0, high)
 
     def expression(self, arg: Written) -> tuple[Any, float]:
-        """The sine of the whole argument."""
+        """The sine of the whole argument, which is within a turn."""
         return _scip().sin(arg.whole), 1.0
-
-
-@dataclass(frozen=True)
-class Cos(Operation):
-    """The cosine."""
-
-    def range(self, arg: Range) -> Range:
-        """Bounds of the sine a quarter of a turn further."""
-        return Sin().range((arg[0] + np.pi / 2, arg[1] + np.pi / 2))
-
-    def expression(self, arg: Written) -> tuple[Any, float]:
-        """The cosine of the whole argument."""
-        return _scip().cos(arg.whole), 1.0
 
 
 @dataclass(frozen=True)

@@ -176,10 +176,16 @@ class FactorableProblem:
     def _narrow(self) -> None:
         """Move the bounds of the variables to where the constraints hold them."""
         propagate(self.lo, self.hi, self.below + self.zero + [-row for row in self.zero])
-        loose = np.flatnonzero(np.isinf(self.lo) | np.isinf(self.hi))
-        if loose.size and np.all(self.lo <= self.hi):
-            inner = np.clip(np.zeros(self.lo.size), self.lo, self.hi)
-            self.lo, self.hi = first_box(self.lo, self.hi, inner, loose, self.is_empty)
+        if np.any(self.lo > self.hi) or not self._has_infinite_columns():
+            return
+        inner = np.clip(np.zeros(self.lo.size), self.lo, self.hi)
+        places = np.arange(self.lo.size)
+        self.lo, self.hi = first_box(self.lo, self.hi, inner, places, self.is_empty)
+
+    def _has_infinite_columns(self) -> bool:
+        ranges = self.terms.ranges(self.lo[None], self.hi[None])
+        used = list(self.uses)
+        return bool(np.any(np.isinf(ranges.lo[0, used]) | np.isinf(ranges.hi[0, used])))
 
     def is_empty(self, lo: Array, hi: Array) -> npt.NDArray[np.bool_]:
         """True for boxes of shape (boxes, p) or (boxes, columns) without feasible points.
@@ -227,17 +233,43 @@ class FactorableProblem:
     # ------------------------------------------------------------------------------------------
     # points
 
-    def samples(self) -> Array:
+    def samples(
+        self, count: int = SAMPLES, lo: Array | None = None, hi: Array | None = None
+    ) -> Array:
         """Points of the box; where a side is infinite, of the half or the line by normal draws."""
         rng = np.random.default_rng(0)
-        lo, hi = self.lo, self.hi
+        lo, hi = self.lo if lo is None else lo, self.hi if hi is None else hi
         with np.errstate(invalid="ignore"):
-            drawn = lo + rng.random((SAMPLES, lo.size)) * (hi - lo)
+            drawn = lo + rng.random((count, lo.size)) * (hi - lo)
         size = np.abs(rng.normal(size=drawn.shape))
         drawn = np.where(np.isinf(hi) & np.isfinite(lo), lo + size, drawn)
         drawn = np.where(np.isinf(lo) & np.isfinite(hi), hi - size, drawn)
         drawn = np.where(np.isinf(lo) & np.isinf(hi), rng.normal(size=drawn.shape), drawn)
         return np.where(self.whole, np.clip(np.round(drawn), lo, hi), drawn)
+
+    def values(self, x: Array) -> tuple[Array, Array]:
+        """The objective and the largest violation over its terms at points, by their terms.
+
+        Parameters
+        ----------
+        x : array of shape (points, p)
+
+        Returns
+        -------
+        value, missed : arrays of shape (points,)
+            Infinite outside the domain.
+        """
+        columns = self.columns(x)
+        value, missed = columns.of(self.objective)[0], np.zeros(x.shape[0])
+        for rows, equal in ((self.below, False), (self.zero, True)):
+            for row in rows:
+                found, _ = columns.of(row)
+                sizes = [np.abs(c * columns.lo[:, j]) for j, c in row.terms]
+                terms = np.sum(sizes, axis=0) + abs(row.constant) + np.finfo(float).tiny
+                excess = np.abs(found) if equal else np.maximum(found, 0.0)
+                missed = np.fmax(missed, excess / terms)
+        missed[columns.empty | ~np.isfinite(value)] = np.inf
+        return np.where(np.isnan(value), np.inf, value), missed
 
     def _learn(self) -> None:
         """Measure the usual sizes of constraints, for points where their terms vanish."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dcprog.factorable.first_box import first_box
-from dcprog.factorable.model import ScipModel, scip
+from dcprog.factorable.model import ROUNDS, ScipModel, scip
 from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point
 from dcprog.factorable.restoration import restored
 from dcprog.foundation.arrays import Array
@@ -23,8 +23,15 @@ __all__ = ["ACCURACY", "GlobalSearch"]
 ACCURACY = 1e-6
 # SCIP's tolerance of constraints, in their units: below ours, so that its points are feasible.
 FEASIBILITY = 1e-7
-# The search is repeated in better units while its points do not close the gap, that often.
-ROUNDS = 3
+# Settings of SCIP from the second tree on, so that one error of its parts is not made twice.
+OTHER_WAYS = {
+    "propagating/obbt/freq": -1,
+    "nlhdlr/convex/enabled": False,
+    "nlhdlr/concave/enabled": False,
+    "randomization/randomseedshift": 1,
+}
+# Points that a claim is held against, and how many of them are looked at closely.
+CHALLENGES, CHALLENGED = 4096, 8
 # Seconds between lines of the log and calls of the callback.
 PAUSE = 0.5
 # The share of the time that local search for a first point may take.
@@ -79,11 +86,13 @@ class GlobalSearch:
         self._exact = np.inf  # the least value at a point that is feasible but for rounding
         self._where: Point | None = None
         self._candidate: Array | None = None
+        self._rounds = 0
+        self._unit = 0.0
         self._stopped = False
         self._edges: tuple[Array, Array] | None = None
         self._tree_left: Callable[[float], str] | None = None  # goes on where a limit ended it
         self._said = time.perf_counter()
-        self._usual = 0.0  # a small share of what the objective's terms add up to
+        self._least = 0.0  # a tiny share of what the objective's terms add up to over the box
 
     # ------------------------------------------------------------------------------------------
     # points
@@ -118,7 +127,7 @@ class GlobalSearch:
     @property
     def scale(self) -> float:
         """The unit that gaps are relative to."""
-        return max(0.0 if self.best is None else self.best.scale, self._usual)
+        return max(0.0 if self.best is None else self.best.scale, self._least)
 
     @property
     def is_closed(self) -> bool:
@@ -159,11 +168,11 @@ class GlobalSearch:
         if self._edges is None:
             self.lower = self.objective  # nothing is better than the best point
             return "infeasible" if self.best is None else "proved"
-        for _ in range(ROUNDS):
+        while True:
             status = self._round(*self._edges, end)
-            if status != "inaccurate":
-                break
-        return status
+            if status != "inaccurate" or self._rounds + 1 == ROUNDS:
+                return status
+            self._rounds += 1
 
     def _box(self, end: float) -> tuple[Array, Array] | None:
         """Bounds of all columns that hold every point of interest; None if there is none."""
@@ -234,24 +243,44 @@ class GlobalSearch:
         Another one, in the units of the best point, may then.
         """
         status = self._tree(lo, hi, end) if self._tree_left is None else self._tree_left(end)
-        if status in ("finished", "infeasible"):
+        if status in ("finished", "infeasible", "failed"):
             self._tree_left = None
         if status == "infeasible":
             status = self._confirmed(lo, hi, end)
-            if status == "infeasible":
-                return status
-        if not self.is_closed:
+        if status != "infeasible" and not self.is_closed:
             self._improve_last(end)
-        if self.is_closed:
-            return "proved"
-        return "inaccurate" if status == "finished" else status
+        self._challenge(lo, hi)
+        if self._is_wrong:
+            self.lower = -np.inf
+            return "inaccurate"
+        if status == "infeasible" or self.is_closed:
+            return "infeasible" if self.best is None else "proved"
+        return "inaccurate" if status in ("finished", "failed") else status
+
+    def _challenge(self, lo: Array, hi: Array) -> None:
+        """Hold the claim against many points of the box, moved to the constraints."""
+        problem = self.problem
+        size = problem.terms.size
+        x = problem.samples(CHALLENGES, lo[:size], hi[:size])
+        value, missed = problem.values(x)
+        near = np.argsort(missed, kind="stable")[: 2 * CHALLENGED]
+        feasible = np.flatnonzero(missed <= 0)
+        low = feasible[np.argsort(value[feasible], kind="stable")[:CHALLENGED]]
+        for k in low:
+            self.note(x[k])
+        for k in near[np.argsort(value[near], kind="stable")[:CHALLENGED]]:
+            if missed[k] > 0:
+                self.note(restored(problem, x[k]))
+
+    @property
+    def _is_wrong(self) -> bool:
+        """True if a point that is feasible but for rounding lies below the bound."""
+        return self._exact < self.lower - ACCURACY * max(self._unit, self.scale)
 
     def _confirmed(self, lo: Array, hi: Array, end: float) -> str:
-        """Is it infeasible by another way, too, with some slack and without presolving?"""
+        """The same verdict by another way, with some slack and without presolving, or its own."""
         if self.best is not None:
-            if self.best.is_exact:
-                raise self._wrong(self.best, np.inf)
-            self.lower = self.objective  # that point is feasible by our tolerance alone
+            self.lower = np.inf if self.best.is_exact else self.objective
             return "finished"
         status, self._tree_left = self._tree(lo, hi, end, slack=FEASIBLE), None
         if status == "infeasible":
@@ -268,11 +297,12 @@ class GlobalSearch:
 
     def _tree(self, lo: Array, hi: Array, end: float, slack: float = 0.0, points: int = -1) -> str:
         """One run of SCIP: ``finished``, ``infeasible`` or the reason why it stopped."""
-        built = ScipModel(self.problem, lo, hi, self.best, slack)
+        built = ScipModel(self.problem, lo, hi, self.best, slack, self._rounds)
+        self._unit = built.unit
         if built.contradiction:
             return "infeasible"
         model, before = built.model, self.nodes
-        self._usual = built.usual
+        self._least = built.least
         if self.best is not None:
             built.suggest(self.best.x)
         if slack:
@@ -280,6 +310,8 @@ class GlobalSearch:
         model.setParam("timing/clocktype", 2)
         model.setParam("limits/solutions", points)
         model.setParam("numerics/feastol", FEASIBILITY)
+        for name, value in OTHER_WAYS.items() if self._rounds else ():
+            model.setParam(name, value)
         watch = _watcher(lambda: self._watch(built, before))
         model.includeEventhdlr(watch, "progress", "holds the bound against the best point")
 
@@ -287,7 +319,10 @@ class GlobalSearch:
             left = max(_left(end), 1e-3)
             limit = min(float(model.getSolvingTime()) + left, float(model.infinity()))
             model.setParam("limits/time", limit)
-            model.optimize()
+            try:
+                model.optimize()
+            except Exception:  # SCIP's own errors, as of an LP that no setting solves
+                return "failed"
             self.nodes = before + int(model.getNTotalNodes())
             if watch.error is not None:
                 error, watch.error = watch.error, None
@@ -325,7 +360,7 @@ class GlobalSearch:
             self._candidate = None if taken else x
         dual = float(model.getDualbound())
         if abs(dual) < float(model.infinity()):
-            lower = dual * built.unit + built.offset - ACCURACY * self.scale
+            lower = (dual - ACCURACY) * built.unit + built.offset
             self.lower = max(self.lower, lower)
 
     def _watch(self, built: ScipModel, nodes: int) -> None:
@@ -350,7 +385,7 @@ class GlobalSearch:
         ------
         WrongBound
         """
-        if self._where is not None and self._exact < self.lower - ACCURACY * self.scale:
+        if self._where is not None and self._is_wrong:
             raise self._wrong(self._where, self.lower)
 
     def _wrong(self, point: Point, claim: float) -> WrongBound:

@@ -263,11 +263,15 @@ def _atanh(t: Translation, node: Any, a: Row) -> Row:
     return 0.5 * t.log(1 + a) - 0.5 * t.log(1 - a)
 
 
+def _cos(t: Translation, a: Row) -> Row:
+    return t.terms.add(op.Sin(), a + np.pi / 2)
+
+
 def _tan(t: Translation, node: Any, a: Row) -> Row:
     """On (−π/2, π/2), where cvxpy has it."""
     t.nonnegative(a + np.pi / 2)
     t.nonnegative(np.pi / 2 - a)
-    return t.quotient(t.terms.add(op.Sin(), a), t.terms.add(op.Cos(), a))
+    return t.quotient(t.terms.add(op.Sin(), a), _cos(t, a))
 
 
 def _product(t: Translation, node: Any) -> Rows:
@@ -314,17 +318,15 @@ def _log_sum_exp(t: Translation, node: Any, rows: Rows) -> Row:
 def _sum_largest(t: Translation, node: Any) -> Rows:
     """The k largest, one after the other: the larger of two goes on, the smaller stays."""
     k, rows = float(node.k), t(node.args[0])
-    if k != int(k):
-        raise NotBoundable(short(node), "k is no whole number", "a whole number")
-    found = []
-    for _ in range(min(int(k), len(rows))):
+    found: Rows = []
+    while k > 0 and rows:
         top, rest = rows[0], []
         for a in rows[1:]:
             larger = t.largest(top, a)
             rest.append(top + a - larger)
             top = larger
-        found.append(top)
-        rows = rest
+        found.append(min(k, 1.0) * top)  # of the last one the share that k has left
+        rows, k = rest, k - 1
     return [total(found)]
 
 
@@ -395,7 +397,7 @@ RULES: dict[type, Rule] = {
     cp.maximum: _elementwise(lambda t, node, *rows: t.largest_of(list(rows))),
     cp.minimum: _elementwise(lambda t, node, *rows: -t.largest_of([-a for a in rows])),
     sin: _unary(op.Sin()),
-    cos: _unary(op.Cos()),
+    cos: _elementwise(lambda t, node, a: _cos(t, a)),
     tan: _elementwise(_tan),
     tanh: _unary(op.Tanh()),
     asinh: _unary(op.Asinh()),

@@ -15,7 +15,7 @@ from dcprog.engine.history import History
 from dcprog.engine.result import Result, StartSummary, VariableValues
 from dcprog.engine.stationarity import Stationarity
 from dcprog.engine.track import Settings
-from dcprog.factorable.problem import FactorableProblem, Point, whole_entries
+from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point, whole_entries
 from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitStart
@@ -135,7 +135,7 @@ def local_search(
     -------
     callable
         ``improve(x, seconds)``: where the loop gets to from x, or from the convex problem for
-        None; None where it has no point.
+        None; None where it has no feasible point.
     """
 
     def improve(x: Array | None, seconds: float) -> Array | None:
@@ -146,7 +146,11 @@ def local_search(
         with problem.untouched():
             options: dict[str, Any] = {} if x is None else {"max_iter": STEPS}
             result = _looped(held, start, loop, {**_limit(seconds), **options})
-        return None if result is None else held.whole(result.variables)
+        if result is None or not (
+            result.status == "converged" or result.relative_violation <= FEASIBLE
+        ):
+            return None
+        return held.whole(result.variables)
 
     return improve
 

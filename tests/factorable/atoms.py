@@ -75,5 +75,6 @@ FORMS: dict[str, Form] = {
     "geometric mean": Form(lambda x, y: cp.geo_mean(x, [1, 2, 1]), lo=0.0),
     "log-sum-exp": Form(lambda x, y: cp.log_sum_exp(cp.square(x)) + cp.log_sum_exp(y, axis=0)),
     "sorted": Form(lambda x, y: cp.sum_largest(cp.square(x), 2) - cp.sum_smallest(x, 2)),
+    "largest two and a half": Form(lambda x, y: cp.sum_largest(x, 2.5)),
     "nested": Form(lambda x, y: cp.log(1 + cp.minimum(cp.square(x), 2)) + cp.sqrt(cp.abs(x[1]))),
 }
