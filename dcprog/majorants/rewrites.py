@@ -99,9 +99,7 @@ def is_narrowed(node: cp.Expression) -> bool:
     return p > 2 and p % 1 == 0 and np.log2(p) % 1 != 0
 
 
-def _whole_sum(
-    node: cp.Expression, args: list[cp.Expression], signs: Box
-) -> cp.Expression | None:
+def _whole_sum(node: cp.Expression, args: list[cp.Expression], signs: Box) -> cp.Expression | None:
     whole = isinstance(node, sum_largest) and node.axis is None and node.k >= node.args[0].size
     return cp.sum(args[0], keepdims=node.keepdims) if whole else None
 
