@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -12,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.bound import Bound
-from dcprog.bounds.problem_space import ProblemSpace
+from dcprog.bounds.boxes import Boxes
+from dcprog.bounds.problem_bound import problem_bound
 from dcprog.bounds.race import leading, run_in_turns
 from dcprog.bounds.risk_space import RiskSpace
 from dcprog.bounds.search import Incumbent, Search
@@ -22,6 +22,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_flag, check_number
 from dcprog.foundation.progress_log import visible
 from dcprog.risk.risk import Risk
+from dcprog.surrogates.complex_problem import real_form
 
 __all__ = ["lower_bound"]
 
@@ -87,6 +88,8 @@ def lower_bound(
 
     Raises
     ------
+    WrongBound
+        A bound was found to be above the value of a point: an error of the library.
     NotBoundable
         A part of the problem has no minorant (the error names it), or F is below F(x) at points as
         far away as one likes, for all that is known.
@@ -117,7 +120,14 @@ def lower_bound(
     check_flag("verbose", verbose)
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={callback!r} is not callable")
-    spaces = _spaces(problem, box, start)
+    if isinstance(problem, cp.Problem):
+        form = real_form(problem)
+        variables = (problem if form is None else form.problem).variables()
+        edges = _checked_box(box, sum(v.size for v in variables), start)
+        with visible(verbose):
+            return problem_bound(problem, start, time_limit, gap, edges, callback)
+    risk = _declared(problem)
+    spaces = risk_spaces(risk, _checked_box(box, risk.rows.shape[1], start))
     space = spaces[0]
     with visible(verbose), space.untouched():
         best = _incumbent(space, start, STARTING * time_limit)
@@ -131,16 +141,7 @@ def lower_bound(
             return callback is not None and callback(report(leading(searches), "running"))
 
         search, status = run_in_turns(searches, begun + time_limit, stop)
-        return replace(report(search, status), open=search.open.all())
-
-
-def _spaces(problem: Any, box: Any, start: Any) -> list[RiskSpace] | list[ProblemSpace]:
-    """The problem as a function on boxes; of risks on one or two kinds of them."""
-    if isinstance(problem, cp.Problem):
-        edges = _checked_box(box, sum(v.size for v in problem.variables()), start)
-        return [ProblemSpace(problem, edges)]
-    risk = _declared(problem)
-    return risk_spaces(risk, _checked_box(box, risk.rows.shape[1], start))
+        return report(search, status)
 
 
 def _of_result(result: Result) -> Any:
@@ -167,7 +168,7 @@ def _declared(problem: Any) -> Risk:
     )
 
 
-def _incumbent(space: RiskSpace | ProblemSpace, start: Any, seconds: float) -> Incumbent:
+def _incumbent(space: RiskSpace, start: Any, seconds: float) -> Incumbent:
     """The point to begin with."""
     if start is None:
         return space.first(seconds)
@@ -176,35 +177,33 @@ def _incumbent(space: RiskSpace | ProblemSpace, start: Any, seconds: float) -> I
             if isinstance(start, Bound):
                 return Incumbent(None, np.inf, 0.0)
             raise ValueError("start: the Result has no point")
-        start = _entries(space, start)
+        start = start.x
     return space.at(space.point(start))
 
 
-def _entries(space: RiskSpace | ProblemSpace, start: Result | Bound) -> Any:
-    """The point, in the order that the space has its entries in."""
-    if isinstance(space, ProblemSpace) and space.knows(start.variables):
-        return start.variables
-    return start.x
-
-
-def _searches(
-    spaces: list[RiskSpace] | list[ProblemSpace], best: Incumbent, start: Any, gap: float
-) -> list[Search]:
+def _searches(spaces: list[RiskSpace], best: Incumbent, start: Any, gap: float) -> list[Search]:
     """From the root, or from where a bound has got to: with a finer gap from the root again."""
     if not isinstance(start, Bound):
         return [Search(space, space.root(best), best, gap) for space in spaces]
     known = spaces[0].sign * start.objective
     if best.x is not None and not abs(best.value - known) <= SAME * max(best.scale, start.scale):
         raise ValueError("start is a Bound of another problem: its point has another value here")
+    if not _same(spaces[0].marks(best.x), start.marks):
+        raise ValueError("start is a Bound of another problem: its data or parts are others")
     if gap < start.asked:
         found = [Search(space, space.root(best), best, gap) for space in spaces]
         found[0].nodes = start.nodes
         return found
-    entries = None if start.open is None else start.open.lo.shape[1]
+    boxes = start.open if isinstance(start.open, Boxes) else None
+    entries = None if boxes is None else boxes.lo.shape[1]
     fit = [space for space in spaces if entries in (None, space.entries)]
     if not fit:
         raise ValueError("start is a Bound of another problem: its boxes do not fit")
-    return [Search(fit[0], start.open, best, gap, start.nodes, start.floor)]
+    return [Search(fit[0], boxes, best, gap, start.nodes, start.floor)]
+
+
+def _same(marks: Array, others: Array | None) -> bool:
+    return others is not None and np.allclose(marks, others, SAME, 0.0, equal_nan=True)
 
 
 def _checked_box(box: Any, size: int, start: Any) -> tuple[Array, Array] | None:
@@ -225,9 +224,7 @@ def _checked_box(box: Any, size: int, start: Any) -> tuple[Array, Array] | None:
     return lo, hi
 
 
-def _bound(
-    space: RiskSpace | ProblemSpace, search: Search, nodes: int, status: str, seconds: float
-) -> Bound:
+def _bound(space: RiskSpace, search: Search, nodes: int, status: str, seconds: float) -> Bound:
     """What is known, in the user's sign."""
     best = search.best
     value = min(search.lower, best.value)
@@ -242,9 +239,11 @@ def _bound(
         objective=space.sign * best.value,
         scale=search.scale,
         time=seconds,
+        open=search.open.all(),
         floor=search.floor,
         asked=search.gap,
         box=space.box,
+        marks=space.marks(best.x),
         variables={} if best.x is None else space.variables(best.x),
     )
 

@@ -12,15 +12,15 @@ from dcprog.engine.history import Attempt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitSolver
 from dcprog.majorants.domains import finite_in_domain
+from dcprog.majorants.feasibility import Feasibility, Miss
 from dcprog.majorants.frozen_problem import Frozen, check_data
+from dcprog.majorants.points import Points
 from dcprog.majorants.rewrites import Rewriting
 from dcprog.majorants.rules import Frame, fresh_context, signed_quotients
 from dcprog.majorants.signs import Box
 from dcprog.majorants.tree import Values, short
 from dcprog.solvers.conic.compiled import check_solver
 from dcprog.solvers.faults import failures
-from dcprog.surrogates.constraints import Feasibility, Miss
-from dcprog.surrogates.points import Points
 from dcprog.surrogates.problem_modes import Modes, domain_of
 from dcprog.surrogates.split_constraints import split
 

@@ -1,0 +1,390 @@
+"""The global search: SCIP's branch and bound, its points and its bound held against our own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dcprog.factorable.first_box import first_box
+from dcprog.factorable.model import ScipModel, scip
+from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point
+from dcprog.factorable.restoration import restored
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import NotBoundable, WrongBound
+from dcprog.foundation.progress_log import logger
+from dcprog.majorants.tree import short
+
+__all__ = ["ACCURACY", "GlobalSearch"]
+
+# Bounds are lowered by that share of F's unit: SCIP's linear programs are exact to a tenth of it.
+ACCURACY = 1e-6
+# SCIP's tolerance of constraints, in their units: below ours, so that its points are feasible.
+FEASIBILITY = 1e-8
+# The search is repeated in better units while its points do not close the gap, that often.
+ROUNDS = 3
+# Seconds between lines of the log and calls of the callback.
+PAUSE = 0.5
+# The share of the time that local search for a first point may take.
+STARTING = 0.3
+# Seconds that local search from SCIP's last point may take, at least.
+POLISHING = 0.1
+# Where variables are not bounded, a first point is looked for up to there.
+LOOK = 1e4
+
+
+class GlobalSearch:
+    """Branch and bound of a factorable problem.
+
+    Parameters
+    ----------
+    problem : FactorableProblem
+    gap : float
+        Stop when the best value less the bound is at most that share of ``scale``. A search that
+        has stopped goes on when it is run again, to a finer gap if that is set.
+    improve : callable
+        ``improve(x, seconds)``: a point found by local search from x, or from nowhere for None;
+        None if there is none.
+    report : callable, optional
+        Called about twice a second; a true return value stops the search.
+
+    Attributes
+    ----------
+    best : Point or None
+        The best feasible point.
+    lower : float
+        A proved bound of F from below; ∞ if no point is feasible.
+    scale : float
+        The unit of F: what its terms add up to at the best point, and at least a small share of
+        what they usually add up to.
+    nodes : int
+        Of SCIP's trees.
+    """
+
+    def __init__(
+        self,
+        problem: FactorableProblem,
+        gap: float,
+        improve: Callable[[Array | None, float], Array | None],
+        report: Callable[[], object] | None = None,
+    ) -> None:
+        scip()
+        self.problem, self.gap = problem, gap
+        self._improve, self.report = improve, report
+        self.best: Point | None = None
+        self.lower = -np.inf
+        self.nodes = 0
+        self._exact = np.inf  # the least value at a point that is feasible but for rounding
+        self._where: Point | None = None
+        self._candidate: Array | None = None
+        self._stopped = False
+        self._edges: tuple[Array, Array] | None = None
+        self._tree_left: Callable[[float], str] | None = None  # goes on where a limit ended it
+        self._said = time.perf_counter()
+        self._usual = 0.0  # a small share of what the objective's terms add up to
+
+    # ------------------------------------------------------------------------------------------
+    # points
+
+    def note(self, x: Array, trusted: bool = False) -> bool:
+        """Evaluate a point; keep it where it is feasible and better.
+
+        Parameters
+        ----------
+        x : array of shape (p,)
+        trusted : bool, default False
+            The loop has called it feasible, by sizes of its own.
+
+        Returns
+        -------
+        bool
+            True if it is feasible.
+        """
+        point = self.problem.at(x)
+        feasible = point.is_feasible or (trusted and np.isfinite(point.value))
+        if point.is_exact and point.value < self._exact:
+            self._exact, self._where = point.value, point
+        if feasible and (self.best is None or point.value < self.best.value):
+            self.best = point
+        return feasible
+
+    @property
+    def objective(self) -> float:
+        """F at the best point; ∞ without one."""
+        return np.inf if self.best is None else self.best.value
+
+    @property
+    def scale(self) -> float:
+        """The unit that gaps are relative to."""
+        return max(0.0 if self.best is None else self.best.scale, self._usual)
+
+    @property
+    def is_closed(self) -> bool:
+        """True if the gap is as small as was asked for."""
+        return self.objective - self.lower <= max(self.gap, 2 * ACCURACY) * self.scale
+
+    # ------------------------------------------------------------------------------------------
+    # the search
+
+    def run(self, seconds: float) -> str:
+        """Search until the gap is closed, the clock or the user stops it.
+
+        Returns
+        -------
+        str
+            ``proved``, ``infeasible``, ``time_limit``, ``interrupted``, ``stopped``, or
+            ``inaccurate``: the tree has ended, and its last point is not feasible in our eyes.
+
+        Raises
+        ------
+        NotBoundable
+            The box of the points that matter is not bounded, as far as ranges show.
+        WrongBound
+            A point contradicts the bound or "infeasible".
+        """
+        end = time.perf_counter() + seconds
+        self._stopped = False
+        try:
+            status = self._searched(end)
+        except KeyboardInterrupt:
+            status = "interrupted"
+        self._contradict()
+        return status
+
+    def _searched(self, end: float) -> str:
+        if self._edges is None:
+            self._edges = self._box(end)
+        if self._edges is None:
+            self.lower = self.objective  # nothing is better than the best point
+            return "infeasible" if self.best is None else "proved"
+        for _ in range(ROUNDS):
+            status = self._round(*self._edges, end)
+            if status != "inaccurate":
+                break
+        return status
+
+    def _box(self, end: float) -> tuple[Array, Array] | None:
+        """Bounds of all columns that hold every point of interest; None if there is none."""
+        terms, lo, hi = self.problem.terms, self.problem.lo, self.problem.hi
+        ranges = terms.ranges(lo[None], hi[None])
+        if np.any(lo > hi) or ranges.empty[0]:
+            return None
+        if np.any(np.isinf(ranges.lo) | np.isinf(ranges.hi)):
+            if self.best is None:
+                self._start(ranges.lo[0], ranges.hi[0], end)
+            found = self._bounded(ranges.lo[0], ranges.hi[0])
+            ranges = terms.ranges(*(side[None] for side in found))
+        return None if ranges.empty[0] else (ranges.lo[0], ranges.hi[0])
+
+    def _start(self, lo: Array, hi: Array, end: float) -> None:
+        """A first point: by local search, or SCIP's first one in a box of limited size."""
+        found = self._improve(None, STARTING * _left(end))
+        if found is not None and self.note(found, trusted=True):
+            return
+        lo = np.where(np.isinf(lo), np.minimum(-LOOK, hi - LOOK), lo)
+        hi = np.where(np.isinf(hi), np.maximum(LOOK, lo + LOOK), hi)
+        self._tree(lo, hi, end, points=1)
+        self.lower, self._tree_left = -np.inf, None  # they are of that box alone
+
+    def _bounded(self, lo: Array, hi: Array) -> tuple[Array, Array]:
+        """Finite bounds of all columns that are used: of the variables first, then of the terms."""
+        problem = self.problem
+        x = problem.samples()[0] if self.best is None else self.best.x
+        inner = problem.columns(x[None]).lo[0]
+        used = np.zeros(lo.size, dtype=bool)
+        used[list(problem.uses)] = True
+        for group in (np.arange(lo.size) < problem.terms.size, np.ones(lo.size, dtype=bool)):
+            loose = np.flatnonzero(group & used & (np.isinf(lo) | np.isinf(hi)))
+            start = np.clip(np.where(np.isfinite(inner), inner, 0.0), lo, hi)
+            lo, hi = first_box(
+                lo, hi, start, loose, lambda a, b: problem.is_worse(a, b, self.objective)
+            )
+            ranges = problem.terms.ranges(lo[None], hi[None])
+            lo, hi = ranges.lo[0], ranges.hi[0]
+            loose = loose[np.isinf(lo[loose]) | np.isinf(hi[loose])]
+            if loose.size:
+                raise self._unbounded(int(loose[0]))
+        return lo, hi
+
+    def _unbounded(self, column: int) -> NotBoundable:
+        problem = self.problem
+        if column < problem.terms.size:
+            return NotBoundable(
+                problem.name(column),
+                "neither bounds nor constraints hold this variable, and ranges of the objective "
+                "do not show that it grows with it",
+                "bounds on it, as cp.Variable(bounds=[lower, upper]), or box=(lower, upper)",
+            )
+        operation, _ = problem.terms.operations[column - problem.terms.size]
+        return NotBoundable(
+            short(problem.problem.objective, 60),
+            f"a {type(operation).__name__.lower()} in the problem has no finite range: its "
+            "argument comes as near as one likes to where it is infinite",
+            "bounds that keep divisors and arguments of logarithms away from 0",
+        )
+
+    # ------------------------------------------------------------------------------------------
+    # a run of SCIP
+
+    def _round(self, lo: Array, hi: Array, end: float) -> str:
+        """A tree to its end; ``inaccurate`` if its best point does not close the gap in our eyes.
+
+        Another one, in the units of the best point, may then.
+        """
+        status = self._tree(lo, hi, end) if self._tree_left is None else self._tree_left(end)
+        if status in ("finished", "infeasible"):
+            self._tree_left = None
+        if status == "infeasible":
+            status = self._confirmed(lo, hi, end)
+            if status == "infeasible":
+                return status
+        if not self.is_closed:
+            self._improve_last(end)
+        if self.is_closed:
+            return "proved"
+        return "inaccurate" if status == "finished" else status
+
+    def _confirmed(self, lo: Array, hi: Array, end: float) -> str:
+        """Is it infeasible by another way, too, with some slack and without presolving?"""
+        if self.best is not None:
+            if self.best.is_exact:
+                raise self._wrong(self.best, np.inf)
+            self.lower = self.objective  # that point is feasible by our tolerance alone
+            return "finished"
+        status, self._tree_left = self._tree(lo, hi, end, slack=FEASIBLE), None
+        if status == "infeasible":
+            self.lower = np.inf
+        return status
+
+    def _improve_last(self, end: float) -> None:
+        """Local search from SCIP's last point, where that is not feasible in our eyes."""
+        if self._candidate is not None:
+            found = self._improve(self._candidate, max(_left(end), POLISHING))
+            self._candidate = None
+            if found is not None:
+                self.note(found, trusted=True)
+
+    def _tree(self, lo: Array, hi: Array, end: float, slack: float = 0.0, points: int = -1) -> str:
+        """One run of SCIP: ``finished``, ``infeasible`` or the reason why it stopped."""
+        built = ScipModel(self.problem, lo, hi, self.best, slack)
+        if built.contradiction:
+            return "infeasible"
+        model, before = built.model, self.nodes
+        self._usual = built.usual
+        if self.best is not None:
+            built.suggest(self.best.x)
+        if slack:
+            model.setPresolve(scip().SCIP_PARAMSETTING.OFF)
+        model.setParam("timing/clocktype", 2)
+        model.setParam("limits/solutions", points)
+        model.setParam("numerics/feastol", FEASIBILITY)
+        watch = _watcher(lambda: self._watch(built, before))
+        model.includeEventhdlr(watch, "progress", "holds the bound against the best point")
+
+        def go_on(end: float) -> str:
+            left = max(_left(end), 1e-3)
+            limit = min(float(model.getSolvingTime()) + left, float(model.infinity()))
+            model.setParam("limits/time", limit)
+            model.optimize()
+            self.nodes = before + int(model.getNTotalNodes())
+            if watch.error is not None:
+                error, watch.error = watch.error, None
+                raise error
+            return self._outcome(built)
+
+        self._tree_left = go_on
+        return go_on(end)
+
+    def _outcome(self, built: ScipModel) -> str:
+        status = built.model.getStatus()
+        if status == "infeasible":
+            return status
+        self._take(built)
+        if status in ("unbounded", "inforunbd"):
+            raise NotBoundable(
+                short(self.problem.problem.objective, 60),
+                "it falls without end, as far as SCIP tells",
+                "bounds on the variables",
+            )
+        if status in ("optimal", "gaplimit"):
+            return "finished"
+        if status == "userinterrupt" and not self.is_closed:
+            return "stopped" if self._stopped else "interrupted"
+        return "time_limit"
+
+    def _take(self, built: ScipModel) -> None:
+        """Take over SCIP's best point, if it is new, and its bound."""
+        model = built.model
+        primal = float(model.getPrimalbound()) if model.getNSols() else np.inf
+        if primal < built.seen:
+            built.seen = primal
+            x = built.point(model.getBestSol())
+            taken = self.note(x) or self.note(restored(self.problem, x))
+            self._candidate = None if taken else x
+        dual = float(model.getDualbound())
+        if abs(dual) < float(model.infinity()):
+            self.lower = max(self.lower, dual * built.unit - ACCURACY * self.scale)
+
+    def _watch(self, built: ScipModel, nodes: int) -> None:
+        """Called by SCIP at new points and after each node; `nodes` are those of trees before."""
+        model = built.model
+        self._take(built)
+        self.nodes = nodes + int(model.getNTotalNodes())
+        now = time.perf_counter()
+        if now - self._said > PAUSE:
+            self._said = now
+            logger.info("bound %.6g of %.6g, %d nodes", self.lower, self.objective, self.nodes)
+            if self.report is not None and self.report():
+                self._stopped = True
+                model.interruptSolve()
+        if self.is_closed:
+            model.interruptSolve()
+
+    def _contradict(self) -> None:
+        """Hold the bound against the lowest of the points that are feasible but for rounding.
+
+        Raises
+        ------
+        WrongBound
+        """
+        if self._where is not None and self._exact < self.lower - ACCURACY * self.scale:
+            raise self._wrong(self._where, self.lower)
+
+    def _wrong(self, point: Point, claim: float) -> WrongBound:
+        sign = self.problem.sign
+        return WrongBound(point.x, sign * point.value, sign * claim)
+
+
+def _left(end: float) -> float:
+    """Seconds until then."""
+    return max(end - time.perf_counter(), 0.0)
+
+
+def _watcher(act: Callable[[], None]) -> Any:
+    """An event handler of SCIP that acts at new points and after nodes, and keeps an exception."""
+    module = scip()
+    events = (
+        module.SCIP_EVENTTYPE.BESTSOLFOUND,
+        module.SCIP_EVENTTYPE.NODESOLVED,
+        module.SCIP_EVENTTYPE.FIRSTLPSOLVED,
+    )
+
+    class Watcher(module.Eventhdlr):  # type: ignore[name-defined]
+        """Acts at events; an exception ends the search and is raised after it."""
+
+        error: BaseException | None = None
+
+        def eventinit(self) -> None:
+            for event in events:
+                self.model.catchEvent(event, self)
+
+        def eventexec(self, event: Any) -> None:
+            try:
+                act()
+            except BaseException as error:
+                self.error = error
+                self.model.interruptSolve()
+
+    return Watcher()
