@@ -164,6 +164,15 @@ def test_signs_from_bounds_and_constraints() -> None:
     assert Box().is_nonpos(b - 5)
 
 
+def test_signs_from_constraints_with_parameters() -> None:
+    free, low = cp.Variable(2), cp.Parameter(nonneg=True)
+    box = Box([free[0] >= low, 2 * free[1] <= -low, free[1] <= low * free[0]])
+    assert box.is_nonneg(free[0])
+    assert not box.is_nonneg(free[0] - 1)
+    assert box.is_nonpos(free[1])
+    assert not Box([free[0] >= cp.Parameter(value=1.0)]).is_nonneg(free[0])
+
+
 EXACT = {
     "quotient": x[0] / (1 + x[1]) <= 0.4,
     "quotient from below": (x[0] + u) / (1 + x[1]) >= 0.4,

@@ -105,6 +105,7 @@ NONNEGATIVE = {
     "declared": (n, []),
     "bounds": (b, []),
     "constraint": (x, [x >= 0]),
+    "constraint with a Parameter": (x, [x >= cp.Parameter(nonneg=True, value=0.5)]),
     "sum of them": (n + b, [n == b]),
 }
 
