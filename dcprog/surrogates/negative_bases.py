@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 import cvxpy as cp
 import numpy as np
 
@@ -36,7 +34,7 @@ def negative_bases(problem: cp.Problem, surrogate: ProblemSurrogate, x: Array | 
     str or None
     """
     roots = [problem.objective.args[0], *(a for c in problem.constraints for a in c.args)]
-    below = {id(node): node for node in chain.from_iterable(map(nodes, roots))}
+    below = {id(node): node for root in roots for node in reversed(nodes(root))}
     powers = {k: n for k, n in below.items() if is_narrowed(n) and not n.is_constant()}
     if x is None or not powers or not problem.is_dcp():
         return None
