@@ -44,19 +44,25 @@ def lower_bound(
 ) -> Bound:
     r"""A number that no point is below: min F ≥ value, proved by branch and bound.
 
-    On a box every nonconvex term has a convex minorant: the chord of a concave function, φ(t) ≥
-    φ(l) + (φ(u) − φ(l))/(u − l)·(t − l) for l ≤ t ≤ u. Lines below the losses at a few points give
-    a plane below the sum, whose minimum over the box and under the penalty is known in closed form:
-    a bound that rests on no solver's word. Boxes whose bound is above F(x) − gap are dropped, the
-    others halved. Points met on the way that are better than x take its place.
+    Of a risk by a search of our own over boxes. On a box every nonconvex term has a convex
+    minorant: the chord of a concave function, φ(t) ≥ φ(l) + (φ(u) − φ(l))/(u − l)·(t − l) for
+    l ≤ t ≤ u. Lines below the losses at a few points give a plane below the sum, whose minimum over
+    the box and under the penalty is known in closed form: a bound that rests on no solver's word.
+    Boxes whose bound is above F(x) − gap are dropped, the others halved. It is made for few
+    coefficients, up to five or so, with thousands of samples. Where a capped or trimmed risk has
+    more, its samples are branched on, kept or given up: up to some fifty. In between both are
+    tried in turns.
 
-    In a cvxpy problem products have McCormick's planes, convex functions of one number their
-    chords, and so on through the tree; constraints are relaxed likewise, and a linear program of
-    the planes bounds the box, again by its multipliers alone.
+    Of a cvxpy problem by SCIP. Its expressions are translated to sums of products, powers,
+    exponentials, logarithms, sines and absolute values, in units in which they are about 1; SCIP's
+    bound is lowered by a millionth of the unit of F, its points are moved to where the constraints
+    hold and evaluated on the problem's own expressions. "Infeasible" is said if two searches with
+    different settings say so. Variables may be integer, boolean or complex. Every variable and
+    every term must have a finite range: by bounds, by the constraints, or because F is larger
+    elsewhere than at a point that is known.
 
-    It is made for few coefficients or variables: up to five or so, with thousands of samples. Where
-    a capped or trimmed risk has more, its samples are branched on, kept or given up: up to some
-    fifty. In between both are tried in turns.
+    Points met on the way that are better than the one to begin with take its place, and a claim is
+    held against all of them.
 
     Parameters
     ----------
@@ -66,11 +72,14 @@ def lower_bound(
     start : Result, Bound, array or mapping, optional
         A point to begin with, the best one known; by default what :func:`dcprog.solve` finds. For
         a cvxpy problem a mapping from Variable to array. A ``Bound`` of the same problem is
-        resumed: its open boxes are all that is still searched.
+        resumed: its open boxes are all that is still searched. That of a cvxpy problem goes on
+        where SCIP stopped, in the same process and while no Parameter has moved; else its point is
+        where the search begins.
     time_limit : float, default 60.0
         Seconds.
     gap : float, default 1e-3
-        Stop when F(x) − value is at most that share of what the terms of F(x) add up to.
+        Stop when F(x) − value is at most that share of what the terms of F(x) add up to. Of a
+        cvxpy problem no less than 2e-6 is reached.
     box : (lower, upper), optional
         Bound F on that box only, of θ or of all entries of all variables (column by column, in the
         order in which they were made); numbers or arrays of shape (p,). By default everywhere:
@@ -91,14 +100,17 @@ def lower_bound(
     WrongBound
         A bound was found to be above the value of a point: an error of the library.
     NotBoundable
-        A part of the problem has no minorant (the error names it), or F is below F(x) at points as
-        far away as one likes, for all that is known.
+        A part of the problem has no minorant or no translation (the error names it), or F is below
+        F(x) at points as far away as one likes, for all that is known.
+    ImportError
+        The problem is one of cvxpy's and pyscipopt is not installed.
     TypeError, ValueError
         Something that is no problem, or bad options.
 
     References
     ----------
-    Falk, Soland (1969), An algorithm for separable nonconvex programming problems, Management
+    Bestuzheva and others (2023), Global optimization of mixed-integer nonlinear programs with SCIP
+    8, J. Glob. Optim. Falk, Soland (1969), An algorithm for separable nonconvex programming problems, Management
     Science 15. McCormick (1976), Computability of global solutions to factorable nonconvex
     programs, Math. Program. 10. Horst, Tuy (1996), Global Optimization, chapter IV.
 
@@ -111,6 +123,12 @@ def lower_bound(
     >>> bound = dc.lower_bound(risk)
     >>> bound.status, round(bound.gap, 6)
     ('proved', 0.001)
+
+    >>> import cvxpy as cp
+    >>> x = cp.Variable(2, bounds=[-2, 2])
+    >>> bound = dc.lower_bound(cp.Problem(cp.Minimize(x[0] ** 3 * x[1] + cp.exp(x[1]))))
+    >>> bound.status, round(bound.objective, 4)
+    ('proved', -15.8647)
     """
     begun = time.perf_counter()
     if isinstance(problem, Result):

@@ -105,7 +105,6 @@ def _bound(search: GlobalSearch, status: str, seconds: float, form: RealForm | N
     """The state of the search, in the user's sign and variables."""
     problem, best, sign = search.problem, search.best, search.problem.sign
     value = min(search.lower, search.objective)
-    missing = 0.0 if value == search.objective else search.objective - value
     variables: Mapping[cp.Variable, Array] = {}
     if best is not None:
         variables = VariableValues(problem.points.unpack(best.x))
@@ -113,7 +112,7 @@ def _bound(search: GlobalSearch, status: str, seconds: float, form: RealForm | N
             variables = form.values(variables)
     return Bound(
         value=sign * value,
-        gap=missing / search.scale if missing > 0 else 0.0,
+        gap=search.relative_gap,
         status=status,
         nodes=search.nodes,
         x=None if best is None else best.x,

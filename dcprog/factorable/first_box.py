@@ -12,8 +12,8 @@ from dcprog.foundation.arrays import Array
 
 __all__ = ["first_box", "propagate"]
 
-# Distances at which an edge is tried: in units of the point or, where an edge is known, in shares of
-# the distance to it.
+# Distances at which an edge is tried: in units of the point or, where an edge is known, in shares
+# of the distance to it.
 DISTANCES = 2.0 ** np.arange(-20, 100)
 SHARES = np.concatenate([DISTANCES[:20], 1 - DISTANCES[18::-1]])
 FINER = 33

@@ -22,8 +22,6 @@ TYPICAL = 1e-3
 # The same of the objective: a smaller one in each round that does not close the gap.
 TYPICAL_OBJECTIVE = (1e-4, 1e-7, 1e-10)
 ROUNDS = len(TYPICAL_OBJECTIVE)
-# Gaps are relative to that share of the least that the objective's terms add up to, at least.
-LEAST = 1e-9
 
 # A constraint without variables that is missed by more does not hold.
 ROUNDING = 1e-9
@@ -74,8 +72,9 @@ class ScipModel:
     unit : float
         Of the objective: F is the model's objective times it, plus the offset.
     offset : float
-    least : float
-        A tiny share of the least that the objective's terms add up to at points of the box.
+    floor : float
+        A small share of what the objective's terms usually add up to in the box: a thousandth of it
+        is as much as SCIP tells apart.
     seen : float
         The objective of the last solution that was taken over.
     contradiction : bool
@@ -202,16 +201,18 @@ class ScipModel:
 
     def _add_objective(self, row: Row, share: float) -> None:
         self.offset = row.constant
-        self.least = LEAST * self._sizes.least(row)
-        self.unit = _power_of_two(self._sizes.of_terms(row, share))
+        terms = Row(row.terms)
+        self.floor = TYPICAL_OBJECTIVE[0] * self._sizes.usual(terms) if terms.terms else 0.0
+        self.unit = _power_of_two(self._sizes.of_terms(terms, share)) if terms.terms else 0.0
+        unit = self.unit or 1.0
         linear = Row(tuple((j, c) for j, c in row.terms if j in self._variables))
         curved = Row(tuple((j, c) for j, c in row.terms if j not in self._variables))
-        objective = self._sum(linear, self.unit)
+        objective = self._sum(linear, unit)
         if curved.terms:
             low = curved.range(self._lo[None], self._hi[None])[0][0]
-            least = low / self.unit if np.isfinite(low) else None
+            least = low / unit if np.isfinite(low) else None
             self._top = self.model.addVar("t", lb=least, ub=None)
-            self.model.addCons(self._sum(curved, self.unit) - self._top <= 0)
+            self.model.addCons(self._sum(curved, unit) - self._top <= 0)
             objective = objective + self._top
         self._curved = curved
         self.model.setObjective(objective, "minimize")
@@ -260,10 +261,9 @@ class _Sizes:
         """The sum of the sizes of the terms."""
         return self._blend(lambda ranges: _terms(row, ranges), share)
 
-    def least(self, row: Row) -> float:
-        """The least of that over points of the box, of what is not 0."""
-        sizes = _terms(row, self._samples)
-        return float(np.min(sizes, where=sizes > 0, initial=np.max(sizes)))
+    def usual(self, row: Row) -> float:
+        """The median of that over points of the box."""
+        return _median(_terms(row, self._samples))
 
     def _blend(self, measure: Callable[[Ranges], Array], share: float) -> float:
         median = _median(measure(self._samples))

@@ -64,8 +64,8 @@ class GlobalSearch:
     lower : float
         A proved bound of F from below; ∞ if no point is feasible.
     scale : float
-        The unit of F: what its terms add up to at the best point, and at least a small share of
-        what they usually add up to.
+        The unit of F: what its terms add up to at the best point. Where the gap to a value near 0
+        does not close, at least a ten-thousandth of what they usually add up to.
     nodes : int
         Of SCIP's trees.
     """
@@ -92,7 +92,8 @@ class GlobalSearch:
         self._edges: tuple[Array, Array] | None = None
         self._tree_left: Callable[[float], str] | None = None  # goes on where a limit ended it
         self._said = time.perf_counter()
-        self._least = 0.0  # a tiny share of what the objective's terms add up to over the box
+        self._floor = 0.0  # a small share of what the objective's terms usually add up to
+        self._floored = False  # scales are at least that
 
     # ------------------------------------------------------------------------------------------
     # points
@@ -127,12 +128,22 @@ class GlobalSearch:
     @property
     def scale(self) -> float:
         """The unit that gaps are relative to."""
-        return max(0.0 if self.best is None else self.best.scale, self._least)
+        if self.best is None:
+            return self._floor
+        return max(self.best.scale, self._floor) if self._floored else self.best.scale
+
+    @property
+    def relative_gap(self) -> float:
+        """What is missing to a proof, over the scale."""
+        missing = self.objective - self.lower
+        if not missing > 0:
+            return 0.0
+        return missing / self.scale if self.scale > 0 else np.inf
 
     @property
     def is_closed(self) -> bool:
-        """True if the gap is as small as was asked for."""
-        return self.objective - self.lower <= max(self.gap, 2 * ACCURACY) * self.scale
+        """True if the gap is as small as was asked for, or as SCIP can tell."""
+        return self.relative_gap <= max(self.gap, 2 * ACCURACY)
 
     # ------------------------------------------------------------------------------------------
     # the search
@@ -171,8 +182,10 @@ class GlobalSearch:
         while True:
             status = self._round(*self._edges, end)
             if status != "inaccurate" or self._rounds + 1 == ROUNDS:
-                return status
+                break
             self._rounds += 1
+        self._floored = not self.is_closed
+        return "proved" if self._floored and self.is_closed else status
 
     def _box(self, end: float) -> tuple[Array, Array] | None:
         """Bounds of all columns that hold every point of interest; None if there is none."""
@@ -302,7 +315,7 @@ class GlobalSearch:
         if built.contradiction:
             return "infeasible"
         model, before = built.model, self.nodes
-        self._least = built.least
+        self._floor = built.floor
         if self.best is not None:
             built.suggest(self.best.x)
         if slack:
