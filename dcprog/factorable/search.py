@@ -90,7 +90,9 @@ class GlobalSearch:
         self._unit = 0.0
         self._stopped = False
         self._edges: tuple[Array, Array] | None = None
-        self._tree_left: Callable[[float], str] | None = None  # goes on where a limit ended it
+        self._built: ScipModel | None = None  # a run that a limit has ended, to go on
+        self._watcher: Any = None
+        self._nodes_before = 0
         self._said = time.perf_counter()
         self._floor = 0.0  # a small share of what the objective's terms usually add up to
         self._floored = False  # scales are at least that
@@ -167,11 +169,9 @@ class GlobalSearch:
         end = time.perf_counter() + seconds
         self._stopped = False
         try:
-            status = self._searched(end)
+            return self._searched(end)
         except KeyboardInterrupt:
-            status = "interrupted"
-        self._contradict()
-        return status
+            return "interrupted"
 
     def _searched(self, end: float) -> str:
         if self._edges is None:
@@ -208,7 +208,8 @@ class GlobalSearch:
         lo = np.where(np.isinf(lo), np.minimum(-LOOK, hi - LOOK), lo)
         hi = np.where(np.isinf(hi), np.maximum(LOOK, lo + LOOK), hi)
         self._tree(lo, hi, end, points=1)
-        self.lower, self._tree_left = -np.inf, None  # they are of that box alone
+        self._close()
+        self.lower = -np.inf  # that is of that box alone
 
     def _bounded(self, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Finite bounds of all columns that are used: of the variables first, then of the terms."""
@@ -255,16 +256,21 @@ class GlobalSearch:
 
         Another one, in the units of the best point, may then.
         """
-        status = self._tree(lo, hi, end) if self._tree_left is None else self._tree_left(end)
-        if status in ("finished", "infeasible", "failed"):
-            self._tree_left = None
+        status = self._tree(lo, hi, end) if self._built is None else self._go_on(end)
+        if status in ("finished", "infeasible"):
+            self._close()
         if status == "infeasible":
             status = self._confirmed(lo, hi, end)
         if status != "infeasible" and not self.is_closed:
             self._improve_last(end)
         self._challenge(lo, hi)
-        if self._is_wrong:
+        if self._where is not None and self._is_wrong:
+            if self._rounds + 1 == ROUNDS:
+                sign = self.problem.sign
+                point = self._where
+                raise WrongBound(point.x, sign * point.value, sign * self.lower)
             self.lower = -np.inf
+            self._close()
             return "inaccurate"
         if status == "infeasible" or self.is_closed:
             return "infeasible" if self.best is None else "proved"
@@ -295,7 +301,8 @@ class GlobalSearch:
         if self.best is not None:
             self.lower = np.inf if self.best.is_exact else self.objective
             return "finished"
-        status, self._tree_left = self._tree(lo, hi, end, slack=FEASIBLE), None
+        status = self._tree(lo, hi, end, slack=FEASIBLE)
+        self._close()
         if status == "infeasible":
             self.lower = np.inf
         return status
@@ -309,13 +316,14 @@ class GlobalSearch:
                 self.note(found, trusted=True)
 
     def _tree(self, lo: Array, hi: Array, end: float, slack: float = 0.0, points: int = -1) -> str:
-        """One run of SCIP: ``finished``, ``infeasible`` or the reason why it stopped."""
+        """A new run of SCIP: ``finished``, ``infeasible`` or the reason why it stopped."""
+        self._close()
         built = ScipModel(self.problem, lo, hi, self.best, slack, self._rounds)
-        self._unit = built.unit
+        self._unit, self._floor = built.unit, built.floor
         if built.contradiction:
             return "infeasible"
-        model, before = built.model, self.nodes
-        self._floor = built.floor
+        self._built, self._nodes_before = built, self.nodes
+        model = built.model
         if self.best is not None:
             built.suggest(self.best.x)
         if slack:
@@ -325,28 +333,35 @@ class GlobalSearch:
         model.setParam("numerics/feastol", FEASIBILITY)
         for name, value in OTHER_WAYS.items() if self._rounds else ():
             model.setParam(name, value)
-        watch = _watcher(lambda: self._watch(built, before))
-        model.includeEventhdlr(watch, "progress", "holds the bound against the best point")
+        self._watcher = _watcher(self._watch)
+        model.includeEventhdlr(self._watcher, "progress", "holds the bound against the best point")
+        return self._go_on(end)
 
-        def go_on(end: float) -> str:
-            left = max(_left(end), 1e-3)
-            limit = min(float(model.getSolvingTime()) + left, float(model.infinity()))
-            model.setParam("limits/time", limit)
-            try:
-                model.optimize()
-            except Exception:  # SCIP's own errors, as of an LP that no setting solves
-                return "failed"
-            self.nodes = before + int(model.getNTotalNodes())
-            if watch.error is not None:
-                error, watch.error = watch.error, None
-                raise error
-            return self._outcome(built)
+    def _go_on(self, end: float) -> str:
+        """The run of SCIP, from where a limit has ended it."""
+        assert self._built is not None
+        model = self._built.model
+        left = max(_left(end), 1e-3)
+        limit = min(float(model.getSolvingTime()) + left, float(model.infinity()))
+        model.setParam("limits/time", limit)
+        try:
+            model.optimize()
+        except Exception:  # SCIP's own errors, as of an LP that no setting solves
+            self._close()
+            return "failed"
+        error, self._watcher.error = self._watcher.error, None
+        if error is not None:
+            raise error
+        return self._outcome(self._built)
 
-        self._tree_left = go_on
-        return go_on(end)
+    def _close(self) -> None:
+        """Free the memory of the run."""
+        if self._built is not None:
+            self._built.model.free()
+            self._built = None
 
     def _outcome(self, built: ScipModel) -> str:
-        status = built.model.getStatus()
+        status = str(built.model.getStatus())
         if status == "infeasible":
             return status
         self._take(built)
@@ -365,6 +380,7 @@ class GlobalSearch:
     def _take(self, built: ScipModel) -> None:
         """Take over SCIP's best point, if it is new, and its bound."""
         model = built.model
+        self.nodes = self._nodes_before + int(model.getNTotalNodes())
         primal = float(model.getPrimalbound()) if model.getNSols() else np.inf
         if primal < built.seen:
             built.seen = primal
@@ -376,11 +392,11 @@ class GlobalSearch:
             lower = (dual - ACCURACY) * built.unit + built.offset
             self.lower = max(self.lower, lower)
 
-    def _watch(self, built: ScipModel, nodes: int) -> None:
-        """Called by SCIP at new points and after each node; `nodes` are those of trees before."""
-        model = built.model
-        self._take(built)
-        self.nodes = nodes + int(model.getNTotalNodes())
+    def _watch(self) -> None:
+        """Called by SCIP at new points and after each node."""
+        assert self._built is not None
+        model = self._built.model
+        self._take(self._built)
         now = time.perf_counter()
         if now - self._said > PAUSE:
             self._said = now
@@ -390,20 +406,6 @@ class GlobalSearch:
                 model.interruptSolve()
         if self.is_closed:
             model.interruptSolve()
-
-    def _contradict(self) -> None:
-        """Hold the bound against the lowest of the points that are feasible but for rounding.
-
-        Raises
-        ------
-        WrongBound
-        """
-        if self._where is not None and self._is_wrong:
-            raise self._wrong(self._where, self.lower)
-
-    def _wrong(self, point: Point, claim: float) -> WrongBound:
-        sign = self.problem.sign
-        return WrongBound(point.x, sign * point.value, sign * claim)
 
 
 def _left(end: float) -> float:
