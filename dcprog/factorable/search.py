@@ -28,7 +28,7 @@ SETTINGS = {
     # A tighter one than its linear programs can have makes SCIP print.
     "constraints/nonlinear/tightenlpfeastol": False,
 }
-# Settings of SCIP from the second tree on, so that one error of its parts is not made twice.
+# Settings of SCIP after an error or a wrong bound, so that it is not made twice.
 OTHER_WAYS = {
     "propagating/obbt/freq": -1,
     "nlhdlr/convex/enabled": False,
@@ -96,6 +96,7 @@ class GlobalSearch:
         self._stopped = False
         self._edges: tuple[Array, Array] | None = None
         self._built: ScipModel | None = None  # a run that a limit has ended, to go on
+        self._otherwise = False  # another way after an error
         self._watcher: Any = None
         self._nodes_before = 0
         self._said = time.perf_counter()
@@ -274,7 +275,7 @@ class GlobalSearch:
                 sign = self.problem.sign
                 point = self._where
                 raise WrongBound(point.x, sign * point.value, sign * self.lower)
-            self.lower = -np.inf
+            self.lower, self._otherwise = -np.inf, True
             self._close()
             return "inaccurate"
         if status == "infeasible" or self.is_closed:
@@ -313,9 +314,10 @@ class GlobalSearch:
         return status
 
     def _improve_last(self, end: float) -> None:
-        """Local search from SCIP's last point, where that is not feasible in our eyes."""
-        if self._candidate is not None:
-            found = self._improve(self._candidate, max(_left(end), POLISHING))
+        """Local search from SCIP's last point, or from the best one where that is feasible."""
+        x = self._candidate if self.best is None or self._candidate is not None else self.best.x
+        if x is not None:
+            found = self._improve(x, max(_left(end), POLISHING))
             self._candidate = None
             if found is not None:
                 self.note(found, trusted=True)
@@ -336,7 +338,7 @@ class GlobalSearch:
         model.setParam("limits/solutions", points)
         for name, value in SETTINGS.items():
             model.setParam(name, value)
-        for name, value in OTHER_WAYS.items() if self._rounds else ():
+        for name, value in OTHER_WAYS.items() if self._otherwise else ():
             model.setParam(name, value)
         self._watcher = _watcher(self._watch)
         model.includeEventhdlr(self._watcher, "progress", "holds the bound against the best point")
@@ -352,6 +354,7 @@ class GlobalSearch:
         try:
             model.optimize()
         except Exception:  # SCIP's own errors, as of an LP that no setting solves
+            self._otherwise = True
             self._close()
             return "failed"
         error, self._watcher.error = self._watcher.error, None
