@@ -219,7 +219,7 @@ class Lowest:
             return seen[1]
 
         answer: Any = minimize(
-            lambda z: (levels(z)[0, 0], levels(z)[1:, 0]),
+            lambda z: (levels(z)[0, 0], levels(z)[1:, 0].copy()),  # overwritten there
             (centre[free] - lo) / width,
             jac=True,
             method="SLSQP",
@@ -233,9 +233,7 @@ class Lowest:
         )
         return [point(answer.x)] if np.all(np.isfinite(answer.x)) else []
 
-    def _solved(
-        self, counts: list[int], grid: Array, rows: Array, values: Array
-    ) -> list[Array]:
+    def _solved(self, counts: list[int], grid: Array, rows: Array, values: Array) -> list[Array]:
         """Points where the one equation changes its sign between neighbours of the grid."""
         found: list[Array] = []
         width = (self.hi - self.lo) / 10
@@ -257,9 +255,7 @@ class Lowest:
             width = width / 20
         return found
 
-    def _crossings(
-        self, counts: list[int], grid: Array, rows: Array, values: Array
-    ) -> list[Array]:
+    def _crossings(self, counts: list[int], grid: Array, rows: Array, values: Array) -> list[Array]:
         equation = rows[:, np.flatnonzero(self.equal)[0]].reshape(counts)
         index = np.arange(len(grid)).reshape(counts)
         left, right = [], []

@@ -97,8 +97,7 @@ def _options(made: Boxed, rng: np.random.Generator) -> dict[str, Any]:
         order = sorted(range(len(variables)), key=lambda k: variables[k].id)
         ends = np.cumsum([v.size for v in variables])[:-1]
         options["box"] = tuple(
-            np.concatenate([np.split(side, ends)[k] for k in order])
-            for side in (made.lo, made.hi)
+            np.concatenate([np.split(side, ends)[k] for k in order]) for side in (made.lo, made.hi)
         )
     return options
 
@@ -171,9 +170,7 @@ def check_bound(
         report.fail("proved with a gap", f"{max(bound.gap, missing / scale):.3e} for {gap:g}")
 
 
-def _check_value(
-    report: Report, lowest: Lowest, landmark: Landmark | None, value: float
-) -> None:
+def _check_value(report: Report, lowest: Lowest, landmark: Landmark | None, value: float) -> None:
     """No bound is above the value of a feasible point."""
     if landmark is None:
         return
