@@ -25,6 +25,7 @@ from dcprog.foundation.errors import (
     NotMajorizable,
     SubproblemError,
     TrivialSolutionWarning,
+    WrongBound,
 )
 from dcprog.foundation.versions import __version__, show_versions
 from dcprog.losses import (
@@ -131,6 +132,7 @@ __all__ = [
     "SubproblemError",
     "Transform",
     "TrivialSolutionWarning",
+    "WrongBound",
     "__version__",
     "absolute",
     "andrews",

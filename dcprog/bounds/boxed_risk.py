@@ -13,9 +13,17 @@ from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotBoundable
 from dcprog.losses import ConvexLoss, Loss, absolute, epsilon_insensitive, hinge
 from dcprog.risk.risk import Risk
-from dcprog.transforms import Transform, cap_at, identity
-from dcprog.transforms.caps import trim_of
-from dcprog.transforms.sums_and_chains import chain, chain_of
+from dcprog.transforms import (
+    Transform,
+    cap_at,
+    chain,
+    chain_of,
+    extended_from,
+    identity,
+    perspective_of,
+    sum_of,
+    trim_of,
+)
 
 __all__ = ["BoxedRisk", "boxed"]
 
@@ -32,16 +40,24 @@ class BoxedRisk:
     ----------
     matrix : array of shape (m, p)
         A.
+    sizes : array of shape (m, p)
+        |A|, or what the user's own margins add up where A is one of other coordinates: margins
+        round in proportion to it.
     offset, weights : arrays of shape (m,)
     groups : int array of shape (m,)
     sample_weight : array of shape (G,)
     loss : Loss or None
         φ(base) − sub, where it is a function of single rows.
     constant, linear, quadratic : float, array (p,), array (p, p)
-        What decided samples add: constant + linear·θ + ½ θᵀ quadratic θ.
+        What decided samples add: constant + linear·δ + ½ δᵀ quadratic δ with δ = θ − origin.
+    origin : array of shape (p,)
+        Near θ: far from it the terms of the quadratic would be large, and their sum rounded off.
+    rounding : float
+        By how much that quadratic may be off where the samples are decided.
     """
 
     matrix: Array
+    sizes: Array
     offset: Array
     weights: Array
     groups: npt.NDArray[np.intp]
@@ -56,6 +72,8 @@ class BoxedRisk:
     constant: float
     linear: Array
     quadratic: Array
+    origin: Array
+    rounding: float = 0.0
 
     @property
     def n_groups(self) -> int:
@@ -105,17 +123,15 @@ class BoxedRisk:
             return self
         rows = groups[self.groups]
         number = np.cumsum(groups) - 1
-        transform = self.transform
-        if isinstance(transform, cap_at) and np.size(transform.c) > 1:
-            transform = cap_at(np.asarray(transform.c)[groups], transform.inner)
         return replace(
             self,
             matrix=self.matrix[rows],
+            sizes=self.sizes[rows],
             offset=self.offset[rows],
             weights=self.weights[rows],
             groups=number[self.groups[rows]],
             sample_weight=self.sample_weight[groups],
-            transform=transform,
+            transform=_of_groups(self.transform, groups),
         )
 
 
@@ -141,8 +157,9 @@ def boxed(risk: Risk) -> BoxedRisk:
     loss = risk.loss
     base, transform, subtracted = risk.base, risk.transform, risk.subtracted
     capped = _as_cap(base, subtracted)
-    if capped is not None and transform.is_linear and risk.aggregate is None:
-        transform, subtracted = chain(transform, cap_at(capped)), None
+    if capped is not None and _is_identity(transform) and risk.aggregate is None:
+        cap = capped if risk.weights is None else capped * risk.weights
+        transform, subtracted = cap_at(cap), None
     if subtracted is not None and (subtracted.is_joint or risk.aggregate == "max"):
         raise NotBoundable(
             repr(loss or risk),
@@ -152,8 +169,10 @@ def boxed(risk: Risk) -> BoxedRisk:
     n_rows, p = risk.rows.shape
     transform, dropped = _peeled(transform, risk.n_groups)
     ones = np.ones(n_rows)
+    matrix = np.ascontiguousarray(dense(risk.matrix()))
     return BoxedRisk(
-        matrix=np.ascontiguousarray(dense(risk.matrix())),
+        matrix=matrix,
+        sizes=np.abs(matrix),
         offset=np.zeros(n_rows) if risk.offset is None else risk.offset,
         weights=ones if risk.weights is None else risk.weights,
         groups=risk.groups,
@@ -168,6 +187,7 @@ def boxed(risk: Risk) -> BoxedRisk:
         constant=0.0,
         linear=np.zeros(p),
         quadratic=np.zeros((p, p)),
+        origin=np.zeros(p),
     )
 
 
@@ -181,6 +201,27 @@ def _as_cap(base: ConvexLoss, subtracted: ConvexLoss | None) -> float | None:
         start = getattr(base, "eps", 0.0)
         return subtracted.eps - start if subtracted.eps > start else None
     return None
+
+
+def _is_identity(transform: Transform) -> bool:
+    return transform.is_linear and transform.steepest == 1
+
+
+def _of_groups(transform: Transform, groups: npt.NDArray[np.bool_]) -> Transform:
+    """The transform of some of the groups, where each has a cap of its own."""
+    if isinstance(transform, cap_at):
+        c = np.asarray(transform.c)
+        inner = None if transform.inner is None else _of_groups(transform.inner, groups)
+        return cap_at(c[groups] if c.size > 1 else transform.c, inner)
+    if isinstance(transform, perspective_of):
+        return perspective_of(_of_groups(transform.transform, groups), transform.s)
+    if isinstance(transform, extended_from):
+        return extended_from(_of_groups(transform.transform, groups), transform.edge)
+    if isinstance(transform, chain_of):
+        return chain_of(_of_groups(transform.outer, groups), transform.inner)
+    if isinstance(transform, sum_of):
+        return sum_of(*(_of_groups(part, groups) for part in (transform.first, transform.second)))
+    return transform
 
 
 def _peeled(transform: Transform, n: int) -> tuple[Transform, int]:

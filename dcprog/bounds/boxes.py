@@ -60,6 +60,10 @@ class Boxes:
         """The box around all of them."""
         return self.lo.min(axis=0), self.hi.max(axis=0)
 
+    def touching(self, lower: Array, upper: Array) -> Boxes:
+        """The boxes that meet another one."""
+        return self.take(np.flatnonzero(np.all((self.lo <= upper) & (lower <= self.hi), axis=1)))
+
     def clusters(self, size: int) -> Iterator[Boxes]:
         """Lots of at most so many boxes that lie together."""
         if len(self) <= size:
@@ -118,7 +122,7 @@ def halved(boxes: Boxes) -> Boxes:
     """Each box as two, cut in the middle of the side with the largest effect."""
     rows = np.arange(len(boxes))
     sides = boxes.hi - boxes.lo
-    j = np.argmax(np.where(sides > 0, boxes.effect, -1.0), axis=1)
+    j = np.argmax(np.where(sides > 0, boxes.effect, -np.inf), axis=1)
     middle = 0.5 * (boxes.lo[rows, j] + boxes.hi[rows, j])
     left, right = boxes.hi.copy(), boxes.lo.copy()
     left[rows, j], right[rows, j] = middle, middle

@@ -35,6 +35,12 @@ class Centring:
         eta[~self.held] += self.middles @ eta[self.held]
         return eta
 
+    def sizes(self, theta: Array) -> Array:
+        """What the terms of η add up to."""
+        sizes = np.abs(theta)
+        sizes[~self.held] += np.abs(self.middles) @ sizes[self.held]
+        return sizes
+
     def outward(self, eta: Array) -> Array:
         """The θ of coordinates η."""
         theta = np.array(eta, dtype=float)
@@ -54,7 +60,8 @@ def centred(risk: BoxedRisk) -> tuple[BoxedRisk, Centring]:
     BoxedRisk, Centring
     """
     held = risk.penalty.held
-    matrix = risk.matrix.copy()
+    matrix, sizes = risk.matrix.copy(), risk.sizes.copy()
     middles = np.asarray(np.linalg.lstsq(matrix[:, ~held], matrix[:, held])[0], dtype=float)
     matrix[:, held] -= matrix[:, ~held] @ middles
-    return replace(risk, matrix=matrix), Centring(held, middles)
+    sizes[:, held] += sizes[:, ~held] @ np.abs(middles)
+    return replace(risk, matrix=matrix, sizes=sizes), Centring(held, middles)

@@ -60,10 +60,14 @@ class Chords:
 
 
 def _slopes(low: Array, high: Array, bottom: Array, top: Array) -> Array:
-    """Of the chords; 0, which is below as well, where there is no range or an infinite one."""
+    """Of the chords; 0, which is below as well, where there is no range or an infinite one.
+
+    A slope is never negative, whatever rounding says: lines below the losses lie below the chords.
+    """
     span = high - low
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where((span > 0) & (span < np.inf), (top - bottom) / span, 0.0)
+        slope = np.where((span > 0) & (span < np.inf), (top - bottom) / span, 0.0)
+    return np.maximum(slope, 0.0)
 
 
 def subtracted_lines(risk: BoxedRisk, low: Array, high: Array) -> tuple[Array, Array] | None:

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk
-from dcprog.bounds.ranges import group_range, row_range
+from dcprog.bounds.ranges import group_range, row_blur, row_range
+from dcprog.bounds.rounding import of_terms
 from dcprog.foundation.arrays import Array
 
 __all__ = ["decided"]
@@ -33,7 +34,7 @@ def decided(risk: BoxedRisk, lo: Array, hi: Array) -> BoxedRisk:
     -------
     BoxedRisk
     """
-    low, high = row_range(risk.matrix, risk.offset, lo[None], hi[None])
+    low, high = row_range(risk, lo[None], hi[None])
     least, most = (side[0] for side in group_range(risk, low, high))
     with np.errstate(all="ignore"):
         bottom, top = risk.transform(least), risk.transform(most)
@@ -42,7 +43,7 @@ def decided(risk: BoxedRisk, lo: Array, hi: Array) -> BoxedRisk:
         risk, bottom, top, free = _untrimmed(risk, bottom, top)
         if risk.dropped and not np.any(free):
             return risk
-        low, high = row_range(risk.matrix, risk.offset, lo[None], hi[None])
+        low, high = row_range(risk, lo[None], hi[None])
         least, most = (side[0] for side in group_range(risk, low, high))
     constant = free & (bottom == top) & (risk.subtracted is None)
     linear, slope = _affine(risk, least, most, bottom, top)
@@ -55,7 +56,10 @@ def decided(risk: BoxedRisk, lo: Array, hi: Array) -> BoxedRisk:
     )
     if np.any(straight):
         level = bottom - slope * least
-        found = _with_quadratic(found, straight, slope, level, piece)
+        size = np.maximum(np.abs(low[0]), np.abs(high[0]))
+        blur = row_blur(risk, lo[None], hi[None])
+        found = replace(found, origin=0.5 * (lo + hi))
+        found = _with_quadratic(found, straight, slope, level, piece, size, blur)
     return found.kept(~(constant | straight))
 
 
@@ -64,7 +68,7 @@ def _untrimmed(
 ) -> tuple[BoxedRisk, Array, Array, npt.NDArray[np.bool_]]:
     """Without the samples that are dropped everywhere; which of the others are kept everywhere."""
     kept = risk.n_groups - risk.dropped
-    if kept <= 0:
+    if kept <= 0 or risk.subtracted is not None:  # which is subtracted of those that are dropped
         return risk, bottom, top, np.zeros(risk.n_groups, dtype=bool)
     always_below = np.partition(top, kept - 1)[kept - 1]
     gone = bottom > always_below
@@ -109,18 +113,26 @@ def _with_quadratic(
     slope: Array,
     level: Array,
     piece: npt.NDArray[np.intp],
+    size: Array,
+    blur: Array,
 ) -> BoxedRisk:
-    """s·(level + slope·Σ v·(au² + bu + c)) of some groups, added up."""
+    """s·(level + slope·Σ v·(au² + bu + c)) of some groups, added up.
+
+    |u| is at most `size`, and a computed u off by `blur` at most.
+    """
     pieces = risk.base.pieces
     assert pieces is not None
     rows = groups[risk.groups]
     a, b, c = (np.asarray(part)[piece[rows]] for part in pieces._parts)
     owner = risk.groups[rows]
     factor = (risk.sample_weight * slope)[owner] * risk.weights[rows]
-    matrix, offset = risk.matrix[rows], risk.offset[rows]
-    slopes = factor * (2 * a * offset + b)
-    constant = float(risk.sample_weight[groups] @ level[groups])
-    constant += float(factor @ ((a * offset + b) * offset + c))
+    matrix = risk.matrix[rows]
+    u, size, blur = matrix @ risk.origin + risk.offset[rows], size[rows], blur[rows]
+    slopes = factor * (2 * a * u + b)
+    levels = risk.sample_weight[groups] * level[groups]
+    constant = float(levels.sum()) + float(factor @ ((a * u + b) * u + c))
+    terms = np.abs(levels).sum() + factor @ ((np.abs(a) * size + np.abs(b)) * size + np.abs(c))
+    rounding = of_terms(u.size) * terms + factor @ ((2 * np.abs(a) * size + np.abs(b)) * blur)
     curved = factor * a
     quadratic = risk.quadratic
     if np.any(curved):
@@ -130,4 +142,5 @@ def _with_quadratic(
         constant=risk.constant + constant,
         linear=risk.linear + slopes @ matrix,
         quadratic=quadratic,
+        rounding=risk.rounding + float(rounding),
     )

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk
 from dcprog.bounds.chords import Chords, subtracted_lines
-from dcprog.bounds.ranges import group_range, row_range
+from dcprog.bounds.ranges import group_range, row_blur, row_range
+from dcprog.bounds.rounding import of_terms
 from dcprog.bounds.separable import BoxPenalty
 from dcprog.bounds.supports import supporting_lines
 from dcprog.foundation.arrays import Array
@@ -27,9 +28,10 @@ class View:
     ----------
     z : array of shape (boxes, p)
     value, lower : arrays of shape (boxes,)
-        The minorant at z, and a bound of its minimum.
+        The minorant at z, and a bound of its minimum, which is lowered by what may be rounding.
     plane, parts : arrays of shape (boxes, p)
-        Slopes of a plane below the losses, and what each coordinate adds to the bound.
+        Slopes of a plane below the losses, and what each coordinate adds to the bound: the plane
+        counts from z on, so that nothing cancels where θ is far from 0.
     bend : array of shape (boxes, m)
         Curvature of the losses in the margins.
     missed, error : arrays of shape (boxes, G) and (boxes, m) or None
@@ -54,6 +56,8 @@ class Minorant:
     ----------
     low, high : arrays of shape (boxes, m)
         Between what the margins lie.
+    blur : array of shape (m,)
+        What may be rounding in what a row's margin adds to the plane.
     lines : pair of arrays of shape (boxes, m), or None
         Slopes and levels at `low` of the lines below what is subtracted.
     states : pair of bool arrays of shape (boxes, G), or None
@@ -65,6 +69,7 @@ class Minorant:
     hi: Array
     low: Array
     high: Array
+    blur: Array
     chords: Chords
     penalty: BoxPenalty
     lines: tuple[Array, Array] | None
@@ -73,10 +78,11 @@ class Minorant:
     @classmethod
     def on(cls, risk: BoxedRisk, lo: Array, hi: Array) -> Minorant:
         """Of a risk on boxes."""
-        low, high = row_range(risk.matrix, risk.offset, lo, hi)
+        low, high = row_range(risk, lo, hi)
         chords = Chords.of(risk.transform, *group_range(risk, low, high))
         lines = subtracted_lines(risk, low, high)
-        return cls(risk, lo, hi, low, high, chords, risk.penalty.on(lo, hi), lines)
+        penalty = risk.penalty.on(lo, hi)
+        return cls(risk, lo, hi, low, high, row_blur(risk, lo, hi), chords, penalty, lines)
 
     def take(self, boxes: npt.NDArray[np.intp]) -> Minorant:
         """On some of the boxes."""
@@ -86,6 +92,7 @@ class Minorant:
             self.hi[boxes],
             self.low[boxes],
             self.high[boxes],
+            self.blur,
             self.chords.take(boxes),
             self.penalty.take(boxes),
             None if self.lines is None else (self.lines[0][boxes], self.lines[1][boxes]),
@@ -99,35 +106,49 @@ class Minorant:
 
     def seen(self, z: Array, lines: tuple[Array, Array, Array]) -> View:
         """Around one point a box, with these lines below the base losses of the rows."""
-        risk = self.risk
+        risk, chords, share = self.risk, self.chords, of_terms(self.risk.groups.size)
         u = risk.margins(z)
         losses = risk.weights * risk.base(u)
         t = risk.combined(losses)
         each, level, slope, less = self._chorded(risk.transform(t))
-        chord = level + slope * (t - self.chords.low)
-        total = chord @ risk.sample_weight + risk.constant - less
-        constant = (level - slope * self.chords.low) @ risk.sample_weight + risk.constant - less
-        pull, below, bend = lines
+        chord = level + slope * (t - chords.low)
+        start = level - slope * chords.low
         rows = row_weights(risk, slope * risk.sample_weight, losses)
-        pull, bend = rows * pull, rows * bend
-        constant = constant + (rows * below).sum(axis=1)
+        pull, at_u, bend = (rows * part for part in lines)
+        value = chord @ risk.sample_weight + risk.constant - less
+        at_z = start @ risk.sample_weight + at_u.sum(axis=1) + risk.constant - less
+        size = np.abs(start) @ risk.sample_weight + np.abs(at_u).sum(axis=1)
+        size = size + abs(risk.constant) + np.abs(less)
+        blur = risk.rounding + np.abs(pull) @ self.blur
         error = None
         if self.lines is not None:
-            tilt, start = self.lines
-            line = start + tilt * (u - self.low)
-            pull = pull + tilt
-            total = total + line.sum(axis=1)
-            constant = constant + (start - tilt * self.low).sum(axis=1)
-            error = _less(risk, u) - line
-        curved = z @ risk.quadratic
-        arch = 0.5 * (curved * z).sum(axis=1)
-        total = total + z @ risk.linear + arch
-        plane = pull @ risk.matrix + risk.linear + curved
-        constant = constant + pull @ risk.offset - arch
-        self._add_rest(z, total, plane, constant)
-        least, parts = self.penalty.least(plane)
-        value = total + self.penalty.value(z)
-        return View(z, value, constant + least, plane, parts, bend, each - chord, error)
+            tilt, begin = self.lines
+            line = begin + tilt * (u - self.low)
+            value, at_z = value + line.sum(axis=1), at_z + line.sum(axis=1)
+            size, blur = size + np.abs(line).sum(axis=1), blur + np.abs(tilt) @ self.blur
+            pull, error = pull + tilt, _less(risk, u) - line
+        more, slopes = self._convex(z)
+        plane = pull @ risk.matrix + slopes
+        lowest = self.penalty.lowest(plane)
+        drop, terms = plane * (lowest - z), self.penalty.terms(lowest)
+        parts, constant = drop + terms, self.penalty.constant
+        size = size + np.abs(more) + np.abs(constant) + (np.abs(drop) + terms).sum(axis=1)
+        lower = at_z + more + constant + parts.sum(axis=1) - share * size - blur
+        value = value + more + self.penalty.value(z)
+        return View(z, value, lower, plane, parts, bend, each - chord, error)
+
+    def _convex(self, z: Array) -> tuple[Array, Array]:
+        """Values and slopes at z of the decided samples, and of penalties that do not fall apart."""
+        risk, penalty = self.risk, self.risk.penalty
+        away = z - risk.origin
+        curved = away @ risk.quadratic
+        value = away @ risk.linear + 0.5 * (curved * away).sum(axis=1)
+        slope = risk.linear + curved
+        for part in penalty.rest:
+            for k, point in enumerate(z[:, penalty.held]):
+                value[k] += part(point)
+                slope[k, penalty.held] += part.slope(point)
+        return value, slope
 
     def _chorded(self, each: Array) -> tuple[Array, Array, Array, Array | float]:
         """The φ's, levels and slopes of their chords, and what is taken off the sum of all.
@@ -164,16 +185,6 @@ class Minorant:
         less = left * risk.sample_weight[0] * np.where(np.isfinite(ceiling), ceiling, 0.0)
         return seen, level, slope, less
 
-    def _add_rest(self, z: Array, total: Array, plane: Array, constant: Array) -> None:
-        """Tangents of the penalties that do not fall apart into coordinates."""
-        penalty = self.risk.penalty
-        for part in penalty.rest:
-            for k, point in enumerate(z[:, penalty.held]):
-                slope, value = part.slope(point), part(point)
-                total[k] += value
-                constant[k] += value - slope @ point
-                plane[k, penalty.held] += slope
-
     def hessian(self, view: View) -> Array:
         """Curvature of the losses, (boxes, p, p)."""
         risk = self.risk
@@ -192,7 +203,7 @@ class Minorant:
         width = self.high - self.low
         rate = np.divide(error, width, out=np.zeros(width.shape), where=width > 0)
         sides = self.hi - self.lo
-        plane = self.penalty.terms(view.plane, view.z) - view.parts
+        plane = self.penalty.terms(view.z) - view.parts
         rest = np.maximum(view.value - view.lower - plane.sum(axis=1), 0.0)
         effect = (rate @ np.abs(risk.matrix)) * sides + plane
         effect = effect + (rest / risk.size)[:, None] * (sides > 0)

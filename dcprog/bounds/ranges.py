@@ -5,17 +5,34 @@ from __future__ import annotations
 import numpy as np
 
 from dcprog.bounds.boxed_risk import BoxedRisk
+from dcprog.bounds.rounding import of_terms
 from dcprog.foundation.arrays import Array
 from dcprog.losses import ConvexLoss, Pieces
 
-__all__ = ["base_range", "group_range", "piecewise_least", "row_range"]
+__all__ = ["base_range", "group_range", "piecewise_least", "row_blur", "row_range"]
 
 
-def row_range(matrix: Array, offset: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
-    """The least and the largest margin of every row on every box (a line each)."""
-    middle = (0.5 * (lo + hi)) @ matrix.T + offset
-    reach = (0.5 * (hi - lo)) @ np.abs(matrix).T
+def row_range(risk: BoxedRisk, lo: Array, hi: Array) -> tuple[Array, Array]:
+    """Between what the margin of every row lies on every box (a line each), rounded outward."""
+    middle = (0.5 * (lo + hi)) @ risk.matrix.T + risk.offset
+    reach = (0.5 * (hi - lo)) @ np.abs(risk.matrix).T + row_rounding(risk, lo, hi)
     return middle - reach, middle + reach
+
+
+def row_rounding(risk: BoxedRisk, lo: Array, hi: Array) -> Array:
+    """By how much a computed margin of each row may be off, wherever θ is in the boxes."""
+    largest = np.maximum(np.abs(lo), np.abs(hi)).max(axis=0, initial=0.0)
+    return of_terms(risk.size) * (risk.sizes @ largest + np.abs(risk.offset))
+
+
+def row_blur(risk: BoxedRisk, lo: Array, hi: Array) -> Array:
+    """What may be rounding in a plane's value anywhere in the boxes, for slope 1 in each margin.
+
+    The margin's own, and that of the plane's slopes, sums over all rows, times the boxes' sides.
+    """
+    sides = (hi - lo).max(axis=0, initial=0.0)
+    sums = of_terms(risk.groups.size) * (np.abs(risk.matrix) @ sides)
+    return sums + row_rounding(risk, lo, hi)
 
 
 def base_range(base: ConvexLoss, low: Array, high: Array) -> tuple[Array, Array]:
@@ -29,7 +46,10 @@ def base_range(base: ConvexLoss, low: Array, high: Array) -> tuple[Array, Array]
         bottom = np.where(falls >= 0, left, np.where(rises <= 0, right, base.lower))
         turns = (falls < 0) & (rises > 0)
         if base.pieces is None and np.any(turns):  # the infimum may be a bound of it only
-            meet = (left * rises - right * falls + falls * rises * (high - low)) / (rises - falls)
+            fall = falls * rises * (high - low)
+            size = np.abs(left) * rises - np.abs(right) * falls - fall
+            meet = left * rises - right * falls + fall - of_terms(3) * size
+            meet = meet / (rises - falls)
             bottom = np.where(turns & (meet > base.lower), meet, bottom)
         top = np.maximum(left, right)
     top = np.where(np.isnan(top), np.inf, top)

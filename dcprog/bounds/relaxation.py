@@ -58,7 +58,7 @@ def bounded(minorant: Minorant, z: Array, target: float, steps: int, sharper: fl
     live = np.arange(n)
     best, best_z = np.full(n, np.inf), z.copy()
     share = ROUNDED
-    for _ in range(steps):
+    for left in reversed(range(steps)):
         part = minorant if live.size == n else minorant.take(live)
         view = part.view(found.z[live], share)
         found.lower[live] = np.fmax(found.lower[live], view.lower)
@@ -68,8 +68,8 @@ def bounded(minorant: Minorant, z: Array, target: float, steps: int, sharper: fl
         best[live] = np.where(worse, best[live], view.value)
         best_z[live] = np.where(worse[:, None], best_z[live], view.z)
         undecided = (found.lower[live] < target) & (view.value >= target)
-        if not np.any(undecided):
-            break
+        if not left or not np.any(undecided):
+            break  # with the points that the values are of
         halfway = 0.5 * (view.z + best_z[live])
         ahead = np.where(worse[:, None], halfway, _newton(part, view))
         found.z[live[undecided]] = ahead[undecided]
@@ -102,7 +102,7 @@ def contract(
 ) -> None:
     """Cut off what the plane and the penalty show to lie above the target."""
     room = (target - view.lower)[:, None] + view.parts
-    least, most = minorant.penalty.reach(view.plane, room)
+    least, most = minorant.penalty.reach(view.plane, room, view.z)
     slack = ROUNDING * (np.abs(minorant.lo) + np.abs(minorant.hi))
     found.lo[live] = np.maximum(found.lo[live], least - slack)
     found.hi[live] = np.minimum(found.hi[live], most + slack)

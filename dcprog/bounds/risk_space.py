@@ -14,6 +14,7 @@ from dcprog.bounds.centring import Centring, centred
 from dcprog.bounds.decided import decided
 from dcprog.bounds.relaxation import bound_boxes
 from dcprog.bounds.root_box import ground, root_box
+from dcprog.bounds.rounding import of_terms
 from dcprog.bounds.search import Found, Incumbent, heeded
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
@@ -28,8 +29,10 @@ BATCH = 2**16
 MOST_BOXES = 256
 # Outer steps that a new incumbent is worth.
 POLISHING = 20
-# A scale is at least that share of the one at θ = 0.
+# A scale is at least that share of the one without penalised coefficients: F may vanish.
 LEAST = 1e-9
+# Points at which risks are told apart, at those distances from the best one, in units of the rows.
+APART = (0.1, 1.0, 10.0)
 
 
 class RiskSpace:
@@ -64,11 +67,7 @@ class RiskSpace:
         """Coordinates of a box."""
         return self.parts.size
 
-    @property
-    def least_scale(self) -> float:
-        """A share of what the terms add up to at θ = 0: F may vanish."""
-        scale = self.risk.magnitude(np.zeros(self.parts.size))
-        return LEAST * scale if np.isfinite(scale) else 0.0
+    least_scale = 0.0
 
     def settle(self, boxes: Boxes) -> None:
         """Nothing depends on the boxes that the search begins with."""
@@ -95,13 +94,47 @@ class RiskSpace:
 
     def at(self, theta: Array) -> Incumbent:
         """The risk at a point."""
-        return Incumbent(theta, self.risk(theta), self.risk.magnitude(theta))
+        eta = np.where(self.parts.penalty.held, 0.0, self._inward(theta))
+        least = LEAST * self.risk.magnitude(self._outward(eta))
+        scale = self.risk.magnitude(theta)
+        return Incumbent(theta, self.risk(theta), max(scale, least if np.isfinite(least) else 0.0))
+
+    def region(self, point: Incumbent) -> tuple[Array, Array] | None:
+        """The point's coordinates, up to rounding."""
+        if point.x is None:
+            return None
+        eta = self._inward(point.x)
+        blur = of_terms(eta.size) * np.abs(eta)
+        if self.centring is not None:
+            blur = blur + of_terms(eta.size) * self.centring.sizes(point.x)
+        return eta - blur, eta + blur
+
+    def marks(self, theta: Array) -> Array:
+        """Sums over margins, losses and penalties at points around θ: other risks have others."""
+        rng = np.random.default_rng(0)
+        unit = self.parts.sizes.max(axis=0)
+        unit = np.where(unit > 0, unit, 1.0)
+        found = []
+        for apart in APART:
+            there = theta + apart * rng.normal(size=theta.size) / unit
+            u, losses = self.risk.margins(there), self.risk.loss_values(there)
+            found += [rng.uniform(1, 2, size=part.size) @ part for part in (np.abs(u), losses)]
+            found.append(self.risk.penalty_value(there))
+        return np.array(found)
+
+    def _inward(self, theta: Array) -> Array:
+        return theta if self.centring is None else self.centring.inward(theta)
+
+    def _outward(self, eta: Array) -> Array:
+        return eta if self.centring is None else self.centring.outward(eta)
 
     def root(self, best: Incumbent) -> Boxes:
         """The box that holds every point as good as the best one."""
         assert best.x is not None
         name = repr(self.risk)
-        x = best.x if self.centring is None else self.centring.inward(best.x)
+        if not np.isfinite(best.value):
+            raise ValueError(f"start: {name} has no finite value there")
+        x = self._inward(best.x)
         lo, hi = self.box or root_box(self.parts, x, best.value, name)
         least = np.array([ground(self.parts)])
         return Boxes(lo[None], hi[None], least, np.clip(x, lo, hi)[None], (hi - lo)[None])
@@ -113,7 +146,7 @@ class RiskSpace:
 
     def improved(self, z: Array, polish: bool) -> Incumbent | None:
         """The risk at z, or where the loop gets from there."""
-        theta = z if self.centring is None else self.centring.outward(z)
+        theta = self._outward(z)
         here = self.at(theta)
         if polish:
             try:

@@ -6,15 +6,15 @@ import numpy as np
 
 from dcprog.bounds.boxed_risk import BoxedRisk
 from dcprog.bounds.ranges import base_range, piecewise_least
+from dcprog.bounds.rounding import KNOWN_DIGITS, of_terms
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable
-from dcprog.penalties import group_lasso, kernel_norm
+from dcprog.penalties import group_lasso
 
 __all__ = ["ground", "root_box"]
 
 # How often the distance to the incumbent is doubled in the search for an edge.
 DOUBLINGS = 200
-ROUNDING = 1e-9
 
 
 def root_box(risk: BoxedRisk, theta: Array, target: float, name: str) -> tuple[Array, Array]:
@@ -22,8 +22,8 @@ def root_box(risk: BoxedRisk, theta: Array, target: float, name: str) -> tuple[A
 
     Coefficients are held by the penalty: it is at most the target minus the least that the losses
     can add up to. A coefficient that no penalty holds is moved away from θ, in doubled steps, until
-    the losses alone, each at its least over all that the other coefficients can be, reach the
-    target: beyond, one class is all at its cap.
+    the losses, each at its least over all that the other coefficients can be, and the least of the
+    penalty reach the target: beyond, one class is all at its cap.
 
     Parameters
     ----------
@@ -43,14 +43,15 @@ def root_box(risk: BoxedRisk, theta: Array, target: float, name: str) -> tuple[A
     NotBoundable
         Nothing holds a coefficient.
     """
-    room = target - ground(risk)
+    floor = ground(risk)
+    room = target - floor + KNOWN_DIGITS * (abs(target) + abs(floor))
     penalty = risk.penalty
     with np.errstate(divide="ignore", invalid="ignore"):
         ridge = np.sqrt(2 * max(room, 0.0) / penalty.q)
         norm = max(room, 0.0) / penalty.l
     reach = np.fmin(np.where(penalty.q > 0, ridge, np.inf), np.where(penalty.l > 0, norm, np.inf))
     reach = np.fmin(reach, _group_reach(risk, room))
-    reach = np.maximum(reach, np.abs(theta) * (reach < np.inf)) * (1 + ROUNDING)
+    reach = np.maximum(reach, np.abs(theta) * (reach < np.inf)) * (1 + KNOWN_DIGITS)
     for j in np.flatnonzero(np.isinf(reach)):
         if penalty.held[j] and penalty.concave:
             reach[j] = _concave_reach(risk, abs(theta[j]), room)
@@ -77,19 +78,20 @@ def ground(risk: BoxedRisk) -> float:
         each = risk.transform(risk.combined(least[None]))[0]
     total = _sum(risk, each)
     if risk.subtracted is not None:
-        bound = risk.subtracted.bound
-        total -= float(risk.weights @ risk.sample_weight[risk.groups]) * bound
+        total -= _subtracted(risk, np.full(risk.weights.shape, risk.subtracted.bound))
     if risk.loss is not None:
         total = np.fmax(total, float(np.sum(risk.sample_weight)) * risk.loss.lower)
-    return total + _penalty_ground(risk)
+    total += _penalty_ground(risk)
+    return total if not np.isnan(total) else -np.inf
 
 
 def _penalty_ground(risk: BoxedRisk) -> float:
-    """The least of the penalty: 0 for norms, unknown for what a user wrote."""
-    penalty = risk.penalty
-    if any(not isinstance(part, group_lasso | kernel_norm) for part in penalty.rest):
+    """The least of the penalty: a convex one has it at 0 if its slope there is 0."""
+    penalty, zero = risk.penalty, np.zeros(int(risk.penalty.held.sum()))
+    if any(np.any(part.slope(zero) != 0) for part in penalty.rest):
         return -np.inf
-    return float(penalty.held.sum() * sum(float(psi(np.zeros(1))[0]) for psi in penalty.concave))
+    least = sum(float(part(zero)) for part in penalty.rest)
+    return least + sum(float(psi(zero).sum()) for psi in penalty.concave)
 
 
 def _concave_reach(risk: BoxedRisk, size: float, room: float) -> float:
@@ -117,11 +119,20 @@ def _edge(
     """Beyond which θ_j need not go on that side."""
     unit = _unit(risk, lo, hi, theta, j)
     if not unit > 0:
-        return float(theta[j])  # no row has it: any value will do
+        return _idle(risk, theta, j, side)
     for distance in unit * 2.0 ** np.arange(-10, DOUBLINGS):
         edge = float(theta[j] + side * distance)
         if _rises(risk, lo, hi, j, edge, side) or _beyond(risk, lo, hi, j, edge, side) >= target:
             return edge
+    return side * np.inf
+
+
+def _idle(risk: BoxedRisk, theta: Array, j: np.intp, side: float) -> float:
+    """Beyond which θ_j need not go where no row has it: any value will do, or that of 0."""
+    if not risk.penalty.held[j]:
+        return float(theta[j])
+    if all(isinstance(part, group_lasso) for part in risk.penalty.rest):
+        return 0.0  # what is left of the penalty rises with |θ_j|
     return side * np.inf
 
 
@@ -152,21 +163,27 @@ def _rises(risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side:
 
 
 def _beyond(risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side: float) -> float:
-    """The least that the losses can add up to where θ_j is at `edge` or further out."""
+    """The least that the risk can be where θ_j is at `edge` or further out."""
     least, most = _outside(risk, lo, hi, j, edge, side)
     bottom, _ = base_range(risk.base, least[None], most[None])
     with np.errstate(all="ignore"):
         losses = np.where(risk.weights > 0, risk.weights * bottom, 0.0)
         each = risk.transform(risk.combined(losses))[0]
+        total = _sum(risk, each)
         if risk.subtracted is not None:
-            top = np.maximum(risk.subtracted(least), risk.subtracted(most))
-            less = risk.combined(np.where(risk.weights > 0, risk.weights * top, 0.0)[None])[0]
-            each = each - less
+            total -= _subtracted(risk, np.maximum(risk.subtracted(least), risk.subtracted(most)))
         pieces = None if risk.loss is None else risk.loss.pieces
         if pieces is not None:
-            each = np.fmax(each, piecewise_least(pieces, least, most))
-    total = _sum(risk, each)
+            total = np.fmax(total, _sum(risk, piecewise_least(pieces, least, most)))
+    total += _penalty_ground(risk)
     return total if not np.isnan(total) else -np.inf
+
+
+def _subtracted(risk: BoxedRisk, values: Array) -> float:
+    """Σ s·v·sub, of all samples: those that are trimmed, too."""
+    factor = risk.weights * risk.sample_weight[risk.groups]
+    live = factor > 0
+    return float(factor[live] @ values[live])
 
 
 def _outside(
@@ -175,11 +192,12 @@ def _outside(
     """Between what the margins lie where θ_j is at the edge or further out."""
     low, high = np.array(lo), np.array(hi)
     low[j], high[j] = (edge, np.inf) if side > 0 else (-np.inf, edge)
-    return _ranges(risk.matrix, risk.offset, low, high)
+    return _ranges(risk, low, high)
 
 
 def _sum(risk: BoxedRisk, each: Array) -> float:
-    """Σ s_g of each, but for the largest of a trimmed loss."""
+    """Σ s_g of each, but for the largest of a trimmed loss; −∞ where one is not known."""
+    each = np.where(np.isnan(each), -np.inf, each)
     if risk.dropped:
         each = np.sort(each)[: each.size - risk.dropped]
         return float(each.sum() * risk.sample_weight[0])
@@ -187,8 +205,17 @@ def _sum(risk: BoxedRisk, each: Array) -> float:
     return float(each[live] @ risk.sample_weight[live])
 
 
-def _ranges(matrix: Array, offset: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
-    """Rows over a box with infinite sides; 0 times an infinite side is 0."""
+def _ranges(risk: BoxedRisk, lo: Array, hi: Array) -> tuple[Array, Array]:
+    """Rows over a box with infinite sides, rounded outward; 0 times an infinite side is 0."""
+    least, most = (_reached(risk, *sides) for sides in ((lo, hi), (hi, lo)))
+    return least[0] - least[1], most[0] + most[1]
+
+
+def _reached(risk: BoxedRisk, positive: Array, negative: Array) -> tuple[Array, Array]:
+    """Margins where entries of rows meet one side or the other by their sign, and their rounding."""
+    sides = np.where(risk.matrix > 0, positive, negative)
     with np.errstate(invalid="ignore"):
-        ends = np.where(matrix == 0, 0.0, np.stack([matrix * lo, matrix * hi]))
-    return ends.min(axis=0).sum(axis=1) + offset, ends.max(axis=0).sum(axis=1) + offset
+        terms = np.where(risk.matrix == 0, 0.0, risk.matrix * sides)
+        sizes = np.where(risk.sizes == 0, 0.0, risk.sizes * np.abs(sides))
+    finite = np.where(np.isfinite(sizes), sizes, 0.0).sum(axis=1) + np.abs(risk.offset)
+    return terms.sum(axis=1) + risk.offset, of_terms(risk.size) * finite

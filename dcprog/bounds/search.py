@@ -10,8 +10,10 @@ from typing import Protocol
 import numpy as np
 
 from dcprog.bounds.boxes import Boxes, OpenBoxes, halved
+from dcprog.bounds.rounding import KNOWN_DIGITS
 from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import WrongBound
 from dcprog.foundation.progress_log import logger
 
 __all__ = ["Found", "Incumbent", "Search", "Space", "heeded"]
@@ -20,6 +22,8 @@ __all__ = ["Found", "Incumbent", "Search", "Space", "heeded"]
 PAUSE = 0.5
 # A new incumbent is improved by the loop where it is that much better, in shares of the gap.
 WORTH = 0.1
+# Points that the bounds of every batch are held against.
+REMEMBERED = 8
 
 
 @dataclass
@@ -54,6 +58,10 @@ class Found:
         How much of value − lower belongs to the width of each coordinate.
     lo, hi : arrays of shape (boxes, p)
         The boxes without what is certain to lie above the target.
+
+    Notes
+    -----
+    z is the point that the value is of: the bounds are held against both.
     """
 
     lower: Array
@@ -84,6 +92,9 @@ class Space(Protocol):
     def improved(self, z: Array, polish: bool) -> Incumbent | None:
         """The point z as the user's function sees it, or one found from it; None if unfit."""
 
+    def region(self, point: Incumbent) -> tuple[Array, Array] | None:
+        """Between what the point's coordinates lie; None where bounds cannot be held against it."""
+
 
 def heeded(result: Result) -> Result:
     """A result of the loop; the interrupt that the loop has swallowed is raised again."""
@@ -94,6 +105,10 @@ def heeded(result: Result) -> Result:
 
 class Search:
     """Branch and bound.
+
+    Every claim is held against the points known: the bounds of a batch against the latest
+    incumbents and the point of the batch that comes nearest to its bound, as the user's function
+    sees it; a new incumbent against all boxes and against what was said of the dropped ones.
 
     Parameters
     ----------
@@ -107,6 +122,11 @@ class Search:
         Boxes bounded before.
     floor : float, default infinite
         A bound for what was dropped before.
+
+    Raises
+    ------
+    WrongBound
+        A point known, the incumbent to begin with or one met later, lies below a bound.
     """
 
     def __init__(
@@ -127,8 +147,11 @@ class Search:
             space.settle(boxes)
         self._least_scale = space.least_scale
         self.open = OpenBoxes()
+        self._first = boxes
+        self._known: list[tuple[Incumbent, tuple[Array, Array]]] = []
         if boxes is not None:
             self.open.push(boxes, space.lot)
+        self._learn(incumbent)
 
     @property
     def target(self) -> float:
@@ -171,41 +194,88 @@ class Search:
                     return "stopped"
             boxes = self.open.pop(self.space.lot)
             try:
-                rest = self._expanded(boxes)
+                rest, new = self._expanded(boxes)
             except KeyboardInterrupt:
                 self.open.push(boxes, len(boxes))
                 return "interrupted"
             self.open.push(rest, self.space.lot)
+            if new is not None:
+                self.adopt(new)
         self.floor = min(self.floor, self.open.lower)
         self.open.drop(-np.inf)
         return "proved" if self.best.x is not None else "infeasible"
 
-    def _expanded(self, boxes: Boxes) -> Boxes:
-        """What is left of the boxes' halves."""
+    def _expanded(self, boxes: Boxes) -> tuple[Boxes, Incumbent | None]:
+        """What is left of the boxes' halves, and a better point."""
         halves = halved(boxes)
         found = self.space.bound(halves, self.target)
         self.floor = min(self.floor, self.target)
         self.nodes += len(halves)
-        lower = np.fmax(found.lower, halves.lower)
-        rest = Boxes(found.lo, found.hi, lower, found.z, found.effect)
-        rest = rest.take(np.flatnonzero(~(lower >= self.target) & np.all(found.lo <= found.hi, 1)))
-        self._look(found)
-        return rest.take(np.flatnonzero(~(rest.lower >= self.target)))
+        halves.lower = np.fmax(found.lower, halves.lower)
+        self._check(halves, found)
+        rest = Boxes(found.lo, found.hi, halves.lower, found.z, found.effect)
+        left = ~(rest.lower >= self.target) & np.all(found.lo <= found.hi, axis=1)
+        return rest.take(np.flatnonzero(left)), self._better(found)
 
-    def _look(self, found: Found) -> None:
-        """Take the lowest point of a batch where it is lower than the best."""
+    def _check(self, boxes: Boxes, found: Found) -> None:
+        """Hold the bounds of a batch against the points known, and one of the batch."""
+        for point, region in self._known:
+            self._hold(point, boxes.touching(*region))
+        if self._known:
+            room = found.value - boxes.lower
+            place = int(np.argmin(np.where(np.isnan(room), np.inf, room)))
+            here = self.space.improved(found.z[place], False)
+            region = None if here is None else self.space.region(here)
+            if here is not None and region is not None:
+                self._hold(here, boxes.touching(*region))
+
+    def _learn(self, point: Incumbent) -> None:
+        """Hold a point against all that was said so far, and remember it."""
+        region = self.space.region(point)
+        if region is None:
+            return
+        own = [lot.touching(*region) for _, _, lot in self.open.heap]
+        for boxes in own:
+            self._hold(point, boxes)
+        if not any(map(len, own)):
+            self._hold_outside(point, region)
+        self._known = [(point, region), *self._known][:REMEMBERED]
+
+    def _hold(self, point: Incumbent, own: Boxes) -> None:
+        """A point must not lie below the bounds of its own boxes."""
+        if len(own):
+            worst = int(np.argmax(own.lower))
+            _refute(point, float(own.lower[worst]), (own.lo[worst], own.hi[worst]))
+
+    def _hold_outside(self, point: Incumbent, region: tuple[Array, Array]) -> None:
+        """Nor one in no open box below what was said of those that were dropped.
+
+        Outside of the first boxes no more is said than that it is no better than some point inside.
+        """
+        if self._first is not None and len(self._first.touching(*region)):
+            _refute(point, self.floor, self._first.hull)
+        else:
+            _refute(point, self.lower, None)
+
+    def _better(self, found: Found) -> Incumbent | None:
+        """The lowest point of a batch, where it is lower than the best."""
         place = int(np.argmin(np.where(np.isnan(found.value), np.inf, found.value)))
         value = found.value[place]
         if not value < self.best.value:
-            return
+            return None
         polish = self.best.x is None or self.best.value - value > WORTH * self.gap * self.scale
-        new = self.space.improved(found.z[place], polish)
-        if new is not None:
-            self.adopt(new)
+        return self.space.improved(found.z[place], polish)
 
     def adopt(self, new: Incumbent) -> None:
         """Take a point in place of the best one, if it is better."""
         if new.value < self.best.value:
+            self._learn(new)
             self.best = new
             self.floor = min(self.floor, self.target)
             self.open.drop(self.target)
+
+
+def _refute(point: Incumbent, claim: float, box: tuple[Array, Array] | None) -> None:
+    """Raise WrongBound if the point lies below the claim by more than rounding."""
+    if point.value < claim - KNOWN_DIGITS * point.scale:
+        raise WrongBound(np.asarray(point.x), point.value, claim, box)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from dcprog.bounds.rounding import of_terms
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable
 from dcprog.penalties import ConcavePenalty, Penalty, penalty_sum
@@ -96,40 +97,37 @@ class BoxPenalty:
 
     def value(self, z: Array) -> Array:
         """At one point a box."""
-        return self.constant + (self.weight * np.abs(z) + 0.5 * self.q * z**2).sum(axis=1)
+        return self.constant + self.terms(z).sum(axis=1)
 
-    def least(self, slope: Array) -> tuple[Array, Array]:
-        """The minimum of the penalty + slope·w on each box, and what each coordinate adds."""
+    def lowest(self, slope: Array) -> Array:
+        """Where the penalty + slope·w is least on each box."""
         with np.errstate(divide="ignore", invalid="ignore"):
             pull = np.maximum(np.abs(slope) - self.weight, 0.0) / self.q
-        inside = np.clip(np.where(pull > 0, -np.sign(slope) * pull, 0.0), self.lo, self.hi)
-        parts = self.terms(slope, inside)
-        flat = self.q == 0
-        if np.any(flat):
-            middle = np.clip(0.0, self.lo, self.hi)
-            ends = [self.terms(slope, x) for x in (self.lo, self.hi, middle)]
-            parts = np.where(flat, np.minimum.reduce(ends), parts)
-        return self.constant + parts.sum(axis=1), parts
+        return np.clip(np.where(pull > 0, -np.sign(slope) * pull, 0.0), self.lo, self.hi)
 
-    def reach(self, slope: Array, room: Array) -> tuple[Array, Array]:
-        """Between what each coordinate must lie for its own share of the sum to be within `room`.
+    def terms(self, x: Array) -> Array:
+        """weight_j|x_j| + (q_j/2) x_j²."""
+        return self.weight * np.abs(x) + 0.5 * self.q * x**2
 
-        Where w changes its sign on the box, |w| counts as 0.
+    def reach(self, slope: Array, room: Array, z: Array) -> tuple[Array, Array]:
+        """Between what each w_j must lie for slope·(w_j − z_j) + its term to be within `room`.
+
+        Where w changes its sign on the box, |w| counts as 0. With y = w − z that is tilt·y +
+        (q/2)y² ≤ rest. Of the two roots one is computed from their product, −2·rest/q: its own
+        terms would cancel, and it is what is left where q = 0.
         """
         sign = np.where(self.lo >= 0, 1.0, np.where(self.hi <= 0, -1.0, 0.0))
-        slope = slope + sign * self.weight
+        at_z = np.abs(sign) * self.weight * np.abs(z) + 0.5 * self.q * z**2
+        size = np.abs(room) + 2 * self.terms(np.maximum(np.abs(self.lo), np.abs(self.hi)))
+        rest = room - at_z + of_terms(3) * size
+        tilt = slope + sign * self.weight + self.q * z
         with np.errstate(all="ignore"):
-            root = np.sqrt(np.maximum(slope**2 + 2 * self.q * room, 0.0))
-            least = np.where(self.q > 0, (-slope - root) / self.q, room / slope)
-            most = np.where(self.q > 0, (-slope + root) / self.q, room / slope)
-        flat = self.q == 0
-        least = np.where(flat & ~(slope < 0) | np.isnan(least), -np.inf, least)
-        most = np.where(flat & ~(slope > 0) | np.isnan(most), np.inf, most)
-        return least, most
-
-    def terms(self, slope: Array, x: Array) -> Array:
-        """slope_j x_j + weight_j|x_j| + (q_j/2) x_j²."""
-        return slope * x + self.weight * np.abs(x) + 0.5 * self.q * x**2
+            root = np.sqrt(np.maximum(tilt**2 + 2 * self.q * rest, 0.0))
+            far = -tilt + np.where(tilt < 0, root, -root)
+            near = z - 2 * rest / far
+            far = z + far / self.q
+        least, most = np.where(tilt < 0, (near, far), (far, near))
+        return np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
 
     def bends(self, z: Array, width: Array) -> tuple[Array, Array]:
         """Slope and curvature, with |w| rounded off over `width`."""

@@ -13,6 +13,7 @@ from dcprog.bounds.hinge_sums import hinge_sums
 from dcprog.bounds.minorant import Minorant, View, row_weights
 from dcprog.bounds.relaxation import bounded, contract
 from dcprog.bounds.risk_space import RiskSpace
+from dcprog.bounds.rounding import KNOWN_DIGITS
 from dcprog.bounds.search import Found, Incumbent
 from dcprog.bounds.supports import lines_of_shares
 from dcprog.foundation.arrays import Array
@@ -133,6 +134,31 @@ class StateSpace(RiskSpace):
         """The risk at θ, or where the loop gets from there."""
         return super().improved(z[: self.parts.size], polish)
 
+    def region(self, point: Incumbent) -> tuple[Array, Array] | None:
+        """θ, and the states that its samples are in: either one where both cost the same."""
+        found = super().region(point)
+        if found is None:
+            return None
+        kept, given = (side[0] for side in self._states(0.5 * (found[0] + found[1])[None]))
+        return np.append(found[0], np.where(kept, 0.0, 1.0)), np.append(found[1], given)
+
+    def _states(self, z: Array) -> tuple[Flags, Flags]:
+        """Which samples may be kept at z, and which may be given up, for the risk to be as it is."""
+        cost = self.rate * self._losses(z)
+        if not self.parts.dropped:
+            slack = KNOWN_DIGITS * (np.abs(cost) + self.cap)
+            return cost <= self.cap + slack, cost >= self.cap - slack
+        ranked = np.sort(cost, axis=1)
+        place = self.parts.n_groups - self.parts.dropped
+        most, least = ranked[:, place - 1 : place], ranked[:, place : place + 1]
+        slack = KNOWN_DIGITS * (np.abs(most) + np.abs(least))
+        return cost <= most + slack, cost >= least - slack
+
+    def _losses(self, z: Array) -> Array:
+        """Of the samples, a line for each line of z."""
+        parts = self.parts
+        return parts.combined(parts.weights * parts.base(parts.margins(z)))
+
     def bound(self, boxes: Boxes, target: float) -> Found:
         """By the convex problem of what is kept, and of chords."""
         p = self.parts.size
@@ -177,7 +203,7 @@ class StateSpace(RiskSpace):
     def _gains(self, minorant: Minorant, z: Array) -> Array:
         """What a decision on each sample would do at z."""
         parts, chords = self.parts, minorant.chords
-        losses = parts.combined(parts.weights * parts.base(parts.margins(z)))
+        losses = self._losses(z)
         if parts.dropped:
             return self.rate * losses * parts.sample_weight
         line = chords.at_low + chords.slope * (losses - chords.low)
@@ -188,8 +214,7 @@ class StateSpace(RiskSpace):
     def _trimmed(self, z: Array) -> Array:
         """The trimmed risk itself."""
         parts = self.parts
-        losses = parts.combined(parts.weights * parts.base(parts.margins(z)))
-        kept = np.sort(self.rate * losses, axis=1)[:, : parts.n_groups - parts.dropped]
+        kept = np.sort(self.rate * self._losses(z), axis=1)[:, : parts.n_groups - parts.dropped]
         return kept.sum(axis=1) * parts.sample_weight[0] + parts.penalty.value(z)
 
     def _exactly(self, minorant: Minorant, target: float) -> Found:
@@ -223,5 +248,5 @@ class StateSpace(RiskSpace):
     def _seen(self, minorant: Minorant, z: Array, shares: list[Array]) -> View:
         pieces = self.parts.base.pieces
         assert pieces is not None
-        slope, level = lines_of_shares(pieces, shares, minorant.low.shape)
-        return minorant.seen(z, (slope, level, np.zeros(slope.shape)))
+        slope, value = lines_of_shares(pieces, self.parts.margins(z), shares)
+        return minorant.seen(z, (slope, value, np.zeros(slope.shape)))

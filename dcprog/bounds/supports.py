@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dcprog.bounds.rounding import of_terms
 from dcprog.foundation.arrays import Array
 from dcprog.losses import ConvexLoss, Pieces
 
@@ -13,7 +14,7 @@ __all__ = ["lines_of_shares", "supporting_lines"]
 def supporting_lines(
     base: ConvexLoss, u: Array, low: Array, high: Array, share: float
 ) -> tuple[Array, Array, Array]:
-    """Lines slope·v + level ≤ base(v) near u, and the curvature that Newton's method is to see.
+    """Lines value + slope·(v − u) ≤ base(v), and the curvature that Newton's method is to see.
 
     Tangents where the loss is smooth. Otherwise the slope is that of the secant between two points
     beside u, a slope of the loss somewhere between them, so that kinks are rounded off; where the
@@ -30,7 +31,8 @@ def supporting_lines(
 
     Returns
     -------
-    slope, level, bend : arrays of the same shape
+    slope, value, bend : arrays of the same shape
+        The lines' slopes and their values at u.
 
     Examples
     --------
@@ -38,11 +40,10 @@ def supporting_lines(
     >>> from dcprog.bounds.supports import supporting_lines
     >>> from dcprog.losses import hinge
     >>> supporting_lines(hinge(), *map(np.array, ([1.0], [0.0], [2.0])), 0.5)[:2]
-    (array([-0.5]), array([0.5]))
+    (array([-0.5]), array([0.]))
     """
     if base.is_smooth:
-        slope = base.slope(u)
-        return slope, base(u) - slope * u, base.curvature(u)
+        return base.slope(u), base(u), base.curvature(u)
     reach = 0.5 * share * (high - low)
     pieces = base.pieces
     if pieces is not None and not any(pieces.quadratic):
@@ -56,7 +57,9 @@ def supporting_lines(
         meet = (left - right + rises * b - falls * a) / (rises - falls)
         bend = np.where(span > 0, (rises - falls) / span, 0.0)
     meet = np.clip(np.where(rises > falls, meet, a), a, b)
-    return slope, left + falls * (meet - a) - slope * meet, bend
+    fall, rise = falls * (meet - a), slope * (u - meet)
+    size = np.abs(left) + np.abs(fall) + np.abs(rise)
+    return slope, left + fall + rise - of_terms(3) * size, bend
 
 
 def _of_lines(pieces: Pieces, u: Array, reach: Array) -> tuple[Array, Array, Array]:
@@ -65,24 +68,22 @@ def _of_lines(pieces: Pieces, u: Array, reach: Array) -> tuple[Array, Array, Arr
         rate = np.where(reach > 0, 0.5 / reach, 0.0)
     away = [np.where(reach > 0, (u - k) * rate + 0.5, u > k) for k in pieces.knots]
     shares = [np.clip(a, 0.0, 1.0) for a in away]
-    slope, level = lines_of_shares(pieces, shares, u.shape)
+    slope, value = lines_of_shares(pieces, u, shares)
     bend = np.zeros(u.shape)
     for k, (a, share) in enumerate(zip(away, shares, strict=True)):
         bend += (pieces.linear[k + 1] - pieces.linear[k]) * rate * (a == share)
-    return slope, level, bend
+    return slope, value, bend
 
 
-def lines_of_shares(
-    pieces: Pieces, shares: list[Array], shape: tuple[int, ...]
-) -> tuple[Array, Array]:
-    """Lines slope·u + level below a convex piecewise linear loss, by a share at each knot k.
+def lines_of_shares(pieces: Pieces, u: Array, shares: list[Array]) -> tuple[Array, Array]:
+    """Slopes, and values at u, of lines below a convex piecewise linear loss.
 
-    (u − k)₊ ≥ σ(u − k) for every 0 ≤ σ ≤ 1.
+    There is a share σ for each knot k: (u − k)₊ ≥ σ(u − k) for every 0 ≤ σ ≤ 1.
     """
-    slope = np.full(shape, float(pieces.linear[0]))
-    level = np.full(shape, float(pieces.constant[0]))
+    slope = np.full(u.shape, float(pieces.linear[0]))
+    value = pieces.linear[0] * u + pieces.constant[0]
     for k, (knot, share) in enumerate(zip(pieces.knots, shares, strict=True)):
-        turn = pieces.linear[k + 1] - pieces.linear[k]
-        slope += turn * share
-        level -= turn * knot * share
-    return slope, level
+        turn = (pieces.linear[k + 1] - pieces.linear[k]) * share
+        slope += turn
+        value += turn * (u - knot)
+    return slope, value

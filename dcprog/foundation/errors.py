@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dcprog.foundation.arrays import Array
+
 __all__ = [
     "FisherConsistencyWarning",
     "NotBoundable",
@@ -10,6 +12,7 @@ __all__ = [
     "TrivialSolutionWarning",
     "UnfitSolver",
     "UnfitStart",
+    "WrongBound",
 ]
 
 
@@ -63,6 +66,50 @@ class NotBoundable(NotMajorizable):
 
     def __str__(self) -> str:
         return f"no lower bound for `{self.expression}`: {self.reason}. Try: {self.rewrite}"
+
+
+class WrongBound(RuntimeError):
+    """A lower bound lies above the value of a known point: an error of the library.
+
+    No bound is reported then. Please report the problem: none of its bounds is to be trusted.
+
+    Parameters
+    ----------
+    point : array
+        x, of the user's variables.
+    value : float
+        F(x).
+    claim : float
+        What was said to be a bound of F.
+    box : pair of arrays, optional
+        Lower and upper corner of the box that the claim was made for, in the coordinates that were
+        searched: those of a risk with an intercept are of its centred columns. None where it was
+        made for all points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog import WrongBound
+    >>> print(WrongBound(np.array([1.0]), 2.0, 2.5, (np.zeros(1), np.ones(1))))
+    2.5 was said to bound the problem on the box from [0.] to [1.], and at [1.] its value is 2.0. This is an error of dcprog: please report it with the problem, and trust none of its bounds
+    """
+
+    def __init__(
+        self, point: Array, value: float, claim: float, box: tuple[Array, Array] | None = None
+    ) -> None:
+        self.point = point
+        self.value = value
+        self.claim = claim
+        self.box = box
+        super().__init__(point, value, claim, box)
+
+    def __str__(self) -> str:
+        where = "" if self.box is None else f" on the box from {self.box[0]} to {self.box[1]}"
+        return (
+            f"{self.claim!r} was said to bound the problem{where}, and at {self.point} its value "
+            f"is {self.value!r}. This is an error of dcprog: please report it with the problem, "
+            "and trust none of its bounds"
+        )
 
 
 class SubproblemError(RuntimeError):

@@ -25,7 +25,7 @@ __all__ = ["TIME_LIMIT", "check_bound", "run"]
 
 TIME_LIMIT = 1.0
 GAPS = [1e-3, 1e-3, 1e-3, 1e-2, 1e-4]
-STATUSES = {"proved", "infeasible", "time_limit", "interrupted", "stopped"}
+STATUSES = {"proved", "infeasible", "time_limit", "interrupted", "stopped", "inaccurate"}
 ABOVE = 1e-7  # of the terms: how far rounding may put a bound above a value
 FEASIBLE = 1e-6  # of the terms
 SAME = 1e-9  # of the terms, between two evaluations of F
