@@ -22,6 +22,7 @@ from tests.fuzz.formulas import _carried_on, random_loss, random_penalty
 from tests.fuzz.injection import Fault, injected
 from tests.fuzz.landscape import Array, free
 from tests.fuzz.lowest import Lowest
+from tests.fuzz.pool import _Worker
 from tests.fuzz.problems import Problem, random_problem
 from tests.fuzz.report import Report, generator, judged_exception
 from tests.fuzz.run_bounds import check_bound
@@ -315,6 +316,14 @@ def test_a_bound_at_a_wrong_point_is_caught(valley: tuple[Lowest, Any]) -> None:
     assert "a point outside the constraints" in judged_bound(
         lowest, bound, x=np.array([-0.2501, 0.5]), variables=outside, objective=value
     )
+    assert "outside" not in judged_bound(
+        lowest,
+        bound,
+        x=np.array([-0.2501, 0.5]),
+        variables=outside,
+        objective=value,
+        status="inaccurate",
+    )
     lowest.made.whole[1] = True
     assert "whole numbers with fractions" in judged_bound(lowest, bound)
 
@@ -332,6 +341,15 @@ def test_only_infeasible_is_proved_of_a_contradiction() -> None:
     found = judged_bound(lowest, right, status="proved", value=-1.0, scale=1.0, **point)
     assert "a point where there is none" in found
     assert "a point outside the constraints" in found
+
+
+def test_a_process_that_is_killed_is_replaced() -> None:
+    worker = _Worker()
+    worker.case = "bounds:0"
+    worker.process.kill()
+    report = worker.answer()
+    assert report.failures == ["a crash of the process: exit code -9"]
+    assert not worker.process.is_alive()
 
 
 def test_a_fault_strikes_when_it_should() -> None:
