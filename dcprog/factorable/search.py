@@ -21,8 +21,13 @@ __all__ = ["ACCURACY", "GlobalSearch"]
 
 # Bounds are lowered by that share of F's unit: SCIP's linear programs are exact to a tenth of it.
 ACCURACY = 1e-6
-# SCIP's tolerance of constraints, in their units: below ours, so that its points are feasible.
-FEASIBILITY = 1e-7
+SETTINGS = {
+    "timing/clocktype": 2,  # what the limit is measured by: the clock on the wall
+    # The tolerance of constraints, in their units: below ours, so that points are feasible.
+    "numerics/feastol": 1e-7,
+    # A tighter one than its linear programs can have makes SCIP print.
+    "constraints/nonlinear/tightenlpfeastol": False,
+}
 # Settings of SCIP from the second tree on, so that one error of its parts is not made twice.
 OTHER_WAYS = {
     "propagating/obbt/freq": -1,
@@ -328,9 +333,9 @@ class GlobalSearch:
             built.suggest(self.best.x)
         if slack:
             model.setPresolve(scip().SCIP_PARAMSETTING.OFF)
-        model.setParam("timing/clocktype", 2)
         model.setParam("limits/solutions", points)
-        model.setParam("numerics/feastol", FEASIBILITY)
+        for name, value in SETTINGS.items():
+            model.setParam(name, value)
         for name, value in OTHER_WAYS.items() if self._rounds else ():
             model.setParam(name, value)
         self._watcher = _watcher(self._watch)
