@@ -288,7 +288,11 @@ class _Draw:
     ) -> tuple[cp.Variable, Array, Array, Array]:
         size = int(np.prod(shape))
         if self.chance(0.4):
-            lo, hi, made = np.zeros(size), np.ones(size), cp.Variable(shape, boolean=True, name=name)
+            lo, hi, made = (
+                np.zeros(size),
+                np.ones(size),
+                cp.Variable(shape, boolean=True, name=name),
+            )
         else:
             lo = self.rng.integers(-4, 1, size=size).astype(float)
             hi = lo + self.rng.integers(1, 7, size=size)

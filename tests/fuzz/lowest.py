@@ -13,7 +13,7 @@ from tests.fuzz.boxed import Boxed
 from tests.fuzz.evaluation import Evaluation
 from tests.fuzz.landscape import Array
 
-__all__ = ["Landmark", "Lowest"]
+__all__ = ["FLOOR", "LEAST", "STILL", "Landmark", "Lowest"]
 
 POINTS = 100_000
 WORK = 3_000_000  # points times entries of the nodes, for one grid
@@ -55,10 +55,9 @@ class Lowest:
         )
         drawn = self.rng.uniform(size=(REFERENCES, self.lo.size))
         usual = self.terms(self._rounded(self.lo + drawn * (self.hi - self.lo)))
-        known = np.where(np.isfinite(usual), usual, np.nan)
-        self.typical = np.array(
-            [np.median(c[~np.isnan(c)]) if not np.all(np.isnan(c)) else 0.0 for c in known.T]
-        )
+        known = [column[np.isfinite(column)] for column in usual.T]
+        self.typical = np.array([np.median(c) if c.size else 0.0 for c in known])
+        self.largest = float(np.max(known[0], initial=0.0))
         self.defined = False
 
     def rows(self, points: Array) -> tuple[Array, Array]:
@@ -219,7 +218,7 @@ class Lowest:
             return seen[1]
 
         answer: Any = minimize(
-            lambda z: (levels(z)[0, 0], levels(z)[1:, 0]),
+            lambda z: (levels(z)[0, 0], levels(z)[1:, 0].copy()),  # overwritten there
             (centre[free] - lo) / width,
             jac=True,
             method="SLSQP",
@@ -233,9 +232,7 @@ class Lowest:
         )
         return [point(answer.x)] if np.all(np.isfinite(answer.x)) else []
 
-    def _solved(
-        self, counts: list[int], grid: Array, rows: Array, values: Array
-    ) -> list[Array]:
+    def _solved(self, counts: list[int], grid: Array, rows: Array, values: Array) -> list[Array]:
         """Points where the one equation changes its sign between neighbours of the grid."""
         found: list[Array] = []
         width = (self.hi - self.lo) / 10
@@ -257,9 +254,7 @@ class Lowest:
             width = width / 20
         return found
 
-    def _crossings(
-        self, counts: list[int], grid: Array, rows: Array, values: Array
-    ) -> list[Array]:
+    def _crossings(self, counts: list[int], grid: Array, rows: Array, values: Array) -> list[Array]:
         equation = rows[:, np.flatnonzero(self.equal)[0]].reshape(counts)
         index = np.arange(len(grid)).reshape(counts)
         left, right = [], []
