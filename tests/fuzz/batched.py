@@ -42,6 +42,7 @@ class Batched:
         self._steps = [(id(n), *self._step(n)) for n in self._nodes]
         nonlinear = [n for n in self._nodes if n.args and not n.is_constant()]
         self.names = {_name(n) for n in nonlinear if id(n) not in self._maps}
+        self.divisors = [d for n in nonlinear for d in _divisors(n)]
         self.work = sum(_work(node) for node in self._nodes)
 
     def __call__(self, points: Array) -> list[Array]:
@@ -112,6 +113,18 @@ def _name(node: cp.Expression) -> str:
     """The atom, and the order of a norm that is none of the usual ones."""
     name = type(node).__name__
     return f"norm of order {node.p}" if name.startswith("Pnorm") and node.p != 2 else name
+
+
+def _divisors(node: cp.Expression) -> list[cp.Expression]:
+    """Expressions at whose 0 the node is infinite."""
+    name = type(node).__name__
+    if name in ("Power", "PowerApprox"):
+        return [node.args[0]] if float(node.p.value) < 0 else []
+    if name in ("log", "log1p"):
+        return [node.args[0] + (1 if name == "log1p" else 0)]
+    if name in ("DivExpression", "rel_entr", "kl_div", "quad_over_lin"):
+        return [a for a in node.args[1:] if not a.is_constant()]
+    return []
 
 
 def _work(node: cp.Expression) -> int:

@@ -21,6 +21,7 @@ REFERENCES = 200
 STILL = 1e-14  # violations of that share of the terms are rounding
 SOLVED = 1e-12  # the same for an equation where bisection ends
 FLOOR = 1e-3  # terms count for at least that share of what they are in the middle of the box
+AWAY = 0.02  # of their largest size: divisors are at least that far from 0
 ROUNDING = 4  # units in the last place of x
 LEAST = 1e-300
 ACTIVE, DIFFERENCE, POLISHED = 1e-3, 1e-7, 2
@@ -99,7 +100,8 @@ class Lowest:
         """The lowest feasible point of the grid, the searches around it, and the witness."""
         counts, grid = self._grid(self.lo, self.hi, self.made.witness)
         values, rows = self.rows(grid)
-        self.defined = not np.any(np.isnan(values)) and not np.any(np.isnan(rows))
+        self.defined = not np.any(np.isnan(values) | np.any(np.isnan(rows), axis=1))
+        self.defined &= self._is_far_from_poles(grid)
         found = [grid[k] for k in self._best(values, rows, grid)]
         if self.made.witness is not None:
             found.append(self.made.witness)
@@ -122,6 +124,16 @@ class Lowest:
         noise = [self.noise(points[k]) for k in lowest]
         k = int(np.argmin(values[lowest] + noise))
         return Landmark(points[lowest[k]], float(values[lowest[k]]), noise[k])
+
+    def _is_far_from_poles(self, grid: Array) -> bool:
+        """Do divisors and arguments of logarithms keep one sign, and away from 0?"""
+        found = Batched(self.batched.divisors, self.made.problem.variables())(grid)
+        ends = [(np.min(d, axis=0), np.max(d, axis=0)) for d in found]
+        sizes = [np.maximum(np.abs(lo), np.abs(hi)) for lo, hi in ends]
+        return all(
+            bool(np.all((lo > AWAY * size) | (hi < -AWAY * size)))
+            for (lo, hi), size in zip(ends, sizes, strict=True)
+        )
 
     def _rounded(self, points: Array) -> Array:
         return np.where(self.made.whole, np.round(points), points)

@@ -112,7 +112,7 @@ def _check_evaluation(made: Boxed, lowest: Lowest, rng: np.random.Generator) -> 
     sizes = lowest.terms(points)[:, 0]
     for x, value, size in zip(points, values, sizes, strict=True):
         theirs = lowest.sign * _objective(made, x)
-        if np.isfinite(value) and not abs(theirs - value) <= SAME * size + lowest.noise(x):
+        if np.isfinite(value) and not abs(theirs - value) <= SAME * size + 10 * lowest.noise(x):
             raise AssertionError(f"F is {theirs}, not {value}, at {x} in {made.problem}")
 
 
@@ -129,7 +129,7 @@ def _check_refusal(report: Report, lowest: Lowest, refusal: dc.NotBoundable) -> 
     if strange:
         report.remarks.append(f"refused: {', '.join(sorted(strange))}")
     elif not lowest.defined:
-        report.remarks.append("refused: not finite on the whole box")
+        report.remarks.append("refused: not finite, or nearly so, on the box")
     else:
         report.fail("a problem of documented atoms is refused", str(refusal)[:160])
 
