@@ -37,11 +37,14 @@ class Incumbent:
         ∞ without a point.
     scale : float
         What the terms of the function add up to there.
+    rounding : float
+        How much of the value may be rounding of what its terms are computed from.
     """
 
     x: Array | None
     value: float
     scale: float
+    rounding: float = 0.0
 
 
 @dataclass
@@ -82,6 +85,9 @@ class Space(Protocol):
     @property
     def least_scale(self) -> float:
         """Gaps are relative to that much at least."""
+
+    def root(self, best: Incumbent) -> Boxes:
+        """The boxes that hold every point below the incumbent's value."""
 
     def settle(self, boxes: Boxes) -> None:
         """Said once: the boxes that the search begins with."""
@@ -177,7 +183,7 @@ class Search:
             ``proved``, ``infeasible``, ``time_limit``, ``interrupted`` or ``stopped``.
         """
         said = time.perf_counter()
-        while self.open.lower < self.target:
+        while self._has_more():
             now = time.perf_counter()
             if now >= deadline:
                 return "time_limit"
@@ -205,6 +211,20 @@ class Search:
         self.open.drop(-np.inf)
         return "proved" if self.best.x is not None else "infeasible"
 
+    def _has_more(self) -> bool:
+        """Is a bound still below the target?
+
+        Where the scale has become smaller since boxes were dropped, these were dropped too early:
+        the search begins again, with what is known.
+        """
+        lost = self.target - self.floor > KNOWN_DIGITS * self.scale
+        if lost and self.target <= self.open.lower:
+            boxes = self.space.root(self.best)
+            boxes.lower = np.fmax(boxes.lower, self.floor)
+            self._first, self.floor = boxes, np.inf
+            self.open.push(boxes, self.space.lot)
+        return self.open.lower < self.target
+
     def _expanded(self, boxes: Boxes) -> tuple[Boxes, Incumbent | None]:
         """What is left of the boxes' halves, and a better point."""
         halves = halved(boxes)
@@ -224,7 +244,7 @@ class Search:
         if self._known:
             room = found.value - boxes.lower
             place = int(np.argmin(np.where(np.isnan(room), np.inf, room)))
-            here = self.space.improved(found.z[place], False)
+            here = self.space.improved(found.z[place], False) if room[place] < np.inf else None
             region = None if here is None else self.space.region(here)
             if here is not None and region is not None:
                 self._hold(here, boxes.touching(*region))
@@ -245,7 +265,7 @@ class Search:
         """A point must not lie below the bounds of its own boxes."""
         if len(own):
             worst = int(np.argmax(own.lower))
-            _refute(point, float(own.lower[worst]), (own.lo[worst], own.hi[worst]))
+            self._refute(point, float(own.lower[worst]), (own.lo[worst], own.hi[worst]))
 
     def _hold_outside(self, point: Incumbent, region: tuple[Array, Array]) -> None:
         """Nor one in no open box below what was said of those that were dropped.
@@ -253,9 +273,15 @@ class Search:
         Outside of the first boxes no more is said than that it is no better than some point inside.
         """
         if self._first is not None and len(self._first.touching(*region)):
-            _refute(point, self.floor, self._first.hull)
+            self._refute(point, self.floor, self._first.hull)
         else:
-            _refute(point, self.lower, None)
+            self._refute(point, self.lower, None)
+
+    def _refute(self, point: Incumbent, claim: float, box: tuple[Array, Array] | None) -> None:
+        """Raise WrongBound if the point lies below the claim by more than rounding."""
+        scale = max(point.scale, self._least_scale)
+        if point.value < claim - 2 * point.rounding - KNOWN_DIGITS * scale:
+            raise WrongBound(np.asarray(point.x), point.value, claim, box)
 
     def _better(self, found: Found) -> Incumbent | None:
         """The lowest point of a batch, where it is lower than the best."""
@@ -274,8 +300,3 @@ class Search:
             self.floor = min(self.floor, self.target)
             self.open.drop(self.target)
 
-
-def _refute(point: Incumbent, claim: float, box: tuple[Array, Array] | None) -> None:
-    """Raise WrongBound if the point lies below the claim by more than rounding."""
-    if point.value < claim - KNOWN_DIGITS * point.scale:
-        raise WrongBound(np.asarray(point.x), point.value, claim, box)

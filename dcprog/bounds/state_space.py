@@ -248,5 +248,7 @@ class StateSpace(RiskSpace):
     def _seen(self, minorant: Minorant, z: Array, shares: list[Array]) -> View:
         pieces = self.parts.base.pieces
         assert pieces is not None
-        slope, value = lines_of_shares(pieces, self.parts.margins(z), shares)
-        return minorant.seen(z, (slope, value, np.zeros(slope.shape)))
+        u = self.parts.margins(z)
+        base = self.parts.base(u)
+        slope, value = lines_of_shares(pieces, u, base, shares)
+        return minorant.seen(z, u, base, (slope, value, np.zeros(slope.shape)))
