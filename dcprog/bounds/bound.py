@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
 from dcprog.bounds.boxes import Boxes
+from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
 
 __all__ = ["Bound"]
@@ -28,9 +30,12 @@ class Bound:
         units.
     status : str
         ``proved`` (the gap is as small as was asked for), ``infeasible`` (no point meets the
-        constraints), ``time_limit``, ``interrupted`` or ``stopped`` (by the callback).
+        constraints), ``time_limit``, ``interrupted``, ``stopped`` (by the callback) or, of a cvxpy
+        problem, ``inaccurate`` (SCIP's tree has ended, and its best point misses a constraint by
+        more than a millionth of its terms).
     nodes : int
-        Boxes that were bounded, those of the runs that this one resumed included.
+        Boxes that were bounded, or nodes of SCIP's trees, those of the runs that this one resumed
+        included.
     x : array or None
         The best point known: θ, or the variables' values as one vector.
     variables : mapping of cvxpy Variable to array
@@ -41,8 +46,9 @@ class Bound:
         What the gap is relative to.
     time : float
         Seconds.
-    open : Boxes or None
-        What is left to search, for a run that resumes this one.
+    open : Boxes, GlobalSearch or None
+        The boxes that are left, or the search of a cvxpy problem, which is not pickled: for a run
+        that resumes this one.
     floor : float
         A bound for all that is not left to search.
     asked : float
@@ -70,18 +76,22 @@ class Bound:
     objective: float
     scale: float
     time: float
-    open: Boxes | None = None
+    open: Boxes | GlobalSearch | None = None
     floor: float = np.inf
     asked: float = 0.0
     box: tuple[Array, Array] | None = None
     marks: Array | None = None
     variables: Mapping[cp.Variable, Array] = field(default_factory=dict)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | ({} if isinstance(self.open, Boxes) else {"open": None})
+
     def __repr__(self) -> str:
-        left = 0 if self.open is None else len(self.open)
+        left = len(self.open) if isinstance(self.open, Boxes) else 0
+        kind = "nodes" if self.variables else "boxes"
         return "\n".join(
             [
-                f"Bound: {self.status} after {self.nodes} boxes ({self.time:.2g} s)",
+                f"Bound: {self.status} after {self.nodes} {kind} ({self.time:.2g} s)",
                 f"  value      {self.value:.10g}",
                 f"  objective  {self.objective:.10g}",
                 f"  gap        {self.gap:.3g}",

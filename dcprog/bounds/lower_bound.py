@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.bound import Bound
-from dcprog.bounds.problem_space import ProblemSpace
+from dcprog.bounds.boxes import Boxes
+from dcprog.bounds.problem_bound import problem_bound
 from dcprog.bounds.race import leading, run_in_turns
 from dcprog.bounds.risk_space import RiskSpace
 from dcprog.bounds.search import Incumbent, Search
@@ -21,6 +22,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_flag, check_number
 from dcprog.foundation.progress_log import visible
 from dcprog.risk.risk import Risk
+from dcprog.surrogates.complex_problem import real_form
 
 __all__ = ["lower_bound"]
 
@@ -42,19 +44,25 @@ def lower_bound(
 ) -> Bound:
     r"""A number that no point is below: min F ≥ value, proved by branch and bound.
 
-    On a box every nonconvex term has a convex minorant: the chord of a concave function, φ(t) ≥
-    φ(l) + (φ(u) − φ(l))/(u − l)·(t − l) for l ≤ t ≤ u. Lines below the losses at a few points give
-    a plane below the sum, whose minimum over the box and under the penalty is known in closed form:
-    a bound that rests on no solver's word. Boxes whose bound is above F(x) − gap are dropped, the
-    others halved. Points met on the way that are better than x take its place.
+    Of a risk by a search of our own over boxes. On a box every nonconvex term has a convex
+    minorant: the chord of a concave function, φ(t) ≥ φ(l) + (φ(u) − φ(l))/(u − l)·(t − l) for
+    l ≤ t ≤ u. Lines below the losses at a few points give a plane below the sum, whose minimum over
+    the box and under the penalty is known in closed form: a bound that rests on no solver's word.
+    Boxes whose bound is above F(x) − gap are dropped, the others halved. It is made for few
+    coefficients, up to five or so, with thousands of samples. Where a capped or trimmed risk has
+    more, its samples are branched on, kept or given up: up to some fifty. In between both are
+    tried in turns.
 
-    In a cvxpy problem products have McCormick's planes, convex functions of one number their
-    chords, and so on through the tree; constraints are relaxed likewise, and a linear program of
-    the planes bounds the box, again by its multipliers alone.
+    Of a cvxpy problem by SCIP. Its expressions are translated to sums of products, powers,
+    exponentials, logarithms, sines and absolute values, in units in which they are about 1; SCIP's
+    bound is lowered by a millionth of the unit of F, its points are moved to where the constraints
+    hold and evaluated on the problem's own expressions. "Infeasible" is said if two searches with
+    different settings say so. Variables may be integer, boolean or complex. Every variable and
+    every term must have a finite range: by bounds, by the constraints, or because F is larger
+    elsewhere than at a point that is known.
 
-    It is made for few coefficients or variables: up to five or so, with thousands of samples. Where
-    a capped or trimmed risk has more, its samples are branched on, kept or given up: up to some
-    fifty. In between both are tried in turns.
+    Points met on the way that are better than the one to begin with take its place, and a claim is
+    held against all of them.
 
     Parameters
     ----------
@@ -64,11 +72,14 @@ def lower_bound(
     start : Result, Bound, array or mapping, optional
         A point to begin with, the best one known; by default what :func:`dcprog.solve` finds. For
         a cvxpy problem a mapping from Variable to array. A ``Bound`` of the same problem is
-        resumed: its open boxes are all that is still searched.
+        resumed: its open boxes are all that is still searched. That of a cvxpy problem goes on
+        where SCIP stopped, in the same process and while no Parameter has moved; else its point is
+        where the search begins.
     time_limit : float, default 60.0
         Seconds.
     gap : float, default 1e-3
-        Stop when F(x) − value is at most that share of what the terms of F(x) add up to.
+        Stop when F(x) − value is at most that share of what the terms of F(x) add up to. Of a
+        cvxpy problem no less than 2e-6 is reached.
     box : (lower, upper), optional
         Bound F on that box only, of θ or of all entries of all variables (column by column, in the
         order in which they were made); numbers or arrays of shape (p,). By default everywhere:
@@ -89,14 +100,17 @@ def lower_bound(
     WrongBound
         A bound was found to be above the value of a point: an error of the library.
     NotBoundable
-        A part of the problem has no minorant (the error names it), or F is below F(x) at points as
-        far away as one likes, for all that is known.
+        A part of the problem has no minorant or no translation (the error names it), or F is below
+        F(x) at points as far away as one likes, for all that is known.
+    ImportError
+        The problem is one of cvxpy's and pyscipopt is not installed.
     TypeError, ValueError
         Something that is no problem, or bad options.
 
     References
     ----------
-    Falk, Soland (1969), An algorithm for separable nonconvex programming problems, Management
+    Bestuzheva and others (2023), Global optimization of mixed-integer nonlinear programs with SCIP
+    8, J. Glob. Optim. Falk, Soland (1969), An algorithm for separable nonconvex programming problems, Management
     Science 15. McCormick (1976), Computability of global solutions to factorable nonconvex
     programs, Math. Program. 10. Horst, Tuy (1996), Global Optimization, chapter IV.
 
@@ -109,6 +123,12 @@ def lower_bound(
     >>> bound = dc.lower_bound(risk)
     >>> bound.status, round(bound.gap, 6)
     ('proved', 0.001)
+
+    >>> import cvxpy as cp
+    >>> x = cp.Variable(2, bounds=[-2, 2])
+    >>> bound = dc.lower_bound(cp.Problem(cp.Minimize(x[0] ** 3 * x[1] + cp.exp(x[1]))))
+    >>> bound.status, round(bound.objective, 4)
+    ('proved', -15.8647)
     """
     begun = time.perf_counter()
     if isinstance(problem, Result):
@@ -118,7 +138,14 @@ def lower_bound(
     check_flag("verbose", verbose)
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={callback!r} is not callable")
-    spaces = _spaces(problem, box, start)
+    if isinstance(problem, cp.Problem):
+        form = real_form(problem)
+        variables = (problem if form is None else form.problem).variables()
+        edges = _checked_box(box, sum(v.size for v in variables), start)
+        with visible(verbose):
+            return problem_bound(problem, start, time_limit, gap, edges, callback)
+    risk = _declared(problem)
+    spaces = risk_spaces(risk, _checked_box(box, risk.rows.shape[1], start))
     space = spaces[0]
     with visible(verbose), space.untouched():
         best = _incumbent(space, start, STARTING * time_limit)
@@ -133,15 +160,6 @@ def lower_bound(
 
         search, status = run_in_turns(searches, begun + time_limit, stop)
         return report(search, status)
-
-
-def _spaces(problem: Any, box: Any, start: Any) -> list[RiskSpace] | list[ProblemSpace]:
-    """The problem as a function on boxes; of risks on one or two kinds of them."""
-    if isinstance(problem, cp.Problem):
-        edges = _checked_box(box, sum(v.size for v in problem.variables()), start)
-        return [ProblemSpace(problem, edges)]
-    risk = _declared(problem)
-    return risk_spaces(risk, _checked_box(box, risk.rows.shape[1], start))
 
 
 def _of_result(result: Result) -> Any:
@@ -168,7 +186,7 @@ def _declared(problem: Any) -> Risk:
     )
 
 
-def _incumbent(space: RiskSpace | ProblemSpace, start: Any, seconds: float) -> Incumbent:
+def _incumbent(space: RiskSpace, start: Any, seconds: float) -> Incumbent:
     """The point to begin with."""
     if start is None:
         return space.first(seconds)
@@ -177,38 +195,29 @@ def _incumbent(space: RiskSpace | ProblemSpace, start: Any, seconds: float) -> I
             if isinstance(start, Bound):
                 return Incumbent(None, np.inf, 0.0)
             raise ValueError("start: the Result has no point")
-        start = _entries(space, start)
+        start = start.x
     return space.at(space.point(start))
 
 
-def _entries(space: RiskSpace | ProblemSpace, start: Result | Bound) -> Any:
-    """The point, in the order that the space has its entries in."""
-    if isinstance(space, ProblemSpace) and space.knows(start.variables):
-        return start.variables
-    return start.x
-
-
-def _searches(
-    spaces: list[RiskSpace] | list[ProblemSpace], best: Incumbent, start: Any, gap: float
-) -> list[Search]:
+def _searches(spaces: list[RiskSpace], best: Incumbent, start: Any, gap: float) -> list[Search]:
     """From the root, or from where a bound has got to: with a finer gap from the root again."""
     if not isinstance(start, Bound):
         return [Search(space, space.root(best), best, gap) for space in spaces]
     known = spaces[0].sign * start.objective
     if best.x is not None and not abs(best.value - known) <= SAME * max(best.scale, start.scale):
         raise ValueError("start is a Bound of another problem: its point has another value here")
-    space = spaces[0]
-    if isinstance(space, RiskSpace) and not _same(space.marks(best.x), start.marks):
+    if not _same(spaces[0].marks(best.x), start.marks):
         raise ValueError("start is a Bound of another problem: its data or parts are others")
     if gap < start.asked:
         found = [Search(space, space.root(best), best, gap) for space in spaces]
         found[0].nodes = start.nodes
         return found
-    entries = None if start.open is None else start.open.lo.shape[1]
+    boxes = start.open if isinstance(start.open, Boxes) else None
+    entries = None if boxes is None else boxes.lo.shape[1]
     fit = [space for space in spaces if entries in (None, space.entries)]
     if not fit:
         raise ValueError("start is a Bound of another problem: its boxes do not fit")
-    return [Search(fit[0], start.open, best, gap, start.nodes, start.floor)]
+    return [Search(fit[0], boxes, best, gap, start.nodes, start.floor)]
 
 
 def _same(marks: Array, others: Array | None) -> bool:
@@ -233,9 +242,7 @@ def _checked_box(box: Any, size: int, start: Any) -> tuple[Array, Array] | None:
     return lo, hi
 
 
-def _bound(
-    space: RiskSpace | ProblemSpace, search: Search, nodes: int, status: str, seconds: float
-) -> Bound:
+def _bound(space: RiskSpace, search: Search, nodes: int, status: str, seconds: float) -> Bound:
     """What is known, in the user's sign."""
     best = search.best
     value = min(search.lower, best.value)
@@ -254,7 +261,7 @@ def _bound(
         floor=search.floor,
         asked=search.gap,
         box=space.box,
-        marks=space.marks(best.x) if isinstance(space, RiskSpace) else None,
+        marks=space.marks(best.x),
         variables={} if best.x is None else space.variables(best.x),
     )
 

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 __all__ = ["__version__", "show_versions"]
 
 NEEDED = ("dcprog", "numpy", "scipy", "scikit-learn", "cvxpy", "joblib")
-SOLVERS = ("clarabel", "ecos", "highspy", "osqp", "piqp")
+SOLVERS = ("clarabel", "ecos", "highspy", "osqp", "piqp", "pyscipopt")
 OPTIONAL = ("dask", "matplotlib", "numba", "pandas")
 
 

@@ -1,10 +1,11 @@
 """Values of cvxpy's atoms, in and outside of their domain.
 
-cvxpy's own ``numeric`` raises outside some domains, extends others (x³ and 1/x to negative x),
-takes NaN for a number here and there, and says −∞ outside the domain of a concave atom, which a
+cvxpy's own ``numeric`` raises outside some domains, extends others (1/x to negative x), takes
+NaN for a number here and there, and says −∞ outside the domain of a concave atom, which a
 minimisation would take for a triumph. ``evaluate`` never raises: outside the domain a value is
 NaN, and ±∞ only where the atom tends to it. A constraint such as x ≥ 0 is left a little by every
-solver; up to ``SLACK`` of the argument's size that counts as the edge.
+solver; up to ``SLACK`` of the argument's size that counts as the edge. Whole powers and ``xexp``
+have no edge: their cone forms stop at 0, their values do not.
 """
 
 from __future__ import annotations

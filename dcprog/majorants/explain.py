@@ -10,7 +10,7 @@ import numpy as np
 
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.majorants.exact_forms import exact_form
-from dcprog.majorants.rewrites import rewritten, signed
+from dcprog.majorants.rewrites import Rewriting
 from dcprog.majorants.rules import Frame, Piece, Weight, fresh_context
 from dcprog.majorants.rules.refusals import check_expression
 from dcprog.majorants.signs import Box
@@ -25,18 +25,20 @@ def rules_of(problem: cp.Problem | cp.Expression) -> str:
     """The expression tree, node by node, with the rules; what :func:`dcprog.explain` prints."""
     if not isinstance(problem, cp.Problem):
         check_expression(problem, "a cvxpy problem or expression")
-        return _Explained(Box()).of(signed(problem))
-    problem = rewritten(problem)
-    signs = Box([c for c in problem.constraints if c.is_dcp()])
-    objective = _Explained(signs)
+        rewriting = Rewriting()
+        return _Explained(Box(), rewriting).of(rewriting.of(problem))
+    signs = Box(problem.constraints)
+    rewriting = Rewriting(signs)
+    new = rewriting.of_problem(problem)
+    objective = _Explained(signs, rewriting)
     maximise = isinstance(problem.objective, cp.Maximize)
-    inner = problem.objective.args[0]
+    inner = new.objective.args[0]
     objective.lines.append("maximise, that is minimise the negative of" if maximise else "minimise")
     objective.describe(-inner if maximise else inner, 1)
     parts = [objective]
-    for constraint in problem.constraints:
-        parts.append(_Explained(signs))
-        parts[-1].constrain(constraint)
+    for asked, constraint in zip(problem.constraints, new.constraints, strict=True):
+        parts.append(_Explained(signs, rewriting))
+        parts[-1].constrain(constraint, short(asked))
     return _together(parts)
 
 
@@ -56,8 +58,9 @@ def _together(parts: list[_Explained]) -> str:
 class _Explained:
     """Lines of text, one a node of the user's, and what has no rule before them."""
 
-    def __init__(self, signs: Box) -> None:
+    def __init__(self, signs: Box, rewriting: Rewriting) -> None:
         self._signs = signs
+        self._rewriting = rewriting
         self.refused: list[str] = []
         self.lines: list[str] = []
 
@@ -70,11 +73,11 @@ class _Explained:
         self.describe(expression, 0)
         return self.text
 
-    def constrain(self, constraint: cp.Constraint) -> None:
+    def constrain(self, constraint: cp.Constraint, asked: str) -> None:
         """A constraint and, of an equality, one side alone: the other is its mirror image."""
-        self.lines.append(f"subject to {short(constraint)}")
+        self.lines.append(f"subject to {asked}")
         if constraint.is_dcp():
-            self.lines.append("  [convex]  kept")
+            self.lines.append(f"  [convex]  kept{self._notes(*constraint.args)}")
         elif isinstance(constraint, cp.constraints.Equality):
             self.lines.append("  equality: split in ≤ and ≥")
             side = constraint.expr
@@ -87,7 +90,7 @@ class _Explained:
         else:
             rule = "a nonconvex cone constraint; its arguments must be affine"
             self.lines.append(f"  no rule: {rule}")
-            self.refused.append(f"no rule for `{short(constraint)}`: {rule}")
+            self.refused.append(f"no rule for `{asked}`: {rule}")
 
     def describe(self, node: cp.Expression, depth: int, sign: int = 1) -> None:
         """The tree below a node."""
@@ -104,15 +107,27 @@ class _Explained:
         """A line for each node of the user's, once; not for what rules have written instead."""
         if id(piece.node) in waiting:
             waiting.discard(id(piece.node))
-            curvature = piece.node.curvature.lower()
-            self.lines.append(f"{'  ' * depth}{short(piece.node)}  [{curvature}]  {piece.rule}")
+            notes = self._notes(piece.node, deep=not piece.children)
+            self.lines.append(f"{'  ' * depth}{self._head(piece.node)}  {piece.rule}{notes}")
             depth += 1
         for child in piece.children:
             self._tell(child, depth, waiting)
 
+    def _head(self, node: cp.Expression) -> str:
+        """The node as the user wrote it, and the curvature that the rules see."""
+        original = self._rewriting.originals.get(id(node), node)
+        return f"{short(original)}  [{node.curvature.lower()}]"
+
+    def _notes(self, *roots: cp.Expression, deep: bool = True) -> str:
+        """How nodes are read that cvxpy reads otherwise: of all below the roots, or of these."""
+        known, originals = self._rewriting.notes, self._rewriting.originals
+        below = chain.from_iterable(map(nodes, roots)) if deep else roots
+        noted = dict.fromkeys(id(node) for node in below if id(node) in known)
+        return "".join(f"; {short(originals[key])} is {known[key]}" for key in noted)
+
     def _refuse(self, node: cp.Expression, error: NotMajorizable, depth: int) -> None:
         """The path down to the node without a rule; its neighbours as usual."""
-        head = f"{'  ' * depth}{short(node)}  [{node.curvature.lower()}]"
+        head = f"{'  ' * depth}{self._head(node)}"
         live = [arg for arg in node.args if not arg.is_constant()]
         if error.expression == short(node) or not live:
             self.refused.append(f"no rule for `{error.expression}`: {error.reason}.")

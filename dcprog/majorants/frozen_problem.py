@@ -13,7 +13,7 @@ from cvxpy.atoms.quad_form import QuadForm
 from dcprog.foundation.arrays import Array
 from dcprog.majorants.tree import rebuilt, short
 
-__all__ = ["Frozen", "check_data", "freeze"]
+__all__ = ["Frozen", "check_data", "freeze", "has_whole_entries"]
 
 _Pair = tuple[cp.Expression, cp.Expression]
 
@@ -204,8 +204,14 @@ def _moves(datum: Any) -> bool:
     return isinstance(datum, cp.Expression) and bool(datum.parameters())
 
 
-def check_data(problem: cp.Problem) -> None:
+def check_data(problem: cp.Problem, *, whole: bool = False) -> None:
     """Refuse what no step could handle.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+    whole : bool, default False
+        Accept integer and boolean variables.
 
     Raises
     ------
@@ -216,14 +222,14 @@ def check_data(problem: cp.Problem) -> None:
     for constraint in problem.constraints:
         if isinstance(constraint, cp.FiniteSet):
             raise ValueError(
-                f"{short(constraint, 40)} restricts a variable to finitely many values: dcprog "
-                "solves continuous problems; use bounds, or a mixed-integer solver"
+                f"{short(constraint, 40)} restricts a variable to finitely many values: write "
+                "these as a sum over boolean variables of which one is 1"
             )
     for variable in problem.variables():
-        if variable.attributes["integer"] or variable.attributes["boolean"]:
+        if not whole and has_whole_entries(variable):
             raise ValueError(
-                f"variable {variable.name()!r} is integer or boolean: dcprog solves continuous "
-                "problems; relax it to bounds, or use a mixed-integer solver"
+                f"variable {variable.name()!r} is integer or boolean: convex majorants are of "
+                "continuous problems; relax it to bounds, or pass the problem to dc.solve"
             )
         if variable.is_complex():
             raise ValueError(
@@ -238,3 +244,8 @@ def check_data(problem: cp.Problem) -> None:
                 f"the data {short(constant, 40)} of shape {constant.shape} contains NaN or "
                 "infinity: clean it before it enters the problem"
             )
+
+
+def has_whole_entries(variable: cp.Variable) -> bool:
+    """True if an entry of the variable must be a whole number."""
+    return bool(variable.attributes["integer"] or variable.attributes["boolean"])

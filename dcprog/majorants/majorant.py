@@ -8,7 +8,7 @@ from cvxpy.transforms.indicator import indicator
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable
-from dcprog.majorants.rewrites import signed
+from dcprog.majorants.rewrites import Rewriting
 from dcprog.majorants.rules import Frame, Piece, fresh_context
 from dcprog.majorants.rules.refusals import check_expression
 from dcprog.majorants.tree import Values, short, variables
@@ -58,7 +58,7 @@ class Majorant:
         _refuse_unsupported(expression)
         self.original = expression
         self._context = fresh_context()
-        node = signed(expression)
+        node = Rewriting().of(expression)
         self._frame = Frame(node, self._context, entrywise=expression.size != 1, gather=True)
         self._inner = self._frame.expression
         if self._inner.shape != expression.shape:

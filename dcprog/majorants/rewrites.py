@@ -1,114 +1,128 @@
-"""Expressions in place of those that cvxpy compiles to something else."""
+"""Expressions in place of those that cvxpy compiles to something else than their value."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import cvxpy as cp
+import numpy as np
 from cvxpy.atoms import Power
 from cvxpy.atoms.sum_largest import sum_largest
 
+from dcprog.majorants.atoms.both_sides import OddPower, SignedXexp
 from dcprog.majorants.signs import Box
 from dcprog.majorants.tree import rebuilt
 
-__all__ = ["rewritten", "signed"]
-
-Rewrite = Callable[[cp.Expression, list[cp.Expression]], cp.Expression | None]
+__all__ = ["Rewriting", "is_narrowed"]
 
 
-def rewritten(problem: cp.Problem) -> cp.Problem:
-    """The problem with other expressions where cvxpy's own would not do.
+class Rewriting:
+    """Expressions of the same value in place of those that cvxpy compiles to something else.
 
-    The sum in place of the sum of more entries than there are: cvxpy 1.9's linear program for
-    ``sum_largest(x, k)`` has no minimum where k exceeds the number of entries. And powers of an
-    argument of any sign (see :func:`signed`), unless cvxpy takes the problem as it is.
+    ======================  ==============  ===================================================
+    the user's              becomes         because cvxpy's own
+    ======================  ==============  ===================================================
+    ``sum_largest(x, k)``   the sum         has no minimum where k exceeds the number of entries
+    x³, x⁵, x⁷, …           ``OddPower``    is for x ≥ 0 alone
+    x⁶, x¹⁰, x¹², …         (x²)³           is for x ≥ 0 alone
+    ``xexp(x)``             ``SignedXexp``  is for x ≥ 0 alone
+    ======================  ==============  ===================================================
 
-    Parameters
-    ----------
-    problem : cvxpy.Problem
-
-    Returns
-    -------
-    cvxpy.Problem
-        The same object where there is nothing to change.
-
-    Examples
-    --------
-    >>> import cvxpy as cp
-    >>> x = cp.Variable(2, value=[-1.0, 2.0])
-    >>> print(rewritten(cp.Problem(cp.Minimize(cp.sum_largest(x, 3)))).objective.value)
-    1.0
-    """
-    rewrites: list[Rewrite] = [_whole_sum]
-    if not problem.is_dcp():
-        rewrites.append(_signed_power(Box([c for c in problem.constraints if c.is_dcp()])))
-    roots = [problem.objective.args[0], *(a for c in problem.constraints for a in c.args)]
-    seen: dict[int, cp.Expression] = {}
-    new = [_new(root, rewrites, seen) for root in roots]
-    if all(one is other for one, other in zip(new, roots, strict=True)):
-        return problem
-    left = iter(new)
-    objective = type(problem.objective)(next(left))
-    constraints = [c.copy([next(left) for _ in c.args]) for c in problem.constraints]
-    return cp.Problem(objective, constraints)
-
-
-def signed(expression: cp.Expression, signs: Box | None = None) -> cp.Expression:
-    """x³, x⁵, … for x of either sign, as halves: x₊³ − (−x)₊³; x⁶ as |x|⁶.
-
-    cvxpy takes them for x ≥ 0 alone in a convex problem, and everywhere in a nonlinear one; so it
-    is here, and an expression that is convex or concave stays as it is.
+    Of an argument that is known to be nonnegative they stay as they are, but for ``xexp(x)``:
+    cvxpy does not know of bounds and constraints, and ``xexp(x₊)`` stands in its place.
 
     Parameters
     ----------
-    expression : cvxpy expression
     signs : Box, optional
-        Of the variables: what is known to be nonnegative needs no halves.
+        What is known of signs.
 
-    Returns
-    -------
-    cvxpy expression
+    Attributes
+    ----------
+    originals : dict of int to expression
+        The user's node by the id of the one in its place.
+    notes : dict of int to str
+        By the same id: how cvxpy's own reading was changed.
 
     Examples
     --------
     >>> import cvxpy as cp
     >>> x = cp.Variable(value=-2.0)
-    >>> float(signed(cp.square(cp.power(x, 3) - 1)).value), signed(cp.power(x, 3)).is_convex()
-    (81.0, True)
+    >>> cube = Rewriting().of(cp.power(x, 3))
+    >>> float(cube.value), cp.power(x, 3).is_convex(), cube.is_convex()
+    (-8.0, True, False)
     """
-    if expression.is_dcp():
-        return expression
-    return _new(expression, [_signed_power(signs or Box())], {})
+
+    def __init__(self, signs: Box | None = None) -> None:
+        self._signs = signs or Box()
+        self._seen: dict[int, tuple[cp.Expression, cp.Expression]] = {}  # both keep their ids
+        self.originals: dict[int, cp.Expression] = {}
+        self.notes: dict[int, str] = {}
+
+    def of(self, node: cp.Expression) -> cp.Expression:
+        """The expression; the same object where there is nothing to change."""
+        if id(node) not in self._seen:
+            new = self._new(node)
+            self._seen[id(node)] = node, new
+            if new is not node:
+                self.originals[id(new)] = node
+        return self._seen[id(node)][1]
+
+    def of_problem(self, problem: cp.Problem) -> cp.Problem:
+        """The problem; the same object where there is nothing to change."""
+        roots = [problem.objective.args[0], *(a for c in problem.constraints for a in c.args)]
+        new = [self.of(root) for root in roots]
+        if all(one is other for one, other in zip(new, roots, strict=True)):
+            return problem
+        left = iter(new)
+        objective = type(problem.objective)(next(left))
+        constraints = [c.copy([next(left) for _ in c.args]) for c in problem.constraints]
+        return cp.Problem(objective, constraints)
+
+    def _new(self, node: cp.Expression) -> cp.Expression:
+        args = [self.of(arg) for arg in node.args]
+        for rewrite, note in REWRITES:
+            made = rewrite(node, args, self._signs)
+            if made is not None:
+                self.notes[id(made)] = note
+                return made
+        same = all(new is old for new, old in zip(args, node.args, strict=True))
+        return node if same else rebuilt(node, args)
 
 
-def _whole_sum(node: cp.Expression, args: list[cp.Expression]) -> cp.Expression | None:
+def is_narrowed(node: cp.Expression) -> bool:
+    """Is it a whole power, or ``xexp``, that cvxpy compiles for nonnegative arguments alone?"""
+    if not isinstance(node, Power):
+        return isinstance(node, cp.xexp)
+    if node.p.parameters():
+        return False
+    p = float(node.p.value)
+    return p > 2 and p % 1 == 0 and np.log2(p) % 1 != 0
+
+
+def _whole_sum(node: cp.Expression, args: list[cp.Expression], signs: Box) -> cp.Expression | None:
     whole = isinstance(node, sum_largest) and node.axis is None and node.k >= node.args[0].size
     return cp.sum(args[0], keepdims=node.keepdims) if whole else None
 
 
-def _signed_power(signs: Box) -> Rewrite:
-    def rewrite(node: cp.Expression, args: list[cp.Expression]) -> cp.Expression | None:
-        if not isinstance(node, Power) or node.p.parameters() or signs.is_nonneg(node.args[0]):
-            return None
-        p = float(node.p.value)
-        if p <= 2 or p % 1 != 0:
-            return None
-        if p % 2 == 0:
-            return cp.power(cp.abs(args[0]), p)
-        return cp.power(cp.pos(args[0]), p) - cp.power(cp.neg(args[0]), p)
-
-    return rewrite
+def _widened(node: cp.Expression, args: list[cp.Expression], signs: Box) -> cp.Expression | None:
+    if not is_narrowed(node) or signs.is_nonneg(args[0]):
+        return None
+    if isinstance(node, cp.xexp):
+        return SignedXexp(args[0])
+    p = float(node.p.value)
+    return OddPower(args[0], p) if p % 2 else type(node)(cp.square(args[0]), p / 2)
 
 
-def _new(
-    node: cp.Expression, rewrites: list[Rewrite], seen: dict[int, cp.Expression]
-) -> cp.Expression:
-    if id(node) in seen:
-        return seen[id(node)]
-    args = [_new(arg, rewrites, seen) for arg in node.args]
-    made = next((e for e in (rewrite(node, args) for rewrite in rewrites) if e is not None), None)
-    if made is None:
-        same = all(new is old for new, old in zip(args, node.args, strict=True))
-        made = node if same else rebuilt(node, args)
-    seen[id(node)] = made
-    return made
+def _shown_nonneg(
+    node: cp.Expression, args: list[cp.Expression], signs: Box
+) -> cp.Expression | None:
+    known = isinstance(node, cp.xexp) and signs.is_nonneg(args[0])
+    return cp.xexp(cp.pos(args[0])) if known and not args[0].is_nonneg() else None
+
+
+Rewrite = Callable[[cp.Expression, list[cp.Expression], Box], cp.Expression | None]
+REWRITES: tuple[tuple[Rewrite, str], ...] = (
+    (_whole_sum, "the sum of all entries"),
+    (_widened, "taken on both sides of 0"),
+    (_shown_nonneg, "of an argument that is known to be nonnegative"),
+)

@@ -28,7 +28,7 @@ class Box:
     Parameters
     ----------
     constraints : sequence of cvxpy constraints
-        Those that every point meets.
+        Those that every point meets: of them the affine ones of one entry are used.
 
     Examples
     --------
@@ -90,9 +90,9 @@ class Box:
         """Of the variables that constraints bound."""
         found: dict[int, tuple[Array, Array]] = {}
         for constraint in self._constraints:
-            inequality = isinstance(constraint, cp.constraints.Inequality)
-            if inequality and constraint.expr.is_affine() and not constraint.parameters():
-                _tighten(found, constraint.expr)
+            if isinstance(constraint, cp.constraints.Inequality) and constraint.expr.is_affine():
+                for expression in _without_parameters(constraint):
+                    _tighten(found, expression)
         return found
 
 
@@ -108,6 +108,19 @@ class _AtZero(Values):
 def offset_of(affine: cp.Expression) -> Array:
     """The constant part of an affine expression, column by column."""
     return vec(_AtZero().array(affine))
+
+
+def _without_parameters(constraint: cp.constraints.Inequality) -> list[cp.Expression]:
+    """Expressions e of which e ≤ 0 follows: from p ≤ x where p ≥ 0, that x is at least 0."""
+    if not constraint.parameters():
+        return [constraint.expr]
+    low, high = constraint.args
+    found = []
+    if low.is_constant() and low.is_nonneg():
+        found.append(-high)
+    if high.is_constant() and high.is_nonpos():
+        found.append(low)
+    return [expression for expression in found if not expression.parameters()]
 
 
 def _declared(variable: cp.Variable) -> tuple[Array, Array]:

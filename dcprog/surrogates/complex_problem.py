@@ -72,13 +72,18 @@ class RealForm:
         primal = {v.id: array for v, array in result.variables.items()}
         if not primal:
             return result, {}
-        solution = self._inverted(primal, {})
-        pairs = [(v, np.asarray(solution.primal_vars[v.id])) for v in self._variables]
         try:
             multipliers = dict(self._inverted(primal, dict(duals)).dual_vars)
         except Exception:  # cvxpy has none for some cones of complex numbers
             multipliers = {}
-        return replace(result, variables=VariableValues(pairs)), multipliers
+        return replace(result, variables=self.values(result.variables)), multipliers
+
+    def values(self, variables: Mapping[cp.Variable, Any]) -> VariableValues:
+        """Values of the user's variables, from those of the real ones."""
+        solution = self._inverted({v.id: array for v, array in variables.items()}, {})
+        return VariableValues(
+            [(v, np.asarray(solution.primal_vars[v.id])) for v in self._variables]
+        )
 
     def _inverted(self, primal: dict[int, Any], duals: dict[int, Any]) -> Solution:
         return self._reduction.invert(Solution(s.OPTIMAL, 0.0, primal, duals, {}), self._inverse)

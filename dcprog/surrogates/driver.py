@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from dcprog.engine.acceleration import acceleration_named
 from dcprog.engine.result import Result, StartSummary, VariableValues
 from dcprog.engine.track import Progress, Run, Settings
+from dcprog.factorable.problem import FEASIBLE
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import visible
@@ -23,6 +24,7 @@ from dcprog.surrogates.complex_problem import real_form
 from dcprog.surrogates.cvxpy_fields import publish
 from dcprog.surrogates.examination import ProblemExaminer
 from dcprog.surrogates.multipliers import multipliers
+from dcprog.surrogates.negative_bases import negative_bases
 from dcprog.surrogates.outcome import Outcome
 from dcprog.surrogates.plan import planned
 from dcprog.surrogates.polish import polished
@@ -31,6 +33,7 @@ from dcprog.surrogates.race import Race, optima, race, winner
 from dcprog.surrogates.runs import run_all, seeded
 from dcprog.surrogates.task import Spec, Task, keep
 from dcprog.surrogates.trivial import triviality
+from dcprog.surrogates.whole_numbers import has_whole_numbers, solve_whole
 
 __all__ = ["Spec", "solve"]
 
@@ -172,8 +175,19 @@ def solve(
     if not isinstance(polish, bool | np.bool_) or (polish and isinstance(problem, Risk)):
         raise ValueError(f"polish={polish!r}: True or False is needed, and False for a Risk")
     form = real_form(problem)
-    plan = planned(start if form is None else form.start(start), n_starts, effort)
-    task = Task(problem if form is None else form.problem, solver, settings, solver_options)
+    start = start if form is None else form.start(start)
+    plan = planned(start, n_starts, effort)
+    real = problem if form is None else form.problem
+    if has_whole_numbers(real):
+        options: dict[str, Any] = {"solver": solver, "solver_options": solver_options, "tol": tol}
+        options |= {"max_iter": max_iter, "callback": callback, "polish": polish}
+        with visible(verbose):
+            result = solve_whole(real, solve, start, settings, options)
+        if form is not None:
+            result, _ = form.back(result, {})
+        publish(problem, result, {}, feasible=result.relative_violation <= FEASIBLE)
+        return result
+    task = Task(real, solver, settings, solver_options)
     task.check()  # bad problems are refused here, before any process starts
     seed, n_jobs = _seed(random_state), None if callback else n_jobs
     with visible(verbose):
@@ -185,6 +199,10 @@ def solve(
     surrogate = task.surrogate()
     if polish and isinstance(surrogate, ProblemSurrogate) and task.left() != 0:
         best = polished(surrogate, best)
+    if isinstance(surrogate, ProblemSurrogate):
+        negative = negative_bases(task.problem, surrogate, best.run.x)
+        if negative is not None:
+            warnings.warn(negative, UserWarning, stacklevel=2)
     duals, setup_time = _multipliers(task, best)
     keep(task)
     result = _result(task, outcomes, best, time.perf_counter() - begun)

@@ -12,15 +12,15 @@ from dcprog.engine.history import Attempt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitSolver
 from dcprog.majorants.domains import finite_in_domain
+from dcprog.majorants.feasibility import Feasibility, Miss
 from dcprog.majorants.frozen_problem import Frozen, check_data
-from dcprog.majorants.rewrites import rewritten
+from dcprog.majorants.points import Points
+from dcprog.majorants.rewrites import Rewriting
 from dcprog.majorants.rules import Frame, fresh_context, signed_quotients
 from dcprog.majorants.signs import Box
 from dcprog.majorants.tree import Values, short
 from dcprog.solvers.conic.compiled import check_solver
 from dcprog.solvers.faults import failures
-from dcprog.surrogates.constraints import Feasibility, Miss
-from dcprog.surrogates.points import Points
 from dcprog.surrogates.problem_modes import Modes, domain_of
 from dcprog.surrogates.split_constraints import split
 
@@ -81,14 +81,14 @@ class MajorisedProblem:
         # a problem of our own: who keeps this object does not keep the user's alive
         frozen.problem = cp.Problem(frozen.problem.objective, frozen.problem.constraints)
         self._frozen = frozen
-        self.problem = rewritten(frozen.problem)
+        signs = Box(frozen.problem.constraints)
+        self.problem = Rewriting(signs).of_problem(frozen.problem)
         self.points = Points(self.problem.variables())
         self.sign = -1.0 if isinstance(self.problem.objective, cp.Maximize) else 1.0
-        kept = [c for c in self.problem.constraints if c.is_dcp()]
-        self.context = fresh_context(Box(kept))
+        self.context = fresh_context(signs)
         objective = self.problem.objective.args[0]
         self.frame = Frame(objective if self.sign > 0 else -objective, self.context, gather=True)
-        self.parts = parts = split(self.problem.constraints, self.context.signs)
+        self.parts = parts = split(self.problem.constraints, signs)
         self.constraints = [Frame(e, self.context, entrywise=True) for e in parts.nonconvex]
         self.modes = Modes(
             self.frame,

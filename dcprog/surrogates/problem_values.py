@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.majorants.feasibility import Miss
 from dcprog.majorants.tree import Values
 from dcprog.surrogates import edges
-from dcprog.surrogates.constraints import Miss
 from dcprog.surrogates.majorised_problem import MajorisedProblem
 from dcprog.surrogates.price import Price, exchange_rate
 from dcprog.surrogates.sizes import Sizes

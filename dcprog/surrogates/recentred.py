@@ -18,9 +18,9 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError
 from dcprog.majorants.frozen_problem import freeze
 from dcprog.majorants.jacobians import jacobian
+from dcprog.majorants.points import Points
 from dcprog.majorants.rules.frame import is_affine_atom
 from dcprog.majorants.tree import Values, nodes, rebuilt
-from dcprog.surrogates.points import Points
 from dcprog.surrogates.problem import ProblemSurrogate
 
 __all__ = ["Recentred", "recentred"]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
-from cvxpy.atoms.elementwise.trig import sin
+from cvxpy.atoms.elementwise.trig import cos, sin
 
 import dcprog as dc
+from dcprog.factorable import operations
 
 GAP = 1e-3
 
@@ -156,6 +158,148 @@ def test_parameters_have_their_values() -> None:
     assert dc.lower_bound(problem).value == pytest.approx(-12.0, rel=2 * GAP)
 
 
+def pooling() -> cp.Problem:
+    """Haverly's second pooling problem: −600."""
+    A, B, px, py, cx, cy = (cp.Variable(nonneg=True) for _ in range(6))
+    p = cp.Variable(bounds=[1, 3])
+    cost = 6 * A + 16 * B + 10 * (cx + cy) - 9 * (px + cx) - 15 * (py + cy)
+    return cp.Problem(
+        cp.Minimize(cost),
+        [
+            A + B == px + py,
+            p * (px + py) == 3 * A + B,
+            p * px + 2 * cx <= 2.5 * (px + cx),
+            p * py + 2 * cy <= 1.5 * (py + cy),
+            px + cx <= 600,
+            py + cy <= 200,
+        ],
+    )
+
+
+def complementarity() -> cp.Problem:
+    z = cp.Variable(2)
+    return cp.Problem(cp.Minimize(cp.sum_squares(z - 1)), [z >= 0, z <= 3, z[0] * z[1] <= 0])
+
+
+def test_the_upper_side_rises_too() -> None:
+    bound = dc.lower_bound(pooling(), time_limit=30)
+    assert bound.status == "proved"
+    assert bound.objective == pytest.approx(-600, rel=1e-6)
+    assert -600 - 2e-6 * bound.scale <= bound.value <= -600
+
+
+def test_a_converged_point_is_the_incumbent() -> None:
+    problem = complementarity()
+    result = dc.solve(problem)
+    assert result.status == "converged"
+    bound = dc.lower_bound(problem, start=result, time_limit=10)
+    assert bound.status == "proved"
+    assert bound.objective <= result.value + 1e-6
+    assert bound.value == pytest.approx(1.0, abs=2e-3)
+
+
+ODD: list[tuple[str, Any, float]] = [
+    ("x3 == -1", lambda x: (x[0], [cp.power(x[0], 3) == -1]), -1.0),
+    ("x3 - x2", lambda x: (cp.power(x[0], 3) - cp.square(x[0]), []), -12.0),
+    ("sum of cubes", lambda x: (x[0], [cp.power(x[0], 3) + cp.power(x[1], 3) == -1]), -2.0),
+    ("on an edge", lambda x: (x[0], [cp.power(x[0], 3) - x[1] == -9]), -2.0),
+    ("x x x", lambda x: (x[0], [x[0] * x[0] * x[0] == -1]), -1.0),
+    ("x3 <= -1", lambda x: (x[0] - 1e-3 * cp.square(x[0]), [cp.power(x[0], 3) <= -1]), -2.004),
+    ("fifth", lambda x: (1 / (1 + cp.square(x[0])) + cp.power(x[1], 5), []), -31.8),
+    ("xexp", lambda x: (cp.xexp(x[0]) + 0 * x[1], []), -np.exp(-1)),
+]
+
+
+@pytest.mark.parametrize(("make", "optimum"), [one[1:] for one in ODD], ids=[one[0] for one in ODD])
+def test_odd_powers_have_both_sides(make: Any, optimum: float) -> None:
+    x = cp.Variable(2)
+    goal, constraints = make(x)
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(goal), [*constraints, cp.abs(x) <= 2]))
+    assert bound.status == "proved"
+    assert bound.value <= optimum + 1e-9
+    assert bound.objective == pytest.approx(optimum, abs=2e-3 * bound.scale)
+
+
+def test_crests_of_a_cosine_are_not_cut_off() -> None:
+    """SCIP's own planes above cos(q) exclude q = 4π where q is between 6.289 and 12.627."""
+    a = [2.71087606, 0.00442321, -1.58108962, 0.28375566, 0.43514271, -1.35246411]
+    x = cp.Variable(2, bounds=[[-1.45186323, 0.91489376], [0.82307333, 3.32835651]])
+    q = a[0] * cp.square(x[0]) + a[1] * cp.square(x[1]) + a[2] * x[0] * x[1]
+    q = q + a[3] * x[0] + a[4] * x[1] + a[5]
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(0.1 * x[0] - cos(q))), gap=1e-5)
+    assert bound.status == "proved"
+    assert bound.value <= -1.145186  # at q = 4π, on the edge of x[0]
+
+
+def test_an_entropy_at_its_edge_is_not_cut_off() -> None:
+    n = cp.Variable(integer=True)
+    problem = cp.Problem(cp.Minimize(-n), [cp.norm(cp.entr(2 - n)) <= 0.5, n >= -2, n <= 5])
+    bound = dc.lower_bound(problem)
+    assert (bound.status, bound.objective) == ("proved", -2.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_infeasible_problems_are(seed: int) -> None:
+    """The least value of one function of two is above what is asked of it; just above it is not."""
+    rng = np.random.default_rng(seed)
+    c = rng.normal(size=2)
+    x = cp.Variable(2, bounds=[-2, 2])
+    g = cp.sum_squares(x - c) + cp.exp(-cp.sum(x)) + sin(3 * x[0])
+    least = dc.lower_bound(cp.Problem(cp.Minimize(g)), gap=1e-5)
+    asked = [g <= least.value - 1e-3], [g <= least.objective + 1e-3]
+    found = [dc.lower_bound(cp.Problem(cp.Minimize(x[0] * x[1]), one)) for one in asked]
+    assert [bound.status for bound in found] == ["infeasible", "proved"]
+    assert (found[0].value, found[0].x) == (np.inf, None)
+
+
+def test_complex_variables_are_bounded() -> None:
+    z = cp.Variable(2, complex=True)
+    a = np.array([1.0, 1j])
+    problem = cp.Problem(cp.Maximize(cp.square(cp.abs(a @ z))), [cp.norm(z) <= 1])
+    bound = dc.lower_bound(problem, start=dc.solve(problem))
+    assert bound.value == pytest.approx(2.0, rel=2 * GAP)
+    assert np.abs(a @ bound.variables[z]) ** 2 == pytest.approx(bound.objective, rel=1e-6)
+
+
+def test_a_second_order_cone_is_bounded() -> None:
+    x, t = cp.Variable(2), cp.Variable()
+    problem = cp.Problem(cp.Minimize(x[0] * x[1] + t), [cp.SOC(t, x), cp.norm(x) >= 1, t <= 3])
+    bound = dc.lower_bound(problem)
+    assert bound.status == "proved"
+    assert bound.objective == pytest.approx(-1.5, abs=2e-3)
+
+
+def test_numbers_are_whole_where_they_must_be() -> None:
+    """A knapsack of six: 18, by the second and the last."""
+    take = cp.Variable(6, boolean=True)
+    worth, weight = np.array([3, 5, 6, 10, 11, 13]), np.array([3, 4, 5, 8, 9, 10])
+    bound = dc.lower_bound(cp.Problem(cp.Maximize(worth @ take), [weight @ take <= 14]))
+    assert (bound.status, bound.objective) == ("proved", 18.0)
+    assert bound.variables[take].tolist() == [0, 1, 0, 0, 0, 1]
+    some = cp.Variable((2, 2), integer=[(0, 1), (0, 1)])  # the diagonal alone
+    goal = cp.sum_squares(some - np.array([[0.4, 0.6], [1.3, 2.5]]))
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(goal), [cp.abs(some) <= 5]))
+    assert bound.objective == pytest.approx(0.41, abs=1e-6)
+
+
+def test_a_wrong_bound_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that says too much: a point that contradicts it is found, and nothing is claimed."""
+    wrong = operations.Abs
+    monkeypatch.setattr(wrong, "expression", lambda self, arg: (arg.expression * 3, arg.factor))
+    x = cp.Variable(2, bounds=[[1, 1], [4, 4]])
+    with pytest.raises(dc.WrongBound, match="was said to bound") as caught:
+        dc.lower_bound(cp.Problem(cp.Minimize(cp.sum(cp.abs(x)) - 0.1 * x[0])))
+    assert caught.value.value < caught.value.claim
+
+
+def test_without_pyscipopt_the_message_names_the_install_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyscipopt", None)
+    with pytest.raises(ImportError, match="pip install pyscipopt"):
+        dc.lower_bound(bilinear())
+
+
 def test_starts_and_resuming() -> None:
     problem = circles(3)
     centre, radius = sorted(problem.variables(), key=lambda v: -v.size)
@@ -187,9 +331,14 @@ def test_a_box_restricts_a_problem() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda x: (cp.sum(sin(x)), []), "sin"),
-        (lambda x: (x[0], [cp.SOC(x[0], x)]), "SOC"),
-        (lambda x: (cp.sum(cp.Variable(2, integer=True)), []), "integer"),
+        (lambda x: (cp.lambda_max(cp.diag(x)), []), "lambda_max"),
+        (lambda x: (x[0], [cp.diag(x) >> 0]), "PSD"),
+        (lambda x: (x[0], [cp.FiniteSet(x[0], [0, 1])]), "finitely many"),
+        (lambda x: (cp.Variable((2, 2), NSD=True)[0, 0], []), "NSD"),
+        (lambda x: (cp.log(x[0] + 1), []), "log.* has no finite range"),
+        (lambda x: (1 / x[0], []), "power.* has no finite range"),
+        (lambda x: (cp.sum(cp.Variable(2, integer=True, name="n")), []), "`n .entry 0.`"),
+        (lambda x: (x[0] * np.nan, []), "NaN"),
     ],
 )
 def test_what_cannot_be_bounded_is_named(make: Any, words: str) -> None:

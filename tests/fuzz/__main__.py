@@ -1,6 +1,7 @@
 """``python -m tests.fuzz --seed 0``: counts by outcome, and every failure with its case.
 
-A case is run again by its name alone: ``python -m tests.fuzz --case problems:123``. Its seed is
+``python -m tests.fuzz --only bounds --bounds 5000 --processes 1`` runs cases of one kind alone. A
+case is run again by its name: ``python -m tests.fuzz --case problems:123``. Its seed is
 in its number: case i of seed s is s·count + i.
 """
 
@@ -16,7 +17,7 @@ from tests.fuzz.cases import judged
 from tests.fuzz.pool import reports
 from tests.fuzz.report import Report
 
-COUNTS = {"problems": 500, "fits": 2200, "faults": 290}
+COUNTS = {"problems": 500, "fits": 2200, "faults": 290, "bounds": 500}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -31,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     begun = time.monotonic()
     cases = [
         f"{kind}:{options.seed * count + i}"
-        for kind, count in ((k, getattr(options, k)) for k in COUNTS)
+        for kind, count in ((k, getattr(options, k)) for k in options.only)
         for i in range(count)
     ]
     done = list(_told(reports(_mixed(cases), options.processes, options.minutes)))
@@ -44,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0)
     for kind, count in COUNTS.items():
         parser.add_argument(f"--{kind}", type=int, default=count, metavar="N")
+    parser.add_argument("--only", nargs="+", choices=COUNTS, default=list(COUNTS))
     parser.add_argument("--minutes", type=float, help="start no case after so many")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--case", nargs="+", help="such as problems:123; run here, alone")

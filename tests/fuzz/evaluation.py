@@ -9,10 +9,11 @@ import numpy as np
 from cvxpy.atoms.affine.add_expr import AddExpression
 from cvxpy.atoms.affine.sum import Sum
 from cvxpy.atoms.affine.unary_operators import NegExpression
+from cvxpy.expressions.leaf import Leaf
 
 from tests.fuzz.landscape import Array, Landscape
 
-__all__ = ["Evaluation", "dense", "number"]
+__all__ = ["Evaluation", "dense", "is_convex", "number"]
 
 NEAR = 1e-7
 STEEP = {"log", "entr", "GeoMean", "GeoMeanApprox", "rel_entr", "kl_div"}
@@ -61,12 +62,8 @@ class Evaluation:
         self.variables = problem.variables()
         self.sign = -1.0 if isinstance(problem.objective, cp.Maximize) else 1.0
         self.objective = problem.objective.args[0]
-        inside = [*self.objective.domain, *(d for c in problem.constraints for d in _domain(c))]
-        self.domain = [d for d in inside if not _is_of_leaf(d)]
-        if not problem.is_dcp():
-            roots = [self.objective, *(a for c in problem.constraints for a in c.args)]
-            everywhere = {key for root in roots for key in _of_whole_powers(root)}
-            self.domain = [d for d in self.domain if id(d.args[-1]) not in everywhere]
+        roots = [self.objective, *(a for c in problem.constraints for a in c.args)]
+        self.domain = [d for root in roots for d in _domain(root)]
         self.inequalities, self.equations = self._rows()
         self.typical = [1.0] * (len(self.inequalities) + len(self.equations))
         self.points = [self.pack(r) for r in references]
@@ -174,11 +171,27 @@ class Evaluation:
         return less, equal
 
 
-def _of_whole_powers(node: cp.Expression) -> list[int]:
-    """Arguments of x³, x⁵, …, which have a domain in convex problems alone."""
-    whole = type(node).__name__ in POWERS and float(node.p.value) > 1
-    own = [id(node.args[0])] if whole and float(node.p.value) % 1 == 0 else []
-    return own + [key for arg in node.args for key in _of_whole_powers(arg)]
+def is_convex(problem: cp.Problem) -> bool:
+    """Is it, with x³, x⁵, … on both sides of 0, which cvxpy takes for x ≥ 0 alone?"""
+    roots = [problem.objective.args[0], *(a for c in problem.constraints for a in c.args)]
+    return bool(problem.is_dcp()) and not any(map(_has_odd_power, roots))
+
+
+def _has_odd_power(node: cp.Expression) -> bool:
+    odd = _is_whole_power(node) and float(node.p.value) % 2 == 1 and not node.args[0].is_nonneg()
+    return odd or any(map(_has_odd_power, node.args))
+
+
+def _is_whole_power(node: cp.Expression) -> bool:
+    named = type(node).__name__ in POWERS
+    return named and float(node.p.value) > 1 and float(node.p.value) % 1 == 0
+
+
+def _domain(node: cp.Expression) -> list[cp.Constraint]:
+    """The domains of the atoms; x³, x⁵, x⁶, … and xexp(x) have values on both sides of 0."""
+    everywhere = isinstance(node, Leaf | cp.xexp) or _is_whole_power(node)
+    own = [] if everywhere else node._domain()
+    return [*own, *(d for arg in node.args for d in _domain(arg))]
 
 
 def _median(sizes: list[float]) -> float:
@@ -208,15 +221,6 @@ def _attributes(v: cp.Variable) -> list[cp.Expression]:
     if kept["PSD"]:
         less.append(-cp.lambda_min((v + v.T) / 2))
     return less
-
-
-def _domain(constraint: cp.Constraint) -> list[cp.Constraint]:
-    return [d for a in constraint.args for d in a.domain]
-
-
-def _is_of_leaf(constraint: cp.Constraint) -> bool:
-    """Is it a variable's own attribute, which counts as a constraint?"""
-    return all(isinstance(a, cp.Variable | cp.Constant) for a in constraint.args)
 
 
 def _outside(constraint: cp.Constraint) -> bool:

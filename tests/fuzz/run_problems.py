@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 import dcprog as dc
-from tests.fuzz.evaluation import Evaluation
+from tests.fuzz.evaluation import Evaluation, is_convex
 from tests.fuzz.landscape import Array
 from tests.fuzz.problems import Problem, random_problem
 from tests.fuzz.report import Report, generator, judged_exception
@@ -41,7 +41,7 @@ def run(number: int) -> Report:
     except Exception as error:
         report.outcome, failure = judged_exception(error, lambda text: made.refused)
         report.include(failure)
-        if report.outcome == "NotMajorizable" and made.problem.is_dcp() and not made.refused:
+        if report.outcome == "NotMajorizable" and is_convex(made.problem) and not made.refused:
             report.fail("a convex problem is refused", str(error)[:160])
         return report
     check_time(report, begun, TIME_LIMIT)
@@ -76,7 +76,7 @@ def check_problem(report: Report, made: Problem, result: Any, rng: np.random.Gen
         report.remarks.append("solver_failed")
     if result.status == "unbounded":
         check_unbounded(report, made, problem, result, rng)
-    if made.problem.is_dcp() and result.status == "converged":
+    if is_convex(made.problem) and result.status == "converged":
         check_convex(report, made, problem, result)
 
 

@@ -173,9 +173,9 @@ OUTSIDE: list[tuple[Build, Any]] = [
     (cp.log, -1.0),
     (cp.log1p, -2.0),
     (cp.sqrt, -1.0),
-    (cp.xexp, -1.0),
-    (lambda x: cp.power(x, 3), -1.0),
+    (lambda x: cp.power(x, 1.5), -1.0),
     (lambda x: cp.power(x, -2), -1.0),
+    (lambda x: cp.power(x, -3), -1.0),
     (lambda x: cp.pnorm(x, 0.5), [1.0, -1.0, 1.0]),
     (cp.geo_mean, [-1.0, -1.0, 1.0]),
     (cp.harmonic_mean, [-1.0, 1.0, 1.0]),
@@ -194,13 +194,19 @@ def test_outside_the_domain_there_is_no_value(atom: Build, point: Any) -> None:
     assert np.all(np.isnan(at(atom, point, X)))
 
 
+@pytest.mark.parametrize("p", range(1, 11))
+def test_whole_powers_have_values_on_both_sides_of_0(p: int) -> None:
+    point = np.array([-2.0, -1e-12, 3.0])
+    np.testing.assert_array_equal(at(lambda x: cp.power(x, p), point, X), point**p)
+    np.testing.assert_array_equal(at(cp.xexp, point, X), point * np.exp(point))
+
+
 EDGES: list[tuple[Build, Any, float]] = [
     (cp.log, 0.0, -np.inf),
     (cp.log, -1e-12, -np.inf),
     (cp.sqrt, -1e-12, 0.0),
     (cp.entr, -1e-12, 0.0),
     (cp.inv_pos, -1e-12, np.inf),
-    (cp.xexp, -1e-12, 0.0),
     (cp.geo_mean, [-1e-12, 1, 1], 0.0),
     (lambda x: cp.kl_div(x, 0), [1.0, 1.0, 1.0], np.inf),
     (lambda x: cp.kl_div(x, 2), -1e-12, 2.0),

@@ -80,6 +80,16 @@ NONLINEAR = {
     "minus a sixth power": cp.square(y) - cp.power(y, 6),
     "cube of nonconvex": cp.power(cp.minimum(cp.square(y), 1) - 0.5, 3),
     "product with a cube": cp.multiply(y, cp.power(y[::-1], 3)),
+    "cube": cp.power(y, 3),
+    "minus a fifth power": -cp.power(y - 1, 5),
+    "sixth power of nonconvex": cp.power(cp.minimum(cp.square(y), 1) - 0.5, 6),
+    "exp of a cube": cp.exp(cp.power(y, 3)),
+    "xexp, both sides": cp.xexp(y),
+    "minus xexp": -cp.xexp(3 * y - 1),
+    "xexp, mixed signs": DATA @ cp.xexp(2 * y),
+    "xexp of convex": cp.xexp(cp.square(y) - 2),
+    "xexp of nonconvex": -cp.xexp(cp.minimum(cp.square(y), 1) - 2),
+    "square of xexp": cp.square(cp.xexp(y)),
 }
 
 
@@ -154,6 +164,15 @@ def test_signs_from_bounds_and_constraints() -> None:
     assert Box().is_nonpos(b - 5)
 
 
+def test_signs_from_constraints_with_parameters() -> None:
+    free, low = cp.Variable(2), cp.Parameter(nonneg=True)
+    box = Box([free[0] >= low, 2 * free[1] <= -low, free[1] <= low * free[0]])
+    assert box.is_nonneg(free[0])
+    assert not box.is_nonneg(free[0] - 1)
+    assert box.is_nonpos(free[1])
+    assert not Box([free[0] >= cp.Parameter(value=1.0)]).is_nonneg(free[0])
+
+
 EXACT = {
     "quotient": x[0] / (1 + x[1]) <= 0.4,
     "quotient from below": (x[0] + u) / (1 + x[1]) >= 0.4,
@@ -179,17 +198,33 @@ def test_exact_forms_hold_at_the_same_points_and_are_convex(name: str) -> None:
         np.testing.assert_array_equal(asked <= 0, ours <= 0)
 
 
-def test_odd_powers_have_a_domain_only_where_cvxpy_takes_the_problem() -> None:
+def test_odd_powers_are_on_both_sides_whether_cvxpy_takes_the_problem_or_not() -> None:
     t = cp.Variable()
     inside = [t >= -2, t <= 1]
     cube = cp.power(t, 3)
-    assert cp.Problem(cp.Minimize(cube), inside).solve(method="dc") == pytest.approx(0, abs=1e-6)
+    with pytest.warns(UserWarning, match="both sides of 0"):
+        least = cp.Problem(cp.Minimize(cube), inside).solve(method="dc")
+    assert least == pytest.approx(-8, rel=1e-6)
     both = cp.Problem(cp.Minimize(cube - cp.square(t)), inside)
     assert both.solve(method="dc") == pytest.approx(-12, rel=1e-6)
     falling = cp.Problem(cp.Minimize(t - cube), inside)
     assert falling.solve(method="dc") == pytest.approx(-2 / np.sqrt(27), rel=1e-6)
     assert float(t.value) == pytest.approx(-1 / np.sqrt(3), abs=1e-3)
-    assert dc.majorize(cube).expression is cube
+
+
+def test_xexp_is_majorised_with_its_own_curvature() -> None:
+    """Second differences at the centre, from −1 on for xexp and up to −3 for its negative."""
+    t = cp.Variable()
+    for sign, centres in ((1, (-1.0, 0.0, 2.0)), (-1, (-3.0, -5.0))):
+        for centre in centres:
+            t.value = centre
+            majorant = dc.majorize(sign * cp.xexp(t))
+            heights = []
+            for step in (-1e-3, 0.0, 1e-3):
+                t.value = centre + step
+                heights.append(float(majorant.value))
+            bend = (heights[0] - 2 * heights[1] + heights[2]) / 1e-6
+            assert bend == pytest.approx(sign * (centre + 2) * np.exp(centre), rel=1e-3)
 
 
 def test_odd_powers_of_known_sign_are_kept() -> None:

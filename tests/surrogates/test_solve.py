@@ -258,11 +258,6 @@ def test_parameters_in_exponents_thresholds_and_cones(x: cp.Variable) -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (
-            lambda x: cp.Minimize(cp.square(cp.Variable(integer=True, name="i") - 0.5)),
-            "'i'.*integer",
-        ),
-        (lambda x: cp.Minimize(-cp.sum(cp.Variable(2, boolean=True, name="k"))), "'k'.*boolean"),
         (lambda x: cp.Minimize(capped(x - np.array([1, np.nan, 2]))), "NaN or infinity"),
         (lambda x: cp.Minimize(capped(x - np.array([1, np.inf, 2]))), "NaN or infinity"),
         (lambda x: cp.Minimize(cp.Parameter(name="q") * capped(x)), "'q' has no value"),

@@ -23,6 +23,7 @@ __all__ = [
     "power_value",
     "rel_entr_slope",
     "sigmoid",
+    "xexp_derivative",
 ]
 
 
@@ -47,13 +48,13 @@ def of_nonnegative(atom: Any, args: list[Any], slack: float) -> Any:
 def power_derivative(atom: Any, a: Array) -> Array:
     """p·aᵖ⁻¹."""
     p = float(atom.p.value)
-    a = np.where(a >= 0, a, np.nan) if _one_sided(p) else a
+    a = a if _is_whole(p) else np.where(a >= 0, a, np.nan)
     return np.asarray(p * np.power(a, p - 1))
 
 
 def power_value(atom: Any, args: list[Any], slack: float) -> Any:
-    """Aᵖ; cvxpy extends x³ and 1/x to negative x."""
-    return (of_nonnegative if _one_sided(float(atom.p.value)) else plain)(atom, args, slack)
+    """Aᵖ; cvxpy extends 1/x to negative x."""
+    return (plain if _is_whole(float(atom.p.value)) else of_nonnegative)(atom, args, slack)
 
 
 def power_edge(atom: Any) -> Edge | None:
@@ -67,9 +68,9 @@ def even_power(atom: Any, index: int) -> bool:
     return p > 1 and p % 2 == 0
 
 
-def _one_sided(p: float) -> bool:
-    """Is the power defined for one sign of its argument only?"""
-    return bool(p < 1 or np.log2(p) % 1 != 0)  # 1, 2, 4, 8, … are defined everywhere
+def _is_whole(p: float) -> bool:
+    """Is the power defined on both sides of 0?"""
+    return p >= 1 and p % 1 == 0
 
 
 # ----------------------------------------------------------------------------------------------
@@ -80,6 +81,11 @@ def huber_derivative(atom: Any, a: Array) -> Array:
     """2a, between −2M and 2M."""
     m = float(atom.M.value)
     return 2 * np.clip(a, -m, m)
+
+
+def xexp_derivative(atom: Any, a: Array) -> Array:
+    """(1 + a)eᵃ."""
+    return np.asarray((1 + a) * np.exp(a))
 
 
 def sigmoid(atom: Any, a: Array) -> Array:

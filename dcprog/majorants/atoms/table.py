@@ -23,6 +23,7 @@ from cvxpy.atoms import (
 )
 
 from dcprog.majorants.atoms import elementwise, extremes, matrices, norms
+from dcprog.majorants.atoms.both_sides import OddPower, SignedXexp
 from dcprog.majorants.atoms.elementwise import derivative, of_nonnegative
 from dcprog.majorants.atoms.entry import Edge, Entry, SpectralEdge
 
@@ -39,6 +40,7 @@ _POWER = Entry(
     even=elementwise.even_power,
     from_zero=ALL,
 )
+_XEXP = Entry(derivative(elementwise.xexp_derivative))
 _PNORM = Entry(
     slope=norms.pnorm_slope,
     evaluate=norms.pnorm_value,
@@ -64,8 +66,10 @@ TABLE: dict[type, Entry] = {
     cp.minimum: Entry(extremes.minimum_slope),
     Power: _POWER,
     PowerApprox: _POWER,
+    OddPower: _POWER,
     cp.rel_entr: Entry(elementwise.rel_entr_slope, of_nonnegative, NOT_CARRIED, from_zero=ALL),
-    cp.xexp: Entry(evaluate=of_nonnegative, from_zero=ALL),
+    cp.xexp: _XEXP,
+    SignedXexp: _XEXP,
     # the largest, the least, the first when sorted
     cp.max: Entry(extremes.extreme_entry_slope),
     cp.min: Entry(extremes.extreme_entry_slope),

@@ -24,8 +24,9 @@ quotient times c                                 the quotient (ac)/b
 product of three nonnegative factors or more     exp(Σ log fᵢ)
 product of two expressions                       ¼(αx + y/α)² − ¼(αx − y/α)²
 sin, cos, tanh, asinh, normcdf                   f(x₀) + f'(x₀)(x − x₀) + (L/2)(x − x₀)²
+x³, x⁵, … of x of either sign                    x₊³ − (−x)₊³
+xexp of x of either sign                         exponentials of its curvature, and a line
 sinh, tan, atanh                                 differences of convex atoms
-xexp, for x ≥ 0                                  xexp(max(x, 0))
 anything else                                    ``NotMajorizable``
 ===============================================  ==================================================
 
@@ -55,7 +56,12 @@ from dcprog.majorants.rules.quotients import (
     signed_quotients,
 )
 from dcprog.majorants.rules.sharing import shared
-from dcprog.majorants.rules.smooth import bounded_curvature, split_in_two, xexp_of_positive
+from dcprog.majorants.rules.smooth import (
+    bounded_curvature,
+    odd_power,
+    signed_xexp,
+    split_in_two,
+)
 from dcprog.majorants.rules.tangents import tangent
 from dcprog.majorants.signs import Box
 
@@ -92,8 +98,9 @@ RULES: tuple[Callable[[cp.Expression, Weight, Frame], Piece | None], ...] = (
     prod,
     positive_product,
     product,
+    odd_power,
+    signed_xexp,
     split_in_two,
-    xexp_of_positive,
     bounded_curvature,
 )
 

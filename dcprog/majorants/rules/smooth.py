@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,11 @@ from cvxpy.atoms.elementwise.normcdf import normcdf
 from cvxpy.atoms.elementwise.trig import cos, sin, tan
 
 from dcprog.foundation.arrays import Array
+from dcprog.majorants.atoms.both_sides import OddPower, SignedXexp
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, rewrite
-from dcprog.majorants.rules.tangents import keep_domain
 from dcprog.majorants.tree import Values
 
-__all__ = ["bounded_curvature", "split_in_two", "xexp_of_positive"]
+__all__ = ["bounded_curvature", "odd_power", "signed_xexp", "split_in_two"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,25 @@ class Smooth:
 
     derivative: Callable[[Array], Array]
     curvature: float
+
+
+@dataclass(frozen=True)
+class Bend:
+    """A convex h, h', and the factor c ≥ 0, a number or one of x₀, that makes c·h − f convex."""
+
+    function: Callable[[cp.Expression], cp.Expression]
+    derivative: Callable[[Array], Array]
+    factor: float | Callable[[Array], Array]
+
+    def weight(self, weight: Weight) -> Weight:
+        """What is known of c·|w|."""
+        if weight.fixed is None or callable(self.factor):
+            return Weight(1)
+        return Weight.constant(self.factor * np.abs(weight.fixed))
+
+    def scale(self, w: Array, x0: Array) -> Array:
+        """c·|w|."""
+        return np.abs(w) * (self.factor(x0) if callable(self.factor) else self.factor)
 
 
 class tan_remainder(Elementwise):  # atoms of cvxpy are in lower case
@@ -96,21 +115,79 @@ def bounded_curvature(node: cp.Expression, weight: Weight, frame: Frame) -> Piec
     known = SMOOTH.get(type(node))
     if known is None or weight.sign == 0:
         return None
-    x = node.args[0]
-    bound = known.curvature / 2
-    heavy = Weight(1) if weight.fixed is None else Weight.constant(bound * np.abs(weight.fixed))
-    square = majorise(cp.square(x), heavy, frame)
+    square = Bend(cp.square, lambda x: 2 * x, known.curvature / 2)
+    rule = "smooth: a parabola of its largest curvature"
+    return _bent(node, node.args[0], known.derivative, [square], weight, frame, rule)
+
+
+def signed_xexp(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
+    """x·eˣ ≤ e²ˣ⁻ᶜ/4 + (c + 1)eˣ + a line, and −x·eˣ ≤ (eᶜ/2)x² − (c + 3)eˣ + a line.
+
+    For every c the curvature (x + 2)eˣ is at most (eˣ⁻ᶜ + c + 1)eˣ, and −(x + 2)eˣ at most
+    eᶜ − (c + 3)eˣ, with equality at x = c. So c is x₀ where the factor of eˣ is not negative.
+    """
+    if not isinstance(node, SignedXexp) or weight.sign == 0:
+        return None
+    bends = UNDER if weight.sign > 0 else OVER
+    rule = "xexp: the curvature of exponentials"
+    return _bent(node, node.args[0], _xexp_slope, bends, weight, frame, rule)
+
+
+def _xexp_slope(x: Array) -> Array:
+    return np.asarray((1 + x) * np.exp(x))
+
+
+UNDER = (
+    Bend(
+        lambda x: cp.exp(2 * x),
+        lambda x: 2 * np.exp(2 * x),
+        lambda x0: np.exp(-np.maximum(x0, -1)) / 4,
+    ),
+    Bend(cp.exp, np.exp, lambda x0: np.maximum(x0, -1) + 1),
+)
+OVER = (
+    Bend(cp.square, lambda x: 2 * x, lambda x0: np.exp(np.minimum(x0, -3)) / 2),
+    Bend(cp.exp, np.exp, lambda x0: -3 - np.minimum(x0, -3)),
+)
+
+
+def _bent(
+    node: cp.Expression,
+    x: cp.Expression,
+    derivative: Callable[[Array], Array],
+    bends: Sequence[Bend],
+    weight: Weight,
+    frame: Frame,
+    rule: str,
+) -> Piece:
+    """w·f ≤ |w|·Σ cₖhₖ + the tangent at x₀ of the rest, w·f − |w|·Σ cₖhₖ, which is concave."""
+    curves = [bend.function(x) for bend in bends]
+    bent = [
+        majorise(curve, bend.weight(weight), frame)
+        for curve, bend in zip(curves, bends, strict=True)
+    ]
     line = majorise(x, Weight(0), frame)
 
     def update(w: Array, values: Values) -> Any:
-        at = values.array(x)
-        steep = bound * np.abs(w)
-        slope = w * known.derivative(at) - 2 * steep * at
-        here = w * values.array(node) - slope * at - steep * at**2
-        return square.update(steep, values) + line.update(slope, values) + frame.constant(here)
+        x0 = values.array(x)
+        slope, here, total = w * derivative(x0), w * values.array(node), 0.0
+        for piece, curve, bend in zip(bent, curves, bends, strict=True):
+            factor = bend.scale(w, x0)
+            slope = slope - factor * bend.derivative(x0)
+            here = here - factor * values.array(curve)
+            total = total + piece.update(factor, values)
+        return total + line.update(slope, values) + frame.constant(here - slope * x0)
 
-    rule = "smooth: a parabola of its largest curvature"
-    return Piece(node, rule, plus(square, line), update, [square, line])
+    return Piece(node, rule, plus(*bent, line), update, [*bent, line])
+
+
+def odd_power(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
+    """x³, x⁵, … for x of either sign: x₊³ − (−x)₊³."""
+    if not isinstance(node, OddPower):
+        return None
+    x, p = node.args[0], node.p.value
+    halves = cp.power(cp.pos(x), p) - cp.power(cp.neg(x), p)
+    return rewrite(node, halves, weight, frame, "odd power: its halves")
 
 
 def split_in_two(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
@@ -120,14 +197,6 @@ def split_in_two(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | N
         return None
     other = build(node.args[0])
     return rewrite(node, other, weight, frame, f"{type(node).__name__}: {WORDS[type(node)]}")
-
-
-def xexp_of_positive(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
-    """x·eˣ, which cvxpy takes for x ≥ 0 alone, whatever it knows of x."""
-    if not isinstance(node, cp.xexp) or node.args[0].is_nonneg():
-        return None
-    keep_domain(node, frame.context)
-    return rewrite(node, cp.xexp(cp.pos(node.args[0])), weight, frame, "xexp: of x₊, for x ≥ 0")
 
 
 SPLIT: dict[type, Callable[[Any], cp.Expression]] = {

@@ -6,9 +6,9 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.majorants.points import Points
 from dcprog.majorants.tree import Values
 from dcprog.risk.risk import Risk
-from dcprog.surrogates.points import Points
 from dcprog.surrogates.recognised.unrecognised import Unrecognised
 from dcprog.surrogates.usual_sizes import usual_coefficients
 

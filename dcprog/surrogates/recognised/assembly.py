@@ -10,11 +10,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dcprog.foundation.arrays import dense
+from dcprog.majorants.points import Points
 from dcprog.penalties import Penalty
 from dcprog.risk.risk import Risk
 from dcprog.rows.linear import Margins, Samples
 from dcprog.rows.scores import Scores
-from dcprog.surrogates.points import Points
 from dcprog.surrogates.recognised.lines import Lines, arguments
 from dcprog.surrogates.recognised.losses import Losses, joined
 from dcprog.surrogates.recognised.matrices import Matrices, scaled_rows

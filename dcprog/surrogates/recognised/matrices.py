@@ -14,8 +14,8 @@ from cvxpy.atoms.affine.unary_operators import NegExpression
 
 from dcprog.foundation.arrays import Array, dense, vec
 from dcprog.majorants.jacobians import atom_jacobian
+from dcprog.majorants.points import Points
 from dcprog.majorants.tree import Values, evaluate, nodes
-from dcprog.surrogates.points import Points
 
 __all__ = ["Matrices", "scaled_rows"]
 

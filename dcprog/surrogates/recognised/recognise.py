@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import cvxpy as cp
 import numpy as np
 
+from dcprog.majorants.points import Points
 from dcprog.risk.risk import Risk
 from dcprog.solvers.registry import REFERENCE, choose
-from dcprog.surrogates.points import Points
 from dcprog.surrogates.recognised.agreement import agreed_constant
 from dcprog.surrogates.recognised.assembly import risk_of
 from dcprog.surrogates.recognised.unrecognised import Unrecognised

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dcprog.majorants.tree import Values
-from dcprog.surrogates.constraints import LEAST_SIZE, Feasibility, distance_to_attributes
+from dcprog.majorants.feasibility import LEAST_SIZE, Feasibility, distance_to_attributes
 from dcprog.surrogates.split_constraints import split
 
 

@@ -1,1 +1,0 @@
-"""McCormick's relaxations of cvxpy expressions, evaluated on many boxes at once."""

@@ -1,0 +1,295 @@
+"""A factorable problem as a model of SCIP, in units in which its numbers are about 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dcprog.factorable.operations import Sin, Written
+from dcprog.factorable.problem import FactorableProblem, Point
+from dcprog.factorable.terms import Operation, Ranges, Row
+from dcprog.foundation.arrays import Array
+
+__all__ = ["ROUNDS", "ScipModel", "scip"]
+
+# A column's unit is at least that share of its largest value on the box, at most that value.
+SMALLEST = 1e-6
+# Beside what a term is at the best point, that share of its median over the box counts.
+TYPICAL = 1e-3
+# The same of the objective: a smaller one in each round that does not close the gap.
+TYPICAL_OBJECTIVE = (1e-4, 1e-7, 1e-10)
+ROUNDS = len(TYPICAL_OBJECTIVE)
+
+# A constraint without variables that is missed by more does not hold.
+ROUNDING = 1e-9
+
+INSTALL = "pip install pyscipopt"
+
+
+def scip() -> Any:
+    """The module ``pyscipopt``.
+
+    Raises
+    ------
+    ImportError
+        It is not installed; the message says how to install it.
+    """
+    try:
+        import pyscipopt
+    except ImportError as error:
+        raise ImportError(
+            "bounds of cvxpy problems and integer variables are SCIP's, by the package pyscipopt, "
+            f"which is not installed: {INSTALL}"
+        ) from error
+    return pyscipopt
+
+
+class ScipModel:
+    """The model: minimise t + linear terms, F's nonlinear terms being at most t.
+
+    Every entry of x is a variable in a unit of its own. A nonlinear term stands as an expression
+    in its place or, where it is used more than once or has a pole in its domain's closure, as a
+    variable with bounds and an equation.
+
+    Parameters
+    ----------
+    problem : FactorableProblem
+    lo, hi : arrays of shape (columns,)
+        Finite bounds of all columns.
+    known : Point or None
+        The best point, from which units are taken.
+    slack : float, default 0
+        What every constraint may be missed by, in its unit.
+    rounds : int, default 0
+        Trees before.
+
+    Attributes
+    ----------
+    model : pyscipopt.Model
+    unit : float
+        Of the objective: F is the model's objective times it, plus the offset.
+    offset : float
+    floor : float
+        A small share of what the objective's terms usually add up to in the box: a thousandth of it
+        is as much as SCIP tells apart.
+    seen : float
+        The objective of the last solution that was taken over.
+    contradiction : bool
+        A constraint without variables does not hold.
+    """
+
+    def __init__(
+        self,
+        problem: FactorableProblem,
+        lo: Array,
+        hi: Array,
+        known: Point | None,
+        slack: float = 0.0,
+        rounds: int = 0,
+    ) -> None:
+        self.model = scip().Model("dcprog")
+        self.model.hideOutput()
+        self._problem, self._lo, self._hi = problem, lo, hi
+        self._sizes = _Sizes(problem, known)
+        self._expressions: dict[int, tuple[Any, float]] = {}
+        self._variables: dict[int, tuple[Any, float]] = {}
+        self._uses = problem.uses
+        self.contradiction = False
+        self.seen = np.inf
+        self._angles: list[tuple[Any, Any, Row]] = []
+        self._top: Any = None
+        for j in range(problem.terms.size):
+            self._add_variable(j)
+        for j, operation, args in problem.terms.terms():
+            if j in self._uses:
+                self._add_term(j, operation, args)
+        for rows, equal in ((problem.below, False), (problem.zero, True)):
+            for row in rows:
+                self._add_constraint(row, equal, slack)
+        self._add_objective(problem.objective, TYPICAL_OBJECTIVE[rounds])
+
+    # ------------------------------------------------------------------------------------------
+    # building
+
+    def _unit_of(self, row: Row) -> float:
+        """A power of two next to the usual size of a row, not far from its largest value."""
+        low, high = (float(side[0]) for side in row.range(self._lo[None], self._hi[None]))
+        most = max(abs(low), abs(high))
+        size = self._sizes.of(row, TYPICAL)
+        if np.isfinite(most):
+            size = min(max(size, SMALLEST * most), most)
+        return _power_of_two(size)
+
+    def _add_variable(self, j: int) -> None:
+        row = self._problem.terms.variable(j)
+        unit = 1.0 if self._problem.whole[j] else self._unit_of(row)
+        kind = "I" if self._problem.whole[j] else "C"
+        self._variables[j] = self._expressions[j] = self._new(j, unit, kind), unit
+
+    def _new(self, j: int, unit: float, kind: str = "C") -> Any:
+        lo, hi = (float(side[j]) / unit for side in (self._lo, self._hi))
+        sides = [side if np.isfinite(side) else None for side in (lo, hi)]
+        return self.model.addVar(f"c{j}", lb=sides[0], ub=sides[1], vtype=kind)
+
+    def _add_term(self, j: int, operation: Operation, args: tuple[Row, ...]) -> None:
+        written = [self._written(arg) for arg in args]
+        if isinstance(operation, Sin):
+            written = [self._within_a_turn(written[0], args[0])]
+        pole = operation.has_pole(*written)
+        if not pole and self._uses[j] == 1:
+            self._expressions[j] = operation.expression(*written)
+            return
+        unit = self._unit_of(self._problem.terms.variable(j))
+        value = self._new(j, unit)
+        self._variables[j] = self._expressions[j] = value, unit
+        if pole:
+            equation = operation.equation(_general(value) * unit, *written)
+            self.model.addCons(equation == 0)
+        else:
+            expression, factor = operation.expression(*written)
+            self.model.addCons(expression * (factor / unit) - value == 0)
+
+    def _sum(self, row: Row, unit: float) -> Any:
+        """The row over a unit, as SCIP's expression."""
+        parts = [self._expressions[j] for j, _ in row.terms]
+        pairs = zip(row.terms, parts, strict=True)
+        terms = [part * (c * factor / unit) for (_, c), (part, factor) in pairs]
+        return scip().quicksum([*terms, row.constant / unit])
+
+    def _written(self, row: Row) -> Written:
+        """A row as an argument: a column and its factor, or a sum in its unit."""
+        low, high = (float(side[0]) for side in row.range(self._lo[None], self._hi[None]))
+        if len(row.terms) == 1 and row.constant == 0:
+            ((j, c),) = row.terms
+            expression, factor = self._expressions[j]
+            expression = _general(expression)
+            if c * factor < 0:
+                return Written(expression * -1.0, -c * factor, low, high)
+            return Written(expression, c * factor, low, high)
+        unit = self._unit_of(row)
+        return Written(_general(self._sum(row, unit)), unit, low, high)
+
+    def _within_a_turn(self, angle: Written, row: Row) -> Written:
+        """The angle less as many whole turns as bring it between −π and π."""
+        turn = 2 * np.pi
+        least, most = (math.floor(side / turn + 0.5) for side in (angle.lo, angle.hi))
+        if least == most:
+            shifted = angle.whole - least * turn
+            return Written(shifted, 1.0, angle.lo - least * turn, angle.hi - least * turn)
+        turns = self.model.addVar("turns", lb=least, ub=most, vtype="I")
+        rest = self.model.addVar("angle", lb=-np.pi, ub=np.pi)
+        self.model.addCons(angle.whole - turn * turns - rest == 0)
+        self._angles.append((turns, rest, row))
+        return Written(_general(rest), 1.0, -np.pi, np.pi)
+
+    def _add_constraint(self, row: Row, equal: bool, slack: float) -> None:
+        if row.is_constant:
+            missed = abs(row.constant) if equal else row.constant
+            self.contradiction = self.contradiction or missed > ROUNDING
+            return
+        unit = _power_of_two(self._sizes.of_terms(row))
+        expression = self._sum(row, unit)
+        if equal and slack == 0:
+            self.model.addCons(expression == 0)
+            return
+        self.model.addCons(expression <= slack)
+        if equal:
+            self.model.addCons(expression >= -slack)
+
+    def _add_objective(self, row: Row, share: float) -> None:
+        self.offset = row.constant
+        terms = Row(row.terms)
+        self.floor = TYPICAL_OBJECTIVE[0] * self._sizes.usual(terms) if terms.terms else 0.0
+        self.unit = _power_of_two(self._sizes.of_terms(terms, share)) if terms.terms else 0.0
+        unit = self.unit or 1.0
+        linear = Row(tuple((j, c) for j, c in row.terms if j in self._variables))
+        curved = Row(tuple((j, c) for j, c in row.terms if j not in self._variables))
+        objective = self._sum(linear, unit)
+        if curved.terms:
+            low = curved.range(self._lo[None], self._hi[None])[0][0]
+            least = low / unit if np.isfinite(low) else None
+            self._top = self.model.addVar("t", lb=least, ub=None)
+            self.model.addCons(self._sum(curved, unit) - self._top <= 0)
+            objective = objective + self._top
+        self._curved = curved
+        self.model.setObjective(objective, "minimize")
+
+    # ------------------------------------------------------------------------------------------
+    # solutions
+
+    def point(self, solution: Any) -> Array:
+        """The entries of x in a solution of the model."""
+        pairs = (self._variables[j] for j in range(self._problem.terms.size))
+        x = np.array([solution[variable] * unit for variable, unit in pairs])
+        size = self._problem.terms.size
+        return np.clip(x, self._lo[:size], self._hi[:size])
+
+    def suggest(self, x: Array) -> None:
+        """Give a point to the search; SCIP takes it if it finds it feasible."""
+        ranges = self._problem.columns(x[None])
+        if not np.all(np.isfinite(ranges.lo)):
+            return
+        solution = self.model.createSol()
+        for j, (variable, unit) in self._variables.items():
+            self.model.setSolVal(solution, variable, float(ranges.lo[0, j]) / unit)
+        for turns, rest, row in self._angles:
+            angle = float(ranges.of(row)[0][0])
+            whole = math.floor(angle / (2 * np.pi) + 0.5)
+            self.model.setSolVal(solution, turns, whole)
+            self.model.setSolVal(solution, rest, angle - 2 * np.pi * whole)
+        if self._top is not None:
+            curved = float(ranges.of(self._curved)[0][0])
+            self.model.setSolVal(solution, self._top, curved / self.unit)
+        self.model.addSol(solution)
+
+
+class _Sizes:
+    """Usual sizes of rows: at the best point, and the median over points of the box."""
+
+    def __init__(self, problem: FactorableProblem, known: Point | None) -> None:
+        self._samples = problem.columns(problem.samples())
+        self._known = None if known is None else problem.columns(known.x[None])
+
+    def of(self, row: Row, share: float) -> float:
+        """The size of the value."""
+        return self._blend(lambda ranges: np.abs(ranges.of(row)[0]), share)
+
+    def of_terms(self, row: Row, share: float = TYPICAL) -> float:
+        """The sum of the sizes of the terms."""
+        return self._blend(lambda ranges: _terms(row, ranges), share)
+
+    def usual(self, row: Row) -> float:
+        """The median of that over points of the box."""
+        return _median(_terms(row, self._samples))
+
+    def _blend(self, measure: Callable[[Ranges], Array], share: float) -> float:
+        median = _median(measure(self._samples))
+        if self._known is None:
+            return median
+        here = float(measure(self._known)[0])
+        return max(here if np.isfinite(here) else 0.0, share * median)
+
+
+def _terms(row: Row, ranges: Ranges) -> Array:
+    parts = [np.abs(c * ranges.lo[:, j]) for j, c in row.terms]
+    total = np.sum(parts, axis=0) if parts else np.zeros(ranges.lo.shape[0])
+    return np.asarray(total + abs(row.constant))
+
+
+def _median(sizes: Array) -> float:
+    usable = sizes[np.isfinite(sizes) & (sizes > 0)]
+    return float(np.median(usable)) if usable.size else 1.0
+
+
+def _general(expression: Any) -> Any:
+    """An expression that SCIP's wrapper does not multiply out."""
+    from pyscipopt.scip import buildGenExprObj
+
+    return buildGenExprObj(expression)
+
+
+def _power_of_two(size: float) -> float:
+    return 2.0 ** round(math.log2(size)) if 0 < size < np.inf else 1.0

@@ -1,0 +1,361 @@
+"""A cvxpy problem as SCIP is asked it: rows of terms, and its value at points by NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.factorable.first_box import first_box, propagate
+from dcprog.factorable.terms import Ranges, Row
+from dcprog.factorable.translation import Translation
+from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.errors import NotBoundable
+from dcprog.majorants.feasibility import Feasibility
+from dcprog.majorants.frozen_problem import check_data, freeze
+from dcprog.majorants.points import Points
+from dcprog.majorants.tree import Values, short
+
+__all__ = ["FEASIBLE", "FactorableProblem", "Point", "whole_entries"]
+
+# Violations up to that share of what a constraint's terms add up to count as none.
+FEASIBLE = 1e-6
+# Violations up to that share are rounding: the point proves that F gets as low as there.
+ROUNDING = 1e-9
+# Points of the box at which terms are measured, to tell their usual sizes.
+SAMPLES = 32
+# The size of an entry at 0 is that share of the distance between its bounds.
+SMALL = 1e-3
+# Points among them at which constraints are.
+FEW_SAMPLES = 8
+# Attributes of variables that are bounds, and those that ask for whole numbers.
+BOUNDS = ("nonneg", "nonpos", "pos", "neg", "bounds")
+WHOLE = ("integer", "boolean")
+
+
+@dataclass(frozen=True)
+class Point:
+    """The problem at a point.
+
+    Attributes
+    ----------
+    x : array of shape (p,)
+    value : float
+        F(x) for minimisation; ∞ where it is not defined.
+    scale : float
+        The sum of the absolute values of the objective's terms.
+    missed : float
+        The largest violation of a constraint, over the sum of the absolute values of its terms.
+    """
+
+    x: Array
+    value: float
+    scale: float
+    missed: float
+
+    @property
+    def is_feasible(self) -> bool:
+        """True if the constraints hold within their tolerance and F is defined."""
+        return self.missed <= FEASIBLE and bool(np.isfinite(self.value))
+
+    @property
+    def is_exact(self) -> bool:
+        """True if the constraints hold but for rounding and F is defined."""
+        return self.missed <= ROUNDING and bool(np.isfinite(self.value))
+
+
+class FactorableProblem:
+    """Minimise F(x) under g(x) ≤ 0 and h(x) = 0, x all entries of all variables.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        In real variables, which may be whole numbers.
+    box : pair of arrays, optional
+        Points outside are of no interest.
+
+    Attributes
+    ----------
+    sign : float
+        −1 for a maximisation.
+    points : Points
+        The order of the entries.
+    objective : Row
+    below, zero : lists of Row
+        Rows that must be at most 0, or 0.
+    lo, hi : arrays of shape (p,)
+        Bounds of the variables.
+    uses : mapping of column to int
+        How often each column is used, of the variables and of the terms that are.
+    whole : bool array of shape (p,)
+        The entries that must be whole numbers.
+
+    Raises
+    ------
+    NotBoundable
+        An atom, a constraint or an attribute has no translation; the error names it.
+    ValueError
+        The data are not finite, or a Parameter has no value.
+    """
+
+    def __init__(self, problem: cp.Problem, box: tuple[Array, Array] | None = None) -> None:
+        check_data(problem, whole=True)
+        self.problem, self.box = problem, box
+        self.sign = -1.0 if isinstance(problem.objective, cp.Maximize) else 1.0
+        frozen = freeze(problem)
+        self._parameters = _parameter_values(problem)
+        self.points = Points(sorted(problem.variables(), key=lambda v: v.id))
+        self._objective = self.sign * frozen.objective.args[0]
+        self._feasibility = Feasibility(frozen.constraints, [], self.points.variables)
+        translation = Translation(self.points.variables)
+        self.terms = translation.terms
+        (self.objective,) = translation(self._objective)
+        self.below: list[Row] = []
+        self.zero: list[Row] = []
+        for constraint in frozen.constraints:
+            self._demand(translation, constraint)
+        for variable in self.points.variables:
+            self._declare(translation, variable)
+        self.below += [-row for row in translation.domain]
+        flags = {v.id: whole_entries(v) for v in self.points.variables}
+        self.whole = self.points.pack(flags).astype(bool)
+        self.lo, self.hi = self._edges()
+        self.uses = self._uses()
+        self._narrow()
+        self._learn()
+
+    # ------------------------------------------------------------------------------------------
+    # the declaration
+
+    def _demand(self, translation: Translation, constraint: cp.Constraint) -> None:
+        if isinstance(constraint, cp.constraints.Equality | cp.constraints.Zero):
+            self.zero += translation(constraint.expr)
+        elif isinstance(constraint, cp.constraints.Inequality | cp.constraints.NonPos):
+            self.below += translation(constraint.expr)
+        elif isinstance(constraint, cp.constraints.NonNeg):
+            self.below += translation(-constraint.args[0])
+        elif isinstance(constraint, cp.constraints.SOC):
+            t, X = constraint.args
+            norms = cp.norm(X, 2, axis=constraint.axis if X.ndim > 1 else None)
+            self.below += translation(cp.reshape(norms, t.shape, order="F") - t)
+        else:
+            raise NotBoundable(
+                short(constraint),
+                f"a {type(constraint).__name__} constraint has no translation",
+                "an inequality, such as cp.norm(x) <= t",
+            )
+
+    def _declare(self, translation: Translation, variable: cp.Variable) -> None:
+        kinds = [k for k, v in variable.attributes.items() if v is not None and v is not False]
+        for kind in kinds:
+            if kind in ("symmetric", "diag"):
+                other = variable.T if kind == "symmetric" else cp.diag(cp.diag(variable))
+                rows = translation(variable - other)
+                self.zero += [row for row in rows if not row.is_constant]
+            elif kind not in BOUNDS + WHOLE:
+                raise NotBoundable(
+                    variable.name(), f"the attribute {kind} has no rule", "constraints in its place"
+                )
+
+    def _edges(self) -> tuple[Array, Array]:
+        """Bounds of the entries, rounded inside where these are whole numbers."""
+        sides = []
+        for side in (0, 1):
+            arrays = {v.id: _declared_bound(v, side) for v in self.points.variables}
+            sides.append(self.points.pack(arrays))
+        lo, hi = sides
+        if self.box is not None:
+            lo, hi = np.maximum(lo, self.box[0]), np.minimum(hi, self.box[1])
+        lo[self.whole], hi[self.whole] = np.ceil(lo[self.whole]), np.floor(hi[self.whole])
+        return lo, hi
+
+    def _narrow(self) -> None:
+        """Move the bounds of the variables to where the constraints hold them."""
+        propagate(self.lo, self.hi, self.below + self.zero + [-row for row in self.zero])
+        if np.any(self.lo > self.hi) or not self._has_infinite_columns():
+            return
+        inner = np.clip(np.zeros(self.lo.size), self.lo, self.hi)
+        places = np.arange(self.lo.size)
+        self.lo, self.hi = first_box(self.lo, self.hi, inner, places, self.is_empty)
+
+    def _has_infinite_columns(self) -> bool:
+        ranges = self.terms.ranges(self.lo[None], self.hi[None])
+        used = list(self.uses)
+        return bool(np.any(np.isinf(ranges.lo[0, used]) | np.isinf(ranges.hi[0, used])))
+
+    def is_empty(self, lo: Array, hi: Array) -> npt.NDArray[np.bool_]:
+        """True for boxes of shape (boxes, p) or (boxes, columns) without feasible points.
+
+        As far as ranges show, that is; false says nothing.
+        """
+        return self._is_empty(self.terms.ranges(lo, hi))
+
+    def is_worse(self, lo: Array, hi: Array, value: float) -> npt.NDArray[np.bool_]:
+        """True for boxes without a feasible point at which F is below a value."""
+        ranges = self.terms.ranges(lo, hi)
+        return self._is_empty(ranges) | (ranges.of(self.objective)[0] >= value)
+
+    def _is_empty(self, ranges: Ranges) -> npt.NDArray[np.bool_]:
+        gone = ranges.empty.copy()
+        for row in self.below:
+            gone |= ranges.of(row)[0] > 0
+        for row in self.zero:
+            low, high = ranges.of(row)
+            gone |= (low > 0) | (high < 0)
+        return gone
+
+    def _uses(self) -> dict[int, int]:
+        uses = dict.fromkeys(range(self.terms.size), 0)
+
+        def note(rows: Iterable[Row]) -> None:
+            for row in rows:
+                for j, _ in row.terms:
+                    uses[j] = uses.get(j, 0) + 1
+
+        note([self.objective, *self.below, *self.zero])
+        for j, operation, args in reversed(list(self.terms.terms())):
+            if j in uses:
+                note(args * operation.uses)
+        return uses
+
+    def is_of(self, problem: cp.Problem, box: tuple[Array, Array] | None) -> bool:
+        """True if it was made of the problem on that box, and no Parameter has moved since."""
+        one, other = (() if b is None else b for b in (box, self.box))
+        if self.problem is not problem or not np.array_equal(one, other):
+            return False
+        now = _parameter_values(problem)
+        return all(np.array_equal(now[key], value) for key, value in self._parameters.items())
+
+    # ------------------------------------------------------------------------------------------
+    # points
+
+    def samples(
+        self, count: int = SAMPLES, lo: Array | None = None, hi: Array | None = None
+    ) -> Array:
+        """Points of the box; where a side is infinite, of the half or the line by normal draws."""
+        rng = np.random.default_rng(0)
+        lo, hi = self.lo if lo is None else lo, self.hi if hi is None else hi
+        with np.errstate(invalid="ignore"):
+            drawn = lo + rng.random((count, lo.size)) * (hi - lo)
+        size = np.abs(rng.normal(size=drawn.shape))
+        drawn = np.where(np.isinf(hi) & np.isfinite(lo), lo + size, drawn)
+        drawn = np.where(np.isinf(lo) & np.isfinite(hi), hi - size, drawn)
+        drawn = np.where(np.isinf(lo) & np.isinf(hi), rng.normal(size=drawn.shape), drawn)
+        return np.where(self.whole, np.clip(np.round(drawn), lo, hi), drawn)
+
+    def values(self, x: Array) -> tuple[Array, Array]:
+        """The objective and the largest violation over its terms at points, by their terms.
+
+        Parameters
+        ----------
+        x : array of shape (points, p)
+
+        Returns
+        -------
+        value, missed : arrays of shape (points,)
+            Infinite outside the domain.
+        """
+        columns = self.columns(x)
+        value, missed = columns.of(self.objective)[0], np.zeros(x.shape[0])
+        for rows, equal in ((self.below, False), (self.zero, True)):
+            for row in rows:
+                found, _ = columns.of(row)
+                sizes = [np.abs(c * columns.lo[:, j]) for j, c in row.terms]
+                terms = np.sum(sizes, axis=0) + abs(row.constant) + np.finfo(float).tiny
+                excess = np.abs(found) if equal else np.maximum(found, 0.0)
+                missed = np.fmax(missed, excess / terms)
+        missed[columns.empty | ~np.isfinite(value)] = np.inf
+        return np.where(np.isnan(value), np.inf, value), missed
+
+    def _learn(self) -> None:
+        """Measure the usual sizes of constraints, for points where their terms vanish."""
+
+        def values() -> Iterator[Values]:
+            for x in self.samples()[:FEW_SAMPLES]:
+                self.points.load(x)
+                yield Values()
+
+        with self.untouched():
+            self._feasibility.learn(values())
+
+    @contextmanager
+    def untouched(self) -> Iterator[None]:
+        """Puts the user's variables and the problem's fields back as they were."""
+        values = [(v, v.value) for v in self.points.variables]
+        fields = self.problem._value, self.problem._status
+        try:
+            yield
+        finally:
+            for variable, value in values:
+                variable.save_value(value)
+            self.problem._value, self.problem._status = fields
+
+    def at(self, x: Array) -> Point:
+        """The user's own expressions at a point, by NumPy."""
+        x = np.where(self.whole, np.round(x), x)
+        with self.untouched():
+            self.points.load(x)
+            values = Values()
+            value = float(values.array(self._objective).ravel()[0])
+            missed = self._feasibility.all(values).relative
+            scale = float(np.max(values.magnitude(self._objective)))
+        if self.box is not None and not np.all((x >= self.box[0]) & (x <= self.box[1])):
+            missed = np.inf
+        return Point(x, value if not np.isnan(value) else np.inf, scale, missed)
+
+    def violation(self, x: Array) -> float:
+        """The largest violation of a constraint at a point."""
+        with self.untouched():
+            self.points.load(x)
+            return self._feasibility.all(Values()).absolute
+
+    def columns(self, x: Array) -> Ranges:
+        """The values of all columns at points, of shape (points, p)."""
+        return self.terms.ranges(x, x)
+
+    def coordinate_sizes(self, x: Array) -> Array:
+        """The sizes of a point's entries: at least a small share of what their bounds allow."""
+        widest = np.where(np.isfinite(self.hi - self.lo), self.hi - self.lo, 1.0)
+        return np.maximum(np.maximum(np.abs(x), SMALL * widest), np.finfo(float).tiny)
+
+    def name(self, place: int) -> str:
+        """The variable that an entry belongs to, for messages."""
+        for variable, array in self.points.unpack(np.arange(self.points.size, dtype=float)):
+            if place in array:
+                return f"{variable.name()}" + ("" if variable.size == 1 else f" (entry {place})")
+        return "a variable"
+
+
+def _entries(variable: cp.Variable, kind: str) -> npt.NDArray[np.bool_]:
+    """The entries of a variable that are integer, or boolean."""
+    flag = np.zeros(variable.size, dtype=bool)
+    if variable.attributes[kind]:
+        shape = max(variable.shape, (1,))
+        flag[np.ravel_multi_index(getattr(variable, f"{kind}_idx"), shape, order="F")] = True
+    return flag.reshape(variable.shape, order="F")
+
+
+def whole_entries(variable: cp.Variable) -> npt.NDArray[np.bool_]:
+    """The entries of a variable that must be whole numbers."""
+    return _entries(variable, "integer") | _entries(variable, "boolean")
+
+
+def _declared_bound(variable: cp.Variable, side: int) -> Array:
+    """The lower (0) or the upper (1) bounds of a variable's entries."""
+    bound = dense(np.broadcast_to(dense(variable.get_bounds()[side]), variable.shape)).copy()
+    narrower = np.fmin if side else np.fmax
+    given = variable.attributes["bounds"]
+    if given is not None and isinstance(given[side], cp.Expression):  # get_bounds leaves it out
+        bound = narrower(bound, dense(given[side].value))
+    if variable.attributes["boolean"]:
+        flag = _entries(variable, "boolean")
+        bound = np.where(flag, narrower(bound, float(side)), bound)
+    return bound
+
+
+def _parameter_values(problem: cp.Problem) -> dict[int, Array]:
+    return {p.id: dense(p.value).copy() for p in problem.parameters()}

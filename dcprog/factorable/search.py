@@ -1,0 +1,441 @@
+"""The global search: SCIP's branch and bound, its points and its bound held against our own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dcprog.factorable.first_box import first_box
+from dcprog.factorable.model import ROUNDS, ScipModel, scip
+from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point
+from dcprog.factorable.restoration import restored
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import NotBoundable, WrongBound
+from dcprog.foundation.progress_log import logger
+from dcprog.majorants.tree import short
+
+__all__ = ["ACCURACY", "GlobalSearch"]
+
+# Bounds are lowered by that share of F's unit: SCIP's linear programs are exact to a tenth of it.
+ACCURACY = 1e-6
+# SCIP's tolerance of constraints, in their units: below ours, so that its points are feasible.
+FEASIBILITY = 1e-7
+# Settings of SCIP from the second tree on, so that one error of its parts is not made twice.
+OTHER_WAYS = {
+    "propagating/obbt/freq": -1,
+    "nlhdlr/convex/enabled": False,
+    "nlhdlr/concave/enabled": False,
+    "randomization/randomseedshift": 1,
+}
+# Points that a claim is held against, and how many of them are looked at closely.
+CHALLENGES, CHALLENGED = 4096, 8
+# Seconds between lines of the log and calls of the callback.
+PAUSE = 0.5
+# The share of the time that local search for a first point may take.
+STARTING = 0.3
+# Seconds that local search from SCIP's last point may take, at least.
+POLISHING = 0.1
+# Where variables are not bounded, a first point is looked for up to there.
+LOOK = 1e4
+
+
+class GlobalSearch:
+    """Branch and bound of a factorable problem.
+
+    Parameters
+    ----------
+    problem : FactorableProblem
+    gap : float
+        Stop when the best value less the bound is at most that share of ``scale``. A search that
+        has stopped goes on when it is run again, to a finer gap if that is set.
+    improve : callable
+        ``improve(x, seconds)``: a point found by local search from x, or from nowhere for None;
+        None if there is none.
+    report : callable, optional
+        Called about twice a second; a true return value stops the search.
+
+    Attributes
+    ----------
+    best : Point or None
+        The best feasible point.
+    lower : float
+        A proved bound of F from below; ∞ if no point is feasible.
+    scale : float
+        The unit of F: what its terms add up to at the best point. Where the gap to a value near 0
+        does not close, at least a ten-thousandth of what they usually add up to.
+    nodes : int
+        Of SCIP's trees.
+    """
+
+    def __init__(
+        self,
+        problem: FactorableProblem,
+        gap: float,
+        improve: Callable[[Array | None, float], Array | None],
+        report: Callable[[], object] | None = None,
+    ) -> None:
+        scip()
+        self.problem, self.gap = problem, gap
+        self._improve, self.report = improve, report
+        self.best: Point | None = None
+        self.lower = -np.inf
+        self.nodes = 0
+        self._exact = np.inf  # the least value at a point that is feasible but for rounding
+        self._where: Point | None = None
+        self._candidate: Array | None = None
+        self._rounds = 0
+        self._unit = 0.0
+        self._stopped = False
+        self._edges: tuple[Array, Array] | None = None
+        self._built: ScipModel | None = None  # a run that a limit has ended, to go on
+        self._watcher: Any = None
+        self._nodes_before = 0
+        self._said = time.perf_counter()
+        self._floor = 0.0  # a small share of what the objective's terms usually add up to
+        self._floored = False  # scales are at least that
+
+    # ------------------------------------------------------------------------------------------
+    # points
+
+    def note(self, x: Array, trusted: bool = False) -> bool:
+        """Evaluate a point; keep it where it is feasible and better.
+
+        Parameters
+        ----------
+        x : array of shape (p,)
+        trusted : bool, default False
+            The loop has called it feasible, by sizes of its own.
+
+        Returns
+        -------
+        bool
+            True if it is feasible.
+        """
+        point = self.problem.at(x)
+        feasible = point.is_feasible or (trusted and np.isfinite(point.value))
+        if point.is_exact and point.value < self._exact:
+            self._exact, self._where = point.value, point
+        if feasible and (self.best is None or point.value < self.best.value):
+            self.best = point
+        return feasible
+
+    @property
+    def objective(self) -> float:
+        """F at the best point; ∞ without one."""
+        return np.inf if self.best is None else self.best.value
+
+    @property
+    def scale(self) -> float:
+        """The unit that gaps are relative to."""
+        if self.best is None:
+            return self._floor
+        return max(self.best.scale, self._floor) if self._floored else self.best.scale
+
+    @property
+    def relative_gap(self) -> float:
+        """What is missing to a proof, over the scale."""
+        missing = self.objective - self.lower
+        if not missing > 0:
+            return 0.0
+        return missing / self.scale if self.scale > 0 else np.inf
+
+    @property
+    def is_closed(self) -> bool:
+        """True if the gap is as small as was asked for, or as SCIP can tell."""
+        return self.relative_gap <= max(self.gap, 2 * ACCURACY)
+
+    # ------------------------------------------------------------------------------------------
+    # the search
+
+    def run(self, seconds: float) -> str:
+        """Search until the gap is closed, the clock or the user stops it.
+
+        Returns
+        -------
+        str
+            ``proved``, ``infeasible``, ``time_limit``, ``interrupted``, ``stopped``, or
+            ``inaccurate``: the tree has ended, and its last point is not feasible in our eyes.
+
+        Raises
+        ------
+        NotBoundable
+            The box of the points that matter is not bounded, as far as ranges show.
+        WrongBound
+            A point contradicts the bound or "infeasible".
+        """
+        end = time.perf_counter() + seconds
+        self._stopped = False
+        try:
+            return self._searched(end)
+        except KeyboardInterrupt:
+            return "interrupted"
+
+    def _searched(self, end: float) -> str:
+        if self._edges is None:
+            self._edges = self._box(end)
+        if self._edges is None:
+            self.lower = self.objective  # nothing is better than the best point
+            return "infeasible" if self.best is None else "proved"
+        while True:
+            status = self._round(*self._edges, end)
+            if status != "inaccurate" or self._rounds + 1 == ROUNDS:
+                break
+            self._rounds += 1
+        self._floored = not self.is_closed
+        return "proved" if self._floored and self.is_closed else status
+
+    def _box(self, end: float) -> tuple[Array, Array] | None:
+        """Bounds of all columns that hold every point of interest; None if there is none."""
+        terms, lo, hi = self.problem.terms, self.problem.lo, self.problem.hi
+        ranges = terms.ranges(lo[None], hi[None])
+        if np.any(lo > hi) or ranges.empty[0]:
+            return None
+        if np.any(np.isinf(ranges.lo) | np.isinf(ranges.hi)):
+            if self.best is None:
+                self._start(ranges.lo[0], ranges.hi[0], end)
+            found = self._bounded(ranges.lo[0], ranges.hi[0])
+            ranges = terms.ranges(*(side[None] for side in found))
+        return None if ranges.empty[0] else (ranges.lo[0], ranges.hi[0])
+
+    def _start(self, lo: Array, hi: Array, end: float) -> None:
+        """A first point: by local search, or SCIP's first one in a box of limited size."""
+        found = self._improve(None, STARTING * _left(end))
+        if found is not None and self.note(found, trusted=True):
+            return
+        lo = np.where(np.isinf(lo), np.minimum(-LOOK, hi - LOOK), lo)
+        hi = np.where(np.isinf(hi), np.maximum(LOOK, lo + LOOK), hi)
+        self._tree(lo, hi, end, points=1)
+        self._close()
+        self.lower = -np.inf  # that is of that box alone
+
+    def _bounded(self, lo: Array, hi: Array) -> tuple[Array, Array]:
+        """Finite bounds of all columns that are used: of the variables first, then of the terms."""
+        problem = self.problem
+        x = problem.samples()[0] if self.best is None else self.best.x
+        inner = problem.columns(x[None]).lo[0]
+        used = np.zeros(lo.size, dtype=bool)
+        used[list(problem.uses)] = True
+        for group in (np.arange(lo.size) < problem.terms.size, np.ones(lo.size, dtype=bool)):
+            loose = np.flatnonzero(group & used & (np.isinf(lo) | np.isinf(hi)))
+            start = np.clip(np.where(np.isfinite(inner), inner, 0.0), lo, hi)
+            lo, hi = first_box(
+                lo, hi, start, loose, lambda a, b: problem.is_worse(a, b, self.objective)
+            )
+            ranges = problem.terms.ranges(lo[None], hi[None])
+            lo, hi = ranges.lo[0], ranges.hi[0]
+            loose = loose[np.isinf(lo[loose]) | np.isinf(hi[loose])]
+            if loose.size:
+                raise self._unbounded(int(loose[0]))
+        return lo, hi
+
+    def _unbounded(self, column: int) -> NotBoundable:
+        problem = self.problem
+        if column < problem.terms.size:
+            return NotBoundable(
+                problem.name(column),
+                "neither bounds nor constraints hold this variable, and ranges of the objective "
+                "do not show that it grows with it",
+                "bounds on it, as cp.Variable(bounds=[lower, upper]), or box=(lower, upper)",
+            )
+        operation, _ = problem.terms.operations[column - problem.terms.size]
+        return NotBoundable(
+            short(problem.problem.objective, 60),
+            f"a {type(operation).__name__.lower()} in the problem has no finite range: its "
+            "argument comes as near as one likes to where it is infinite",
+            "bounds that keep divisors and arguments of logarithms away from 0",
+        )
+
+    # ------------------------------------------------------------------------------------------
+    # a run of SCIP
+
+    def _round(self, lo: Array, hi: Array, end: float) -> str:
+        """A tree to its end; ``inaccurate`` if its best point does not close the gap in our eyes.
+
+        Another one, in the units of the best point, may then.
+        """
+        status = self._tree(lo, hi, end) if self._built is None else self._go_on(end)
+        if status in ("finished", "infeasible"):
+            self._close()
+        if status == "infeasible":
+            status = self._confirmed(lo, hi, end)
+        if status != "infeasible" and not self.is_closed:
+            self._improve_last(end)
+        self._challenge(lo, hi)
+        if self._where is not None and self._is_wrong:
+            if self._rounds + 1 == ROUNDS:
+                sign = self.problem.sign
+                point = self._where
+                raise WrongBound(point.x, sign * point.value, sign * self.lower)
+            self.lower = -np.inf
+            self._close()
+            return "inaccurate"
+        if status == "infeasible" or self.is_closed:
+            return "infeasible" if self.best is None else "proved"
+        return "inaccurate" if status in ("finished", "failed") else status
+
+    def _challenge(self, lo: Array, hi: Array) -> None:
+        """Hold the claim against many points of the box, moved to the constraints."""
+        problem = self.problem
+        size = problem.terms.size
+        x = problem.samples(CHALLENGES, lo[:size], hi[:size])
+        value, missed = problem.values(x)
+        near = np.argsort(missed, kind="stable")[: 2 * CHALLENGED]
+        feasible = np.flatnonzero(missed <= 0)
+        low = feasible[np.argsort(value[feasible], kind="stable")[:CHALLENGED]]
+        for k in low:
+            self.note(x[k])
+        for k in near[np.argsort(value[near], kind="stable")[:CHALLENGED]]:
+            if missed[k] > 0:
+                self.note(restored(problem, x[k]))
+
+    @property
+    def _is_wrong(self) -> bool:
+        """True if a point that is feasible but for rounding lies below the bound."""
+        return self._exact < self.lower - ACCURACY * max(self._unit, self.scale)
+
+    def _confirmed(self, lo: Array, hi: Array, end: float) -> str:
+        """The same verdict by another way, with some slack and without presolving, or its own."""
+        if self.best is not None:
+            self.lower = np.inf if self.best.is_exact else self.objective
+            return "finished"
+        status = self._tree(lo, hi, end, slack=FEASIBLE)
+        self._close()
+        if status == "infeasible":
+            self.lower = np.inf
+        return status
+
+    def _improve_last(self, end: float) -> None:
+        """Local search from SCIP's last point, where that is not feasible in our eyes."""
+        if self._candidate is not None:
+            found = self._improve(self._candidate, max(_left(end), POLISHING))
+            self._candidate = None
+            if found is not None:
+                self.note(found, trusted=True)
+
+    def _tree(self, lo: Array, hi: Array, end: float, slack: float = 0.0, points: int = -1) -> str:
+        """A new run of SCIP: ``finished``, ``infeasible`` or the reason why it stopped."""
+        self._close()
+        built = ScipModel(self.problem, lo, hi, self.best, slack, self._rounds)
+        self._unit, self._floor = built.unit, built.floor
+        if built.contradiction:
+            return "infeasible"
+        self._built, self._nodes_before = built, self.nodes
+        model = built.model
+        if self.best is not None:
+            built.suggest(self.best.x)
+        if slack:
+            model.setPresolve(scip().SCIP_PARAMSETTING.OFF)
+        model.setParam("timing/clocktype", 2)
+        model.setParam("limits/solutions", points)
+        model.setParam("numerics/feastol", FEASIBILITY)
+        for name, value in OTHER_WAYS.items() if self._rounds else ():
+            model.setParam(name, value)
+        self._watcher = _watcher(self._watch)
+        model.includeEventhdlr(self._watcher, "progress", "holds the bound against the best point")
+        return self._go_on(end)
+
+    def _go_on(self, end: float) -> str:
+        """The run of SCIP, from where a limit has ended it."""
+        assert self._built is not None
+        model = self._built.model
+        left = max(_left(end), 1e-3)
+        limit = min(float(model.getSolvingTime()) + left, float(model.infinity()))
+        model.setParam("limits/time", limit)
+        try:
+            model.optimize()
+        except Exception:  # SCIP's own errors, as of an LP that no setting solves
+            self._close()
+            return "failed"
+        error, self._watcher.error = self._watcher.error, None
+        if error is not None:
+            raise error
+        return self._outcome(self._built)
+
+    def _close(self) -> None:
+        """Free the memory of the run."""
+        if self._built is not None:
+            self._built.model.free()
+            self._built = None
+
+    def _outcome(self, built: ScipModel) -> str:
+        status = str(built.model.getStatus())
+        if status == "infeasible":
+            return status
+        self._take(built)
+        if status in ("unbounded", "inforunbd"):
+            raise NotBoundable(
+                short(self.problem.problem.objective, 60),
+                "it falls without end, as far as SCIP tells",
+                "bounds on the variables",
+            )
+        if status in ("optimal", "gaplimit"):
+            return "finished"
+        if status == "userinterrupt" and not self.is_closed:
+            return "stopped" if self._stopped else "interrupted"
+        return "time_limit"
+
+    def _take(self, built: ScipModel) -> None:
+        """Take over SCIP's best point, if it is new, and its bound."""
+        model = built.model
+        self.nodes = self._nodes_before + int(model.getNTotalNodes())
+        primal = float(model.getPrimalbound()) if model.getNSols() else np.inf
+        if primal < built.seen:
+            built.seen = primal
+            x = built.point(model.getBestSol())
+            taken = self.note(restored(self.problem, x)) or self.note(x)
+            self._candidate = None if taken else x
+        dual = float(model.getDualbound())
+        if abs(dual) < float(model.infinity()):
+            lower = (dual - ACCURACY) * built.unit + built.offset
+            self.lower = max(self.lower, lower)
+
+    def _watch(self) -> None:
+        """Called by SCIP at new points and after each node."""
+        assert self._built is not None
+        model = self._built.model
+        self._take(self._built)
+        now = time.perf_counter()
+        if now - self._said > PAUSE:
+            self._said = now
+            logger.info("bound %.6g of %.6g, %d nodes", self.lower, self.objective, self.nodes)
+            if self.report is not None and self.report():
+                self._stopped = True
+                model.interruptSolve()
+        if self.is_closed:
+            model.interruptSolve()
+
+
+def _left(end: float) -> float:
+    """Seconds until then."""
+    return max(end - time.perf_counter(), 0.0)
+
+
+def _watcher(act: Callable[[], None]) -> Any:
+    """An event handler of SCIP that acts at new points and after nodes, and keeps an exception."""
+    module = scip()
+    events = (
+        module.SCIP_EVENTTYPE.BESTSOLFOUND,
+        module.SCIP_EVENTTYPE.NODESOLVED,
+        module.SCIP_EVENTTYPE.FIRSTLPSOLVED,
+    )
+
+    class Watcher(module.Eventhdlr):  # type: ignore[name-defined]
+        """Acts at events; an exception ends the search and is raised after it."""
+
+        error: BaseException | None = None
+
+        def eventinit(self) -> None:
+            for event in events:
+                self.model.catchEvent(event, self)
+
+        def eventexec(self, event: Any) -> None:
+            try:
+                act()
+            except BaseException as error:
+                self.error = error
+                self.model.interruptSolve()
+
+    return Watcher()

@@ -1,0 +1,221 @@
+"""Factorable functions: sums of products, powers, exponentials and their like, with their ranges.
+
+Every variable and every nonlinear term is a column. A ``Row`` is an affine combination of columns,
+the argument of further terms. Interval arithmetic over the columns says in which range each term
+lies on a box of the variables; the same pass on a box of width 0 evaluates the terms at a point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.foundation.arrays import Array
+
+__all__ = ["Operation", "Range", "Ranges", "Row", "Terms"]
+
+Range = tuple[Array, Array]
+
+
+class Operation:
+    """A function of one or two numbers, hashable: the same one of the same rows is one column.
+
+    Attributes
+    ----------
+    uses : int
+        How often an argument stands in its expression.
+    """
+
+    uses = 1
+
+    def range(self, *args: Any, **kwargs: Any) -> Range:
+        """Bounds of the values where the arguments lie in ranges; NaN outside the domain."""
+        raise NotImplementedError
+
+    def has_pole(self, *args: Any, **kwargs: Any) -> bool:
+        """True if the function is infinite near the arguments' ranges; it has an equation then."""
+        return False
+
+    def expression(self, *args: Any, **kwargs: Any) -> tuple[Any, float]:
+        """SCIP's expression and a positive factor before it, of arguments written likewise."""
+        raise NotImplementedError
+
+    def equation(self, value: Any, *args: Any) -> Any:
+        """An expression that is 0 where the value is the function of the arguments."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Row:
+    """Σ coefficient · column + constant.
+
+    Parameters
+    ----------
+    terms : tuple of (column, coefficient)
+        Sorted by column, without zeros.
+    constant : float
+    """
+
+    terms: tuple[tuple[int, float], ...]
+    constant: float = 0.0
+
+    @staticmethod
+    def of(coefficients: Mapping[int, float], constant: float) -> Row:
+        """A row of coefficients by column."""
+        return Row(tuple(sorted((j, c) for j, c in coefficients.items() if c != 0)), constant)
+
+    @property
+    def is_constant(self) -> bool:
+        """True if no column is in it."""
+        return not self.terms
+
+    def __add__(self, other: Row | float) -> Row:
+        if not isinstance(other, Row):
+            return Row(self.terms, self.constant + other)
+        if not self.terms or not other.terms:
+            return Row(self.terms or other.terms, self.constant + other.constant)
+        total = dict(self.terms)
+        for j, c in other.terms:
+            total[j] = total.get(j, 0.0) + c
+        return Row.of(total, self.constant + other.constant)
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: float) -> Row:
+        if factor == 0:
+            return Row(())
+        return Row(tuple((j, c * factor) for j, c in self.terms), self.constant * factor)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Row:
+        return self * -1.0
+
+    def __sub__(self, other: Row | float) -> Row:
+        return self + (-other)
+
+    def __rsub__(self, other: float) -> Row:
+        return -self + other
+
+    def range(self, lo: Array, hi: Array) -> Range:
+        """Bounds of the row on boxes of all columns, arrays of shape (boxes, columns)."""
+        low = np.full(lo.shape[0], self.constant)
+        high = low.copy()
+        with np.errstate(invalid="ignore"):
+            for j, c in self.terms:
+                one, other = c * lo[:, j], c * hi[:, j]
+                low, high = (low + one, high + other) if c > 0 else (low + other, high + one)
+        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+
+
+@dataclass
+class Ranges:
+    """Boxes of all columns.
+
+    Attributes
+    ----------
+    lo, hi : arrays of shape (boxes, columns)
+    empty : bool array of shape (boxes,)
+        A term is outside its domain on all of the box, or two bounds exclude one another.
+    """
+
+    lo: Array
+    hi: Array
+    empty: npt.NDArray[np.bool_]
+
+    def of(self, row: Row) -> Range:
+        """Bounds of a row, of shape (boxes,)."""
+        return row.range(self.lo, self.hi)
+
+
+class Terms:
+    """Columns: the entries of the variables first, then the nonlinear terms, arguments first.
+
+    Parameters
+    ----------
+    size : int
+        Entries of the variables.
+
+    Attributes
+    ----------
+    operations : list of (Operation, tuple of Row)
+        Of the columns from `size` on.
+    lo, hi : lists of float
+        Bounds of the nonlinear terms known apart from their arguments.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.factorable.operations import Power
+    >>> terms = Terms(1)
+    >>> square = terms.add(Power(2.0), terms.variable(0) + 1)
+    >>> found = terms.ranges(np.array([[-3.0]]), np.array([[0.0]]))
+    >>> [side.tolist() for side in found.of(2 * square)]
+    [[0.0], [8.0]]
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.operations: list[tuple[Operation, tuple[Row, ...]]] = []
+        self.lo: list[float] = []
+        self.hi: list[float] = []
+        self._places: dict[Any, int] = {}
+
+    def __len__(self) -> int:
+        return self.size + len(self.operations)
+
+    def variable(self, place: int) -> Row:
+        """An entry of the variables."""
+        return Row(((place, 1.0),))
+
+    def add(self, operation: Operation, *args: Row) -> Row:
+        """The operation of rows, as a row of its own column; a constant where the rows are."""
+        if all(arg.is_constant for arg in args):
+            points = [(np.array([arg.constant]),) * 2 for arg in args]
+            with np.errstate(all="ignore"):
+                return Row((), float(operation.range(*points)[0][0]))
+        key = operation, args
+        if key not in self._places:
+            self._places[key] = len(self)
+            self.operations.append(key)
+            self.lo.append(-np.inf)
+            self.hi.append(np.inf)
+        return self.variable(self._places[key])
+
+    def terms(self) -> Iterator[tuple[int, Operation, tuple[Row, ...]]]:
+        """The nonlinear columns, arguments before what is made of them."""
+        for k, (operation, args) in enumerate(self.operations):
+            yield self.size + k, operation, args
+
+    def ranges(self, lo: Array, hi: Array) -> Ranges:
+        """Bounds of all columns on boxes.
+
+        Parameters
+        ----------
+        lo, hi : arrays of shape (boxes, size) or (boxes, columns)
+            Of the variables, or of all columns, whose own bounds are then heeded too.
+
+        Returns
+        -------
+        Ranges
+        """
+        boxes, given = lo.shape
+        low, high = np.full((boxes, len(self)), -np.inf), np.full((boxes, len(self)), np.inf)
+        low[:, :given], high[:, :given] = lo, hi
+        empty = np.any(low > high, axis=1)
+        with np.errstate(all="ignore"):
+            for k, (j, operation, args) in enumerate(self.terms()):
+                bottom, top = operation.range(*(arg.range(low, high) for arg in args))
+                empty |= np.isnan(bottom) | np.isnan(top)
+                low[:, j] = np.fmax(np.fmax(bottom, low[:, j]), self.lo[k])
+                high[:, j] = np.fmin(np.fmin(top, high[:, j]), self.hi[k])
+                empty |= low[:, j] > high[:, j] + ROUNDING * np.abs(high[:, j])
+        return Ranges(low, np.maximum(low, high), empty)
+
+
+# Bounds of a term that come from two sides may cross by rounding: a share of their size.
+ROUNDING = 1e-9
