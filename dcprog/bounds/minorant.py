@@ -139,7 +139,7 @@ class Minorant:
         return View(z, value, lower, plane, parts, bend, each - chord, error)
 
     def _convex(self, z: Array) -> tuple[Array, Array]:
-        """Values and slopes at z of the decided samples, and of penalties that do not fall apart."""
+        """Values and slopes at z of decided samples, and of penalties that do not fall apart."""
         risk, penalty = self.risk, self.risk.penalty
         away = z - risk.origin
         curved = away @ risk.quadratic

@@ -82,9 +82,6 @@ class RiskSpace:
         scale = self.risk.magnitude(np.zeros(self.parts.size))
         return LEAST * scale if np.isfinite(scale) else 0.0
 
-    def settle(self, boxes: Boxes) -> None:
-        """Nothing depends on the boxes that the search begins with."""
-
     def point(self, start: Any) -> Array:
         """A start that the user gives, inside the box."""
         if isinstance(start, str | Mapping):
@@ -123,14 +120,12 @@ class RiskSpace:
                 width += parts.subtracted_total(rise[0])
         return width if np.isfinite(width) else 0.0
 
-    def region(self, point: Incumbent) -> tuple[Array, Array] | None:
+    def region(self, x: Array) -> tuple[Array, Array]:
         """The point's coordinates, up to rounding."""
-        if point.x is None:
-            return None
-        eta = self._inward(point.x)
+        eta = self._inward(x)
         blur = of_terms(eta.size) * np.abs(eta)
         if self.centring is not None:
-            blur = blur + of_terms(eta.size) * self.centring.sizes(point.x)
+            blur = blur + of_terms(eta.size) * self.centring.sizes(x)
         return eta - blur, eta + blur
 
     def marks(self, theta: Array) -> Array:
@@ -154,7 +149,6 @@ class RiskSpace:
 
     def root(self, best: Incumbent) -> Boxes:
         """The box that holds every point as good as the best one."""
-        assert best.x is not None
         name = repr(self.risk)
         if not np.isfinite(best.value):
             raise ValueError(f"start: {name} has no finite value there")
@@ -168,7 +162,7 @@ class RiskSpace:
         near = decided(self.parts, *boxes.hull)
         return bound_boxes(near, boxes.lo, boxes.hi, boxes.z, target)
 
-    def improved(self, z: Array, polish: bool) -> Incumbent | None:
+    def improved(self, z: Array, polish: bool) -> Incumbent:
         """The risk at z, or where the loop gets from there."""
         theta = self._outward(z)
         here = self.at(theta)

@@ -196,7 +196,7 @@ def _ranges(risk: BoxedRisk, lo: Array, hi: Array) -> tuple[Array, Array]:
 
 
 def _reached(risk: BoxedRisk, positive: Array, negative: Array) -> tuple[Array, Array]:
-    """Margins where entries of rows meet one side or the other by their sign, and their rounding."""
+    """Margins where entries of rows meet one side or the other, by their sign; their rounding."""
     sides = np.where(risk.matrix > 0, positive, negative)
     with np.errstate(invalid="ignore"):
         terms = np.where(risk.matrix == 0, 0.0, risk.matrix * sides)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["KNOWN_DIGITS", "of_functions", "of_terms"]
+__all__ = ["KNOWN_DIGITS", "SMALLEST", "of_functions", "of_terms"]
 
 EPS = float(np.finfo(float).eps)
 # Roundings of one term before it is added: of a few products.
@@ -15,6 +15,8 @@ FUNCTIONS = 200
 # sixteen digits are left to the functions that a user wrote, and to sums of as many terms as
 # memory holds.
 KNOWN_DIGITS = 1e-9
+# Smaller numbers have fewer digits.
+SMALLEST = float(np.finfo(float).tiny)
 
 
 def of_terms(n: int) -> float:

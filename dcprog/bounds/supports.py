@@ -62,9 +62,7 @@ def supporting_lines(
     return slope, left + fall + rise - of_terms(3) * size, bend
 
 
-def _of_lines(
-    pieces: Pieces, u: Array, at_u: Array, reach: Array
-) -> tuple[Array, Array, Array]:
+def _of_lines(pieces: Pieces, u: Array, at_u: Array, reach: Array) -> tuple[Array, Array, Array]:
     """The same of a convex piecewise linear loss."""
     with np.errstate(divide="ignore"):
         rate = np.where(reach > 0, 0.5 / reach, 0.0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +11,32 @@ from dcprog.foundation.arrays import dense
 from dcprog.losses import convex_sum, squared
 from dcprog.losses.convex_operations import stretched
 
+__all__ = [
+    "AGGREGATES",
+    "BASES",
+    "PENALTIES",
+    "SUBTRACTED",
+    "TRANSFORMS",
+    "exponential",
+    "kinked",
+    "points",
+    "random_boxes",
+    "random_risk",
+    "tilted",
+]
+
 Array = npt.NDArray[np.float64]
+NOTHING = "nothing"
 
 
 class exponential(dc.ConvexLoss):
-    """e^{−u}, a user's own: it overflows where it is large, and has no pieces."""
+    """e^{−u}, a user's own: it overflows far out, and has no pieces."""
 
     is_smooth = True
 
     def __call__(self, u: npt.ArrayLike) -> Array:
-        return np.exp(-np.asarray(u, dtype=float))
+        with np.errstate(over="ignore"):
+            return np.exp(-np.asarray(u, dtype=float))
 
     def slope(self, u: npt.ArrayLike) -> Array:
         return -self(u)
@@ -31,12 +45,12 @@ class exponential(dc.ConvexLoss):
         return self(u)
 
 
-class skewed(dc.ConvexLoss):
+class kinked(dc.ConvexLoss):
     """max(u, −u/3) + √(1 + u²) − 1, a user's own: neither smooth nor of pieces."""
 
     def __call__(self, u: npt.ArrayLike) -> Array:
         u = np.asarray(u, dtype=float)
-        return np.maximum(u, -u / 3) + u**2 / (1 + np.hypot(1, u))
+        return np.maximum(u, -u / 3) + u * (u / (1 + np.hypot(1, u)))
 
     def slope(self, u: npt.ArrayLike) -> Array:
         u = np.asarray(u, dtype=float)
@@ -51,7 +65,8 @@ class largest(dc.Penalty):
         return float(np.max(np.abs(w), initial=0.0))
 
     def slope(self, w: Array) -> Array:
-        return np.sign(w) * (np.abs(w) == np.max(np.abs(w), initial=0.0)) * (np.cumsum(np.abs(w) == np.max(np.abs(w), initial=0.0)) == 1)
+        first = np.cumsum(np.abs(w) == self(w)) == 1
+        return np.sign(w) * (first & (np.abs(w) == self(w)))
 
     def expression(self, w: cp.Expression) -> cp.Expression:
         return cp.norm_inf(w)
@@ -88,7 +103,7 @@ BASES: dict[str, dc.ConvexLoss] = {
     "squared sigmoid": squared(dc.sigmoid_hinge(2.0)),
     "stretched": stretched(dc.hinge(), 3.0),
     "a user's smooth one": exponential(),
-    "a user's kinked one": skewed(),
+    "a user's kinked one": kinked(),
 }
 TRANSFORMS: dict[str, dc.Transform | None] = {
     "identity": None,
@@ -109,11 +124,11 @@ TRANSFORMS: dict[str, dc.Transform | None] = {
     "trimmed": dc.trim_of(0.3),
     "a user's own": dc.concave(lambda t: t / (1 + t), lambda t: 1 / (1 + t) ** 2),
     "a user's kinked one": dc.concave(
-        lambda t: np.minimum(t, 0.5 + 0.25 * t), lambda t: np.where(2 * t <= 4 / 3, 1.0, 0.25)
+        lambda t: np.minimum(t, 0.5 + 0.25 * t), lambda t: np.where(3 * t <= 2, 1.0, 0.25)
     ),
 }
 SUBTRACTED: dict[str, dc.ConvexLoss | None] = {
-    "nothing": None,
+    NOTHING: None,
     "hinge": dc.hinge(-0.5),
     "ε-insensitive": dc.epsilon_insensitive(1.0),
     "Huber": dc.huber(2.0),
@@ -138,66 +153,65 @@ AGGREGATES = (None, "sum", "max")
 
 def random_risk(
     rng: np.random.Generator,
-    base: str,
-    transform: str,
-    subtracted: str,
-    penalty: str,
-    aggregate: str | None,
-    p: int,
-) -> dc.Risk | None:
-    """One of those parts on random rows; None where the library does not take it."""
-    m = int(rng.integers(1, 9))
-    spread = 10.0 ** rng.integers(-2, 3)
-    rows = spread * rng.normal(size=(m, p)) * (rng.random((m, p)) < 0.8)
+    base: str = "hinge",
+    transform: str = "identity",
+    subtracted: str = NOTHING,
+    penalty: str = "l2",
+    aggregate: str | None = None,
+) -> dc.Risk:
+    """The parts of these names on a few random rows, whose origin may lie far from 0."""
+    m, p = int(rng.integers(1, 9)), int(rng.integers(1, 4))
+    rows = 10.0 ** rng.integers(-2, 3) * rng.normal(size=(m, p)) * (rng.random((m, p)) < 0.8)
     far = rng.choice([0.0, 0.0, 1e7]) * rng.normal(size=p)
-    try:
-        return dc.Risk(
-            rows,
-            BASES[base],
-            weights=None if rng.random() < 0.5 else rng.uniform(0, 2, m) * (rng.random(m) < 0.9),
-            groups=np.unique(rng.integers(0, 1 + m // 2, m), return_inverse=True)[1],
-            aggregate=aggregate,
-            transform=TRANSFORMS[transform],
-            penalty=PENALTIES[penalty],
-            penalized=rng.random(p) < 0.7,
-            sample_weight=None,
-            subtracted=SUBTRACTED[subtracted],
-            offset=rng.choice([0.0, 1.0, 100.0]) * rng.normal(size=m) + rows @ far,
-        )
-    except ValueError:
-        return None
+    weights = rng.uniform(0, 2, m) * (rng.random(m) < 0.9)
+    sample_weight, groups = None, np.arange(m)
+    if aggregate is not None:
+        groups = np.unique(rng.integers(0, 1 + m // 2, m), return_inverse=True)[1]
+    if transform != "trimmed" and rng.random() < 0.5:
+        size = groups.max() + 1
+        sample_weight = rng.uniform(0, 2, size) * (rng.random(size) < 0.9)
+    return dc.Risk(
+        rows,
+        BASES[base],
+        weights=weights if rng.random() < 0.5 else None,
+        groups=groups,
+        aggregate=aggregate,
+        transform=TRANSFORMS[transform],
+        penalty=PENALTIES[penalty],
+        penalized=rng.random(p) < 0.7,
+        sample_weight=sample_weight,
+        subtracted=SUBTRACTED[subtracted],
+        offset=rng.choice([0.0, 1.0, 100.0]) * rng.normal(size=m) + rows @ far,
+    )
 
 
 def random_boxes(rng: np.random.Generator, risk: dc.Risk, n: int) -> tuple[Array, Array]:
-    """Boxes of many sizes: of width 0, huge ones, across 0, with an edge where a row is at a kink."""
-    p = risk.rows.shape[1]
+    """Boxes of many sizes, around a fit or not: flat, huge, at 0, with an edge at a row's kink."""
     matrix = dense(risk.matrix())
-    offset = np.zeros(matrix.shape[0]) if risk.offset is None else risk.offset
-    middle = 10.0 ** rng.uniform(-3, 3, (n, 1)) * rng.normal(size=(n, p))
+    m, p = matrix.shape
+    offset = np.zeros(m) if risk.offset is None else risk.offset
     fit = np.linalg.lstsq(matrix, -offset, rcond=None)[0]
+    middle = 10.0 ** rng.uniform(-3, 3, (n, 1)) * rng.normal(size=(n, p))
     middle = np.where(rng.random((n, 1)) < 0.5, middle, fit)
     sides = 10.0 ** rng.choice([-12, -6, -3, -1, 0, 0, 1, 3, 6, 12], (n, 1)) * rng.random((n, p))
     sides *= rng.random((n, p)) < 0.9
-    lo, hi = middle - sides, middle + sides
-    edge = rng.random((n, p)) < 0.15
-    lo = np.where(edge, 0.0, lo)
-    hi = np.maximum(hi, lo)
+    lo = np.where(rng.random((n, p)) < 0.15, 0.0, middle - sides)
+    hi = np.maximum(middle + sides, lo)
     knots = () if risk.base.pieces is None else risk.base.pieces.knots
     for k in range(n):
-        i, j = int(rng.integers(matrix.shape[0])), int(rng.integers(p))
-        if len(knots) and matrix[i, j] != 0 and rng.random() < 0.4:
-            rest = matrix[i] @ lo[k] - matrix[i, j] * lo[k, j]
-            lo[k, j] = (rng.choice(knots) - offset[i] - rest) / matrix[i, j]
+        i, j = int(rng.integers(m)), int(rng.integers(p))
+        if knots and matrix[i, j] != 0 and rng.random() < 0.4:
+            rest = matrix[i] @ lo[k] - matrix[i, j] * lo[k, j] + offset[i]
+            lo[k, j] = (rng.choice(knots) - rest) / matrix[i, j]
             hi[k, j] = max(hi[k, j], lo[k, j])
     return lo, hi
 
 
 def points(rng: np.random.Generator, lo: Array, hi: Array, n: int) -> Array:
-    """Points of a box: its corners, what of it is nearest to 0, and others, some near an edge."""
+    """Points of a box: two corners, what of it is nearest to 0, and others, some near an edge."""
     share = rng.random((n, lo.size)) ** rng.choice([1.0, 8.0], (n, 1))
     share = np.where(rng.random((n, lo.size)) < 0.2, np.round(share), share)
     share[: n // 2] = 1 - share[: n // 2]
     found = lo + share * (hi - lo)
-    found[0] = np.clip(0.0, lo, hi)
-    found[1], found[2] = lo, hi
+    found[:3] = np.clip(0.0, lo, hi), lo, hi
     return np.clip(found, lo, hi)
