@@ -255,9 +255,7 @@ def _incumbent(space: RiskSpace, start: Any, seconds: float) -> Incumbent:
         return space.first(seconds)
     if isinstance(start, Result | Bound):
         if start.x is None:
-            if isinstance(start, Bound):
-                return Incumbent(None, np.inf, 0.0)
-            raise ValueError("start: the Result has no point")
+            raise ValueError(f"start: the {type(start).__name__} has no point")
         start = start.x
     return space.at(space.point(start))
 
@@ -267,7 +265,7 @@ def _searches(spaces: list[RiskSpace], best: Incumbent, start: Any, gap: float) 
     if not isinstance(start, Bound):
         return [Search(space, space.root(best), best, gap) for space in spaces]
     known = spaces[0].sign * start.objective
-    if best.x is not None and not abs(best.value - known) <= SAME * max(best.scale, start.scale):
+    if not abs(best.value - known) <= SAME * max(best.scale, start.scale):
         raise ValueError("start is a Bound of another problem: its point has another value here")
     if not _same(spaces[0].marks(best.x), start.marks):
         raise ValueError("start is a Bound of another problem: its data or parts are others")
