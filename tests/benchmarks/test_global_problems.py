@@ -101,7 +101,7 @@ class Stated:
             }
 
         places = {"ineq": 1 + np.flatnonzero(~self.equal), "eq": 1 + np.flatnonzero(self.equal)}
-        answer: Any = minimize(
+        answer: Any = minimize(  # type: ignore[call-overload]
             lambda z: (rows(z)[0][0], rows(z)[1][:, 0].copy()),  # overwritten there
             (start[free] - lo) / width,
             jac=True,

@@ -16,7 +16,7 @@ from tests.fuzz.landscape import Array
 
 __all__ = ["Batched"]
 
-Rule = Callable[..., Array]
+Rule = Callable[..., Any]
 
 UNKNOWN = 300  # an entry of a loop over the points costs as many of a formula's
 
@@ -249,7 +249,7 @@ def _one_by_one(node: cp.Expression, args: Sequence[Array]) -> Array:
 # formulas of entries
 
 
-def _where(inside: Any, value: Array) -> Array:
+def _where(inside: Any, value: Any) -> Array:
     return np.where(inside, value, np.nan)
 
 

@@ -140,8 +140,8 @@ class Lowest:
 
     def _grid(self, lo: Array, hi: Array, through: Array | None) -> tuple[list[int], Array]:
         """Points on lines along the axes, denser towards the ends and 0."""
-        free = np.count_nonzero(hi > lo)
-        many = min(POINTS, WORK // self.batched.work)
+        free = int(np.count_nonzero(hi > lo))
+        many = min(POINTS, WORK // int(self.batched.work))
         count = max(int(many ** (1 / max(free, 1))), 5)
         axes = [self._axis(lo[i], hi[i], count, through, i) for i in range(lo.size)]
         mesh = np.meshgrid(*axes, indexing="ij")
@@ -229,7 +229,7 @@ class Lowest:
             seen[:] = z.copy(), np.nan_to_num(np.vstack([found[:1], slopes]))
             return seen[1]
 
-        answer: Any = minimize(
+        answer: Any = minimize(  # type: ignore[call-overload]
             lambda z: (levels(z)[0, 0], levels(z)[1:, 0].copy()),  # overwritten there
             (centre[free] - lo) / width,
             jac=True,
