@@ -211,7 +211,7 @@ def test_many_points_at_once_have_the_values_of_one(first: int) -> None:
                 inside = np.isfinite(ours)  # those of numpy go beyond the domain
                 size = np.max(np.abs(theirs[inside]), initial=1e-9)
                 assert ours[inside] == pytest.approx(theirs[inside], rel=1e-9, abs=1e-9 * size)
-                compared += np.count_nonzero(inside)
+                compared += int(np.count_nonzero(inside))
     assert compared > 100
 
 
