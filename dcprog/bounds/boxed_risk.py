@@ -52,8 +52,9 @@ class BoxedRisk:
         What decided samples add: constant + linear·δ + ½ δᵀ quadratic δ with δ = θ − origin.
     origin : array of shape (p,)
         Near θ: far from it the terms of the quadratic would be large, and their sum rounded off.
-    rounding : float
-        By how much that quadratic may be off where the samples are decided.
+    rounding : array of shape (p,)
+        By how much that quadratic may be off where the samples are decided, in shares of what each
+        coordinate's width has to do with it.
     """
 
     matrix: Array
@@ -73,7 +74,7 @@ class BoxedRisk:
     linear: Array
     quadratic: Array
     origin: Array
-    rounding: float = 0.0
+    rounding: Array
 
     @property
     def n_groups(self) -> int:
@@ -98,6 +99,21 @@ class BoxedRisk:
         if self.aggregate == "max":
             return parts.max(axis=2)
         return np.where(self.first, parts, 0.0).sum(axis=2)
+
+    def total(self, each: Array) -> float:
+        """Σ s_g of each group's, but for the largest of a trimmed sum; −∞ where one is unknown."""
+        each = np.where(np.isnan(each), -np.inf, each)
+        if self.dropped:
+            each = np.sort(each)[: each.size - self.dropped]
+            return float(each.sum() * self.sample_weight[0])
+        live = self.sample_weight > 0
+        return float(each[live] @ self.sample_weight[live])
+
+    def subtracted_total(self, each: Array) -> float:
+        """Σ s·v of each row's: of all rows, those of samples that are trimmed, too."""
+        factor = self.weights * self.sample_weight[self.groups]
+        live = factor > 0
+        return float(factor[live] @ each[live])
 
     @property
     def members(self) -> npt.NDArray[np.intp]:
@@ -188,6 +204,7 @@ def boxed(risk: Risk) -> BoxedRisk:
         linear=np.zeros(p),
         quadratic=np.zeros((p, p)),
         origin=np.zeros(p),
+        rounding=np.zeros(p),
     )
 
 

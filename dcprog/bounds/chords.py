@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk
+from dcprog.bounds.ranges import row_blur, steepest
 from dcprog.foundation.arrays import Array
 from dcprog.transforms import Transform
 
-__all__ = ["Chords", "subtracted_lines"]
+__all__ = ["Chords", "Lines", "subtracted_lines"]
 
 
 @dataclass
@@ -70,12 +71,40 @@ def _slopes(low: Array, high: Array, bottom: Array, top: Array) -> Array:
     return np.maximum(slope, 0.0)
 
 
-def subtracted_lines(risk: BoxedRisk, low: Array, high: Array) -> tuple[Array, Array] | None:
-    """Slopes and levels at `low` of the lines below −s·v·sub(u), a row each; None without sub."""
+@dataclass
+class Lines:
+    """level + slope·(u − low) ≤ −s·v·sub(u) for low ≤ u ≤ high: one entry a box and a row.
+
+    Attributes
+    ----------
+    low, level, slope : arrays of shape (boxes, m)
+    blur : array of shape (boxes,)
+        What may be rounding in their sum.
+    """
+
+    low: Array
+    level: Array
+    slope: Array
+    blur: Array
+
+    def at(self, u: Array) -> Array:
+        """Their values."""
+        return self.level + self.slope * (u - self.low)
+
+    def take(self, boxes: npt.NDArray[np.intp]) -> Lines:
+        """Those of some boxes."""
+        return Lines(self.low[boxes], self.level[boxes], self.slope[boxes], self.blur[boxes])
+
+
+def subtracted_lines(
+    risk: BoxedRisk, lo: Array, hi: Array, low: Array, high: Array
+) -> Lines | None:
+    """The lines below what is subtracted on boxes, of margins in between; None without."""
     if risk.subtracted is None:
         return None
     factor = risk.weights * risk.sample_weight[risk.groups]
     start, end = risk.subtracted(low), risk.subtracted(high)
     span = high - low
     slope = np.divide(end - start, span, out=np.zeros(span.shape), where=span > 0)
-    return -factor * slope, -factor * start
+    blur = steepest(risk.subtracted, low, high) @ (factor * row_blur(risk, lo, hi))
+    return Lines(low, -factor * start, -factor * slope, blur)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk
 from dcprog.bounds.ranges import group_range, row_blur, row_range
-from dcprog.bounds.rounding import of_terms
+from dcprog.bounds.rounding import of_functions
 from dcprog.foundation.arrays import Array
 
 __all__ = ["decided"]
@@ -57,9 +57,9 @@ def decided(risk: BoxedRisk, lo: Array, hi: Array) -> BoxedRisk:
     if np.any(straight):
         level = bottom - slope * least
         size = np.maximum(np.abs(low[0]), np.abs(high[0]))
-        blur = row_blur(risk, lo[None], hi[None])
         found = replace(found, origin=0.5 * (lo + hi))
-        found = _with_quadratic(found, straight, slope, level, piece, size, blur)
+        blur = row_blur(risk, lo[None], hi[None])
+        found = _with_quadratic(found, straight, slope, level, piece, size, blur, hi - lo)
     return found.kept(~(constant | straight))
 
 
@@ -115,6 +115,7 @@ def _with_quadratic(
     piece: npt.NDArray[np.intp],
     size: Array,
     blur: Array,
+    sides: Array,
 ) -> BoxedRisk:
     """s·(level + slope·Σ v·(au² + bu + c)) of some groups, added up.
 
@@ -132,7 +133,9 @@ def _with_quadratic(
     levels = risk.sample_weight[groups] * level[groups]
     constant = float(levels.sum()) + float(factor @ ((a * u + b) * u + c))
     terms = np.abs(levels).sum() + factor @ ((np.abs(a) * size + np.abs(b)) * size + np.abs(c))
-    rounding = of_terms(u.size) * terms + factor @ ((2 * np.abs(a) * size + np.abs(b)) * blur)
+    rounding = of_functions(u.size) * terms + factor @ ((2 * np.abs(a) * size + np.abs(b)) * blur)
+    moved = factor @ np.abs(matrix) * sides
+    shares = moved / moved.sum() if moved.sum() > 0 else np.full(sides.shape, 1 / sides.size)
     curved = factor * a
     quadratic = risk.quadratic
     if np.any(curved):
@@ -142,5 +145,5 @@ def _with_quadratic(
         constant=risk.constant + constant,
         linear=risk.linear + slopes @ matrix,
         quadratic=quadratic,
-        rounding=risk.rounding + float(rounding),
+        rounding=risk.rounding + rounding * shares,
     )

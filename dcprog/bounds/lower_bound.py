@@ -58,11 +58,11 @@ def lower_bound(
     tried in turns.
 
     Of a cvxpy problem by SCIP, but for those without constraints that :func:`dcprog.solve`
-    recognises as risks. Its expressions are translated to sums of products, powers, exponentials, logarithms, sines and
-    absolute values, in units in which they are about 1; SCIP's bound is lowered by a millionth of
-    the unit of F, its points are moved to where the constraints hold and evaluated on the problem's
-    own expressions. "Infeasible" is said if two searches with different settings say so. Variables
-    may be integer, boolean or complex. Every variable and
+    recognises as risks. Its expressions are translated to sums of products, powers, exponentials,
+    logarithms, sines and absolute values, in units in which they are about 1; SCIP's bound is
+    lowered by a millionth of the unit of F, its points are moved to where the constraints hold and
+    evaluated on the problem's own expressions. "Infeasible" is said if two searches with different
+    settings say so. Variables may be integer, boolean or complex. Every variable and
     every term must have a finite range: by bounds, by the constraints, or because F is larger
     elsewhere than at a point that is known.
 
@@ -117,7 +117,8 @@ def lower_bound(
     Bestuzheva and others (2023), Global optimization of mixed-integer nonlinear programs with SCIP
     8, J. Glob. Optim. 91. Falk, Soland (1969), An algorithm for separable nonconvex programming
     problems, Management Science 15. McCormick (1976), Computability of global solutions to
-    factorable nonconvex programs, Math. Program. 10. Horst, Tuy (1996), Global Optimization, chapter IV.
+    factorable nonconvex programs, Math. Program. 10. Horst, Tuy (1996), Global Optimization,
+    chapter IV.
 
     Examples
     --------
@@ -255,9 +256,7 @@ def _incumbent(space: RiskSpace, start: Any, seconds: float) -> Incumbent:
         return space.first(seconds)
     if isinstance(start, Result | Bound):
         if start.x is None:
-            if isinstance(start, Bound):
-                return Incumbent(None, np.inf, 0.0)
-            raise ValueError("start: the Result has no point")
+            raise ValueError(f"start: the {type(start).__name__} has no point")
         start = start.x
     return space.at(space.point(start))
 
@@ -267,7 +266,7 @@ def _searches(spaces: list[RiskSpace], best: Incumbent, start: Any, gap: float) 
     if not isinstance(start, Bound):
         return [Search(space, space.root(best), best, gap) for space in spaces]
     known = spaces[0].sign * start.objective
-    if best.x is not None and not abs(best.value - known) <= SAME * max(best.scale, start.scale):
+    if not abs(best.value - known) <= SAME * max(best.scale, start.scale):
         raise ValueError("start is a Bound of another problem: its point has another value here")
     if not _same(spaces[0].marks(best.x), start.marks):
         raise ValueError("start is a Bound of another problem: its data or parts are others")

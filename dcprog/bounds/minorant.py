@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk
-from dcprog.bounds.chords import Chords, subtracted_lines
-from dcprog.bounds.ranges import group_range, row_blur, row_range
-from dcprog.bounds.rounding import of_terms
+from dcprog.bounds.chords import Chords, Lines, subtracted_lines
+from dcprog.bounds.ranges import group_range, row_blur, row_range, steepest
+from dcprog.bounds.rounding import of_functions
 from dcprog.bounds.separable import BoxPenalty
 from dcprog.bounds.supports import supporting_lines
 from dcprog.foundation.arrays import Array
@@ -56,10 +56,10 @@ class Minorant:
     ----------
     low, high : arrays of shape (boxes, m)
         Between what the margins lie.
-    blur : array of shape (m,)
-        What may be rounding in what a row's margin adds to the plane.
-    lines : pair of arrays of shape (boxes, m), or None
-        Slopes and levels at `low` of the lines below what is subtracted.
+    blur : array of shape (boxes, m)
+        What may be rounding in a row's base loss and in lines below it.
+    lines : Lines or None
+        Below what is subtracted.
     states : pair of bool arrays of shape (boxes, G), or None
         Of a trimmed sum: the samples that are kept, and those that are dropped.
     """
@@ -72,7 +72,7 @@ class Minorant:
     blur: Array
     chords: Chords
     penalty: BoxPenalty
-    lines: tuple[Array, Array] | None
+    lines: Lines | None
     states: tuple[Flags, Flags] | None = None
 
     @classmethod
@@ -80,9 +80,10 @@ class Minorant:
         """Of a risk on boxes."""
         low, high = row_range(risk, lo, hi)
         chords = Chords.of(risk.transform, *group_range(risk, low, high))
-        lines = subtracted_lines(risk, low, high)
+        lines = subtracted_lines(risk, lo, hi, low, high)
         penalty = risk.penalty.on(lo, hi)
-        return cls(risk, lo, hi, low, high, row_blur(risk, lo, hi), chords, penalty, lines)
+        blur = steepest(risk.base, low, high) * row_blur(risk, lo, hi)
+        return cls(risk, lo, hi, low, high, blur, chords, penalty, lines)
 
     def take(self, boxes: npt.NDArray[np.intp]) -> Minorant:
         """On some of the boxes."""
@@ -92,41 +93,41 @@ class Minorant:
             self.hi[boxes],
             self.low[boxes],
             self.high[boxes],
-            self.blur,
+            self.blur[boxes],
             self.chords.take(boxes),
             self.penalty.take(boxes),
-            None if self.lines is None else (self.lines[0][boxes], self.lines[1][boxes]),
+            None if self.lines is None else self.lines.take(boxes),
             None if self.states is None else (self.states[0][boxes], self.states[1][boxes]),
         )
 
     def view(self, z: Array, share: float) -> View:
         """Around one point a box, kinks rounded off over that share of the margins' ranges."""
         u = self.risk.margins(z)
-        return self.seen(z, supporting_lines(self.risk.base, u, self.low, self.high, share))
+        base = self.risk.base(u)
+        lines = supporting_lines(self.risk.base, u, base, self.low, self.high, share)
+        return self.seen(z, u, base, lines)
 
-    def seen(self, z: Array, lines: tuple[Array, Array, Array]) -> View:
-        """Around one point a box, with these lines below the base losses of the rows."""
-        risk, chords, share = self.risk, self.chords, of_terms(self.risk.groups.size)
-        u = risk.margins(z)
-        losses = risk.weights * risk.base(u)
+    def seen(self, z: Array, u: Array, base: Array, lines: tuple[Array, Array, Array]) -> View:
+        """Around one point a box, with its margins, base losses and lines below these."""
+        risk, chords, share = self.risk, self.chords, of_functions(self.risk.groups.size)
+        losses = risk.weights * base
         t = risk.combined(losses)
         each, level, slope, less = self._chorded(risk.transform(t))
         chord = level + slope * (t - chords.low)
-        start = level - slope * chords.low
+        start, rise = level - slope * chords.low, slope * t
         rows = row_weights(risk, slope * risk.sample_weight, losses)
         pull, at_u, bend = (rows * part for part in lines)
         value = chord @ risk.sample_weight + risk.constant - less
         at_z = start @ risk.sample_weight + at_u.sum(axis=1) + risk.constant - less
-        size = np.abs(start) @ risk.sample_weight + np.abs(at_u).sum(axis=1)
+        size = (np.abs(start) + np.abs(rise)) @ risk.sample_weight + np.abs(at_u).sum(axis=1)
         size = size + abs(risk.constant) + np.abs(less)
-        blur = risk.rounding + np.abs(pull) @ self.blur
+        blur = (rows * self.blur).sum(axis=1) + risk.rounding.sum()
         error = None
         if self.lines is not None:
-            tilt, begin = self.lines
-            line = begin + tilt * (u - self.low)
+            line = self.lines.at(u)
             value, at_z = value + line.sum(axis=1), at_z + line.sum(axis=1)
-            size, blur = size + np.abs(line).sum(axis=1), blur + np.abs(tilt) @ self.blur
-            pull, error = pull + tilt, _less(risk, u) - line
+            size, blur = size + np.abs(line).sum(axis=1), blur + self.lines.blur
+            pull, error = pull + self.lines.slope, _less(risk, u) - line
         more, slopes = self._convex(z)
         plane = pull @ risk.matrix + slopes
         lowest = self.penalty.lowest(plane)
@@ -138,7 +139,7 @@ class Minorant:
         return View(z, value, lower, plane, parts, bend, each - chord, error)
 
     def _convex(self, z: Array) -> tuple[Array, Array]:
-        """Values and slopes at z of the decided samples, and of penalties that do not fall apart."""
+        """Values and slopes at z of decided samples, and of penalties that do not fall apart."""
         risk, penalty = self.risk, self.risk.penalty
         away = z - risk.origin
         curved = away @ risk.quadratic
@@ -204,8 +205,9 @@ class Minorant:
         rate = np.divide(error, width, out=np.zeros(width.shape), where=width > 0)
         sides = self.hi - self.lo
         plane = self.penalty.terms(view.z) - view.parts
-        rest = np.maximum(view.value - view.lower - plane.sum(axis=1), 0.0)
-        effect = (rate @ np.abs(risk.matrix)) * sides + plane
+        rest = view.value - view.lower - plane.sum(axis=1) - risk.rounding.sum()
+        rest = np.maximum(rest, 0.0)
+        effect = (rate @ np.abs(risk.matrix)) * sides + plane + risk.rounding
         effect = effect + (rest / risk.size)[:, None] * (sides > 0)
         if risk.penalty.concave:
             gaps = risk.penalty.missed(view.z, self.penalty)

@@ -9,7 +9,7 @@ from dcprog.bounds.rounding import of_terms
 from dcprog.foundation.arrays import Array
 from dcprog.losses import ConvexLoss, Pieces
 
-__all__ = ["base_range", "group_range", "piecewise_least", "row_blur", "row_range"]
+__all__ = ["base_range", "group_range", "piecewise_least", "row_blur", "row_range", "steepest"]
 
 
 def row_range(risk: BoxedRisk, lo: Array, hi: Array) -> tuple[Array, Array]:
@@ -26,9 +26,9 @@ def row_rounding(risk: BoxedRisk, lo: Array, hi: Array) -> Array:
 
 
 def row_blur(risk: BoxedRisk, lo: Array, hi: Array) -> Array:
-    """What may be rounding in a plane's value anywhere in the boxes, for slope 1 in each margin.
+    """What may be rounding in what a row of slope 1 adds to a plane, anywhere in the boxes.
 
-    The margin's own, and that of the plane's slopes, sums over all rows, times the boxes' sides.
+    That of its margin, and that of the plane's slopes, sums over all rows, times the boxes' sides.
     """
     sides = (hi - lo).max(axis=0, initial=0.0)
     sums = of_terms(risk.groups.size) * (np.abs(risk.matrix) @ sides)
@@ -54,6 +54,12 @@ def base_range(base: ConvexLoss, low: Array, high: Array) -> tuple[Array, Array]
         top = np.maximum(left, right)
     top = np.where(np.isnan(top), np.inf, top)
     return np.where(np.isnan(bottom), base.lower, bottom), top
+
+
+def steepest(base: ConvexLoss, low: Array, high: Array) -> Array:
+    """The largest size of the slope of a convex loss on [low, high]."""
+    with np.errstate(all="ignore"):
+        return np.maximum(np.abs(base.slope(low)), np.abs(base.slope(high)))
 
 
 def group_range(risk: BoxedRisk, low: Array, high: Array) -> tuple[Array, Array]:

@@ -12,6 +12,7 @@ from dcprog.bounds.boxed_risk import BoxedRisk, boxed
 from dcprog.bounds.boxes import Boxes
 from dcprog.bounds.centring import Centring, centred
 from dcprog.bounds.decided import decided
+from dcprog.bounds.ranges import group_range, row_range, steepest
 from dcprog.bounds.relaxation import bound_boxes
 from dcprog.bounds.root_box import ground, root_box
 from dcprog.bounds.rounding import of_terms
@@ -29,8 +30,11 @@ BATCH = 2**16
 MOST_BOXES = 256
 # Outer steps that a new incumbent is worth.
 POLISHING = 20
-# A scale is at least that share of the one without penalised coefficients: F may vanish.
+# A scale is at least that share of the one at θ = 0.
 LEAST = 1e-9
+# A scale is at least so many times what may be rounding: with the default gap a bound has to come
+# as near as ten times of it.
+ROUNDINGS = 1e4
 # Points at which risks are told apart, at those distances from the best one, in units of the rows.
 APART = (0.1, 1.0, 10.0)
 
@@ -67,10 +71,16 @@ class RiskSpace:
         """Coordinates of a box."""
         return self.parts.size
 
-    least_scale = 0.0
+    @property
+    def least_scale(self) -> float:
+        """A share of what the terms add up to at θ = 0: F may vanish.
 
-    def settle(self, boxes: Boxes) -> None:
-        """Nothing depends on the boxes that the search begins with."""
+        Residuals there are the responses, whose origin says nothing; their rounding has to do.
+        """
+        if self.risk.offset is not None and np.any(self.risk.offset):
+            return 0.0
+        scale = self.risk.magnitude(np.zeros(self.parts.size))
+        return LEAST * scale if np.isfinite(scale) else 0.0
 
     def point(self, start: Any) -> Array:
         """A start that the user gives, inside the box."""
@@ -94,19 +104,28 @@ class RiskSpace:
 
     def at(self, theta: Array) -> Incumbent:
         """The risk at a point."""
-        eta = np.where(self.parts.penalty.held, 0.0, self._inward(theta))
-        least = LEAST * self.risk.magnitude(self._outward(eta))
-        scale = self.risk.magnitude(theta)
-        return Incumbent(theta, self.risk(theta), max(scale, least if np.isfinite(least) else 0.0))
+        rounding = self._rounding(self._inward(theta))
+        scale = max(self.risk.magnitude(theta), ROUNDINGS * rounding)
+        return Incumbent(theta, self.risk(theta), scale, rounding)
 
-    def region(self, point: Incumbent) -> tuple[Array, Array] | None:
+    def _rounding(self, eta: Array) -> float:
+        """Between what the risk lies where margins are as far off as rounding may take them."""
+        parts = self.parts
+        low, high = row_range(parts, eta[None], eta[None])
+        with np.errstate(all="ignore"):
+            least, most = (parts.transform(t[0]) for t in group_range(parts, low, high))
+            width = parts.total(most) - parts.total(least)
+            if parts.subtracted is not None:
+                rise = steepest(parts.subtracted, low, high) * (high - low)
+                width += parts.subtracted_total(rise[0])
+        return width if np.isfinite(width) else 0.0
+
+    def region(self, x: Array) -> tuple[Array, Array]:
         """The point's coordinates, up to rounding."""
-        if point.x is None:
-            return None
-        eta = self._inward(point.x)
+        eta = self._inward(x)
         blur = of_terms(eta.size) * np.abs(eta)
         if self.centring is not None:
-            blur = blur + of_terms(eta.size) * self.centring.sizes(point.x)
+            blur = blur + of_terms(eta.size) * self.centring.sizes(x)
         return eta - blur, eta + blur
 
     def marks(self, theta: Array) -> Array:
@@ -114,11 +133,11 @@ class RiskSpace:
         rng = np.random.default_rng(0)
         unit = self.parts.sizes.max(axis=0)
         unit = np.where(unit > 0, unit, 1.0)
-        found = []
+        found: list[float] = []
         for apart in APART:
             there = theta + apart * rng.normal(size=theta.size) / unit
             u, losses = self.risk.margins(there), self.risk.loss_values(there)
-            found += [rng.uniform(1, 2, size=part.size) @ part for part in (np.abs(u), losses)]
+            found += [float(rng.uniform(1, 2, part.size) @ part) for part in (np.abs(u), losses)]
             found.append(self.risk.penalty_value(there))
         return np.array(found)
 
@@ -130,7 +149,6 @@ class RiskSpace:
 
     def root(self, best: Incumbent) -> Boxes:
         """The box that holds every point as good as the best one."""
-        assert best.x is not None
         name = repr(self.risk)
         if not np.isfinite(best.value):
             raise ValueError(f"start: {name} has no finite value there")
@@ -144,7 +162,7 @@ class RiskSpace:
         near = decided(self.parts, *boxes.hull)
         return bound_boxes(near, boxes.lo, boxes.hi, boxes.z, target)
 
-    def improved(self, z: Array, polish: bool) -> Incumbent | None:
+    def improved(self, z: Array, polish: bool) -> Incumbent:
         """The risk at z, or where the loop gets from there."""
         theta = self._outward(z)
         here = self.at(theta)

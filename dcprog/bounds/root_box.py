@@ -76,9 +76,9 @@ def ground(risk: BoxedRisk) -> float:
     least = np.where(risk.weights > 0, risk.weights * least, 0.0)
     with np.errstate(all="ignore"):
         each = risk.transform(risk.combined(least[None]))[0]
-    total = _sum(risk, each)
+    total = risk.total(each)
     if risk.subtracted is not None:
-        total -= _subtracted(risk, np.full(risk.weights.shape, risk.subtracted.bound))
+        total -= risk.subtracted_total(np.full(risk.weights.shape, risk.subtracted.bound))
     if risk.loss is not None:
         total = np.fmax(total, float(np.sum(risk.sample_weight)) * risk.loss.lower)
     total += _penalty_ground(risk)
@@ -169,21 +169,15 @@ def _beyond(risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side
     with np.errstate(all="ignore"):
         losses = np.where(risk.weights > 0, risk.weights * bottom, 0.0)
         each = risk.transform(risk.combined(losses))[0]
-        total = _sum(risk, each)
+        total = risk.total(each)
         if risk.subtracted is not None:
-            total -= _subtracted(risk, np.maximum(risk.subtracted(least), risk.subtracted(most)))
+            most_off = np.maximum(risk.subtracted(least), risk.subtracted(most))
+            total -= risk.subtracted_total(most_off)
         pieces = None if risk.loss is None else risk.loss.pieces
         if pieces is not None:
-            total = np.fmax(total, _sum(risk, piecewise_least(pieces, least, most)))
+            total = np.fmax(total, risk.total(piecewise_least(pieces, least, most)))
     total += _penalty_ground(risk)
     return total if not np.isnan(total) else -np.inf
-
-
-def _subtracted(risk: BoxedRisk, values: Array) -> float:
-    """Σ s·v·sub, of all samples: those that are trimmed, too."""
-    factor = risk.weights * risk.sample_weight[risk.groups]
-    live = factor > 0
-    return float(factor[live] @ values[live])
 
 
 def _outside(
@@ -195,16 +189,6 @@ def _outside(
     return _ranges(risk, low, high)
 
 
-def _sum(risk: BoxedRisk, each: Array) -> float:
-    """Σ s_g of each, but for the largest of a trimmed loss; −∞ where one is not known."""
-    each = np.where(np.isnan(each), -np.inf, each)
-    if risk.dropped:
-        each = np.sort(each)[: each.size - risk.dropped]
-        return float(each.sum() * risk.sample_weight[0])
-    live = risk.sample_weight > 0
-    return float(each[live] @ risk.sample_weight[live])
-
-
 def _ranges(risk: BoxedRisk, lo: Array, hi: Array) -> tuple[Array, Array]:
     """Rows over a box with infinite sides, rounded outward; 0 times an infinite side is 0."""
     least, most = (_reached(risk, *sides) for sides in ((lo, hi), (hi, lo)))
@@ -212,7 +196,7 @@ def _ranges(risk: BoxedRisk, lo: Array, hi: Array) -> tuple[Array, Array]:
 
 
 def _reached(risk: BoxedRisk, positive: Array, negative: Array) -> tuple[Array, Array]:
-    """Margins where entries of rows meet one side or the other by their sign, and their rounding."""
+    """Margins where entries of rows meet one side or the other, by their sign; their rounding."""
     sides = np.where(risk.matrix > 0, positive, negative)
     with np.errstate(invalid="ignore"):
         terms = np.where(risk.matrix == 0, 0.0, risk.matrix * sides)

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from dcprog.bounds.boxes import Boxes, OpenBoxes, halved
-from dcprog.bounds.rounding import KNOWN_DIGITS
+from dcprog.bounds.rounding import KNOWN_DIGITS, SMALLEST
 from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import WrongBound
@@ -32,16 +32,18 @@ class Incumbent:
 
     Attributes
     ----------
-    x : array or None
+    x : array
     value : float
-        ∞ without a point.
     scale : float
         What the terms of the function add up to there.
+    rounding : float
+        How much of the value may be rounding of what its terms are computed from.
     """
 
-    x: Array | None
+    x: Array
     value: float
     scale: float
+    rounding: float
 
 
 @dataclass
@@ -51,17 +53,13 @@ class Found:
     Attributes
     ----------
     lower : array of shape (boxes,)
-        Proven bounds; ∞ for a box without a feasible point.
+        Proven bounds; ∞ for a box that is known to hold no point of interest.
     z, value : arrays of shape (boxes, p) and (boxes,)
-        A point in each box and the function there, ∞ where it is not feasible.
+        A point in each box and the function there.
     effect : array of shape (boxes, p)
         How much of value − lower belongs to the width of each coordinate.
     lo, hi : arrays of shape (boxes, p)
         The boxes without what is certain to lie above the target.
-
-    Notes
-    -----
-    z is the point that the value is of: the bounds are held against both.
     """
 
     lower: Array
@@ -83,17 +81,17 @@ class Space(Protocol):
     def least_scale(self) -> float:
         """Gaps are relative to that much at least."""
 
-    def settle(self, boxes: Boxes) -> None:
-        """Said once: the boxes that the search begins with."""
+    def root(self, best: Incumbent) -> Boxes:
+        """The boxes that hold a point as good as any below the incumbent's value."""
 
     def bound(self, boxes: Boxes, target: float) -> Found:
         """Bounds of the boxes; of no interest beyond the target."""
 
-    def improved(self, z: Array, polish: bool) -> Incumbent | None:
-        """The point z as the user's function sees it, or one found from it; None if unfit."""
+    def improved(self, z: Array, polish: bool) -> Incumbent:
+        """The point z as the user's function sees it, or one found from it."""
 
-    def region(self, point: Incumbent) -> tuple[Array, Array] | None:
-        """Between what the point's coordinates lie; None where bounds cannot be held against it."""
+    def region(self, x: Array) -> tuple[Array, Array]:
+        """Between what a point's coordinates lie."""
 
 
 def heeded(result: Result) -> Result:
@@ -113,8 +111,8 @@ class Search:
     Parameters
     ----------
     space : Space
-    boxes : Boxes
-        That hold every point below the incumbent's value.
+    boxes : Boxes or None
+        Those of the root, or what another search has left open.
     incumbent : Incumbent
     gap : float
         Share of the incumbent's scale.
@@ -143,12 +141,10 @@ class Search:
         self.gap = gap
         self.nodes = nodes
         self.floor = floor
-        if boxes is not None:
-            space.settle(boxes)
         self._least_scale = space.least_scale
-        self.open = OpenBoxes()
         self._first = boxes
         self._known: list[tuple[Incumbent, tuple[Array, Array]]] = []
+        self.open = OpenBoxes()
         if boxes is not None:
             self.open.push(boxes, space.lot)
         self._learn(incumbent)
@@ -174,10 +170,10 @@ class Search:
         Returns
         -------
         str
-            ``proved``, ``infeasible``, ``time_limit``, ``interrupted`` or ``stopped``.
+            ``proved``, ``time_limit``, ``interrupted`` or ``stopped``.
         """
         said = time.perf_counter()
-        while self.open.lower < self.target:
+        while self._has_more():
             now = time.perf_counter()
             if now >= deadline:
                 return "time_limit"
@@ -203,7 +199,21 @@ class Search:
                 self.adopt(new)
         self.floor = min(self.floor, self.open.lower)
         self.open.drop(-np.inf)
-        return "proved" if self.best.x is not None else "infeasible"
+        return "proved"
+
+    def _has_more(self) -> bool:
+        """Is a bound still below the target?
+
+        Where the scale has become smaller since boxes were dropped, these were dropped too early:
+        the search begins again, with what is known.
+        """
+        lost = self.target - self.floor > KNOWN_DIGITS * self.scale
+        if lost and self.target <= self.open.lower:
+            boxes = self.space.root(self.best)
+            boxes.lower = np.fmax(boxes.lower, self.floor)
+            self._first, self.floor = boxes, np.inf
+            self.open.push(boxes, self.space.lot)
+        return self.open.lower < self.target
 
     def _expanded(self, boxes: Boxes) -> tuple[Boxes, Incumbent | None]:
         """What is left of the boxes' halves, and a better point."""
@@ -221,19 +231,16 @@ class Search:
         """Hold the bounds of a batch against the points known, and one of the batch."""
         for point, region in self._known:
             self._hold(point, boxes.touching(*region))
-        if self._known:
-            room = found.value - boxes.lower
-            place = int(np.argmin(np.where(np.isnan(room), np.inf, room)))
+        room = found.value - boxes.lower
+        room = np.where(np.isfinite(room), room, np.inf)
+        place = int(np.argmin(room))
+        if room[place] < np.inf:
             here = self.space.improved(found.z[place], False)
-            region = None if here is None else self.space.region(here)
-            if here is not None and region is not None:
-                self._hold(here, boxes.touching(*region))
+            self._hold(here, boxes.touching(*self.space.region(here.x)))
 
     def _learn(self, point: Incumbent) -> None:
         """Hold a point against all that was said so far, and remember it."""
-        region = self.space.region(point)
-        if region is None:
-            return
+        region = self.space.region(point.x)
         own = [lot.touching(*region) for _, _, lot in self.open.heap]
         for boxes in own:
             self._hold(point, boxes)
@@ -245,7 +252,7 @@ class Search:
         """A point must not lie below the bounds of its own boxes."""
         if len(own):
             worst = int(np.argmax(own.lower))
-            _refute(point, float(own.lower[worst]), (own.lo[worst], own.hi[worst]))
+            self._refute(point, float(own.lower[worst]), (own.lo[worst], own.hi[worst]))
 
     def _hold_outside(self, point: Incumbent, region: tuple[Array, Array]) -> None:
         """Nor one in no open box below what was said of those that were dropped.
@@ -253,9 +260,15 @@ class Search:
         Outside of the first boxes no more is said than that it is no better than some point inside.
         """
         if self._first is not None and len(self._first.touching(*region)):
-            _refute(point, self.floor, self._first.hull)
+            self._refute(point, self.floor, self._first.hull)
         else:
-            _refute(point, self.lower, None)
+            self._refute(point, self.lower, None)
+
+    def _refute(self, point: Incumbent, claim: float, box: tuple[Array, Array] | None) -> None:
+        """Raise WrongBound if the point lies below the claim by more than rounding."""
+        scale = max(point.scale, self._least_scale)
+        if point.value < claim - 2 * point.rounding - KNOWN_DIGITS * scale - SMALLEST:
+            raise WrongBound(point.x, point.value, claim, box)
 
     def _better(self, found: Found) -> Incumbent | None:
         """The lowest point of a batch, where it is lower than the best."""
@@ -263,7 +276,7 @@ class Search:
         value = found.value[place]
         if not value < self.best.value:
             return None
-        polish = self.best.x is None or self.best.value - value > WORTH * self.gap * self.scale
+        polish = self.best.value - value > WORTH * self.gap * self.scale
         return self.space.improved(found.z[place], polish)
 
     def adopt(self, new: Incumbent) -> None:
@@ -273,9 +286,3 @@ class Search:
             self.best = new
             self.floor = min(self.floor, self.target)
             self.open.drop(self.target)
-
-
-def _refute(point: Incumbent, claim: float, box: tuple[Array, Array] | None) -> None:
-    """Raise WrongBound if the point lies below the claim by more than rounding."""
-    if point.value < claim - KNOWN_DIGITS * point.scale:
-        raise WrongBound(np.asarray(point.x), point.value, claim, box)

@@ -122,7 +122,8 @@ class BoxPenalty:
         rest = room - at_z + of_terms(3) * size
         tilt = slope + sign * self.weight + self.q * z
         with np.errstate(all="ignore"):
-            root = np.sqrt(np.maximum(tilt**2 + 2 * self.q * rest, 0.0))
+            square = tilt**2 + 2 * self.q * rest
+            root = np.sqrt(np.where(square < np.inf, np.maximum(square, 0.0), np.nan))
             far = -tilt + np.where(tilt < 0, root, -root)
             near = z - 2 * rest / far
             far = z + far / self.q

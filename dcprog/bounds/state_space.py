@@ -130,20 +130,18 @@ class StateSpace(RiskSpace):
             np.hstack([LAST * first.effect, free]),
         )
 
-    def improved(self, z: Array, polish: bool) -> Incumbent | None:
+    def improved(self, z: Array, polish: bool) -> Incumbent:
         """The risk at θ, or where the loop gets from there."""
         return super().improved(z[: self.parts.size], polish)
 
-    def region(self, point: Incumbent) -> tuple[Array, Array] | None:
+    def region(self, x: Array) -> tuple[Array, Array]:
         """θ, and the states that its samples are in: either one where both cost the same."""
-        found = super().region(point)
-        if found is None:
-            return None
-        kept, given = (side[0] for side in self._states(0.5 * (found[0] + found[1])[None]))
-        return np.append(found[0], np.where(kept, 0.0, 1.0)), np.append(found[1], given)
+        low, high = super().region(x)
+        kept, given = (side[0] for side in self._states(self._inward(x)[None]))
+        return np.append(low, np.where(kept, 0.0, 1.0)), np.append(high, given)
 
     def _states(self, z: Array) -> tuple[Flags, Flags]:
-        """Which samples may be kept at z, and which may be given up, for the risk to be as it is."""
+        """Which samples may be kept at z, and which given up, for the risk to be as it is."""
         cost = self.rate * self._losses(z)
         if not self.parts.dropped:
             slack = KNOWN_DIGITS * (np.abs(cost) + self.cap)
@@ -248,5 +246,7 @@ class StateSpace(RiskSpace):
     def _seen(self, minorant: Minorant, z: Array, shares: list[Array]) -> View:
         pieces = self.parts.base.pieces
         assert pieces is not None
-        slope, value = lines_of_shares(pieces, self.parts.margins(z), shares)
-        return minorant.seen(z, (slope, value, np.zeros(slope.shape)))
+        u = self.parts.margins(z)
+        base = self.parts.base(u)
+        slope, value = lines_of_shares(pieces, u, base, shares)
+        return minorant.seen(z, u, base, (slope, value, np.zeros(slope.shape)))

@@ -91,7 +91,7 @@ class WrongBound(RuntimeError):
     >>> import numpy as np
     >>> from dcprog import WrongBound
     >>> print(WrongBound(np.array([1.0]), 2.0, 2.5, (np.zeros(1), np.ones(1))))
-    2.5 was said to bound the problem on the box from [0.] to [1.], and at [1.] its value is 2.0. This is an error of dcprog: please report it with the problem, and trust none of its bounds
+    2.5 was said to bound the problem on the box from [0.] to [1.], and at [1.] its value is 2.0...
     """
 
     def __init__(

@@ -256,6 +256,10 @@ class penalty_in_units(Penalty):
         self.unit = unit
         self.factor = factor
 
+    def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
+        """The penalty in the product of both units."""
+        return self.penalty.in_units(unit * self.unit, factor * self.factor)
+
     @property
     def is_convex(self) -> bool:
         """Is the penalty?"""

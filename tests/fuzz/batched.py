@@ -16,7 +16,7 @@ from tests.fuzz.landscape import Array
 
 __all__ = ["Batched"]
 
-Rule = Callable[..., Array]
+Rule = Callable[..., Any]
 
 UNKNOWN = 300  # an entry of a loop over the points costs as many of a formula's
 

@@ -140,9 +140,9 @@ class Lowest:
 
     def _grid(self, lo: Array, hi: Array, through: Array | None) -> tuple[list[int], Array]:
         """Points on lines along the axes, denser towards the ends and 0."""
-        free = np.count_nonzero(hi > lo)
-        many = min(POINTS, WORK // self.batched.work)
-        count = max(int(many ** (1 / max(int(free), 1))), 5)
+        free = int(np.count_nonzero(hi > lo))
+        many = min(POINTS, WORK // int(self.batched.work))
+        count = max(int(many ** (1 / max(free, 1))), 5)
         axes = [self._axis(lo[i], hi[i], count, through, i) for i in range(lo.size)]
         mesh = np.meshgrid(*axes, indexing="ij")
         return [a.size for a in axes], np.stack([m.ravel() for m in mesh], axis=1)
