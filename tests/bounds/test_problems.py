@@ -364,7 +364,8 @@ def test_a_box_holds_for_every_point() -> None:
     x, y = cp.Variable(bounds=[-2, 3]), cp.Variable(bounds=[-1, 1])
     bound = dc.lower_bound(cp.Problem(cp.Minimize(cp.power(x, 3) + y)), box=(0, 1))
     assert bound.objective == pytest.approx(0, abs=1e-9)
-    assert np.all((bound.x is not None) & (bound.x >= 0))
+    assert bound.x is not None
+    assert np.all(bound.x >= 0)
 
 
 def test_a_start_that_is_infeasible_by_now_is_not_taken() -> None:
