@@ -270,7 +270,7 @@ class _Sizes:
         return self._blend(lambda ranges: _terms(row, ranges), share)
 
     def usual(self, row: Row) -> float:
-        """The median of that over points of the box."""
+        """The median, over points of the box, of the sum of the sizes of the terms."""
         return _median(_terms(row, self._samples))
 
     def _blend(self, measure: Callable[[Ranges], Array], share: float) -> float:

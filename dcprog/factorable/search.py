@@ -152,7 +152,7 @@ class GlobalSearch:
 
     @property
     def relative_gap(self) -> float:
-        """What is missing to a proof, over the scale."""
+        """The best value less the bound, over the scale."""
         missing = self.objective - self.lower
         if not missing > 0:
             return 0.0
@@ -318,7 +318,10 @@ class GlobalSearch:
         return self._exact < self.lower - ACCURACY * max(self._unit, self.scale)
 
     def _confirmed(self, lo: Array, hi: Array, end: float) -> str:
-        """The same verdict by another way, with some slack and without presolving, or its own."""
+        """The outcome of a second search where the first one has said "infeasible".
+
+        It has some slack in every constraint, and no presolving.
+        """
         if self.best is not None:
             self.lower = np.inf if self.best.is_exact else self.objective
             return "finished"
