@@ -281,14 +281,15 @@ class GlobalSearch:
         if status == "infeasible":
             status = self._confirmed(lo, hi, end)
         if status in ("interrupted", "stopped"):
+            self.lower = -np.inf if self._is_wrong else self.lower
             return status
         if status != "infeasible" and not self.is_closed:
             self._improve_last(end)
         self._challenge(lo, hi)
-        if self._where is not None and self._is_wrong:
+        if self._is_wrong:
             if self._rounds + 1 == ROUNDS:
-                sign = self.problem.sign
-                point = self._where
+                sign, point = self.problem.sign, self._where
+                assert point is not None
                 raise WrongBound(point.x, sign * point.value, sign * self.lower)
             self.lower, self._otherwise = -np.inf, True
             self._close()
