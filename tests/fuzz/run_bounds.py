@@ -162,7 +162,7 @@ def check_bound(
     _check_point(report, lowest, bound)
     x = _point(lowest, bound)
     scale = lowest.scale(x)
-    most = max(scale, FLOOR * lowest.largest) * (1 + FEASIBLE) + lowest.noise(x)
+    most = 2 * max(scale, FLOOR * lowest.largest) + 10 * lowest.noise(x)  # terms within terms
     if bound.scale > most and lowest.largest > 0:
         report.fail("a scale beyond the terms", f"{bound.scale:.6g} for {scale:.6g}")
     missing = max(objective - value, 0.0)
