@@ -205,8 +205,9 @@ class FactorableProblem:
         largest = np.maximum(np.abs(ranges.lo[0]), np.abs(ranges.hi[0]))[used]
         seen = np.abs(self.columns(self.samples()).lo[:, used])
         seen[:, np.all(seen == 0, axis=0)] = np.inf
-        usual = np.nanquantile(np.where(seen > 0, seen, np.nan), 0.25, axis=0)
-        return bool(np.any(np.isinf(largest) | (largest > WILD * usual)))
+        with np.errstate(invalid="ignore"):
+            usual = np.nanquantile(np.where(seen > 0, seen, np.nan), 0.25, axis=0)
+            return bool(np.any(np.isinf(largest) | (largest > WILD * usual)))
 
     def is_empty(self, lo: Array, hi: Array) -> npt.NDArray[np.bool_]:
         """True for boxes of shape (boxes, p) or (boxes, columns) without feasible points.

@@ -43,6 +43,10 @@ OTHER_WAYS = {
 CHALLENGES, CHALLENGED = 4096, 8
 # Seconds between lines of the log and calls of the callback.
 PAUSE = 0.5
+# Two sums of the same numbers differ by that share of them.
+ROUNDING = 1e-12
+# The share of the floor of scales that SCIP's tolerance resolves.
+RESOLVED = 1e-3
 # The violation up to which a point is feasible that the loop calls so, over the terms.
 TRUSTED = 1e-4
 # The share of the time that local search for a first point may take.
@@ -316,7 +320,10 @@ class GlobalSearch:
     @property
     def _is_wrong(self) -> bool:
         """True if a point that is feasible but for rounding lies below the bound."""
-        return self._exact < self.lower - ACCURACY * max(self._unit, self.scale)
+        if np.isinf(self.lower):
+            return self._exact < self.lower
+        known = ACCURACY * max(self._unit, self.scale), RESOLVED * self._floor
+        return self._exact < self.lower - max(*known, ROUNDING * abs(self.lower))
 
     def _confirmed(self, lo: Array, hi: Array, end: float) -> str:
         """The outcome of a second search where the first one has said "infeasible".
