@@ -133,11 +133,11 @@ class RiskSpace:
         rng = np.random.default_rng(0)
         unit = self.parts.sizes.max(axis=0)
         unit = np.where(unit > 0, unit, 1.0)
-        found = []
+        found: list[float] = []
         for apart in APART:
             there = theta + apart * rng.normal(size=theta.size) / unit
             u, losses = self.risk.margins(there), self.risk.loss_values(there)
-            found += [rng.uniform(1, 2, size=part.size) @ part for part in (np.abs(u), losses)]
+            found += [float(rng.uniform(1, 2, v.size) @ v) for v in (np.abs(u), losses)]
             found.append(self.risk.penalty_value(there))
         return np.array(found)
 
