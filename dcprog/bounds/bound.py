@@ -88,7 +88,7 @@ class Bound:
 
     def __repr__(self) -> str:
         left = len(self.open) if isinstance(self.open, Boxes) else 0
-        kind = "nodes" if self.variables else "boxes"
+        kind = "nodes" if isinstance(self.open, GlobalSearch) else "boxes"
         return "\n".join(
             [
                 f"Bound: {self.status} after {self.nodes} {kind} ({self.time:.2g} s)",

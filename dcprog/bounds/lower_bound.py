@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -17,12 +18,15 @@ from dcprog.bounds.race import leading, run_in_turns
 from dcprog.bounds.risk_space import RiskSpace
 from dcprog.bounds.search import Incumbent, Search
 from dcprog.bounds.state_space import risk_spaces
-from dcprog.engine.result import Result
+from dcprog.engine.result import Result, VariableValues
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import NotBoundable
 from dcprog.foundation.parameters import check_flag, check_number
 from dcprog.foundation.progress_log import visible
 from dcprog.risk.risk import Risk
 from dcprog.surrogates.complex_problem import real_form
+from dcprog.surrogates.given_starts import given
+from dcprog.surrogates.recognised.recognise import Recognised, recognised
 
 __all__ = ["lower_bound"]
 
@@ -53,11 +57,12 @@ def lower_bound(
     more, its samples are branched on, kept or given up: up to some fifty. In between both are
     tried in turns.
 
-    Of a cvxpy problem by SCIP. Its expressions are translated to sums of products, powers,
-    exponentials, logarithms, sines and absolute values, in units in which they are about 1; SCIP's
-    bound is lowered by a millionth of the unit of F, its points are moved to where the constraints
-    hold and evaluated on the problem's own expressions. "Infeasible" is said if two searches with
-    different settings say so. Variables may be integer, boolean or complex. Every variable and
+    Of a cvxpy problem by SCIP, but for those without constraints that :func:`dcprog.solve`
+    recognises as risks. Its expressions are translated to sums of products, powers, exponentials,
+    logarithms, sines and absolute values, in units in which they are about 1; SCIP's bound is
+    lowered by a millionth of the unit of F, its points are moved to where the constraints hold and
+    evaluated on the problem's own expressions. "Infeasible" is said if two searches with different
+    settings say so. Variables may be integer, boolean or complex. Every variable and
     every term must have a finite range: by bounds, by the constraints, or because F is larger
     elsewhere than at a point that is known.
 
@@ -110,9 +115,10 @@ def lower_bound(
     References
     ----------
     Bestuzheva and others (2023), Global optimization of mixed-integer nonlinear programs with SCIP
-    8, J. Glob. Optim. Falk, Soland (1969), An algorithm for separable nonconvex programming problems, Management
-    Science 15. McCormick (1976), Computability of global solutions to factorable nonconvex
-    programs, Math. Program. 10. Horst, Tuy (1996), Global Optimization, chapter IV.
+    8, J. Glob. Optim. 91. Falk, Soland (1969), An algorithm for separable nonconvex programming
+    problems, Management Science 15. McCormick (1976), Computability of global solutions to
+    factorable nonconvex programs, Math. Program. 10. Horst, Tuy (1996), Global Optimization,
+    chapter IV.
 
     Examples
     --------
@@ -139,6 +145,23 @@ def lower_bound(
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={callback!r} is not callable")
     if isinstance(problem, cp.Problem):
+        found = recognised(problem) if box is None else None
+        if found is not None:
+            try:
+                known = _as_risk(found, start)
+                bound = lower_bound(
+                    found.risk,
+                    start=known,
+                    time_limit=time_limit,
+                    gap=gap,
+                    callback=None
+                    if callback is None
+                    else lambda b: callback(_as_written(found, b)),
+                    verbose=verbose,
+                )
+                return _as_written(found, bound)
+            except NotBoundable:
+                pass  # SCIP may bound what our own rules do not
         form = real_form(problem)
         variables = (problem if form is None else form.problem).variables()
         edges = _checked_box(box, sum(v.size for v in variables), start)
@@ -160,6 +183,47 @@ def lower_bound(
 
         search, status = run_in_turns(searches, begun + time_limit, stop)
         return report(search, status)
+
+
+def _recognised_bound(
+    found: Recognised,
+    start: Any,
+    time_limit: float,
+    gap: float,
+    callback: Callable[[Bound], object] | None,
+    verbose: bool,
+) -> Bound:
+    """The bound of a problem that is a risk."""
+
+    def told(bound: Bound) -> object:
+        return callback is not None and callback(_as_written(found, bound))
+
+    known = _as_risk(found, start)
+    options: dict[str, Any] = {"time_limit": time_limit, "gap": gap, "verbose": verbose}
+    return _as_written(found, lower_bound(found.risk, start=known, callback=told, **options))
+
+
+def _as_risk(found: Recognised, start: Any) -> Any:
+    """A start of a problem that is a risk, as one of the risk."""
+    points = found.points
+    if isinstance(start, Bound):
+        value, objective = (
+            found.sign * one - found.constant for one in (start.value, start.objective)
+        )
+        return replace(start, value=value, objective=objective, variables={})
+    known = start.variables if isinstance(start, Result) else start
+    if not isinstance(known, Mapping):
+        return start
+    return points.pack(given(points.variables, known, whole=True))
+
+
+def _as_written(found: Recognised, bound: Bound) -> Bound:
+    """The bound of a risk, as that of the problem that it is."""
+    value, objective = (
+        found.sign * (one + found.constant) for one in (bound.value, bound.objective)
+    )
+    pairs = [] if bound.x is None else found.points.unpack(bound.x)
+    return replace(bound, value=value, objective=objective, variables=VariableValues(pairs))
 
 
 def _of_result(result: Result) -> Any:

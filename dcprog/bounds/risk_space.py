@@ -137,7 +137,7 @@ class RiskSpace:
         for apart in APART:
             there = theta + apart * rng.normal(size=theta.size) / unit
             u, losses = self.risk.margins(there), self.risk.loss_values(there)
-            found += [float(rng.uniform(1, 2, v.size) @ v) for v in (np.abs(u), losses)]
+            found += [float(rng.uniform(1, 2, part.size) @ part) for part in (np.abs(u), losses)]
             found.append(self.risk.penalty_value(there))
         return np.array(found)
 

@@ -89,7 +89,8 @@ def _narrow(lo: Array, hi: Array, row: Row) -> None:
         if infinite and k != infinite[0]:
             continue
         others = [row.constant, *(part for i, part in enumerate(least) if i != k)]
-        edge = (ROUNDING * sum(map(abs, others)) - sum(others)) / c
+        slack = ROUNDING * sum(map(abs, others)) if len(others) > 1 else 0.0
+        edge = (slack - sum(others)) / c
         if c > 0:
             hi[j] = min(hi[j], edge)
         else:

@@ -17,10 +17,13 @@ __all__ = ["ROUNDS", "ScipModel", "scip"]
 
 # A column's unit is at least that share of its largest value on the box, at most that value.
 SMALLEST = 1e-6
+# A variable is counted from its lower bound where its range is that share of it.
+NARROW = 1e-2
 # Beside what a term is at the best point, that share of its median over the box counts.
 TYPICAL = 1e-3
-# The same of the objective: a smaller one in each round that does not close the gap.
-TYPICAL_OBJECTIVE = (1e-4, 1e-7, 1e-10)
+# The same of the objective in the first tree and in those that follow if the gap to a value near 0
+# does not close: a millionth of that is still a thousand times what rounding does to its terms.
+TYPICAL_OBJECTIVE = (1e-4, 1e-7, 1e-7)
 ROUNDS = len(TYPICAL_OBJECTIVE)
 
 # A constraint without variables that is missed by more does not hold.
@@ -99,6 +102,7 @@ class ScipModel:
         self._uses = problem.uses
         self.contradiction = False
         self.seen = np.inf
+        self._origins: dict[int, float] = {}
         self._angles: list[tuple[Any, Any, Row]] = []
         self._top: Any = None
         for j in range(problem.terms.size):
@@ -125,12 +129,18 @@ class ScipModel:
 
     def _add_variable(self, j: int) -> None:
         row = self._problem.terms.variable(j)
-        unit = 1.0 if self._problem.whole[j] else self._unit_of(row)
-        kind = "I" if self._problem.whole[j] else "C"
-        self._variables[j] = self._expressions[j] = self._new(j, unit, kind), unit
+        lo, hi = float(self._lo[j]), float(self._hi[j])
+        if self._problem.whole[j]:
+            self._variables[j] = self._expressions[j] = self._new(j, 1.0, "I"), 1.0
+            return
+        unit = self._unit_of(row)
+        if 0 < hi - lo < NARROW * max(abs(lo), abs(hi)):
+            unit, self._origins[j] = _power_of_two(hi - lo), lo
+        self._variables[j] = self._expressions[j] = self._new(j, unit), unit
 
     def _new(self, j: int, unit: float, kind: str = "C") -> Any:
-        lo, hi = (float(side[j]) / unit for side in (self._lo, self._hi))
+        origin = self._origins.get(j, 0.0)
+        lo, hi = ((float(side[j]) - origin) / unit for side in (self._lo, self._hi))
         sides = [side if np.isfinite(side) else None for side in (lo, hi)]
         return self.model.addVar(f"c{j}", lb=sides[0], ub=sides[1], vtype=kind)
 
@@ -157,12 +167,16 @@ class ScipModel:
         parts = [self._expressions[j] for j, _ in row.terms]
         pairs = zip(row.terms, parts, strict=True)
         terms = [part * (c * factor / unit) for (_, c), (part, factor) in pairs]
-        return scip().quicksum([*terms, row.constant / unit])
+        return scip().quicksum([*terms, self._constant(row) / unit])
+
+    def _constant(self, row: Row) -> float:
+        """The row's constant, with those of variables that are counted from their lower bound."""
+        return row.constant + sum(c * self._origins.get(j, 0.0) for j, c in row.terms)
 
     def _written(self, row: Row) -> Written:
         """A row as an argument: a column and its factor, or a sum in its unit."""
         low, high = (float(side[0]) for side in row.range(self._lo[None], self._hi[None]))
-        if len(row.terms) == 1 and row.constant == 0:
+        if len(row.terms) == 1 and self._constant(row) == 0:
             ((j, c),) = row.terms
             expression, factor = self._expressions[j]
             expression = _general(expression)
@@ -200,14 +214,14 @@ class ScipModel:
             self.model.addCons(expression >= -slack)
 
     def _add_objective(self, row: Row, share: float) -> None:
-        self.offset = row.constant
+        self.offset = self._constant(row)
         terms = Row(row.terms)
         self.floor = TYPICAL_OBJECTIVE[0] * self._sizes.usual(terms) if terms.terms else 0.0
         self.unit = _power_of_two(self._sizes.of_terms(terms, share)) if terms.terms else 0.0
         unit = self.unit or 1.0
         linear = Row(tuple((j, c) for j, c in row.terms if j in self._variables))
         curved = Row(tuple((j, c) for j, c in row.terms if j not in self._variables))
-        objective = self._sum(linear, unit)
+        objective = self._sum(linear + -self._constant(linear), unit)
         if curved.terms:
             low = curved.range(self._lo[None], self._hi[None])[0][0]
             least = low / unit if np.isfinite(low) else None
@@ -224,6 +238,7 @@ class ScipModel:
         """The entries of x in a solution of the model."""
         pairs = (self._variables[j] for j in range(self._problem.terms.size))
         x = np.array([solution[variable] * unit for variable, unit in pairs])
+        x += [self._origins.get(j, 0.0) for j in range(x.size)]
         size = self._problem.terms.size
         return np.clip(x, self._lo[:size], self._hi[:size])
 
@@ -234,7 +249,8 @@ class ScipModel:
             return
         solution = self.model.createSol()
         for j, (variable, unit) in self._variables.items():
-            self.model.setSolVal(solution, variable, float(ranges.lo[0, j]) / unit)
+            value = float(ranges.lo[0, j]) - self._origins.get(j, 0.0)
+            self.model.setSolVal(solution, variable, value / unit)
         for turns, rest, row in self._angles:
             angle = float(ranges.of(row)[0][0])
             whole = math.floor(angle / (2 * np.pi) + 0.5)

@@ -32,6 +32,8 @@ SAMPLES = 32
 SMALL = 1e-3
 # Points among them at which constraints are.
 FEW_SAMPLES = 8
+# A term that may be so many times as large as at a sample asks for narrower bounds.
+WILD = 1e8
 # Attributes of variables that are bounds, and those that ask for whole numbers.
 BOUNDS = ("nonneg", "nonpos", "pos", "neg", "bounds")
 WHOLE = ("integer", "boolean")
@@ -176,16 +178,20 @@ class FactorableProblem:
     def _narrow(self) -> None:
         """Move the bounds of the variables to where the constraints hold them."""
         propagate(self.lo, self.hi, self.below + self.zero + [-row for row in self.zero])
-        if np.any(self.lo > self.hi) or not self._has_infinite_columns():
+        if np.any(self.lo > self.hi) or not self._has_wild_columns():
             return
         inner = np.clip(np.zeros(self.lo.size), self.lo, self.hi)
         places = np.arange(self.lo.size)
         self.lo, self.hi = first_box(self.lo, self.hi, inner, places, self.is_empty)
 
-    def _has_infinite_columns(self) -> bool:
-        ranges = self.terms.ranges(self.lo[None], self.hi[None])
+    def _has_wild_columns(self) -> bool:
+        """True if a term has no finite range on the box, or one far beyond its usual sizes."""
         used = list(self.uses)
-        return bool(np.any(np.isinf(ranges.lo[0, used]) | np.isinf(ranges.hi[0, used])))
+        ranges = self.terms.ranges(self.lo[None], self.hi[None])
+        largest = np.maximum(np.abs(ranges.lo[0]), np.abs(ranges.hi[0]))[used]
+        seen = np.abs(self.columns(self.samples()).lo[:, used])
+        smallest = np.min(np.where(seen > 0, seen, np.inf), axis=0)
+        return bool(np.any(np.isinf(largest) | (largest > WILD * smallest)))
 
     def is_empty(self, lo: Array, hi: Array) -> npt.NDArray[np.bool_]:
         """True for boxes of shape (boxes, p) or (boxes, columns) without feasible points.
@@ -272,15 +278,11 @@ class FactorableProblem:
         return np.where(np.isnan(value), np.inf, value), missed
 
     def _learn(self) -> None:
-        """Measure the usual sizes of constraints, for points where their terms vanish."""
-
-        def values() -> Iterator[Values]:
-            for x in self.samples()[:FEW_SAMPLES]:
-                self.points.load(x)
-                yield Values()
-
+        """Measure constraints, for points where their terms vanish, where they are smallest."""
         with self.untouched():
-            self._feasibility.learn(values())
+            for k, x in enumerate(self.samples()[:FEW_SAMPLES]):
+                self.points.load(x)
+                self._feasibility.learn([Values()], narrower=k > 0)
 
     @contextmanager
     def untouched(self) -> Iterator[None]:

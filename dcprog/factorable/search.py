@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,9 +24,15 @@ __all__ = ["ACCURACY", "GlobalSearch"]
 
 # Bounds are lowered by that share of F's unit: SCIP's linear programs are exact to a tenth of it.
 ACCURACY = 1e-6
-# SCIP's tolerance of constraints, in their units: below ours, so that its points are feasible.
-FEASIBILITY = 1e-7
-# Settings of SCIP from the second tree on, so that one error of its parts is not made twice.
+SETTINGS = {
+    "misc/catchctrlc": False,  # Ctrl-C is ours: SCIP would print
+    "timing/clocktype": 2,  # what the limit is measured by: the clock on the wall
+    # The tolerance of constraints, in their units: below ours, so that points are feasible.
+    "numerics/feastol": 1e-7,
+    # A tighter one than its linear programs can have makes SCIP print.
+    "constraints/nonlinear/tightenlpfeastol": False,
+}
+# Settings of SCIP after an error or a wrong bound, so that it is not made twice.
 OTHER_WAYS = {
     "propagating/obbt/freq": -1,
     "nlhdlr/convex/enabled": False,
@@ -88,9 +97,10 @@ class GlobalSearch:
         self._candidate: Array | None = None
         self._rounds = 0
         self._unit = 0.0
-        self._stopped = False
+        self._stopped = self._interrupted = False
         self._edges: tuple[Array, Array] | None = None
         self._built: ScipModel | None = None  # a run that a limit has ended, to go on
+        self._otherwise = False  # another way after an error
         self._watcher: Any = None
         self._nodes_before = 0
         self._said = time.perf_counter()
@@ -167,7 +177,7 @@ class GlobalSearch:
             A point contradicts the bound or "infeasible".
         """
         end = time.perf_counter() + seconds
-        self._stopped = False
+        self._stopped = self._interrupted = False
         try:
             return self._searched(end)
         except KeyboardInterrupt:
@@ -261,6 +271,8 @@ class GlobalSearch:
             self._close()
         if status == "infeasible":
             status = self._confirmed(lo, hi, end)
+        if status in ("interrupted", "stopped"):
+            return status
         if status != "infeasible" and not self.is_closed:
             self._improve_last(end)
         self._challenge(lo, hi)
@@ -269,7 +281,7 @@ class GlobalSearch:
                 sign = self.problem.sign
                 point = self._where
                 raise WrongBound(point.x, sign * point.value, sign * self.lower)
-            self.lower = -np.inf
+            self.lower, self._otherwise = -np.inf, True
             self._close()
             return "inaccurate"
         if status == "infeasible" or self.is_closed:
@@ -308,9 +320,10 @@ class GlobalSearch:
         return status
 
     def _improve_last(self, end: float) -> None:
-        """Local search from SCIP's last point, where that is not feasible in our eyes."""
-        if self._candidate is not None:
-            found = self._improve(self._candidate, max(_left(end), POLISHING))
+        """Local search from SCIP's last point, or from the best one where that is feasible."""
+        x = self._candidate if self.best is None or self._candidate is not None else self.best.x
+        if x is not None:
+            found = self._improve(x, max(_left(end), POLISHING))
             self._candidate = None
             if found is not None:
                 self.note(found, trusted=True)
@@ -328,10 +341,10 @@ class GlobalSearch:
             built.suggest(self.best.x)
         if slack:
             model.setPresolve(scip().SCIP_PARAMSETTING.OFF)
-        model.setParam("timing/clocktype", 2)
         model.setParam("limits/solutions", points)
-        model.setParam("numerics/feastol", FEASIBILITY)
-        for name, value in OTHER_WAYS.items() if self._rounds else ():
+        for name, value in SETTINGS.items():
+            model.setParam(name, value)
+        for name, value in OTHER_WAYS.items() if self._otherwise else ():
             model.setParam(name, value)
         self._watcher = _watcher(self._watch)
         model.includeEventhdlr(self._watcher, "progress", "holds the bound against the best point")
@@ -345,8 +358,10 @@ class GlobalSearch:
         limit = min(float(model.getSolvingTime()) + left, float(model.infinity()))
         model.setParam("limits/time", limit)
         try:
-            model.optimize()
+            with _interrupts_held(self._interrupt):
+                model.optimize()
         except Exception:  # SCIP's own errors, as of an LP that no setting solves
+            self._otherwise = True
             self._close()
             return "failed"
         error, self._watcher.error = self._watcher.error, None
@@ -373,8 +388,10 @@ class GlobalSearch:
             )
         if status in ("optimal", "gaplimit"):
             return "finished"
+        if self._interrupted:
+            return "interrupted"
         if status == "userinterrupt" and not self.is_closed:
-            return "stopped" if self._stopped else "interrupted"
+            return "stopped"
         return "time_limit"
 
     def _take(self, built: ScipModel) -> None:
@@ -404,8 +421,24 @@ class GlobalSearch:
             if self.report is not None and self.report():
                 self._stopped = True
                 model.interruptSolve()
-        if self.is_closed:
+        if self.is_closed or self._interrupted:
             model.interruptSolve()
+
+    def _interrupt(self) -> None:
+        self._interrupted = True
+
+
+@contextmanager
+def _interrupts_held(note: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C is noted, for the next event of SCIP to stop it; only the main thread hears of it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: note())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
 
 
 def _left(end: float) -> float:
@@ -419,7 +452,7 @@ def _watcher(act: Callable[[], None]) -> Any:
     events = (
         module.SCIP_EVENTTYPE.BESTSOLFOUND,
         module.SCIP_EVENTTYPE.NODESOLVED,
-        module.SCIP_EVENTTYPE.FIRSTLPSOLVED,
+        module.SCIP_EVENTTYPE.LPEVENT,
     )
 
     class Watcher(module.Eventhdlr):  # type: ignore[name-defined]

@@ -96,7 +96,7 @@ def is_narrowed(node: cp.Expression) -> bool:
     if node.p.parameters():
         return False
     p = float(node.p.value)
-    return p > 2 and p % 1 == 0 and np.log2(p) % 1 != 0
+    return bool(p > 2 and p % 1 == 0 and np.log2(p) % 1 != 0)
 
 
 def _whole_sum(node: cp.Expression, args: list[cp.Expression], signs: Box) -> cp.Expression | None:

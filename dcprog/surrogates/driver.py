@@ -67,7 +67,11 @@ def solve(
     ----------
     problem : cvxpy.Problem or Risk
         Any problem the rules can majorise (see :func:`dcprog.explain`). A convex one is solved
-        once.
+        once. One with integer or boolean variables goes to the global search of
+        :func:`dcprog.lower_bound`, which ends when no point is lower by more than `tol` times the
+        terms, and then to the loop on its continuous part: starts that are points begin the search,
+        `n_starts`, `effort` and `random_state` say nothing there, and ``converged`` is proved to be
+        optimal.
     start : str, mapping, array, Result or list of those, default "auto"
         ``"auto"`` races many starts. A start that is named is the only one, unless `n_starts` says
         otherwise: ``"convex"``, the solution of the convex problem behind it (concave functions of
@@ -136,9 +140,9 @@ def solve(
     Raises
     ------
     NotMajorizable
-        No rule applies to a sub-expression.
+        No rule applies to a sub-expression, or none translates it where variables are integer.
     ValueError
-        Bad data or options: NaN, integer variables, an unknown solver, a start of wrong shape.
+        Bad data or options: NaN, an unknown solver, a start of wrong shape.
     TypeError
         `problem` is not a problem.
 
@@ -167,6 +171,13 @@ def solve(
     >>> _ = dc.solve(far, polish=True)
     >>> np.allclose(x.value, 3 * np.array([1, -2]) / np.sqrt(5), rtol=1e-12)
     True
+
+    Whole numbers: two of the products are worth 8, no other choice fits better.
+
+    >>> take = cp.Variable(3, boolean=True)
+    >>> worth = np.array([3, 4, 5])
+    >>> dc.solve(cp.Problem(cp.Maximize(worth @ take), [worth @ take <= 8.5])).value
+    8.0
     """
     begun = time.perf_counter()
     settings = _checked(

@@ -140,7 +140,7 @@ def test_a_base_loss_lies_in_its_range(name: str) -> None:
 
 def test_an_infimum_that_is_lost_in_wide_intervals_is_not_invented() -> None:
     """Where tangents at far ends meet is known up to the rounding of the ends' values."""
-    wide: Array = 10.0 ** np.arange(4.0, 18.0)
+    wide = np.asarray(10.0 ** np.arange(4, 18), dtype=np.float64)
     bottom, _ = base_range(BASES["a user's kinked one"], -wide, 1.1 * wide)
     assert np.all(bottom <= 0)
 
@@ -431,9 +431,9 @@ def test_no_point_outside_of_the_first_box_is_better(seed: int, parts: dict[str,
 @pytest.mark.parametrize("seed", range(60))
 def test_no_bound_is_above_a_grid(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)
-    base, transform, subtracted, penalty = (str(rng.choice(list(kinds))) for kinds in KINDS)
-    aggregate = AGGREGATES[seed % 3] if subtracted == "nothing" else None
-    risk = random_risk(rng, base, transform, subtracted, penalty, aggregate)
+    names = [str(rng.choice(list(kinds))) for kinds in KINDS]
+    aggregate = AGGREGATES[seed % 3] if names[2] == "nothing" else None
+    risk = random_risk(rng, names[0], names[1], names[2], names[3], aggregate)
     if seed % 2:
         monkeypatch.setattr("dcprog.bounds.state_space.FEW_ENTRIES", 0)
     lo, hi = random_boxes(rng, risk, 1)

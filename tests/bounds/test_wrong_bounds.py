@@ -134,7 +134,7 @@ def test_the_origin_of_the_responses_counts_for_nothing(loss: dc.Loss, origin: f
     far = dc.Risk.from_loss(dc.residual_rows(X, y + origin), loss, dc.l2(0.1))
     start = np.array([0.0, np.median(y)])
     there = dc.lower_bound(plain, start=start)
-    bound = dc.lower_bound(far, start=start + [0.0, origin])
+    bound = dc.lower_bound(far, start=start + np.array([0.0, origin]))
     assert bound.status == "proved"
     assert bound.value <= there.objective * (1 + 1e-16 * origin)
     assert bound.value >= there.objective * (1 - 2.1e-3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import cvxpy as cp
@@ -15,7 +16,7 @@ from tests.fuzz.landscape import Array
 
 __all__ = ["Batched"]
 
-Rule = Callable[..., Array]
+Rule = Callable[..., Any]
 
 UNKNOWN = 300  # an entry of a loop over the points costs as many of a formula's
 
@@ -30,9 +31,7 @@ class Batched:
         A point holds their entries one after another.
     """
 
-    def __init__(
-        self, roots: Sequence[cp.Expression], variables: Sequence[cp.Variable]
-    ) -> None:
+    def __init__(self, roots: Sequence[cp.Expression], variables: Sequence[cp.Variable]) -> None:
         self.roots = list(roots)
         ends = np.cumsum([v.size for v in variables])
         self._places = {
@@ -40,8 +39,10 @@ class Batched:
         }
         self._nodes = _in_order(self.roots)
         self._maps = {id(n): _Map(n) for n in self._nodes if _is_linear(n)}
+        self._steps = [(id(n), *self._step(n)) for n in self._nodes]
         nonlinear = [n for n in self._nodes if n.args and not n.is_constant()]
         self.names = {_name(n) for n in nonlinear if id(n) not in self._maps}
+        self.divisors = [d for n in nonlinear for d in _divisors(n)]
         self.work = sum(_work(node) for node in self._nodes)
 
     def __call__(self, points: Array) -> list[Array]:
@@ -63,39 +64,67 @@ class Batched:
         return [np.broadcast_to(found[id(r)], (many, r.size)) for r in self.roots]
 
     def _evaluated(self, points: Array) -> tuple[dict[int, Array], Any]:
-        found: dict[int, Array] = {}
+        found: dict[int, Array] = {_POINTS: points}
         inside = np.ones(len(points), dtype=bool)
         with np.errstate(all="ignore"):
-            for node in self._nodes:
-                value = self._value(node, found, points)
-                found[id(node)] = value
-                inside &= np.all(np.isfinite(value), axis=1)
+            for key, formula, args, nonlinear in self._steps:
+                value = formula(*[found[a] for a in args])
+                found[key] = value
+                if nonlinear:  # linear maps pass on what is not finite
+                    inside &= np.isfinite(value).all(axis=1)
         return found, inside
 
-    def _value(self, node: cp.Expression, found: dict[int, Array], points: Array) -> Array:
+    def _step(self, node: cp.Expression) -> tuple[Rule, list[int], bool]:
+        """The node's formula, and the nodes whose values it takes."""
         if isinstance(node, cp.Variable):
-            return points[:, self._places[node.id]]
+            place = self._places[node.id]
+            return lambda points: points[:, place], [_POINTS], False
         if node.is_constant():
-            return dense(node.value).reshape((1, -1), order="F")
+            value = dense(node.value).reshape((1, -1), order="F")
+            return lambda: value, [], True
         if id(node) in self._maps:
             linear = self._maps[id(node)]
-            return linear([found[id(a)] for a in linear.args])
-        args = [found[id(a)] for a in node.args]
-        name = type(node).__name__
-        if name in _ENTRIES:
-            return _ENTRIES[name](node, *_alike(node, args))
-        if name in _LINES and not isinstance(getattr(node, "axis", None), tuple):
-            return _LINES[name](node, _lines(node, args[0]), *args[1:])
-        if name in _WHOLE:
-            blocks = (_blocks(a, arg.shape) for a, arg in zip(args, node.args, strict=True))
-            return _flat(_WHOLE[name](node, *blocks), node.size)
-        return _one_by_one(node, args)
+            return linear, [id(a) for a in linear.args], False
+        return _formula(node), [id(a) for a in node.args], True
+
+
+_POINTS = -1  # the key of the points themselves, among the nodes'
+
+
+def _formula(node: cp.Expression) -> Rule:
+    """The values of a nonlinear node from those of its arguments."""
+    name = type(node).__name__
+    if name in _ENTRIES:
+        rule = _ENTRIES[name]
+        if all(arg.shape == node.shape for arg in node.args):
+            return partial(rule, node)
+        return lambda *args: rule(node, *_alike(node, args))
+    if name in _LINES and not isinstance(getattr(node, "axis", None), tuple):
+        along = _LINES[name]
+        return lambda first, *rest: along(node, _lines(node, first), *rest)
+    if name in _WHOLE:
+        shapes = [arg.shape for arg in node.args]
+        whole = _WHOLE[name]
+        return lambda *args: _flat(whole(node, *map(_blocks, args, shapes)), node.size)
+    return lambda *args: _one_by_one(node, args)
 
 
 def _name(node: cp.Expression) -> str:
     """The atom, and the order of a norm that is none of the usual ones."""
     name = type(node).__name__
     return f"norm of order {node.p}" if name.startswith("Pnorm") and node.p != 2 else name
+
+
+def _divisors(node: cp.Expression) -> list[cp.Expression]:
+    """Expressions at whose 0 the node is infinite."""
+    name = type(node).__name__
+    if name in ("Power", "PowerApprox"):
+        return [node.args[0]] if float(node.p.value) < 0 else []
+    if name in ("log", "log1p"):
+        return [node.args[0] + (1 if name == "log1p" else 0)]
+    if name in ("DivExpression", "rel_entr", "kl_div", "quad_over_lin"):
+        return [a for a in node.args[1:] if not a.is_constant()]
+    return []
 
 
 def _work(node: cp.Expression) -> int:
@@ -157,9 +186,11 @@ class _Map:
             columns.append(self._numeric(node, values) - self._base)
         return np.array(columns).reshape(-1, max(node.size, 0))
 
-    def __call__(self, args: list[Array]) -> Array:
-        pairs = zip(args, self._matrices, strict=True)
-        return self._base + sum(a * m if m.size == 1 else a @ m for a, m in pairs)
+    def __call__(self, *args: Array) -> Array:
+        found = self._base
+        for value, matrix in zip(args, self._matrices, strict=True):
+            found = found + (value * matrix if matrix.size == 1 else value @ matrix)
+        return found
 
     def sized(self, args: list[Array]) -> Array:
         """The same with absolute values everywhere."""
@@ -177,7 +208,7 @@ def _flat(blocks: Array, size: int) -> Array:
     return blocks.transpose(0, *range(blocks.ndim - 1, 0, -1)).reshape(len(blocks), size)
 
 
-def _alike(node: cp.Expression, args: list[Array]) -> list[Array]:
+def _alike(node: cp.Expression, args: Sequence[Array]) -> list[Array]:
     """Arguments as broadcast to the node's shape."""
     made = []
     for value, arg in zip(args, node.args, strict=True):
@@ -202,7 +233,7 @@ def _lines(node: cp.Expression, flat: Array) -> Array:
     return rest.reshape(len(flat), -1, last.shape[-1])
 
 
-def _one_by_one(node: cp.Expression, args: list[Array]) -> Array:
+def _one_by_one(node: cp.Expression, args: Sequence[Array]) -> Array:
     """By cvxpy's own numbers, where there is no formula here."""
     many = max(len(a) for a in args)
     whole = [np.broadcast_to(a, (many, a.shape[1])) for a in args]
@@ -218,7 +249,7 @@ def _one_by_one(node: cp.Expression, args: list[Array]) -> Array:
 # formulas of entries
 
 
-def _where(inside: Any, value: Array) -> Array:
+def _where(inside: Any, value: Any) -> Array:
     return np.where(inside, value, np.nan)
 
 

@@ -87,15 +87,15 @@ SIDES: dict[str, Callable[[Array], tuple[float, float]]] = {
 }
 USUAL = ["across 0", "symmetric", "from 0", "to 0", "positive", "negative"]
 UNUSUAL = ["a point", "tiny", "tiny from 0", "huge", "huge from 0", "wide"]
-SHAPES: list[list[tuple[int, ...]]] = [
-    *[[()]] * 3,
+SHAPES: list[Any] = [
+    *[[()] for _ in range(3)],
     [(1,)],
-    *[[(), ()]] * 2,
-    *[[(2,)]] * 3,
+    *[[(), ()] for _ in range(2)],
+    *[[(2,)] for _ in range(3)],
     [(1, 2)],
     [(), (), ()],
     [(2,), ()],
-    *[[(3,)]] * 2,
+    *[[(3,)] for _ in range(2)],
 ]
 
 
@@ -288,7 +288,11 @@ class _Draw:
     ) -> tuple[cp.Variable, Array, Array, Array]:
         size = int(np.prod(shape))
         if self.chance(0.4):
-            lo, hi, made = np.zeros(size), np.ones(size), cp.Variable(shape, boolean=True, name=name)
+            lo, hi, made = (
+                np.zeros(size),
+                np.ones(size),
+                cp.Variable(shape, boolean=True, name=name),
+            )
         else:
             lo = self.rng.integers(-4, 1, size=size).astype(float)
             hi = lo + self.rng.integers(1, 7, size=size)

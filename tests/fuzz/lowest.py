@@ -13,7 +13,7 @@ from tests.fuzz.boxed import Boxed
 from tests.fuzz.evaluation import Evaluation
 from tests.fuzz.landscape import Array
 
-__all__ = ["Landmark", "Lowest"]
+__all__ = ["FLOOR", "LEAST", "STILL", "Landmark", "Lowest"]
 
 POINTS = 100_000
 WORK = 3_000_000  # points times entries of the nodes, for one grid
@@ -21,6 +21,7 @@ REFERENCES = 200
 STILL = 1e-14  # violations of that share of the terms are rounding
 SOLVED = 1e-12  # the same for an equation where bisection ends
 FLOOR = 1e-3  # terms count for at least that share of what they are in the middle of the box
+AWAY = 0.02  # of their largest size: divisors are at least that far from 0
 ROUNDING = 4  # units in the last place of x
 LEAST = 1e-300
 ACTIVE, DIFFERENCE, POLISHED = 1e-3, 1e-7, 2
@@ -55,10 +56,9 @@ class Lowest:
         )
         drawn = self.rng.uniform(size=(REFERENCES, self.lo.size))
         usual = self.terms(self._rounded(self.lo + drawn * (self.hi - self.lo)))
-        known = np.where(np.isfinite(usual), usual, np.nan)
-        self.typical = np.array(
-            [np.median(c[~np.isnan(c)]) if not np.all(np.isnan(c)) else 0.0 for c in known.T]
-        )
+        known = [column[np.isfinite(column)] for column in usual.T]
+        self.typical = np.array([np.median(c) if c.size else 0.0 for c in known])
+        self.largest = float(np.max(known[0], initial=0.0))
         self.defined = False
 
     def rows(self, points: Array) -> tuple[Array, Array]:
@@ -100,7 +100,8 @@ class Lowest:
         """The lowest feasible point of the grid, the searches around it, and the witness."""
         counts, grid = self._grid(self.lo, self.hi, self.made.witness)
         values, rows = self.rows(grid)
-        self.defined = not np.any(np.isnan(values)) and not np.any(np.isnan(rows))
+        self.defined = not np.any(np.isnan(values) | np.any(np.isnan(rows), axis=1))
+        self.defined &= self._is_far_from_poles(grid)
         found = [grid[k] for k in self._best(values, rows, grid)]
         if self.made.witness is not None:
             found.append(self.made.witness)
@@ -124,13 +125,23 @@ class Lowest:
         k = int(np.argmin(values[lowest] + noise))
         return Landmark(points[lowest[k]], float(values[lowest[k]]), noise[k])
 
+    def _is_far_from_poles(self, grid: Array) -> bool:
+        """Do divisors and arguments of logarithms keep one sign, and away from 0?"""
+        found = Batched(self.batched.divisors, self.made.problem.variables())(grid)
+        ends = [(np.min(d, axis=0), np.max(d, axis=0)) for d in found]
+        sizes = [np.maximum(np.abs(lo), np.abs(hi)) for lo, hi in ends]
+        return all(
+            bool(np.all((lo > AWAY * size) | (hi < -AWAY * size)))
+            for (lo, hi), size in zip(ends, sizes, strict=True)
+        )
+
     def _rounded(self, points: Array) -> Array:
         return np.where(self.made.whole, np.round(points), points)
 
     def _grid(self, lo: Array, hi: Array, through: Array | None) -> tuple[list[int], Array]:
         """Points on lines along the axes, denser towards the ends and 0."""
-        free = np.count_nonzero(hi > lo)
-        many = min(POINTS, WORK // self.batched.work)
+        free = int(np.count_nonzero(hi > lo))
+        many = min(POINTS, WORK // int(self.batched.work))
         count = max(int(many ** (1 / max(free, 1))), 5)
         axes = [self._axis(lo[i], hi[i], count, through, i) for i in range(lo.size)]
         mesh = np.meshgrid(*axes, indexing="ij")
@@ -218,8 +229,8 @@ class Lowest:
             seen[:] = z.copy(), np.nan_to_num(np.vstack([found[:1], slopes]))
             return seen[1]
 
-        answer: Any = minimize(
-            lambda z: (levels(z)[0, 0], levels(z)[1:, 0]),
+        answer: Any = minimize(  # type: ignore[call-overload]
+            lambda z: (levels(z)[0, 0], levels(z)[1:, 0].copy()),  # overwritten there
             (centre[free] - lo) / width,
             jac=True,
             method="SLSQP",
@@ -233,9 +244,7 @@ class Lowest:
         )
         return [point(answer.x)] if np.all(np.isfinite(answer.x)) else []
 
-    def _solved(
-        self, counts: list[int], grid: Array, rows: Array, values: Array
-    ) -> list[Array]:
+    def _solved(self, counts: list[int], grid: Array, rows: Array, values: Array) -> list[Array]:
         """Points where the one equation changes its sign between neighbours of the grid."""
         found: list[Array] = []
         width = (self.hi - self.lo) / 10
@@ -257,9 +266,7 @@ class Lowest:
             width = width / 20
         return found
 
-    def _crossings(
-        self, counts: list[int], grid: Array, rows: Array, values: Array
-    ) -> list[Array]:
+    def _crossings(self, counts: list[int], grid: Array, rows: Array, values: Array) -> list[Array]:
         equation = rows[:, np.flatnonzero(self.equal)[0]].reshape(counts)
         index = np.arange(len(grid)).reshape(counts)
         left, right = [], []

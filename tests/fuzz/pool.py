@@ -39,6 +39,7 @@ class _Worker:
         try:
             report: Report = self.pipe.recv()
         except EOFError:
+            self.process.join(ALARM)  # its pipe is closed before it has ended
             report = Report("crash", case=case)
             report.fail("a crash of the process", f"exit code {self.process.exitcode}")
         return report

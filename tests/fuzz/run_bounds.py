@@ -17,7 +17,7 @@ import numpy as np
 import dcprog as dc
 from tests.fuzz.boxed import Boxed, random_boxed
 from tests.fuzz.evaluation import dense, number
-from tests.fuzz.lowest import LEAST, STILL, Landmark, Lowest
+from tests.fuzz.lowest import FLOOR, LEAST, STILL, Landmark, Lowest
 from tests.fuzz.report import Report, generator, where
 from tests.fuzz.run_problems import check_time
 
@@ -28,6 +28,7 @@ GAPS = [1e-3, 1e-3, 1e-3, 1e-2, 1e-4]
 STATUSES = {"proved", "infeasible", "time_limit", "interrupted", "stopped", "inaccurate"}
 ABOVE = 1e-7  # of the terms: how far rounding may put a bound above a value
 FEASIBLE = 1e-6  # of the terms
+FAR = 1e-3  # the same, for points that are said to be inaccurate
 SAME = 1e-9  # of the terms, between two evaluations of F
 EVALUATED = 3  # points at which the fuzzer's own numbers are compared to cvxpy's
 
@@ -97,8 +98,7 @@ def _options(made: Boxed, rng: np.random.Generator) -> dict[str, Any]:
         order = sorted(range(len(variables)), key=lambda k: variables[k].id)
         ends = np.cumsum([v.size for v in variables])[:-1]
         options["box"] = tuple(
-            np.concatenate([np.split(side, ends)[k] for k in order])
-            for side in (made.lo, made.hi)
+            np.concatenate([np.split(side, ends)[k] for k in order]) for side in (made.lo, made.hi)
         )
     return options
 
@@ -112,7 +112,7 @@ def _check_evaluation(made: Boxed, lowest: Lowest, rng: np.random.Generator) -> 
     sizes = lowest.terms(points)[:, 0]
     for x, value, size in zip(points, values, sizes, strict=True):
         theirs = lowest.sign * _objective(made, x)
-        if np.isfinite(value) and not abs(theirs - value) <= SAME * size + lowest.noise(x):
+        if np.isfinite(value) and not abs(theirs - value) <= SAME * size + 10 * lowest.noise(x):
             raise AssertionError(f"F is {theirs}, not {value}, at {x} in {made.problem}")
 
 
@@ -129,7 +129,7 @@ def _check_refusal(report: Report, lowest: Lowest, refusal: dc.NotBoundable) -> 
     if strange:
         report.remarks.append(f"refused: {', '.join(sorted(strange))}")
     elif not lowest.defined:
-        report.remarks.append("refused: not finite on the whole box")
+        report.remarks.append("refused: not finite, or nearly so, on the box")
     else:
         report.fail("a problem of documented atoms is refused", str(refusal)[:160])
 
@@ -157,12 +157,13 @@ def check_bound(
         if len(bound.variables) or objective != np.inf:
             report.fail("an objective without a point", str(bound.objective))
         return
-    if lowest.made.witness is None:
+    if lowest.made.witness is None and bound.status != "inaccurate":
         report.fail("a point where there is none", str(bound.x))
     _check_point(report, lowest, bound)
     x = _point(lowest, bound)
     scale = lowest.scale(x)
-    if bound.scale > scale * (1 + FEASIBLE) + lowest.noise(x):
+    most = max(scale, FLOOR * lowest.largest) * (1 + FEASIBLE) + lowest.noise(x)
+    if bound.scale > most and lowest.largest > 0:
         report.fail("a scale beyond the terms", f"{bound.scale:.6g} for {scale:.6g}")
     missing = max(objective - value, 0.0)
     if abs(bound.gap * bound.scale - missing) > FEASIBLE * max(scale, missing):
@@ -171,9 +172,7 @@ def check_bound(
         report.fail("proved with a gap", f"{max(bound.gap, missing / scale):.3e} for {gap:g}")
 
 
-def _check_value(
-    report: Report, lowest: Lowest, landmark: Landmark | None, value: float
-) -> None:
+def _check_value(report: Report, lowest: Lowest, landmark: Landmark | None, value: float) -> None:
     """No bound is above the value of a feasible point."""
     if landmark is None:
         return
@@ -203,7 +202,9 @@ def _check_point(report: Report, lowest: Lowest, bound: Any) -> None:
     if not uneven <= FEASIBLE:
         report.fail("whole numbers with fractions", str(x))
     missed = lowest.missed(x)
-    if not missed <= FEASIBLE:
+    if bound.status == "inaccurate":
+        report.remarks.append("inaccurate")
+    if not missed <= (FAR if bound.status == "inaccurate" else FEASIBLE):
         report.fail("a point outside the constraints", f"by {missed:.2e} of the terms")
     value, scale = _objective(lowest.made, x), lowest.scale(x)
     noise = lowest.noise(x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import cvxpy as cp
@@ -12,19 +13,24 @@ import pytest
 import dcprog as dc
 from tests.fuzz import run_problems
 from tests.fuzz.__main__ import main
+from tests.fuzz.batched import Batched
+from tests.fuzz.boxed import Boxed, random_boxed
 from tests.fuzz.cases import judged
 from tests.fuzz.data import random_data
-from tests.fuzz.evaluation import Evaluation
+from tests.fuzz.evaluation import Evaluation, number
 from tests.fuzz.formulas import _carried_on, random_loss, random_penalty
 from tests.fuzz.injection import Fault, injected
 from tests.fuzz.landscape import Array, free
+from tests.fuzz.lowest import Lowest
+from tests.fuzz.pool import _Worker
 from tests.fuzz.problems import Problem, random_problem
 from tests.fuzz.report import Report, generator, judged_exception
+from tests.fuzz.run_bounds import check_bound
 from tests.fuzz.run_fits import _is_steep_anyhow, landscape_of
 from tests.fuzz.run_problems import check_problem
 from tests.fuzz.verdicts import find_descent
 
-SLICE = {"problems": 40, "fits": 150, "faults": 40}
+SLICE = {"problems": 40, "fits": 150, "faults": 40, "bounds": 40}
 CASES = [f"{kind}:{i}" for kind, count in SLICE.items() for i in range(count)]
 CHUNK = 10
 
@@ -184,6 +190,166 @@ def test_a_fit_that_stopped_early_is_caught(number: int) -> None:
     found = find_descent(land, theta, 1e-6, rng)
     assert found is not None
     assert found.kind == "wrong converged"
+
+
+@pytest.mark.parametrize("first", range(0, 100, 20))
+def test_many_points_at_once_have_the_values_of_one(first: int) -> None:
+    compared = 0
+    for k in range(first, first + 20):
+        drawn = random_problem(generator("problems", k))
+        if drawn.refused:
+            continue
+        problem = drawn.problem
+        roots = [problem.objective.args[0], *(a for c in problem.constraints for a in c.args)]
+        made = Evaluation(problem, 1.0, [])
+        points = np.random.default_rng(k).normal(size=(3, made.n))
+        found = Batched(roots, made.variables)(points)
+        for j, x in enumerate(points):
+            made.go(x)
+            for root, values in zip(roots, found, strict=True):
+                ours, theirs = values[j], number(root).ravel(order="F")
+                inside = np.isfinite(ours)  # those of numpy go beyond the domain
+                size = np.max(np.abs(theirs[inside]), initial=1e-9)
+                assert ours[inside] == pytest.approx(theirs[inside], rel=1e-9, abs=1e-9 * size)
+                compared += int(np.count_nonzero(inside))
+    assert compared > 100
+
+
+def boxed(problem: cp.Problem, lo: Any, hi: Any, witness: Any) -> Boxed:
+    lo, hi = np.asarray(lo, dtype=float), np.asarray(hi, dtype=float)
+    known = None if witness is None else np.asarray(witness, dtype=float)
+    return Boxed(problem, lo, hi, np.zeros(lo.size, dtype=bool), known)
+
+
+def test_the_lowest_points_of_known_functions_are_found() -> None:
+    x, y = (cp.Variable(bounds=[-2, 2], name=name) for name in "xy")
+    camel = 4 * x**2 - 2.1 * x**4 + x**6 / 3 + x * y - 4 * y**2 + 4 * y**4
+    for objective, constraints, lowest in (
+        (camel, [], -1.0316284535),
+        (-cp.power(x, 3) + y, [], -10.0),
+        (x + y, [cp.square(x) + cp.square(y) == 2], -2.0),
+        (x * y, [cp.power(x, 3) <= -1, x + y >= 0.5], -3.0),
+    ):
+        problem = cp.Problem(cp.Minimize(objective + 0 * (x + y)), constraints)
+        found = Lowest(boxed(problem, [-2, -2], [2, 2], None), np.random.default_rng(0)).search()
+        assert found is not None
+        assert found.value == pytest.approx(lowest, abs=1e-6)
+        assert found.value >= lowest - 1e-9
+
+
+def test_a_boxed_problem_is_a_function_of_its_number() -> None:
+    one, other = (str(random_boxed(generator("bounds", 8)).problem) for _ in range(2))
+    assert one == other
+
+
+def test_witnesses_meet_the_constraints_and_contradictions_have_none() -> None:
+    empty = 0
+    for k in range(120):
+        made = random_boxed(generator("bounds", k))
+        lowest = Lowest(made, np.random.default_rng(k))
+        if made.witness is None:
+            empty += 1
+            assert lowest.search() is None
+        else:
+            assert lowest.missed(made.witness) <= 1e-12
+    assert empty > 5
+
+
+@pytest.fixture
+def valley() -> tuple[Lowest, Any]:
+    """max 3 − x³ on 1 ≥ x ≥ −1 where x ≥ −y², y ≤ ½: 3 + 1/64 at (−¼, ±½), and its bound."""
+    x, y = cp.Variable(bounds=[-1, 1], name="x"), cp.Variable(bounds=[-0.5, 0.5], name="y")
+    problem = cp.Problem(cp.Maximize(3 - cp.power(x, 3)), [x >= -cp.square(y)])
+    lowest = Lowest(boxed(problem, [-1, -0.5], [1, 0.5], [0.5, 0]), np.random.default_rng(0))
+    bound = SimpleNamespace(
+        value=3.0157,
+        gap=(3.0157 - 3.015625) / 3.015625,
+        status="proved",
+        nodes=3,
+        x=np.array([-0.25, 0.5]),
+        variables={x: np.array(-0.25), y: np.array(0.5)},
+        objective=3.015625,
+        scale=3.015625,
+        time=0.1,
+    )
+    return lowest, bound
+
+
+def judged_bound(lowest: Lowest, bound: Any, **wrong: Any) -> str:
+    report = Report()
+    changed = SimpleNamespace(**(vars(bound) | wrong))
+    check_bound(report, lowest, lowest.search(), changed, 1e-3)
+    return "\n".join(report.failures)
+
+
+def test_a_right_bound_passes(valley: tuple[Lowest, Any]) -> None:
+    assert judged_bound(*valley) == ""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "caught"),
+    [
+        ({"value": 3.0156, "gap": 0.0}, "a bound above the optimum"),
+        ({"status": "optimal"}, "undocumented status"),
+        ({"value": np.nan}, "numbers that are none"),
+        ({"status": "infeasible"}, "false infeasible"),
+        ({"value": 3.3}, "a gap of its own"),
+        ({"value": 3.3, "gap": 0.2844 / 3.015625}, "proved with a gap"),
+        ({"value": 3.3, "scale": 300.0, "gap": 0.284375 / 300}, "a scale beyond the terms"),
+        ({"objective": 3.0}, "a wrong objective"),
+        ({"x": None, "variables": {}, "objective": -np.inf}, "proved without a point"),
+        ({"x": None, "variables": {}}, "an objective without a point"),
+        ({"x": np.array([0.5, -0.25])}, "x and variables differ"),
+    ],
+)
+def test_a_wrong_bound_is_caught(
+    valley: tuple[Lowest, Any], wrong: dict[str, Any], caught: str
+) -> None:
+    assert caught in judged_bound(*valley, **wrong)
+
+
+def test_a_bound_at_a_wrong_point_is_caught(valley: tuple[Lowest, Any]) -> None:
+    lowest, bound = valley
+    x, y = bound.variables
+    outside = {x: np.array(-0.2501), y: np.array(0.5)}
+    value = 3 + 0.2501**3
+    assert "a point outside the constraints" in judged_bound(
+        lowest, bound, x=np.array([-0.2501, 0.5]), variables=outside, objective=value
+    )
+    assert "outside" not in judged_bound(
+        lowest,
+        bound,
+        x=np.array([-0.2501, 0.5]),
+        variables=outside,
+        objective=value,
+        status="inaccurate",
+    )
+    lowest.made.whole[1] = True
+    assert "whole numbers with fractions" in judged_bound(lowest, bound)
+
+
+def test_only_infeasible_is_proved_of_a_contradiction() -> None:
+    x = cp.Variable(bounds=[-1, 1], name="x")
+    problem = cp.Problem(cp.Minimize(x), [cp.exp(x) <= -0.1])
+    lowest = Lowest(boxed(problem, [-1], [1], None), np.random.default_rng(0))
+    right = SimpleNamespace(
+        value=np.inf, gap=0.0, status="infeasible", nodes=1, x=None, variables={},
+        objective=np.inf, scale=0.0,
+    )  # fmt: skip
+    assert judged_bound(lowest, right) == ""
+    point = {"x": np.array([-1.0]), "variables": {x: np.array(-1.0)}, "objective": -1.0}
+    found = judged_bound(lowest, right, status="proved", value=-1.0, scale=1.0, **point)
+    assert "a point where there is none" in found
+    assert "a point outside the constraints" in found
+
+
+def test_a_process_that_is_killed_is_replaced() -> None:
+    worker = _Worker()
+    worker.case = "bounds:0"
+    worker.process.kill()
+    report = worker.answer()
+    assert report.failures == ["a crash of the process: exit code -9"]
+    assert not worker.process.is_alive()
 
 
 def test_a_fault_strikes_when_it_should() -> None:

@@ -322,6 +322,7 @@ OTHERS = {
         "Claim",
         "FisherConsistencyWarning",
         "TrivialSolutionWarning",
+        "WrongBound",
         "History",
         "NotBoundable",
         "NotMajorizable",

@@ -9,8 +9,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from dcprog.majorants.tree import Values
 from dcprog.majorants.feasibility import LEAST_SIZE, Feasibility, distance_to_attributes
+from dcprog.majorants.tree import Values
 from dcprog.surrogates.split_constraints import split
 
 

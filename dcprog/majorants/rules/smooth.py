@@ -31,7 +31,7 @@ class Smooth:
 
 @dataclass(frozen=True)
 class Bend:
-    """A convex h, h', and the factor c ≥ 0, a number or one of x₀, that makes c·h − f convex."""
+    """A convex h, h', and its factor c ≥ 0, a number or one of x₀: Σ c·h − f is convex."""
 
     function: Callable[[cp.Expression], cp.Expression]
     derivative: Callable[[Array], Array]
@@ -124,7 +124,8 @@ def signed_xexp(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | No
     """x·eˣ ≤ e²ˣ⁻ᶜ/4 + (c + 1)eˣ + a line, and −x·eˣ ≤ (eᶜ/2)x² − (c + 3)eˣ + a line.
 
     For every c the curvature (x + 2)eˣ is at most (eˣ⁻ᶜ + c + 1)eˣ, and −(x + 2)eˣ at most
-    eᶜ − (c + 3)eˣ, with equality at x = c. So c is x₀ where the factor of eˣ is not negative.
+    eᶜ − (c + 3)eˣ, with equality at x = c. So c is x₀, or −1 and −3 where the factor of eˣ would
+    be negative.
     """
     if not isinstance(node, SignedXexp) or weight.sign == 0:
         return None
