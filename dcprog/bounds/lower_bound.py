@@ -148,18 +148,7 @@ def lower_bound(
         found = recognised(problem) if box is None else None
         if found is not None:
             try:
-                known = _as_risk(found, start)
-                bound = lower_bound(
-                    found.risk,
-                    start=known,
-                    time_limit=time_limit,
-                    gap=gap,
-                    callback=None
-                    if callback is None
-                    else lambda b: callback(_as_written(found, b)),
-                    verbose=verbose,
-                )
-                return _as_written(found, bound)
+                return _recognised_bound(found, start, time_limit, gap, callback, verbose)
             except NotBoundable:
                 pass  # SCIP may bound what our own rules do not
         form = real_form(problem)
@@ -207,10 +196,8 @@ def _as_risk(found: Recognised, start: Any) -> Any:
     """A start of a problem that is a risk, as one of the risk."""
     points = found.points
     if isinstance(start, Bound):
-        value, objective = (
-            found.sign * one - found.constant for one in (start.value, start.objective)
-        )
-        return replace(start, value=value, objective=objective, variables={})
+        objective = found.sign * start.objective - found.constant
+        return replace(start, objective=objective, variables={})
     known = start.variables if isinstance(start, Result) else start
     if not isinstance(known, Mapping):
         return start

@@ -72,7 +72,9 @@ def _resumed(
 ) -> GlobalSearch | None:
     """The search behind a bound of the same problem, in this process."""
     before = start.open if isinstance(start, Bound) else None
-    if isinstance(before, GlobalSearch) and before.problem.is_of(problem, box):
+    if not isinstance(before, GlobalSearch) or before.is_running:
+        return None
+    if before.problem.is_of(problem, box):
         return before
     return None
 

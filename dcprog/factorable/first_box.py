@@ -98,7 +98,7 @@ def _narrow(lo: Array, hi: Array, row: Row) -> None:
 
 
 def _moved(before: Array, after: Array) -> npt.NDArray[np.bool_]:
-    """Is an edge new, or far from where it was?"""
+    """True for edges that are new, or far from where they were."""
     known = np.isfinite(before) & np.isfinite(after)
     far = np.abs(np.subtract(after, before, where=known, out=np.zeros(before.shape)))
     return (known & (far > ENOUGH * np.abs(before))) | (np.isinf(before) & np.isfinite(after))

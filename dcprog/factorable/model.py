@@ -26,9 +26,6 @@ TYPICAL = 1e-3
 TYPICAL_OBJECTIVE = (1e-4, 1e-7, 1e-7)
 ROUNDS = len(TYPICAL_OBJECTIVE)
 
-# A constraint without variables that is missed by more does not hold.
-ROUNDING = 1e-9
-
 INSTALL = "pip install pyscipopt"
 
 
@@ -80,8 +77,6 @@ class ScipModel:
         is as much as SCIP tells apart.
     seen : float
         The objective of the last solution that was taken over.
-    contradiction : bool
-        A constraint without variables does not hold.
     """
 
     def __init__(
@@ -100,7 +95,6 @@ class ScipModel:
         self._expressions: dict[int, tuple[Any, float]] = {}
         self._variables: dict[int, tuple[Any, float]] = {}
         self._uses = problem.uses
-        self.contradiction = False
         self.seen = np.inf
         self._origins: dict[int, float] = {}
         self._angles: list[tuple[Any, Any, Row]] = []
@@ -201,9 +195,7 @@ class ScipModel:
 
     def _add_constraint(self, row: Row, equal: bool, slack: float) -> None:
         if row.is_constant:
-            missed = abs(row.constant) if equal else row.constant
-            self.contradiction = self.contradiction or missed > ROUNDING
-            return
+            return  # its variables cancel; points are held against the constraint itself
         unit = _power_of_two(self._sizes.of_terms(row))
         expression = self._sum(row, unit)
         if equal and slack == 0:
@@ -278,7 +270,7 @@ class _Sizes:
         return self._blend(lambda ranges: _terms(row, ranges), share)
 
     def usual(self, row: Row) -> float:
-        """The median of that over points of the box."""
+        """The median, over points of the box, of the sum of the sizes of the terms."""
         return _median(_terms(row, self._samples))
 
     def _blend(self, measure: Callable[[Ranges], Array], share: float) -> float:

@@ -107,7 +107,9 @@ class Power(Operation):
         return np.asarray(np.power(g, self.p))
 
     def has_pole(self, arg: Written) -> bool:
-        """True if p < 0 and g may be near 0."""
+        """True if p < 0 and g may be near 0, or a root's domain ends inside the range of g."""
+        if 0 < self.p < 1:  # the slope is infinite there, and rounding of g matters
+            return arg.lo < 0
         return self.p < 0 and arg.lo <= NEAR * arg.factor and arg.hi >= -NEAR * arg.factor
 
     def expression(self, arg: Written) -> tuple[Any, float]:
@@ -115,7 +117,9 @@ class Power(Operation):
         return arg.expression**self.p, arg.factor**self.p
 
     def equation(self, value: Any, arg: Written) -> Any:
-        """The product value · g^−p less 1, for p < 0, which has no pole."""
+        """Without pole: value · g^−p − 1 for p < 0, value^{1/p} − g for a root."""
+        if self.p > 0:
+            return value ** (1 / self.p) - arg.whole
         one = self.p == -1
         g, factor = (arg.expression, arg.factor) if one else Power(-self.p).expression(arg)
         return value * g * factor - 1.0

@@ -93,6 +93,8 @@ class FactorableProblem:
         Bounds of the variables.
     uses : mapping of column to int
         How often each column is used, of the variables and of the terms that are.
+    contradicted : bool
+        A constraint of numbers alone does not hold.
     whole : bool array of shape (p,)
         The entries that must be whole numbers.
 
@@ -112,13 +114,16 @@ class FactorableProblem:
         self._parameters = _parameter_values(problem)
         self.points = Points(sorted(problem.variables(), key=lambda v: v.id))
         self._objective = self.sign * frozen.objective.args[0]
-        self._feasibility = Feasibility(frozen.constraints, [], self.points.variables)
+        demands = [c for c in frozen.constraints if c.variables()]
+        self._feasibility = Feasibility(demands, [], self.points.variables)
         translation = Translation(self.points.variables)
         self.terms = translation.terms
         (self.objective,) = translation(self._objective)
         self.below: list[Row] = []
         self.zero: list[Row] = []
-        for constraint in frozen.constraints:
+        numbers = (c for c in frozen.constraints if not c.variables())
+        self.contradicted = any(map(_is_wrong, numbers))
+        for constraint in demands:
             self._demand(translation, constraint)
         for variable in self.points.variables:
             self._declare(translation, variable)
@@ -126,6 +131,7 @@ class FactorableProblem:
         flags = {v.id: whole_entries(v) for v in self.points.variables}
         self.whole = self.points.pack(flags).astype(bool)
         self.lo, self.hi = self._edges()
+        self._declared = self.lo.copy(), self.hi.copy()
         self.uses = self._uses()
         self._narrow()
         self._learn()
@@ -178,11 +184,19 @@ class FactorableProblem:
     def _narrow(self) -> None:
         """Move the bounds of the variables to where the constraints hold them."""
         propagate(self.lo, self.hi, self.below + self.zero + [-row for row in self.zero])
+        self._mend()
         if np.any(self.lo > self.hi) or not self._has_wild_columns():
             return
         inner = np.clip(np.zeros(self.lo.size), self.lo, self.hi)
         places = np.arange(self.lo.size)
         self.lo, self.hi = first_box(self.lo, self.hi, inner, places, self.is_empty)
+
+    def _mend(self) -> None:
+        """Bounds that cross by no more than what counts as feasible are one number."""
+        for j in np.flatnonzero(self.lo > self.hi):
+            lo, hi = self.lo[j], self.hi[j]
+            if lo - hi <= FEASIBLE * max(abs(lo), abs(hi)):
+                self.lo[j] = self.hi[j] = 0.5 * (lo + hi)
 
     def _has_wild_columns(self) -> bool:
         """True if a term has no finite range on the box, or one far beyond its usual sizes."""
@@ -190,8 +204,10 @@ class FactorableProblem:
         ranges = self.terms.ranges(self.lo[None], self.hi[None])
         largest = np.maximum(np.abs(ranges.lo[0]), np.abs(ranges.hi[0]))[used]
         seen = np.abs(self.columns(self.samples()).lo[:, used])
-        smallest = np.min(np.where(seen > 0, seen, np.inf), axis=0)
-        return bool(np.any(np.isinf(largest) | (largest > WILD * smallest)))
+        seen[:, np.all(seen == 0, axis=0)] = np.inf
+        with np.errstate(invalid="ignore"):
+            usual = np.nanquantile(np.where(seen > 0, seen, np.nan), 0.25, axis=0)
+            return bool(np.any(np.isinf(largest) | (largest > WILD * usual)))
 
     def is_empty(self, lo: Array, hi: Array) -> npt.NDArray[np.bool_]:
         """True for boxes of shape (boxes, p) or (boxes, columns) without feasible points.
@@ -207,11 +223,10 @@ class FactorableProblem:
 
     def _is_empty(self, ranges: Ranges) -> npt.NDArray[np.bool_]:
         gone = ranges.empty.copy()
-        for row in self.below:
-            gone |= ranges.of(row)[0] > 0
-        for row in self.zero:
-            low, high = ranges.of(row)
-            gone |= (low > 0) | (high < 0)
+        for row in (*self.below, *self.zero, *(-row for row in self.zero)):
+            low, terms = row.least(ranges.lo, ranges.hi)
+            with np.errstate(invalid="ignore"):
+                gone |= low > FEASIBLE * terms
         return gone
 
     def _uses(self) -> dict[int, int]:
@@ -234,7 +249,8 @@ class FactorableProblem:
         if self.problem is not problem or not np.array_equal(one, other):
             return False
         now = _parameter_values(problem)
-        return all(np.array_equal(now[key], value) for key, value in self._parameters.items())
+        moved = not all(np.array_equal(now[key], known) for key, known in self._parameters.items())
+        return not moved and np.array_equal(self._edges(), self._declared)
 
     # ------------------------------------------------------------------------------------------
     # points
@@ -326,16 +342,26 @@ class FactorableProblem:
 
     def name(self, place: int) -> str:
         """The variable that an entry belongs to, for messages."""
-        for variable, array in self.points.unpack(np.arange(self.points.size, dtype=float)):
-            if place in array:
-                return f"{variable.name()}" + ("" if variable.size == 1 else f" (entry {place})")
+        start = 0
+        for variable in self.points.variables:
+            if place < start + variable.size:
+                entry = "" if variable.size == 1 else f" (entry {place - start})"
+                return f"{variable.name()}{entry}"
+            start += variable.size
         return "a variable"
+
+
+def _is_wrong(constraint: cp.Constraint) -> bool:
+    """True if a constraint of numbers alone does not hold, by more than a share of these."""
+    missed = np.max(np.asarray(constraint.violation(), dtype=float), initial=0.0)
+    size = max(np.max(np.abs(dense(arg.value)), initial=0.0) for arg in constraint.args)
+    return not missed <= FEASIBLE * size
 
 
 def _entries(variable: cp.Variable, kind: str) -> npt.NDArray[np.bool_]:
     """The entries of a variable that are integer, or boolean."""
     flag = np.zeros(variable.size, dtype=bool)
-    if variable.attributes[kind]:
+    if variable.size and variable.attributes[kind]:
         shape = max(variable.shape, (1,))
         flag[np.ravel_multi_index(getattr(variable, f"{kind}_idx"), shape, order="F")] = True
     return flag.reshape(variable.shape, order="F")

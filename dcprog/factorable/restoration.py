@@ -33,6 +33,11 @@ def restored(problem: FactorableProblem, x: Array) -> Array:
     array of shape (p,)
         The point reached; x itself where that is no nearer.
     """
+    with np.errstate(all="ignore"):
+        return _restored(problem, x)
+
+
+def _restored(problem: FactorableProblem, x: Array) -> Array:
     rows = [*problem.zero, *problem.below]
     equal = np.arange(len(rows)) < len(problem.zero)
     active = equal.copy()

@@ -43,10 +43,14 @@ OTHER_WAYS = {
 CHALLENGES, CHALLENGED = 4096, 8
 # Seconds between lines of the log and calls of the callback.
 PAUSE = 0.5
+# Two sums of the same numbers differ by that share of them.
+ROUNDING = 1e-12
+# The share of the floor of scales that SCIP's tolerance resolves.
+RESOLVED = 1e-3
+# The violation up to which a point is feasible that the loop calls so, over the terms.
+TRUSTED = 1e-4
 # The share of the time that local search for a first point may take.
 STARTING = 0.3
-# Seconds that local search from SCIP's last point may take, at least.
-POLISHING = 0.1
 # Where variables are not bounded, a first point is looked for up to there.
 LOOK = 1e4
 
@@ -77,6 +81,8 @@ class GlobalSearch:
         does not close, at least a ten-thousandth of what they usually add up to.
     nodes : int
         Of SCIP's trees.
+    is_running : bool
+        A second run has to wait for the first one's end.
     """
 
     def __init__(
@@ -89,6 +95,7 @@ class GlobalSearch:
         scip()
         self.problem, self.gap = problem, gap
         self._improve, self.report = improve, report
+        self.is_running = False
         self.best: Point | None = None
         self.lower = -np.inf
         self.nodes = 0
@@ -117,7 +124,8 @@ class GlobalSearch:
         ----------
         x : array of shape (p,)
         trusted : bool, default False
-            The loop has called it feasible, by sizes of its own.
+            The loop has called it feasible, whose sizes of the terms are others: a hundred times
+            the tolerance is allowed.
 
         Returns
         -------
@@ -125,7 +133,9 @@ class GlobalSearch:
             True if it is feasible.
         """
         point = self.problem.at(x)
-        feasible = point.is_feasible or (trusted and np.isfinite(point.value))
+        feasible = point.is_feasible
+        if trusted and not feasible and point.missed <= TRUSTED and np.isfinite(point.value):
+            feasible = True
         if point.is_exact and point.value < self._exact:
             self._exact, self._where = point.value, point
         if feasible and (self.best is None or point.value < self.best.value):
@@ -146,7 +156,7 @@ class GlobalSearch:
 
     @property
     def relative_gap(self) -> float:
-        """What is missing to a proof, over the scale."""
+        """The best value less the bound, over the scale."""
         missing = self.objective - self.lower
         if not missing > 0:
             return 0.0
@@ -178,10 +188,13 @@ class GlobalSearch:
         """
         end = time.perf_counter() + seconds
         self._stopped = self._interrupted = False
+        self.is_running = True
         try:
             return self._searched(end)
         except KeyboardInterrupt:
             return "interrupted"
+        finally:
+            self.is_running = False
 
     def _searched(self, end: float) -> str:
         if self._edges is None:
@@ -201,7 +214,7 @@ class GlobalSearch:
         """Bounds of all columns that hold every point of interest; None if there is none."""
         terms, lo, hi = self.problem.terms, self.problem.lo, self.problem.hi
         ranges = terms.ranges(lo[None], hi[None])
-        if np.any(lo > hi) or ranges.empty[0]:
+        if np.any(lo > hi) or ranges.empty[0] or self.problem.contradicted:
             return None
         if np.any(np.isinf(ranges.lo) | np.isinf(ranges.hi)):
             if self.best is None:
@@ -253,9 +266,9 @@ class GlobalSearch:
         operation, _ = problem.terms.operations[column - problem.terms.size]
         return NotBoundable(
             short(problem.problem.objective, 60),
-            f"a {type(operation).__name__.lower()} in the problem has no finite range: its "
-            "argument comes as near as one likes to where it is infinite",
-            "bounds that keep divisors and arguments of logarithms away from 0",
+            f"the range of a {type(operation).__name__} in it is not finite, as far as ranges show",
+            "bounds on the variables, and such that keep divisors and arguments of logarithms away "
+            "from 0",
         )
 
     # ------------------------------------------------------------------------------------------
@@ -272,14 +285,15 @@ class GlobalSearch:
         if status == "infeasible":
             status = self._confirmed(lo, hi, end)
         if status in ("interrupted", "stopped"):
+            self.lower = -np.inf if self._is_wrong else self.lower
             return status
         if status != "infeasible" and not self.is_closed:
             self._improve_last(end)
         self._challenge(lo, hi)
-        if self._where is not None and self._is_wrong:
+        if self._is_wrong:
             if self._rounds + 1 == ROUNDS:
-                sign = self.problem.sign
-                point = self._where
+                sign, point = self.problem.sign, self._where
+                assert point is not None
                 raise WrongBound(point.x, sign * point.value, sign * self.lower)
             self.lower, self._otherwise = -np.inf, True
             self._close()
@@ -306,10 +320,16 @@ class GlobalSearch:
     @property
     def _is_wrong(self) -> bool:
         """True if a point that is feasible but for rounding lies below the bound."""
-        return self._exact < self.lower - ACCURACY * max(self._unit, self.scale)
+        if np.isinf(self.lower):
+            return self._exact < self.lower
+        known = ACCURACY * max(self._unit, self.scale), RESOLVED * self._floor
+        return self._exact < self.lower - max(*known, ROUNDING * abs(self.lower))
 
     def _confirmed(self, lo: Array, hi: Array, end: float) -> str:
-        """The same verdict by another way, with some slack and without presolving, or its own."""
+        """The outcome of a second search where the first one has said "infeasible".
+
+        It has some slack in every constraint, and no presolving.
+        """
         if self.best is not None:
             self.lower = np.inf if self.best.is_exact else self.objective
             return "finished"
@@ -322,8 +342,8 @@ class GlobalSearch:
     def _improve_last(self, end: float) -> None:
         """Local search from SCIP's last point, or from the best one where that is feasible."""
         x = self._candidate if self.best is None or self._candidate is not None else self.best.x
-        if x is not None:
-            found = self._improve(x, max(_left(end), POLISHING))
+        if x is not None and _left(end) > 0:
+            found = self._improve(x, _left(end))
             self._candidate = None
             if found is not None:
                 self.note(found, trusted=True)
@@ -333,8 +353,6 @@ class GlobalSearch:
         self._close()
         built = ScipModel(self.problem, lo, hi, self.best, slack, self._rounds)
         self._unit, self._floor = built.unit, built.floor
-        if built.contradiction:
-            return "infeasible"
         self._built, self._nodes_before = built, self.nodes
         model = built.model
         if self.best is not None:

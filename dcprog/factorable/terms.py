@@ -101,6 +101,14 @@ class Row:
     def __rsub__(self, other: float) -> Row:
         return -self + other
 
+    def least(self, lo: Array, hi: Array) -> Range:
+        """Its lower bounds on boxes, and the sums of the absolute values that these are made of."""
+        ends = [c * (lo if c > 0 else hi)[:, j] for j, c in self.terms]
+        with np.errstate(invalid="ignore"):
+            low = sum(ends, np.full(lo.shape[0], self.constant))
+        terms = sum(map(np.abs, ends), np.full(lo.shape[0], abs(self.constant)))
+        return np.where(np.isnan(low), -np.inf, low), terms
+
     def range(self, lo: Array, hi: Array) -> Range:
         """Bounds of the row on boxes of all columns, arrays of shape (boxes, columns)."""
         low = np.full(lo.shape[0], self.constant)

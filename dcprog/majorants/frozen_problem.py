@@ -248,4 +248,5 @@ def check_data(problem: cp.Problem, *, whole: bool = False) -> None:
 
 def has_whole_entries(variable: cp.Variable) -> bool:
     """True if an entry of the variable must be a whole number."""
-    return bool(variable.attributes["integer"] or variable.attributes["boolean"])
+    kinds = variable.attributes
+    return variable.size > 0 and bool(kinds["integer"] or kinds["boolean"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -143,7 +144,8 @@ def local_search(
             return None
         held = Held(problem, np.zeros(problem.points.size) if x is None else x)
         start = "convex" if x is None else held.start(x)
-        with problem.untouched():
+        with problem.untouched(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of a run that the user did not ask for
             options: dict[str, Any] = {} if x is None else {"max_iter": STEPS}
             result = _looped(held, start, loop, {**_limit(seconds), **options})
         if result is None or not (
@@ -188,7 +190,10 @@ def solve_whole(
     if search.best is None:
         return _without_point(factorable, status, said, time.perf_counter() - begun)
     held = Held(factorable, search.best.x)
-    result = _looped(held, held.start(search.best.x), loop, options)
+    try:
+        result = _looped(held, held.start(search.best.x), loop, options)
+    except KeyboardInterrupt:
+        result, status = None, "interrupted"
     if result is not None:
         search.note(held.whole(result.variables), trusted=True)
     return _with_point(factorable, held, search.best, result, STATUS[status], said, begun)
@@ -281,7 +286,7 @@ def _with_point(
         message=message,
         scale=best.scale,
         relative_violation=best.missed,
-        examiner=HeldExaminer(problem, held),
+        examiner=HeldExaminer(problem.problem),
     )
 
 
@@ -290,21 +295,21 @@ class HeldExaminer:
 
     Parameters
     ----------
-    problem : FactorableProblem
-    held : Held
+    problem : cvxpy.Problem
+        Parameters count with their present values.
     """
 
-    def __init__(self, problem: FactorableProblem, held: Held) -> None:
-        self.problem = problem.problem
-        self._factorable, self._held = problem, held
+    def __init__(self, problem: cp.Problem) -> None:
+        self.problem = problem
 
     def __call__(self, x: Array, time_limit: float | None = None) -> Examination:
         """Gap and stationarity in the continuous variables, violation of the whole problem."""
-        point = self._factorable.at(x)
-        rest = self._held.problem
+        factorable = FactorableProblem(self.problem)
+        point, held = factorable.at(x), Held(factorable, x)
+        rest = held.problem
         if not rest.variables():
             return Examination(0.0, point.scale, point.missed, Stationarity())
-        start = self._held.start(x)
+        start = held.start(x)
         part = np.concatenate([np.ravel(start[v], order="F") for v in rest.variables()])
         found = ProblemExaminer(rest)(part, time_limit)
         return replace(found, violation=max(found.violation, point.missed))

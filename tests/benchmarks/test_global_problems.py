@@ -8,7 +8,6 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 import dcprog as dc
 from benchmarks import bench_global
@@ -16,13 +15,13 @@ from benchmarks.global_problems import CONTINUOUS, INTEGER, GlobalProblem
 from tests.fuzz.batched import Batched
 from tests.fuzz.evaluation import Evaluation
 from tests.fuzz.landscape import Array
+from tests.fuzz.programs import descended
 
 ALL = {known.name: known for known in CONTINUOUS + INTEGER}
 FEASIBLE = 1e-8  # of the terms
 SAME = 1e-8  # of the optimum, or absolutely where that is less than 1
 LOWER = 1e-6  # the same, for points of a search, which miss constraints a little
 DRAWN, STARTS = 5000, 4
-STEP = 1e-6
 WHOLE = 200  # the integers that are not boolean go that far
 
 
@@ -55,11 +54,10 @@ class Stated:
 
     def levels(self, points: Array) -> tuple[Array, Array]:
         """F, and the violations as shares of the terms."""
-        objective, *rest = self.batched(points)
-        rows = np.concatenate([np.zeros((len(points), 0)), *rest], axis=1)
+        values, rows = self.rows(points)
         sizes = np.concatenate(self.batched.terms(points), axis=1)[:, 1:]
         shares = rows / np.maximum(sizes, 1e-12)
-        return self.sign * objective[:, 0], np.where(self.equal, np.abs(shares), shares)
+        return values, np.where(self.equal, np.abs(shares), shares)
 
     def lowest(self, points: Array) -> float:
         """The lowest value of those that are feasible."""
@@ -67,50 +65,18 @@ class Stated:
         usable = np.isfinite(values) & np.all(missed <= FEASIBLE, axis=1)
         return float(np.min(values[usable], initial=np.inf))
 
+    def rows(self, points: Array) -> tuple[Array, Array]:
+        """F, and the constraints' rows."""
+        objective, *rest = self.batched(points)
+        rows = np.concatenate([np.zeros((len(points), 0)), *rest], axis=1)
+        return self.sign * objective[:, 0], rows
+
     def descended(self, start: Array) -> Array:
-        """Where sequential quadratic programs end."""
-        free = np.flatnonzero(~self.whole)
-        lo, width = self.lo[free], (self.hi - self.lo)[free]
+        """Where sequential quadratic programs end; whole numbers stay."""
         sizes = np.concatenate(self.batched.terms(start[None]), axis=1)[0]
         sizes = np.where(np.isfinite(sizes) & (sizes > 0), sizes, 1.0)
-
-        def point(z: Array) -> Array:
-            x = start.copy()
-            x[free] = lo + width * np.clip(z, 0, 1)
-            return x
-
-        seen: list[Any] = [None, None]
-
-        def rows(z: Array) -> tuple[Array, Array]:
-            if seen[0] is not None and np.array_equal(z, seen[0]):
-                return seen[1]
-            steps = STEP * np.where(z > 0.5, -1.0, 1.0)
-            ends = [point(z), *(point(z + step) for step in np.diag(steps))]
-            objective, *rest = self.batched(np.array(ends))
-            found = np.concatenate([self.sign * objective, *rest], axis=1) / sizes
-            found = np.nan_to_num(found)
-            seen[:] = z.copy(), (found[0], (found[1:] - found[0]) / steps[:, None])
-            return seen[1]
-
-        def constraint(kind: str, places: Any) -> dict[str, Any]:
-            sign = 1.0 if kind == "eq" else -1.0
-            return {
-                "type": kind,
-                "fun": lambda z: sign * rows(z)[0][places],
-                "jac": lambda z: sign * rows(z)[1][:, places].T,
-            }
-
-        places = {"ineq": 1 + np.flatnonzero(~self.equal), "eq": 1 + np.flatnonzero(self.equal)}
-        answer: Any = minimize(  # type: ignore[call-overload]
-            lambda z: (rows(z)[0][0], rows(z)[1][:, 0].copy()),  # overwritten there
-            (start[free] - lo) / width,
-            jac=True,
-            method="SLSQP",
-            bounds=[(0, 1)] * free.size,
-            constraints=[constraint(kind, at) for kind, at in places.items() if at.size],
-            options={"maxiter": 50, "ftol": 1e-12},
-        )
-        return point(answer.x)
+        lo, hi = (np.where(self.whole, start, side) for side in (self.lo, self.hi))
+        return descended(self.rows, sizes, self.equal, lo, hi, start)
 
 
 def test_there_are_many_and_they_are_small() -> None:

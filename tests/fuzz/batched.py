@@ -297,9 +297,9 @@ _ENTRIES: dict[str, Rule] = {
     "tanh": lambda node, a: np.tanh(a),
     "atanh": lambda node, a: np.arctanh(a),
     "normcdf": lambda node, a: (1 + erf(a / np.sqrt(2))) / 2,
-    "log_normcdf": lambda node, a: log_ndtr(a),
-    "loggamma": lambda node, a: _where(a > 0, gammaln(np.abs(a))),
-    "ceil": lambda node, a: np.ceil(a - 1e-4),
+    "log_normcdf": lambda node, a: np.asarray(log_ndtr(a)),
+    "loggamma": lambda node, a: _where(a > 0, np.asarray(gammaln(np.abs(a)))),
+    "ceil": lambda node, a: np.ceil(np.around(a, 4)),
     "multiply": _product,
     "DivExpression": lambda node, a, b: a / b,
 }
@@ -423,7 +423,7 @@ _WHOLE: dict[str, Rule] = {
     "lambda_sum_largest": _spectral(lambda node, e: e[:, -int(node.k) :].sum(axis=1), True),
     "sigma_max": _spectral(lambda node, e: e[:, 0], False),
     "normNuc": _spectral(lambda node, e: e.sum(axis=1), False),
-    "cumprod": lambda node, a: np.cumprod(a, axis=_axis(node)),
+    "cumprod": lambda node, a: np.multiply.accumulate(a, axis=_axis(node)),
     "cummax": lambda node, a: np.maximum.accumulate(a, axis=_axis(node)),
 }
 

@@ -87,16 +87,17 @@ SIDES: dict[str, Callable[[Array], tuple[float, float]]] = {
 }
 USUAL = ["across 0", "symmetric", "from 0", "to 0", "positive", "negative"]
 UNUSUAL = ["a point", "tiny", "tiny from 0", "huge", "huge from 0", "wide"]
-SHAPES: list[Any] = [
-    *[[()] for _ in range(3)],
-    [(1,)],
-    *[[(), ()] for _ in range(2)],
-    *[[(2,)] for _ in range(3)],
-    [(1, 2)],
-    [(), (), ()],
-    [(2,), ()],
-    *[[(3,)] for _ in range(2)],
-]
+Shape = tuple[int, ...]
+SHAPES: dict[tuple[Shape, ...], int] = {
+    ((),): 3,
+    ((1,),): 1,
+    ((), ()): 2,
+    ((2,),): 3,
+    ((1, 2),): 1,
+    ((), (), ()): 1,
+    ((2,), ()): 1,
+    ((3,),): 2,
+}  # and how often
 
 
 @dataclass
@@ -236,7 +237,7 @@ class _Draw:
         self.variables: list[cp.Variable] = []
         self.constraints: list[cp.Constraint] = []
         self.box = self.chance(0.05)
-        shapes = self.pick(SHAPES)
+        shapes = self.pick([shapes for shapes, often in SHAPES.items() for _ in range(often)])
         unusual = self.chance(0.3)
         for place, shape in enumerate(shapes):
             self.variable(shape, f"x{place}", unusual)
@@ -256,7 +257,7 @@ class _Draw:
     # ------------------------------------------------------------------------------------------
     # variables
 
-    def variable(self, shape: tuple[int, ...], name: str, unusual: bool) -> None:
+    def variable(self, shape: Shape, name: str, unusual: bool) -> None:
         """A variable, its box and its value at the witness."""
         size = int(np.prod(shape))
         names = [self.pick(UNUSUAL if unusual and self.chance(0.6) else USUAL)] * size
@@ -283,9 +284,7 @@ class _Draw:
         t = np.where(self.rng.uniform(size=lo.size) < 0.1, np.round(t), t)
         return np.asarray(np.clip(lo + t * (hi - lo), lo, hi))
 
-    def _discrete(
-        self, shape: tuple[int, ...], name: str
-    ) -> tuple[cp.Variable, Array, Array, Array]:
+    def _discrete(self, shape: Shape, name: str) -> tuple[cp.Variable, Array, Array, Array]:
         size = int(np.prod(shape))
         if self.chance(0.4):
             lo, hi, made = (
@@ -301,7 +300,7 @@ class _Draw:
         return made, lo, hi, np.round(self._inside(lo, hi))
 
     def _continuous(
-        self, shape: tuple[int, ...], name: str, lo: Array, hi: Array
+        self, shape: Shape, name: str, lo: Array, hi: Array
     ) -> tuple[cp.Variable, Array, Array, Array]:
         """A box stated in one of the ways there are."""
         kind = self.pick(["bounds"] * 5 + ["rows", "rows", "abs", "norm", "ball", "nonneg"])
@@ -535,7 +534,7 @@ class _Draw:
         return Boxed(problem, lo, hi, whole, None if empty else here, self.box)
 
 
-def _shaped(flat: Array, shape: tuple[int, ...]) -> Any:
+def _shaped(flat: Array, shape: Shape) -> Any:
     return float(flat[0]) if shape == () else flat.reshape(shape, order="F")
 
 

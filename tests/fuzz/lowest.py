@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from tests.fuzz.batched import Batched
 from tests.fuzz.boxed import Boxed
 from tests.fuzz.evaluation import Evaluation
 from tests.fuzz.landscape import Array
+from tests.fuzz.programs import descended
 
 __all__ = ["FLOOR", "LEAST", "STILL", "Landmark", "Lowest"]
 
@@ -24,7 +24,7 @@ FLOOR = 1e-3  # terms count for at least that share of what they are in the midd
 AWAY = 0.02  # of their largest size: divisors are at least that far from 0
 ROUNDING = 4  # units in the last place of x
 LEAST = 1e-300
-ACTIVE, DIFFERENCE, POLISHED = 1e-3, 1e-7, 2
+ACTIVE, POLISHED, STEPS = 1e-3, 2, 30
 INSIDE = 1e-9  # of the terms: what the programs leave to a constraint
 CENTRES, AROUND, ROUNDS, SHRUNK = 6, 48, 24, 0.45
 CROSSINGS, HALVINGS, ZOOMS = 200, 54, 3
@@ -202,47 +202,12 @@ class Lowest:
 
     def _polished(self, centre: Array) -> list[Array]:
         """Where sequential quadratic programs lead, inside the constraints."""
-        free = np.flatnonzero((self.hi > self.lo) & ~self.made.whole)
         _, rows = self.rows(centre[None])
-        sizes = np.maximum(self.typical[1:], LEAST)
-        if not free.size or np.all(rows[0] < -ACTIVE * sizes):
+        sizes = np.maximum([self.scale(centre), *self.typical[1:]], LEAST)
+        if np.all(rows[0] < -ACTIVE * sizes[1:]):
             return []
-        lo, width = self.lo[free], (self.hi - self.lo)[free]
-        scale = max(self.scale(centre), LEAST)
-
-        def point(z: Array) -> Array:
-            x = centre.copy()
-            x[free] = np.clip(lo + width * z, lo, self.hi[free])
-            return x
-
-        seen: list[Any] = [None, None]
-
-        def levels(z: Array) -> Array:
-            """F and the rows at z, and their slopes along each axis."""
-            if seen[0] is not None and np.array_equal(z, seen[0]):
-                return seen[1]
-            steps = np.where(z > 0.5, -DIFFERENCE, DIFFERENCE)
-            points = np.array([point(z), *(point(z + step) for step in np.diag(steps))])
-            values, rows = self.rows(points)
-            found = np.concatenate([values[:, None] / scale, rows / sizes], axis=1)
-            slopes = (found[1:] - found[0]) / steps[:, None]
-            seen[:] = z.copy(), np.nan_to_num(np.vstack([found[:1], slopes]))
-            return seen[1]
-
-        answer: Any = minimize(  # type: ignore[call-overload]
-            lambda z: (levels(z)[0, 0], levels(z)[1:, 0].copy()),  # overwritten there
-            (centre[free] - lo) / width,
-            jac=True,
-            method="SLSQP",
-            bounds=[(0, 1)] * free.size,
-            constraints={
-                "type": "ineq",
-                "fun": lambda z: -levels(z)[0, 1:] - INSIDE,
-                "jac": lambda z: -levels(z)[1:, 1:].T,
-            },
-            options={"maxiter": 30, "ftol": 1e-12},
-        )
-        return [point(answer.x)] if np.all(np.isfinite(answer.x)) else []
+        lo, hi = (np.where(self.made.whole, centre, side) for side in (self.lo, self.hi))
+        return [descended(self.rows, sizes, self.equal, lo, hi, centre, INSIDE, STEPS)]
 
     def _solved(self, counts: list[int], grid: Array, rows: Array, values: Array) -> list[Array]:
         """Points where the one equation changes its sign between neighbours of the grid."""

@@ -188,13 +188,9 @@ def _decent(expression: cp.Expression) -> Any:
 def _spoil(trees: Trees, made: Problem, constraints: list[cp.Constraint]) -> None:
     """Something that the library does not take and says so."""
     made.refused = True
-    kind = trees.pick(["integer", "boolean", "parameter", "nan", "finite set"])
+    kind = trees.pick(["parameter", "nan", "finite set"])
     y = trees.leaf(())
-    if kind in ("integer", "boolean"):
-        discrete = cp.Variable(name="count", **{kind: True})
-        constraints.append(y + 0 * discrete <= 1e3)
-        constraints.append(discrete <= 2)
-    elif kind == "parameter":
+    if kind == "parameter":
         constraints.append(y <= cp.Parameter(name="unset"))
     elif kind == "nan":
         constraints.append(y <= cp.Constant(np.nan))

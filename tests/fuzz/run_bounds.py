@@ -109,10 +109,10 @@ def _check_evaluation(made: Boxed, lowest: Lowest, rng: np.random.Generator) -> 
     if made.witness is not None:
         points = np.vstack([points, made.witness])
     values, _ = lowest.rows(points)
-    sizes = lowest.terms(points)[:, 0]
-    for x, value, size in zip(points, values, sizes, strict=True):
+    for x, value in zip(points, values, strict=True):
         theirs = lowest.sign * _objective(made, x)
-        if np.isfinite(value) and not abs(theirs - value) <= SAME * size + 10 * lowest.noise(x):
+        allowed = SAME * lowest.scale(x) + 10 * lowest.noise(x)
+        if np.isfinite(value) and not abs(theirs - value) <= allowed:
             raise AssertionError(f"F is {theirs}, not {value}, at {x} in {made.problem}")
 
 
@@ -162,7 +162,7 @@ def check_bound(
     _check_point(report, lowest, bound)
     x = _point(lowest, bound)
     scale = lowest.scale(x)
-    most = max(scale, FLOOR * lowest.largest) * (1 + FEASIBLE) + lowest.noise(x)
+    most = 2 * max(scale, FLOOR * lowest.largest) + 10 * lowest.noise(x)  # terms within terms
     if bound.scale > most and lowest.largest > 0:
         report.fail("a scale beyond the terms", f"{bound.scale:.6g} for {scale:.6g}")
     missing = max(objective - value, 0.0)

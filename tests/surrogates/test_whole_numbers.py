@@ -1,0 +1,138 @@
+"""Integer and boolean variables in ``dc.solve``: answers by enumeration, fields, starts, limits."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import combinations, product
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from cvxpy.atoms.elementwise.trig import sin
+
+import dcprog as dc
+
+
+def knapsack() -> tuple[cp.Problem, cp.Variable]:
+    take = cp.Variable(6, boolean=True)
+    worth, weight = np.array([3, 5, 6, 10, 11, 13]), np.array([3, 4, 5, 8, 9, 10])
+    return cp.Problem(cp.Maximize(worth @ take), [weight @ take <= 14]), take
+
+
+def test_a_knapsack_is_solved_and_the_problem_says_so() -> None:
+    problem, take = knapsack()
+    result = dc.solve(problem)
+    assert (result.status, result.value, result.violation) == ("converged", 18.0, 0.0)
+    assert take.value.tolist() == [0, 1, 0, 0, 0, 1]
+    assert (problem.status, problem.value) == (cp.OPTIMAL, 18.0)
+    assert "bound" in result.message
+    assert result.certificate().holds
+    bound = result.certificate(bound=True).bound
+    assert bound is not None
+    assert bound.value == pytest.approx(18.0, rel=1e-3)
+    assert pickle.loads(pickle.dumps(result)).value == 18.0
+    assert problem.solve(method="dc") == 18.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_subset_is_that_of_enumeration(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(15, 6))
+    y = A @ (rng.normal(size=6) * (rng.random(6) < 0.5)) + 0.3 * rng.normal(size=15)
+    b, used = cp.Variable(6), cp.Variable(6, boolean=True)
+    fit = cp.sum_squares(A @ b - y)
+    problem = cp.Problem(cp.Minimize(fit), [cp.abs(b) <= 5 * used, cp.sum(used) <= 2])
+    result = dc.solve(problem)
+    least = min(
+        float(np.linalg.lstsq(A[:, list(two)], y, rcond=None)[1][0])
+        for two in combinations(range(6), 2)
+    )
+    assert result.status == "converged"
+    assert result.value == pytest.approx(least, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nonconvex_mixed_problems_end_at_the_optimum(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    c, d = rng.normal(size=2), rng.normal(size=2)
+    x, n = cp.Variable(bounds=[-2, 2]), cp.Variable(2, integer=True)
+    value = sin(3 * x) + c[0] * x * n[0] + d @ n + 0.3 * cp.square(n[0] - n[1] - x)
+    problem = cp.Problem(cp.Minimize(value), [cp.abs(n) <= 2])
+    result = dc.solve(problem)
+    grid = np.linspace(-2, 2, 20001)
+    least = min(
+        np.min(np.sin(3 * grid) + c[0] * grid * i + d @ [i, j] + 0.3 * (i - j - grid) ** 2)
+        for i, j in product(range(-2, 3), repeat=2)
+    )
+    assert result.status == "converged"
+    assert result.value == pytest.approx(float(least), abs=1e-5)
+    assert np.array_equal(n.value, np.round(n.value))
+
+
+def test_integers_without_bounds_are_held_by_the_objective() -> None:
+    n = cp.Variable(2, integer=True)
+    goal = cp.square(n[0] - 2.5) + cp.square(n[1] - 3.2) + 0.01 * cp.sum_squares(n)
+    result = dc.solve(cp.Problem(cp.Minimize(goal)))
+    assert result.status == "converged"
+    assert n.value.tolist() == [2, 3]
+
+
+def test_what_no_whole_number_meets_is_infeasible() -> None:
+    n = cp.Variable(integer=True)
+    problem = cp.Problem(cp.Minimize(n), [2 * n == 1, cp.abs(n) <= 3])
+    result = dc.solve(problem)
+    assert (result.status, result.x, problem.status) == ("infeasible", None, cp.INFEASIBLE)
+
+
+def test_some_entries_are_whole() -> None:
+    x = cp.Variable((2, 2), integer=[(0, 1), (0, 1)])  # the diagonal
+    goal = cp.sum_squares(x - np.array([[0.4, 0.6], [1.3, 2.6]]))
+    result = dc.solve(cp.Problem(cp.Minimize(goal), [cp.abs(x) <= 5]))
+    assert x.value == pytest.approx(np.array([[0, 0.6], [1.3, 3]]), abs=1e-6)
+    assert result.value == pytest.approx(0.32, abs=1e-6)
+
+
+@pytest.mark.parametrize("start", ["auto", "current", "given", "list"])
+def test_starts_are_points_to_begin_with(start: str) -> None:
+    problem, take = knapsack()
+    take.value = np.array([1, 0, 0, 0, 1, 0])
+    starts: dict[str, Any] = {
+        "auto": "auto",
+        "current": "current",
+        "given": {take: np.array([0, 1, 0, 0, 0, 1])},
+        "list": [{take: np.zeros(6)}, "convex"],
+    }
+    assert dc.solve(problem, start=starts[start]).value == 18.0
+
+
+def test_a_time_limit_keeps_the_best_plan() -> None:
+    rng = np.random.default_rng(0)
+    weight = rng.integers(5, 99, (5, 40))
+    take = cp.Variable(40, boolean=True)
+    goal = np.arange(1, 41) @ take + cp.sum_squares(weight[:2] @ take / 100 - 3)
+    problem = cp.Problem(cp.Maximize(goal), [weight @ take <= weight.sum(axis=1) / 3])
+    result = dc.solve(problem, time_limit=1.0)
+    assert result.status in ("time_limit", "converged")
+    assert result.violation <= 1e-6
+    assert problem.status in (cp.USER_LIMIT, cp.OPTIMAL)
+
+
+def test_what_has_no_translation_is_named() -> None:
+    n = cp.Variable(2, integer=True)
+    with pytest.raises(dc.NotMajorizable, match="lambda_max"):
+        dc.solve(cp.Problem(cp.Minimize(cp.lambda_max(cp.diag(n))), [cp.abs(n) <= 2]))
+
+
+def test_without_pyscipopt_only_integers_and_bounds_are_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pyscipopt", None)
+    problem, _ = knapsack()
+    with pytest.raises(ImportError, match="pip install pyscipopt"):
+        dc.solve(problem)
+    x = cp.Variable()
+    goal = cp.minimum(cp.square(x - 1), 1) + cp.square(x) / 4
+    assert dc.solve(cp.Problem(cp.Minimize(goal))).value == pytest.approx(0.2)
