@@ -60,10 +60,6 @@ class Boxes:
         """The box around all of them."""
         return self.lo.min(axis=0), self.hi.max(axis=0)
 
-    def touching(self, lower: Array, upper: Array) -> Boxes:
-        """The boxes that meet another one."""
-        return self.take(np.flatnonzero(np.all((self.lo <= upper) & (lower <= self.hi), axis=1)))
-
     def clusters(self, size: int) -> Iterator[Boxes]:
         """Lots of at most so many boxes that lie together."""
         if len(self) <= size:

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk
-from dcprog.bounds.ranges import row_blur, steepest
+from dcprog.bounds.ranges import loss_rounding
+from dcprog.bounds.rounding import of_functions
 from dcprog.foundation.arrays import Array
 from dcprog.transforms import Transform
 
@@ -54,6 +55,12 @@ class Chords:
         top = np.minimum(self.at_high, cap[:, None])
         return level, _slopes(self.low, self.high, level, top)
 
+    def sizes(self) -> Array:
+        """What the terms of level + slope·(t − low) add up to anywhere on the boxes."""
+        with np.errstate(invalid="ignore"):
+            steps = 2 * self.slope * np.maximum(np.abs(self.low), np.abs(self.high))
+        return np.abs(self.at_low) + np.where(self.slope == 0, 0.0, steps)
+
     def take(self, boxes: npt.NDArray[np.intp]) -> Chords:
         """Those of some boxes."""
         low, high, slope = self.low[boxes], self.high[boxes], self.slope[boxes]
@@ -78,14 +85,14 @@ class Lines:
     Attributes
     ----------
     low, level, slope : arrays of shape (boxes, m)
-    blur : array of shape (boxes,)
-        What may be rounding in their sum.
+    rounding : array of shape (boxes,)
+        How much of their sum may be rounding.
     """
 
     low: Array
     level: Array
     slope: Array
-    blur: Array
+    rounding: Array
 
     def at(self, u: Array) -> Array:
         """Their values."""
@@ -93,7 +100,7 @@ class Lines:
 
     def take(self, boxes: npt.NDArray[np.intp]) -> Lines:
         """Those of some boxes."""
-        return Lines(self.low[boxes], self.level[boxes], self.slope[boxes], self.blur[boxes])
+        return Lines(self.low[boxes], self.level[boxes], self.slope[boxes], self.rounding[boxes])
 
 
 def subtracted_lines(
@@ -106,5 +113,7 @@ def subtracted_lines(
     start, end = risk.subtracted(low), risk.subtracted(high)
     span = high - low
     slope = np.divide(end - start, span, out=np.zeros(span.shape), where=span > 0)
-    blur = steepest(risk.subtracted, low, high) @ (factor * row_blur(risk, lo, hi))
-    return Lines(low, -factor * start, -factor * slope, blur)
+    size = np.maximum(np.abs(start), np.abs(end)) @ factor
+    rounding = factor @ loss_rounding(risk, risk.subtracted, lo, hi, low, high)
+    rounding = rounding + of_functions(risk.groups.size) * size
+    return Lines(low, -factor * start, -factor * slope, rounding)

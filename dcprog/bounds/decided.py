@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk
-from dcprog.bounds.ranges import group_range, row_blur, row_range
+from dcprog.bounds.ranges import group_range, row_range, row_rounding
 from dcprog.bounds.rounding import of_functions
 from dcprog.foundation.arrays import Array
 
@@ -58,7 +58,7 @@ def decided(risk: BoxedRisk, lo: Array, hi: Array) -> BoxedRisk:
         level = bottom - slope * least
         size = np.maximum(np.abs(low[0]), np.abs(high[0]))
         found = replace(found, origin=0.5 * (lo + hi))
-        blur = row_blur(risk, lo[None], hi[None])
+        blur = row_rounding(risk, lo[None], hi[None])
         found = _with_quadratic(found, straight, slope, level, piece, size, blur, hi - lo)
     return found.kept(~(constant | straight))
 

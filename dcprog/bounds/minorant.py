@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk
 from dcprog.bounds.chords import Chords, Lines, subtracted_lines
-from dcprog.bounds.ranges import group_range, row_blur, row_range, steepest
+from dcprog.bounds.ranges import group_range, loss_rounding, row_range
 from dcprog.bounds.rounding import of_functions
 from dcprog.bounds.separable import BoxPenalty
 from dcprog.bounds.supports import supporting_lines
@@ -56,8 +56,10 @@ class Minorant:
     ----------
     low, high : arrays of shape (boxes, m)
         Between what the margins lie.
-    blur : array of shape (boxes, m)
+    blur : array of shape (m,)
         What may be rounding in a row's base loss and in lines below it.
+    sizes : array of shape (boxes,)
+        What the terms of all chords add up to.
     lines : Lines or None
         Below what is subtracted.
     states : pair of bool arrays of shape (boxes, G), or None
@@ -70,6 +72,7 @@ class Minorant:
     low: Array
     high: Array
     blur: Array
+    sizes: Array
     chords: Chords
     penalty: BoxPenalty
     lines: Lines | None
@@ -82,8 +85,9 @@ class Minorant:
         chords = Chords.of(risk.transform, *group_range(risk, low, high))
         lines = subtracted_lines(risk, lo, hi, low, high)
         penalty = risk.penalty.on(lo, hi)
-        blur = steepest(risk.base, low, high) * row_blur(risk, lo, hi)
-        return cls(risk, lo, hi, low, high, blur, chords, penalty, lines)
+        blur = loss_rounding(risk, risk.base, lo, hi, low, high)
+        sizes = chords.sizes() @ risk.sample_weight
+        return cls(risk, lo, hi, low, high, blur, sizes, chords, penalty, lines)
 
     def take(self, boxes: npt.NDArray[np.intp]) -> Minorant:
         """On some of the boxes."""
@@ -93,7 +97,8 @@ class Minorant:
             self.hi[boxes],
             self.low[boxes],
             self.high[boxes],
-            self.blur[boxes],
+            self.blur,
+            self.sizes[boxes],
             self.chords.take(boxes),
             self.penalty.take(boxes),
             None if self.lines is None else self.lines.take(boxes),
@@ -113,20 +118,20 @@ class Minorant:
         losses = risk.weights * base
         t = risk.combined(losses)
         each, level, slope, less = self._chorded(risk.transform(t))
-        chord = level + slope * (t - chords.low)
-        start, rise = level - slope * chords.low, slope * t
+        start = level - slope * chords.low
+        chord = start + slope * t
         rows = row_weights(risk, slope * risk.sample_weight, losses)
-        pull, at_u, bend = (rows * part for part in lines)
+        pull, bend = rows * lines[0], rows * lines[2]
         value = chord @ risk.sample_weight + risk.constant - less
-        at_z = start @ risk.sample_weight + at_u.sum(axis=1) + risk.constant - less
-        size = (np.abs(start) + np.abs(rise)) @ risk.sample_weight + np.abs(at_u).sum(axis=1)
-        size = size + abs(risk.constant) + np.abs(less)
-        blur = (rows * self.blur).sum(axis=1) + risk.rounding.sum()
+        at_z = start @ risk.sample_weight + np.einsum("bm,bm->b", rows, lines[1])
+        at_z = at_z + risk.constant - less
+        size = self.sizes + abs(risk.constant) + np.abs(less)
+        blur = rows @ self.blur + risk.rounding.sum()
         error = None
         if self.lines is not None:
             line = self.lines.at(u)
             value, at_z = value + line.sum(axis=1), at_z + line.sum(axis=1)
-            size, blur = size + np.abs(line).sum(axis=1), blur + self.lines.blur
+            blur = blur + self.lines.rounding
             pull, error = pull + self.lines.slope, _less(risk, u) - line
         more, slopes = self._convex(z)
         plane = pull @ risk.matrix + slopes

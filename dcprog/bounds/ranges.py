@@ -9,30 +9,51 @@ from dcprog.bounds.rounding import of_terms
 from dcprog.foundation.arrays import Array
 from dcprog.losses import ConvexLoss, Pieces
 
-__all__ = ["base_range", "group_range", "piecewise_least", "row_blur", "row_range", "steepest"]
+__all__ = [
+    "base_range",
+    "group_range",
+    "loss_rounding",
+    "piecewise_least",
+    "row_range",
+    "row_rounding",
+    "steepest",
+]
 
 
 def row_range(risk: BoxedRisk, lo: Array, hi: Array) -> tuple[Array, Array]:
     """Between what the margin of every row lies on every box (a line each), rounded outward."""
-    middle = (0.5 * (lo + hi)) @ risk.matrix.T + risk.offset
-    reach = (0.5 * (hi - lo)) @ np.abs(risk.matrix).T + row_rounding(risk, lo, hi)
+    middle = (0.5 * (lo + hi)) @ risk.matrix.T
+    middle += risk.offset
+    reach = (0.5 * (hi - lo)) @ np.abs(risk.matrix).T
+    reach += _margin_rounding(risk, lo, hi)
     return middle - reach, middle + reach
 
 
-def row_rounding(risk: BoxedRisk, lo: Array, hi: Array) -> Array:
+def _margin_rounding(risk: BoxedRisk, lo: Array, hi: Array) -> Array:
     """By how much a computed margin of each row may be off, wherever θ is in the boxes."""
     largest = np.maximum(np.abs(lo), np.abs(hi)).max(axis=0, initial=0.0)
     return of_terms(risk.size) * (risk.sizes @ largest + np.abs(risk.offset))
 
 
-def row_blur(risk: BoxedRisk, lo: Array, hi: Array) -> Array:
+def row_rounding(risk: BoxedRisk, lo: Array, hi: Array) -> Array:
     """What may be rounding in what a row of slope 1 adds to a plane, anywhere in the boxes.
 
     That of its margin, and that of the plane's slopes, sums over all rows, times the boxes' sides.
     """
     sides = (hi - lo).max(axis=0, initial=0.0)
     sums = of_terms(risk.groups.size) * (np.abs(risk.matrix) @ sides)
-    return sums + row_rounding(risk, lo, hi)
+    return sums + _margin_rounding(risk, lo, hi)
+
+
+def loss_rounding(
+    risk: BoxedRisk, base: ConvexLoss, lo: Array, hi: Array, low: Array, high: Array
+) -> Array:
+    """The same of a loss of each row, and of lines below it; the margins lie in [low, high]."""
+    rounding, pieces = row_rounding(risk, lo, hi), base.pieces
+    if pieces is None or any(pieces.quadratic):
+        return rounding * steepest(base, low.min(axis=0), high.max(axis=0))
+    knots = np.abs(pieces.knots).max(initial=0.0)
+    return (rounding + of_terms(3) * knots) * np.abs(pieces.linear).max()
 
 
 def base_range(base: ConvexLoss, low: Array, high: Array) -> tuple[Array, Array]:

@@ -120,6 +120,10 @@ class RiskSpace:
                 width += parts.subtracted_total(rise[0])
         return width if np.isfinite(width) else 0.0
 
+    def value(self, z: Array) -> float:
+        """The risk at z."""
+        return self.risk(self._outward(z))
+
     def region(self, x: Array) -> tuple[Array, Array]:
         """The point's coordinates, up to rounding."""
         eta = self._inward(x)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from dcprog.bounds.boxes import Boxes, OpenBoxes, halved
 from dcprog.bounds.rounding import KNOWN_DIGITS, SMALLEST
@@ -44,6 +45,34 @@ class Incumbent:
     value: float
     scale: float
     rounding: float
+
+
+@dataclass
+class Points:
+    """Points with their places on boxes.
+
+    Attributes
+    ----------
+    known : list of Incumbent
+    low, high : arrays of shape (points, p)
+        Between what their coordinates lie.
+    """
+
+    known: list[Incumbent]
+    low: Array
+    high: Array
+
+    def and_(self, others: Points, most: int) -> Points:
+        """These and the others, so many at most."""
+        if not others.known:
+            return self
+        low, high = np.vstack([self.low, others.low]), np.vstack([self.high, others.high])
+        return Points([*self.known, *others.known][:most], low[:most], high[:most])
+
+    def inside(self, boxes: Boxes) -> npt.NDArray[np.bool_]:
+        """Which point may lie in which box, (points, boxes)."""
+        low, high = self.low[:, None], self.high[:, None]
+        return np.asarray(np.all((boxes.lo <= high) & (low <= boxes.hi), axis=2))
 
 
 @dataclass
@@ -90,8 +119,11 @@ class Space(Protocol):
     def improved(self, z: Array, polish: bool) -> Incumbent:
         """The point z as the user's function sees it, or one found from it."""
 
+    def value(self, z: Array) -> float:
+        """The user's function at the point z."""
+
     def region(self, x: Array) -> tuple[Array, Array]:
-        """Between what a point's coordinates lie."""
+        """Between what the coordinates of the user's point x lie."""
 
 
 def heeded(result: Result) -> Result:
@@ -143,7 +175,7 @@ class Search:
         self.floor = floor
         self._least_scale = space.least_scale
         self._first = boxes
-        self._known: list[tuple[Incumbent, tuple[Array, Array]]] = []
+        self._known = Points([], np.zeros((0, 0)), np.zeros((0, 0)))
         self.open = OpenBoxes()
         if boxes is not None:
             self.open.push(boxes, space.lot)
@@ -229,40 +261,43 @@ class Search:
 
     def _check(self, boxes: Boxes, found: Found) -> None:
         """Hold the bounds of a batch against the points known, and one of the batch."""
-        for point, region in self._known:
-            self._hold(point, boxes.touching(*region))
+        self._hold(self._known, boxes)
         room = found.value - boxes.lower
         room = np.where(np.isfinite(room), room, np.inf)
         place = int(np.argmin(room))
-        if room[place] < np.inf:
-            here = self.space.improved(found.z[place], False)
-            self._hold(here, boxes.touching(*self.space.region(here.x)))
+        z = found.z[place]
+        if room[place] < np.inf and self.space.value(z) < boxes.lower[place]:
+            self._hold(self._placed(self.space.improved(z, False)), boxes)
 
     def _learn(self, point: Incumbent) -> None:
         """Hold a point against all that was said so far, and remember it."""
-        region = self.space.region(point.x)
-        own = [lot.touching(*region) for _, _, lot in self.open.heap]
-        for boxes in own:
-            self._hold(point, boxes)
-        if not any(map(len, own)):
-            self._hold_outside(point, region)
-        self._known = [(point, region), *self._known][:REMEMBERED]
+        placed = self._placed(point)
+        held = [self._hold(placed, lot) for _, _, lot in self.open.heap]
+        if not any(held):
+            self._hold_outside(placed)
+        self._known = placed.and_(self._known, REMEMBERED)
 
-    def _hold(self, point: Incumbent, own: Boxes) -> None:
-        """A point must not lie below the bounds of its own boxes."""
-        if len(own):
-            worst = int(np.argmax(own.lower))
-            self._refute(point, float(own.lower[worst]), (own.lo[worst], own.hi[worst]))
+    def _placed(self, point: Incumbent) -> Points:
+        low, high = self.space.region(point.x)
+        return Points([point], low[None], high[None])
 
-    def _hold_outside(self, point: Incumbent, region: tuple[Array, Array]) -> None:
-        """Nor one in no open box below what was said of those that were dropped.
+    def _hold(self, points: Points, boxes: Boxes) -> bool:
+        """Are points in the boxes? They must not lie below the bounds of these."""
+        inside = points.inside(boxes)
+        claims = np.where(inside, boxes.lower, -np.inf)
+        for point, worst, claim in zip(points.known, claims.argmax(axis=1), claims, strict=True):
+            self._refute(point, float(claim[worst]), (boxes.lo[worst], boxes.hi[worst]))
+        return bool(np.any(inside))
+
+    def _hold_outside(self, points: Points) -> None:
+        """Nor must one in no open box lie below what was said of those that were dropped.
 
         Outside of the first boxes no more is said than that it is no better than some point inside.
         """
-        if self._first is not None and len(self._first.touching(*region)):
-            self._refute(point, self.floor, self._first.hull)
+        if self._first is not None and np.any(points.inside(self._first)):
+            self._refute(points.known[0], self.floor, self._first.hull)
         else:
-            self._refute(point, self.lower, None)
+            self._refute(points.known[0], self.lower, None)
 
     def _refute(self, point: Incumbent, claim: float, box: tuple[Array, Array] | None) -> None:
         """Raise WrongBound if the point lies below the claim by more than rounding."""

@@ -134,6 +134,10 @@ class StateSpace(RiskSpace):
         """The risk at θ, or where the loop gets from there."""
         return super().improved(z[: self.parts.size], polish)
 
+    def value(self, z: Array) -> float:
+        """The risk at θ."""
+        return super().value(z[: self.parts.size])
+
     def region(self, x: Array) -> tuple[Array, Array]:
         """θ, and the states that its samples are in: either one where both cost the same."""
         low, high = super().region(x)
@@ -189,6 +193,7 @@ class StateSpace(RiskSpace):
         slope = np.where(kept, self.rate, np.where(given, 0.0, chords.slope))
         level = np.where(given, self.cap, level)
         minorant.chords = replace(chords, at_low=level, slope=slope)
+        minorant.sizes = minorant.chords.sizes() @ self.parts.sample_weight
 
     def _counted(self, given: Flags, kept: Flags) -> tuple[Flags, Flags, Array]:
         """Of a trimmed sum: what follows from the numbers; ∞ where there are too many."""
@@ -248,5 +253,5 @@ class StateSpace(RiskSpace):
         assert pieces is not None
         u = self.parts.margins(z)
         base = self.parts.base(u)
-        slope, value = lines_of_shares(pieces, u, base, shares)
+        slope, value = lines_of_shares(pieces, u, shares)
         return minorant.seen(z, u, base, (slope, value, np.zeros(slope.shape)))

@@ -47,7 +47,7 @@ def supporting_lines(
     reach = 0.5 * share * (high - low)
     pieces = base.pieces
     if pieces is not None and not any(pieces.quadratic):
-        return _of_lines(pieces, u, at_u, reach)
+        return _of_lines(pieces, u, reach)
     a, b = np.maximum(u - reach, low), np.minimum(u + reach, high)
     left, right, falls, rises = base(a), base(b), base.slope(a), base.slope(b)
     with np.errstate(all="ignore"):
@@ -62,30 +62,28 @@ def supporting_lines(
     return slope, left + fall + rise - of_terms(3) * size, bend
 
 
-def _of_lines(pieces: Pieces, u: Array, at_u: Array, reach: Array) -> tuple[Array, Array, Array]:
+def _of_lines(pieces: Pieces, u: Array, reach: Array) -> tuple[Array, Array, Array]:
     """The same of a convex piecewise linear loss."""
     with np.errstate(divide="ignore"):
         rate = np.where(reach > 0, 0.5 / reach, 0.0)
     away = [np.where(reach > 0, (u - k) * rate + 0.5, u > k) for k in pieces.knots]
     shares = [np.clip(a, 0.0, 1.0) for a in away]
-    slope, value = lines_of_shares(pieces, u, at_u, shares)
+    slope, value = lines_of_shares(pieces, u, shares)
     bend = np.zeros(u.shape)
     for k, (a, share) in enumerate(zip(away, shares, strict=True)):
         bend += (pieces.linear[k + 1] - pieces.linear[k]) * rate * (a == share)
     return slope, value, bend
 
 
-def lines_of_shares(
-    pieces: Pieces, u: Array, at_u: Array, shares: list[Array]
-) -> tuple[Array, Array]:
+def lines_of_shares(pieces: Pieces, u: Array, shares: list[Array]) -> tuple[Array, Array]:
     """Slopes, and values at u, of lines below a convex piecewise linear loss.
 
-    There is a share σ for each knot k: (u − k)₊ ≥ σ(u − k) for every 0 ≤ σ ≤ 1. From the loss at u
-    is taken what the lines miss it by, nothing where σ is 0 or 1 on its side of the knot.
+    There is a share σ for each knot k: (u − k)₊ ≥ σ(u − k) for every 0 ≤ σ ≤ 1.
     """
-    slope, value = np.full(u.shape, float(pieces.linear[0])), at_u.copy()
+    slope = np.full(u.shape, float(pieces.linear[0]))
+    value = pieces.linear[0] * u + pieces.constant[0]
     for k, (knot, share) in enumerate(zip(pieces.knots, shares, strict=True)):
-        turn, away = pieces.linear[k + 1] - pieces.linear[k], u - knot
-        slope += turn * share
-        value -= (1 + of_terms(3)) * turn * np.where(away > 0, (1 - share) * away, -share * away)
+        turn = (pieces.linear[k + 1] - pieces.linear[k]) * share
+        slope += turn
+        value += turn * (u - knot)
     return slope, value

@@ -96,6 +96,13 @@ def rounded(base: dc.ConvexLoss, u: Array) -> Array:
         return np.nan_to_num(np.abs(base(u)) + np.abs(base.slope(u) * u)) + TINY
 
 
+def steepest(base: dc.ConvexLoss) -> float:
+    """The largest slope of a piecewise linear loss; 0 for others."""
+    pieces = base.pieces
+    straight = pieces is not None and not any(pieces.quadratic)
+    return float(np.abs(pieces.linear).max()) if pieces is not None and straight else 0.0
+
+
 def grids(low: Array, high: Array) -> Array:
     """A dense grid of each interval, a line each, with what of it is at a kink."""
     even = low[:, None] + np.linspace(0, 1, 201) * (high - low)[:, None]
@@ -193,6 +200,7 @@ def test_lines_lie_below_the_base_loss(name: str, share: float) -> None:
     with np.errstate(invalid="ignore"):
         line = value[:, None] + slope[:, None] * (at - u[:, None])
         size = np.abs(value)[:, None] + np.abs(line - value[:, None]) + rounded(base, at)
+        size = size + steepest(base) * np.abs(u)[:, None]
         above = line - base(at) - ROUNDING * size
     assert np.nanmax(above) <= 0
 
@@ -206,9 +214,9 @@ def test_lines_of_any_shares_lie_below_the_pieces(name: str) -> None:
         return
     u, at = 10.0 ** rng.uniform(-3, 8, 100) * rng.normal(size=100), rng.normal(size=(100, 50))
     shares = [np.clip(rng.uniform(-0.5, 1.5, u.shape), 0, 1) for _ in pieces.knots]
-    slope, value = lines_of_shares(pieces, u, base(u), shares)
+    slope, value = lines_of_shares(pieces, u, shares)
     line = value[:, None] + slope[:, None] * (at - u[:, None])
-    size = np.abs(value) + np.abs(slope * u) + base(u)
+    size = np.abs(value) + np.abs(slope * u) + base(u) + steepest(base) * np.abs(u)
     assert np.all(line <= base(at) + ROUNDING * size[:, None])
 
 
@@ -244,7 +252,7 @@ def test_lines_lie_below_what_is_subtracted(seed: int, subtracted: str) -> None:
     for k in range(4):
         u = low[k] + rng.random((30, 1)) * (high[k] - low[k])
         line = lines.level[k] + lines.slope[k] * (u - low[k])
-        assert np.all(line <= -factor * sub(u) * (1 - ROUNDING) + lines.blur[k])
+        assert np.all(line <= -factor * sub(u) * (1 - ROUNDING) + lines.rounding[k])
 
 
 @pytest.mark.parametrize("name", [n for n in PENALTIES if not n.startswith("a user's")])

@@ -295,14 +295,17 @@ class Parabola:
         self.error = error
 
     def at(self, x: Array) -> Incumbent:
-        return Incumbent(x, float(x[0] ** 2), 1.0 if abs(x[0]) < 0.1 else 1000.0, 0.0)
+        return Incumbent(x, self.value(x), 1.0 if abs(x[0]) < 0.1 else 1000.0, 0.0)
+
+    def region(self, x: Array) -> tuple[Array, Array]:
+        return x, x
+
+    def value(self, z: Array) -> float:
+        return float(z[0] ** 2)
 
     def root(self, best: Incumbent) -> Boxes:
         one = np.ones((1, 1))
         return Boxes(-one, 2 * one, np.array([-10.0]), one, one)
-
-    def region(self, x: Array) -> tuple[Array, Array]:
-        return x, x
 
     def improved(self, z: Array, polish: bool) -> Incumbent:
         return self.at(z)
