@@ -47,6 +47,7 @@ TERMS: dict[str, Callable[[cp.Variable], cp.Expression]] = {
     ),
     "bounded curvature": lambda x: cp.sum(cp.nlp.sin(2 * x)) + cp.sum(cp.nlp.tanh(A @ x)),
     "split in two: sinh of tanh": lambda x: cp.sum(cp.nlp.sinh(cp.nlp.tanh(x))),
+    "odd power of either sign": lambda x: cp.sum(cp.power(cp.nlp.tanh(x), 3)),
     "x exp x of nonnegatives": lambda x: cp.sum(cp.xexp(1 + cp.nlp.sin(x))),
     "divergence, term by term": lambda x: cp.sum(
         cp.kl_div(np.ones(D), 2 + cp.log(1 + cp.square(x)))
