@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import cvxpy as cp
@@ -11,7 +12,7 @@ import numpy as np
 from dcprog.engine.racing import Draft
 from dcprog.foundation.arrays import Array, dense
 
-__all__ = ["current", "given", "kind_of", "numbers"]
+__all__ = ["current", "given", "is_list", "kind_of", "numbers"]
 
 
 def given(
@@ -50,6 +51,12 @@ def current(variables: list[cp.Variable]) -> dict[int, Array]:
     if variables and not known:
         raise ValueError(f"start='current', but variable {variables[0].name()!r} has no value")
     return given(variables, known)
+
+
+def is_list(start: Any) -> bool:
+    """True for a list of starts, False for one point written as a list of numbers."""
+    several = isinstance(start, list | tuple) and len(start) > 0
+    return several and not any(isinstance(one, Real | np.bool_) for one in start)
 
 
 def kind_of(start: Any) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-
+from dcprog.surrogates.given_starts import is_list
 from dcprog.surrogates.race import EFFORTS, Race, in_turn
 
 __all__ = ["planned"]
@@ -27,12 +25,12 @@ def planned(start: Any, n_starts: Any, effort: str) -> list[Any] | Race:
     """
     if not isinstance(effort, str) or effort not in EFFORTS:
         raise ValueError(f"effort={effort!r}: choose one of {EFFORTS}")
-    for one in start if _is_list(start) else [start]:
+    for one in start if is_list(start) else [start]:
         if isinstance(one, str) and one not in STARTS:
             choices = f"one of {STARTS}, a mapping, an array, a Result or a list of those"
             raise ValueError(f"start={one!r}: choose {choices}")
     automatic = isinstance(start, str) and start == "auto"
-    if automatic or _is_list(start):
+    if automatic or is_list(start):
         return _raced(["convex"] if automatic else list(start), n_starts, effort)
     count = 1 if n_starts == "auto" else int(n_starts)
     if isinstance(start, str) and start == "random":
@@ -48,9 +46,3 @@ def _raced(first: list[Any], n_starts: Any, effort: str) -> list[Any] | Race:
         return Race(first, effort)
     more = int(n_starts) - len(first)
     return Race(first, "default" if effort == "low" else effort, more) if more > 0 else first
-
-
-def _is_list(start: Any) -> bool:
-    """Is it a list of starts, and no point written as a list of numbers?"""
-    is_list = isinstance(start, list | tuple) and len(start) > 0
-    return is_list and not any(isinstance(one, Real | Integral | np.bool_) for one in start)

@@ -23,7 +23,7 @@ from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitStart
 from dcprog.majorants.frozen_problem import freeze, has_whole_entries
 from dcprog.majorants.tree import rebuilt
 from dcprog.surrogates.examination import ProblemExaminer
-from dcprog.surrogates.given_starts import current, given, numbers
+from dcprog.surrogates.given_starts import current, given, is_list, numbers
 
 __all__ = ["has_whole_numbers", "local_search", "solve_whole"]
 
@@ -213,7 +213,7 @@ def _given(problem: FactorableProblem, start: Any) -> list[Array]:
     """The points among the starts."""
     points = problem.points
     found = []
-    for one in start if isinstance(start, list | tuple) else [start]:
+    for one in start if is_list(start) else [start]:
         if isinstance(one, Result):
             one = one.variables
         if isinstance(one, str) and one == "current":

@@ -93,7 +93,7 @@ def test_some_entries_are_whole() -> None:
     assert result.value == pytest.approx(0.32, abs=1e-6)
 
 
-@pytest.mark.parametrize("start", ["auto", "current", "given", "list"])
+@pytest.mark.parametrize("start", ["auto", "current", "given", "list", "numbers"])
 def test_starts_are_points_to_begin_with(start: str) -> None:
     problem, take = knapsack()
     take.value = np.array([1, 0, 0, 0, 1, 0])
@@ -102,6 +102,7 @@ def test_starts_are_points_to_begin_with(start: str) -> None:
         "current": "current",
         "given": {take: np.array([0, 1, 0, 0, 0, 1])},
         "list": [{take: np.zeros(6)}, "convex"],
+        "numbers": [0, 1, 0, 0, 0, 1],
     }
     assert dc.solve(problem, start=starts[start]).value == 18.0
 
