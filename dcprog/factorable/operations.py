@@ -83,6 +83,11 @@ class Power(Operation):
     def _is_whole(self) -> bool:
         return self.p == int(self.p)
 
+    @property
+    def is_one_sided(self) -> bool:  # type: ignore[override]
+        """True if p is no whole number."""
+        return not self._is_whole
+
     def range(self, arg: Range) -> Range:
         """Bounds from those of g."""
         if not self._is_whole:
@@ -142,6 +147,8 @@ class Exp(Operation):
 class Log(Operation):
     """The logarithm of a positive number."""
 
+    is_one_sided = True
+
     def range(self, arg: Range) -> Range:
         """Bounds from those of the argument."""
         return _monotone(np.log, _inside(arg))
@@ -163,6 +170,8 @@ class Log(Operation):
 class XLogX(Operation):
     """g·log g for g ≥ 0, convex, least at 1/e."""
 
+    is_one_sided = True
+
     def range(self, arg: Range) -> Range:
         """Bounds from those of g."""
         lo, hi = _inside(arg)
@@ -177,12 +186,16 @@ class XLogX(Operation):
         """(g/ρ)·log(g/ρ) + (g/ρ)·log ρ, times ρ: SCIP knows a product e·log e as an entropy.
 
         Where g may be 0 the slope is infinite there, and SCIP 10 hands rows to its linear programs
-        that make it write outside its memory. So e is moved by ``AWAY``, which changes e·log e by
-        at most 4.1e-8, less than a tenth of the accuracy that is claimed.
+        that make it write outside its memory. So e is moved by ``AWAY``, and e·log e by what that
+        makes of 0, where an equation may have its solutions. For e up to 10 it changes by less than
+        4.7e-8, a twentieth of the accuracy that is claimed.
         """
         e, unit = arg.expression, arg.factor
-        moved = e + AWAY if arg.lo < AWAY * unit else e
-        return moved * _scip().log(moved) + e * float(np.log(unit)), unit
+        if arg.lo >= AWAY * unit:
+            return e * _scip().log(e) + e * float(np.log(unit)), unit
+        moved = e + AWAY
+        lifted = moved * _scip().log(moved) - AWAY * float(np.log(AWAY))
+        return lifted + e * float(np.log(unit)), unit
 
 
 @dataclass(frozen=True)

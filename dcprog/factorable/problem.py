@@ -52,12 +52,16 @@ class Point:
         The sum of the absolute values of the objective's terms.
     missed : float
         The largest violation of a constraint, over the sum of the absolute values of its terms.
+    is_defined : bool
+        True if cvxpy's own numbers are finite. At the edge of a domain ours are, too: violations by
+        rounding count as none there.
     """
 
     x: Array
     value: float
     scale: float
     missed: float
+    is_defined: bool = True
 
     @property
     def is_feasible(self) -> bool:
@@ -89,6 +93,8 @@ class FactorableProblem:
     objective : Row
     below, zero : lists of Row
         Rows that must be at most 0, or 0.
+    domain : list of Row
+        Rows at most 0 where the arguments of roots and logarithms are nonnegative.
     lo, hi : arrays of shape (p,)
         Bounds of the variables.
     uses : mapping of column to int
@@ -114,7 +120,7 @@ class FactorableProblem:
         self._parameters = _parameter_values(problem)
         self.points = Points(sorted(problem.variables(), key=lambda v: v.id))
         self._objective = self.sign * frozen.objective.args[0]
-        demands = [c for c in frozen.constraints if c.variables()]
+        self._demands = demands = [c for c in frozen.constraints if c.variables()]
         self._feasibility = Feasibility(demands, [], self.points.variables)
         translation = Translation(self.points.variables)
         self.terms = translation.terms
@@ -128,6 +134,7 @@ class FactorableProblem:
         for variable in self.points.variables:
             self._declare(translation, variable)
         self.below += [-row for row in translation.domain]
+        self.domain = [-args[0] for op, args in self.terms.operations if op.is_one_sided]
         flags = {v.id: whole_entries(v) for v in self.points.variables}
         self.whole = self.points.pack(flags).astype(bool)
         self.lo, self.hi = self._edges()
@@ -321,9 +328,17 @@ class FactorableProblem:
             value = float(values.array(self._objective).ravel()[0])
             missed = self._feasibility.all(values).relative
             scale = float(np.max(values.magnitude(self._objective)))
+            defined = self._is_defined()
         if self.box is not None and not np.all((x >= self.box[0]) & (x <= self.box[1])):
             missed = np.inf
-        return Point(x, value if not np.isnan(value) else np.inf, scale, missed)
+        return Point(x, value if not np.isnan(value) else np.inf, scale, missed, defined)
+
+    def _is_defined(self) -> bool:
+        """True if cvxpy's values of the objective and the constraints' sides are finite."""
+        sides = [arg for c in self._demands for arg in c.args]
+        with np.errstate(all="ignore"):
+            values = [arg.value for arg in (self._objective, *sides)]
+        return all(np.all(np.isfinite(dense(value))) for value in values)
 
     def violation(self, x: Array) -> float:
         """The largest violation of a constraint at a point."""

@@ -8,7 +8,7 @@ from dcprog.factorable.problem import FactorableProblem
 from dcprog.factorable.terms import Row
 from dcprog.foundation.arrays import Array
 
-__all__ = ["restored"]
+__all__ = ["inside", "restored"]
 
 STEPS = 8
 # Violations up to that share of a constraint's terms are rounding.
@@ -59,6 +59,35 @@ def _restored(problem: FactorableProblem, x: Array) -> Array:
         aim = value[active] + np.where(equal[active], 0.0, ROUNDING * terms[active])
         x = _step(problem, [r for r, a in zip(rows, active, strict=True) if a], x, size, aim)
     return best
+
+
+# Arguments of roots and logarithms are brought that far inside, as shares of their terms: a root is
+# steep there, so the smallest one that will do is taken.
+DEPTHS = (0.0, 4 * np.finfo(float).eps, 1e-12)
+
+
+def inside(problem: FactorableProblem, x: Array) -> list[Array]:
+    """Points next to x where the arguments of roots and logarithms are not negative.
+
+    To first order, that is: rounding decides whether they are.
+
+    Parameters
+    ----------
+    problem : FactorableProblem
+    x : array of shape (p,)
+
+    Returns
+    -------
+    list of arrays of shape (p,)
+        The nearest first; empty where no argument is negative.
+    """
+    with np.errstate(all="ignore"):
+        value, terms = (found[0] for found in _values(problem, problem.domain, x[None]))
+        negative = np.flatnonzero((value > 0) & np.isfinite(value))
+        rows = [problem.domain[k] for k in negative]
+        size = problem.coordinate_sizes(x)
+        aims = [value[negative] + depth * terms[negative] for depth in DEPTHS]
+        return [_step(problem, rows, x, size, aim) for aim in aims] if rows else []
 
 
 def _step(problem: FactorableProblem, rows: list[Row], x: Array, size: Array, aim: Array) -> Array:

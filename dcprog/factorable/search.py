@@ -14,7 +14,7 @@ import numpy as np
 from dcprog.factorable.first_box import first_box
 from dcprog.factorable.model import ROUNDS, ScipModel, scip
 from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point
-from dcprog.factorable.restoration import restored
+from dcprog.factorable.restoration import inside, restored
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable, WrongBound
 from dcprog.foundation.progress_log import logger
@@ -133,6 +133,9 @@ class GlobalSearch:
             True if it is feasible.
         """
         point = self.problem.at(x)
+        if point.is_feasible and not point.is_defined:
+            moved = map(self.problem.at, inside(self.problem, x))
+            point = next((p for p in moved if p.is_feasible and p.is_defined), point)
         feasible = point.is_feasible
         if trusted and not feasible and point.missed <= TRUSTED and np.isfinite(point.value):
             feasible = True

@@ -28,9 +28,12 @@ class Operation:
     ----------
     uses : int
         How often an argument stands in its expression.
+    is_one_sided : bool
+        True if the argument must be nonnegative.
     """
 
     uses = 1
+    is_one_sided = False
 
     def range(self, *args: Any, **kwargs: Any) -> Range:
         """Bounds of the values where the arguments lie in ranges; NaN outside the domain."""
