@@ -238,6 +238,16 @@ def test_an_entropy_at_its_edge_is_not_cut_off() -> None:
     assert (bound.status, bound.objective) == ("proved", -2.0)
 
 
+def test_points_at_a_root_s_edge_have_a_value_in_cvxpy() -> None:
+    """Maximise −(1.3x − .3)^¼: at 3/13, where rounding decides on which side of 0 it is."""
+    x = cp.Variable(2, bounds=[0, [0.34, 0.96]])
+    goal = -0.4 * cp.sqrt(cp.sqrt(1.3 * x[1] - 0.3))
+    bound = dc.lower_bound(cp.Problem(cp.Maximize(goal)))
+    x.value = bound.variables[x]
+    assert bound.value >= 0
+    assert float(goal.value) == pytest.approx(bound.objective, abs=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_infeasible_problems_are(seed: int) -> None:
     """The least value of one function of two is above what is asked of it; just above it is not."""

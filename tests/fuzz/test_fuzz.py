@@ -41,6 +41,11 @@ def test_no_case_fails(first: int) -> None:
     assert [f"{r.case}: {f}" for r in done for f in r.failures] == []
 
 
+@pytest.mark.parametrize("number", [1835, 2187, 4577])
+def test_what_failed_at_the_edge_of_an_entropy_holds(number: int) -> None:
+    assert judged(f"bounds:{number}").failures == []
+
+
 def test_a_case_is_a_function_of_its_name() -> None:
     one, other = (str(random_problem(generator("problems", 7)).problem) for _ in range(2))
     assert one == other

@@ -157,7 +157,7 @@ class SimplexSolver(PolyhedralSolver):
         lp.a_matrix_.value_ = A.data
         highs = highspy.Highs()
         highs.setOptionValue("output_flag", False)
-        highs.setOptionValue("threads", 1)
+        highs.setOptionValue("parallel", "off")
         highs.setOptionValue("primal_feasibility_tolerance", FEASIBLE)
         highs.setOptionValue("dual_feasibility_tolerance", FEASIBLE)
         highs.setOptionValue("simplex_iteration_limit", MOST_STEPS * sum(A.shape))
