@@ -186,9 +186,9 @@ class XLogX(Operation):
         """(g/ρ)·log(g/ρ) + (g/ρ)·log ρ, times ρ: SCIP knows a product e·log e as an entropy.
 
         Where g may be 0 the slope is infinite there, and SCIP 10 hands rows to its linear programs
-        that make it write outside its memory. So e is moved by ``AWAY``, and e·log e by what that
-        makes of 0, where an equation may have its solutions. For e up to 10 it changes by less than
-        4.7e-8, a twentieth of the accuracy that is claimed.
+        that make it write outside its memory. So (e + a)·log(e + a) − a·log a with a = ``AWAY``
+        takes its place. It is 0 at e = 0, where an equation may have its solutions, and differs
+        from e·log e by less than 4.7e-8 for e up to 10, a twentieth of ``ACCURACY``.
         """
         e, unit = arg.expression, arg.factor
         if arg.lo >= AWAY * unit:

@@ -52,16 +52,12 @@ class Point:
         The sum of the absolute values of the objective's terms.
     missed : float
         The largest violation of a constraint, over the sum of the absolute values of its terms.
-    is_defined : bool
-        True if cvxpy's own numbers are finite. At the edge of a domain ours are, too: violations by
-        rounding count as none there.
     """
 
     x: Array
     value: float
     scale: float
     missed: float
-    is_defined: bool = True
 
     @property
     def is_feasible(self) -> bool:
@@ -328,15 +324,18 @@ class FactorableProblem:
             value = float(values.array(self._objective).ravel()[0])
             missed = self._feasibility.all(values).relative
             scale = float(np.max(values.magnitude(self._objective)))
-            defined = self._is_defined()
         if self.box is not None and not np.all((x >= self.box[0]) & (x <= self.box[1])):
             missed = np.inf
-        return Point(x, value if not np.isnan(value) else np.inf, scale, missed, defined)
+        return Point(x, value if not np.isnan(value) else np.inf, scale, missed)
 
-    def _is_defined(self) -> bool:
-        """True if cvxpy's values of the objective and the constraints' sides are finite."""
+    def is_defined(self, x: Array) -> bool:
+        """True if cvxpy's values of the objective and the constraints' sides at x are finite.
+
+        :meth:`at` takes arguments of roots and logarithms that are negative by rounding for 0.
+        """
         sides = [arg for c in self._demands for arg in c.args]
-        with np.errstate(all="ignore"):
+        with self.untouched(), np.errstate(all="ignore"):
+            self.points.load(x)
             values = [arg.value for arg in (self._objective, *sides)]
         return all(np.all(np.isfinite(dense(value))) for value in values)
 

@@ -133,9 +133,9 @@ class GlobalSearch:
             True if it is feasible.
         """
         point = self.problem.at(x)
-        if point.is_feasible and not point.is_defined:
-            moved = map(self.problem.at, inside(self.problem, x))
-            point = next((p for p in moved if p.is_feasible and p.is_defined), point)
+        if point.is_feasible and not self.problem.is_defined(point.x):
+            moved = filter(self.problem.is_defined, inside(self.problem, x))
+            point = next((p for p in map(self.problem.at, moved) if p.is_feasible), point)
         feasible = point.is_feasible
         if trusted and not feasible and point.missed <= TRUSTED and np.isfinite(point.value):
             feasible = True
