@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dcprog.factorable.operations import Sin, Written
+from dcprog.factorable.operations import AWAY, Sin, Written, XLogX
 from dcprog.factorable.problem import FactorableProblem, Point
 from dcprog.factorable.terms import Operation, Ranges, Row
 from dcprog.foundation.arrays import Array
@@ -25,6 +25,9 @@ TYPICAL = 1e-3
 # does not close: a millionth of that is still a thousand times what rounding does to its terms.
 TYPICAL_OBJECTIVE = (1e-4, 1e-7, 1e-7)
 ROUNDS = len(TYPICAL_OBJECTIVE)
+
+# The largest coefficient of a model, in units of its row: SCIP takes 1e20 for infinite.
+LARGEST = 1e15
 
 INSTALL = "pip install pyscipopt"
 
@@ -90,7 +93,7 @@ class ScipModel:
     ) -> None:
         self.model = scip().Model("dcprog")
         self.model.hideOutput()
-        self._problem, self._lo, self._hi = problem, lo, hi
+        self._problem, self._lo, self._hi = problem, lo, hi.copy()
         self._sizes = _Sizes(problem, known)
         self._expressions: dict[int, tuple[Any, float]] = {}
         self._variables: dict[int, tuple[Any, float]] = {}
@@ -98,6 +101,7 @@ class ScipModel:
         self.seen = np.inf
         self._origins: dict[int, float] = {}
         self._angles: list[tuple[Any, Any, Row]] = []
+        self._moved: list[tuple[Any, float, Row]] = []
         self._top: Any = None
         for j in range(problem.terms.size):
             self._add_variable(j)
@@ -121,6 +125,11 @@ class ScipModel:
             size = min(max(size, SMALLEST * most), most)
         return _power_of_two(size)
 
+    def _unit_of_terms(self, row: Row, share: float) -> float:
+        """A power of two next to the usual sum of a row's terms, and no coefficient too large."""
+        largest = max(abs(c) * self._expressions[j][1] for j, c in row.terms)
+        return _power_of_two(max(self._sizes.of_terms(row, share), largest / LARGEST))
+
     def _add_variable(self, j: int) -> None:
         row = self._problem.terms.variable(j)
         lo, hi = float(self._lo[j]), float(self._hi[j])
@@ -142,6 +151,9 @@ class ScipModel:
         written = [self._written(arg) for arg in args]
         if isinstance(operation, Sin):
             written = [self._within_a_turn(written[0], args[0])]
+        if isinstance(operation, XLogX) and written[0].lo < AWAY * written[0].factor:
+            written = [self._above_zero(written[0], args[0])]
+            self._hi[j] += operation.lift(written[0])
         pole = operation.has_pole(*written)
         if not pole and self._uses[j] == 1:
             self._expressions[j] = operation.expression(*written)
@@ -193,10 +205,24 @@ class ScipModel:
         self._angles.append((turns, rest, row))
         return Written(_general(rest), 1.0, -np.pi, np.pi)
 
+    def _above_zero(self, arg: Written, row: Row) -> Written:
+        """An argument that may be 0, moved by ``AWAY``, as a variable of its own.
+
+        The slope of an entropy is infinite at 0, and a linear program that gets such a slope makes
+        SCIP 10 write outside its memory. A variable keeps its bounds, a sum is exact to
+        ``numerics/feastol`` only.
+        """
+        moved = self.model.addVar("above", lb=AWAY, ub=max(arg.hi / arg.factor, 0.0) + AWAY)
+        self.model.markDoNotAggrVar(moved)
+        self.model.markDoNotMultaggrVar(moved)
+        self.model.addCons(moved - arg.expression == AWAY)
+        self._moved.append((moved, arg.factor, row))
+        return Written(_general(moved), arg.factor, arg.lo, arg.hi, AWAY)
+
     def _add_constraint(self, row: Row, equal: bool, slack: float) -> None:
         if row.is_constant:
             return  # its variables cancel; points are held against the constraint itself
-        unit = _power_of_two(self._sizes.of_terms(row))
+        unit = self._unit_of_terms(row, TYPICAL)
         expression = self._sum(row, unit)
         if equal and slack == 0:
             self.model.addCons(expression == 0)
@@ -209,7 +235,7 @@ class ScipModel:
         self.offset = self._constant(row)
         terms = Row(row.terms)
         self.floor = TYPICAL_OBJECTIVE[0] * self._sizes.usual(terms) if terms.terms else 0.0
-        self.unit = _power_of_two(self._sizes.of_terms(terms, share)) if terms.terms else 0.0
+        self.unit = self._unit_of_terms(terms, share) if terms.terms else 0.0
         unit = self.unit or 1.0
         linear = Row(tuple((j, c) for j, c in row.terms if j in self._variables))
         curved = Row(tuple((j, c) for j, c in row.terms if j not in self._variables))
@@ -248,6 +274,8 @@ class ScipModel:
             whole = math.floor(angle / (2 * np.pi) + 0.5)
             self.model.setSolVal(solution, turns, whole)
             self.model.setSolVal(solution, rest, angle - 2 * np.pi * whole)
+        for moved, unit, row in self._moved:
+            self.model.setSolVal(solution, moved, float(ranges.of(row)[0][0]) / unit + AWAY)
         if self._top is not None:
             curved = float(ranges.of(self._curved)[0][0])
             self.model.setSolVal(solution, self._top, curved / self.unit)
@@ -265,7 +293,7 @@ class _Sizes:
         """The size of the value."""
         return self._blend(lambda ranges: np.abs(ranges.of(row)[0]), share)
 
-    def of_terms(self, row: Row, share: float = TYPICAL) -> float:
+    def of_terms(self, row: Row, share: float) -> float:
         """The sum of the sizes of the terms."""
         return self._blend(lambda ranges: _terms(row, ranges), share)
 

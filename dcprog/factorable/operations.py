@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
 from dcprog.factorable.terms import Operation, Range
 from dcprog.foundation.arrays import Array
 
 __all__ = [
+    "AWAY",
     "Abs",
     "Asinh",
     "Exp",
@@ -37,12 +39,13 @@ WIDE = 20.0
 
 @dataclass(frozen=True)
 class Written:
-    """A number as SCIP's expression times a factor, and its range."""
+    """A number as SCIP's expression, less `away`, times a factor, and its range."""
 
     expression: Any
     factor: float
     lo: float
     hi: float
+    away: float = 0.0
 
     @property
     def whole(self) -> Any:
@@ -112,10 +115,8 @@ class Power(Operation):
         return np.asarray(np.power(g, self.p))
 
     def has_pole(self, arg: Written) -> bool:
-        """True if p < 0 and g may be near 0, or a root's domain ends inside the range of g."""
-        if 0 < self.p < 1:  # the slope is infinite there, and rounding of g matters
-            return arg.lo < 0
-        return self.p < 0 and arg.lo <= NEAR * arg.factor and arg.hi >= -NEAR * arg.factor
+        """True if g may be near 0 and p < 1: the slope is infinite there, and rounding matters."""
+        return self.p < 1 and arg.lo <= NEAR * arg.factor and arg.hi >= -NEAR * arg.factor
 
     def expression(self, arg: Written) -> tuple[Any, float]:
         """(g/ρ)^p · ρ^p."""
@@ -180,22 +181,26 @@ class XLogX(Operation):
         return least, np.maximum(left, right)
 
     def _value(self, g: Array) -> Array:
-        return np.where(g == 0, 0.0, g * np.log(g))
+        return np.asarray(xlogy(g, g))
 
     def expression(self, arg: Written) -> tuple[Any, float]:
         """(g/ρ)·log(g/ρ) + (g/ρ)·log ρ, times ρ: SCIP knows a product e·log e as an entropy.
 
-        Where g may be 0 the slope is infinite there, and SCIP 10 hands rows to its linear programs
-        that make it write outside its memory. So (e + a)·log(e + a) − a·log a with a = ``AWAY``
-        takes its place. It is 0 at e = 0, where an equation may have its solutions, and differs
-        from e·log e by less than 4.7e-8 for e up to 10, a twentieth of ``ACCURACY``.
+        Of an argument that is a = ``AWAY`` larger than e = g/ρ it is (e + a)·log(e + a) − a·log a.
+        This is 0 at e = 0, where an equation may have its solutions, and differs from e·log e by
+        less than 4.7e-8 for e up to 10, a twentieth of ``ACCURACY``.
         """
-        e, unit = arg.expression, arg.factor
-        if arg.lo >= AWAY * unit:
-            return e * _scip().log(e) + e * float(np.log(unit)), unit
-        moved = e + AWAY
-        lifted = moved * _scip().log(moved) - AWAY * float(np.log(AWAY))
-        return lifted + e * float(np.log(unit)), unit
+        e, unit, a = arg.expression, arg.factor, arg.away
+        entropy = e * _scip().log(e)
+        if a:
+            entropy, e = entropy - a * float(np.log(a)), e - a
+        return entropy + e * float(np.log(unit)), unit
+
+    def lift(self, arg: Written) -> float:
+        """The most by which the expression of an argument that was moved lies above g·log g."""
+        most, a = max(arg.hi / arg.factor, 0.0), arg.away
+        moved = (most + a) * np.log(most + a) - a * np.log(a)
+        return float(moved - self._value(np.array(most))) * arg.factor
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ DEPTHS = (0.0, 4 * np.finfo(float).eps, 1e-12)
 
 
 def inside(problem: FactorableProblem, x: Array) -> list[Array]:
-    """Points next to x where the arguments of roots and logarithms are not negative.
+    """Points next to x where the arguments of roots and logarithms are positive or 0.
 
     To first order, that is: rounding decides whether they are.
 
@@ -79,14 +79,14 @@ def inside(problem: FactorableProblem, x: Array) -> list[Array]:
     Returns
     -------
     list of arrays of shape (p,)
-        The nearest first; empty where no argument is negative.
+        The nearest first; empty where all arguments are positive.
     """
     with np.errstate(all="ignore"):
         value, terms = (found[0] for found in _values(problem, problem.domain, x[None]))
-        negative = np.flatnonzero((value > 0) & np.isfinite(value))
-        rows = [problem.domain[k] for k in negative]
+        least = np.flatnonzero((value >= 0) & np.isfinite(value))
+        rows = [problem.domain[k] for k in least]
         size = problem.coordinate_sizes(x)
-        aims = [value[negative] + depth * terms[negative] for depth in DEPTHS]
+        aims = [value[least] + depth * terms[least] for depth in DEPTHS]
         return [_step(problem, rows, x, size, aim) for aim in aims] if rows else []
 
 

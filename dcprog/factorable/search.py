@@ -29,8 +29,9 @@ SETTINGS = {
     "timing/clocktype": 2,  # what the limit is measured by: the clock on the wall
     # The tolerance of constraints, in their units: below ours, so that points are feasible.
     "numerics/feastol": 1e-7,
-    # A tighter one than its linear programs can have makes SCIP print.
+    # Tolerances tighter than its linear programs can have make SCIP print.
     "constraints/nonlinear/tightenlpfeastol": False,
+    "propagating/obbt/dualfeastol": 1e-7,
 }
 # Settings of SCIP after an error or a wrong bound, so that it is not made twice.
 OTHER_WAYS = {
@@ -106,8 +107,10 @@ class GlobalSearch:
         self._unit = 0.0
         self._stopped = self._interrupted = False
         self._edges: tuple[Array, Array] | None = None
+        self._beyond = np.inf  # a bound of F at feasible points outside of these edges
         self._built: ScipModel | None = None  # a run that a limit has ended, to go on
         self._otherwise = False  # another way after an error
+        self._slack = 0.0  # of every constraint, in its unit, after a wrong bound
         self._watcher: Any = None
         self._nodes_before = 0
         self._said = time.perf_counter()
@@ -133,7 +136,7 @@ class GlobalSearch:
             True if it is feasible.
         """
         point = self.problem.at(x)
-        if point.is_feasible and not self.problem.is_defined(point.x):
+        if point.missed <= FEASIBLE and not self.problem.is_defined(point.x):
             moved = filter(self.problem.is_defined, inside(self.problem, x))
             point = next((p for p in map(self.problem.at, moved) if p.is_feasible), point)
         feasible = point.is_feasible
@@ -222,6 +225,7 @@ class GlobalSearch:
         if np.any(np.isinf(ranges.lo) | np.isinf(ranges.hi)):
             if self.best is None:
                 self._start(ranges.lo[0], ranges.hi[0], end)
+            self._beyond = self.objective
             found = self._bounded(ranges.lo[0], ranges.hi[0])
             ranges = terms.ranges(*(side[None] for side in found))
         return None if ranges.empty[0] else (ranges.lo[0], ranges.hi[0])
@@ -282,7 +286,7 @@ class GlobalSearch:
 
         Another one, in the units of the best point, may then.
         """
-        status = self._tree(lo, hi, end) if self._built is None else self._go_on(end)
+        status = self._go_on(end) if self._built else self._tree(lo, hi, end, self._slack)
         if status in ("finished", "infeasible"):
             self._close()
         if status == "infeasible":
@@ -298,7 +302,7 @@ class GlobalSearch:
                 sign, point = self.problem.sign, self._where
                 assert point is not None
                 raise WrongBound(point.x, sign * point.value, sign * self.lower)
-            self.lower, self._otherwise = -np.inf, True
+            self.lower, self._otherwise, self._slack = -np.inf, True, FEASIBLE
             self._close()
             return "inaccurate"
         if status == "infeasible" or self.is_closed:
@@ -334,9 +338,10 @@ class GlobalSearch:
         It has some slack in every constraint, and no presolving.
         """
         if self.best is not None:
-            self.lower = np.inf if self.best.is_exact else self.objective
+            self.lower = min(self._beyond, np.inf if self.best.is_exact else self.objective)
             return "finished"
-        status = self._tree(lo, hi, end, slack=FEASIBLE)
+        self.lower = -np.inf  # the first search's, which is wrong if the second one finds a point
+        status = self._tree(lo, hi, end, FEASIBLE)
         self._close()
         if status == "infeasible":
             self.lower = np.inf
@@ -428,7 +433,7 @@ class GlobalSearch:
         dual = float(model.getDualbound())
         if abs(dual) < float(model.infinity()):
             lower = (dual - ACCURACY) * built.unit + built.offset
-            self.lower = max(self.lower, lower)
+            self.lower = max(self.lower, min(lower, self._beyond))
 
     def _watch(self) -> None:
         """Called by SCIP at new points and after each node."""

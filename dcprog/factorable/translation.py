@@ -208,10 +208,10 @@ def _spread(t: Translation, node: Any) -> list[tuple[Row, ...]]:
     """The arguments, broadcast to the node's shape, entry by entry."""
     columns = []
     for arg in node.args:
-        rows = t(arg)
-        columns.append(
-            [rows[k] for k in vec(np.broadcast_to(_places(arg), node.shape)).astype(int)]
-        )
+        rows, places = t(arg), _places(arg)
+        if arg.size == 1:  # a number over an array of one entry is a number to cvxpy
+            places = places.reshape(())
+        columns.append([rows[k] for k in vec(np.broadcast_to(places, node.shape)).astype(int)])
     return list(zip(*columns, strict=True))
 
 

@@ -30,11 +30,13 @@ def jacobian(affine: cp.Expression) -> dict[int, sp.csr_array]:
     adjoints = {id(affine): sp.csr_array(sp.eye_array(affine.size))}
     total: dict[int, sp.csr_array] = {}
     for node in reversed(nodes(affine)):
-        if id(node) not in adjoints:
-            continue
-        adjoint = adjoints.pop(id(node))
+        adjoint = adjoints.pop(id(node), None)
         if isinstance(node, cp.Variable):
-            _add(total, node.id, adjoint)
+            # only constant atoms, such as the sum of an empty array, use a variable without adjoint
+            none = sp.csr_array((node.size, affine.size))
+            _add(total, node.id, none if adjoint is None else adjoint)
+            continue
+        if adjoint is None:
             continue
         for arg, matrix in zip(node.args, atom_jacobian(node, values), strict=True):
             if not arg.is_constant():

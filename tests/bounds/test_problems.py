@@ -238,6 +238,14 @@ def test_an_entropy_at_its_edge_is_not_cut_off() -> None:
     assert (bound.status, bound.objective) == ("proved", -2.0)
 
 
+def test_rounding_at_the_edge_of_a_root_moves_no_bound() -> None:
+    x = cp.Variable(2)
+    mean = cp.geo_mean(cp.hstack([2.99 - x[0], cp.exp(-x[1] - 0.6)]), p=[1, 3])
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(mean), [cp.sum_squares(x) <= 2.99**2]))
+    assert bound.status == "proved"
+    assert bound.value <= 1e-9
+
+
 def test_points_at_a_root_s_edge_have_a_value_in_cvxpy() -> None:
     """Maximise −(1.3x − .3)^¼: at 3/13, where rounding decides on which side of 0 it is."""
     x = cp.Variable(2, bounds=[0, [0.34, 0.96]])

@@ -41,8 +41,8 @@ def test_no_case_fails(first: int) -> None:
     assert [f"{r.case}: {f}" for r in done for f in r.failures] == []
 
 
-@pytest.mark.parametrize("number", [1835, 2187, 4577])
-def test_what_failed_at_the_edge_of_an_entropy_holds(number: int) -> None:
+@pytest.mark.parametrize("number", [1790, 1835, 2187, 2621, 2971, 3131, 3578, 4577])
+def test_bounds_that_once_failed_hold(number: int) -> None:
     assert judged(f"bounds:{number}").failures == []
 
 

@@ -185,3 +185,9 @@ def test_jacobian_of_a_shared_expression_takes_each_node_once() -> None:
     for _ in range(60):
         e = 0.5 * (e + e[::-1])
     np.testing.assert_allclose(dense(jacobian(e)[v.id]), 0.5 * np.ones((2, 2)))
+
+
+def test_the_jacobian_of_a_sum_of_nothing_is_0() -> None:
+    x = cp.Variable(2)
+    e = cp.sum(cp.Constant(np.zeros((0, 2))) + cp.sum(0.0 * x))
+    assert dense(jacobian(e)[x.id]).tolist() == [[0.0], [0.0]]

@@ -47,7 +47,7 @@ def quotient(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
         if not signs.is_nonpos(b):
             return None
         return rewrite(node, (-a) / (-b), weight, frame, "quotient: signs changed")
-    if signs.is_nonpos(a) and not a.is_constant():
+    if signs.is_nonpos(a) and not (a.is_constant() or signs.is_nonneg(a)):
         return rewrite(node, -((-a) / b), weight, frame, "quotient: sign taken out")
     if weight.sign < 0 and isinstance(a, Power) and not a.p.parameters() and a.p.value == 2:
         return _tangent_of_square_over(node, weight, frame)
