@@ -19,6 +19,9 @@ __all__ = ["ROUNDS", "ScipModel", "scip"]
 SMALLEST = 1e-6
 # A variable is counted from its lower bound where its range is that share of it.
 NARROW = 1e-2
+# A term whose values are usually below that share of its expression's unit is a variable in a unit
+# of its own: SCIP's tolerances are absolute.
+SMALL = 1e-2
 # Beside what a term is at the best point, that share of its median over the box counts.
 TYPICAL = 1e-3
 # The same of the objective in the first tree and in those that follow if the gap to a value near 0
@@ -54,8 +57,8 @@ class ScipModel:
     """The model: minimise t + linear terms, F's nonlinear terms being at most t.
 
     Every entry of x is a variable in a unit of its own. A nonlinear term stands as an expression
-    in its place or, where it is used more than once or has a pole in its domain's closure, as a
-    variable with bounds and an equation.
+    in its place or, where it is used more than once, is small or has a pole in its domain's
+    closure, as a variable with bounds and an equation.
 
     Parameters
     ----------
@@ -93,7 +96,7 @@ class ScipModel:
     ) -> None:
         self.model = scip().Model("dcprog")
         self.model.hideOutput()
-        self._problem, self._lo, self._hi = problem, lo, hi.copy()
+        self._problem, self._lo, self._hi = problem, lo.copy(), hi.copy()
         self._sizes = _Sizes(problem, known)
         self._expressions: dict[int, tuple[Any, float]] = {}
         self._variables: dict[int, tuple[Any, float]] = {}
@@ -153,12 +156,15 @@ class ScipModel:
             written = [self._within_a_turn(written[0], args[0])]
         if isinstance(operation, XLogX) and written[0].lo < AWAY * written[0].factor:
             written = [self._above_zero(written[0], args[0])]
-            self._hi[j] += operation.lift(written[0])
+            error = operation.error(written[0])
+            self._lo[j], self._hi[j] = self._lo[j] - error, self._hi[j] + error
         pole = operation.has_pole(*written)
-        if not pole and self._uses[j] == 1:
-            self._expressions[j] = operation.expression(*written)
-            return
         unit = self._unit_of(self._problem.terms.variable(j))
+        if not pole and self._uses[j] == 1:
+            expression, factor = operation.expression(*written)
+            if unit > SMALL * factor:
+                self._expressions[j] = expression, factor
+                return
         value = self._new(j, unit)
         self._variables[j] = self._expressions[j] = value, unit
         if pole:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dcprog.factorable.first_box import first_box
 from dcprog.factorable.model import ROUNDS, ScipModel, scip
@@ -40,8 +41,10 @@ OTHER_WAYS = {
     "nlhdlr/concave/enabled": False,
     "randomization/randomseedshift": 1,
 }
-# Points that a claim is held against, and how many of them are looked at closely.
+# Points that a claim is held against; of so many that miss the constraints least the lowest ones
+# are moved to the constraints.
 CHALLENGES, CHALLENGED = 4096, 8
+NEAREST = 2 * CHALLENGED, CHALLENGES // 4
 # Seconds between lines of the log and calls of the callback.
 PAUSE = 0.5
 # Two sums of the same numbers differ by that share of them.
@@ -52,6 +55,8 @@ RESOLVED = 1e-3
 TRUSTED = 1e-4
 # The share of the time that local search for a first point may take.
 STARTING = 0.3
+# Bounds beyond that are none: their squares are infinite.
+ENDLESS = 1e150
 # Where variables are not bounded, a first point is looked for up to there.
 LOOK = 1e4
 
@@ -222,7 +227,9 @@ class GlobalSearch:
         ranges = terms.ranges(lo[None], hi[None])
         if np.any(lo > hi) or ranges.empty[0] or self.problem.contradicted:
             return None
-        if np.any(np.isinf(ranges.lo) | np.isinf(ranges.hi)):
+        if np.array_equal(lo, hi) and self.note(lo):
+            return None
+        if np.any(_is_endless(ranges.lo) | _is_endless(ranges.hi)):
             if self.best is None:
                 self._start(ranges.lo[0], ranges.hi[0], end)
             self._beyond = self.objective
@@ -235,8 +242,8 @@ class GlobalSearch:
         found = self._improve(None, STARTING * _left(end))
         if found is not None and self.note(found, trusted=True):
             return
-        lo = np.where(np.isinf(lo), np.minimum(-LOOK, hi - LOOK), lo)
-        hi = np.where(np.isinf(hi), np.maximum(LOOK, lo + LOOK), hi)
+        lo = np.where(_is_endless(lo), np.minimum(-LOOK, hi - LOOK), lo)
+        hi = np.where(_is_endless(hi), np.maximum(LOOK, lo + LOOK), hi)
         self._tree(lo, hi, end, points=1)
         self._close()
         self.lower = -np.inf  # that is of that box alone
@@ -249,14 +256,14 @@ class GlobalSearch:
         used = np.zeros(lo.size, dtype=bool)
         used[list(problem.uses)] = True
         for group in (np.arange(lo.size) < problem.terms.size, np.ones(lo.size, dtype=bool)):
-            loose = np.flatnonzero(group & used & (np.isinf(lo) | np.isinf(hi)))
+            loose = np.flatnonzero(group & used & (_is_endless(lo) | _is_endless(hi)))
             start = np.clip(np.where(np.isfinite(inner), inner, 0.0), lo, hi)
             lo, hi = first_box(
                 lo, hi, start, loose, lambda a, b: problem.is_worse(a, b, self.objective)
             )
             ranges = problem.terms.ranges(lo[None], hi[None])
             lo, hi = ranges.lo[0], ranges.hi[0]
-            loose = loose[np.isinf(lo[loose]) | np.isinf(hi[loose])]
+            loose = loose[_is_endless(lo[loose]) | _is_endless(hi[loose])]
             if loose.size:
                 raise self._unbounded(int(loose[0]))
         return lo, hi
@@ -315,12 +322,13 @@ class GlobalSearch:
         size = problem.terms.size
         x = problem.samples(CHALLENGES, lo[:size], hi[:size])
         value, missed = problem.values(x)
-        near = np.argsort(missed, kind="stable")[: 2 * CHALLENGED]
         feasible = np.flatnonzero(missed <= 0)
-        low = feasible[np.argsort(value[feasible], kind="stable")[:CHALLENGED]]
-        for k in low:
+        for k in feasible[np.argsort(value[feasible], kind="stable")[:CHALLENGED]]:
             self.note(x[k])
-        for k in near[np.argsort(value[near], kind="stable")[:CHALLENGED]]:
+        near = np.argsort(missed, kind="stable")
+        groups = [near[:count] for count in NEAREST]
+        low = [group[np.argsort(value[group], kind="stable")[:CHALLENGED]] for group in groups]
+        for k in np.unique(np.concatenate(low)):
             if missed[k] > 0:
                 self.note(restored(problem, x[k]))
 
@@ -470,6 +478,11 @@ def _interrupts_held(note: Callable[[], None]) -> Iterator[None]:
 def _left(end: float) -> float:
     """Seconds until then."""
     return max(end - time.perf_counter(), 0.0)
+
+
+def _is_endless(side: Array) -> npt.NDArray[np.bool_]:
+    """True for bounds that are infinite, or whose squares are."""
+    return ~(np.abs(side) < ENDLESS)
 
 
 def _watcher(act: Callable[[], None]) -> Any:
