@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.factorable.terms import Row
+from dcprog.factorable.terms import ROUNDING, Row
 from dcprog.foundation.arrays import Array
 
 __all__ = ["first_box", "propagate"]
@@ -22,8 +22,6 @@ SWEEPS = 8  # over the variables
 MARGIN = 1e-9
 # Another sweep is worth while where an edge moves by that share of itself.
 ENOUGH = 0.01
-# Sums of bounds are exact to that share of their terms.
-ROUNDING = 1e-12
 
 Excluded = Callable[[Array, Array], npt.NDArray[np.bool_]]
 

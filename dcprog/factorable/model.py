@@ -22,6 +22,8 @@ NARROW = 1e-2
 # A term whose values are usually below that share of its expression's unit is a variable in a unit
 # of its own: SCIP's tolerances are absolute.
 SMALL = 1e-2
+# Such a unit is at least that share of its expression's, so that rounding stays below tolerances.
+FINEST = 1e-8
 # Beside what a term is at the best point, that share of its median over the box counts.
 TYPICAL = 1e-3
 # The same of the objective in the first tree and in those that follow if the gap to a value near 0
@@ -158,21 +160,25 @@ class ScipModel:
             written = [self._above_zero(written[0], args[0])]
             error = operation.error(written[0])
             self._lo[j], self._hi[j] = self._lo[j] - error, self._hi[j] + error
-        pole = operation.has_pole(*written)
         unit = self._unit_of(self._problem.terms.variable(j))
-        if not pole and self._uses[j] == 1:
-            expression, factor = operation.expression(*written)
-            if unit > SMALL * factor:
-                self._expressions[j] = expression, factor
-                return
-        value = self._new(j, unit)
-        self._variables[j] = self._expressions[j] = value, unit
-        if pole:
+        if operation.has_pole(*written):
+            value = self._stand(j, unit)
             equation = operation.equation(_general(value) * unit, *written)
             self.model.addCons(equation == 0)
-        else:
-            expression, factor = operation.expression(*written)
-            self.model.addCons(expression * (factor / unit) - value == 0)
+            return
+        expression, factor = operation.expression(*written)
+        if self._uses[j] == 1 and unit > SMALL * factor:
+            self._expressions[j] = expression, factor
+            return
+        unit = max(unit, _power_of_two(FINEST * factor))
+        value = self._stand(j, unit)
+        self.model.addCons(expression * (factor / unit) - value == 0)
+
+    def _stand(self, j: int, unit: float) -> Any:
+        """A variable that stands for a term."""
+        value = self._new(j, unit)
+        self._variables[j] = self._expressions[j] = value, unit
+        return value
 
     def _sum(self, row: Row, unit: float) -> Any:
         """The row over a unit, as SCIP's expression."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.factorable.first_box import first_box, propagate
-from dcprog.factorable.terms import Ranges, Row
+from dcprog.factorable.terms import ROUNDING, Ranges, Row
 from dcprog.factorable.translation import Translation
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotBoundable
@@ -24,8 +24,6 @@ __all__ = ["FEASIBLE", "FactorableProblem", "Point", "whole_entries"]
 
 # Violations up to that share of what a constraint's terms add up to count as none.
 FEASIBLE = 1e-6
-# Violations up to that share are rounding: the point proves that F gets as low as there.
-ROUNDING = 1e-9
 # Points of the box at which terms are measured, to tell their usual sizes.
 SAMPLES = 32
 # The size of an entry at 0 is that share of the distance between its bounds.

@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from dcprog.factorable.problem import FactorableProblem
-from dcprog.factorable.terms import Row
+from dcprog.factorable.terms import ROUNDING, Row
 from dcprog.foundation.arrays import Array
 
 __all__ = ["inside", "restored"]
 
 STEPS = 8
-# Violations up to that share of a constraint's terms are rounding.
-ROUNDING = 1e-12
 # Terms that vanish at the point count with that share of their median over the box.
 LEAST = 1e-3
 # Differences are taken over that share of a coordinate's size: the cube root of the precision.

@@ -16,6 +16,7 @@ from dcprog.factorable.first_box import first_box
 from dcprog.factorable.model import ROUNDS, ScipModel, scip
 from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point
 from dcprog.factorable.restoration import inside, restored
+from dcprog.factorable.terms import ROUNDING
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable, WrongBound
 from dcprog.foundation.progress_log import logger
@@ -30,6 +31,9 @@ SETTINGS = {
     "timing/clocktype": 2,  # what the limit is measured by: the clock on the wall
     # The tolerance of constraints, in their units: below ours, so that points are feasible.
     "numerics/feastol": 1e-7,
+    # What ranges are widened by before they are drawn conclusions from: with its own 1e-9, values at
+    # the edges of ranges were cut off.
+    "constraints/nonlinear/varboundrelaxamount": 1e-7,
     # Tolerances tighter than its linear programs can have make SCIP print.
     "constraints/nonlinear/tightenlpfeastol": False,
     "propagating/obbt/dualfeastol": 1e-7,
@@ -47,8 +51,6 @@ CHALLENGES, CHALLENGED = 4096, 8
 NEAREST = 2 * CHALLENGED, CHALLENGES // 4
 # Seconds between lines of the log and calls of the callback.
 PAUSE = 0.5
-# Two sums of the same numbers differ by that share of them.
-ROUNDING = 1e-12
 # The share of the floor of scales that SCIP's tolerance resolves.
 RESOLVED = 1e-3
 # The violation up to which a point is feasible that the loop calls so, over the terms.

@@ -16,7 +16,12 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 
-__all__ = ["Operation", "Range", "Ranges", "Row", "Terms"]
+__all__ = ["ROUNDING", "Operation", "Range", "Ranges", "Row", "Terms"]
+
+# Sums of numbers are exact to that share of their terms.
+ROUNDING = 1e-12
+# Bounds of a term that come from two sides may cross by rounding: a share of their size.
+CROSSING = 1e-9
 
 Range = tuple[Array, Array]
 
@@ -224,9 +229,5 @@ class Terms:
                 empty |= np.isnan(bottom) | np.isnan(top)
                 low[:, j] = np.fmax(np.fmax(bottom, low[:, j]), self.lo[k])
                 high[:, j] = np.fmin(np.fmin(top, high[:, j]), self.hi[k])
-                empty |= low[:, j] > high[:, j] + ROUNDING * np.abs(high[:, j])
+                empty |= low[:, j] > high[:, j] + CROSSING * np.abs(high[:, j])
         return Ranges(low, np.maximum(low, high), empty)
-
-
-# Bounds of a term that come from two sides may cross by rounding: a share of their size.
-ROUNDING = 1e-9
