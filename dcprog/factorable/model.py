@@ -24,6 +24,9 @@ NARROW = 1e-2
 SMALL = 1e-2
 # Such a unit is at least that share of its expression's, so that rounding stays below tolerances.
 FINEST = 1e-8
+# A term whose range is narrower than that share of its expression's unit, which SCIP does not tell
+# apart, may take any value of its range.
+EPSILON = 1e-9
 # Beside what a term is at the best point, that share of its median over the box counts.
 TYPICAL = 1e-3
 # The same of the objective in the first tree and in those that follow if the gap to a value near 0
@@ -167,12 +170,14 @@ class ScipModel:
             self.model.addCons(equation == 0)
             return
         expression, factor = operation.expression(*written)
-        if self._uses[j] == 1 and unit > SMALL * factor:
+        is_narrow = self._hi[j] - self._lo[j] <= EPSILON * factor
+        if self._uses[j] == 1 and unit > SMALL * factor and not is_narrow:
             self._expressions[j] = expression, factor
             return
         unit = max(unit, _power_of_two(FINEST * factor))
         value = self._stand(j, unit)
-        self.model.addCons(expression * (factor / unit) - value == 0)
+        if not is_narrow:
+            self.model.addCons(expression * (factor / unit) - value == 0)
 
     def _stand(self, j: int, unit: float) -> Any:
         """A variable that stands for a term."""

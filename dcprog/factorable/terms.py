@@ -20,6 +20,8 @@ __all__ = ["ROUNDING", "Operation", "Range", "Ranges", "Row", "Terms"]
 
 # Sums of numbers are exact to that share of their terms.
 ROUNDING = 1e-12
+# A sum of a few numbers, or a function of one, is rounded by no more than that share of them.
+LAST_PLACES = 4 * float(np.finfo(float).eps)
 # Bounds of a term that come from two sides may cross by rounding: a share of their size.
 CROSSING = 1e-9
 
@@ -117,14 +119,22 @@ class Row:
         terms = sum(map(np.abs, ends), np.full(lo.shape[0], abs(self.constant)))
         return np.where(np.isnan(low), -np.inf, low), terms
 
-    def range(self, lo: Array, hi: Array) -> Range:
-        """Bounds of the row on boxes of all columns, arrays of shape (boxes, columns)."""
+    def range(self, lo: Array, hi: Array, outward: bool = False) -> Range:
+        """Bounds of the row on boxes of all columns, arrays of shape (boxes, columns).
+
+        With ``outward`` a sum is moved away by as much as rounding may do to it.
+        """
         low = np.full(lo.shape[0], self.constant)
         high = low.copy()
+        below, above = np.abs(low), np.abs(low)
         with np.errstate(invalid="ignore"):
             for j, c in self.terms:
                 one, other = c * lo[:, j], c * hi[:, j]
-                low, high = (low + one, high + other) if c > 0 else (low + other, high + one)
+                least, most = (one, other) if c > 0 else (other, one)
+                low, high = low + least, high + most
+                below, above = below + np.abs(least), above + np.abs(most)
+            if outward and len(self.terms) + (self.constant != 0) > 1:
+                low, high = low - LAST_PLACES * below, high + LAST_PLACES * above
         return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
 
@@ -213,7 +223,8 @@ class Terms:
         Parameters
         ----------
         lo, hi : arrays of shape (boxes, size) or (boxes, columns)
-            Of the variables, or of all columns, whose own bounds are then heeded too.
+            Of the variables, or of all columns, whose own bounds are then heeded too. Where they
+            differ, ranges are rounded outward.
 
         Returns
         -------
@@ -223,9 +234,13 @@ class Terms:
         low, high = np.full((boxes, len(self)), -np.inf), np.full((boxes, len(self)), np.inf)
         low[:, :given], high[:, :given] = lo, hi
         empty = np.any(low > high, axis=1)
+        outward = not np.array_equal(lo, hi)
         with np.errstate(all="ignore"):
             for k, (j, operation, args) in enumerate(self.terms()):
-                bottom, top = operation.range(*(arg.range(low, high) for arg in args))
+                bottom, top = operation.range(*(arg.range(low, high, outward) for arg in args))
+                if outward:
+                    bottom = bottom - LAST_PLACES * np.abs(bottom)
+                    top = top + LAST_PLACES * np.abs(top)
                 empty |= np.isnan(bottom) | np.isnan(top)
                 low[:, j] = np.fmax(np.fmax(bottom, low[:, j]), self.lo[k])
                 high[:, j] = np.fmin(np.fmin(top, high[:, j]), self.hi[k])
