@@ -31,8 +31,8 @@ SETTINGS = {
     "timing/clocktype": 2,  # what the limit is measured by: the clock on the wall
     # The tolerance of constraints, in their units: below ours, so that points are feasible.
     "numerics/feastol": 1e-7,
-    # What ranges are widened by before they are drawn conclusions from: with its own 1e-9, values at
-    # the edges of ranges were cut off.
+    # Ranges are widened by that share before bounds are tightened: with SCIP's own 1e-9, values at
+    # the edges were cut off.
     "constraints/nonlinear/varboundrelaxamount": 1e-7,
     # Tolerances tighter than its linear programs can have make SCIP print.
     "constraints/nonlinear/tightenlpfeastol": False,
