@@ -87,7 +87,7 @@ def _narrow(lo: Array, hi: Array, row: Row) -> None:
         if infinite and k != infinite[0]:
             continue
         others = [row.constant, *(part for i, part in enumerate(least) if i != k)]
-        slack = ROUNDING * sum(map(abs, others)) if len(others) > 1 else 0.0
+        slack = ROUNDING * sum(map(abs, others))
         edge = (slack - sum(others)) / c
         if c > 0:
             hi[j] = min(hi[j], edge)

@@ -24,6 +24,8 @@ __all__ = ["FEASIBLE", "FactorableProblem", "Point", "whole_entries"]
 
 # Violations up to that share of what a constraint's terms add up to count as none.
 FEASIBLE = 1e-6
+# A number that far from a whole one is that.
+INTEGRAL = 1e-9
 # Points of the box at which terms are measured, to tell their usual sizes.
 SAMPLES = 32
 # The size of an entry at 0 is that share of the distance between its bounds.
@@ -179,18 +181,25 @@ class FactorableProblem:
         lo, hi = sides
         if self.box is not None:
             lo, hi = np.maximum(lo, self.box[0]), np.minimum(hi, self.box[1])
-        lo[self.whole], hi[self.whole] = np.ceil(lo[self.whole]), np.floor(hi[self.whole])
+        self._round_whole(lo, hi)
         return lo, hi
+
+    def _round_whole(self, lo: Array, hi: Array) -> None:
+        """Move bounds of whole numbers, in place, to the nearest ones inside, but for rounding."""
+        lo[self.whole] = np.ceil(lo[self.whole] - INTEGRAL)
+        hi[self.whole] = np.floor(hi[self.whole] + INTEGRAL)
 
     def _narrow(self) -> None:
         """Move the bounds of the variables to where the constraints hold them."""
         propagate(self.lo, self.hi, self.below + self.zero + [-row for row in self.zero])
+        self._round_whole(self.lo, self.hi)
         self._mend()
         if np.any(self.lo > self.hi) or not self._has_wild_columns():
             return
         inner = np.clip(np.zeros(self.lo.size), self.lo, self.hi)
         places = np.arange(self.lo.size)
         self.lo, self.hi = first_box(self.lo, self.hi, inner, places, self.is_empty)
+        self._round_whole(self.lo, self.hi)
 
     def _mend(self) -> None:
         """Bounds that cross by no more than what counts as feasible are one number."""
