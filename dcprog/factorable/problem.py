@@ -234,6 +234,8 @@ class FactorableProblem:
     def _is_empty(self, ranges: Ranges) -> npt.NDArray[np.bool_]:
         gone = ranges.empty.copy()
         for row in (*self.below, *self.zero, *(-row for row in self.zero)):
+            if row.is_constant:
+                continue  # its terms cancel, and what is left may be rounding
             low, terms = row.least(ranges.lo, ranges.hi)
             with np.errstate(invalid="ignore"):
                 gone |= low > FEASIBLE * terms

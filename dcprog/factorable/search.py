@@ -34,6 +34,9 @@ SETTINGS = {
     # Ranges are widened by that share before bounds are tightened: with SCIP's own 1e-9, values at
     # the edges were cut off.
     "constraints/nonlinear/varboundrelaxamount": 1e-7,
+    # SCIP 10 takes some products h·f(ch + d) with c < 0 for convex that are not, as x·exp(−x).
+    "nlhdlr/convex/cvxprodcomp": False,
+    "nlhdlr/concave/cvxprodcomp": False,
     # Tolerances tighter than its linear programs can have make SCIP print.
     "constraints/nonlinear/tightenlpfeastol": False,
     "propagating/obbt/dualfeastol": 1e-7,
