@@ -122,7 +122,7 @@ class GlobalSearch:
         self._otherwise = False  # another way after an error
         self._slack = 0.0  # of every constraint, in its unit, after a wrong bound
         self._watcher: Any = None
-        self._nodes_before = 0
+        self._nodes_before, self._lower_before = 0, -np.inf
         self._said = time.perf_counter()
         self._floor = 0.0  # a small share of what the objective's terms usually add up to
         self._floored = False  # scales are at least that
@@ -375,6 +375,7 @@ class GlobalSearch:
         built = ScipModel(self.problem, lo, hi, self.best, slack, self._rounds)
         self._unit, self._floor = built.unit, built.floor
         self._built, self._nodes_before = built, self.nodes
+        self._lower_before = self.lower
         model = built.model
         if self.best is not None:
             built.suggest(self.best.x)
@@ -418,6 +419,10 @@ class GlobalSearch:
         status = str(built.model.getStatus())
         if status == "infeasible":
             return status
+        if status == "unknown":  # SCIP has stopped by itself, and its bound is not one
+            self.lower, self._otherwise = self._lower_before, True
+            self._close()
+            return "failed"
         self._take(built)
         if status in ("unbounded", "inforunbd"):
             raise NotBoundable(
