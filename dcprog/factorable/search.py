@@ -148,7 +148,10 @@ class GlobalSearch:
         point = self.problem.at(x)
         if point.missed <= FEASIBLE and not self.problem.is_defined(point.x):
             moved = filter(self.problem.is_defined, inside(self.problem, x))
-            point = next((p for p in map(self.problem.at, moved) if p.is_feasible), point)
+            defined = next((p for p in map(self.problem.at, moved) if p.is_feasible), None)
+            if defined is None:
+                return False
+            point = defined
         feasible = point.is_feasible
         if trusted and not feasible and point.missed <= TRUSTED and np.isfinite(point.value):
             feasible = True
