@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dcprog.factorable.operations import AWAY, Sin, Written, XLogX
-from dcprog.factorable.problem import FactorableProblem, Point
+from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point
 from dcprog.factorable.terms import Operation, Ranges, Row
 from dcprog.foundation.arrays import Array
 
@@ -72,10 +72,10 @@ class ScipModel:
         Finite bounds of all columns.
     known : Point or None
         The best point, from which units are taken.
-    slack : float, default 0
-        What every constraint may be missed by, in its unit.
     rounds : int, default 0
         Trees before.
+    loose : bool, default False
+        Linear constraints may be missed by as much as nonlinear ones.
 
     Attributes
     ----------
@@ -96,8 +96,8 @@ class ScipModel:
         lo: Array,
         hi: Array,
         known: Point | None,
-        slack: float = 0.0,
         rounds: int = 0,
+        loose: bool = False,
     ) -> None:
         self.model = scip().Model("dcprog")
         self.model.hideOutput()
@@ -118,7 +118,7 @@ class ScipModel:
                 self._add_term(j, operation, args)
         for rows, equal in ((problem.below, False), (problem.zero, True)):
             for row in rows:
-                self._add_constraint(row, equal, slack)
+                self._add_constraint(row, equal, loose)
         self._add_objective(problem.objective, TYPICAL_OBJECTIVE[rounds])
 
     # ------------------------------------------------------------------------------------------
@@ -236,11 +236,17 @@ class ScipModel:
         self._moved.append((moved, arg.factor, row))
         return Written(_general(moved), arg.factor, arg.lo, arg.hi, AWAY)
 
-    def _add_constraint(self, row: Row, equal: bool, slack: float) -> None:
+    def _add_constraint(self, row: Row, equal: bool, loose: bool) -> None:
+        """A constraint; with nonlinear terms, or all if they are loose, to be missed by a little.
+
+        By as much as by a point that is called feasible: so the bound holds for all such points,
+        and rounding at edges of ranges cuts none off.
+        """
         if row.is_constant:
             return  # its variables cancel; points are held against the constraint itself
-        unit = self._unit_of_terms(row, TYPICAL)
-        expression = self._sum(row, unit)
+        is_linear = row.terms[-1][0] < self._problem.terms.size
+        slack = 0.0 if is_linear and not loose else FEASIBLE
+        expression = self._sum(row, self._unit_of_terms(row, TYPICAL))
         if equal and slack == 0:
             self.model.addCons(expression == 0)
             return

@@ -120,7 +120,6 @@ class GlobalSearch:
         self._beyond = np.inf  # a bound of F at feasible points outside of these edges
         self._built: ScipModel | None = None  # a run that a limit has ended, to go on
         self._otherwise = False  # another way after an error
-        self._slack = 0.0  # of every constraint, in its unit, after a wrong bound
         self._watcher: Any = None
         self._nodes_before, self._lower_before = 0, -np.inf
         self._said = time.perf_counter()
@@ -301,7 +300,7 @@ class GlobalSearch:
 
         Another one, in the units of the best point, may then.
         """
-        status = self._go_on(end) if self._built else self._tree(lo, hi, end, self._slack)
+        status = self._go_on(end) if self._built else self._tree(lo, hi, end)
         if status in ("finished", "infeasible"):
             self._close()
         if status == "infeasible":
@@ -317,7 +316,7 @@ class GlobalSearch:
                 sign, point = self.problem.sign, self._where
                 assert point is not None
                 raise WrongBound(point.x, sign * point.value, sign * self.lower)
-            self.lower, self._otherwise, self._slack = -np.inf, True, FEASIBLE
+            self.lower, self._otherwise = -np.inf, True
             self._close()
             return "inaccurate"
         if status == "infeasible" or self.is_closed:
@@ -351,13 +350,13 @@ class GlobalSearch:
     def _confirmed(self, lo: Array, hi: Array, end: float) -> str:
         """The outcome of a second search where the first one has said "infeasible".
 
-        It has some slack in every constraint, and no presolving.
+        It is loose, and has no presolving.
         """
         if self.best is not None:
             self.lower = min(self._beyond, np.inf if self.best.is_exact else self.objective)
             return "finished"
         self.lower = -np.inf  # the first search's, which is wrong if the second one finds a point
-        status = self._tree(lo, hi, end, FEASIBLE)
+        status = self._tree(lo, hi, end, loose=True)
         self._close()
         if status == "infeasible":
             self.lower = np.inf
@@ -372,17 +371,17 @@ class GlobalSearch:
             if found is not None:
                 self.note(found, trusted=True)
 
-    def _tree(self, lo: Array, hi: Array, end: float, slack: float = 0.0, points: int = -1) -> str:
+    def _tree(self, lo: Array, hi: Array, end: float, points: int = -1, loose: bool = False) -> str:
         """A new run of SCIP: ``finished``, ``infeasible`` or the reason why it stopped."""
         self._close()
-        built = ScipModel(self.problem, lo, hi, self.best, slack, self._rounds)
+        built = ScipModel(self.problem, lo, hi, self.best, self._rounds, loose)
         self._unit, self._floor = built.unit, built.floor
         self._built, self._nodes_before = built, self.nodes
         self._lower_before = self.lower
         model = built.model
         if self.best is not None:
             built.suggest(self.best.x)
-        if slack:
+        if loose:
             model.setPresolve(scip().SCIP_PARAMSETTING.OFF)
         model.setParam("limits/solutions", points)
         for name, value in SETTINGS.items():
