@@ -38,6 +38,7 @@ FIRST = 1_000_000  # number of the first case: far from the seeds that are run e
 SAME = 1e-6  # relative: values that differ by less are one
 SLOWER = 1.25  # times: more is not noise of the smallest of REPEATS
 REPEATS = 5
+METHODS: dict[str, dict[str, Any]] = {"plain": {"start": "convex", "n_starts": 1}, "auto": {}}
 
 Part = dict[str, Any]
 
@@ -48,10 +49,7 @@ def values() -> Part:
     for family in FAMILIES.values():
         for seed in SEEDS:
             instance = family.make(seed)
-            for method, options in {
-                "plain": {"start": "convex", "n_starts": 1},
-                "auto": {},
-            }.items():
+            for method, options in METHODS.items():
                 form = instance.form()
                 result = dc.solve(form.problem, **options)
                 found[f"{family.name} {seed} {method}"] = {
