@@ -181,5 +181,5 @@ class RiskSpace:
         return here
 
     def _holds(self, x: Array) -> bool:
-        """Is the point one that counts?"""
+        """True if the point is in the box, where there is one."""
         return self.box is None or bool(np.all((x >= self.box[0]) & (x <= self.box[1])))

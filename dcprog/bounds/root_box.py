@@ -148,7 +148,7 @@ def _unit(risk: BoxedRisk, lo: Array, hi: Array, theta: Array, j: np.intp) -> fl
 
 
 def _rises(risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side: float) -> bool:
-    """Does no loss fall where θ_j moves on from the edge, wherever the others are?"""
+    """True if no loss falls as θ_j moves outward from the edge, whatever the others are."""
     if risk.subtracted is not None or (risk.penalty.held[j] and risk.penalty.rest):
         return False
     if not edge * side >= 0:  # a penalty falls towards 0

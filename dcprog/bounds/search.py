@@ -234,7 +234,7 @@ class Search:
         return "proved"
 
     def _has_more(self) -> bool:
-        """Is a bound still below the target?
+        """True if the bound of some node is still below the target.
 
         Where the scale has become smaller since boxes were dropped, these were dropped too early:
         the search begins again, with what is known.

@@ -103,7 +103,7 @@ class StateSpace(RiskSpace):
 
     @staticmethod
     def takes(parts: BoxedRisk) -> bool:
-        """Is it a sum of capped or trimmed losses whose convex problems are solved well here?"""
+        """True for a sum of capped or trimmed losses whose convex problems are solved well."""
         pieces = parts.base.pieces
         straight = pieces is not None and not any(pieces.quadratic)
         smooth = parts.base.is_smooth

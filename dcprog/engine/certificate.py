@@ -49,7 +49,7 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """Is the number within its tolerance?"""
+        """True if the number is within its tolerance."""
         return bool(self.measured <= self.tolerance)
 
 
@@ -138,7 +138,7 @@ class Certificate:
 
     @property
     def d_stationary(self) -> bool | None:
-        """Does no direction lead down: is the majorant of every choice at ties minimised?
+        """True if the majorant of every choice at ties is minimised at x: no direction leads down.
 
         False where one was found that does (see ``slope``), None where not every choice was
         looked at, or the point is not known to be critical.
@@ -151,7 +151,7 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """Do all claims hold?"""
+        """True if all claims hold."""
         return all(claim.holds for claim in self.claims)
 
     def __str__(self) -> str:

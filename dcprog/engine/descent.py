@@ -200,7 +200,7 @@ class _Descent:
         return None
 
     def _is_flat(self, new_value: float) -> bool:
-        """Are both the majorant's minimum and the next value no better than x?"""
+        """True if neither the majorant's minimum nor the next value is better than F(x)."""
         state = self.state
         if not (np.isfinite(state.value) and self.surrogate.settled):
             return False

@@ -114,7 +114,7 @@ class Evidence:
         return None
 
     def _denied(self) -> bool:
-        """Does a dual bound speak against x, rather than say nothing?"""
+        """True if a dual bound contradicts x."""
         state, gap = self._state, self._gap()
         return np.isfinite(gap) and gap > DENIAL * max(state.scale, self._surrogate.resolution)
 

@@ -1,4 +1,4 @@
-"""Looking around a point that seems critical: is F lower somewhere near?"""
+"""Probing for lower values of F around a point that seems critical."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Surrogate(Protocol):
 
     @property
     def may_look_ahead(self) -> bool:
-        """Is ``minimise_ahead`` worth a try where steps are slow?"""
+        """True if ``minimise_ahead`` is worth a try where steps are slow."""
 
     @property
     def loosest(self) -> float:
@@ -174,7 +174,7 @@ class Surrogate(Protocol):
         """Points ever further away at which M is low, where a solver calls it unbounded."""
 
     def is_feasible(self, x: Array) -> bool:
-        """Is every constraint met?"""
+        """True if every constraint is met."""
 
     def objective(self, x: Array) -> float:
         """What is reported to the user: F without penalty terms, in the user's sign."""
@@ -198,7 +198,7 @@ class Surrogate(Protocol):
 
     @property
     def is_convex(self) -> bool:
-        """Is F its own majorant?"""
+        """True if F is its own majorant."""
 
     @property
     def start_solver(self) -> str:
@@ -218,13 +218,13 @@ class Surrogate(Protocol):
         """Largest violation against what the constraint's terms add up to."""
 
     def is_finite(self, x: Array) -> bool:
-        """Is x inside the domain of the declared function itself?"""
+        """True if x is inside the domain of the declared function itself."""
 
     def mismatch(self, x: Array) -> float:
         """How far F, carried on at infinite slopes, is from the declared function."""
 
     def falls_off(self, x: Array) -> bool:
-        """Is x at an edge of the domain towards which the objective falls to −∞?"""
+        """True if x is at an edge of the domain towards which the objective falls to −∞."""
 
     def cleared(self, x: Array) -> Array:
         """The same point with 0 for what is 0 but for rounding."""

@@ -65,7 +65,7 @@ class State:
         self._was_settled = False  # before the last tightening
 
     def tighten(self) -> bool:
-        """Centre the majorant at x; has it moved?"""
+        """Centre the majorant at x, and return True if it has moved."""
         moved = self.surrogate.tighten(self.x)
         self.value = guarded(self.surrogate.value, self.x)
         scale = self.surrogate.scale(self.x)

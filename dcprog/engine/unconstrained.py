@@ -56,7 +56,7 @@ class Unconstrained:
         return True
 
     def is_finite(self, x: Array) -> bool:
-        """Has the declared function a finite value at x?"""
+        """True if the declared function has a finite value at x."""
         return bool(np.isfinite(self.objective(x)))
 
     def objective(self, x: Array) -> float:

@@ -79,5 +79,5 @@ def _constraints(cls: type, declared: Field[Any]) -> list[Any]:
 
 
 def _is_ours(base: type) -> bool:
-    """Does a class's docstring speak of what its subclasses inherit?"""
+    """True if a class's docstring describes parameters that its subclasses inherit."""
     return issubclass(base, DeclaredEstimator) and base is not DeclaredEstimator

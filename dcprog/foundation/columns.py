@@ -23,7 +23,7 @@ def row_blocks(X: Array) -> Iterator[slice]:
 
 
 def all_finite(X: Any) -> bool:
-    """Is there no NaN or infinity in an array, a sparse matrix or one by blocks?"""
+    """True if an array, a sparse matrix or one by blocks has no NaN and no infinity."""
     if _is_sparse(X):
         return bool(np.all(np.isfinite(X.data)))
     if isinstance(X, BlockedMatrix):

@@ -211,7 +211,7 @@ def check_flag(name: str, value: Any) -> None:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Are two objects of one class with the same parameters?"""
+    """True if two objects are of one class and have the same parameters."""
     if type(a) is not type(b):
         return False
     if isinstance(a, tuple | list):

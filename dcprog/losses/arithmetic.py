@@ -65,7 +65,7 @@ class scaled(Loss):
 
     @property
     def has_expression(self) -> bool:
-        """Has the loss one?"""
+        """True if the loss has a cvxpy expression."""
         return self.loss.has_expression
 
 
@@ -134,7 +134,7 @@ class added(Loss):
 
     @property
     def has_expression(self) -> bool:
-        """Have both?"""
+        """True if both losses have a cvxpy expression."""
         return self.first.has_expression and self.second.has_expression
 
     def _extremes(self) -> tuple[float, float]:
@@ -204,7 +204,7 @@ class difference(Loss):
 
     @property
     def has_expression(self) -> bool:
-        """Have both?"""
+        """True if both losses have a cvxpy expression."""
         return self.first.has_expression and self.second.has_expression
 
 

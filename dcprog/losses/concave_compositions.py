@@ -113,7 +113,7 @@ class Composed(Loss):
 
     @property
     def has_expression(self) -> bool:
-        """Have both?"""
+        """True if φ and the loss have a cvxpy expression."""
         return self.outer.has_expression and self.loss.has_expression
 
     def _extremes(self) -> tuple[float, float]:

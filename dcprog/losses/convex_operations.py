@@ -71,12 +71,12 @@ class convex_sum(ConvexLoss):
 
     @property
     def is_smooth(self) -> bool:  # type: ignore[override]
-        """Are all?"""
+        """True if all losses are smooth."""
         return all(f.is_smooth for f in self.losses)
 
     @property
     def has_expression(self) -> bool:
-        """Have all?"""
+        """True if all losses have a cvxpy expression."""
         return all(f.has_expression for f in self.losses)
 
     @property
@@ -88,7 +88,7 @@ class convex_sum(ConvexLoss):
 
     @property
     def is_joint(self) -> bool:  # type: ignore[override]
-        """Is one?"""
+        """True if one of the losses is joint."""
         return any(f.is_joint for f in self.losses)
 
     @property
@@ -175,12 +175,12 @@ class squared(ConvexLoss):
 
     @property
     def is_smooth(self) -> bool:  # type: ignore[override]
-        """Is the loss?"""
+        """True if the loss is smooth."""
         return self.loss.is_smooth
 
     @property
     def has_expression(self) -> bool:
-        """Has the loss one?"""
+        """True if the loss has a cvxpy expression."""
         return self.loss.has_expression
 
 
@@ -245,17 +245,17 @@ class stretched(ConvexLoss):
 
     @property
     def is_smooth(self) -> bool:  # type: ignore[override]
-        """Is the loss?"""
+        """True if the loss is smooth."""
         return self.loss.is_smooth
 
     @property
     def is_joint(self) -> bool:  # type: ignore[override]
-        """Is the loss?"""
+        """True if the loss is joint."""
         return self.loss.is_joint
 
     @property
     def has_expression(self) -> bool:
-        """Has the loss one?"""
+        """True if the loss has a cvxpy expression."""
         return self.loss.has_expression
 
 

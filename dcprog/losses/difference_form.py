@@ -75,13 +75,13 @@ class excess(ConvexLoss):
 
     @property
     def has_expression(self) -> bool:
-        """Have all parts?"""
+        """True if all parts have a cvxpy expression."""
         minus = self.minus is None or self.minus.has_expression
         return self.outer.has_expression and self.plus.has_expression and minus
 
     @property
     def is_joint(self) -> bool:  # type: ignore[override]
-        """Is φ?"""
+        """True if φ is joint."""
         return self.outer.is_joint
 
 

@@ -82,7 +82,7 @@ class Loss(Declared, ABC):
 
     @property
     def has_expression(self) -> bool:
-        """Is there a cvxpy expression?"""
+        """True if the loss has a cvxpy expression."""
         parts: list[Any] = [self.base, self.transform]
         parts += [] if self.subtracted is None else [self.subtracted]
         return all(part.has_expression for part in parts)
@@ -109,12 +109,12 @@ class Loss(Declared, ABC):
 
     @property
     def is_convex(self) -> bool:
-        """Is it a positive multiple of its base?"""
+        """True if the loss is a positive multiple of its base."""
         return self.subtracted is None and self.transform.is_linear
 
     @property
     def is_joint(self) -> bool:
-        """Does an entry depend on all the entries of u, as in a trimmed loss?"""
+        """True if an entry depends on all entries of u, as in a trimmed loss."""
         rest = self.subtracted
         return self.transform.is_joint or (rest is not None and rest.is_joint)
 

@@ -1,4 +1,4 @@
-"""Is a user's own expression defined at a point?"""
+"""Domains of the user's own expressions: whether they are defined at a point."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["finite_in_domain"]
 
 
 def finite_in_domain(expression: cp.Expression) -> bool:
-    """Is the expression finite at the variables' values, and every node inside its domain?
+    """True if the expression is finite at the variables' values, and every node inside its domain.
 
     Asked of a user's own expression: cvxpy, too, must find a number there, without the slack and
     the extensions that a run works with. The logarithm of a determinant is not finite at the edge.

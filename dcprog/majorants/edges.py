@@ -31,7 +31,7 @@ def interior(atom: cp.Expression, args: Sequence[Array], edge: float = EDGE) -> 
 
 
 def has_edge(atom: cp.Expression) -> bool:
-    """Has the atom an infinite slope at the edge of its domain, and an ``extended`` form?"""
+    """True if the slope is infinite at the domain's edge and an ``extended`` form is known."""
     known = edge_of(atom)
     summable = isinstance(atom, Elementwise | AxisAtom) or atom.size == 1
     return known is not None and known.carried and summable
@@ -62,7 +62,7 @@ def _behind_outputs(atom: Any, terms: Any) -> Any:
 
 
 def starts_at_edge(atom: cp.Expression, values: Values, share: float) -> bool:
-    """Is an argument within that share of its depth of an edge at which the atom is finite?"""
+    """True if an argument is within a share of its depth of an edge where the atom is finite."""
     known = edge_of(atom)
     if known is None or known.bottomless:
         return False
@@ -74,7 +74,7 @@ def starts_at_edge(atom: cp.Expression, values: Values, share: float) -> bool:
 
 
 def falls_at(atom: cp.Expression, values: Values, depth: float) -> bool:
-    """Is the atom less than `depth`, over its arguments' size, from an edge where it is −∞?"""
+    """True if an argument is within `depth`, over its size, of an edge where the atom is −∞."""
     known = edge_of(atom)
     if known is None or not known.bottomless:
         return False

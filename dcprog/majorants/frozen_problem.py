@@ -90,7 +90,7 @@ class Frozen:
 
     @property
     def moves(self) -> bool:
-        """Is there anything to refresh?"""
+        """True if some Parameter has to be refreshed."""
         return bool(self._own)
 
     def refresh(self) -> bool:
@@ -185,14 +185,14 @@ def _dense(value: Any) -> Any:
 
 
 def _has_sign(value: Array, parameter: cp.Parameter) -> bool:
-    """Does the value keep the sign the Parameter was declared with?"""
+    """True if the value keeps the sign that the Parameter was declared with."""
     if parameter.is_nonneg():
         return bool(np.all(value >= 0))
     return not parameter.is_nonpos() or bool(np.all(value <= 0))
 
 
 def _is_mixed(node: cp.Expression) -> bool:
-    """Is it a product of a moving factor of both signs with something that is not affine?"""
+    """True for a moving factor of either sign times an expression that is not affine."""
     if not isinstance(node, MulExpression | multiply):
         return False
     factors = [arg for arg in node.args if arg.is_constant() and arg.parameters()]

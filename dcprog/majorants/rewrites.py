@@ -90,7 +90,7 @@ class Rewriting:
 
 
 def is_narrowed(node: cp.Expression) -> bool:
-    """Is it a whole power, or ``xexp``, that cvxpy compiles for nonnegative arguments alone?"""
+    """True for whole powers and ``xexp``, which cvxpy compiles for nonnegative arguments alone."""
     if not isinstance(node, Power):
         return isinstance(node, cp.xexp)
     if node.p.parameters():

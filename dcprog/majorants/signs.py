@@ -43,18 +43,18 @@ class Box:
         self._known: dict[int, tuple[cp.Expression, bool]] = {}  # a node that lives keeps its id
 
     def is_nonneg(self, node: cp.Expression) -> bool:
-        """Are all entries known to be ≥ 0?"""
+        """True if all entries are known to be ≥ 0."""
         if id(node) not in self._known:
             self._known[id(node)] = node, self._is_nonneg(node)
         return self._known[id(node)][1]
 
     def is_positive(self, node: cp.Expression) -> bool:
-        """Are the entries of an affine expression known to be at least some number above 0?"""
+        """True if the entries of an affine expression are known to exceed a positive number."""
         known = node.is_affine() and not node.parameters()
         return known and bool(np.all(self.least(node) > 0))
 
     def is_nonpos(self, node: cp.Expression) -> bool:
-        """Are all entries known to be ≤ 0?"""
+        """True if all entries are known to be ≤ 0."""
         return bool(node.is_nonpos()) or (not node.is_nonneg() and self.is_nonneg(-node))
 
     def _is_nonneg(self, node: cp.Expression) -> bool:

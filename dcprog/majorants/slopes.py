@@ -23,7 +23,7 @@ __all__ = ["has_slope", "pull_back"]
 
 
 def has_slope(atom: cp.Expression) -> bool:
-    """Is any slope of the atom known?"""
+    """True if a slope of the atom is known."""
     return entry(atom).slope is not None
 
 

@@ -53,7 +53,7 @@ class Penalty(Declared, ABC):
 
     @property
     def is_convex(self) -> bool:
-        """Is the penalty its own majorant?"""
+        """True if the penalty is its own majorant."""
         return True
 
     @property
@@ -203,7 +203,7 @@ class penalty_sum(Penalty):
 
     @property
     def is_convex(self) -> bool:
-        """Are both?"""
+        """True if both penalties are convex."""
         return self.first.is_convex and self.second.is_convex
 
     @property
@@ -262,7 +262,7 @@ class penalty_in_units(Penalty):
 
     @property
     def is_convex(self) -> bool:
-        """Is the penalty?"""
+        """True if the penalty is convex."""
         return self.penalty.is_convex
 
     @property

@@ -77,7 +77,7 @@ class RiskValues:
 
     @property
     def by_blocks(self) -> bool:
-        """Are the samples read by blocks?"""
+        """True if the samples are read by blocks."""
         return isinstance(self.rows, Scores) and isinstance(self.rows.X, BlockedMatrix)
 
     @property
@@ -150,7 +150,7 @@ class RiskValues:
 
     @property
     def _is_separable(self) -> bool:
-        """Is every row worth something by itself, in the same way as all others?"""
+        """True if every row has a loss of its own, the same function for all rows."""
         joint = self.base.is_joint or self.transform.is_joint
         sub = self.subtracted
         joint = joint or (sub is not None and sub.is_joint)
@@ -186,7 +186,7 @@ class RiskValues:
 
     @property
     def has_convex_losses(self) -> bool:
-        """Is only the penalty left to be majorised, if anything is?"""
+        """True if nothing but the penalty, if anything, has to be majorised."""
         return self.transform.is_linear and self.subtracted is None
 
     def losses(self, theta: Array) -> Array:

@@ -97,7 +97,7 @@ class WeightedRisk:
         return l1, l2
 
     def repeats(self, other: WeightedRisk) -> bool:
-        """Are weights, tilts and shrinkage the same?"""
+        """True if weights, tilts and shrinkage are the same."""
         return (
             np.array_equal(self.weights, other.weights)
             and _equal(self.tilts, other.tilts)

@@ -125,7 +125,7 @@ class ExactSolver:
 
     @staticmethod
     def loosens(risk: Risk) -> bool:
-        """May steps of a risk be as loose as ``loosest``?"""
+        """True if steps of a risk may be as loose as ``loosest``."""
         return True
 
     def further(self, problem: WeightedRisk, start: Array) -> Array:

@@ -234,7 +234,7 @@ def make(name: str, risk: Risk) -> SubproblemSolver:
 
 
 def is_exact(name: str) -> bool:
-    """Does a solver minimise the weighted risk itself, and not a function above it?"""
+    """True if a solver minimises the weighted risk itself, and not a function above it."""
     return issubclass(SOLVERS.get(name, ReferenceSolver), ExactSolver)
 
 

@@ -34,7 +34,7 @@ LEAST = 1e-5  # of what F's terms add up to: less is no gain
 
 
 def takes(risk: Risk) -> bool:
-    """Is it a sum of squares with a concave penalty, of not too many coefficients?"""
+    """True for a sum of squares with a concave penalty, of not too many coefficients."""
     pieces, rows = risk.base.pieces, risk.rows
     return (
         risk.has_convex_losses

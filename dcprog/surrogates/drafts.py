@@ -123,12 +123,12 @@ def drafts(
 
 
 def is_dear(risk: Risk, effort: str) -> bool:
-    """Are there so many samples that only far better points are worth a run?"""
+    """True if there are so many samples that only far better points are worth a run."""
     return effort == "default" and risk.n_groups >= DEAR
 
 
 def _is_smooth(risk: Risk) -> bool:
-    """Are runs cheap, as of smooth losses under a transform that is not steep at 0?"""
+    """True if runs are cheap: the base is smooth and the transform not steep at 0."""
     size = np.median(risk.aggregates(np.zeros(risk.rows.shape[1])))
     transform = risk.transform
     rise = transform(np.asarray(size)) - transform(np.zeros(()))

@@ -44,7 +44,7 @@ def mismatch(problem: MajorisedProblem, x: Array) -> float:
 
 
 def falls_off(problem: MajorisedProblem, x: Array) -> bool:
-    """Is x at an edge of the domain towards which the objective falls to −∞?"""
+    """True if x is at an edge of the domain towards which the objective falls to −∞."""
     problem.points.load(x)
     values = problem.context.values()
     inside = nodes(problem.frame.node)

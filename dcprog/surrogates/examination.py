@@ -1,4 +1,4 @@
-"""A problem asked about a point: how critical is it there, whatever a run has said?"""
+"""Certificates of a problem at a point: how critical it is there, whatever a run has said."""
 
 from __future__ import annotations
 

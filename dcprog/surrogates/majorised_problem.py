@@ -127,12 +127,12 @@ class MajorisedProblem:
 
     @property
     def has_equalities(self) -> bool:
-        """Was an equality split in two?"""
+        """True if an equality was split in two."""
         return self.parts.has_equalities
 
     @property
     def penalised(self) -> bool:
-        """Do nonconvex constraints have slacks at present?"""
+        """True if nonconvex constraints have slacks at present."""
         return self.mode != "feasible"
 
     def note(self, solver: str, tolerance: float, outcome: str) -> None:
@@ -185,7 +185,7 @@ class MajorisedProblem:
         return float(np.sum(Values().array(self.frame.node)))
 
     def is_finite(self, x: Array) -> bool:
-        """Is every node of the user's problem inside its domain, by cvxpy's own evaluation?"""
+        """True if every node of the user's problem is inside its domain, as cvxpy evaluates it."""
         self.points.load(x)
         args = [arg for c in self.problem.constraints for arg in c.args]
         return finite_in_domain(self.frame.node) and not any(map(_is_nan, args))
@@ -202,7 +202,7 @@ class MajorisedProblem:
         return self.feasibility.all(self.at(x))
 
     def is_feasible(self, x: Array) -> bool:
-        """Is every constraint met, up to the tolerance relative to what its terms add up to?"""
+        """True if every constraint is met, up to the tolerance relative to the sum of its terms."""
         return self.miss(x).relative <= self.tolerance
 
     # ------------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ class MajorisedProblem:
 
 
 def _is_nan(expression: cp.Expression) -> bool:
-    """Has it no value by cvxpy's own evaluation?"""
+    """True if an expression has no value by cvxpy's own evaluation."""
     try:
         with np.errstate(all="ignore"):
             return bool(np.any(np.isnan(np.asarray(expression.value, dtype=float))))

@@ -1,4 +1,4 @@
-"""Can a problem or an expression be majorised?"""
+"""Whether a problem or an expression can be majorised."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["is_majorizable"]
 
 
 def is_majorizable(problem: cp.Problem | cp.Expression) -> bool:
-    """Can ``solve`` handle the problem (or ``majorize`` the expression)?
+    """True if ``solve`` can handle the problem (or ``majorize`` the expression).
 
     Parameters
     ----------

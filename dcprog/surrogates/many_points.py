@@ -90,7 +90,7 @@ class ManyPoints:
 
     @staticmethod
     def takes(risk: Risk) -> bool:
-        """Are there few coefficients, losses that are not convex, and rows of scores?"""
+        """True for few coefficients, losses that are not convex, and rows of scores."""
         if risk.has_convex_losses:
             return False
         rows = risk.rows

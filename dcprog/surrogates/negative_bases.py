@@ -55,7 +55,7 @@ def negative_bases(problem: cp.Problem, surrogate: ProblemSurrogate, x: Array | 
 
 
 def _is_negative(power: cp.Expression, base: Array, size: Array) -> bool:
-    """Is an entry of the base so far below 0 that its power counts?"""
+    """True if an entry of the base is so far below 0 that its power counts."""
     p = 1.0 if isinstance(power, cp.xexp) else float(power.p.value)
     with np.errstate(all="ignore"):
         share = np.maximum(-base, 0.0) / np.where(size > 0, size, 1.0)

@@ -220,7 +220,7 @@ class _Kkt:
         return (bend + bend.T) / 2
 
     def _is_no_worse(self, x: Array, multipliers: Array) -> bool:
-        """Is F no higher, but for what missed constraints are worth, and none missed by more?"""
+        """True if F, with missed constraints priced, is no higher and none is missed by more."""
         problem, before = self._problem, self._x
         if not (np.all(np.isfinite(x)) and problem.is_finite(x)):
             return False

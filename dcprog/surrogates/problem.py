@@ -189,7 +189,7 @@ class ProblemSurrogate(ProblemStationarity):
         return self._update(problem.at(x))
 
     def _update(self, values: Values) -> bool:
-        """Set the Parameters; did any of the problem that is being solved move?"""
+        """Set the Parameters, and return True if any of the problem that is being solved moved."""
         problem = self.majorised
         problem.update(values)
         if problem.penalised:

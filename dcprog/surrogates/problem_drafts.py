@@ -132,7 +132,7 @@ def _rank(surrogate: Surrogate, run: Run) -> tuple[float, float]:
 
 
 def _is_at_the_floor(surrogate: Surrogate, x: Array) -> bool:
-    """Is F there what it cannot be below?"""
+    """True if F is at a known lower bound."""
     surrogate.begin(x)
     slack = LOOSE * max(surrogate.scale(x), surrogate.resolution)
     return surrogate.is_feasible(x) and surrogate.value(x) - surrogate.floor <= slack

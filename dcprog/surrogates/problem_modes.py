@@ -236,7 +236,7 @@ def domain_of(roots: Iterable[cp.Expression]) -> list[cp.Constraint]:
 
 
 def _holds(constraint: cp.Constraint) -> bool:
-    """Is it known to hold everywhere?"""
+    """True if the constraint is known to hold everywhere."""
     return isinstance(constraint, cp.constraints.Inequality) and constraint.expr.is_nonpos()
 
 

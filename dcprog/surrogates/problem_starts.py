@@ -131,7 +131,7 @@ class Starts:
         return x
 
     def _usable(self, x: Array) -> bool:
-        """Are convex constraints met, and has F a value and slopes at x?"""
+        """True if x meets the convex constraints, and F has a value and slopes there."""
         problem = self._problem
         try:
             with np.errstate(all="ignore"):
@@ -143,7 +143,7 @@ class Starts:
             return False
 
     def is_proved_infeasible(self) -> bool:
-        """Do the convex constraints alone contradict one another?
+        """True if the convex constraints alone contradict one another.
 
         By a certificate that was checked, or by the word of two solvers.
         """
@@ -212,7 +212,7 @@ class Starts:
         return near if near_value < far_value and self._usable(near) else x
 
     def _is_flat(self, x: Array, rng: np.random.Generator) -> bool:
-        """Is the convex start's objective a constant?"""
+        """True if the convex start's objective is a constant."""
         there = self._problem.majorant(self._sizes.beside(x, rng))
         return bool(np.isclose(there, self._problem.majorant(x), rtol=1e-12, atol=0))
 

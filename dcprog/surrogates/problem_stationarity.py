@@ -1,4 +1,4 @@
-"""Is a point of a cvxpy problem stationary: for the majorant there, and for those beside it?"""
+"""Stationarity of a point of a cvxpy problem: for the majorant there, and for those beside it."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ProblemStationarity(ProblemRacing):
                 yield point
 
     def _is_plain(self, x: Array) -> bool:
-        """Is no price paid, and has F a scale?"""
+        """True if no penalty is paid for constraints, and F has a scale."""
         return self.mode != "penalty" and 0 < self.scale(x) < np.inf
 
     def _sides(self, x: Array) -> Iterator[Array]:
@@ -100,7 +100,7 @@ class ProblemStationarity(ProblemRacing):
             yield from (x + aside, x - aside)
 
     def _is_tied(self, x: Array) -> bool:
-        """Does a slope of the majorant change by a jump beside x?"""
+        """True if a slope of the majorant changes by a jump beside x."""
         here = self._slopes_at(x)
         try:
             return any(self._jumps(here, beside) for beside in self._sides(x))
@@ -108,7 +108,7 @@ class ProblemStationarity(ProblemRacing):
             self._update(self.majorised.at(x))
 
     def _jumps(self, here: list[Array], beside: Array) -> bool:
-        """Are the slopes others there?"""
+        """True if the slopes at the point beside x differ by a jump."""
         try:
             there = self._slopes_at(beside)
         except ValueError:  # outside the domain
@@ -154,7 +154,7 @@ class ProblemStationarity(ProblemRacing):
         return None
 
     def _falls(self, x: Array, step: Array) -> bool:
-        """Has M fallen as a proximal step makes it fall, by the step's length squared?"""
+        """True if M has fallen as a proximal step makes it fall, by the step's length squared."""
         fall = self.majorised.majorant(x) - self.majorised.majorant(x + step)
         square = float(np.sum((step / self.units(x)) ** 2))
         return fall >= self.scale(x) * (SURE * square - ROUNDING)

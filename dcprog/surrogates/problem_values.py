@@ -140,11 +140,11 @@ class ProblemValues:
         return self.majorised.miss(x).relative
 
     def is_feasible(self, x: Array) -> bool:
-        """Is every constraint met, up to the tolerance relative to what its terms add up to?"""
+        """True if every constraint is met, up to the tolerance relative to the sum of its terms."""
         return self.majorised.is_feasible(x)
 
     def is_finite(self, x: Array) -> bool:
-        """Is every node of the user's problem inside its domain, by cvxpy's own evaluation?"""
+        """True if every node of the user's problem is inside its domain, as cvxpy evaluates it."""
         return self.majorised.is_finite(x)
 
     def mismatch(self, x: Array) -> float:
@@ -152,5 +152,5 @@ class ProblemValues:
         return edges.mismatch(self.majorised, x)
 
     def falls_off(self, x: Array) -> bool:
-        """Is x at an edge of the domain towards which the objective falls to −∞?"""
+        """True if x is at an edge of the domain towards which the objective falls to −∞."""
         return edges.falls_off(self.majorised, x)

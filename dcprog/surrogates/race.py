@@ -105,7 +105,7 @@ def _drafts(
 
 
 def _is_over(task: Task, outcomes: list[Outcome]) -> bool:
-    """Is the plain run all there is to be done?"""
+    """True if no other start is to be tried after the plain run."""
     plain = outcomes[0].run
     ended = plain.status in ("interrupted", "time_limit", "infeasible", "unbounded")
     return ended or plain.x is None or task.left() == 0
@@ -146,7 +146,7 @@ def _chosen(drafts: list[Draft], best: Outcome, plan: Race) -> tuple[list[Any], 
 
 
 def _is_near(draft: Draft, best: Outcome) -> bool:
-    """Does the draft lead where the best run has ended?"""
+    """True if the draft leads to where the best run has ended."""
     run = best.run
     assert run.x is not None
     size = max(np.linalg.norm(run.x), np.linalg.norm(draft.x))

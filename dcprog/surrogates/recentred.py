@@ -171,7 +171,7 @@ def recentred(
 
 
 def _cancels(problem: cp.Problem, points: Points, x: Array) -> bool:
-    """Do the terms of all affine arguments that can be moved cancel at x?"""
+    """True if the terms of all affine arguments that can be moved cancel at x."""
     points.load(x)
     values, found = Values(), False
     for node in _arguments(problem):
@@ -185,7 +185,7 @@ def _cancels(problem: cp.Problem, points: Points, x: Array) -> bool:
 
 
 def _is_free(variable: cp.Variable) -> bool:
-    """Is any array a value of it?"""
+    """True if a variable has no attribute: any array may be its value."""
     return not any(
         value is not None and value is not False for value in variable.attributes.values()
     )

@@ -1,4 +1,4 @@
-"""What becomes of a run: is its point in the user's domain, and does it meet the constraints?"""
+"""Outcomes of runs whose point is outside the user's domain or misses constraints."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class RiskSurrogate(RiskStationarity):
         self.settled = self.declared.transform.rounds == 0 and not any(self._steep())
 
     def _steep(self) -> tuple[bool, bool]:
-        """Have the transform and the penalty an infinite slope?"""
+        """True if the transform or the penalty has an infinite slope."""
         risk = self.declared
         extended = risk.extended()
         return extended.transform is not risk.transform, not starts_finite(risk)

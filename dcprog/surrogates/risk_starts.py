@@ -55,7 +55,7 @@ class RiskStarts(Unconstrained):
 
     @property
     def is_convex(self) -> bool:  # type: ignore[override]
-        """Is there nothing to be majorised?"""
+        """True if nothing has to be majorised."""
         return self.declared.has_convex_losses and self.declared.penalty.is_convex
 
     @property
@@ -100,7 +100,7 @@ class RiskStarts(Unconstrained):
         return sorted(found, key=lambda draft: draft.value)
 
     def _softens(self) -> bool:
-        """Is another first slope another start, and no kernel's, where a start is dear?"""
+        """True if another first slope is another start; no kernel's, where a start is dear."""
         risk = self.declared
         if risk.no_matrix is not None or risk.scores.kernel is not None:
             return False

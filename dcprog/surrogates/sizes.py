@@ -137,7 +137,7 @@ class Sizes:
         return True
 
     def _is_smaller(self, x: Array, factor: float) -> bool:
-        """Is a variable that many times smaller than it has been?"""
+        """True if a variable is that many times smaller than it has been."""
         before = self._points.largest(self._reached(x))
         return bool(np.any(factor * self._points.largest(np.abs(x)) < before))
 

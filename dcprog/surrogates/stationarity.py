@@ -1,4 +1,4 @@
-"""Is a point of a risk stationary: for the majorant there, and for every other choice at ties?"""
+"""Stationarity of a point of a risk: for the majorant there, and for every other choice at ties."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Flip:
         return float(np.linalg.norm(self.pull))
 
     def apart(self, other: Flip) -> bool:
-        """Can both be chosen?"""
+        """True if both sides can be chosen."""
         return self.part != other.part or not np.intersect1d(self.places, other.places).size
 
 
@@ -75,7 +75,7 @@ class Ties:
 
     @property
     def all_tried(self) -> bool:
-        """Does :meth:`choices` give every choice there is?"""
+        """True if :meth:`choices` gives every choice there is."""
         return self.complete and len(self.flips) <= FEW
 
     def choices(self, least: float = -np.inf) -> Iterator[WeightedRisk]:
@@ -144,7 +144,7 @@ def ties(problem: WeightedRisk, near: Near) -> Ties:
 
 
 def _complete(near: Near) -> bool:
-    """Are all kinks of the concave part seen, not only those of rows taken one by one?"""
+    """True if all kinks of the concave part are seen, not only those of rows taken one by one."""
     sub = near.risk.subtracted
     return sub is None or not (sub.is_joint or near.risk.aggregate == "max")
 

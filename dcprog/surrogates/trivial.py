@@ -79,7 +79,7 @@ def _is_of_one_class(risk: Risk, x: Array) -> bool:
 
 
 def _given_up(risk: Risk, x: Array) -> npt.NDArray[np.bool_]:
-    """Which groups have a loss that is flat?"""
+    """Mask of the groups whose loss is flat."""
     losses = risk.aggregates(x)
     rise = risk.transform(losses) - risk.transform(np.zeros(losses.shape))
     flat = (losses > 0) & (risk.transform.slope(losses) * losses < FLAT * rise)

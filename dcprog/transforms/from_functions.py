@@ -96,7 +96,7 @@ class concave(Transform):
 
     @property
     def has_expression(self) -> bool:
-        """Was an expression given?"""
+        """True if an expression was given."""
         return self._expression is not None
 
     def __call__(self, t: npt.ArrayLike) -> Array:

@@ -79,17 +79,17 @@ class sum_of(Transform):
 
     @property
     def is_linear(self) -> bool:  # type: ignore[override]
-        """Are both?"""
+        """True if both transforms are linear."""
         return self.first.is_linear and self.second.is_linear
 
     @property
     def is_joint(self) -> bool:  # type: ignore[override]
-        """Is one?"""
+        """True if one of the transforms is joint."""
         return self.first.is_joint or self.second.is_joint
 
     @property
     def has_expression(self) -> bool:
-        """Have both?"""
+        """True if both transforms have a cvxpy expression."""
         return self.first.has_expression and self.second.has_expression
 
     def graduated(self, s: float) -> Transform:
@@ -162,17 +162,17 @@ class chain_of(Transform):
 
     @property
     def is_linear(self) -> bool:  # type: ignore[override]
-        """Are both?"""
+        """True if both transforms are linear."""
         return self.outer.is_linear and self.inner.is_linear
 
     @property
     def is_joint(self) -> bool:  # type: ignore[override]
-        """Is one?"""
+        """True if one of the transforms is joint."""
         return self.outer.is_joint or self.inner.is_joint
 
     @property
     def has_expression(self) -> bool:
-        """Have both?"""
+        """True if both transforms have a cvxpy expression."""
         return self.outer.has_expression and self.inner.has_expression
 
     @property

@@ -182,7 +182,7 @@ class extended_from(Transform):
 
     @property
     def is_joint(self) -> bool:  # type: ignore[override]
-        """Is φ?"""
+        """True if φ is joint."""
         return self.transform.is_joint
 
     def __call__(self, t: npt.ArrayLike) -> Array:
@@ -240,17 +240,17 @@ class perspective_of(Transform):
 
     @property
     def is_linear(self) -> bool:  # type: ignore[override]
-        """Is φ?"""
+        """True if φ is linear."""
         return self.transform.is_linear
 
     @property
     def is_joint(self) -> bool:  # type: ignore[override]
-        """Is φ?"""
+        """True if φ is joint."""
         return self.transform.is_joint
 
     @property
     def has_expression(self) -> bool:
-        """Has φ?"""
+        """True if φ has a cvxpy expression."""
         return self.transform.has_expression
 
     @property

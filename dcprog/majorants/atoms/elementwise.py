@@ -63,13 +63,13 @@ def power_edge(atom: Any) -> Edge | None:
 
 
 def even_power(atom: Any, index: int) -> bool:
-    """Is the exponent 2, 4, 6, …?"""
+    """True if the exponent is 2, 4, 6, …."""
     p = float(atom.p.value)
     return p > 1 and p % 2 == 0
 
 
 def _is_whole(p: float) -> bool:
-    """Is the power defined on both sides of 0?"""
+    """True if the power is defined on both sides of 0."""
     return p >= 1 and p % 1 == 0
 
 

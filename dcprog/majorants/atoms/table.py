@@ -131,7 +131,7 @@ def edge(atom: Any) -> Edge | None:
 
 
 def is_even_in(atom: Any, index: int) -> bool:
-    """Is the convex atom an increasing function of |argument|?"""
+    """True if the convex atom is an increasing function of |argument|."""
     even = entry(atom).even
     return even if isinstance(even, bool) else even(atom, index)
 

@@ -66,7 +66,7 @@ def affine_atom(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | No
 
 
 def _moving(node: cp.Expression) -> bool:
-    """Does the Jacobian of an affine atom depend on Parameters?"""
+    """True if the Jacobian of an affine atom depends on Parameters."""
     return any(arg.is_constant() and arg.parameters() for arg in node.args)
 
 

@@ -185,7 +185,7 @@ def plus(*pieces: Piece) -> cp.Expression | None:
 
 
 def is_affine_atom(node: cp.Expression) -> bool:
-    """Is the node an affine map of its arguments, whatever these are?"""
+    """True if the node is an affine map of its arguments, whatever these are."""
     return isinstance(node, Atom) and bool(node.is_atom_convex() and node.is_atom_concave())
 
 

@@ -43,7 +43,7 @@ def _sign(constants: list[cp.Expression]) -> int:
 
 
 def _suits(factor: cp.Expression, sign: int, signs: Box) -> bool:
-    """Is the factor ≥ 0 and, from above, away from 0?
+    """True if the factor is ≥ 0 and, from above, away from 0.
 
     There the exponential of log's tangent rises so fast that steps have no length.
     """

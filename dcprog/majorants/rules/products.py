@@ -96,7 +96,7 @@ class _Balance:
 
 
 def _may_be_scaled(node: cp.Expression) -> bool:
-    """Are Parameters times the factors DPP, and so are the squares of their sum and difference?"""
+    """True if Parameters times the factors, and squares of their sum and difference, are DPP."""
     if any(arg.parameters() for arg in node.args):
         return False
     if all(arg.is_affine() for arg in node.args):

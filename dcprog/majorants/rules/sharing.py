@@ -22,7 +22,7 @@ LIMIT = 16
 
 
 def is_spent(node: cp.Expression, weight: Weight, frame: Frame) -> bool:
-    """Has the node, under this sign, been majorised as often as is worth it?"""
+    """True if the node, under this sign, has been majorised as often as is worth it."""
     use = frame.context.use(node, weight.sign)
     return use.pieces >= LIMIT and not use.under_way
 

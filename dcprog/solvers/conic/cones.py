@@ -71,7 +71,7 @@ class Cones:
 
     @property
     def fixed(self) -> bool:
-        """Are there cones whose rows have a size of their own, as exp(x/y) has?"""
+        """True if the rows of some cone have a size of their own, as those of exp(x/y) have."""
         return bool(self.exp or self.power)
 
     def _blocks(self) -> Iterator[tuple[str, slice, Any]]:

@@ -92,7 +92,7 @@ class Portfolio:
 
     @property
     def inaccurate(self) -> bool:
-        """Did the last solver call its own solution less accurate than asked?"""
+        """True if the last solver called its own solution less accurate than asked."""
         return self._last is not None and self._last.inaccurate
 
     def bound(self) -> float:
@@ -130,5 +130,5 @@ class Portfolio:
 
 
 def _is_for_ecos(problem: cp.Problem) -> bool:
-    """Are there no cones but second-order and exponential ones?"""
+    """True if all cones are linear, second-order or exponential ones."""
     return bool(ProblemForm(problem).cones(quad_obj=False) <= {Zero, NonNeg, NonPos, SOC, ExpCone})

@@ -210,7 +210,7 @@ def save(problem: cp.Problem, values: dict[int, Any], solver: str) -> None:
 
 
 def _only_cost_moves(program: Any) -> bool:
-    """Do Parameters appear in the linear cost alone?
+    """True if Parameters appear in the linear cost alone.
 
     cvxpy keeps each block of a program as a sparse matrix with one column a Parameter entry and a
     last one for the constants.

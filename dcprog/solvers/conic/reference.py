@@ -222,7 +222,7 @@ class _Scaled:
         return self.size * self.solver.portfolio.bound()
 
     def _doubtful(self, theta: Array) -> bool:
-        """Does the solver itself, or the bound from its multipliers, deny the point?"""
+        """True if the solver itself, or the bound from its multipliers, denies the point."""
         value, bound = self.problem.value(theta), self.bound()
         missed = value - bound if np.isfinite(bound) else 0.0
         return self.solver.portfolio.inaccurate or missed > DOUBT * (self.size + abs(value))

@@ -138,7 +138,7 @@ class Scaler:
         return self._objective
 
     def _fits(self, form: StandardForm) -> bool:
-        """Are the rows and columns of A still even in these units?"""
+        """True if the rows and columns of A are still even in these units."""
         assert self._columns is not None
         assert self._rows is not None
         if self._even is form.A or _alike(self._even, form.A):
@@ -179,7 +179,7 @@ class Scaler:
 
 
 def _alike(one: sp.csc_array | None, other: sp.csc_array) -> bool:
-    """Are the entries of two matrices the same up to a usual factor?"""
+    """True if the entries of two matrices are the same up to a usual factor."""
     if one is None or one.nnz != other.nnz or one.shape != other.shape:
         return False
     a, b = np.abs(one.data), np.abs(other.data)
@@ -192,7 +192,7 @@ def _alike(one: sp.csc_array | None, other: sp.csc_array) -> bool:
 
 
 def _is_off(size: float, tolerance: float) -> bool:
-    """Is the size of a solution too small for the tolerance, which is relative above 1 only?
+    """True if a solution is too small for the tolerance, which is relative above 1 only.
 
     What is no larger than the tolerance is noise.
     """

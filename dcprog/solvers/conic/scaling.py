@@ -53,7 +53,7 @@ class Scaling:
 
     @property
     def boosts(self) -> bool:
-        """Is there a cone that is boosted?"""
+        """True if some cone is boosted."""
         return self.heads is not None and len(self.heads) > 0
 
     def _turned(self) -> tuple[sp.csr_array, Array]:

@@ -125,7 +125,7 @@ class StandardForm:
         return self.offset - curve - float(self.b @ z) + least
 
     def _is_rounding(self, residual: Array, size: Array, x: Array, units: Array | float) -> Mask:
-        """Is a residual what is left of larger terms, or of multipliers that are hardly any?
+        """True if a residual is rounding of larger terms, or of multipliers that are nearly 0.
 
         A cost that nothing balances is neither.
         """
@@ -154,7 +154,7 @@ class StandardForm:
         return np.where(r == 0, 0.0, np.where(r > 0, r * low, r * high))
 
     def proves_infeasible(self, z: Array) -> bool:
-        """Is z a certificate:  z ∈ K*,  A'z = 0,  b'z < 0?
+        """True if z is a certificate of infeasibility:  z ∈ K*,  A'z = 0,  b'z < 0.
 
         Then b − Ax ∈ K would give 0 ≤ (b − Ax)'z = b'z < 0. Where x is bounded, the least of
         (A'z)'x takes the place of A'z = 0. Conditions hold up to 1e-6 of the terms in them.
@@ -170,7 +170,7 @@ class StandardForm:
             return bool(float(self.b @ z) - free < -PROOF * terms)
 
     def proves_unbounded(self, x: Array) -> bool:
-        """Is x a direction in which every feasible point falls:  −Ax ∈ K,  Px = 0,  q'x < 0?
+        """True if every feasible point falls along x:  −Ax ∈ K,  Px = 0,  q'x < 0.
 
         It proves the program unbounded or infeasible. Conditions hold up to 1e-6 of the terms.
         """
@@ -189,7 +189,7 @@ class StandardForm:
             return held and float(self.q @ x) < -PROOF * float(np.abs(self.q) @ size)
 
     def is_nearly_feasible(self, x: Array) -> bool:
-        """Is x feasible up to 1e-4 of the terms in each constraint?"""
+        """True if x is feasible up to 1e-4 of the terms in each constraint."""
         with np.errstate(all="ignore"):
             size = np.abs(self.b) + abs(self.A) @ np.abs(x)
             held = self._misses(self.b - self.A @ x, size, FEASIBLE)
@@ -201,7 +201,7 @@ class StandardForm:
             return held
 
     def _misses(self, slack: Array, size: Array, share: float) -> bool:
-        """Is the slack in K up to a share of each cone's largest terms?"""
+        """True if the slack is in K up to a share of each cone's largest terms."""
         group = self.cones.groups()
         largest = np.zeros(int(group.max(initial=-1)) + 1)
         np.maximum.at(largest, group, size)

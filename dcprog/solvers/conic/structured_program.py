@@ -99,7 +99,7 @@ class Arrow:
         self._new_form(self._P)
 
     def fits(self, P: sp.csc_array, A: sp.csc_array, F: sp.csc_array) -> bool:
-        """Is this the same program up to q, b, g and the values of P?"""
+        """True if the program is the same up to q, b, g and the values of P."""
         same = np.array_equal
         return (
             same(self._P.indptr, P.indptr)

@@ -115,7 +115,7 @@ class Entries:
         return r, k, c
 
     def are_even(self, log_rows: Array, log_columns: Array) -> bool:
-        """Are rows and columns of size 1 on average, in these units?"""
+        """True if rows and columns are of size 1 on average, in these units."""
         r, k = np.zeros(self._shape[0]), np.zeros(self._shape[0])
         r[self._group] = log_rows
         head = self._group[self._heads]

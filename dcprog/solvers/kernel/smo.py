@@ -36,7 +36,7 @@ def kernel_ridge(risk: Risk) -> float | None:
 
 
 def _is_machine(risk: Risk) -> bool:
-    """Are the rows margins or residuals of a kernel machine?"""
+    """True if the rows are margins or residuals of a kernel machine."""
     if risk.no_matrix is not None:
         return False
     return risk.scores.kernel is not None and risk.scores.signs is not None

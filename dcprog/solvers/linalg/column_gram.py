@@ -59,7 +59,7 @@ class ColumnGram:
         return self._place.size
 
     def fits(self, X: Any, weights: Array) -> bool:
-        """Is it that of these samples and weights?"""
+        """True if the Gram matrix is that of these samples and weights."""
         return self._place.size == X.shape[1] and np.array_equal(self.weights, weights)
 
     def means(self, columns: Index) -> Array:

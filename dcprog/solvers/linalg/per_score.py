@@ -33,7 +33,7 @@ def separable_refusal(risk: Risk) -> str | None:
 
 
 def _all_or_no_intercept(risk: Risk) -> bool:
-    """Is every coefficient penalised, and every intercept or none?"""
+    """True if every coefficient is penalised, and all intercepts are or none."""
     coefs = risk.scores.penalized
     intercepts = risk.penalized[~coefs]
     return bool(np.all(risk.penalized[coefs]) and (np.all(intercepts) or not np.any(intercepts)))

@@ -42,7 +42,7 @@ class Guess:
     duals: Array | None = None
 
     def same(self, other: Guess) -> bool:
-        """Are both the same?"""
+        """True if both active sets are the same."""
         equal = np.array_equal(self.active, other.active)
         return equal and np.array_equal(self.sign, other.sign)
 

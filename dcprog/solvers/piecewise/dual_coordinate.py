@@ -220,7 +220,7 @@ class DualCoordinateSolver(ExactSolver):
 
 
 def _misfits(pieces: Pieces, problem: ScoreProblem, alpha: Array, u: Array) -> tuple[Mask, Array]:
-    """Is a multiplier not the slope of the straight piece at its margin? How far is a knot?"""
+    """Mask of multipliers other than the slope at their margin, and distances to knots."""
     off, curved = np.empty(u.size, dtype=bool), np.asarray(pieces.quadratic) != 0
     for some in blocks(u.size):
         side = np.searchsorted(pieces.knots, u[some])

@@ -177,7 +177,7 @@ def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candida
 
 
 def _by_samples(problem: Subproblem) -> bool:
-    """Is a step a system of the samples' scores, which are fewer than the coefficients?"""
+    """True if a step is a system of the samples' scores, which are fewer than the coefficients."""
     design = problem.design
     few = isinstance(design.X, np.ndarray) and design.n * design.c < problem.l2.size
     return few and bool(np.all((problem.l2 > 0) | (problem.l1 <= 0)))

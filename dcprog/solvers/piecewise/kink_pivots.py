@@ -185,7 +185,7 @@ class Pivots:
         return True
 
     def _descends(self, step: Array, rate: Array) -> bool:
-        """Is a step more than rounding?"""
+        """True if a step leads down by more than rounding and holds the kinks that are held."""
         size = float(np.max(np.abs(step)))
         noise = ROUNDING * size * float(np.max(np.abs(self._slope)))
         if size <= self._least_step or float(self._slope @ step) >= -noise:

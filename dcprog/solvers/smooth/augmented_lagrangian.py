@@ -204,7 +204,7 @@ class Envelopes:
 
     @cached_property
     def _is_simple(self) -> bool:
-        """Two lines that meet?"""
+        """True if the loss is two lines that meet."""
         return len(self.pieces.knots) == 1 and not any(self.pieces.quadratic)
 
     def slope(self, u: Array) -> Array:

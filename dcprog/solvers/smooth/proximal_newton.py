@@ -199,14 +199,14 @@ class ProximalNewtonSolver(ExactSolver):
         return d, -(float(g[some] @ part) + 0.5 * float(part @ H @ part) + sizes)
 
     def _small(self) -> bool:
-        """Is the system of samples the smaller one, and has it a positive diagonal?"""
+        """True if the system of samples is the smaller one and has a positive diagonal."""
         form = penalty_form(self.risk)
         assert form is not None
         return form[1] > 0 and _few_samples(self.risk)
 
 
 def _few_samples(risk: Risk) -> bool:
-    """Are samples times scores fewer than entries, few of which are free, and X dense?"""
+    """True if X is dense, and samples times scores are fewer than entries, few of them free."""
     X = risk.scores.X
     size = X.shape[0] * risk.scores.n_scores
     free = int(np.sum(~risk.penalized))

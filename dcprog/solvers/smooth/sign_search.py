@@ -86,7 +86,7 @@ class SignSearch:
         return ~active & (over > SLACK * (self.l + noise))
 
     def _step(self, active: Mask, fresh: Mask) -> bool:
-        """Towards the minimum under the signs; is it reached?"""
+        """Step towards the minimum under the signs, and return True if it is reached."""
         places = np.flatnonzero(active)
         d = self._direction(places)
         against = fresh[places] & (d * self.signs[places] <= 0)

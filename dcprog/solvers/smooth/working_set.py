@@ -42,7 +42,7 @@ class WorkingSet:
 
     @cached_property
     def is_compiled(self) -> bool:
-        """Are there epochs of coordinate descent?"""
+        """True if the epochs of coordinate descent are compiled."""
         return jit.is_compiled()
 
     def descended(
@@ -101,7 +101,7 @@ class Profiled:
         return np.flatnonzero(chosen)
 
     def covers(self, place: SmoothPlace, some: Index) -> bool:
-        """Are these all coefficients that ask to move?"""
+        """True if the working set holds all coefficients that would move."""
         d = self.gram.width
         asking = np.abs(place.slope[:d]) > self.smooth.l1[:d]
         asking[some] = False

@@ -1,4 +1,4 @@
-"""Are a risk and an objective the same function?"""
+"""Check that a risk and an objective are the same function."""
 
 from __future__ import annotations
 

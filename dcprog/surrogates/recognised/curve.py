@@ -73,12 +73,12 @@ class Curve:
 
     @property
     def is_line(self) -> bool:
-        """Has it no terms?"""
+        """True if the curve is linear: it has no terms."""
         return not self.terms
 
     @property
     def is_number(self) -> bool:
-        """Is it the same everywhere?"""
+        """True if the curve is a constant."""
         return self.is_line and not self.slope
 
     @property

@@ -77,7 +77,7 @@ def recognised(problem: cp.Problem) -> Recognised | None:
 
 
 def _is_plain(problem: cp.Problem) -> bool:
-    """Is it a nonconvex problem of real variables and known data, and nothing else?"""
+    """True for a nonconvex problem of real variables and known data, and nothing else."""
     variables = problem.variables()
     if problem.constraints or not variables or any(_is_declared(v) for v in variables):
         return False
@@ -86,5 +86,5 @@ def _is_plain(problem: cp.Problem) -> bool:
 
 
 def _is_declared(variable: cp.Variable) -> bool:
-    """Is it declared to be more than real?"""
+    """True if a variable is declared to be more than real."""
     return any(value is not None and value is not False for value in variable.attributes.values())

@@ -30,7 +30,7 @@ class Shrinkage:
         self._concave: list[tuple[Penalty, npt.NDArray[np.integer]]] = []
 
     def takes(self, matrix: sp.csr_array, loss: Loss, weights: Array) -> bool:
-        """Add Σ weights·loss(matrix·θ) if that is a penalty; is it one?"""
+        """Add Σ weights·loss(matrix·θ) if it is a penalty, and return True if it is."""
         columns, sizes = matrix.indices, np.abs(matrix.data)
         once = np.array_equal(np.diff(matrix.indptr), np.ones(len(weights)))
         if not once or len(set(columns.tolist())) < columns.size or not np.all(sizes > 0):
