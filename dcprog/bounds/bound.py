@@ -1,4 +1,4 @@
-"""What a lower bound is: the value, the best point known, and what is left to search."""
+"""A lower bound: its value, the best point known, and the boxes left to search."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Centring:
         return eta
 
     def sizes(self, theta: Array) -> Array:
-        """What the terms of η add up to."""
+        """Sums of the absolute values of the terms of η."""
         sizes = np.abs(theta)
         sizes[~self.held] += np.abs(self.middles) @ sizes[self.held]
         return sizes

@@ -38,7 +38,7 @@ class Chords:
 
     @classmethod
     def of(cls, transform: Transform, low: Array, high: Array) -> Chords:
-        """Those of a transform."""
+        """Chords of a transform."""
         with np.errstate(all="ignore"):
             bottom, top = transform(low), transform(high)
         if transform.is_linear:
@@ -56,13 +56,13 @@ class Chords:
         return level, _slopes(self.low, self.high, level, top)
 
     def sizes(self) -> Array:
-        """What the terms of level + slope·(t − low) add up to anywhere on the boxes."""
+        """Sums of the absolute terms of level + slope·(t − low), the largest on each box."""
         with np.errstate(invalid="ignore"):
             steps = 2 * self.slope * np.maximum(np.abs(self.low), np.abs(self.high))
         return np.abs(self.at_low) + np.where(self.slope == 0, 0.0, steps)
 
     def take(self, boxes: npt.NDArray[np.intp]) -> Chords:
-        """Those of some boxes."""
+        """Chords of some boxes."""
         low, high, slope = self.low[boxes], self.high[boxes], self.slope[boxes]
         return Chords(low, high, self.at_low[boxes], self.at_high[boxes], slope)
 
@@ -99,7 +99,7 @@ class Lines:
         return self.level + self.slope * (u - self.low)
 
     def take(self, boxes: npt.NDArray[np.intp]) -> Lines:
-        """Those of some boxes."""
+        """Chords of some boxes."""
         return Lines(self.low[boxes], self.level[boxes], self.slope[boxes], self.rounding[boxes])
 
 

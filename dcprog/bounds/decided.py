@@ -19,7 +19,7 @@ STRAIGHT = 1e-13
 
 
 def decided(risk: BoxedRisk, lo: Array, hi: Array) -> BoxedRisk:
-    """The same function on the box, with fewer samples.
+    """The risk on the box, without the samples whose states are decided.
 
     Samples beyond a cap are constants. Those that keep to one piece of a piecewise quadratic loss,
     where the transform is affine, add up to a quadratic. Of a trimmed loss those that are dropped,

@@ -69,7 +69,7 @@ def hinge_sums(
 
 
 def _solved(A: Array, d: Array, w: Array, slope: Array, curve: Array) -> tuple[Array, Array]:
-    """The same with |ξ| ≤ 1 and everything around 1."""
+    """Solve problems whose units make |ξ| ≤ 1 and all data about 1."""
     boxes, _, p = A.shape
     ξ = np.zeros((boxes, p))
     e = np.maximum(d, 0.0) + 0.5

@@ -292,7 +292,7 @@ def _checked_box(box: Any, size: int, start: Any) -> tuple[Array, Array] | None:
 
 
 def _bound(space: RiskSpace, search: Search, nodes: int, status: str, seconds: float) -> Bound:
-    """What is known, in the user's sign."""
+    """The bound found by a search, in the user's sign."""
     best = search.best
     value = min(search.lower, best.value)
     missing = 0.0 if value == best.value else best.value - value

@@ -176,7 +176,7 @@ class Minorant:
     def _with_states(
         self, each: Array, kept: Flags, dropped: Flags
     ) -> tuple[Array, Array, Array, Array | float]:
-        """The same where it is known of some samples whether they are kept."""
+        """The minorant where some samples are known to be kept or given up."""
         risk, chords = self.risk, self.chords
         free = ~(kept | dropped)
         left = risk.dropped - dropped.sum(axis=1)
@@ -227,7 +227,7 @@ def _less(risk: BoxedRisk, u: Array) -> Array:
 
 
 def row_weights(risk: BoxedRisk, weight: Array, losses: Array) -> Array:
-    """What multiplies the base of each row; of a maximum the row that is largest has it all."""
+    """Weights of each row's base; of a maximum the largest row has all the weight."""
     if risk.aggregate is None:
         return weight * risk.weights
     if risk.aggregate == "sum":

@@ -36,7 +36,7 @@ def _margin_rounding(risk: BoxedRisk, lo: Array, hi: Array) -> Array:
 
 
 def row_rounding(risk: BoxedRisk, lo: Array, hi: Array) -> Array:
-    """What may be rounding in what a row of slope 1 adds to a plane, anywhere in the boxes.
+    """Bounds of the rounding in a plane's terms from rows of slope 1, anywhere in the boxes.
 
     That of its margin, and that of the plane's slopes, sums over all rows, times the boxes' sides.
     """
@@ -48,7 +48,7 @@ def row_rounding(risk: BoxedRisk, lo: Array, hi: Array) -> Array:
 def loss_rounding(
     risk: BoxedRisk, base: ConvexLoss, lo: Array, hi: Array, low: Array, high: Array
 ) -> Array:
-    """The same of a loss of each row, and of lines below it; the margins lie in [low, high]."""
+    """Bounds of the rounding in each row's loss and lines below it; margins are in [low, high]."""
     rounding, pieces = row_rounding(risk, lo, hi), base.pieces
     if pieces is None or any(pieces.quadratic):
         return rounding * steepest(base, low.min(axis=0), high.max(axis=0))

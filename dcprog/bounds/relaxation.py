@@ -50,7 +50,7 @@ def bound_boxes(risk: BoxedRisk, lo: Array, hi: Array, z: Array, target: float) 
 
 
 def bounded(minorant: Minorant, z: Array, target: float, steps: int, sharper: float) -> Found:
-    """The same by given minorants, with so many steps and kinks sharper by that factor each."""
+    """Bounds by given minorants, by so many steps, with kinks sharper by a factor at each."""
     lo, hi = minorant.lo, minorant.hi
     n = lo.shape[0]
     z = np.clip(z, lo, hi)

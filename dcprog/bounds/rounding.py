@@ -34,5 +34,5 @@ def of_terms(n: int) -> float:
 
 
 def of_functions(n: int) -> float:
-    """The same of a sum of n values of losses and transforms."""
+    """Bounds of the rounding in a sum of n values of losses and transforms."""
     return of_terms(n) + FUNCTIONS * EPS

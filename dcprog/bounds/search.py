@@ -77,7 +77,7 @@ class Points:
 
 @dataclass
 class Found:
-    """What a space says of a batch of boxes, a line each.
+    """Results of a space for a batch of boxes, a line each.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ class Search:
 
     @property
     def scale(self) -> float:
-        """What the gap is relative to."""
+        """The unit that gaps are relative to."""
         return max(self.best.scale, self._least_scale)
 
     @property
@@ -248,7 +248,7 @@ class Search:
         return self.open.lower < self.target
 
     def _expanded(self, boxes: Boxes) -> tuple[Boxes, Incumbent | None]:
-        """What is left of the boxes' halves, and a better point."""
+        """Halves of the boxes that are not excluded, and a better point if one is found."""
         halves = halved(boxes)
         found = self.space.bound(halves, self.target)
         self.floor = min(self.floor, self.target)

@@ -204,7 +204,7 @@ class StateSpace(RiskSpace):
         return given | (rest & ~kept), kept | (full & ~given), excess
 
     def _gains(self, minorant: Minorant, z: Array) -> Array:
-        """What a decision on each sample would do at z."""
+        """Scores of samples at z: how much the bound gains where the sample is decided."""
         parts, chords = self.parts, minorant.chords
         losses = self._losses(z)
         if parts.dropped:

@@ -63,7 +63,7 @@ def supporting_lines(
 
 
 def _of_lines(pieces: Pieces, u: Array, reach: Array) -> tuple[Array, Array, Array]:
-    """The same of a convex piecewise linear loss."""
+    """The support of a convex piecewise linear loss."""
     with np.errstate(divide="ignore"):
         rate = np.where(reach > 0, 0.5 / reach, 0.0)
     away = [np.where(reach > 0, (u - k) * rate + 0.5, u > k) for k in pieces.knots]

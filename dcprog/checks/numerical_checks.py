@@ -138,7 +138,7 @@ def _check_limit(transform: Transform, t: Array) -> None:
 
 
 def _sizes(tangent: Array, value: Array) -> Array:
-    """What rounding of a tangent's values is relative to: those, and where it touches."""
+    """Sizes that rounding is relative to: a tangent's values and those where it touches."""
     return 1 + np.abs(tangent) + np.abs(value) + np.abs(value)[:, None]
 
 

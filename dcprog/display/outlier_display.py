@@ -1,4 +1,4 @@
-"""What a fit made of each training sample."""
+"""Plot of how much each training sample counts in a fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be said of a point a solve returned: each claim with its number and its tolerance."""
+"""Claims about a point that a solve returned, each with its number and its tolerance."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Examination:
-    """What the problem itself says of a point, whatever a run has said.
+    """Numbers that the problem itself gives at a point, whatever a run has said.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Examiner(Protocol):
         """The problem as the user passed it."""
 
     def __call__(self, x: Array, time_limit: float | None = None) -> Examination:
-        """What it says of x."""
+        """The examination of x."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What speaks for a verdict beside the word of one solver, and lower points where it does not."""
+"""Evidence for a verdict beside one solver's word, and lower points where there is none."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ class Evidence:
         return lower
 
     def _vanished(self) -> Point | None:
-        """What is left of F no solver resolves, nor the last gaps: stop, or go where F is lower."""
+        """Stop, or go where F is lower, if F is below what solvers and the last gaps resolve."""
         state = self._state
         resolved = state.settings.tol * self._surrogate.resolution
         measured = [e.gap for e in state.track.entries[:-1] if np.isfinite(e.gap)]

@@ -88,7 +88,7 @@ class History:
         return cls._of([(value, 0.0, 0.0, 0.0, 0.0, violation, 0.0)])
 
     def ending(self, value: float, violation: float) -> History:
-        """The same history with another end: F beside the last point, which was none of its."""
+        """The history with F of a last point that the run itself did not reach."""
         values, violations = self.value.copy(), self.violation.copy()
         values[-1:], violations[-1:] = value, violation
         return replace(self, value=values, violation=violations)

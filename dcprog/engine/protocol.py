@@ -20,7 +20,7 @@ __all__ = ["FAR", "FAR_DIRECTIONS", "Surrogate"]
 
 
 class Surrogate(Protocol):
-    """What the engine sees of a problem: a function F and a convex majorant that can be moved.
+    """A problem as the engine sees it: a function F and a convex majorant that can be moved.
 
     A point x is a flat NumPy vector. Four verbs make the loop: ``tighten(x)`` centres the
     majorant M(·; x), ``minimise`` returns (an approximation of) its minimiser, ``value`` and
@@ -148,7 +148,7 @@ class Surrogate(Protocol):
         """M(x; centre)."""
 
     def scale(self, x: Array) -> float:
-        """What the terms of F add up to at x, in absolute value: the unit of every tolerance."""
+        """The sum of the absolute values of F's terms at x: the unit of every tolerance."""
 
     def units(self, x: Array) -> Array:
         """A typical size of every coordinate near x, positive."""
@@ -177,7 +177,7 @@ class Surrogate(Protocol):
         """True if every constraint is met."""
 
     def objective(self, x: Array) -> float:
-        """What is reported to the user: F without penalty terms, in the user's sign."""
+        """The value that the user is told: F without penalty terms, in the user's sign."""
 
     def violation(self, x: Array) -> float:
         """Largest constraint violation, 0 where there are none."""
@@ -202,7 +202,7 @@ class Surrogate(Protocol):
 
     @property
     def start_solver(self) -> str:
-        """What solved the convex start; empty where none was asked."""
+        """The solver of the convex start; empty if there was none."""
 
     @property
     def solver_steps(self) -> int:
@@ -227,10 +227,10 @@ class Surrogate(Protocol):
         """True if x is at an edge of the domain towards which the objective falls to −∞."""
 
     def cleared(self, x: Array) -> Array:
-        """The same point with 0 for what is 0 but for rounding."""
+        """x with entries at rounding level set to 0."""
 
     def inside(self, x: Array) -> Array:
-        """The same point, or near it one inside the domain of the declared function."""
+        """x, or a point near it inside the domain of the declared function."""
 
     def stationarity(self, x: Array, time_limit: float | None = None) -> Stationarity:
         """How far x, where the majorant is centred, is from stationary, other choices at ties too.

@@ -1,4 +1,4 @@
-"""What a surrogate offers a race of starts beyond those that every one has."""
+"""Starts that a surrogate offers a race beyond those that every surrogate has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a solve returns: the best point, how the run went, and what it is worth."""
+"""The result of a solve: the best point, the run's history and its certificate."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ class Result:
     def certificate(
         self, bound: bool = False, time_limit: float | None = None, *, tol: float = 1e-6
     ) -> Certificate:
-        """What is known of the point, each claim with its number and its tolerance.
+        """Claims about the point, each with its number and its tolerance.
 
         The problem is asked anew about the point: the gap is the larger one of what the run and
         the problem say. A result that was pickled has only what the run said. Parameters of a cvxpy

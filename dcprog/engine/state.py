@@ -74,7 +74,7 @@ class State:
         return moved
 
     def prefer(self, solver: str) -> None:
-        """What worked goes first next time."""
+        """Put the solver that worked first next time."""
         self.solvers.sort(key=lambda name: name != solver)
 
     # ------------------------------------------------------------------------------------------
@@ -101,17 +101,17 @@ class State:
 
     @property
     def coarse(self) -> float:
-        """The same where F vanishes: what solvers resolve there is a share of F elsewhere."""
+        """The tolerance where F vanishes: solvers resolve a share of F's value elsewhere."""
         return self.settings.tol * max(self.scale, self.surrogate.resolution) + self.noise
 
     @property
     def allowed(self) -> float:
-        """What F and M may rise by at a step."""
+        """The most that F and M may rise by at a step."""
         return ACCEPT * self.accuracy * self.scale + self.noise
 
     @property
     def noise(self) -> float:
-        """What F is rounded by."""
+        """The size of rounding in F."""
         return ROUNDING * abs(self.value) if np.isfinite(self.value) else 0.0
 
     # ------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What is known of a run: its options, its points and solver calls so far, and how it ended."""
+"""The state of a run: its options, points and solver calls so far, and how it ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Entry", "Progress", "Run", "Settings", "Stop", "Track"]
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback sees after every accepted step (and at the start, with ``n_iter`` 0).
+    """The argument of a callback after every accepted step (and at the start, ``n_iter`` 0).
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Track:
         return len(self.entries) - 1
 
     def freeze(self) -> History:
-        """What the user sees of it."""
+        """The part of it that the user sees."""
         names = [column.name for column in fields(History) if column.name != "attempts"]
         arrays = {
             name: np.array([getattr(entry, name) for entry in self.entries]) for name in names

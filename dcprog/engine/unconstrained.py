@@ -1,4 +1,4 @@
-"""What the protocol asks of a surrogate, where there are no constraints."""
+"""Members of the protocol for surrogates without constraints."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ class Unconstrained:
         raise NotImplementedError
 
     def inside(self, x: Array) -> Array:
-        """The same point."""
+        """x itself."""
         return x
 
     def cleared(self, x: Array) -> Array:
-        """The same point."""
+        """x itself."""
         return x
 
     def mismatch(self, x: Array) -> float:
@@ -100,7 +100,7 @@ class Unconstrained:
         return 0.0
 
     def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
-        """None is known."""
+        """No kinks are known."""
         return np.zeros(x.size, dtype=bool)
 
     def proposals(

@@ -1,4 +1,4 @@
-"""What the robust classifier and regressor share: declare a risk, minimise it, keep the outcome."""
+"""Base of the robust classifier and regressor: declare a risk, minimise it, keep the outcome."""
 
 from __future__ import annotations
 

@@ -197,11 +197,11 @@ class RobustCV(SampleInput, DeclaredEstimator):
         return self._best().spec_
 
     def outlier_weights(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-        """Those of any samples, as of the best estimator."""
+        """Weights of any samples by the best estimator."""
         return self._best().outlier_weights(X, y)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """What the best estimator predicts, of shape (n,)."""
+        """Predictions of the best estimator, of shape (n,)."""
         return self._best().predict(self._check_fitted(X))
 
     def _best(self) -> Any:

@@ -108,7 +108,7 @@ def outlier_weights(declared: Declaration, theta: Array) -> Array:
 
 
 def weights_of_samples(risk: Risk, theta: Array) -> Array:
-    """The same of the samples that a risk is made of."""
+    """Weights of the samples that a risk is made of."""
     risk = risk.remembering()
     largest = max(_largest(part.aggregates(theta)) for _, part in risk.parts(theta))
     transform = risk.extended(EDGE * (largest or 1.0)).transform

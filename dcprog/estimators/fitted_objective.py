@@ -92,7 +92,7 @@ class FittedObjective(NamedParts):
         return loss + self._penalty_value, loss, self._penalty_value
 
     def outlier_weights(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-        """What ``outlier_weight_`` is of the training samples, of any samples.
+        """Weights of any samples, as ``outlier_weight_`` holds them of the training samples.
 
         Parameters
         ----------

@@ -22,7 +22,7 @@ SETTLED = 1e-13
 
 
 class Criterion(Protocol):
-    """What of the residuals R, (K, n), is least at a fit, and how much samples count there."""
+    """A criterion of the residuals R, (K, n), and the samples' weights at its minimum."""
 
     def roughly(self) -> Criterion:
         """One as good to tell fits far apart, and cheaper."""
@@ -48,7 +48,7 @@ class SScale:
     tolerance: float = SETTLED
 
     def roughly(self) -> SScale:
-        """The same to a tenth."""
+        """The criterion to a relative accuracy of a tenth."""
         return SScale(self.level, 0.1)
 
     def value(self, R: Array, weights: Array) -> Array:

@@ -46,7 +46,7 @@ def completed(doc: str, bases: Iterable[str]) -> str:
 
 
 def _sections(doc: str) -> tuple[str, dict[str, str]]:
-    """What stands before the first heading, and what below each."""
+    """The text before the first heading, and the text below each heading."""
     head, *rest = HEADING.split(cleandoc(doc))
     return head, dict(zip(rest[::2], rest[1::2], strict=True))
 
@@ -57,5 +57,5 @@ def _entries(body: str) -> list[str]:
 
 
 def _names(entry: str) -> set[str]:
-    """What an entry is about: the names before its colon."""
+    """Names of the parameters that an entry describes: those before its colon."""
     return {name.strip() for name in entry.split("\n")[0].split(" : ")[0].split(",")}

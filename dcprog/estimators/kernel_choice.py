@@ -25,7 +25,7 @@ MANY = 5
 
 
 class SubclassParameters:
-    """What a subclass declares, each in the place that it has in its constructor."""
+    """Parameters that a subclass declares, in the order of its constructor."""
 
     C: float
     kernel: str | Callable[[Any, Any], Array]
@@ -112,7 +112,7 @@ class KernelChoice(SubclassParameters, SampleInput, DeclaredEstimator):
         return hasattr(self, "kernel_")
 
     def _features(self, X: Any) -> Any:
-        """What w multiplies, where there is no matrix."""
+        """The features that w multiplies, where there is no matrix."""
         return self.feature_map_.transform(X) if hasattr(self, "feature_map_") else X
 
 

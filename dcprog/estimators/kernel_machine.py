@@ -1,4 +1,4 @@
-"""What the kernel models share: two-class machines, and the fitted expansion."""
+"""Base of the kernel models: two-class machines, and the fitted expansion."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class KernelMachine(KernelChoice, PaperEstimator):
             self.support_vectors_ = X[self.support_]
 
     def _doubt(self) -> str | None:
-        """What to warn of: where a solver failed. Reaching max_iter is no failure."""
+        """A warning if a solver failed; reaching max_iter is no failure."""
         failed = [r for r in self.results_ if r.status not in ("converged", "max_iter")]
         return f"{failed[0].message}; scale the data or increase tol" if failed else None
 

@@ -174,7 +174,7 @@ def _ratio(sizes: Array, low: Array, high: Array) -> float:
 
 
 def _program(risk: Risk, pull: Array, rows: Array, bounds: Array, low: Array, high: Array) -> float:
-    """The same where slopes at kinks may be chosen."""
+    """λ_max by a linear program, where slopes at kinks may be chosen."""
     held, gain = risk.penalized, high - low
     finite = np.isfinite(gain)
     A, g = rows.T[held][finite], pull[held][finite]

@@ -152,11 +152,11 @@ class LoopOptions(DeclaredEstimator):
         return refined(result, spec, tidied, resume, tol=self.tol, max_iter=self.max_iter)
 
     def _trivial(self, spec: Risk, result: Result) -> str | None:
-        """What to warn of a point that says little of the data."""
+        """A warning if the solution is trivial."""
         return None if result.x is None else triviality(spec, result.x)
 
     def _doubt(self, result: Result) -> str | None:
-        """What to warn of."""
+        """A warning if the run has not converged."""
         if result.status in ("converged", "interrupted"):
             return None
         return f"{result.message}; increase max_iter or tol, or scale the data"

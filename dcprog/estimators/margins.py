@@ -28,7 +28,7 @@ MANY = 1000
 
 
 def coding_of(multiclass: str, k: int, size: int, loss: Loss) -> str:
-    """What ``"auto"`` is for k classes and `size` coefficients a score.
+    """The coding that ``"auto"`` chooses for k classes and `size` coefficients a score.
 
     Differences of scores are the most accurate by a margin, where all coefficients together are
     few; by their largest loss, for which there is a fast solver if it consists of lines, else by

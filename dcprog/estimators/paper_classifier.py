@@ -31,7 +31,7 @@ __all__ = ["PaperClassifier", "Solution"]
 
 @dataclass(frozen=True)
 class Solution:
-    """What a fit has found.
+    """The solution of a fit.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class PaperClassifier(CallbackSupportMixin, Coefficients, PaperEstimator, LoopOp
         """The objective of the publication on the margins of some samples."""
 
     def _margins(self, k: int) -> Callable[..., Scores]:
-        """What builds the margins of k classes: y·f(x) of two, ±f_j(x) of each of several."""
+        """The function that builds margins of k classes: y·f(x) of two, ±f_j(x) of several."""
         return margins_of("ovr", k)
 
     def _rows(self, X: Any, y: Any, classes: Any) -> Scores:

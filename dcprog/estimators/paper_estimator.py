@@ -1,4 +1,4 @@
-"""What all classifiers of published models share: fit, declaration and objective for some data."""
+"""Base of classifiers of published models: fit, declaration and objective for some data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PaperEstimator(LargestScore, SampleInput, ClassifierMixin, DeclaredEstimat
         """Loss and penalty of the fitted function on data as they come."""
 
     def _triviality(self) -> str | None:
-        """What the fit says little of the data for, if anything."""
+        """The reason why a fit says little of the data, if there is one."""
         return None
 
     def _check_combinations(self) -> None:

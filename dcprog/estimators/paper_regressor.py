@@ -1,4 +1,4 @@
-"""What the regressors of published models share: fit, declaration, objective and prediction."""
+"""Base of regressors of published models: fit, declaration, objective and prediction."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
         return scores_of(self._validated(X, reset=False), self.coef_, self.intercept_)
 
     def outlier_weights(self, X: Any, y: Any) -> Array:
-        """What ``outlier_weight_`` is of the training samples, of any samples.
+        """Weights of any samples, as ``outlier_weight_`` holds them of the training samples.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What to tell the user of data that nothing can be made of."""
+"""Messages for data that no estimator can use."""
 
 from __future__ import annotations
 

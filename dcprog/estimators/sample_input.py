@@ -1,4 +1,4 @@
-"""What X an estimator takes: dense, sparse, by blocks, or a kernel matrix."""
+"""Forms of X that an estimator takes: dense, sparse, by blocks, or a kernel matrix."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SampleInput:
     _takes_blocks: ClassVar[bool] = False
 
     def _checks(self) -> dict[str, Any]:
-        """What scikit-learn is to see to."""
+        """Arguments of scikit-learn's own validation."""
         return {"accept_sparse": False if self._is_pairwise() else "csr", "dtype": np.float64}
 
     def _is_pairwise(self) -> bool:
@@ -49,7 +49,7 @@ class SampleInput:
         return _with_targets(by_blocks, y, numeric)
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """The same without a look at what the estimator was fitted to."""
+        """Validated samples, without a comparison with those of the fit."""
         by_blocks = self._blocked(X)
         if by_blocks is None:
             return check_X_y(X, y, **self._checks())

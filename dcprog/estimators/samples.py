@@ -34,7 +34,7 @@ class Samples:
 
     @property
     def part(self) -> Any:
-        """What selects those taken from an array of all samples."""
+        """A function that selects the taken samples from an array of all samples."""
         return slice(None) if self.weights is None or self.first is None else self.first
 
     def spread(self, values: Array) -> Array:

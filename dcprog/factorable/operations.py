@@ -198,7 +198,7 @@ class XLogX(Operation):
         return entropy + (moved - arg.away) * float(np.log(unit) - slope) - start, unit
 
     def _chord(self, arg: Written) -> tuple[float, float]:
-        """What is taken from an expression that was moved: its value at 0 and a slope."""
+        """The value at 0 and the slope of the line that is taken from a moved expression."""
         one, a = 1 / arg.factor, arg.away
         start = float(xlogy(a, a))
         if arg.factor > 10:

@@ -1,1 +1,1 @@
-"""What every room stands on: arrays, errors, declared parameters, logs."""
+"""Shared foundations: arrays, errors, declared parameters, logs."""

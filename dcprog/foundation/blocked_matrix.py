@@ -73,7 +73,7 @@ class BlockedMatrix(ABC):
         return reduce(add, self.map(f, *vectors))
 
     def seen(self, view: View, columns: int) -> Self:
-        """The same rows through a function of blocks, applied as they are read."""
+        """The rows through a function of blocks, applied as they are read."""
         other = copy(self)
         other._views = (*self._views, view)
         other.shape = (self.shape[0], columns)
@@ -151,7 +151,7 @@ class StoredMatrix(BlockedMatrix):
         return list(blocks(len(self), self.rows))
 
     def map(self, f: Callable[..., T], *vectors: Array) -> Iterator[T]:
-        """What f says of every block, one after the other."""
+        """Values of f for every block, one after the other."""
         for rows in self.slices:
             yield f(viewed(self._views, self.source[rows]), *(v[rows] for v in vectors))
 

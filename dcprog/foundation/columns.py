@@ -1,4 +1,4 @@
-"""What columns are like, a block of samples at a time: no copy of X."""
+"""Statistics of the columns of X, a block of samples at a time, without a copy."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class DaskMatrix(BlockedMatrix):
         return [slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
 
     def map(self, f: Callable[..., T], *vectors: Array) -> Iterator[T]:
-        """What f says of every chunk, as many at a time as the scheduler has room for."""
+        """Values of f for every chunk, as many at a time as the scheduler has room for."""
         vectors = tuple(np.asarray(v) for v in vectors)
         slices = self.slices
         return iter(self._run(f, range(len(slices)), [[v[s] for v in vectors] for s in slices]))

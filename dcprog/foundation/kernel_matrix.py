@@ -103,7 +103,7 @@ def checked_kernel(values: npt.ArrayLike) -> Array:
 
 
 def _least_ritz_value(K: Array, start: Array, product: Array) -> float:
-    """What some steps of Lanczos find, an upper bound of K's least eigenvalue."""
+    """An upper bound of K's least eigenvalue, by some steps of Lanczos."""
     size = float(np.linalg.norm(start))
     basis = np.zeros((min(LANCZOS, len(K)), len(K)))
     products = np.zeros_like(basis)

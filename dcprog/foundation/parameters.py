@@ -1,4 +1,4 @@
-"""What losses, transforms and penalties share: parameters checked whenever they are set."""
+"""Base of losses, transforms and penalties: parameters checked whenever they are set."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
 
     class BaseEstimator:
-        """What is used of scikit-learn's; being untyped, that would make every subclass Any."""
+        """The typed part of scikit-learn's BaseEstimator, without which subclasses would be Any."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]:
             """The parameters by name."""
@@ -95,7 +95,7 @@ def _told(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _missing(kind: type, init: Any, args: Any, parameters: Any) -> str | None:
-    """What to say where arguments are missing, None where none is."""
+    """The message about missing arguments; None if none is missing."""
     try:
         given = dict(signature(init).bind_partial(None, *args, **parameters).arguments)
     except TypeError:  # others that it does not have
@@ -131,7 +131,7 @@ def usage(kind: Any) -> str:
 
 
 def advice(value: Any, kind: type, example: str) -> str:
-    """What to write for a value that is no instance of a kind: its class's call, or an example.
+    """Advice for a value that is no instance of a kind: its class's call, or an example.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is installed, for reports of errors."""
+"""Installed versions, for reports of errors."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class convex_sum(ConvexLoss):
 
     @property
     def pieces(self) -> Pieces | None:  # type: ignore[override]
-        """Those of all, if all have them."""
+        """Pieces of all losses, if all have them."""
         total = None
         for c, f in self._terms:
             if f.pieces is None:

@@ -1,4 +1,4 @@
-"""What a loss is: a concave function of a convex one, minus a convex one."""
+"""Losses: a concave function of a convex one, minus a convex one."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ class ConvexLoss(Loss):
         return None
 
     def starting_at(self, s: float) -> ConvexLoss:
-        """The same loss, starting at s: what ``truncate`` subtracts.
+        """The loss that starts at s, which ``truncate`` subtracts.
 
         Raises
         ------

@@ -24,7 +24,7 @@ class StartingLoss(ConvexLoss):
         return self.at - np.asarray(u, dtype=float)
 
     def starting_at(self, s: float) -> ConvexLoss:
-        """The same loss at s.
+        """The loss that starts at s.
 
         Raises
         ------
@@ -79,7 +79,7 @@ class hinge(StartingLoss):
         return cp.pos(self.at - u)
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The same loss, times the unit."""
+        """The loss of margins in another unit, times the unit."""
         return hinge(self.at / unit), unit
 
     @property
@@ -131,7 +131,7 @@ class squared_hinge(StartingLoss):
         return cp.square(cp.pos(self.at - u))
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The same loss, times the unit squared."""
+        """The loss of margins in another unit, times the unit squared."""
         return squared_hinge(self.at / unit), unit**2
 
     @property

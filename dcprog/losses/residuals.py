@@ -51,12 +51,12 @@ class absolute(ConvexLoss):
         return cp.abs(u - self.at)
 
     def starting_at(self, s: float) -> ConvexLoss:
-        """The same loss, starting at |at − u| = s > 0."""
+        """The loss that starts at |at − u| = s > 0."""
         check_number("s", s, 0)
         return epsilon_insensitive(s, self.at)
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The same loss, times the unit."""
+        """The loss of residuals in another unit, times the unit."""
         return absolute(self.at / unit), unit
 
     @property
@@ -108,7 +108,7 @@ class square(ConvexLoss):
         return cp.square(u - self.at)
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The same loss, times the unit squared."""
+        """The loss of residuals in another unit, times the unit squared."""
         return square(self.at / unit), unit**2
 
     @property
@@ -166,7 +166,7 @@ class huber(ConvexLoss):
         return cp.huber(u, self.delta) / 2
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The same loss with δ in the unit, times the unit squared."""
+        """The loss with δ in another unit, times the unit squared."""
         return huber(self.delta / unit), unit**2
 
     @property
@@ -219,7 +219,7 @@ class pinball(ConvexLoss):
         return self.tau * cp.pos(u) + (1 - self.tau) * cp.neg(u)
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The same loss, times the unit."""
+        """The loss of residuals in another unit, times the unit."""
         return self, unit
 
     @property
@@ -277,12 +277,12 @@ class epsilon_insensitive(ConvexLoss):
         return cp.pos(cp.abs(u - self.at) - self.eps)
 
     def starting_at(self, s: float) -> ConvexLoss:
-        """The same loss with a wider tube, ε = s."""
+        """The loss with a wider tube, ε = s."""
         check_number("s", s, self.eps)
         return epsilon_insensitive(s, self.at)
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The same loss with ε in the unit, times the unit."""
+        """The loss with ε in another unit, times the unit."""
         return epsilon_insensitive(self.eps / unit, self.at / unit), unit
 
     @property

@@ -37,13 +37,13 @@ class SmoothHinge(StartingLoss):
         self.at = at
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The same loss with η and `at` in the unit, times the unit."""
+        """The loss with η and `at` in another unit, times the unit."""
         scaled = {"eta": self.eta * unit, "at": self.at / unit}
         return type(self)(**self.get_params() | scaled), unit
 
     @property
     def softer(self) -> ConvexLoss | None:
-        """The same with η/8, while that is not less than 5."""
+        """The loss with η/8, while that is not less than 5."""
         eta = self.eta / SOFTER
         return type(self)(**self.get_params() | {"eta": eta}) if eta >= SOFTEST else None
 

@@ -1,4 +1,4 @@
-"""What the rules make of a problem, in words."""
+"""A description, in words, of the rules that apply to a problem."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class Feasibility:
 
     @property
     def sizes(self) -> list[float]:
-        """What the terms of the nonconvex constraints add up to around the start."""
+        """Sums of the absolute terms of the nonconvex constraints around the start."""
         return [self._least.get(id(e), 0.0) or 1.0 for e in self._nonconvex]
 
     def convex(self, values: Values) -> Miss:
@@ -131,7 +131,7 @@ class Feasibility:
         return self.convex(values) | self.nonconvex(values)
 
     def _constant(self, item: Any) -> float:
-        """What the constants of a constraint's expression add up to; 0 where it has none."""
+        """The sum of the absolute constants of a constraint's expression; 0 if it has none."""
         if id(item) not in self._constants:
             expression = item if isinstance(item, cp.Expression) else _expression(item)
             known = isinstance(expression, cp.Expression) and not isinstance(item, cp.Variable)
@@ -169,7 +169,7 @@ def _residual(constraint: cp.Constraint, values: Values) -> float:
 
 
 def _size(item: Any, values: Values) -> float:
-    """What the terms of a constraint, of an expression or of a variable's entries add up to."""
+    """The sum of the absolute terms of a constraint, an expression or a variable's entries."""
     if isinstance(item, cp.Variable):
         terms: list[Any] = [np.abs(values.array(item))]
     elif isinstance(item, cp.Expression):

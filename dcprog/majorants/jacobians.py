@@ -124,7 +124,7 @@ def reached(affine: cp.Expression) -> dict[int, npt.NDArray[np.bool_]]:
 
 
 def _reached_args(atom: Any, mask: npt.NDArray[np.bool_]) -> list[Any]:
-    """The same for each argument of one atom, of which those entries are used."""
+    """Entries of each argument of one atom on which the used entries may depend."""
     if any(arg.is_constant() and arg.parameters() for arg in atom.args):
         entrywise = isinstance(atom, ENTRYWISE) or min(arg.size for arg in atom.args) == 1
         return [mask if entrywise and arg.shape == atom.shape else True for arg in atom.args]
@@ -168,7 +168,7 @@ def atom_jacobian(atom: Any, values: Values) -> list[sp.csr_array]:
 
 
 def constant_part(atom: Any, values: Values) -> Array:
-    """What an affine atom adds of its own: its value where every live argument is 0."""
+    """The value of an affine atom where every argument that is not constant is 0."""
     zeros = _arguments(atom, values, lambda i: np.zeros(atom.args[i].shape))
     return dense(evaluate(atom, zeros))
 

@@ -42,7 +42,7 @@ ALONG_ROWS: dict[type, Callable[[Any, Any], cp.Expression]] = {
 
 
 def form_of(node: cp.Expression) -> object | None:
-    """What expressions that can be stacked have in common; None for one that cannot be."""
+    """The form by which expressions can be stacked; None for one that cannot be."""
     if node.ndim > 1 or node.parameters():
         return None
     if node.is_constant() or node.is_affine():

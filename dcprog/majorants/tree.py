@@ -86,7 +86,7 @@ class Values:
         return dense(self(node)).reshape(node.shape, order="F")
 
     def magnitude(self, node: cp.Expression) -> Array:
-        """What the terms of `node` add up to in absolute value (see ``magnitude``)."""
+        """The sum of the absolute values of an expression's terms."""
         key = id(node)
         if key not in self._magnitudes:
             self._magnitudes[key] = _magnitude(node, self)
@@ -154,13 +154,13 @@ def spread_to(node: cp.Expression, shape: tuple[int, ...]) -> cp.Expression:
 
 
 def rebuilt(node: cp.Expression, args: list[cp.Expression]) -> cp.Expression:
-    """The same atom of other arguments; cvxpy's own copy of norm1 and norm_inf drops keepdims."""
+    """The atom of other arguments; cvxpy's own copy of norm1 and norm_inf drops keepdims."""
     new = node.copy(args)
     return new if new.shape == node.shape else cp.reshape(new, node.shape, order="F")
 
 
 def magnitude(node: cp.Expression, values: Values) -> Array:
-    r"""What the terms of an expression add up to in absolute value.
+    r"""The sum of the absolute values of the terms of `node` (see ``magnitude``).
 
     For Σ cᵢtᵢ + const. it is Σ |cᵢ||tᵢ|: sums, constant factors, indexing, stacking and other
     affine atoms are passed through, everything else counts with its absolute value, constants do
@@ -201,7 +201,7 @@ def _magnitude(node: cp.Expression, values: Values) -> Array:
 
 
 def constants(node: cp.Expression) -> Array:
-    """What the constants among an expression's terms add up to in absolute value.
+    """The sum of the absolute values of the constants among an expression's terms.
 
     What ``magnitude`` leaves out: 7 for square(x) − 3x + 7.
 

@@ -1,4 +1,4 @@
-"""What a concave penalty is: a sum of concave functions of the sizes of the coefficients."""
+"""Concave penalties: sums of concave functions of the sizes of the coefficients."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class kernel_norm(Penalty):
         return 0.5 * self.lam * float(w @ self.gram.times(w))
 
     def along(self, w: Array, way: Array) -> Callable[[float], float]:
-        """The same along a line, a parabola."""
+        """The penalty along a line, a parabola."""
         here, change = self.gram.times(w), self.gram.times(way)
         start, rise, bend = w @ here, way @ here, way @ change
         return lambda t: 0.5 * self.lam * float(start + 2 * t * rise + t**2 * bend)

@@ -1,4 +1,4 @@
-"""What a penalty is, and what its sums, majorants and units are made of."""
+"""Penalties, with their sums, majorants and units."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Penalty(Declared, ABC):
 
     @property
     def convex_part(self) -> Penalty | None:
-        """What a majorant keeps as it is, None if nothing."""
+        """The part that a majorant keeps as it is; None if there is none."""
         return self
 
     def weights(self, w: npt.ArrayLike, edge: float = EDGE) -> Array:
@@ -106,7 +106,7 @@ class Penalty(Declared, ABC):
         return self if unit == factor == 1 else penalty_in_units(self, unit, factor)
 
     def sparse_sizes(self, w: npt.ArrayLike) -> Array:
-        """What must be 0 for an entry to lie at a kink: |w_j|, its group's norm, ∞ without kink."""
+        """Sizes that are 0 where an entry is at a kink: |w_j|, its group's norm, ∞ without kink."""
         form = self.as_l1_l2(np.size(w))
         return np.where(form[0] > 0, np.abs(w), np.inf) if form else np.full(np.shape(w), np.inf)
 

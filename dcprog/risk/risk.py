@@ -218,7 +218,7 @@ class Risk(RiskValues):
             )
 
     def problem(self) -> cp.Problem:
-        """The same spec as a cvxpy problem in one variable named ``theta``.
+        """The risk as a cvxpy problem in one variable named ``theta``.
 
         Returns
         -------
@@ -233,7 +233,7 @@ class Risk(RiskValues):
         return problem_of(self)
 
     def with_penalty(self, penalty: Penalty) -> Risk:
-        """The same risk under another penalty; rows and data are shared.
+        """The risk under another penalty; rows and data are shared.
 
         Parameters
         ----------

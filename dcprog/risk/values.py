@@ -1,4 +1,4 @@
-"""What a declared risk is worth at a point θ."""
+"""Values of a declared risk at a point θ."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class RiskValues:
         return order[first[:, None] + np.where(place < sizes[:, None], place, 0)]
 
     def members_of(self, groups: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-        """The same of some groups."""
+        """Rows of some groups."""
         return groups[:, None] if self._groups is None else self.members[groups]
 
     def matrix(self) -> Any:
@@ -158,7 +158,7 @@ class RiskValues:
         return self._groups is None and not joint and np.size(getattr(own, "c", 0.0)) == 1
 
     def remembering(self) -> Self:
-        """The same risk, which keeps the last margins: a loop asks for them several times.
+        """A risk that keeps the last margins: a loop asks for them several times.
 
         Only for as long as nobody changes the data.
         """
@@ -167,7 +167,7 @@ class RiskValues:
         return risk
 
     def forgetting(self) -> Self:
-        """The same risk, which keeps no margins."""
+        """A risk that keeps no margins."""
         risk = copy(self)
         risk._known = None
         return risk
@@ -251,14 +251,14 @@ class RiskValues:
         return self.penalty(theta[self.penalized])
 
     def loss_values(self, theta: Array) -> Array:
-        """What each group adds to R(θ), of shape (n_groups,)."""
+        """The term of each group in R(θ), of shape (n_groups,)."""
         values = self.transform(self.aggregates(theta))
         if self.subtracted is not None:
             values = values - self._combined(self._scaled(self.subtracted(self.margins(theta))))
         return self.sampled(values)
 
     def magnitude(self, theta: Array) -> float:
-        """What the terms of R(θ) add up to in absolute value."""
+        """The sum of the absolute values of the terms of R(θ)."""
         total = sum(part._magnitude(theta) for _, part in self.parts(theta))
         return total + abs(self.penalty_value(theta))
 

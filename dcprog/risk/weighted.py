@@ -1,4 +1,4 @@
-"""What a tightening hands to a solver: a risk with its weights, tilts and shrinkage."""
+"""The weighted risk that a majorant is: weights, tilts and shrinkage, for solvers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class WeightedRisk:
 
     @property
     def untilted(self) -> WeightedRisk:
-        """The same without its tilts: nowhere negative."""
+        """The weighted risk without its tilts: nowhere negative."""
         return replace(self, tilts=None)
 
     @cached_property

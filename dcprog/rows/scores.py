@@ -100,7 +100,7 @@ class Scores(LinearOperator):
         return bool(np.all(np.isfinite(self.sizes))) or all_finite(self.X)  # sums overflow
 
     def over(self, X: Any) -> Self:
-        """The same rows of other samples."""
+        """The rows of other samples."""
         rows = copy(self)
         rows.X = X
         del rows.sizes
@@ -125,10 +125,10 @@ class Scores(LinearOperator):
 
     @abstractmethod
     def mixing(self) -> Array:
-        """What :meth:`mix` multiplies with, the codes of every row, of shape (n, m, c)."""
+        """The codes of every row that :meth:`mix` multiplies with, of shape (n, m, c)."""
 
     def mixing_of(self, samples: npt.NDArray[np.intp]) -> Array:
-        """The same of some samples; a subclass may know them without all others."""
+        """The codes of some samples; a subclass may know them without all others."""
         return self.mixing()[samples]
 
     def code_gram(self, weights: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What rows are made of beside samples: labels and targets, checked."""
+"""Labels and targets of rows, checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What solvers cost, estimated from sizes: the cheapest that takes a risk is chosen."""
+"""Costs of solvers, estimated from sizes: the cheapest that takes a risk is chosen."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def register_solver(name: str, solver: type[SubproblemSolver]) -> None:
 
 
 def registered() -> dict[str, type[SubproblemSolver]]:
-    """What was registered beside our own solvers; other processes have to be told."""
+    """Solvers that users registered; other processes have to be told."""
     return {name: solver for name, solver in SOLVERS.items() if name not in OWN}
 
 

@@ -1,4 +1,4 @@
-"""What solvers keep with the rows of a risk, for the next risk on the same rows."""
+"""Warm starts that solvers keep with the rows of a risk, for the next risk on them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the engine descends on: cvxpy problems and risks, their starts, and the driver."""
+"""Surrogates of cvxpy problems and risks, their starts, and ``dc.solve``."""

@@ -70,7 +70,7 @@ def publish(
 
 
 def _told(result: Result) -> dict[str, Any]:
-    """What cvxpy has no field for."""
+    """Facts of a run for which cvxpy has no field."""
     names = ("status", "message", "gap", "violation", "total_time")
     return {name: getattr(result, name) for name in names}
 

@@ -232,7 +232,7 @@ class _Drafting:
         return settled(self.many, points, () if self.deadline.left == 0 else widths)
 
     def _distinct(self, points: Points) -> Points:
-        """Those that are near none before them, without those that runs have ended at."""
+        """Candidates near no earlier one and near no point where a run has ended."""
         chosen: list[int] = []
         for i, theta in enumerate(points.theta):
             size = SAME * np.linalg.norm(theta)

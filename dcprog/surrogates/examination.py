@@ -21,7 +21,7 @@ MOST_TIGHTENINGS = 20
 
 
 class ProblemExaminer:
-    """What certificates ask.
+    """The numbers that certificates of a problem need.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What becomes of a problem, in words."""
+"""A description, in words, of how a problem is solved."""
 
 from __future__ import annotations
 

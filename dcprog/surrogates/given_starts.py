@@ -60,7 +60,7 @@ def is_list(start: Any) -> bool:
 
 
 def kind_of(start: Any) -> str:
-    """What a start is called."""
+    """The name of a start's kind."""
     if isinstance(start, Draft):
         return start.kind
     return start if isinstance(start, str) else "given"

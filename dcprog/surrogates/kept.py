@@ -1,4 +1,4 @@
-"""What was compiled for a problem serves its next solve."""
+"""A cache of compiled problems for later solves."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ __all__ = ["MajorisedProblem"]
 
 
 class MajorisedProblem:
-    """What of a problem does not change from run to run, and its numbers at a point.
+    """The part of a problem that no run changes, and its numbers at a point.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class MajorisedProblem:
             self.forget_values()
 
     def forget_values(self) -> None:
-        """What values depend on has changed."""
+        """Drop cached values, after a change in what they depend on."""
         self._point: Array | None = None
         self._values = Values()
 
@@ -167,11 +167,11 @@ class MajorisedProblem:
         return self._values
 
     def objective(self, values: Values) -> float:
-        """What is minimised, without a price: beyond infinite slopes an extension."""
+        """The objective without penalties; an extension beyond infinite slopes."""
         return float(np.sum(values.array(self.frame.node)))
 
     def terms(self, values: Values) -> float:
-        """What the terms of the objective add up to."""
+        """The sum of the absolute values of the objective's terms."""
         return float(np.sum(values.magnitude(self.frame.node)))
 
     def majorant(self, x: Array) -> float:

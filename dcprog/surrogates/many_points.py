@@ -46,7 +46,7 @@ class Points:
         return self[np.argsort(self.values, kind="stable")[:count]]
 
     def named(self, kinds: npt.NDArray[np.str_]) -> Points:
-        """The same points, of other kinds."""
+        """The points under other names of kinds."""
         return replace(self, kinds=kinds)
 
     def joined(self, other: Points) -> Points:
@@ -100,14 +100,14 @@ class ManyPoints:
         return 0 < p <= MOST_COEFFICIENTS and (risk._groups is None or risk.members.size == n)
 
     def of(self, risk: Risk) -> Self:
-        """The same data under another transform or other things subtracted."""
+        """The data under another transform or with other losses subtracted."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, risk=risk)
         other.transform = _of_groups(risk.transform, self.groups)
         return other
 
     def weighted(self, weights: Array) -> Self:
-        """The same with other weights of the groups at each point, (K, n_groups)."""
+        """The data with other weights of the groups at each point, (K, n_groups)."""
         other = self.of(self.risk)
         other.shares = self.shares * weights
         return other

@@ -46,7 +46,7 @@ class NaturalUnits:
 
     @property
     def variation(self) -> float:
-        """What the objective changes by over that step."""
+        """The change of the objective over that step."""
         return self._answer[1]
 
     @cached_property
@@ -190,7 +190,7 @@ class NaturalUnits:
 
 
 def _sides(constraint: cp.Constraint) -> list[cp.Expression]:
-    """What is compared with 0, or a cone's arguments."""
+    """The sides that are compared with 0, or a cone's arguments."""
     compared = isinstance(constraint, cp.constraints.Inequality | cp.constraints.Equality)
     return [constraint.expr] if compared else list(constraint.args)
 

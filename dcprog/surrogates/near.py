@@ -61,7 +61,7 @@ class Near:
         return self.u + self.step
 
     def parts(self) -> Iterator[tuple[slice, Near]]:
-        """The same of some rows at a time; see :meth:`RiskValues.parts`."""
+        """Parts of some rows at a time; see :meth:`RiskValues.parts`."""
         for rows, risk in self.risk.parts(self.theta):
             part = copy(self)
             part.risk, part.u = risk, risk.margins(self.theta)
@@ -116,7 +116,7 @@ class Near:
         return np.minimum(*ends), np.maximum(*ends)
 
     def aggregates(self) -> tuple[Array, Array]:
-        """The same for every group."""
+        """The aggregates of every group."""
         low, high = self.losses()
         return self.risk._combined(low), self.risk._combined(high)
 

@@ -15,7 +15,7 @@ __all__ = ["negative_bases"]
 
 
 def negative_bases(problem: cp.Problem, surrogate: ProblemSurrogate, x: Array | None) -> str | None:
-    """What to tell of powers such as x³ whose argument is negative at a point; None if none is.
+    """A message about powers such as x³ whose base is negative at a point; None without any.
 
     Only where cvxpy takes the problem: its cones then ask for x ≥ 0. A base that is so near to 0
     that the power is rounding, beside the power of the argument's usual size, does not count.

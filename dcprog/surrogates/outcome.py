@@ -1,4 +1,4 @@
-"""What came of a start."""
+"""The outcome of one start."""
 
 from __future__ import annotations
 

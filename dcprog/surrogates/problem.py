@@ -111,7 +111,7 @@ class ProblemSurrogate(ProblemStationarity):
 
     @property
     def witnesses(self) -> tuple[str, ...]:
-        """The same: where the user names a solver, the others stand behind it."""
+        """Solvers that may confirm a verdict: the one the user names, then the others."""
         return self.solvers
 
     @property
@@ -133,7 +133,7 @@ class ProblemSurrogate(ProblemStationarity):
 
     @property
     def start_solver(self) -> str:
-        """What solved the convex start."""
+        """The solver of the convex start."""
         return self.majorised.start_solver
 
     @property

@@ -17,7 +17,7 @@ __all__ = ["Modes"]
 
 
 class Modes:
-    """What is minimised at a step, by mode, each problem made and compiled when first asked for.
+    """The convex problems of each mode of a step, made and compiled when first asked for.
 
     ============  ================================================================
     free          the objective's majorant; nonconvex constraints are left out
@@ -241,7 +241,7 @@ def _holds(constraint: cp.Constraint) -> bool:
 
 
 def _inside(constraint: cp.Constraint, margin: cp.Parameter) -> cp.Constraint:
-    """The same constraint with a margin."""
+    """The constraint with a margin."""
     if isinstance(constraint, cp.constraints.Inequality):
         return constraint.expr + margin <= 0
     if isinstance(constraint, cp.constraints.PSD):

@@ -38,11 +38,11 @@ class ProblemRacing(ProblemValues):
         return self.starts(kind, rng, time_limit)
 
     def inside(self, x: Array) -> Array:
-        """The same point, or near it one inside the convex constraints and the domain of F."""
+        """x, or a point near it inside the convex constraints and the domain of F."""
         return self.starts.inside(x, strictly=True)
 
     def cleared(self, x: Array) -> Array:
-        """The same point with 0 for what is 0 but for rounding."""
+        """x with entries at rounding level set to 0."""
         return self.sizes.cleared(x)
 
     def drafts(
@@ -52,7 +52,7 @@ class ProblemRacing(ProblemValues):
         rng: np.random.Generator,
         time_limit: float | None = None,
     ) -> list[Draft]:
-        """What short, loose runs from several starts reach, best first; none near known points."""
+        """Ends of short, loose runs from several starts, best first; none near known points."""
         self.firmness = FIRM
         try:
             return drafts(self, self.starts, near, effort, rng, time_limit)  # type: ignore[arg-type]

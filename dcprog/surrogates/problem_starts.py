@@ -99,7 +99,7 @@ class Starts:
     # ------------------------------------------------------------------------------------------
 
     def inside(self, x: Array, *, strictly: bool = False) -> Array:
-        """The same point, or near it one inside the convex constraints and the domain of F.
+        """x, or a point near it inside the convex constraints and the domain of F.
 
         Strictly: cvxpy's own evaluation, too, finds a number everywhere.
         """
@@ -122,7 +122,7 @@ class Starts:
         return x
 
     def inside_domain(self, x: Array) -> Array:
-        """The same point, where F has slopes there; constraints may be missed."""
+        """x, or a point near it at which F has slopes; constraints may be missed."""
         try:
             with np.errstate(all="ignore"):
                 self._problem.update(self._problem.at(x))
@@ -200,7 +200,7 @@ class Starts:
         raise (decided or failures)[0]
 
     def _tame(self, x: Array, rng: np.random.Generator) -> Array:
-        """The same point, or where it is absurdly far, a random one at which F is lower.
+        """x, or a random point with lower F if x is absurdly far.
 
         A flat relaxation has its minimum anywhere, and solvers find it thousands of units away.
         """
@@ -223,7 +223,7 @@ def halved(rng: np.random.Generator) -> Callable[[Array], Array]:
 
 
 def _kept(kind: str, rng: np.random.Generator) -> Callable[[Array], Array] | None:
-    """What becomes of the slopes of the convex start; None: they stay."""
+    """A function that changes the slopes of the convex start; None if they stay."""
     if kind == "half":
         return halved(rng)
     return (lambda slope: SOFT * slope) if kind == "soft" else None

@@ -1,4 +1,4 @@
-"""What a majorised problem is worth at a point: F with the price of violations, M, sizes."""
+"""Values of a majorised problem at a point: F with the price of violations, M, sizes."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class ProblemValues:
         return RESOLVED * self.sizes.variation + self._price.resolution
 
     def units(self, x: Array) -> Array:
-        """What each coordinate has been; where that is 0, what its variable has, or its unit."""
+        """The size each coordinate has had; where that is 0, its variable's, or its unit."""
         return self.sizes.units(x)
 
     def objective(self, x: Array) -> float:

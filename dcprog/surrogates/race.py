@@ -126,7 +126,7 @@ def _settled(task: Task, plain: Outcome) -> Task:
 
 
 def _afresh(risk: Risk) -> Risk:
-    """The same risk, of rows that are not known to anybody."""
+    """The risk on new rows, with empty caches."""
     risk = copy(risk)
     risk.rows = copy(risk.rows)
     return risk

@@ -34,7 +34,7 @@ Callback = Callable[[Progress], object]
 
 
 class Recentred:
-    """The same problem in z = x − x₀: affine arguments Ax + b are Az + (Ax₀ + b).
+    """A problem restated in z = x − x₀: affine arguments Ax + b are Az + (Ax₀ + b).
 
     Variables that are declared to be more than real (nonnegative, symmetric …) stay.
 
@@ -92,7 +92,7 @@ class Recentred:
         return lambda progress: told(replace(progress, x=self.back(points.unpack(progress.x))))
 
     def _here(self, variable: cp.Variable) -> cp.Variable:
-        """What stands for a variable of the user's."""
+        """The expression that replaces one of the user's variables."""
         return self._moved.get(variable.id, variable)
 
     def _constraint(self, constraint: cp.Constraint) -> cp.Constraint:

@@ -79,7 +79,7 @@ def checked(surrogate: Surrogate, run: Run) -> Run:
 
 
 def _moved_inside(surrogate: Surrogate, run: Run) -> Run:
-    """The same run at a point a little further inside the domain."""
+    """The run at a point a little further inside the domain."""
     assert run.x is not None
     near = surrogate.cleared(run.x)
     if not (surrogate.is_finite(near) and surrogate.is_feasible(near)):

@@ -111,13 +111,13 @@ class RiskSurrogate(RiskStationarity):
 
     @np.errstate(all="ignore")
     def scale(self, x: Array) -> float:
-        """What the terms of F add up to at x in absolute value."""
+        """The sum of the absolute values of F's terms at x."""
         size = self.risk.magnitude(x)
         return max(size, self._least) if np.isfinite(size) else size
 
     @np.errstate(all="ignore")
     def units(self, x: Array) -> Array:
-        """What moves the margins by about their unit, or x_j where that is more."""
+        """Steps that move the margins by about their unit, or x_j where that is more."""
         return np.maximum(np.abs(x), self._usual)
 
     @cached_property

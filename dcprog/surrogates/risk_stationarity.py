@@ -32,7 +32,7 @@ class RiskStationarity(RiskStarts):
     problem: WeightedRisk
 
     def scale(self, x: Array) -> float:
-        """What the terms of F add up to."""
+        """The sum of the absolute values of F's terms."""
         raise NotImplementedError
 
     @np.errstate(all="ignore")

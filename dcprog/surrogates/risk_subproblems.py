@@ -197,7 +197,7 @@ class Subproblems:
         return value * units.size
 
     def bound(self, problem: WeightedRisk) -> float:
-        """What the last answer itself knows to lie below the weighted risk."""
+        """A lower bound of the weighted risk from the last answer itself."""
         known = self._problem is not None and problem.repeats(self._problem)
         return self.last.bound if known and self.last is not None else -np.inf
 

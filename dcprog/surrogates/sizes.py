@@ -46,7 +46,7 @@ class Sizes:
         self._measure(x)
 
     def learn(self, x: Array, *, narrower: bool = False, convex: bool = True) -> None:
-        """What terms add up to around x, for where they vanish; a wild start is no measure."""
+        """Learn sizes of terms around x, for points where they vanish; wild starts do not count."""
         problem = self._problem
         for sizes in (problem.feasibility, problem.domain) if convex else (problem.feasibility,):
             sizes.learn(self.around(x, widely=narrower), narrower=narrower, convex=convex)
@@ -62,7 +62,7 @@ class Sizes:
 
     @property
     def variation(self) -> float:
-        """What the objective varies by over the problem's own unit, or a step in the run's shape.
+        """The variation of the objective over the problem's own unit, or a step in the run's shape.
 
         The smaller one: where variables are of very different sizes, the problem's own unit may be
         far from all points that matter. The step is as long as that unit allows, for a run that
@@ -84,7 +84,7 @@ class Sizes:
         return float(np.max(np.abs(x - self._last) / self.units(x), initial=0.0))
 
     def units(self, x: Array) -> Array:
-        """What each coordinate has been; where that is 0, what its variable has, or its unit."""
+        """The size each coordinate has had; where that is 0, its variable's, or its unit."""
         entries = self._reached(x)
         of_variable = self._points.spread(self._points.largest(entries))
         # where no price is paid, what is not small is a size and no rounding
@@ -95,7 +95,7 @@ class Sizes:
         return np.where(entries > ENTRY * of_variable, entries, of_variable)
 
     def cleared(self, x: Array) -> Array:
-        """The same point with 0 for what is 0 but for rounding."""
+        """x with entries at rounding level set to 0."""
         return np.where(np.abs(x) <= ENTRY * self.units(x), 0.0, x)
 
     def beside(self, x: Array, rng: np.random.Generator, size: float = SHAKEN) -> Array:

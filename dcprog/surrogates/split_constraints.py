@@ -60,7 +60,7 @@ class Split:
             self.origins.append([origin])
 
     def stacked(self) -> Split:
-        """The same with numbers of one form and about one size put into vectors.
+        """Constraints with numbers of one form and about one size put into vectors.
 
         A violation counts against what a constraint's terms add up to, so that constants that are
         much smaller than others keep a constraint of their own.

@@ -99,7 +99,7 @@ def shortest(problem: WeightedRisk, near: Near) -> Pull | None:
 
 
 class _Free:
-    """What may be chosen in a subgradient: fixed + Σ parts, under constraints."""
+    """The free part of a subgradient: fixed + Σ parts, under constraints."""
 
     def __init__(self, size: int) -> None:
         self.size = size

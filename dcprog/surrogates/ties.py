@@ -116,7 +116,7 @@ def _fit(flips: tuple[Flip, ...]) -> bool:
 
 
 def ties(problem: WeightedRisk, near: Near) -> Ties:
-    """What is tied within reach: slopes of φ, of what is subtracted, of a concave penalty.
+    """Ties within reach: slopes of φ, of the subtracted loss, of a concave penalty.
 
     A tie shows in slopes that differ from one end of the reach to the other. Of many the nearest
     are taken.
@@ -150,7 +150,7 @@ def _complete(near: Near) -> bool:
 
 
 def _group_pull(near: Near, groups: Array, changes: Array) -> Array:
-    """What changes of groups' weights do to the relative gradient, about."""
+    """First-order changes of the relative gradient by changes of groups' weights."""
     risk = near.risk
     rows = np.flatnonzero(np.isin(risk.groups, groups))
     change = dict(zip(groups.tolist(), changes.tolist(), strict=True))
@@ -159,7 +159,7 @@ def _group_pull(near: Near, groups: Array, changes: Array) -> Array:
 
 
 def _row_pulls(near: Near, rows: npt.NDArray[np.intp], changes: Array) -> Array:
-    """The same of rows that are groups, of shape (p, k)."""
+    """First-order changes of the relative gradient by rows that are groups, of shape (p, k)."""
     weights = near.risk.weights
     low, high = near.slopes_of(near.risk.base, rows)
     steepest = np.where(np.abs(low) > np.abs(high), low, high)

@@ -32,7 +32,7 @@ ADVICE = (
 
 @np.errstate(all="ignore")
 def triviality(risk: Risk, x: Array) -> str | None:
-    """What is trivial about a solution of a nonconvex risk, and what to try; None if nothing is.
+    """A message if a solution of a nonconvex risk is trivial, with what to try; else None.
 
     All coefficients are 0 though residuals are left, all samples are predicted as of one class, or
     more than a quarter of them is given up (beyond what a trimmed loss is told to drop).
@@ -95,5 +95,5 @@ def _given_up(risk: Risk, x: Array) -> npt.NDArray[np.bool_]:
 
 
 def _declared_share(risk: Risk) -> float:
-    """What a trimmed loss, or a cap that a share of the losses sets, gives up by declaration."""
+    """The share of samples given up by declaration, by trimming or a cap set by a share."""
     return float(getattr(risk.transform, "fraction", 0.0))

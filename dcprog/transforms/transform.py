@@ -1,4 +1,4 @@
-"""What a concave transform of a loss is."""
+"""Concave transforms of losses."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the rules know of cvxpy's atoms: one table, an entry a kind, open to the outside."""
+"""The table of cvxpy's atoms, an entry a kind, that rules read; open to users."""

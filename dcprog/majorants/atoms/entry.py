@@ -62,7 +62,7 @@ class Edge:
 
 
 class SpectralEdge(Edge):
-    """The same of the eigenvalues of a symmetric matrix."""
+    """An edge of the domain in terms of the eigenvalues of a symmetric matrix."""
 
     def depth(self, argument: Array) -> Array:
         """How far inside the eigenvalues are."""
@@ -104,7 +104,7 @@ def cvxpy_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) 
 
 @dataclass(frozen=True)
 class Entry:
-    """What the rules know of one kind of atom; by default what cvxpy says.
+    """Properties of one kind of atom that rules use; by default those that cvxpy tells.
 
     Parameters
     ----------

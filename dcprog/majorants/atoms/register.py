@@ -237,7 +237,7 @@ def _checked_value(evaluate: Evaluation) -> Evaluation:
 
 
 def _called(name: str, function: Callable[..., Result], atom: Any, *rest: Any) -> Result:
-    """What it returns; numerical errors mean that there is no number, others are mistakes."""
+    """The function's value; errors other than numerical ones are raised as FaultyAtom."""
     try:
         return function(atom, *rest)
     except (ArithmeticError, ValueError):

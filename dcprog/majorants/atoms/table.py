@@ -115,12 +115,12 @@ def add(entries: Mapping[type, Entry]) -> None:
 
 
 def added() -> dict[type, Entry]:
-    """What has come from outside, for other processes, whose table is as it was."""
+    """Entries added by users, for other processes, whose table lacks them."""
     return {kind: known for kind, known in TABLE.items() if _OURS.get(kind) is not known}
 
 
 def entry(atom: Any) -> Entry:
-    """What is known of an atom's kind."""
+    """The entry of an atom's kind."""
     return TABLE.get(type(atom), _CVXPYS)
 
 

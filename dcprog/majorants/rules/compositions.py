@@ -58,7 +58,7 @@ AFFINE, BELOW, ABOVE, MAGNITUDE = 0, -1, 1, 2
 
 
 def _side(node: cp.Expression, index: int, sign: int) -> int:
-    """What a kept atom needs of an argument: a majorant, a minorant, or one of its magnitude."""
+    """The bound that a kept atom needs of an argument: above, below, or of its magnitude."""
     if node.args[index].is_affine():
         return AFFINE
     direction = sign * slope_sign(node, index)

@@ -1,4 +1,4 @@
-"""What a whole majorant shares: auxiliary variables, domains, edges, nodes used many times."""
+"""State shared by a whole majorant: auxiliary variables, domains, edges, shared nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Context", "Use"]
 
 @dataclass
 class Use:
-    """What was spent on majorising a node, which stays alive, under one sign."""
+    """The work spent on majorising one node, which stays alive, under one sign."""
 
     node: cp.Expression
     pieces: int = 0
@@ -60,7 +60,7 @@ class StandIn(cp.Variable):
 
 
 class Moved(Protocol):
-    """What is moved with the centre, as a frame is."""
+    """A part of the majorant that moves with the centre, as a frame does."""
 
     def update(self, values: Values) -> None:
         """Set every Parameter at the point that `values` holds."""
@@ -68,7 +68,7 @@ class Moved(Protocol):
 
 @dataclass
 class Context:
-    """What a whole majorant shares: auxiliary variables and the constraints it brings along.
+    """State shared by a whole majorant: auxiliary variables and the constraints on them.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a rule is given and what it returns: weights, pieces, frames.
+"""Arguments and results of rules: weights, pieces, frames.
 
 A rule answers one question: *given a weight w, what convex function lies above ⟨w, e⟩ (or above
 w∘e, entry by entry) and touches it at the current point?* A nonnegative weight asks for a convex
@@ -46,7 +46,7 @@ Update = Callable[[Array, Values], Any]
 
 @dataclass(frozen=True)
 class Weight:
-    """What is known of a weight before any point is: its sign, and its value if it never moves."""
+    """The sign of a weight, known before any point is, and its value if that never moves."""
 
     sign: int
     fixed: Array | None = None

@@ -12,7 +12,7 @@ __all__ = ["own"]
 
 
 def own(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
-    """What the rule of the node's kind says, if it has one (``dc.register_atom``)."""
+    """The piece by the user's rule for the node's kind, if there is one (``dc.register_atom``)."""
     rule = entry(node).rule
     piece = None if rule is None else rule(node, weight, frame)
     if piece is not None and not isinstance(piece, Piece):

@@ -84,7 +84,7 @@ def prod(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
 
 
 def _entries(node: Prod) -> list[cp.Expression]:
-    """What is multiplied, one after the other."""
+    """The factors, one after the other."""
     arg, axis = node.args[0], node.axis
     if axis is None or arg.ndim == 1:
         flat = cp.vec(arg, order="F")

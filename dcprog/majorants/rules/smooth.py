@@ -38,7 +38,7 @@ class Bend:
     factor: float | Callable[[Array], Array]
 
     def weight(self, weight: Weight) -> Weight:
-        """What is known of c·|w|."""
+        """The sign and, if constant, the value of c·|w|."""
         if weight.fixed is None or callable(self.factor):
             return Weight(1)
         return Weight.constant(self.factor * np.abs(weight.fixed))

@@ -258,7 +258,7 @@ class CompiledProblem(ParamProgram):
     def _without_solution(
         self, form: StandardForm | None, scaling: Scaling, status: str, raw: Any
     ) -> SubproblemError:
-        """What to raise where the solver says that there is no solution."""
+        """The error to raise where the solver says that there is no solution."""
         error = SubproblemError(NO_SOLUTION[status], f"{self.solver} says {status}")
         error.proved = False
         infeasible = error.status == "infeasible"

@@ -31,7 +31,7 @@ def with_direct_formatting(chain: Any) -> Any:
 
 
 def formatted(solver: Any, program: Any, exp_cone_order: Any) -> Any:
-    """What ``solver.format_constraints`` returns, by moving entries where each row just moves.
+    """The matrix of ``solver.format_constraints``, by moving entries where each row just moves.
 
     cvxpy itself says where the rows go: it is given the identity to format.
     """

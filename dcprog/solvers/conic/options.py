@@ -18,7 +18,7 @@ LOOSE = 1e-7
 def options(
     solver: str, tolerance: float, time_limit: float | None, pace: float | None
 ) -> dict[str, Any]:
-    """What to ask of a solver.
+    """Options for a solver at a tolerance.
 
     Parameters
     ----------

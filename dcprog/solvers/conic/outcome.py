@@ -1,4 +1,4 @@
-"""What each solver's own answer holds: a point, multipliers, rays.
+"""Points, multipliers and rays in each solver's own answer.
 
 Multipliers follow the order of the rows and the signs of
 :class:`~dcprog.solvers.conic.standard_form.StandardForm`.
@@ -53,7 +53,7 @@ def multipliers(solver: str, raw: Any) -> Array | None:
 
 
 def dual_ray(solver: str, raw: Any) -> Array | None:
-    """What may prove the program infeasible."""
+    """A ray that may prove the program infeasible."""
     with suppress(Exception):
         match solver:
             case "OSQP":
@@ -64,7 +64,7 @@ def dual_ray(solver: str, raw: Any) -> Array | None:
 
 
 def primal_ray(solver: str, raw: Any) -> Array | None:
-    """What may prove the program unbounded."""
+    """A ray that may prove the program unbounded."""
     with suppress(Exception):
         if solver == "OSQP":
             return _vector(raw.dual_inf_cert)

@@ -110,7 +110,7 @@ class Scaler:
         return wrong
 
     def _scaling(self, form: StandardForm) -> Scaling | None:
-        """None where every unit is 1."""
+        """The scaling; None if every unit is 1."""
         if self._columns is None or self._rows is None or not self._fits(form):
             self._columns, self._rows, self._heads = units_of(form, self._boosts)
             self._even = form.A

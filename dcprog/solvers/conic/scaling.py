@@ -65,7 +65,7 @@ class Scaling:
         return to_edges(len(factors), self.heads), factors
 
     def evidence(self, x: Array, z: Array) -> Evidence:
-        """What a solver leaves behind: the program's unknowns, the scaled one's multipliers."""
+        """A solver's point, in the program's unknowns, and the scaled program's multipliers."""
         if not self.boosts:
             return Evidence(x, self.dual(z), self.columns)
         return BoostedEvidence(x, z, self.columns, self)

@@ -210,7 +210,7 @@ class StandardForm:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What a solver leaves behind: a point, multipliers, and the units it worked in."""
+    """A solver's point, its multipliers, and the units it worked in."""
 
     x: Array
     z: Array
@@ -224,7 +224,7 @@ class Evidence:
 
 
 def standard_form(data: dict[str, Any], offset: float, solver: Any) -> StandardForm:
-    """What cvxpy hands to a solver, in one form.
+    """The program that cvxpy hands to a solver, in one form.
 
     Parameters
     ----------

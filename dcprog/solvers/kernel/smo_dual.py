@@ -40,7 +40,7 @@ class Dual:
     constant: float = 0.0
 
     def above(self, at_zero: float) -> Dual:
-        """The same dual with the constant of a primal whose value at f = 0 is given."""
+        """The dual with the constant of a primal whose value at f = 0 is given."""
         losses = float(np.sum(np.maximum(self.hi * self.q, self.lo * self.q)))
         return replace(self, constant=at_zero - self.lam * losses)
 

@@ -91,7 +91,7 @@ def block(K: Array, places: npt.NDArray[np.intp]) -> Array:
 
 
 def triangle(K: Array, places: npt.NDArray[np.intp]) -> Array:
-    """The same, of which only the lower triangle is needed."""
+    """The product of which only the lower triangle is needed."""
     return block(K, places)
 
 

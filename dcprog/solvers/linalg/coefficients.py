@@ -1,4 +1,4 @@
-"""What size of a feature's coefficient counts."""
+"""Units of the coefficients of features."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class WeightedMoments:
         self._updates = 0
 
     def of(self, c: Array) -> Moments:
-        """Those under the weights c ≥ 0 of shape (n,), not all of them 0."""
+        """Moments under the weights c ≥ 0 of shape (n,), not all of them 0."""
         changed = self._changed(c)
         if changed is None:
             self._sum(c)

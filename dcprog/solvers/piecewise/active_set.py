@@ -24,7 +24,7 @@ REFINEMENTS = 4
 
 @dataclass(frozen=True)
 class Guess:
-    """What may be active at a minimiser.
+    """A guess of the active set at a minimiser.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ class Point:
     reach: float = np.inf
 
     def reached_from(self, start: Point) -> Point:
-        """The same, with the way from there."""
+        """The point with its reach: the largest change of a margin since the start."""
         return replace(self, reach=float(np.max(np.abs(self.u - start.u), initial=0.0)))
 
 

@@ -150,7 +150,7 @@ def _excess(problem: Subproblem, duals: Array) -> Array:
 
 
 def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candidate:
-    """The same, with all features at once."""
+    """The solution by all features at once."""
     design = problem.design
     unknowns = design.n * design.c if _by_samples(problem) else problem.linear.size
     if unknowns > MOST_UNKNOWNS and not np.all(problem.l2 > 0):
@@ -244,7 +244,7 @@ def _read_off(problem: Subproblem, optimum: Optimum, sparse: Index) -> tuple[Can
 
 
 def _thresholded(problem: Subproblem, rough: Candidate, guess: Guess) -> Candidate:
-    """The same with zeros where the guess has them."""
+    """The solution with zeros where the guess has them."""
     x = np.where(guess.sign == 0, 0.0, rough.x)
     value = problem.value(x)
     return Candidate(x, rough.duals, value, value - problem.bound(x, rough.duals))

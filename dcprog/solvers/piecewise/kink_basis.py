@@ -64,7 +64,7 @@ class KinkBasis:
         return self._inverse[: self._q, self._q + j].copy()
 
     def lengths(self) -> Array:
-        """Those of all directions :meth:`away`."""
+        """Lengths of all directions :meth:`away`."""
         away = self._inverse[: self._q, self._q :]
         lengths: Array = np.sqrt(np.einsum("ij,ij->j", away, away))
         return lengths

@@ -52,7 +52,7 @@ class Kinks:
     h: Array
 
     def apart(self) -> Kinks:
-        """The same with places moved a little, so that no two kinks meet."""
+        """Kinks at places moved a little, so that no two meet."""
         size = float(np.mean(np.abs(self.place))) or 1.0
         moves = np.random.default_rng(0).uniform(-APART, APART, self.place.size)
         return replace(self, place=self.place + size * moves)
@@ -62,7 +62,7 @@ class Kinks:
         return np.concatenate([self.A @ x, x])[self.owner]
 
     def rows(self, which: Index) -> Array:
-        """Those of [A; I] that own these kinks."""
+        """Rows of [A; I] that own these kinks."""
         owner, n = self.owner[which], len(self.A)
         rows = np.zeros((owner.size, self.A.shape[1]))
         of_loss = owner < n
@@ -135,7 +135,7 @@ class Pivots:
         return False
 
     def go_on(self, kinks: Kinks) -> None:
-        """The same kinks held, at other places."""
+        """Hold the same kinks at other places."""
         self.kinks, self._standing = kinks, 0
         self._refresh(self._above)
 

@@ -17,7 +17,7 @@ __all__ = ["KroneckerFactor", "KroneckerRows"]
 
 @dataclass(frozen=True)
 class KroneckerFactor:
-    """What the weights of one interior point step leave to solve."""
+    """A factor of the system of one interior point step, from its weights."""
 
     D: Array  # of the local variables
     share: Array  # (G, P), of a line in the weights of its local function

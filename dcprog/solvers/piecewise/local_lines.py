@@ -32,7 +32,7 @@ class LocalLines(Protocol):
 
 
 def local_lines(design: Polyhedral, live: Index) -> LocalLines:
-    """Those of the local functions `live`."""
+    """Lines of the local functions `live`."""
     directions = design.directions
     if directions is None:
         return _AnyLines(design.code[live], design.sample[live], design.n)

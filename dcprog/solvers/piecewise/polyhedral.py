@@ -95,12 +95,12 @@ class Polyhedral:
 
     @property
     def key(self) -> int:
-        """The same for the same functions of the same samples."""
+        """A key that is equal for equal functions of equal samples."""
         arrays = self.code, self.const, self.order, self.risk.penalized
         return hash(tuple(np.ascontiguousarray(array).tobytes() for array in arrays))
 
     def restricted(self, features: Index) -> Polyhedral:
-        """The same without the other columns of X."""
+        """The problem without the other columns of X."""
         part = copy(self)
         part.X = self.X[:, features]
         part.d = features.size

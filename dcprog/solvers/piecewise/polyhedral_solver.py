@@ -1,4 +1,4 @@
-"""What the solvers of polyhedral risks do before and after a subproblem."""
+"""Work of the solvers of polyhedral risks before and after a subproblem."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Subproblem:
         )
 
     def restricted(self, features: Index) -> Subproblem:
-        """The same with x_j = 0 outside these columns of X."""
+        """The subproblem with x_j = 0 outside these columns of X."""
         design = self.design
         linear, l1, l2 = (
             part.reshape(design.c, design.d)[:, features].ravel()

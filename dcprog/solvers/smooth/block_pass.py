@@ -1,4 +1,4 @@
-"""What a pass over blocks of samples adds up for a Newton step: value, slope, Gram matrices."""
+"""Sums over blocks of samples for a Newton step: value, slope, Gram matrices."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class Look:
-    """What to add up over a block of samples x, whose margins are u = s·(Bx̃) + o.
+    """The sums over a block of samples x, whose margins are u = s·(Bx̃) + o.
 
     Attributes
     ----------

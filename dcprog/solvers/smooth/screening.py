@@ -127,6 +127,6 @@ def screened(
 
 
 def _nearer(distance: Array, reach: float, among: Mask) -> tuple[Mask, float]:
-    """Those within reach, at least one of them, also where none went anywhere; and that reach."""
+    """Coefficients within reach, at least one, also where none moved; and that reach."""
     reach = max(reach, float(np.min(distance, where=among, initial=np.inf)))
     return among & (distance <= reach), reach

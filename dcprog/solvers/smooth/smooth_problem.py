@@ -161,7 +161,7 @@ class SmoothLine:
         return float(problem.weight @ ends) + sizes + t * (self.along + t / 2 * self.square)
 
     def slope(self, t: float) -> float:
-        """What Armijo's rule compares with; asked for at t = 0 only."""
+        """The slope that Armijo's rule compares with; asked for at t = 0 only."""
         return self.first
 
     def breaks(self) -> None:

@@ -42,7 +42,7 @@ EPOCHS = 200
 
 @dataclass(frozen=True)
 class Kept:
-    """What does not depend on the penalty: a Gram matrix, and sizes of coefficients."""
+    """Data that do not depend on the penalty: a Gram matrix, and sizes of coefficients."""
 
     gram: ColumnGram
     units: Array
@@ -166,7 +166,7 @@ class WeightedLassoSolver(ExactSolver):
 
     @contextmanager
     def _columns(self, problem: WeightedRisk) -> Iterator[Kept]:
-        """What was kept, for as long as it is in use here."""
+        """Kept columns, for as long as they are in use here."""
         kept = self._taken(problem)
         try:
             yield kept
@@ -174,7 +174,7 @@ class WeightedLassoSolver(ExactSolver):
             self._warm.put(kept)
 
     def _taken(self, problem: WeightedRisk) -> Kept:
-        """What was kept for these weights, up to a factor; otherwise begun anew."""
+        """Kept data for these weights, up to a factor; otherwise begun anew."""
         weights, X = problem.row_weights * self._bend, self.risk.scores.X
         largest = float(np.max(weights, initial=0.0))
         weights = weights / largest if largest > 0 else weights

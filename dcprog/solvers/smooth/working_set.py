@@ -108,7 +108,7 @@ class Profiled:
         return not np.any(asking)
 
     def slopes(self, place: SmoothPlace, part: WorkingSet, x: Array, slope: Array) -> Array:
-        """Those of the place, with new ones in these entries and the best intercept."""
+        """Slopes of the place, with new ones in these entries and the best intercept."""
         slopes = place.slope.copy()
         slopes[part.entries] = slope - self.smooth.l2[part.entries] * x
         if self.gram.centred:
@@ -131,7 +131,7 @@ class Profiled:
         return x, slope
 
     def margins(self, place: SmoothPlace, part: WorkingSet, theta: Array) -> Array:
-        """Those at θ, which differs from the place in these entries and the intercept."""
+        """Margins at θ, which differs from the place in these entries and the intercept."""
         step = theta - place.theta
         scores = self.gram.times(part.entries, step[part.entries])
         if self.gram.centred:

@@ -128,7 +128,7 @@ class Lines:
         }
 
     def mirrored(self) -> Lines:
-        """The same with −u in place of u."""
+        """The lines with −u in place of u."""
         other = copy(self)
         other.matrix = -self.matrix
         other.offset = None if self.offset is None else -self.offset

@@ -1,4 +1,4 @@
-"""What reading a problem as a risk ends with where it is none."""
+"""The exception that ends the recognition of a problem that is no risk."""
 
 from __future__ import annotations
 
