@@ -227,10 +227,10 @@ class Surrogate(Protocol):
         """True if x is at an edge of the domain towards which the objective falls to −∞."""
 
     def cleared(self, x: Array) -> Array:
-        """x with entries at rounding level set to 0."""
+        """The point x with entries at rounding level set to 0."""
 
     def inside(self, x: Array) -> Array:
-        """x, or a point near it inside the domain of the declared function."""
+        """The point x, or a point near it inside the domain of the declared function."""
 
     def stationarity(self, x: Array, time_limit: float | None = None) -> Stationarity:
         """How far x, where the majorant is centred, is from stationary, other choices at ties too.

@@ -64,11 +64,11 @@ class Unconstrained:
         raise NotImplementedError
 
     def inside(self, x: Array) -> Array:
-        """x itself."""
+        """The point x itself."""
         return x
 
     def cleared(self, x: Array) -> Array:
-        """x itself."""
+        """The point x itself."""
         return x
 
     def mismatch(self, x: Array) -> float:

@@ -36,7 +36,7 @@ class SampleInput:
         return getattr(self, "kernel", None) == "precomputed"
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
-        """X, or X and y, checked; X by blocks where it is read so."""
+        """The point x, or X and y, checked; X by blocks where it is read so."""
         checks, by_blocks = self._checks(), self._blocked(X)
         numeric = checks.pop("y_numeric", False)
         if by_blocks is None:

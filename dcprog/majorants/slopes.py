@@ -14,7 +14,6 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.errors import UnfitStart
 from dcprog.majorants.atoms.entry import FaultyAtom
 from dcprog.majorants.atoms.table import entry
 from dcprog.majorants.tree import short
@@ -71,5 +70,5 @@ def pull_back(
     return slopes
 
 
-def _no_slope(atom: cp.Expression, advice: str = "start inside its domain") -> UnfitStart:
-    return UnfitStart(f"{short(atom)} has no finite slope at the current point: {advice}")
+def _no_slope(atom: cp.Expression, advice: str = "start inside its domain") -> ValueError:
+    return ValueError(f"{short(atom)} has no finite slope at the current point: {advice}")

@@ -38,11 +38,11 @@ class ProblemRacing(ProblemValues):
         return self.starts(kind, rng, time_limit)
 
     def inside(self, x: Array) -> Array:
-        """x, or a point near it inside the convex constraints and the domain of F."""
+        """The point x, or a point near it inside the convex constraints and the domain of F."""
         return self.starts.inside(x, strictly=True)
 
     def cleared(self, x: Array) -> Array:
-        """x with entries at rounding level set to 0."""
+        """The point x with entries at rounding level set to 0."""
         return self.sizes.cleared(x)
 
     def drafts(

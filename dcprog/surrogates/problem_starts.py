@@ -99,7 +99,7 @@ class Starts:
     # ------------------------------------------------------------------------------------------
 
     def inside(self, x: Array, *, strictly: bool = False) -> Array:
-        """x, or a point near it inside the convex constraints and the domain of F.
+        """The point x, or a point near it inside the convex constraints and the domain of F.
 
         Strictly: cvxpy's own evaluation, too, finds a number everywhere.
         """
@@ -122,7 +122,7 @@ class Starts:
         return x
 
     def inside_domain(self, x: Array) -> Array:
-        """x, or a point near it at which F has slopes; constraints may be missed."""
+        """The point x, or a point near it at which F has slopes; constraints may be missed."""
         try:
             with np.errstate(all="ignore"):
                 self._problem.update(self._problem.at(x))
@@ -200,7 +200,7 @@ class Starts:
         raise (decided or failures)[0]
 
     def _tame(self, x: Array, rng: np.random.Generator) -> Array:
-        """x, or a random point with lower F if x is absurdly far.
+        """The point x, or a random point with lower F if x is absurdly far.
 
         A flat relaxation has its minimum anywhere, and solvers find it thousands of units away.
         """

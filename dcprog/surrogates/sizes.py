@@ -95,7 +95,7 @@ class Sizes:
         return np.where(entries > ENTRY * of_variable, entries, of_variable)
 
     def cleared(self, x: Array) -> Array:
-        """x with entries at rounding level set to 0."""
+        """The point x with entries at rounding level set to 0."""
         return np.where(np.abs(x) <= ENTRY * self.units(x), 0.0, x)
 
     def beside(self, x: Array, rng: np.random.Generator, size: float = SHAKEN) -> Array:

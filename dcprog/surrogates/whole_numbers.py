@@ -19,7 +19,7 @@ from dcprog.engine.track import Settings
 from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point, whole_entries
 from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitStart
+from dcprog.foundation.errors import NotMajorizable, SubproblemError
 from dcprog.majorants.frozen_problem import freeze, has_whole_entries
 from dcprog.majorants.tree import rebuilt
 from dcprog.surrogates.examination import ProblemExaminer
@@ -110,7 +110,7 @@ def _looped(held: Held, start: Any, loop: Loop, options: dict[str, Any]) -> Resu
         return None
     try:
         result = loop(held.problem, start=start, n_starts=1, **options)
-    except (SubproblemError, NotMajorizable, UnfitStart):
+    except (SubproblemError, NotMajorizable, ValueError):  # the last: a point without a slope
         return None
     if result.status == "interrupted":
         raise KeyboardInterrupt
