@@ -180,7 +180,7 @@ class Terms:
     >>> terms = Terms(1)
     >>> square = terms.add(Power(2.0), terms.variable(0) + 1)
     >>> found = terms.ranges(np.array([[-3.0]]), np.array([[0.0]]))
-    >>> [side.tolist() for side in found.of(2 * square)]
+    >>> [side.round(9).tolist() for side in found.of(2 * square)]
     [[0.0], [8.0]]
     """
 
