@@ -1,1 +1,1 @@
-"""What every room stands on: arrays, errors, declared parameters, logs."""
+"""The basis of all other packages: arrays, errors, declared parameters, logs."""

@@ -23,7 +23,7 @@ __all__ = ["has_slope", "pull_back"]
 
 
 def has_slope(atom: cp.Expression) -> bool:
-    """Is any slope of the atom known?"""
+    """True if a slope of the atom is known."""
     return entry(atom).slope is not None
 
 
@@ -47,8 +47,8 @@ def pull_back(
 
     Raises
     ------
-    ValueError
-        The atom has no slope there (outside its domain).
+    UnfitStart
+        The atom has no finite slope there (outside its domain).
     FaultyAtom
         A function given to ``register_atom`` has a fault.
     """

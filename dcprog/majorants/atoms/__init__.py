@@ -1,1 +1,1 @@
-"""What the rules know of cvxpy's atoms: one table, an entry a kind, open to the outside."""
+"""The table of cvxpy's atoms: one entry per class, open to registered atoms."""
