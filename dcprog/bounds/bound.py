@@ -1,4 +1,4 @@
-"""A lower bound: its value, the best point known, and the boxes left to search."""
+"""``Bound``: a lower bound, the best point known, and the boxes left to search."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ class Bound:
     Attributes
     ----------
     value : float
-        No point is below it; for a maximisation none is above. Infinite where no point meets the
-        constraints, minus infinite where nothing is known (signs swapped for a maximisation).
+        The lower bound of F, for a maximisation an upper one. Infinite if no point meets the
+        constraints, minus infinite if nothing is known (signs swapped for a maximisation).
     gap : float
-        |F(x) − value| over what the terms of F add up to at x in absolute value: a share, without
-        units.
+        |F(x) − value| over `scale`: a share, without units.
     status : str
         ``proved`` (the gap is as small as was asked for), ``infeasible`` (no point meets the
         constraints), ``time_limit``, ``interrupted``, ``stopped`` (by the callback) or, of a cvxpy
-        problem, ``inaccurate`` (SCIP's tree has ended, and its best point misses a constraint by
+        problem, ``inaccurate`` (SCIP's tree has ended, and its best point violates a constraint by
         more than a millionth of its terms).
     nodes : int
-        Boxes that were bounded, or nodes of SCIP's trees, those of the runs that this one resumed
-        included.
+        The number of boxes bounded, or of nodes of SCIP's trees, including the runs that this one
+        resumed.
     x : array or None
         The best point known: θ, or the variables' values as one vector.
     variables : mapping of cvxpy Variable to array
-        The same point for a cvxpy problem; empty for a risk.
+        The best point known of a cvxpy problem; empty for a risk.
     objective : float
         F(x).
     scale : float
-        What the gap is relative to.
+        The scale of the gap: the sum of the absolute values of F's terms at x, or a minimum that
+        keeps it above rounding errors.
     time : float
         Seconds.
     open : Boxes, GlobalSearch or None
-        The boxes that are left, or the search of a cvxpy problem, which is not pickled: for a run
-        that resumes this one.
+        The open boxes, or the search of a cvxpy problem, which is not pickled: for a run that
+        resumes this one.
     floor : float
-        A bound for all that is not left to search.
+        A lower bound for the boxes that are not open.
     asked : float
         The gap that was asked for.
     box : pair of arrays or None
-        Where F was bounded; None is everywhere.
+        The box on which F was bounded; None if everywhere.
     marks : array or None
-        Values by which a risk is told from others when the bound is resumed.
+        Values that identify a risk when its bound is resumed.
 
     Examples
     --------

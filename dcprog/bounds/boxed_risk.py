@@ -34,27 +34,27 @@ LARGEST = 2**24  # numbers in the matrix of the rows
 class BoxedRisk:
     r"""Σ_g s_g·[φ(agg v_r·base(u_r)) − Σ_r v_r·sub(u_r)] + a quadratic + penalty, u = Aθ + offset.
 
-    With `dropped` = k > 0 the sum of the φ's is that of all but the k largest.
+    With `dropped` = k > 0 the sum leaves out the k largest φ's.
 
     Attributes
     ----------
     matrix : array of shape (m, p)
         A.
     sizes : array of shape (m, p)
-        |A|, or what the user's own margins add up where A is one of other coordinates: margins
-        round in proportion to it.
+        |A|, or for transformed coordinates the sums of the absolute terms of A's entries: rounding
+        errors of margins are proportional to it.
     offset, weights : arrays of shape (m,)
     groups : int array of shape (m,)
     sample_weight : array of shape (G,)
     loss : Loss or None
-        φ(base) − sub, where it is a function of single rows.
+        The loss φ(base) − sub, if it is a function of single rows.
     constant, linear, quadratic : float, array (p,), array (p, p)
-        What decided samples add: constant + linear·δ + ½ δᵀ quadratic δ with δ = θ − origin.
+        The sum over decided samples: constant + linear·δ + ½ δᵀ quadratic δ with δ = θ − origin.
     origin : array of shape (p,)
-        Near θ: far from it the terms of the quadratic would be large, and their sum rounded off.
+        A point near θ: far from it the terms of the quadratic would be large and cancel.
     rounding : array of shape (p,)
-        By how much that quadratic may be off where the samples are decided, in shares of what each
-        coordinate's width has to do with it.
+        A bound of that quadratic's rounding error on the box, divided among the coordinates by the
+        effect of their widths on margins.
     """
 
     matrix: Array
@@ -78,16 +78,16 @@ class BoxedRisk:
 
     @property
     def n_groups(self) -> int:
-        """Groups, G."""
+        """The number of groups, G."""
         return self.sample_weight.size
 
     @property
     def size(self) -> int:
-        """Entries of θ, p."""
+        """The number of entries of θ, p."""
         return self.matrix.shape[1]
 
     def margins(self, z: Array) -> Array:
-        """One line of margins for each line of z."""
+        """The margins at the points z, one point per line."""
         return z @ self.matrix.T + self.offset
 
     def combined(self, losses: Array) -> Array:
@@ -101,7 +101,7 @@ class BoxedRisk:
         return np.where(self.first, parts, 0.0).sum(axis=2)
 
     def total(self, each: Array) -> float:
-        """Σ s_g of each group's, but for the largest of a trimmed sum; −∞ where one is unknown."""
+        """The sum over groups with weights s_g, without the largest ones if trimmed; NaN is −∞."""
         each = np.where(np.isnan(each), -np.inf, each)
         if self.dropped:
             each = np.sort(each)[: each.size - self.dropped]
@@ -110,7 +110,7 @@ class BoxedRisk:
         return float(each[live] @ self.sample_weight[live])
 
     def subtracted_total(self, each: Array) -> float:
-        """Σ s·v of each row's: of all rows, those of samples that are trimmed, too."""
+        """The sum over all rows with weights s·v, those of trimmed samples included."""
         factor = self.weights * self.sample_weight[self.groups]
         live = factor > 0
         return float(factor[live] @ each[live])
@@ -122,7 +122,7 @@ class BoxedRisk:
 
     @property
     def first(self) -> npt.NDArray[np.bool_]:
-        """Which of the members are no repetitions."""
+        """A mask of the members that are no repetitions."""
         return self._layout()[1]
 
     def _layout(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
@@ -134,7 +134,7 @@ class BoxedRisk:
         return order[start[:, None] + np.where(own, place, 0)], own
 
     def kept(self, groups: npt.NDArray[np.bool_]) -> BoxedRisk:
-        """Without the groups that are False."""
+        """The risk of the groups where the mask is True."""
         if np.all(groups):
             return self
         rows = groups[self.groups]
@@ -152,7 +152,7 @@ class BoxedRisk:
 
 
 def boxed(risk: Risk) -> BoxedRisk:
-    """A risk's parts.
+    """Convert a risk to arrays, for the evaluation on boxes.
 
     Parameters
     ----------
@@ -165,8 +165,8 @@ def boxed(risk: Risk) -> BoxedRisk:
     Raises
     ------
     NotBoundable
-        Its rows have no matrix, its transform adapts to the losses, or what it subtracts is
-        trimmed.
+        Its rows have no matrix or a too large one, its transform adapts to the losses, or its
+        subtracted part is a function of several rows together.
     """
     if risk.no_matrix is not None or np.prod(risk.rows.shape) > LARGEST:
         raise NotBoundable(repr(risk), "its rows have no matrix that could be formed", "fewer rows")
@@ -209,7 +209,7 @@ def boxed(risk: Risk) -> BoxedRisk:
 
 
 def _as_cap(base: ConvexLoss, subtracted: ConvexLoss | None) -> float | None:
-    """The c for which base − subtracted = min(base, c), where the two are lines of one slope."""
+    """The c with base − subtracted = min(base, c), if the losses differ in their kinks only."""
     if isinstance(base, hinge) and isinstance(subtracted, hinge):
         return base.at - subtracted.at if subtracted.at < base.at else None
     if not isinstance(subtracted, epsilon_insensitive):
@@ -225,7 +225,7 @@ def _is_identity(transform: Transform) -> bool:
 
 
 def _of_groups(transform: Transform, groups: npt.NDArray[np.bool_]) -> Transform:
-    """The transform of some of the groups, where each has a cap of its own."""
+    """The transform of the groups where the mask is True: each may have a cap of its own."""
     if isinstance(transform, cap_at):
         c = np.asarray(transform.c)
         inner = None if transform.inner is None else _of_groups(transform.inner, groups)
@@ -242,7 +242,7 @@ def _of_groups(transform: Transform, groups: npt.NDArray[np.bool_]) -> Transform
 
 
 def _peeled(transform: Transform, n: int) -> tuple[Transform, int]:
-    """φ of one loss at a time, and how many of n losses are dropped afterwards."""
+    """The transform of single losses, and how many of n losses are dropped after it."""
     if not transform.is_joint:
         return transform, 0
     if isinstance(transform, trim_of):

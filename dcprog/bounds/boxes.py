@@ -1,4 +1,4 @@
-"""Boxes with what is known of them: in lots that lie together, the lowest bound first."""
+"""Boxes with their bounds, and a queue of neighbouring boxes, the lowest bound first."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["Boxes", "OpenBoxes", "halved"]
 
 @dataclass
 class Boxes:
-    """Boxes with what is known of them, a line each.
+    """Boxes with bounds and points, one box per line.
 
     Attributes
     ----------
     lo, hi : arrays of shape (boxes, p)
     lower : array of shape (boxes,)
-        A bound from below of the function on the box.
+        A lower bound of the function on the box.
     z : array of shape (boxes, p)
-        Where it may be low.
+        A point where the function may be low.
     effect : array of shape (boxes, p)
-        What each coordinate's width does to the bound.
+        The share of the gap between function and bound due to each coordinate's width.
     """
 
     lo: Array
@@ -40,7 +40,7 @@ class Boxes:
         return self.lower.size
 
     def take(self, places: npt.NDArray[np.intp]) -> Boxes:
-        """Some of them."""
+        """Some of the boxes."""
         return Boxes(
             self.lo[places],
             self.hi[places],
@@ -51,17 +51,17 @@ class Boxes:
 
     @staticmethod
     def joined(parts: list[Boxes]) -> Boxes:
-        """Several lots as one."""
+        """The boxes of several lots as one lot."""
         names = ("lo", "hi", "lower", "z", "effect")
         return Boxes(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     @property
     def hull(self) -> tuple[Array, Array]:
-        """The box around all of them."""
+        """The smallest box around all boxes."""
         return self.lo.min(axis=0), self.hi.max(axis=0)
 
     def clusters(self, size: int) -> Iterator[Boxes]:
-        """Lots of at most so many boxes that lie together."""
+        """Lots of at most `size` neighbouring boxes."""
         if len(self) <= size:
             yield self
             return
@@ -76,7 +76,7 @@ class Boxes:
 
 @dataclass
 class OpenBoxes:
-    """The boxes still to be looked at, in lots that lie together, the lowest bound first."""
+    """A queue of open boxes, in lots of neighbours, the lot with the lowest bound first."""
 
     heap: list[tuple[float, int, Boxes]] = field(default_factory=list)
     _count: Callable[[], int] = field(default_factory=lambda: count().__next__)
@@ -103,14 +103,14 @@ class OpenBoxes:
 
     @property
     def lower(self) -> float:
-        """The lowest bound of all."""
+        """The lowest bound of all open boxes; ∞ if there are none."""
         return self.heap[0][0] if self.heap else np.inf
 
     def __len__(self) -> int:
         return sum(len(lot) for _, _, lot in self.heap)
 
     def all(self) -> Boxes | None:
-        """All of them."""
+        """All open boxes; None if there are none."""
         return Boxes.joined([lot for _, _, lot in self.heap]) if self.heap else None
 
 

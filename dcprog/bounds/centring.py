@@ -1,4 +1,4 @@
-"""Coefficients that say the same of centred columns: their boxes are not oblique."""
+"""Coordinates for centred columns, in which the points of low risk lie in small boxes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Centring", "centred"]
 
 @dataclass
 class Centring:
-    """η: the penalised coefficients as they are, the free ones plus `middles` times those.
+    """Coordinates η: the penalised coefficients w, and the free ones plus `middles` times w.
 
     Where the columns of X lie around m, the intercept of X − m is b + m·w. Points as good as the
     best one lie along a thin diagonal in (w, b), and in a small box in (w, b + m·w).
@@ -23,6 +23,7 @@ class Centring:
     Attributes
     ----------
     held : bool array of shape (p,)
+        True for the penalised coefficients.
     middles : array of shape (free, held)
     """
 
@@ -30,26 +31,26 @@ class Centring:
     middles: Array
 
     def inward(self, theta: Array) -> Array:
-        """Coordinates η of θ."""
+        """The coordinates η of a point θ."""
         eta = np.array(theta, dtype=float)
         eta[~self.held] += self.middles @ eta[self.held]
         return eta
 
     def sizes(self, theta: Array) -> Array:
-        """Sums of the absolute values of the terms of η."""
+        """The sums of the absolute terms of the coordinates η of θ."""
         sizes = np.abs(theta)
         sizes[~self.held] += np.abs(self.middles) @ sizes[self.held]
         return sizes
 
     def outward(self, eta: Array) -> Array:
-        """The θ of coordinates η."""
+        """The point θ with the coordinates η."""
         theta = np.array(eta, dtype=float)
         theta[~self.held] -= self.middles @ theta[self.held]
         return theta
 
 
 def centred(risk: BoxedRisk) -> tuple[BoxedRisk, Centring]:
-    """The risk in η: its penalised columns without what the free ones can say of them.
+    """The risk in η: its penalised columns minus their projections onto the free columns.
 
     Parameters
     ----------

@@ -18,16 +18,16 @@ __all__ = ["Chords", "Lines", "subtracted_lines"]
 
 @dataclass
 class Chords:
-    """level + slope·(t − low) ≤ φ(t) for low ≤ t ≤ high: one entry a box and a group.
+    """Chords at_low + slope·(t − low) ≤ φ(t) for low ≤ t ≤ high, one per box and group.
 
     Attributes
     ----------
     low, high : arrays of shape (boxes, G)
-        Of the combined losses t.
+        Bounds of the combined losses t.
     at_low, at_high : arrays
-        φ there.
+        Values of φ at `low` and `high`.
     slope : array
-        Of the chords.
+        Slopes of the chords.
     """
 
     low: Array
@@ -38,7 +38,7 @@ class Chords:
 
     @classmethod
     def of(cls, transform: Transform, low: Array, high: Array) -> Chords:
-        """Chords of a transform."""
+        """The chords of a transform between `low` and `high`."""
         with np.errstate(all="ignore"):
             bottom, top = transform(low), transform(high)
         if transform.is_linear:
@@ -48,7 +48,7 @@ class Chords:
         return cls(low, high, bottom, top, slope)
 
     def capped(self, cap: Array | None = None) -> tuple[Array, Array]:
-        """Levels and slopes for min(φ, cap), with one cap a box."""
+        """Levels and slopes of the chords of min(φ, cap), with one cap per box."""
         if cap is None:
             return self.at_low, self.slope
         level = np.minimum(self.at_low, cap[:, None])
@@ -56,21 +56,22 @@ class Chords:
         return level, _slopes(self.low, self.high, level, top)
 
     def sizes(self) -> Array:
-        """Sums of the absolute terms of level + slope·(t − low), the largest on each box."""
+        """Bounds of the sum of the absolute terms of at_low + slope·(t − low) on the boxes."""
         with np.errstate(invalid="ignore"):
             steps = 2 * self.slope * np.maximum(np.abs(self.low), np.abs(self.high))
         return np.abs(self.at_low) + np.where(self.slope == 0, 0.0, steps)
 
     def take(self, boxes: npt.NDArray[np.intp]) -> Chords:
-        """Chords of some boxes."""
+        """The chords on some of the boxes."""
         low, high, slope = self.low[boxes], self.high[boxes], self.slope[boxes]
         return Chords(low, high, self.at_low[boxes], self.at_high[boxes], slope)
 
 
 def _slopes(low: Array, high: Array, bottom: Array, top: Array) -> Array:
-    """Of the chords; 0, which is below as well, where there is no range or an infinite one.
+    """Slopes of chords; 0 if the range is empty or infinite: φ is nondecreasing.
 
-    A slope is never negative, whatever rounding says: lines below the losses lie below the chords.
+    Slopes made negative by rounding become 0: chords must be nondecreasing, so that they are lowest
+    at lower bounds of the losses.
     """
     span = high - low
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -80,13 +81,13 @@ def _slopes(low: Array, high: Array, bottom: Array, top: Array) -> Array:
 
 @dataclass
 class Lines:
-    """level + slope·(u − low) ≤ −s·v·sub(u) for low ≤ u ≤ high: one entry a box and a row.
+    """Lines level + slope·(u − low) ≤ −s·v·sub(u) for low ≤ u ≤ high, one per box and row.
 
     Attributes
     ----------
     low, level, slope : arrays of shape (boxes, m)
     rounding : array of shape (boxes,)
-        How much of their sum may be rounding.
+        A bound of the rounding error of their sum.
     """
 
     low: Array
@@ -95,18 +96,18 @@ class Lines:
     rounding: Array
 
     def at(self, u: Array) -> Array:
-        """Their values."""
+        """The values of the lines at u."""
         return self.level + self.slope * (u - self.low)
 
     def take(self, boxes: npt.NDArray[np.intp]) -> Lines:
-        """Chords of some boxes."""
+        """The lines on some of the boxes."""
         return Lines(self.low[boxes], self.level[boxes], self.slope[boxes], self.rounding[boxes])
 
 
 def subtracted_lines(
     risk: BoxedRisk, lo: Array, hi: Array, low: Array, high: Array
 ) -> Lines | None:
-    """The lines below what is subtracted on boxes, of margins in between; None without."""
+    """Lines below −s·v·sub(u) for margins in [low, high]; None if nothing is subtracted."""
     if risk.subtracted is None:
         return None
     factor = risk.weights * risk.sample_weight[risk.groups]

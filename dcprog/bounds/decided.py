@@ -1,4 +1,4 @@
-"""Samples on which nothing is left to decide in a box: they become one quadratic."""
+"""Samples whose losses are quadratic on a whole box: they are summed into one quadratic."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dcprog.foundation.arrays import Array
 
 __all__ = ["decided"]
 
-# A concave function that leaves its chord by less than that share of its rise is affine there.
+# A concave function that exceeds its chord by at most this share of its rise counts as affine.
 STRAIGHT = 1e-13
 
 
 def decided(risk: BoxedRisk, lo: Array, hi: Array) -> BoxedRisk:
-    """The risk on the box, without the samples whose states are decided.
+    """A risk that is equal on the box and has fewer samples.
 
-    Samples beyond a cap are constants. Those that keep to one piece of a piecewise quadratic loss,
-    where the transform is affine, add up to a quadratic. Of a trimmed loss those that are dropped,
-    or kept, all over the box are known.
+    Samples beyond a cap are constants. Samples that stay on one piece of a piecewise quadratic
+    loss, where the transform is affine, add up to a quadratic. Of a trimmed risk, samples that are
+    dropped all over the box are left out, and only those kept all over it are summed.
 
     Parameters
     ----------
@@ -66,9 +66,9 @@ def decided(risk: BoxedRisk, lo: Array, hi: Array) -> BoxedRisk:
 def _untrimmed(
     risk: BoxedRisk, bottom: Array, top: Array
 ) -> tuple[BoxedRisk, Array, Array, npt.NDArray[np.bool_]]:
-    """Without the samples that are dropped everywhere; which of the others are kept everywhere."""
+    """The risk without the samples dropped all over the box, and a mask of those kept all over."""
     kept = risk.n_groups - risk.dropped
-    if kept <= 0 or risk.subtracted is not None:  # which is subtracted of those that are dropped
+    if kept <= 0 or risk.subtracted is not None:  # it is subtracted of dropped samples, too
         return risk, bottom, top, np.zeros(risk.n_groups, dtype=bool)
     always_below = np.partition(top, kept - 1)[kept - 1]
     gone = bottom > always_below
@@ -83,7 +83,7 @@ def _untrimmed(
 def _affine(
     risk: BoxedRisk, least: Array, most: Array, bottom: Array, top: Array
 ) -> tuple[npt.NDArray[np.bool_], Array]:
-    """Where φ is affine between the bounds of the losses, and its slopes."""
+    """A mask of the groups whose φ is affine between the bounds of their losses; its slopes."""
     if risk.transform.is_linear:
         factor = float(risk.transform.steepest)
         return np.ones(least.shape, dtype=bool), np.full(least.shape, factor)
@@ -97,7 +97,7 @@ def _affine(
 def _one_piece(
     risk: BoxedRisk, low: Array, high: Array
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
-    """The groups all of whose rows keep to one piece of the base, and that piece for each row."""
+    """A mask of the groups whose rows each stay on one piece of the base; each row's piece."""
     pieces = risk.base.pieces
     if pieces is None or risk.aggregate == "max" or risk.subtracted is not None:
         return np.zeros(risk.n_groups, dtype=bool), np.zeros(low.shape, dtype=np.intp)
@@ -117,9 +117,9 @@ def _with_quadratic(
     blur: Array,
     sides: Array,
 ) -> BoxedRisk:
-    """s·(level + slope·Σ v·(au² + bu + c)) of some groups, added up.
+    """Add the terms s·(level + slope·Σ v·(au² + bu + c)) of some groups to the quadratic.
 
-    |u| is at most `size`, and a computed u off by `blur` at most.
+    |u| is at most `size`, and the rounding error of a computed u at most `blur`.
     """
     pieces = risk.base.pieces
     assert pieces is not None

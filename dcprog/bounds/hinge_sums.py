@@ -12,7 +12,7 @@ STEPS = 25
 STEP_SHARE = 0.995
 SOLVED = 1e-10
 REGULAR = 1e-13
-# Weights count as at least that share of the largest.
+# Scaled weights are at least this.
 LEAST = 1e-12
 
 
@@ -21,7 +21,7 @@ def hinge_sums(
 ) -> tuple[Array, Array]:
     r"""Minimise Σ_i weight_i (row_i·θ + shift_i)₊ + tilt·θ + ½ Σ ridge_j θ_j² on each box.
 
-    Mehrotra's interior point method, with one p × p system a step and box.
+    Mehrotra's interior point method, with one p × p system per step and box.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def hinge_sums(
 
 
 def _solved(A: Array, d: Array, w: Array, slope: Array, curve: Array) -> tuple[Array, Array]:
-    """Solve problems whose units make |ξ| ≤ 1 and all data about 1."""
+    """The minimiser over |ξ| ≤ 1 and the shares, for data scaled to about 1."""
     boxes, _, p = A.shape
     ξ = np.zeros((boxes, p))
     e = np.maximum(d, 0.0) + 0.5
@@ -148,6 +148,6 @@ def _pairs(state: list[Array]) -> list[tuple[Array, Array]]:
 
 
 def _room(x: Array, dx: Array) -> Array:
-    """How far x may go before an entry is 0, at most 1."""
+    """The length of the step dx, at most 1, at which an entry of x becomes 0."""
     ratio = np.where(dx < 0, -x / dx, np.inf)
     return np.minimum(ratio.min(axis=1, keepdims=True, initial=1.0), 1.0)

@@ -1,4 +1,4 @@
-"""``dc.lower_bound``: how low a nonconvex problem can be at all."""
+"""``dc.lower_bound``: a proven lower bound of a nonconvex problem."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["lower_bound"]
 
 # The share of the time that the search for a first point may take.
 STARTING = 0.3
-# Between the value that a bound was found with and that of the problem it is to be resumed for.
+# Relative tolerance of the values by which a Bound is recognised as one of the same problem.
 SAME = 1e-9
 
 
@@ -46,49 +46,49 @@ def lower_bound(
     callback: Callable[[Bound], object] | None = None,
     verbose: bool = False,
 ) -> Bound:
-    r"""A number that no point is below: min F ≥ value, proved by branch and bound.
+    r"""A proven lower bound of a problem, by branch and bound: min F ≥ value.
 
-    Of a risk by a search of our own over boxes. On a box every nonconvex term has a convex
-    minorant: the chord of a concave function, φ(t) ≥ φ(l) + (φ(u) − φ(l))/(u − l)·(t − l) for
-    l ≤ t ≤ u. Lines below the losses at a few points give a plane below the sum, whose minimum over
-    the box and under the penalty is known in closed form: a bound that rests on no solver's word.
-    Boxes whose bound is above F(x) − gap are dropped, the others halved. It is made for few
-    coefficients, up to five or so, with thousands of samples. Where a capped or trimmed risk has
-    more, its samples are branched on, kept or given up: up to some fifty. In between both are
-    tried in turns.
+    A risk is bounded by the library's own search over boxes. On a box every nonconvex term has a
+    convex minorant: the chord of a concave function, φ(t) ≥ φ(l) + (φ(u) − φ(l))/(u − l)·(t − l)
+    for l ≤ t ≤ u. Lines below the losses at a few points give a plane below the sum, whose minimum
+    over the box and under the penalty is known in closed form: the bound does not depend on a
+    solver's accuracy. Boxes whose bound is above F(x) − gap are dropped, the others halved. This
+    search suits few coefficients, up to about five, with thousands of samples. For a capped or
+    trimmed risk with more coefficients the search branches on the samples, kept or given up: it
+    suits up to about fifty samples. In between both searches run in turns.
 
-    Of a cvxpy problem by SCIP, but for those without constraints that :func:`dcprog.solve`
+    A cvxpy problem is bounded by SCIP, except those without constraints that :func:`dcprog.solve`
     recognises as risks. Its expressions are translated to sums of products, powers, exponentials,
     logarithms, sines and absolute values, in units in which they are about 1; SCIP's bound is
     lowered by a millionth of the unit of F, its points are moved to where the constraints hold and
-    evaluated on the problem's own expressions. "Infeasible" is said if two searches with different
-    settings say so. Variables may be integer, boolean or complex. Every variable and
+    evaluated on the problem's own expressions. "Infeasible" is reported if two searches with
+    different settings agree on it. Variables may be integer, boolean or complex. Every variable and
     every term must have a finite range: by bounds, by the constraints, or because F is larger
-    elsewhere than at a point that is known.
+    elsewhere than at a known point.
 
-    Points met on the way that are better than the one to begin with take its place, and a claim is
-    held against all of them.
+    Better points found by the search replace the starting point, and the bound is checked against
+    them.
 
     Parameters
     ----------
     problem : Risk, estimator fitted to one, cvxpy.Problem, or Result
-        F. For a maximisation the bound is from above. A Result stands for the problem it came from
-        and for its point.
+        F. For a maximisation the bound is an upper one. A Result stands for the problem it came
+        from and for its point.
     start : Result, Bound, array or mapping, optional
-        A point to begin with, the best one known; by default what :func:`dcprog.solve` finds. For
-        a cvxpy problem a mapping from Variable to array. A ``Bound`` of the same problem is
-        resumed: its open boxes are all that is still searched. That of a cvxpy problem goes on
-        where SCIP stopped, in the same process and while no Parameter has moved; else its point is
-        where the search begins.
+        The starting point, the best one known; by default the point that :func:`dcprog.solve`
+        finds. For a cvxpy problem also a mapping from Variable to array. A ``Bound`` of the same
+        problem is resumed: only its open boxes are searched. A ``Bound`` of a cvxpy problem is
+        resumed where SCIP stopped, in the same process and if no Parameter has changed; otherwise
+        its point is the starting point.
     time_limit : float, default 60.0
         Seconds.
     gap : float, default 1e-3
-        Stop when F(x) − value is at most that share of what the terms of F(x) add up to. Of a
-        cvxpy problem no less than 2e-6 is reached.
+        Stop when F(x) − value is at most this share of the sum of the absolute values of F(x)'s
+        terms. For a cvxpy problem gaps below 2e-6 are not reached.
     box : (lower, upper), optional
         Bound F on that box only, of θ or of all entries of all variables (column by column, in the
-        order in which they were made); numbers or arrays of shape (p,). By default everywhere:
-        the penalty, the losses and the constraints say where F can be below F(x) at all.
+        order in which they were made); numbers or arrays of shape (p,). By default all points are
+        covered: the penalty, the losses and the constraints determine where F can be below F(x).
     callback : callable, optional
         ``callback(bound)`` about twice a second; a true return value stops the search.
     verbose : bool, default False
@@ -97,20 +97,20 @@ def lower_bound(
     Returns
     -------
     Bound
-        Ctrl-C ends the search and returns the bound so far; while a first point is looked for there
-        is none, and it goes through.
+        Ctrl-C ends the search and returns the bound so far; during the search for a first point it
+        raises KeyboardInterrupt.
 
     Raises
     ------
     WrongBound
-        A bound was found to be above the value of a point: an error of the library.
+        A bound lies above the value of a known point: an error of the library.
     NotBoundable
-        A part of the problem has no minorant or no translation (the error names it), or F is below
-        F(x) at points as far away as one likes, for all that is known.
+        A part of the problem has no minorant or no translation (the error names it), or the points
+        at which F is below F(x) are not known to be bounded.
     ImportError
-        The problem is one of cvxpy's and pyscipopt is not installed.
+        The problem is a cvxpy problem and pyscipopt is not installed.
     TypeError, ValueError
-        Something that is no problem, or bad options.
+        The problem has another type, or an option is invalid.
 
     References
     ----------
@@ -150,7 +150,7 @@ def lower_bound(
             try:
                 return _recognised_bound(found, start, time_limit, gap, callback, verbose)
             except NotBoundable:
-                pass  # SCIP may bound what our own rules do not
+                pass  # SCIP may bound a problem that the library's own search cannot
         form = real_form(problem)
         variables = (problem if form is None else form.problem).variables()
         edges = _checked_box(box, sum(v.size for v in variables), start)
@@ -182,7 +182,7 @@ def _recognised_bound(
     callback: Callable[[Bound], object] | None,
     verbose: bool,
 ) -> Bound:
-    """The bound of a problem that is a risk."""
+    """The bound of a cvxpy problem that is recognised as a risk."""
 
     def told(bound: Bound) -> object:
         return callback is not None and callback(_as_written(found, bound))
@@ -193,7 +193,7 @@ def _recognised_bound(
 
 
 def _as_risk(found: Recognised, start: Any) -> Any:
-    """A start of a problem that is a risk, as one of the risk."""
+    """A start of a recognised problem, converted to a start of its risk."""
     points = found.points
     if isinstance(start, Bound):
         objective = found.sign * start.objective - found.constant
@@ -205,7 +205,7 @@ def _as_risk(found: Recognised, start: Any) -> Any:
 
 
 def _as_written(found: Recognised, bound: Bound) -> Bound:
-    """The bound of a risk, as that of the problem that it is."""
+    """The bound of a risk, converted to a bound of the problem that was recognised as it."""
     value, objective = (
         found.sign * (one + found.constant) for one in (bound.value, bound.objective)
     )
@@ -224,7 +224,7 @@ def _of_result(result: Result) -> Any:
 
 
 def _declared(problem: Any) -> Risk:
-    """The risk behind what the user passed."""
+    """The risk that the user passed, or that of the estimator."""
     if isinstance(problem, Risk):
         return problem
     for name in ("spec_", "spec"):
@@ -238,7 +238,7 @@ def _declared(problem: Any) -> Risk:
 
 
 def _incumbent(space: RiskSpace, start: Any, seconds: float) -> Incumbent:
-    """The point to begin with."""
+    """The incumbent at the starting point."""
     if start is None:
         return space.first(seconds)
     if isinstance(start, Result | Bound):
@@ -249,7 +249,7 @@ def _incumbent(space: RiskSpace, start: Any, seconds: float) -> Incumbent:
 
 
 def _searches(spaces: list[RiskSpace], best: Incumbent, start: Any, gap: float) -> list[Search]:
-    """From the root, or from where a bound has got to: with a finer gap from the root again."""
+    """Searches from the root, or one that resumes a Bound; with a finer gap again from the root."""
     if not isinstance(start, Bound):
         return [Search(space, space.root(best), best, gap) for space in spaces]
     known = spaces[0].sign * start.objective
@@ -274,7 +274,7 @@ def _same(marks: Array, others: Array | None) -> bool:
 
 
 def _checked_box(box: Any, size: int, start: Any) -> tuple[Array, Array] | None:
-    """The box, that of a search that is resumed; None is everywhere."""
+    """The user's box after checks, or a resumed Bound's box; None if F is bounded everywhere."""
     before = start.box if isinstance(start, Bound) else None
     if box is None:
         return before
@@ -292,7 +292,7 @@ def _checked_box(box: Any, size: int, start: Any) -> tuple[Array, Array] | None:
 
 
 def _bound(space: RiskSpace, search: Search, nodes: int, status: str, seconds: float) -> Bound:
-    """The bound found by a search, in the user's sign."""
+    """The state of a search as a Bound, in the user's sign."""
     best = search.best
     value = min(search.lower, best.value)
     missing = 0.0 if value == best.value else best.value - value
@@ -315,4 +315,4 @@ def _bound(space: RiskSpace, search: Search, nodes: int, status: str, seconds: f
     )
 
 
-Result._lower_bound = staticmethod(lower_bound)  # what Result.certificate(bound=True) asks
+Result._lower_bound = staticmethod(lower_bound)  # called by Result.certificate(bound=True)

@@ -22,20 +22,20 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass
 class View:
-    """The minorant around one point a box, a line each.
+    """The minorant around one point per box, one box per line.
 
     Attributes
     ----------
     z : array of shape (boxes, p)
     value, lower : arrays of shape (boxes,)
-        The minorant at z, and a bound of its minimum, which is lowered by what may be rounding.
+        The minorant at z, and a bound of its minimum, lowered by the rounding error.
     plane, parts : arrays of shape (boxes, p)
-        Slopes of a plane below the losses, and what each coordinate adds to the bound: the plane
-        counts from z on, so that nothing cancels where θ is far from 0.
+        Slopes of a plane below the losses, and each coordinate's contribution to the bound; the
+        plane is a function of θ − z, so that no terms cancel if θ is far from 0.
     bend : array of shape (boxes, m)
         Curvature of the losses in the margins.
     missed, error : arrays of shape (boxes, G) and (boxes, m) or None
-        By how much the losses exceed their chords, and what is subtracted its lines.
+        The excess of the losses over their chords, and of the subtracted terms over their lines.
     """
 
     z: Array
@@ -50,20 +50,20 @@ class View:
 
 @dataclass
 class Minorant:
-    """Chords and ranges on boxes.
+    """The convex minorant of a risk on boxes, by chords of the transform on ranges of the losses.
 
     Attributes
     ----------
     low, high : arrays of shape (boxes, m)
-        Between what the margins lie.
+        Bounds of the margins.
     blur : array of shape (m,)
-        What may be rounding in a row's base loss and in lines below it.
+        Bounds of the rounding errors of a row's base loss and of lines below it.
     sizes : array of shape (boxes,)
-        What the terms of all chords add up to.
+        The sum of the absolute values of the terms of all chords.
     lines : Lines or None
-        Below what is subtracted.
+        Lines below the subtracted terms.
     states : pair of bool arrays of shape (boxes, G), or None
-        Of a trimmed sum: the samples that are kept, and those that are dropped.
+        For a trimmed sum: masks of the samples known to be kept, and to be dropped.
     """
 
     risk: BoxedRisk
@@ -80,7 +80,7 @@ class Minorant:
 
     @classmethod
     def on(cls, risk: BoxedRisk, lo: Array, hi: Array) -> Minorant:
-        """Of a risk on boxes."""
+        """The minorant of a risk on boxes."""
         low, high = row_range(risk, lo, hi)
         chords = Chords.of(risk.transform, *group_range(risk, low, high))
         lines = subtracted_lines(risk, lo, hi, low, high)
@@ -90,7 +90,7 @@ class Minorant:
         return cls(risk, lo, hi, low, high, blur, sizes, chords, penalty, lines)
 
     def take(self, boxes: npt.NDArray[np.intp]) -> Minorant:
-        """On some of the boxes."""
+        """The minorant on some of the boxes."""
         return Minorant(
             self.risk,
             self.lo[boxes],
@@ -106,14 +106,14 @@ class Minorant:
         )
 
     def view(self, z: Array, share: float) -> View:
-        """Around one point a box, kinks rounded off over that share of the margins' ranges."""
+        """The view at one point per box, with kinks smoothed over a share of the ranges."""
         u = self.risk.margins(z)
         base = self.risk.base(u)
         lines = supporting_lines(self.risk.base, u, base, self.low, self.high, share)
         return self.seen(z, u, base, lines)
 
     def seen(self, z: Array, u: Array, base: Array, lines: tuple[Array, Array, Array]) -> View:
-        """Around one point a box, with its margins, base losses and lines below these."""
+        """The view at one point per box, given its margins, base losses and lines below these."""
         risk, chords, share = self.risk, self.chords, of_functions(self.risk.groups.size)
         losses = risk.weights * base
         t = risk.combined(losses)
@@ -144,7 +144,7 @@ class Minorant:
         return View(z, value, lower, plane, parts, bend, each - chord, error)
 
     def _convex(self, z: Array) -> tuple[Array, Array]:
-        """Values and slopes at z of decided samples, and of penalties that do not fall apart."""
+        """Values and slopes at z of the decided samples and of the nonseparable penalties."""
         risk, penalty = self.risk, self.risk.penalty
         away = z - risk.origin
         curved = away @ risk.quadratic
@@ -157,10 +157,10 @@ class Minorant:
         return value, slope
 
     def _chorded(self, each: Array) -> tuple[Array, Array, Array, Array | float]:
-        """The φ's, levels and slopes of their chords, and what is taken off the sum of all.
+        """Values of φ, levels and slopes of its chords, and a number to subtract from the sum.
 
-        Any ν bounds a trimmed sum: that of all but the k largest is the largest Σ min(φ, ν) − kν.
-        At z the one between those that are kept and the others is the best.
+        A trimmed sum, without the k largest, is the maximum of Σ min(φ, ν) − kν over ν, so that
+        every ν gives a lower bound. The best ν at z separates the kept values from the dropped.
         """
         risk, chords = self.risk, self.chords
         if not risk.dropped:
@@ -176,7 +176,7 @@ class Minorant:
     def _with_states(
         self, each: Array, kept: Flags, dropped: Flags
     ) -> tuple[Array, Array, Array, Array | float]:
-        """The minorant where some samples are known to be kept or given up."""
+        """The result of ``_chorded`` for a trimmed sum with known states of some samples."""
         risk, chords = self.risk, self.chords
         free = ~(kept | dropped)
         left = risk.dropped - dropped.sum(axis=1)
@@ -192,14 +192,14 @@ class Minorant:
         return seen, level, slope, less
 
     def hessian(self, view: View) -> Array:
-        """Curvature of the losses, (boxes, p, p)."""
+        """The Hessians of the losses, of shape (boxes, p, p)."""
         risk = self.risk
         p = risk.size
         products = (risk.matrix[:, :, None] * risk.matrix[:, None, :]).reshape(-1, p * p)
         return (view.bend @ products).reshape(-1, p, p) + risk.quadratic
 
     def truth(self, view: View) -> tuple[Array, Array]:
-        """The risk itself at z, and what each coordinate's width does to risk − bound there."""
+        """The risk at z, and the share of risk − bound due to each coordinate's width."""
         risk = self.risk
         value = view.value + view.missed @ risk.sample_weight
         error = (view.missed * risk.sample_weight)[:, risk.groups]
@@ -221,13 +221,13 @@ class Minorant:
 
 
 def _less(risk: BoxedRisk, u: Array) -> Array:
-    """−s·v·sub(u), a row each."""
+    """The subtracted terms −s·v·sub(u), one per row."""
     assert risk.subtracted is not None
     return -risk.weights * risk.sample_weight[risk.groups] * risk.subtracted(u)
 
 
 def row_weights(risk: BoxedRisk, weight: Array, losses: Array) -> Array:
-    """Weights of each row's base; of a maximum the largest row has all the weight."""
+    """The factor of each row's base loss; in a maximum, the largest row has the whole weight."""
     if risk.aggregate is None:
         return weight * risk.weights
     if risk.aggregate == "sum":

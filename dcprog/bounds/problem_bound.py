@@ -1,4 +1,4 @@
-"""The bound of a cvxpy problem: SCIP's search, and the loop from its points."""
+"""The bound of a cvxpy problem: SCIP's search, with the outer loop run from its points."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def problem_bound(
     box: tuple[Array, Array] | None,
     callback: Callable[[Bound], object] | None,
 ) -> Bound:
-    """Bound a cvxpy problem.
+    """A lower bound of a cvxpy problem, by SCIP.
 
     Parameters
     ----------
     problem : cvxpy.Problem
         Parameters are at their values; variables may be complex, integer or boolean.
     start : Result, Bound, array, mapping or None
-        A point to begin with.
+        The starting point, or a Bound to resume.
     time_limit : float
         Seconds.
     gap : float
-        Asked for, over the scale of the objective.
+        The gap to reach, over the scale of the objective.
     box : pair of arrays, or None
     callback : callable, optional
         Called with the bound so far about twice a second.
@@ -70,7 +70,7 @@ def problem_bound(
 def _resumed(
     problem: cp.Problem, start: Any, box: tuple[Array, Array] | None
 ) -> GlobalSearch | None:
-    """The search behind a bound of the same problem, in this process."""
+    """The search behind a Bound of the same problem, in this process; None if there is none."""
     before = start.open if isinstance(start, Bound) else None
     if not isinstance(before, GlobalSearch) or before.is_running:
         return None
@@ -80,7 +80,7 @@ def _resumed(
 
 
 def _begin(search: GlobalSearch, start: Any, form: RealForm | None) -> None:
-    """Tell the search of the user's point."""
+    """Pass the user's point to the search."""
     points = search.problem.points
     if isinstance(start, Result | Bound):
         known = start.variables

@@ -1,4 +1,4 @@
-"""Several searches of one problem in turns: the best bound and the best point are everyone's."""
+"""Several searches of one problem, run in turns: they share the best point known."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dcprog.bounds.search import Search
 
 __all__ = ["leading", "run_in_turns"]
 
-# Seconds of the first turn; later ones are twice as long each.
+# Seconds of a search's first turn; each later one is twice as long.
 FIRST_TURN = 0.2
 
 
 def leading(searches: list[Search]) -> Search:
-    """The search whose bound is best."""
+    """The search with the best bound."""
     return max(searches, key=lambda s: s.lower)
 
 
@@ -23,21 +23,21 @@ def run_in_turns(
 ) -> tuple[Search, str]:
     """Run searches in turns until one of them ends.
 
-    Which kind of branching suits a problem shows only in the search; in turns that double, the
-    worst choice costs a factor, not the proof.
+    Which kind of branching suits a problem shows only in the search; with turns of doubling
+    length, an unsuitable one costs a constant factor of time.
 
     Parameters
     ----------
     searches : list of Search
     deadline : float
-        By ``time.perf_counter``.
+        A time of ``time.perf_counter``.
     report : callable, optional
         As for :meth:`Search.run`.
 
     Returns
     -------
     search, status : Search, str
-        The one that ended, or whose bound is best.
+        The search that ended, or the one with the best bound, and the status of the last run.
     """
     if len(searches) == 1:
         return searches[0], searches[0].run(deadline, report)

@@ -1,4 +1,4 @@
-"""Between what the margins and the losses of a risk lie on boxes."""
+"""Ranges of the margins and the losses of a risk on boxes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def row_range(risk: BoxedRisk, lo: Array, hi: Array) -> tuple[Array, Array]:
-    """Between what the margin of every row lies on every box (a line each), rounded outward."""
+    """Bounds of every row's margin on every box (one box per line), rounded outward."""
     middle = (0.5 * (lo + hi)) @ risk.matrix.T
     middle += risk.offset
     reach = (0.5 * (hi - lo)) @ np.abs(risk.matrix).T
@@ -30,15 +30,16 @@ def row_range(risk: BoxedRisk, lo: Array, hi: Array) -> tuple[Array, Array]:
 
 
 def _margin_rounding(risk: BoxedRisk, lo: Array, hi: Array) -> Array:
-    """By how much a computed margin of each row may be off, wherever θ is in the boxes."""
+    """Bounds of the rounding error of each row's margin, wherever θ is in the boxes."""
     largest = np.maximum(np.abs(lo), np.abs(hi)).max(axis=0, initial=0.0)
     return of_terms(risk.size) * (risk.sizes @ largest + np.abs(risk.offset))
 
 
 def row_rounding(risk: BoxedRisk, lo: Array, hi: Array) -> Array:
-    """Bounds of the rounding in a plane's terms from rows of slope 1, anywhere in the boxes.
+    """Bounds of the rounding error that a row of slope 1 adds to a plane, anywhere in the boxes.
 
-    That of its margin, and that of the plane's slopes, sums over all rows, times the boxes' sides.
+    It is the error of the row's margin plus, times the boxes' sides, the error of the plane's
+    slopes, which are sums over all rows.
     """
     sides = (hi - lo).max(axis=0, initial=0.0)
     sums = of_terms(risk.groups.size) * (np.abs(risk.matrix) @ sides)
@@ -48,7 +49,10 @@ def row_rounding(risk: BoxedRisk, lo: Array, hi: Array) -> Array:
 def loss_rounding(
     risk: BoxedRisk, base: ConvexLoss, lo: Array, hi: Array, low: Array, high: Array
 ) -> Array:
-    """Bounds of the rounding in each row's loss and lines below it; margins are in [low, high]."""
+    """Bounds of the rounding error of each row's loss and of lines below it.
+
+    The margins lie in [low, high].
+    """
     rounding, pieces = row_rounding(risk, lo, hi), base.pieces
     if pieces is None or any(pieces.quadratic):
         return rounding * steepest(base, low.min(axis=0), high.max(axis=0))
@@ -59,7 +63,8 @@ def loss_rounding(
 def base_range(base: ConvexLoss, low: Array, high: Array) -> tuple[Array, Array]:
     """Bounds of a convex loss on [low, high]: exact above, and below where it is monotone there.
 
-    Where it falls and rises again: its infimum, or where the tangents at the ends meet.
+    If it falls and rises again, the lower bound is its infimum, or the value at which the tangents
+    at the ends meet.
     """
     with np.errstate(all="ignore"):
         left, right = base(low), base(high)
@@ -78,13 +83,13 @@ def base_range(base: ConvexLoss, low: Array, high: Array) -> tuple[Array, Array]
 
 
 def steepest(base: ConvexLoss, low: Array, high: Array) -> Array:
-    """The largest size of the slope of a convex loss on [low, high]."""
+    """The largest absolute slope of a convex loss on [low, high]."""
     with np.errstate(all="ignore"):
         return np.maximum(np.abs(base.slope(low)), np.abs(base.slope(high)))
 
 
 def group_range(risk: BoxedRisk, low: Array, high: Array) -> tuple[Array, Array]:
-    """Bounds of the combined losses of every group, from those of the margins."""
+    """Bounds of the combined losses of every group, from bounds of the margins."""
     bottom, top = base_range(risk.base, low, high)
     with np.errstate(invalid="ignore"):
         bottom, top = risk.weights * bottom, risk.weights * top

@@ -14,13 +14,13 @@ __all__ = ["bound_boxes", "bounded", "contract"]
 
 # Newton steps on the minorant of a box, at most.
 STEPS = 6
-# Kinks are rounded off over that share of a row's range at first, and by that factor each step.
+# Kinks are smoothed over the share ROUNDED of a row's range, multiplied by SHARPER in each step.
 ROUNDED, SHARPER = 0.8, 0.6
 # A share of the gradient over the box's size is added to the curvature: steps end at its edge.
 DAMPING = 0.1
-# |w_j| is rounded off over that share of the box's side.
+# |w_j| is smoothed over this share of the box's side.
 BENT = 0.05
-# Edges that are computed lie outside of where they should by that share.
+# Computed edges of boxes are moved outward by this share of their size.
 ROUNDING = 1e-12
 
 
@@ -28,7 +28,7 @@ def bound_boxes(risk: BoxedRisk, lo: Array, hi: Array, z: Array, target: float) 
     """Lower bounds of a risk's minimum on boxes.
 
     On a box each loss has an interval; the concave φ lies above its chord there, which is a convex
-    function of θ. Newton's method, with kinks rounded off, minimises the sum; at each of its points
+    function of θ. Newton's method, with smoothed kinks, minimises the sum; at each of its points
     lines below the losses add up to one plane below the sum, and the minimum of that plane and the
     penalty over the box is a bound, exact whatever Newton's method found.
 
@@ -37,10 +37,10 @@ def bound_boxes(risk: BoxedRisk, lo: Array, hi: Array, z: Array, target: float) 
     risk : BoxedRisk
     lo, hi : arrays of shape (boxes, p)
     z : array of shape (boxes, p)
-        Where to begin.
+        Starting points of Newton's method, one per box.
     target : float
-        Boxes are of no more interest once their bound has reached it, nor is their bound once the
-        minorant is seen to fall below it.
+        A box is finished once its bound reaches the target, or once a value of its minorant is
+        below it.
 
     Returns
     -------
@@ -50,7 +50,11 @@ def bound_boxes(risk: BoxedRisk, lo: Array, hi: Array, z: Array, target: float) 
 
 
 def bounded(minorant: Minorant, z: Array, target: float, steps: int, sharper: float) -> Found:
-    """Bounds by given minorants, by so many steps, with kinks sharper by a factor at each."""
+    """Lower bounds on boxes from given minorants, as those of :func:`bound_boxes`.
+
+    `steps` is the largest number of Newton steps; each multiplies the width over which kinks are
+    smoothed by `sharper`.
+    """
     lo, hi = minorant.lo, minorant.hi
     n = lo.shape[0]
     z = np.clip(z, lo, hi)
@@ -69,7 +73,7 @@ def bounded(minorant: Minorant, z: Array, target: float, steps: int, sharper: fl
         best_z[live] = np.where(worse[:, None], best_z[live], view.z)
         undecided = (found.lower[live] < target) & (view.value >= target)
         if not left or not np.any(undecided):
-            break  # with the points that the values are of
+            break  # found.z are the points of found.value
         halfway = 0.5 * (view.z + best_z[live])
         ahead = np.where(worse[:, None], halfway, _newton(part, view))
         found.z[live[undecided]] = ahead[undecided]
@@ -100,7 +104,7 @@ def _newton(minorant: Minorant, view: View) -> Array:
 def contract(
     minorant: Minorant, view: View, target: float, found: Found, live: npt.NDArray[np.intp]
 ) -> None:
-    """Cut off what the plane and the penalty show to lie above the target."""
+    """Shrink the boxes to where the plane and the penalty allow values below the target."""
     room = (target - view.lower)[:, None] + view.parts
     least, most = minorant.penalty.reach(view.plane, room, view.z)
     slack = ROUNDING * (np.abs(minorant.lo) + np.abs(minorant.hi))

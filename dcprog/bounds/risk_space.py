@@ -25,33 +25,36 @@ from dcprog.surrogates.given_starts import numbers
 
 __all__ = ["RiskSpace"]
 
-# Numbers in the largest arrays of a batch: what the processor's cache holds.
+# Numbers in the largest arrays of a batch, so that they fit into the processor's cache.
 BATCH = 2**16
 MOST_BOXES = 256
-# Outer steps that a new incumbent is worth.
+# Outer steps spent on a new incumbent, at most.
 POLISHING = 20
-# A scale is at least that share of the one at θ = 0.
+# A scale is at least this share of the one at θ = 0.
 LEAST = 1e-9
-# A scale is at least so many times what may be rounding: with the default gap a bound has to come
-# as near as ten times of it.
+# A scale is at least this multiple of the rounding error: the default gap is then ten times that
+# error.
 ROUNDINGS = 1e4
-# Points at which risks are told apart, at those distances from the best one, in units of the rows.
+# Distances from the best point, in units of the rows, of the points whose values identify a risk.
 APART = (0.1, 1.0, 10.0)
 
 
 class RiskSpace:
-    """θ ↦ F(θ) on boxes; of the coefficients of centred columns, unless the user gives a box.
+    """A risk F(θ) on boxes of search coordinates.
+
+    These are the coordinates of centred columns, or θ itself if the user gives a box or all entries
+    are penalised.
 
     Parameters
     ----------
     risk : Risk
     box : pair of arrays, optional
-        Points outside are of no interest.
+        Only points inside are searched.
 
     Raises
     ------
     NotBoundable
-        Something in it has no minorant.
+        A part of the risk has no minorant.
     """
 
     def __init__(self, risk: Risk, box: tuple[Array, Array] | None = None) -> None:
@@ -68,14 +71,15 @@ class RiskSpace:
 
     @property
     def entries(self) -> int:
-        """Coordinates of a box."""
+        """The number of coordinates of a box."""
         return self.parts.size
 
     @property
     def least_scale(self) -> float:
-        """A share of what the terms add up to at θ = 0: F may vanish.
+        """A lower bound of scales, because F may vanish: a share of F's scale at θ = 0.
 
-        Residuals there are the responses, whose origin says nothing; their rounding has to do.
+        0 for residuals: at θ = 0 they are the responses, whose origin is arbitrary. Rounding errors
+        alone bound the scale then.
         """
         if self.risk.offset is not None and np.any(self.risk.offset):
             return 0.0
@@ -83,33 +87,33 @@ class RiskSpace:
         return LEAST * scale if np.isfinite(scale) else 0.0
 
     def point(self, start: Any) -> Array:
-        """A start that the user gives, inside the box."""
+        """The user's start as an array θ, clipped to the box."""
         if isinstance(start, str | Mapping):
             raise ValueError("start: a Risk has no variables; an array, θ, or a Result is needed")
         x = numbers(start, (self.parts.size,), "the start")
         return x if self.box is None else np.clip(x, *self.box)
 
     def first(self, seconds: float) -> Incumbent:
-        """Where the loop gets to."""
+        """The incumbent that the outer loop finds within `seconds`."""
         x = heeded(solve(self.risk, time_limit=seconds)).x
         return self.at(self.point(np.zeros(self.parts.size) if x is None else x))
 
     def variables(self, x: Array) -> Mapping[Any, Array]:
-        """There are none."""
+        """An empty mapping: a risk has no cvxpy variables."""
         return {}
 
     def untouched(self) -> AbstractContextManager[None]:
-        """Nothing of the user's is changed."""
+        """A context that does nothing: the search changes no object of the user's."""
         return nullcontext()
 
     def at(self, theta: Array) -> Incumbent:
-        """The risk at a point."""
+        """The incumbent at a point."""
         rounding = self._rounding(self._inward(theta))
         scale = max(self.risk.magnitude(theta), ROUNDINGS * rounding)
         return Incumbent(theta, self.risk(theta), scale, rounding)
 
     def _rounding(self, eta: Array) -> float:
-        """Between what the risk lies where margins are as far off as rounding may take them."""
+        """The width of the risk's range when margins vary by their rounding errors."""
         parts = self.parts
         low, high = row_range(parts, eta[None], eta[None])
         with np.errstate(all="ignore"):
@@ -121,11 +125,11 @@ class RiskSpace:
         return width if np.isfinite(width) else 0.0
 
     def value(self, z: Array) -> float:
-        """The risk at z."""
+        """The risk at the search coordinates z."""
         return self.risk(self._outward(z))
 
     def region(self, x: Array) -> tuple[Array, Array]:
-        """The point's coordinates, up to rounding."""
+        """Bounds of the search coordinates of a point x, widened by rounding errors."""
         eta = self._inward(x)
         blur = of_terms(eta.size) * np.abs(eta)
         if self.centring is not None:
@@ -133,7 +137,7 @@ class RiskSpace:
         return eta - blur, eta + blur
 
     def marks(self, theta: Array) -> Array:
-        """Sums over margins, losses and penalties at points around θ: other risks have others."""
+        """Sums of margins, losses and penalties at points around θ, which identify the risk."""
         rng = np.random.default_rng(0)
         unit = self.parts.sizes.max(axis=0)
         unit = np.where(unit > 0, unit, 1.0)
@@ -162,12 +166,12 @@ class RiskSpace:
         return Boxes(lo[None], hi[None], least, np.clip(x, lo, hi)[None], (hi - lo)[None])
 
     def bound(self, boxes: Boxes, target: float) -> Found:
-        """By chords on each box; what is decided on all of them is added up first."""
+        """Bounds by chords on each box; samples decided on all boxes are summed first."""
         near = decided(self.parts, *boxes.hull)
         return bound_boxes(near, boxes.lo, boxes.hi, boxes.z, target)
 
     def improved(self, z: Array, polish: bool) -> Incumbent:
-        """The risk at z, or where the loop gets from there."""
+        """The incumbent at z or, if `polish`, a better one that the outer loop finds from it."""
         theta = self._outward(z)
         here = self.at(theta)
         if polish:
@@ -181,5 +185,5 @@ class RiskSpace:
         return here
 
     def _holds(self, x: Array) -> bool:
-        """True if the point is in the box, where there is one."""
+        """True if the point is in the user's box, or there is no such box."""
         return self.box is None or bool(np.all((x >= self.box[0]) & (x <= self.box[1])))

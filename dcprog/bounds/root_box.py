@@ -20,19 +20,19 @@ DOUBLINGS = 200
 def root_box(risk: BoxedRisk, theta: Array, target: float, name: str) -> tuple[Array, Array]:
     """A box outside of which the risk is at least `target`.
 
-    Coefficients are held by the penalty: it is at most the target minus the least that the losses
-    can add up to. A coefficient that no penalty holds is moved away from θ, in doubled steps, until
-    the losses, each at its least over all that the other coefficients can be, and the least of the
-    penalty reach the target: beyond, one class is all at its cap.
+    The penalty bounds coefficients: below the target it is at most the target minus a lower bound
+    of the losses. A coefficient that the penalty does not bound is moved away from θ, in doubled
+    steps, until a lower bound of the risk over all values of the other coefficients reaches the
+    target: beyond, one class is all at its cap.
 
     Parameters
     ----------
     risk : BoxedRisk
     theta : array of shape (p,)
-        A point inside.
+        A point inside the box.
     target : float
     name : str
-        Of the risk, for the error.
+        Name of the risk, for the error.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def root_box(risk: BoxedRisk, theta: Array, target: float, name: str) -> tuple[A
     Raises
     ------
     NotBoundable
-        Nothing holds a coefficient.
+        Neither the penalty nor the losses bound a coefficient.
     """
     floor = ground(risk)
     room = target - floor + KNOWN_DIGITS * (abs(target) + abs(floor))
@@ -56,7 +56,7 @@ def root_box(risk: BoxedRisk, theta: Array, target: float, name: str) -> tuple[A
         if penalty.held[j] and penalty.concave:
             reach[j] = _concave_reach(risk, abs(theta[j]), room)
     lo, hi = -reach, reach
-    # from the coefficients with the fewest unbounded companions: each edge found serves the next
+    # one coefficient after the other: each edge found helps to bound the next
     for j in np.flatnonzero(np.isinf(reach)):
         lo[j], hi[j] = (_edge(risk, lo, hi, theta, j, side, target) for side in (-1.0, 1.0))
     loose = np.flatnonzero(np.isinf(lo) | np.isinf(hi))
@@ -71,7 +71,7 @@ def root_box(risk: BoxedRisk, theta: Array, target: float, name: str) -> tuple[A
 
 
 def ground(risk: BoxedRisk) -> float:
-    """The least that the losses and the other penalties can add up to, as far as is known."""
+    """A lower bound of the risk over all θ, −∞ if none is known."""
     least = np.full(risk.weights.shape, risk.base.lower)
     least = np.where(risk.weights > 0, risk.weights * least, 0.0)
     with np.errstate(all="ignore"):
@@ -86,7 +86,7 @@ def ground(risk: BoxedRisk) -> float:
 
 
 def _penalty_ground(risk: BoxedRisk) -> float:
-    """The least of the penalty: a convex one has it at 0 if its slope there is 0."""
+    """A lower bound of the penalty: a convex part with slope 0 at 0 has its minimum there."""
     penalty, zero = risk.penalty, np.zeros(int(risk.penalty.held.sum()))
     if any(np.any(part.slope(zero) != 0) for part in penalty.rest):
         return -np.inf
@@ -95,7 +95,7 @@ def _penalty_ground(risk: BoxedRisk) -> float:
 
 
 def _concave_reach(risk: BoxedRisk, size: float, room: float) -> float:
-    """Where Σ ψ has risen by the room, if it does."""
+    """A size of w_j at which Σ ψ has risen by `room`; ∞ if it does not rise so far."""
     for t in (size or 1.0) * 2.0 ** np.arange(DOUBLINGS):
         ends = np.array([0.0, t])
         if sum(float(np.diff(psi(ends))[0]) for psi in risk.penalty.concave) >= room:
@@ -104,7 +104,7 @@ def _concave_reach(risk: BoxedRisk, size: float, room: float) -> float:
 
 
 def _group_reach(risk: BoxedRisk, room: float) -> Array:
-    """The largest norm of each coefficient's group, by a group lasso; ∞ without."""
+    """A bound of each coefficient's size from a group lasso; ∞ without one."""
     reach = np.full(risk.size, np.inf)
     places = np.flatnonzero(risk.penalty.held)
     for part in risk.penalty.rest:
@@ -116,7 +116,7 @@ def _group_reach(risk: BoxedRisk, room: float) -> Array:
 def _edge(
     risk: BoxedRisk, lo: Array, hi: Array, theta: Array, j: np.intp, side: float, target: float
 ) -> float:
-    """Beyond which θ_j need not go on that side."""
+    """An edge of θ_j on that side: points beyond it need not be searched; ±∞ if none is found."""
     unit = _unit(risk, lo, hi, theta, j)
     if not unit > 0:
         return _idle(risk, theta, j, side)
@@ -128,16 +128,16 @@ def _edge(
 
 
 def _idle(risk: BoxedRisk, theta: Array, j: np.intp, side: float) -> float:
-    """Beyond which θ_j need not go where no row has it: any value will do, or that of 0."""
+    """The edge of a θ_j that no row depends on: its value in θ if free, 0 by a group lasso."""
     if not risk.penalty.held[j]:
         return float(theta[j])
     if all(isinstance(part, group_lasso) for part in risk.penalty.rest):
-        return 0.0  # what is left of the penalty rises with |θ_j|
+        return 0.0  # the rest of the penalty rises with |θ_j|
     return side * np.inf
 
 
 def _unit(risk: BoxedRisk, lo: Array, hi: Array, theta: Array, j: np.intp) -> float:
-    """A usual distance for θ_j: what moves margins by about themselves."""
+    """A typical distance for θ_j: it changes margins by about their size, 0 if no row has θ_j."""
     own = np.abs(risk.matrix[:, j])
     if not np.any(own > 0):
         return 0.0
@@ -148,7 +148,7 @@ def _unit(risk: BoxedRisk, lo: Array, hi: Array, theta: Array, j: np.intp) -> fl
 
 
 def _rises(risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side: float) -> bool:
-    """True if no loss falls as θ_j moves outward from the edge, whatever the others are."""
+    """True if no loss falls as θ_j moves outward from the edge, wherever the other entries are."""
     if risk.subtracted is not None or (risk.penalty.held[j] and risk.penalty.rest):
         return False
     if not edge * side >= 0:  # a penalty falls towards 0
@@ -163,7 +163,7 @@ def _rises(risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side:
 
 
 def _beyond(risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side: float) -> float:
-    """The least that the risk can be where θ_j is at `edge` or further out."""
+    """A lower bound of the risk where θ_j is at `edge` or further out."""
     least, most = _outside(risk, lo, hi, j, edge, side)
     bottom, _ = base_range(risk.base, least[None], most[None])
     with np.errstate(all="ignore"):
@@ -183,20 +183,20 @@ def _beyond(risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side
 def _outside(
     risk: BoxedRisk, lo: Array, hi: Array, j: np.intp, edge: float, side: float
 ) -> tuple[Array, Array]:
-    """Between what the margins lie where θ_j is at the edge or further out."""
+    """Bounds of the margins where θ_j is at the edge or further out."""
     low, high = np.array(lo), np.array(hi)
     low[j], high[j] = (edge, np.inf) if side > 0 else (-np.inf, edge)
     return _ranges(risk, low, high)
 
 
 def _ranges(risk: BoxedRisk, lo: Array, hi: Array) -> tuple[Array, Array]:
-    """Rows over a box with infinite sides, rounded outward; 0 times an infinite side is 0."""
+    """Bounds of the margins on a box with infinite sides, rounded outward; 0·∞ counts as 0."""
     least, most = (_reached(risk, *sides) for sides in ((lo, hi), (hi, lo)))
     return least[0] - least[1], most[0] + most[1]
 
 
 def _reached(risk: BoxedRisk, positive: Array, negative: Array) -> tuple[Array, Array]:
-    """Margins where entries of rows meet one side or the other, by their sign; their rounding."""
+    """Margins with one side for positive entries, the other for negative ones; their rounding."""
     sides = np.where(risk.matrix > 0, positive, negative)
     with np.errstate(invalid="ignore"):
         terms = np.where(risk.matrix == 0, 0.0, risk.matrix * sides)

@@ -1,4 +1,4 @@
-"""How much of a sum may be rounding: bounds are lowered, and ranges widened, by that much."""
+"""Bounds of the rounding errors of sums, by which bounds are lowered and ranges widened."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import numpy as np
 __all__ = ["KNOWN_DIGITS", "SMALLEST", "of_functions", "of_terms"]
 
 EPS = float(np.finfo(float).eps)
-# Roundings of one term before it is added: of a few products.
+# Roundings of one term, a few products, before it is added.
 PRODUCTS = 8
-# The same of values of losses and transforms, and of slopes of chords between them.
+# Roundings of a value of a loss or transform, or of the slope of a chord between such values.
 FUNCTIONS = 200
-# Values of a risk that differ by that share of what its terms add up to are the same: seven of
-# sixteen digits are left to the functions that a user wrote, and to sums of as many terms as
-# memory holds.
+# Values of a risk that differ by this share of the sum of its absolute terms count as equal: seven
+# of sixteen digits are left to rounding in a user's own functions and in sums of as many terms as
+# the memory holds.
 KNOWN_DIGITS = 1e-9
-# Smaller numbers have fewer digits.
+# Numbers below this have fewer digits.
 SMALLEST = float(np.finfo(float).tiny)
 
 
 def of_terms(n: int) -> float:
-    """By what share of Σ|term| a computed sum of n terms may be off.
+    """A bound of the rounding error of a sum of n terms, as a share of Σ|term|.
 
-    Every partial sum is rounded, so that a term meets n roundings at most beside its own.
+    Every partial sum is rounded, so that a term undergoes at most n roundings beside its own.
 
     Examples
     --------
@@ -34,5 +34,5 @@ def of_terms(n: int) -> float:
 
 
 def of_functions(n: int) -> float:
-    """Bounds of the rounding in a sum of n values of losses and transforms."""
+    """The bound of ``of_terms`` for a sum of n values of losses and transforms."""
     return of_terms(n) + FUNCTIONS * EPS

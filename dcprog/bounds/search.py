@@ -21,9 +21,9 @@ __all__ = ["Found", "Incumbent", "Search", "Space", "heeded"]
 
 # Seconds between lines of the log and calls of the callback.
 PAUSE = 0.5
-# A new incumbent is improved by the loop where it is that much better, in shares of the gap.
+# A new incumbent is improved by the outer loop if it is better by more than this share of the gap.
 WORTH = 0.1
-# Points that the bounds of every batch are held against.
+# Number of known points that the bounds of every batch are checked against.
 REMEMBERED = 8
 
 
@@ -36,9 +36,9 @@ class Incumbent:
     x : array
     value : float
     scale : float
-        What the terms of the function add up to there.
+        The sum of the absolute values of the function's terms at x.
     rounding : float
-        How much of the value may be rounding of what its terms are computed from.
+        A bound of the change of the value by rounding errors in the arguments of its terms.
     """
 
     x: Array
@@ -49,13 +49,13 @@ class Incumbent:
 
 @dataclass
 class Points:
-    """Points with their places on boxes.
+    """Known points, with intervals around their coordinates.
 
     Attributes
     ----------
     known : list of Incumbent
     low, high : arrays of shape (points, p)
-        Between what their coordinates lie.
+        Bounds of their coordinates.
     """
 
     known: list[Incumbent]
@@ -63,21 +63,21 @@ class Points:
     high: Array
 
     def and_(self, others: Points, most: int) -> Points:
-        """These and the others, so many at most."""
+        """These points followed by the others, `most` of them at most."""
         if not others.known:
             return self
         low, high = np.vstack([self.low, others.low]), np.vstack([self.high, others.high])
         return Points([*self.known, *others.known][:most], low[:most], high[:most])
 
     def inside(self, boxes: Boxes) -> npt.NDArray[np.bool_]:
-        """Which point may lie in which box, (points, boxes)."""
+        """A mask of which point may lie in which box, of shape (points, boxes)."""
         low, high = self.low[:, None], self.high[:, None]
         return np.asarray(np.all((boxes.lo <= high) & (low <= boxes.hi), axis=2))
 
 
 @dataclass
 class Found:
-    """Results of a space for a batch of boxes, a line each.
+    """Bounds and points that a space finds for a batch of boxes, one line per box.
 
     Attributes
     ----------
@@ -86,9 +86,9 @@ class Found:
     z, value : arrays of shape (boxes, p) and (boxes,)
         A point in each box and the function there.
     effect : array of shape (boxes, p)
-        How much of value − lower belongs to the width of each coordinate.
+        The share of value − lower that is due to the width of each coordinate.
     lo, hi : arrays of shape (boxes, p)
-        The boxes without what is certain to lie above the target.
+        The boxes without the parts that are certain to lie above the target.
     """
 
     lower: Array
@@ -104,59 +104,59 @@ class Space(Protocol):
 
     @property
     def lot(self) -> int:
-        """How many boxes are bounded at once."""
+        """The number of boxes that are bounded at once."""
 
     @property
     def least_scale(self) -> float:
-        """Gaps are relative to that much at least."""
+        """A lower bound of the scale that gaps are relative to."""
 
     def root(self, best: Incumbent) -> Boxes:
-        """The boxes that hold a point as good as any below the incumbent's value."""
+        """Boxes that hold, for every point below the incumbent's value, one at least as good."""
 
     def bound(self, boxes: Boxes, target: float) -> Found:
-        """Bounds of the boxes; of no interest beyond the target."""
+        """Lower bounds of the boxes; bounds beyond the target need not be sharp."""
 
     def improved(self, z: Array, polish: bool) -> Incumbent:
-        """The point z as the user's function sees it, or one found from it."""
+        """The user's point for z or, if `polish`, a better one found from it."""
 
     def value(self, z: Array) -> float:
         """The user's function at the point z."""
 
     def region(self, x: Array) -> tuple[Array, Array]:
-        """Between what the coordinates of the user's point x lie."""
+        """Bounds of the search coordinates of the user's point x."""
 
 
 def heeded(result: Result) -> Result:
-    """A result of the loop; the interrupt that the loop has swallowed is raised again."""
+    """A result of the outer loop; if the loop was interrupted, KeyboardInterrupt is raised."""
     if result.status == "interrupted":
         raise KeyboardInterrupt
     return result
 
 
 class Search:
-    """Branch and bound.
+    """Best-first branch and bound.
 
-    Every claim is held against the points known: the bounds of a batch against the latest
-    incumbents and the point of the batch that comes nearest to its bound, as the user's function
-    sees it; a new incumbent against all boxes and against what was said of the dropped ones.
+    Every bound is checked against known points: the bounds of a batch against the latest
+    incumbents and against the point of the batch that is nearest to its bound, evaluated by the
+    user's function; a new incumbent against the bounds of all open boxes and of the dropped ones.
 
     Parameters
     ----------
     space : Space
     boxes : Boxes or None
-        Those of the root, or what another search has left open.
+        The boxes of the root, or those that another search has left open.
     incumbent : Incumbent
     gap : float
-        Share of the incumbent's scale.
+        Relative to the incumbent's scale.
     nodes : int, default 0
-        Boxes bounded before.
+        The number of boxes bounded before.
     floor : float, default infinite
-        A bound for what was dropped before.
+        A lower bound for the boxes dropped before.
 
     Raises
     ------
     WrongBound
-        A point known, the incumbent to begin with or one met later, lies below a bound.
+        A known point, the first incumbent or one met later, lies below a bound.
     """
 
     def __init__(
@@ -183,21 +183,23 @@ class Search:
 
     @property
     def target(self) -> float:
-        """Boxes whose bound has reached it are done with."""
+        """The bound at which a box is dropped: the best value minus the gap."""
         return self.best.value - self.gap * self.scale
 
     @property
     def scale(self) -> float:
-        """The unit that gaps are relative to."""
+        """The scale that the gap is relative to."""
         return max(self.best.scale, self._least_scale)
 
     @property
     def lower(self) -> float:
-        """The bound that is proved."""
+        """The lower bound that is proved so far."""
         return min(self.open.lower, self.floor)
 
     def run(self, deadline: float, report: Callable[[], object] | None = None) -> str:
-        """Search until the gap is closed, the clock (``time.perf_counter``) or the user stops it.
+        """Search until the gap is closed, the deadline has passed, or the user stops it.
+
+        The deadline is a time of ``time.perf_counter``.
 
         Returns
         -------
@@ -234,10 +236,10 @@ class Search:
         return "proved"
 
     def _has_more(self) -> bool:
-        """True if the bound of some node is still below the target.
+        """True if a bound is still below the target.
 
-        Where the scale has become smaller since boxes were dropped, these were dropped too early:
-        the search begins again, with what is known.
+        If the scale has become smaller since boxes were dropped, these were dropped too early: the
+        search begins again at the root, with the bound proved for the dropped boxes.
         """
         lost = self.target - self.floor > KNOWN_DIGITS * self.scale
         if lost and self.target <= self.open.lower:
@@ -248,7 +250,7 @@ class Search:
         return self.open.lower < self.target
 
     def _expanded(self, boxes: Boxes) -> tuple[Boxes, Incumbent | None]:
-        """Halves of the boxes that are not excluded, and a better point if one is found."""
+        """The halves of the boxes that stay open, and a better incumbent if one was found."""
         halves = halved(boxes)
         found = self.space.bound(halves, self.target)
         self.floor = min(self.floor, self.target)
@@ -260,7 +262,7 @@ class Search:
         return rest.take(np.flatnonzero(left)), self._better(found)
 
     def _check(self, boxes: Boxes, found: Found) -> None:
-        """Hold the bounds of a batch against the points known, and one of the batch."""
+        """Check the bounds of a batch against the known points and one point of the batch."""
         self._hold(self._known, boxes)
         room = found.value - boxes.lower
         room = np.where(np.isfinite(room), room, np.inf)
@@ -270,7 +272,7 @@ class Search:
             self._hold(self._placed(self.space.improved(z, False)), boxes)
 
     def _learn(self, point: Incumbent) -> None:
-        """Hold a point against all that was said so far, and remember it."""
+        """Check a point against all bounds so far, and remember it."""
         placed = self._placed(point)
         held = [self._hold(placed, lot) for _, _, lot in self.open.heap]
         if not any(held):
@@ -282,7 +284,7 @@ class Search:
         return Points([point], low[None], high[None])
 
     def _hold(self, points: Points, boxes: Boxes) -> bool:
-        """Are points in the boxes? They must not lie below the bounds of these."""
+        """Check points against the bounds of the boxes they are in; True if any is in a box."""
         inside = points.inside(boxes)
         claims = np.where(inside, boxes.lower, -np.inf)
         for point, worst, claim in zip(points.known, claims.argmax(axis=1), claims, strict=True):
@@ -290,9 +292,9 @@ class Search:
         return bool(np.any(inside))
 
     def _hold_outside(self, points: Points) -> None:
-        """Nor must one in no open box lie below what was said of those that were dropped.
+        """Check a point that lies in no open box against the bound of the dropped boxes.
 
-        Outside of the first boxes no more is said than that it is no better than some point inside.
+        For a point outside the first boxes, the claim is that some point inside is as good.
         """
         if self._first is not None and np.any(points.inside(self._first)):
             self._refute(points.known[0], self.floor, self._first.hull)
@@ -306,7 +308,7 @@ class Search:
             raise WrongBound(point.x, point.value, claim, box)
 
     def _better(self, found: Found) -> Incumbent | None:
-        """The lowest point of a batch, where it is lower than the best."""
+        """The incumbent at the lowest point of a batch, if that is lower than the best one."""
         place = int(np.argmin(np.where(np.isnan(found.value), np.inf, found.value)))
         value = found.value[place]
         if not value < self.best.value:
@@ -315,7 +317,7 @@ class Search:
         return self.space.improved(found.z[place], polish)
 
     def adopt(self, new: Incumbent) -> None:
-        """Take a point in place of the best one, if it is better."""
+        """Take a point as the incumbent if it is better than the present one."""
         if new.value < self.best.value:
             self._learn(new)
             self.best = new

@@ -1,4 +1,4 @@
-"""Penalties on boxes: what falls apart into coordinates, concave parts by their chords."""
+"""Penalties on boxes: separable parts by coordinates, concave ones by their chords."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class SplitPenalty:
     Attributes
     ----------
     held : bool array of shape (p,)
-        Which entries of θ are coefficients w; the others have l = q = 0 and no ψ.
+        True for the entries of θ that are coefficients w; the others have l = q = 0 and no ψ.
     l, q : arrays of shape (p,)
     concave : list of callables
         Each ψ, entry by entry, concave and nondecreasing.
     rest : list of Penalty
-        Convex ones that do not fall apart.
+        Convex penalties that are not of the separable form above.
     """
 
     held: npt.NDArray[np.bool_]
@@ -41,7 +41,7 @@ class SplitPenalty:
     rest: list[Penalty] = field(default_factory=list)
 
     def on(self, lo: Array, hi: Array) -> BoxPenalty:
-        """The penalty's convex minorant on each box."""
+        """The convex minorant of the separable part on each box."""
         weight = np.broadcast_to(self.l, lo.shape)
         constant = np.zeros(lo.shape[0])
         if self.concave:
@@ -57,14 +57,14 @@ class SplitPenalty:
         return BoxPenalty(lo, hi, weight, self.q, constant)
 
     def value(self, z: Array) -> Array:
-        """Of what falls apart, at each line of z."""
+        """The separable part at the points z, one point per line."""
         each = self.l * np.abs(z) + 0.5 * self.q * z**2
         for psi in self.concave:
             each = each + np.where(self.held, psi(np.abs(z)), 0.0)
         return each.sum(axis=1)
 
     def missed(self, z: Array, minorant: BoxPenalty) -> Array:
-        """By how much ψ at z exceeds its chord, coordinate by coordinate."""
+        """The excess of Σ_k ψ_k at z over the chords, coordinate by coordinate."""
         total = np.zeros(z.shape)
         size = np.abs(z)
         least, most = _sizes(minorant.lo, minorant.hi)
@@ -82,7 +82,7 @@ def _sizes(lo: Array, hi: Array) -> tuple[Array, Array]:
 
 @dataclass
 class BoxPenalty:
-    """constant + Σ_j [weight_j|w_j| + (q_j/2) w_j²] on boxes: one a line."""
+    """The function constant + Σ_j [weight_j|w_j| + (q_j/2) w_j²] on boxes, one box per line."""
 
     lo: Array
     hi: Array
@@ -91,30 +91,30 @@ class BoxPenalty:
     constant: Array
 
     def take(self, boxes: npt.NDArray[np.intp]) -> BoxPenalty:
-        """On some of the boxes."""
+        """The penalty on some of the boxes."""
         weight = self.weight[boxes]
         return BoxPenalty(self.lo[boxes], self.hi[boxes], weight, self.q, self.constant[boxes])
 
     def value(self, z: Array) -> Array:
-        """At one point a box."""
+        """The values at one point per box."""
         return self.constant + self.terms(z).sum(axis=1)
 
     def lowest(self, slope: Array) -> Array:
-        """Where the penalty + slope·w is least on each box."""
+        """The minimiser of the penalty + slope·w on each box."""
         with np.errstate(divide="ignore", invalid="ignore"):
             pull = np.maximum(np.abs(slope) - self.weight, 0.0) / self.q
         return np.clip(np.where(pull > 0, -np.sign(slope) * pull, 0.0), self.lo, self.hi)
 
     def terms(self, x: Array) -> Array:
-        """weight_j|x_j| + (q_j/2) x_j²."""
+        """The terms weight_j|x_j| + (q_j/2) x_j²."""
         return self.weight * np.abs(x) + 0.5 * self.q * x**2
 
     def reach(self, slope: Array, room: Array, z: Array) -> tuple[Array, Array]:
-        """Between what each w_j must lie for slope·(w_j − z_j) + its term to be within `room`.
+        """Bounds of each w_j that follow from slope·(w_j − z_j) + its term ≤ `room`.
 
-        Where w changes its sign on the box, |w| counts as 0. With y = w − z that is tilt·y +
-        (q/2)y² ≤ rest. Of the two roots one is computed from their product, −2·rest/q: its own
-        terms would cancel, and it is what is left where q = 0.
+        Where w_j changes its sign on the box, |w_j| counts as 0. With y = w − z the inequality is
+        tilt·y + (q/2)y² ≤ rest. One of its two roots is computed from their product, −2·rest/q:
+        by the usual formula it would suffer from cancellation, and it remains where q = 0.
         """
         sign = np.where(self.lo >= 0, 1.0, np.where(self.hi <= 0, -1.0, 0.0))
         at_z = np.abs(sign) * self.weight * np.abs(z) + 0.5 * self.q * z**2
@@ -131,7 +131,7 @@ class BoxPenalty:
         return np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
 
     def bends(self, z: Array, width: Array) -> tuple[Array, Array]:
-        """Slope and curvature, with |w| rounded off over `width`."""
+        """Slopes and curvatures at z, with |w| smoothed over `width`."""
         share = np.clip(np.divide(z, width, out=np.sign(z), where=width > 0), -1.0, 1.0)
         bent = np.divide(
             self.weight, width, out=np.zeros(z.shape), where=(np.abs(z) < width) & (width > 0)
@@ -140,13 +140,13 @@ class BoxPenalty:
 
 
 def split_penalty(penalty: Penalty, held: npt.NDArray[np.bool_]) -> SplitPenalty:
-    """A penalty, taken apart.
+    """Split a penalty into a separable part and other convex penalties.
 
     Parameters
     ----------
     penalty : Penalty
     held : bool array of shape (p,)
-        The entries of θ that it takes.
+        True for the entries of θ that are penalised.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def split_penalty(penalty: Penalty, held: npt.NDArray[np.bool_]) -> SplitPenalty
     Raises
     ------
     NotBoundable
-        A penalty that is neither convex nor a sum of concave functions of sizes.
+        A penalty is neither convex nor a sum of concave functions of sizes.
 
     Examples
     --------

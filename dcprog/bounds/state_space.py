@@ -30,20 +30,20 @@ BATCH = 2**18
 MOST_BOXES = 128
 # Newton steps for smooth losses.
 STEPS = 12
-# θ is cut only where nothing is left to decide on samples.
+# Factor of θ's effects, so that θ is cut only if no sample is left to decide.
 LAST = 1e-6
-# Boxes of θ alone win with fewer entries, the samples' states alone with more.
+# With fewer entries of θ only boxes of θ are searched, with more only the samples' states.
 FEW_ENTRIES, MANY_ENTRIES = 5, 12
 
 
 def risk_spaces(risk: Risk, box: tuple[Array, Array] | None = None) -> list[RiskSpace]:
-    """Boxes of θ where it has few entries, the samples' states where it has many, or both.
+    """The spaces to search: boxes of θ with few entries, samples' states with many, or both.
 
     Parameters
     ----------
     risk : Risk
     box : pair of arrays, optional
-        Points outside are of no interest.
+        Only points inside are searched.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def risk_spaces(risk: Risk, box: tuple[Array, Array] | None = None) -> list[Risk
     Raises
     ------
     NotBoundable
-        Something in the risk has no minorant.
+        A part of the risk has no minorant.
     """
     space = RiskSpace(risk, box)
     p = space.parts.size
@@ -63,7 +63,7 @@ def risk_spaces(risk: Risk, box: tuple[Array, Array] | None = None) -> list[Risk
 
 
 def _corner(transform: Transform) -> tuple[float, Array] | None:
-    """(a, c) where φ(t) = min(at, c), None for any other φ."""
+    """The (a, c) with φ(t) = min(at, c); None for any other φ."""
     if isinstance(transform, cap_at) and transform.inner is None:
         return 1.0, np.asarray(transform.c, dtype=float)
     if isinstance(transform, chain_of) and transform.outer.is_linear:
@@ -74,12 +74,11 @@ def _corner(transform: Transform) -> tuple[float, Array] | None:
 
 
 class StateSpace(RiskSpace):
-    """θ ↦ F(θ) with a coordinate a sample behind θ: 0 where it is kept, 1 where it is given up.
+    """A risk with one coordinate per sample after θ: 0 if it is kept, 1 if it is given up.
 
-    min(at, c) is the smaller one of at and c: a sample that is kept costs at whatever t is, one
-    that is given up costs c, and the chord counts where that is not decided. Of a trimmed sum k
-    samples are given up and cost nothing. Halving a sample's interval [0, 1] decides it. It is made
-    for few samples in many coefficients.
+    A sample with the loss min(at, c) costs at if it is kept and c if it is given up; an undecided
+    sample is bounded by the chord. Of a trimmed sum k samples are given up and cost nothing.
+    Halving a sample's interval [0, 1] decides it. The space suits few samples in many coefficients.
 
     References
     ----------
@@ -90,7 +89,7 @@ class StateSpace(RiskSpace):
     ----------
     risk : Risk
     box : pair of arrays, optional
-        Points outside are of no interest.
+        Only points inside are searched.
     """
 
     def __init__(self, risk: Risk, box: tuple[Array, Array] | None = None) -> None:
@@ -103,7 +102,10 @@ class StateSpace(RiskSpace):
 
     @staticmethod
     def takes(parts: BoxedRisk) -> bool:
-        """True for a sum of capped or trimmed losses whose convex problems are solved well."""
+        """True for a capped or trimmed smooth loss, and for a capped piecewise linear one.
+
+        Nothing may be subtracted, no maximum taken, and the penalty must be separable.
+        """
         pieces = parts.base.pieces
         straight = pieces is not None and not any(pieces.quadratic)
         smooth = parts.base.is_smooth
@@ -115,11 +117,11 @@ class StateSpace(RiskSpace):
 
     @property
     def entries(self) -> int:
-        """Coordinates of a box: θ and the samples."""
+        """The number of coordinates of a box: those of θ, and one per sample."""
         return self.parts.size + self.parts.n_groups
 
     def root(self, best: Incumbent) -> Boxes:
-        """The box of θ, and nothing decided."""
+        """The root box of θ, with all samples undecided."""
         first = super().root(best)
         free = np.ones((1, self.parts.n_groups))
         return Boxes(
@@ -131,21 +133,21 @@ class StateSpace(RiskSpace):
         )
 
     def improved(self, z: Array, polish: bool) -> Incumbent:
-        """The risk at θ, or where the loop gets from there."""
+        """The incumbent at θ or, if `polish`, a better one that the outer loop finds from it."""
         return super().improved(z[: self.parts.size], polish)
 
     def value(self, z: Array) -> float:
-        """The risk at θ."""
+        """The risk at the θ of z."""
         return super().value(z[: self.parts.size])
 
     def region(self, x: Array) -> tuple[Array, Array]:
-        """θ, and the states that its samples are in: either one where both cost the same."""
+        """Bounds of θ and of its samples' states: [0, 1] where both states cost the same."""
         low, high = super().region(x)
         kept, given = (side[0] for side in self._states(self._inward(x)[None]))
         return np.append(low, np.where(kept, 0.0, 1.0)), np.append(high, given)
 
     def _states(self, z: Array) -> tuple[Flags, Flags]:
-        """Which samples may be kept at z, and which given up, for the risk to be as it is."""
+        """Masks of the samples that may be kept, and given up, without changing the risk at z."""
         cost = self.rate * self._losses(z)
         if not self.parts.dropped:
             slack = KNOWN_DIGITS * (np.abs(cost) + self.cap)
@@ -157,12 +159,12 @@ class StateSpace(RiskSpace):
         return cost <= most + slack, cost >= least - slack
 
     def _losses(self, z: Array) -> Array:
-        """Of the samples, a line for each line of z."""
+        """The losses of the samples at the points z, one point per line."""
         parts = self.parts
         return parts.combined(parts.weights * parts.base(parts.margins(z)))
 
     def bound(self, boxes: Boxes, target: float) -> Found:
-        """By the convex problem of what is kept, and of chords."""
+        """Bounds by a convex problem: losses of kept samples, chords of undecided ones."""
         p = self.parts.size
         given, kept = boxes.lo[:, p:] > 0, boxes.hi[:, p:] < 1
         minorant = Minorant.on(self.parts, boxes.lo[:, :p], boxes.hi[:, :p])
@@ -187,7 +189,7 @@ class StateSpace(RiskSpace):
         )
 
     def _set_chords(self, minorant: Minorant, given: Flags, kept: Flags) -> None:
-        """At of what is kept, c of what is given up."""
+        """Replace the chord by at for a sample that is kept, by c for one given up."""
         chords = minorant.chords
         level = np.where(kept, self.rate * chords.low, chords.at_low)
         slope = np.where(kept, self.rate, np.where(given, 0.0, chords.slope))
@@ -196,7 +198,7 @@ class StateSpace(RiskSpace):
         minorant.sizes = minorant.chords.sizes() @ self.parts.sample_weight
 
     def _counted(self, given: Flags, kept: Flags) -> tuple[Flags, Flags, Array]:
-        """Of a trimmed sum: what follows from the numbers; ∞ where there are too many."""
+        """States that follow from the number of trimmed samples; ∞ if too many have one state."""
         k, n = self.parts.dropped, self.parts.n_groups
         gone, stay = given.sum(axis=1), kept.sum(axis=1)
         excess = np.where((gone > k) | (stay > n - k), np.inf, 0.0)
@@ -204,7 +206,7 @@ class StateSpace(RiskSpace):
         return given | (rest & ~kept), kept | (full & ~given), excess
 
     def _gains(self, minorant: Minorant, z: Array) -> Array:
-        """Scores of samples at z: how much the bound gains where the sample is decided."""
+        """An estimate of how far a decision on each sample raises the bound at z."""
         parts, chords = self.parts, minorant.chords
         losses = self._losses(z)
         if parts.dropped:
@@ -215,13 +217,13 @@ class StateSpace(RiskSpace):
         return np.where(undecided, np.sqrt(gains) * parts.sample_weight, 0.0)
 
     def _trimmed(self, z: Array) -> Array:
-        """The trimmed risk itself."""
+        """The trimmed risk at the points z, one point per line."""
         parts = self.parts
         kept = np.sort(self.rate * self._losses(z), axis=1)[:, : parts.n_groups - parts.dropped]
         return kept.sum(axis=1) * parts.sample_weight[0] + parts.penalty.value(z)
 
     def _exactly(self, minorant: Minorant, target: float) -> Found:
-        """Piecewise linear losses: an interior point method, and the plane of its multipliers."""
+        """Bounds for piecewise linear losses, by the multipliers of an interior point method."""
         risk, chords, penalty = self.parts, minorant.chords, minorant.penalty
         pieces = risk.base.pieces
         assert pieces is not None

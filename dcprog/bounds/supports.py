@@ -14,25 +14,25 @@ __all__ = ["lines_of_shares", "supporting_lines"]
 def supporting_lines(
     base: ConvexLoss, u: Array, at_u: Array, low: Array, high: Array, share: float
 ) -> tuple[Array, Array, Array]:
-    """Lines value + slope·(v − u) ≤ base(v), and the curvature that Newton's method is to see.
+    """Lines value + slope·(v − u) ≤ base(v), and the curvatures for Newton's method.
 
     Tangents where the loss is smooth. Otherwise the slope is that of the secant between two points
-    beside u, a slope of the loss somewhere between them, so that kinks are rounded off; where the
-    tangents at the two points meet says how low a line of that slope has to lie.
+    on both sides of u, a slope of the loss somewhere between them, so that kinks are smoothed; the
+    point where the tangents at the two points meet determines how low a line of that slope lies.
 
     Parameters
     ----------
     base : ConvexLoss
     u : array
     at_u, low, high : arrays of the same shape
-        The loss at u, and the range on which it counts.
+        The loss at u, and the range of the margins.
     share : float
-        The secant is as long as that share of the range.
+        The length of the secant over that of the range.
 
     Returns
     -------
     slope, value, bend : arrays of the same shape
-        The lines' slopes and their values at u.
+        The lines' slopes, their values at u, and the curvatures.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def supporting_lines(
 
 
 def _of_lines(pieces: Pieces, u: Array, reach: Array) -> tuple[Array, Array, Array]:
-    """The support of a convex piecewise linear loss."""
+    """Lines below a convex piecewise linear loss, and curvatures of the smoothed loss."""
     with np.errstate(divide="ignore"):
         rate = np.where(reach > 0, 0.5 / reach, 0.0)
     away = [np.where(reach > 0, (u - k) * rate + 0.5, u > k) for k in pieces.knots]

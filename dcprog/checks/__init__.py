@@ -1,1 +1,1 @@
-"""Is a declared loss or penalty what it says? By numbers."""
+"""Numerical checks of declared losses and penalties."""

@@ -1,4 +1,4 @@
-"""Checks of losses and penalties: what the library's own tests run, for those a user wrote."""
+"""Checks of losses and penalties, run on the library's own by its tests and open to users."""
 
 from __future__ import annotations
 
@@ -28,24 +28,26 @@ __all__ = ["check_loss", "check_penalty"]
 
 
 def check_loss(loss: Loss, low: float = -6.0, high: float = 6.0, points: int = 241) -> None:
-    """Check everything a solver relies on: value = transform(base) − subtracted, and each part.
+    """Check a loss's parts, and that its value is transform(base) − subtracted.
 
-    The base and what is subtracted are convex, and their slopes are subgradients and derivatives;
+    The base and the subtracted part are convex, and their slopes are subgradients and derivatives;
     the transform is concave and nondecreasing over the values of the base, and approaches its
-    limit; the parts add up to the value; the surrogate lies above and touches; the cvxpy expression
-    agrees; the loss stays between `lower` and `bound`; a clone is the same loss.
+    limit; the parts add up to the value; the surrogate lies above the loss and touches it; the
+    cvxpy expression has the same value; the loss stays between `lower` and `bound`; a clone gives
+    the same values.
 
     Parameters
     ----------
     loss : Loss
     low, high : float
-        Margins or residuals to check on, an even grid of `points` and the kinks known.
+        Ends of the grid of margins or residuals to check at; known kinks are added to it.
     points : int
+        Number of points of the grid, evenly spaced.
 
     Raises
     ------
     TypeError
-        Not a loss, or `points` is no whole number.
+        `loss` is not a Loss, or `points` is no whole number.
     ValueError
         The grid is empty or not finite.
     AssertionError
@@ -89,7 +91,7 @@ def check_loss(loss: Loss, low: float = -6.0, high: float = 6.0, points: int = 2
 
 
 def _check_outer(loss: Loss, u: Array) -> None:
-    """The concave functions that `transform` does not show where they are of a difference."""
+    """Check the outer transform of each composition; `loss.transform` may not contain it."""
     while isinstance(loss, Composed):
         check_transform(loss.outer, loss.loss(u))
         loss = loss.loss
@@ -204,13 +206,14 @@ def check_penalty(penalty: Penalty, size: int = 5, draws: int = 50) -> None:
     ----------
     penalty : Penalty
     size : int, default 5
-        Number of coefficients, as the penalty's own groups or weights may ask for.
+        Number of coefficients; the penalty's own groups or weights must fit it.
     draws : int
+        Number of random points.
 
     Raises
     ------
     TypeError
-        Not a penalty, or a number that is not whole.
+        `penalty` is not a Penalty, or a number is not whole.
     ValueError
         `size` or `draws` below 1.
     AssertionError
@@ -290,5 +293,5 @@ def _not_below(piece: Any, at: Array, high: float, low: float, name: str) -> Non
 
 
 def _first(u: Array, numbers: Array) -> float:
-    """Where the first entry that is not finite stands."""
+    """The u of the first number that is not finite."""
     return float(u[~np.isfinite(numbers)][0])

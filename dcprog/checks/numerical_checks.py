@@ -1,4 +1,4 @@
-"""Convexity, slopes and equality of functions of one number, by numbers on a grid.
+"""Numerical checks of convexity, slopes and equality of functions of one variable, on a grid.
 
 Each check raises an AssertionError that names the point.
 """
@@ -28,17 +28,20 @@ __all__ = [
     "vectors",
 ]
 
-SHARE = 1e-9  # of the numbers' size: rounding
+SHARE = 1e-9  # tolerance for rounding, relative to the numbers' size
 STEP = 1e-5  # of finite differences
-STEPS = (STEP, 1e-2 * STEP, 1e-4 * STEP, 1e-6 * STEP)  # the narrower a bend, the shorter
-SLOPE = 1e-4  # accuracy of those
-NEAR = FAR[FAR <= 1e6]  # where a formula in which digits cancel still has some
+STEPS = (STEP, 1e-2 * STEP, 1e-4 * STEP, 1e-6 * STEP)  # a narrow bend needs a short step
+SLOPE = 1e-4  # accuracy of finite differences
+NEAR = FAR[FAR <= 1e6]  # where a formula with cancellation still has correct digits
 STATE = "state the supremum of φ, ∞ where there is none"
-MISSED = 1e-6  # of a limit: what numbers far out may miss
+MISSED = 1e-6  # tolerance of a limit, relative, for values far out
 
 
 def check_convex(loss: ConvexLoss, u: Array) -> None:
-    """Subgradients that are derivatives; for a joint loss, of the sum over a vector."""
+    """Check that a loss is convex, and that its slopes are subgradients and derivatives.
+
+    Of a joint loss only the subgradients are checked, on sums over vectors.
+    """
     value, slope = np.asarray(loss(u)), np.asarray(loss.slope(u))
     if slope.shape != u.shape:
         raise AssertionError(f"{loss!r}: slopes of shape {slope.shape} for {u.shape}")
@@ -67,7 +70,7 @@ def check_convex(loss: ConvexLoss, u: Array) -> None:
 
 
 def check_slope(piece: Any, function: Any, slope: Any, u: Array, name: str) -> None:
-    """Slopes against differences of several steps, where those from both sides agree."""
+    """Check slopes against differences of several steps, where those from both sides agree."""
     got, here = np.asarray(slope(u), dtype=float), np.asarray(function(u))
     wrong = np.ones(u.shape, dtype=bool)
     for share in STEPS:
@@ -85,14 +88,14 @@ def check_slope(piece: Any, function: Any, slope: Any, u: Array, name: str) -> N
 
 
 def check_transform(transform: Transform, losses: Array) -> None:
-    """A concave nondecreasing function of the limit it states."""
+    """Check that a transform is concave and nondecreasing and has the limit that it states."""
     t = np.unique(np.concatenate([[0.0], losses]))
     _check_concave(transform.extended(), t)
     _check_limit(transform, t)
 
 
 def _check_concave(transform: Transform, t: Array) -> None:
-    """Tangents nowhere below the values; for a joint transform, in the sum over a vector."""
+    """Check that tangents are nowhere below the values; for a joint transform, in sums."""
     if transform.is_joint:
         for point, other in vectors(t):
             tangent = transform(point) + transform.slope(point) * (other - point)
@@ -113,7 +116,7 @@ def _check_concave(transform: Transform, t: Array) -> None:
 
 
 def _check_limit(transform: Transform, t: Array) -> None:
-    """A stated supremum that is a number or ∞, not exceeded, and approached."""
+    """Check that the stated limit is a number or ∞, is not exceeded, and is approached."""
     stated: Any = transform.limit
     limit = float(stated) if isinstance(stated, Real) else np.nan
     if np.isnan(limit):
@@ -138,14 +141,14 @@ def _check_limit(transform: Transform, t: Array) -> None:
 
 
 def _sizes(tangent: Array, value: Array) -> Array:
-    """Sizes that rounding is relative to: a tangent's values and those where it touches."""
+    """The scale of rounding errors of tangents: sizes of their values and of the function's."""
     return 1 + np.abs(tangent) + np.abs(value) + np.abs(value)[:, None]
 
 
 def check_equal(
     piece: Any, u: Array, got: Array, value: Array, name: str, what: str = "loss(u)"
 ) -> None:
-    """Values that agree to 1e-8, relative or absolute."""
+    """Check that values agree to 1e-8, relative or absolute."""
     if np.shape(got) != np.shape(value):
         raise AssertionError(
             f"{piece!r}: {what} has shape {np.shape(got)} for u of shape {u.shape}"
@@ -167,7 +170,7 @@ def vectors(values: Array, draws: int = 100, size: int = 20) -> Iterator[tuple[A
 
 
 def check_total(piece: Any, at: Array, high: Array, low: Array, name: str, point: Array) -> None:
-    """A statement on sums, for functions of all the entries together."""
+    """Check that the sum of `high` is not below that of `low`, for joint functions."""
     if not (np.sum(high) >= np.sum(low) - SHARE * np.sum(1 + np.abs(high) + np.abs(low))):
         raise AssertionError(
             f"{piece!r}: the sum at {at} is {np.sum(high):.9g}, {name} {point}, {np.sum(low):.9g}"

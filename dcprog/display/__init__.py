@@ -1,7 +1,7 @@
 """Plots as scikit-learn display objects, drawn with matplotlib where it is installed.
 
-A display holds the numbers it draws; ``plot`` draws them, again if asked to, and keeps what it
-drew in ``ax_``, ``figure_`` and ``lines_``. Decision regions are scikit-learn's own
+A display holds the numbers it draws; ``plot`` draws them, as often as it is called, and keeps the
+drawn objects in ``ax_``, ``figure_`` and ``lines_``. For decision regions use scikit-learn's
 ``sklearn.inspection.DecisionBoundaryDisplay``.
 """
 

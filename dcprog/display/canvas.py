@@ -24,8 +24,8 @@ __all__ = [
 
 BLACK, ORANGE, GREEN, BLUE, RED = "#000000", "#E69F00", "#009E73", "#0072B2", "#D55E00"
 PURPLE, SKY = "#CC79A7", "#56B4E9"
-LABEL = 44  # characters of a line of a legend
-SMALLEST = 4.0  # points of its letters
+LABEL = 44  # characters in a line of a legend
+SMALLEST = 4.0  # points: the smallest font size of a legend
 
 
 def axes(ax: Any) -> Any:
@@ -45,7 +45,7 @@ def axes(ax: Any) -> Any:
 
 
 def legend(ax: Any, **options: Any) -> Any:
-    """A legend inside the axes: long labels on several lines, letters as small as it takes."""
+    """A legend inside the axes: long labels are wrapped, the font shrinks until the legend fits."""
     found = ax.legend(**{"loc": "best", "framealpha": 0.8, "fontsize": 9.0} | options)
     for text in found.get_texts():
         text.set_text("\n".join(wrap(text.get_text(), LABEL)))
@@ -63,7 +63,7 @@ def legend(ax: Any, **options: Any) -> Any:
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Refuse what is none of the choices."""
+    """Raise an error unless the value is one of the choices."""
     listed = list(choices)
     if value not in listed:
         raise ValueError(f"{name}={value!r}: choose one of {listed}")

@@ -1,4 +1,4 @@
-"""How a run went down."""
+"""Plot of the objective and the criticality gap of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dcprog.foundation.arrays import Array
 
 __all__ = ["ConvergenceDisplay", "plot_history"]
 
-SMALLEST_GAP = 1e-16  # a gap of exactly 0 has no place on a logarithmic axis
+SMALLEST_GAP = 1e-16  # a gap of 0 cannot be drawn on a logarithmic axis
 HORIZONTAL = {"iteration": "outer iteration", "time": "time (s)"}
 
 
@@ -20,7 +20,7 @@ HORIZONTAL = {"iteration": "outer iteration", "time": "time (s)"}
 class ConvergenceDisplay:
     """Objective (left axis) and criticality gap (right axis, logarithmic) of a run.
 
-    A gap that was not measured is left out; one below 1e-16 is drawn there.
+    A gap that was not measured is left out; one below 1e-16 is drawn at 1e-16.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ class ConvergenceDisplay:
     Attributes
     ----------
     ax_, figure_
-        Of matplotlib; the left axis.
+        The matplotlib Axes with the left axis, and their Figure.
     gap_ax_
-        The right one.
+        The matplotlib Axes with the right axis.
     lines_ : list of matplotlib lines
         The objective and the gap.
 
@@ -72,7 +72,7 @@ class ConvergenceDisplay:
         result : Result
             Of :func:`dcprog.solve`; an estimator's ``result_``.
         x : {"iteration", "time"}, default "iteration"
-            What the horizontal axis shows.
+            The quantity on the horizontal axis.
         ax, **kwargs
             As for :meth:`plot`.
 
@@ -83,9 +83,9 @@ class ConvergenceDisplay:
         Raises
         ------
         TypeError
-            Not a result.
+            `result` is not a Result.
         ValueError
-            Another x.
+            `x` is neither "iteration" nor "time".
         """
         if not hasattr(result, "history"):
             raise TypeError(
@@ -107,7 +107,7 @@ class ConvergenceDisplay:
         ax : matplotlib Axes, optional
             A new figure's by default.
         **kwargs
-            Of matplotlib's ``plot``, for both curves.
+            Options of matplotlib's ``plot``, for both curves.
 
         Returns
         -------
@@ -154,7 +154,7 @@ def plot_history(history: Any, ax: Any = None) -> Any:
     Returns
     -------
     matplotlib Axes
-        The left one.
+        The Axes with the left axis.
 
     Raises
     ------

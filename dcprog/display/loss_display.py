@@ -1,4 +1,4 @@
-"""A loss and the majorants that touch it."""
+"""Plot of a loss and of majorants that touch it."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ class LossDisplay:
     loss, base : arrays of shape (m,)
         Values at u.
     at : array of shape (k,)
-        Where the majorants touch.
+        Points at which the majorants touch the loss.
     touched : array of shape (k,)
-        The loss there.
+        Values of the loss at `at`.
     majorants : array of shape (k, m)
-        Their values at u.
+        Values of the majorants at u.
     name, base_name : str
-        What the loss and the base are called in the legend.
+        Names of the loss and the base in the legend.
 
     Attributes
     ----------
     ax_, figure_
-        Of matplotlib.
+        The matplotlib Axes and their Figure.
     lines_ : list of matplotlib lines
         The loss, the majorants, and the base if it is shown.
     points_ : list of matplotlib lines
-        The points of contact, one a majorant.
+        The points of contact, one per majorant.
 
     Examples
     --------
@@ -90,16 +90,16 @@ class LossDisplay:
         Parameters
         ----------
         loss : Loss
-            A trimmed one is a function of all samples at once and has no curve; its inner loss
+            A trimmed loss is a function of all samples at once and has no curve; its inner loss
             ``loss.loss`` has one.
         at : array of shape (k,), default ()
             Margins or residuals in [low, high] where majorants touch.
         low, high : float
-            Between which margins or residuals to draw.
+            Least and largest margin or residual to draw.
         points : int, default 601
-            Of an even grid; the points of `at` are added to it.
+            Number of points of an even grid; the points of `at` are added to it.
         name : str, optional
-            For the legend; the loss's repr by default.
+            Name in the legend; the loss's repr by default.
         ax, show_base, **kwargs
             As for :meth:`plot`.
 
@@ -110,9 +110,9 @@ class LossDisplay:
         Raises
         ------
         TypeError
-            Not a loss.
+            `loss` is not a Loss.
         ValueError
-            A trimmed loss, an empty interval, points of contact that lie outside.
+            The loss is trimmed, the interval empty, or a point of contact outside it.
         """
         check_is_loss("loss", loss)
         if loss.is_joint:
@@ -146,7 +146,7 @@ class LossDisplay:
         show_base : bool, default True
             Whether the base is drawn.
         **kwargs
-            Of matplotlib's ``plot``, for the loss.
+            Options of matplotlib's ``plot``, for the loss.
 
         Returns
         -------

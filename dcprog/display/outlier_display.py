@@ -1,4 +1,4 @@
-"""Plot of how much each training sample counts in a fit."""
+"""Plot of the final weight of each training sample."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ORDERS = {"sorted": "samples, by weight", "index": "sample"}
 
 @dataclass(repr=False, eq=False)
 class OutlierDisplay:
-    """The final weight of each training sample, with those given up (at most `threshold`) crossed.
+    """The final weight of each training sample; samples given up are drawn as crosses.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class OutlierDisplay:
     order : int array of shape (n,)
         The samples from left to right.
     threshold : float
-        Up to which weight a sample counts as given up.
+        Largest weight of a sample that counts as given up.
     highlight : bool array of shape (n,), optional
         Samples to put a halo around, such as those known to be wrong.
     x_name : str
@@ -39,7 +39,7 @@ class OutlierDisplay:
     ----------
     given_up : bool array of shape (n,)
     ax_, figure_
-        Of matplotlib.
+        The matplotlib Axes and their Figure.
     lines_ : list of matplotlib lines
         The samples kept, those given up, and the halos if any are asked for.
 
@@ -66,7 +66,7 @@ class OutlierDisplay:
 
     @property
     def given_up(self) -> npt.NDArray[np.bool_]:
-        """Which samples have a weight of at most `threshold`."""
+        """A mask of the samples with a weight of at most `threshold`."""
         return self.weight <= self.threshold
 
     @classmethod
@@ -82,7 +82,7 @@ class OutlierDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> OutlierDisplay:
-        """Plot the ``outlier_weight_`` of a fitted estimator, or those of other samples.
+        """Plot the ``outlier_weight_`` of a fitted estimator, or the weights of other samples.
 
         The weights are to scale: 1 is the largest that the loss gives, as for a sample whose loss
         is 0.
@@ -92,11 +92,12 @@ class OutlierDisplay:
         estimator : RobustClassifier, RobustRegressor, or another with ``outlier_weight_``
             Fitted, or a pipeline that ends in one.
         X, y : arrays, optional
-            Samples; by default those of the fit. They take ``outlier_weights(X, y)``.
+            Samples, weighted by the estimator's ``outlier_weights(X, y)``; by default those of the
+            fit.
         order : {"sorted", "index"}, default "sorted"
             From left to right: by weight, or as in the training data.
         threshold : float, default 1e-6
-            Up to which weight a sample counts as given up, 0 or more.
+            Largest weight of a sample that counts as given up, 0 or more.
         highlight : bool array of shape (n,), optional
             Samples to put a halo around, such as those known to be wrong.
         ax, **kwargs
@@ -109,9 +110,9 @@ class OutlierDisplay:
         Raises
         ------
         TypeError
-            Not an estimator, one without weights, or a threshold that is no number.
+            The estimator has no weights or is none, or the threshold is not a number.
         ValueError
-            Another order, a negative threshold, a mask of another shape.
+            The order is unknown, the threshold negative, or the mask of another shape.
         sklearn.exceptions.NotFittedError
             The estimator has no weights yet.
         """
@@ -130,7 +131,7 @@ class OutlierDisplay:
         ax : matplotlib Axes, optional
             A new figure's by default.
         **kwargs
-            Of matplotlib's ``plot``, for the samples that are kept.
+            Options of matplotlib's ``plot``, for the samples that are kept.
 
         Returns
         -------
@@ -160,7 +161,7 @@ class OutlierDisplay:
         return self
 
     def _dots(self, mask: npt.NDArray[np.bool_], look: dict[str, Any]) -> list[Any]:
-        """The samples of a mask at their places."""
+        """Draw the samples of a mask at their places from left to right."""
         shown = mask[self.order]
         return self.ax_.plot(np.flatnonzero(shown), self.weight[self.order][shown], **look)
 

@@ -1,1 +1,1 @@
-"""Shared foundations: arrays, errors, declared parameters, logs."""
+"""The basis of all other packages: arrays, errors, declared parameters, logs."""

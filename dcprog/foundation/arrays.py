@@ -15,11 +15,11 @@ Array = npt.NDArray[np.float64]
 
 # How far inside a domain a tangent is taken where the slope at its edge is infinite.
 EDGE = 1e-10
-BLOCK = 2**15  # numbers at a time, where several arrays as long as the data would be too many
+BLOCK = 2**15  # numbers at a time, where arrays as long as the data would take too much memory
 
 
 def dense(value: Any) -> Array:
-    """A float array of what may be sparse."""
+    """A dense float array of a value that may be sparse."""
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value
     sparse = isinstance(value, sp.sparray | sp.spmatrix)
@@ -27,7 +27,7 @@ def dense(value: Any) -> Array:
 
 
 def blocks(n: int, step: int = BLOCK) -> Iterator[slice]:
-    """Of n places, `step` at a time; the last block may be shorter."""
+    """Slices of n places, `step` at a time; the last slice may be shorter."""
     return (slice(begin, min(begin + step, n)) for begin in range(0, n, step))
 
 

@@ -24,10 +24,10 @@ View = Callable[[Array], Array]
 
 
 class BlockedMatrix(ABC):
-    """X of shape (n, d), of which only a block of rows is in memory.
+    """A matrix X of shape (n, d), of which only a block of rows is in memory.
 
-    It is what its products are: X·W, Xᵀ·V, some rows, and sums over blocks of whatever
-    (:meth:`map`); ``np.asarray(X)`` reads all of it. A subclass says where blocks come from.
+    It has products X·W and Xᵀ·V, selections of rows, and values and sums of a function over blocks
+    (:meth:`map`, :meth:`total`); ``np.asarray(X)`` reads all of it. A subclass provides the blocks.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class BlockedMatrix(ABC):
 
     ndim = 2
     dtype = np.dtype(float)
-    __array_ufunc__ = None  # an array times this is none
+    __array_ufunc__ = None  # NumPy does not multiply an array with this
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.shape = shape
@@ -55,25 +55,25 @@ class BlockedMatrix(ABC):
 
     @abstractmethod
     def map(self, f: Callable[..., T], *vectors: Array) -> Iterator[T]:
-        """f(block, rows of the vectors) for every block, in their order.
+        """The values f(block, rows of the vectors) for every block, in the order of the blocks.
 
         Parameters
         ----------
         f : callable
-            Of a float array (k, d) and arrays of k rows; it may run in another process.
+            A function of a float array (k, d) and arrays of k rows; may run in another process.
         *vectors : arrays of n rows
         """
 
     @abstractmethod
     def take(self, rows: Index) -> Array:
-        """Some rows, in that order, as an array."""
+        """The given rows, in that order, as an array."""
 
     def total(self, f: Callable[..., Any], *vectors: Array) -> Any:
         """The sum of :meth:`map` over the blocks."""
         return reduce(add, self.map(f, *vectors))
 
     def seen(self, view: View, columns: int) -> Self:
-        """The rows through a function of blocks, applied as they are read."""
+        """A copy of the matrix with a function applied to its blocks as they are read."""
         other = copy(self)
         other._views = (*self._views, view)
         other.shape = (self.shape[0], columns)
@@ -83,7 +83,7 @@ class BlockedMatrix(ABC):
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> Any:
-        """Some rows, an array; all rows of some columns, blocked."""
+        """Some rows as an array, or all rows of some columns as a BlockedMatrix."""
         if isinstance(index, tuple):
             rows, columns = index
             if not (isinstance(rows, slice) and rows == slice(None)):
@@ -121,14 +121,14 @@ class _Transposed:
 
 
 class StoredMatrix(BlockedMatrix):
-    """Rows of what can be sliced: a memory-mapped file.
+    """A matrix read in slices from an array, such as a memory-mapped file.
 
     Parameters
     ----------
     source : array-like of shape (n, d)
         Such as a ``numpy.memmap`` of any real type.
     rows : int, optional
-        Of a block; by default so many that it has a million numbers.
+        Number of rows of a block; by default a block has about a million numbers.
 
     Examples
     --------
@@ -151,17 +151,17 @@ class StoredMatrix(BlockedMatrix):
         return list(blocks(len(self), self.rows))
 
     def map(self, f: Callable[..., T], *vectors: Array) -> Iterator[T]:
-        """Values of f for every block, one after the other."""
+        """The values of f for every block, one after the other."""
         for rows in self.slices:
             yield f(viewed(self._views, self.source[rows]), *(v[rows] for v in vectors))
 
     def take(self, rows: Index) -> Array:
-        """Some rows, in that order, as an array."""
+        """The given rows, in that order, as an array."""
         return viewed(self._views, self.source[rows])
 
 
 def viewed(views: tuple[View, ...], block: Any) -> Array:
-    """A block as stored through one function after the other."""
+    """A stored block as floats, with the views applied to it one after the other."""
     block = np.asarray(block, dtype=float)
     for view in views:
         block = view(block)

@@ -1,4 +1,4 @@
-"""Statistics of the columns of X, a block of samples at a time, without a copy."""
+"""Statistics of columns, computed a block of samples at a time without a copy of X."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ BLOCK = 2**18  # numbers
 
 
 def row_blocks(X: Array) -> Iterator[slice]:
-    """Slices of the rows of an array, of few numbers each."""
+    """Slices of the rows of an array, of at most 2¹⁸ numbers unless a single row has more."""
     step = max(1, BLOCK // max(X.shape[1], 1))
     return blocks(len(X), step)
 
 
 def all_finite(X: Any) -> bool:
-    """True if an array, a sparse matrix or one by blocks has no NaN and no infinity."""
+    """True if an array, a sparse matrix or a BlockedMatrix holds no NaN or infinity."""
     if _is_sparse(X):
         return bool(np.all(np.isfinite(X.data)))
     if isinstance(X, BlockedMatrix):
@@ -32,14 +32,14 @@ def all_finite(X: Any) -> bool:
 
 
 def means(X: Any) -> Array:
-    """Σ_i x_ij / n for each column."""
+    """The mean Σ_i x_ij / n of each column."""
     if isinstance(X, BlockedMatrix):
         return np.asarray(X.total(_sums)) / len(X)
     return np.asarray(X.mean(axis=0)).ravel()
 
 
 def mean_squares(X: Any) -> Array:
-    """Σ_i x_ij² / n for each column."""
+    """The mean square Σ_i x_ij² / n of each column."""
     if _is_sparse(X):
         return np.asarray(X.multiply(X).mean(axis=0)).ravel()
     total = X.total(_squares) if isinstance(X, BlockedMatrix) else _squares(X)
@@ -47,7 +47,7 @@ def mean_squares(X: Any) -> Array:
 
 
 def mean_sizes(X: Any) -> Array:
-    """Σ_i |x_ij| / n for each column.
+    """The mean absolute value Σ_i |x_ij| / n of each column.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def mean_sizes(X: Any) -> Array:
 
 
 def largest_sizes(X: Any) -> Array:
-    """max_i |x_ij| for each column; 0 where there are no rows."""
+    """The largest absolute value max_i |x_ij| of each column; 0 if there are no rows."""
     if _is_sparse(X):
         return np.ravel(abs(X).max(axis=0).toarray())
     if isinstance(X, BlockedMatrix):

@@ -1,4 +1,4 @@
-"""Rows of a dask array: a block is a chunk of it, and is worked on where it lies."""
+"""Rows of a dask array: a block is a chunk of the array, and is processed where it is stored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def is_dask(X: Any) -> bool:
-    """Is it an array of Dask's? Dask itself need not be there to say no."""
+    """True if X is a Dask collection, such as an array; Dask need not be installed."""
     return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "to_delayed")
 
 
@@ -30,8 +30,7 @@ class DaskMatrix(BlockedMatrix):
     Parameters
     ----------
     source : dask.array.Array of shape (n, d)
-        Of real numbers. Columns in several chunks are brought together, sizes that are not known
-        are computed.
+        Real numbers. Columns in several chunks are merged into one, unknown sizes are computed.
 
     Raises
     ------
@@ -56,13 +55,13 @@ class DaskMatrix(BlockedMatrix):
         return [slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
 
     def map(self, f: Callable[..., T], *vectors: Array) -> Iterator[T]:
-        """Values of f for every chunk, as many at a time as the scheduler has room for."""
+        """The values of f for every chunk, as many at a time as the scheduler runs."""
         vectors = tuple(np.asarray(v) for v in vectors)
         slices = self.slices
         return iter(self._run(f, range(len(slices)), [[v[s] for v in vectors] for s in slices]))
 
     def take(self, rows: Index) -> Array:
-        """Some rows, in that order, as an array; other chunks are not asked for."""
+        """The given rows, in that order, as an array; only their chunks are computed."""
         ends = np.cumsum(self.source.chunks[0])
         chunk = np.searchsorted(ends, rows, side="right")
         first = ends - np.array(self.source.chunks[0])

@@ -1,4 +1,4 @@
-"""When something must have ended."""
+"""Time limits of solvers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dcprog.foundation.errors import SubproblemError
 
 __all__ = ["Deadline"]
 
-SHARE = 0.5  # of the time that is left, for a solver with others behind or before it
+SHARE = 0.5  # of the time left, for a solver that is one of several
 
 
 class Deadline:
-    """When a solver must have ended.
+    """The time at which a solver must have ended.
 
     Parameters
     ----------
     seconds : float, optional
-        From now; without, never.
+        Seconds from now; None for no limit.
 
     Examples
     --------
@@ -30,22 +30,22 @@ class Deadline:
 
     @property
     def left(self) -> float | None:
-        """Seconds that are left, None for no limit."""
+        """Seconds left, at least 0; None for no limit."""
         return None if self.end is None else max(self.end - time.perf_counter(), 0.0)
 
     @property
     def share(self) -> float | None:
-        """Of the seconds that are left, what a solver may take where there are others."""
+        """Seconds that one of several solvers may take; None for no limit."""
         left = self.left
         return None if left is None else SHARE * left
 
     def check(self, name: str) -> None:
-        """Raise where it has passed.
+        """Raise an error if the deadline has passed.
 
         Raises
         ------
         SubproblemError
-            ``failed``.
+            The deadline has passed; the status is ``failed``.
         """
         if self.end is not None and time.perf_counter() > self.end:
             raise SubproblemError("failed", f"the time limit ended {name}")

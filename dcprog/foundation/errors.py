@@ -80,7 +80,7 @@ class WrongBound(RuntimeError):
     value : float
         F(x).
     claim : float
-        What was said to be a bound of F.
+        The number that was claimed to be a lower bound of F.
     box : pair of arrays, optional
         Lower and upper corner of the box that the claim was made for, in the coordinates that were
         searched: those of a risk with an intercept are of its centred columns. None where it was
@@ -120,9 +120,9 @@ class SubproblemError(RuntimeError):
     status : str
         ``"infeasible"``, ``"unbounded"`` or ``"failed"``.
     message : str
-        What the solver said.
+        The solver's message.
     proved : bool, default False
-        Was a certificate of "infeasible" or "unbounded" checked?
+        Whether a certificate of "infeasible" or "unbounded" was checked.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class SubproblemError(RuntimeError):
 
 
 class UnfitSolver(ValueError):
-    """A convex subproblem is not one that the solver named for it can take."""
+    """The solver named by the caller cannot solve a convex subproblem of this kind."""
 
 
 class UnfitStart(ValueError):
@@ -150,9 +150,9 @@ class UnfitStart(ValueError):
 
 
 class FisherConsistencyWarning(UserWarning):
-    """A loss's parameters lie where its minimiser need not find the most probable class.
+    """With the loss's parameters a minimiser need not find the most probable class.
 
-    More data do not help there: a minimiser of the expected loss over all functions can prefer a
+    More data do not help: a minimiser of the expected loss over all functions can prefer a
     less probable class, or have it tie with the most probable one. The message says whether other
     minimisers, for the same class probabilities, are right, or none is. Silenced like every
     category, ``warnings.simplefilter("ignore", FisherConsistencyWarning)``.
@@ -166,7 +166,7 @@ class FisherConsistencyWarning(UserWarning):
 
 
 class TrivialSolutionWarning(UserWarning):
-    """A point is critical, and says little of the data.
+    """A critical point says little about the data.
 
     All coefficients are 0, all samples are predicted as of one class, or more than a quarter of
     them is given up. A lower point may exist: ``effort="high"`` or more `n_starts` look for it.

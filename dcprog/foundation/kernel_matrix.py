@@ -15,13 +15,13 @@ from dcprog.foundation.arrays import Array
 __all__ = ["Gram", "checked_kernel", "pivoted_cholesky", "symmetric_product"]
 
 KEPT = 3
-ROUNDING = 1e-12  # of a product, whichever way round
+ROUNDING = 1e-12  # relative difference of two products that counts as rounding
 LANCZOS = 6
 SINGLE = 1e-6  # kernels are often computed in single precision, or from rounded distances
 
 
 class Gram:
-    """A kernel matrix K; the outer loop asks for Ka at the same few a again and again.
+    """A kernel matrix K with its last products Ka: the outer loop repeats the same few.
 
     Parameters
     ----------
@@ -46,10 +46,10 @@ class Gram:
         self._last: deque[tuple[Array, Array]] = deque(maxlen=KEPT)
 
     def times(self, a: Array) -> Array:
-        """Ka, of shape (n,); not to be written to."""
+        """The product Ka, of shape (n,), a read-only array."""
         for i, (known, product) in enumerate(self._last):
             if np.array_equal(known, a):
-                del self._last[i]  # what was of use stays longest
+                del self._last[i]  # a product that is used again stays longest
                 self._last.append((known, product))
                 return product
         product = symmetric_product(self.K, a)
@@ -59,7 +59,7 @@ class Gram:
 
     @cached_property
     def factor(self) -> Array:
-        """The L of shape (n, r) with K = LLᵀ."""
+        """The factor L of shape (n, r) with K = LLᵀ."""
         return pivoted_cholesky(self.K)[0]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -70,24 +70,24 @@ class Gram:
 
 
 def symmetric_product(K: Array, a: Array) -> Array:
-    """Ka for a symmetric K in C order, of which half is read: twice as fast as ``K @ a``."""
+    """The product Ka of a symmetric K in C order; reads half of K, twice as fast as ``K @ a``."""
     product: Array = blas.dsymv(1.0, K.T, a) if np.any(a) else np.zeros(len(K))
     return product
 
 
 def checked_kernel(values: npt.ArrayLike) -> Array:
-    """K as a float64 array in C order, symmetric; what single precision has lost is let pass.
+    """K as a symmetric float64 array in C order; errors of single precision are accepted.
 
     Raises
     ------
     ValueError
-        Not square, finite, symmetric, or aᵀKa < 0 for an a that was found.
+        K is not square, finite and symmetric, or aᵀKa < 0 for an a that was tried.
     """
     K: Array = np.ascontiguousarray(values, dtype=float)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or len(K) == 0:
         raise ValueError(f"K has shape {K.shape}: a square kernel matrix is needed")
     probe = np.random.default_rng(0).standard_normal(len(K))
-    right, left = K @ probe, symmetric_product(K, probe)  # of all, and of one triangle
+    right, left = K @ probe, symmetric_product(K, probe)  # from all of K, from one triangle
     if not np.all(np.isfinite(right)):
         raise ValueError("K holds NaN or infinity")
     size = float(np.max(np.abs(right), initial=0.0))
@@ -103,14 +103,14 @@ def checked_kernel(values: npt.ArrayLike) -> Array:
 
 
 def _least_ritz_value(K: Array, start: Array, product: Array) -> float:
-    """An upper bound of K's least eigenvalue, by some steps of Lanczos."""
+    """The least Ritz value after some Lanczos steps, an upper bound of K's least eigenvalue."""
     size = float(np.linalg.norm(start))
     basis = np.zeros((min(LANCZOS, len(K)), len(K)))
     products = np.zeros_like(basis)
     basis[0], products[0] = start / size, product / size
     for j in range(len(basis) - 1):
         new = products[j]
-        for _ in range(2):  # once leaves rounding errors along the others
+        for _ in range(2):  # once leaves rounding errors along the other basis vectors
             new = new - basis[: j + 1].T @ (basis[: j + 1] @ new)
         size = float(np.linalg.norm(new))
         if size <= ROUNDING * float(np.linalg.norm(products[j])):
@@ -123,9 +123,9 @@ def _least_ritz_value(K: Array, start: Array, product: Array) -> float:
 
 
 def pivoted_cholesky(K: Array) -> tuple[Array, npt.NDArray[np.intp]]:
-    """L of shape (n, r) with K = LLᵀ, and the r samples at which it is triangular.
+    """The L of shape (n, r) with K = LLᵀ, and the r samples at which it is triangular.
 
-    A K that is positive semidefinite up to single precision has an L as close to it as that.
+    If K is positive semidefinite up to single precision, LLᵀ equals K up to single precision.
 
     Raises
     ------

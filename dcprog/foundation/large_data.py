@@ -1,4 +1,4 @@
-"""Which data are read by blocks."""
+"""The choice of data that are read by blocks."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SMALL = 2**24  # numbers, 128 MB in memory: a file of no more is read as a whole
 
 
 def blocked(X: Any) -> BlockedMatrix | None:
-    """X by blocks, for a dask array and a memory-mapped one; None for what is taken as a whole.
+    """X by blocks, if it is a dask array or a memory-mapped one; None if it is used as a whole.
 
-    That is every other array, one no longer than wide, and a memory-mapped one that is small
-    or of float64: this is an array of NumPy's like any other, read by the page.
+    Used as a whole are all other arrays, arrays no longer than wide, and memory-mapped arrays that
+    are small or of float64: these are NumPy arrays like any others, read by the page.
 
     Parameters
     ----------

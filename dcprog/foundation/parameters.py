@@ -1,4 +1,4 @@
-"""Base of losses, transforms and penalties: parameters checked whenever they are set."""
+"""The base class of losses, transforms and penalties, which checks parameters as they are set."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 if TYPE_CHECKING:
 
     class BaseEstimator:
-        """The typed part of scikit-learn's BaseEstimator, without which subclasses would be Any."""
+        """The methods used of scikit-learn's class, which is untyped: subclasses would be Any."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]:
             """The parameters by name."""
             ...
 
         def set_params(self, **params: Any) -> Any:
-            """Set some of them."""
+            """Set parameters by name."""
 
         def __getattr__(self, name: str) -> Any:
             """A parameter of some subclass."""
@@ -30,13 +30,13 @@ else:
 
 __all__ = ["Declared", "advice", "check_count", "check_flag", "check_number", "same", "usage"]
 
-LONGEST = 700  # characters of a representation
+LONGEST = 700  # characters of a repr
 
 
 class Declared(BaseEstimator):
     """A scikit-learn estimator whose constructor checks its parameters; so does ``set_params``.
 
-    A constructor that misses an argument says how the call is written.
+    If an argument is missing, the error of the constructor shows how the call is written.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -72,14 +72,14 @@ class Declared(BaseEstimator):
 
 @cache
 def _defaults(kind: Any) -> list[tuple[str, str]]:
-    """The constructor's parameters, and how their defaults are written."""
+    """The names of the constructor's parameters and the reprs of their defaults, sorted."""
     parameters = signature(kind.__init__).parameters.values()
     named = (p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD))
     return sorted((p.name, repr(p.default)) for p in named if p.name != "self")
 
 
 def _told(init: Callable[..., None]) -> Callable[..., None]:
-    """The constructor, which says of a missing argument what to write."""
+    """The constructor with an error for missing arguments that shows how to write the call."""
 
     @wraps(init)
     def checked(self: Any, *args: Any, **parameters: Any) -> None:
@@ -95,10 +95,10 @@ def _told(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _missing(kind: type, init: Any, args: Any, parameters: Any) -> str | None:
-    """The message about missing arguments; None if none is missing."""
+    """The error message for missing arguments; None if none is missing."""
     try:
         given = dict(signature(init).bind_partial(None, *args, **parameters).arguments)
-    except TypeError:  # others that it does not have
+    except TypeError:  # arguments that the constructor does not have
         return None
     missing = [name for name in _needed(init) if name not in given]
     if not missing:
@@ -111,14 +111,14 @@ def _missing(kind: type, init: Any, args: Any, parameters: Any) -> str | None:
 
 
 def _needed(init: Any) -> list[str]:
-    """The parameters without a default."""
+    """The names of the constructor's parameters without a default."""
     plain = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     found = [p for p in signature(init).parameters.values() if p.kind in plain]
     return [p.name for p in found if p.default is p.empty and p.name != "self"]
 
 
 def usage(kind: Any) -> str:
-    """How an instance of a class is written.
+    """The call that makes an instance of a class, as text.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def usage(kind: Any) -> str:
 
 
 def advice(value: Any, kind: type, example: str) -> str:
-    """Advice for a value that is no instance of a kind: its class's call, or an example.
+    """Advice on a value of the wrong kind: the call of the class that was meant, or an example.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def check_number(
     *,
     closed: bool = False,
 ) -> None:
-    """Refuse what is not a finite number in (low, high), or in [low, high) if `closed`.
+    """Raise an error unless the value is finite and in (low, high), or [low, high) if `closed`.
 
     Raises
     ------
@@ -183,14 +183,14 @@ def check_number(
 
 
 def check_count(name: str, value: Any, least: int) -> None:
-    """Refuse what is not a whole number of at least `least`.
+    """Raise an error unless the value is a whole number of at least `least`.
 
     Raises
     ------
     TypeError
         Not a whole number.
     ValueError
-        Below.
+        Below `least`.
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name}={value!r}: a whole number of at least {least} is needed")
@@ -199,12 +199,12 @@ def check_count(name: str, value: Any, least: int) -> None:
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Refuse what is neither True nor False.
+    """Raise an error unless the value is True or False.
 
     Raises
     ------
     TypeError
-        Something else.
+        Neither True nor False.
     """
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name}={value!r}: True or False is needed")

@@ -1,4 +1,4 @@
-"""The library's log: silent unless somebody asks."""
+"""The library's log, silent by default."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ logger = logging.getLogger("dcprog")
 
 @contextmanager
 def visible(verbose: bool) -> Iterator[None]:
-    """Make the log's lines visible for one call where nobody set up logging."""
+    """Show the log's lines during one call if `verbose`, on stderr if logging is not set up."""
     if not verbose or logger.hasHandlers():
         level = logger.level
         if verbose and not logger.isEnabledFor(logging.INFO):
@@ -36,7 +36,7 @@ def visible(verbose: bool) -> Iterator[None]:
 
 
 def bar(done: int, of: int, width: int = 20) -> str:
-    """How much of some work is done, as a bar.
+    """A progress bar, as text.
 
     Examples
     --------

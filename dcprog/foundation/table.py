@@ -22,11 +22,11 @@ class Table:
     title : str
         One line or more.
     names : list of str
-        Of the rows.
+        Names of the rows.
     columns : mapping of str to a sequence or an array
         Entries by heading, numbers or text.
     digits : int, default 3
-        Significant ones that are shown.
+        Number of significant digits shown.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Table:
     digits: int = 3
 
     def to_frame(self) -> Any:
-        """The table as a pandas DataFrame, where pandas is there."""
+        """The table as a pandas DataFrame, if pandas is installed."""
         import pandas as pd
 
         return pd.DataFrame(dict(self.columns), index=self.names)

@@ -1,4 +1,4 @@
-"""Installed versions, for reports of errors."""
+"""Versions of the installed packages, for reports of errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __version__ = _version("dcprog") or "unknown"
 
 
 def show_versions() -> None:
-    """Print the versions of Python, the library, and what it works with.
+    """Print the versions of Python, the library, and the packages it works with.
 
     Examples
     --------

@@ -29,7 +29,7 @@ def weighted_gram(
     ----------
     X : array, CSR array or BlockedMatrix of shape (n, d)
     weights : array of shape (n,)
-        d; where none is negative it costs half as much.
+        d; if no weight is negative, the product costs half as much.
     mean : array of shape (d,), optional
         x̄, such as the weighted mean Σ d_i x_i / Σ d_i.
     rows : int array, optional
@@ -62,7 +62,7 @@ def weighted_gram(
 
 
 def gram_with_constant(X: Any, weights: Array, constant: bool, rows: Index | None = None) -> Array:
-    """X̃ᵀDX̃, where X̃ is X with a column of ones behind if there is to be one."""
+    """X̃ᵀDX̃, where X̃ is X with a column of ones appended if `constant`."""
     gram = weighted_gram(X, weights, rows=rows)
     if not constant:
         return gram

@@ -1,4 +1,4 @@
-"""Domains of the user's own expressions: whether they are defined at a point."""
+"""A test of whether a user's own expression is defined at a point."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["finite_in_domain"]
 
 
 def finite_in_domain(expression: cp.Expression) -> bool:
-    """True if the expression is finite at the variables' values, and every node inside its domain.
+    """True if the expression is finite at the variables' values and every node inside its domain.
 
-    Asked of a user's own expression: cvxpy, too, must find a number there, without the slack and
-    the extensions that a run works with. The logarithm of a determinant is not finite at the edge.
+    For a user's own expression: cvxpy's own evaluation, too, must give a number, without the slack
+    and the extensions of a run. The logarithm of a determinant is not finite at the edge.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def finite_in_domain(expression: cp.Expression) -> bool:
             if not all(_is_defined(node, ours, cvxpys) for node in nodes(expression)):
                 return False
             return all(np.all(np.isfinite(v.array(expression))) for v in (ours, cvxpys))
-    except Exception:  # cvxpy's evaluation raises what its libraries raise
+    except Exception:  # cvxpy's evaluation may raise errors of many kinds
         return False
 
 

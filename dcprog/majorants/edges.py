@@ -1,4 +1,4 @@
-"""Edges of domains at which a slope is infinite: tangents inside, values carried on outside.
+"""Edges of domains with an infinite slope: tangents are taken inside, values extended outside.
 
 √u, u^p (0 < p < 1), log u, entr u and their like have an infinite slope at the edge of their
 domain. Their tangent is taken at ``EDGE`` inside it: still a majorant everywhere, but at the edge
@@ -24,24 +24,24 @@ __all__ = ["EDGE", "extended", "falls_at", "has_edge", "interior", "starts_at_ed
 
 
 def interior(atom: cp.Expression, args: Sequence[Array], edge: float = EDGE) -> list[Array]:
-    """Arguments moved to `edge` inside the atom's domain where its slope would be infinite."""
+    """The arguments, moved to at least `edge` inside the domain if the edge's slope is infinite."""
     args = [np.asarray(a, dtype=float) for a in args]
     known = edge_of(atom)
     return args if known is None else [known.inside(a, edge) for a in args]
 
 
 def has_edge(atom: cp.Expression) -> bool:
-    """True if the slope is infinite at the domain's edge and an ``extended`` form is known."""
+    """True if the atom's slope is infinite at the edge of its domain and ``extended`` applies."""
     known = edge_of(atom)
     summable = isinstance(atom, Elementwise | AxisAtom) or atom.size == 1
     return known is not None and known.carried and summable
 
 
 def extended(atom: cp.Expression, args: Sequence[Array], edge: float = EDGE) -> Array:
-    """φ, carried on along its tangent at `edge` where its slope would be infinite.
+    """The atom φ, extended outward from `edge` inside its domain along its tangent there.
 
-    A concave function above φ, equal to it from `edge` on, that every tangent touches. An outer
-    loop that compares its values descends exactly.
+    The extension is concave, lies above φ, equals φ from `edge` on, and every tangent touches it.
+    An outer loop that compares values of the extension descends exactly.
     """
     point = interior(atom, args, edge)
     here = np.asarray(atom.numeric(point), dtype=float).reshape(atom.shape)
@@ -53,7 +53,7 @@ def extended(atom: cp.Expression, args: Sequence[Array], edge: float = EDGE) -> 
 
 
 def _behind_outputs(atom: Any, terms: Any) -> Any:
-    """The sum of the terms of the entries that each output is made of."""
+    """For each output of the atom, the sum of the terms of the entries it is computed from."""
     if atom.size == 1:
         return np.sum(terms)
     if isinstance(atom, Elementwise):
@@ -62,7 +62,7 @@ def _behind_outputs(atom: Any, terms: Any) -> Any:
 
 
 def starts_at_edge(atom: cp.Expression, values: Values, share: float) -> bool:
-    """True if an argument is within a share of its depth of an edge where the atom is finite."""
+    """True if an entry is within `share` of the largest depth from an edge with a finite value."""
     known = edge_of(atom)
     if known is None or known.bottomless:
         return False
@@ -74,7 +74,7 @@ def starts_at_edge(atom: cp.Expression, values: Values, share: float) -> bool:
 
 
 def falls_at(atom: cp.Expression, values: Values, depth: float) -> bool:
-    """True if an argument is within `depth`, over its size, of an edge where the atom is −∞."""
+    """True if an entry is within `depth` times the arguments' size of an edge with value −∞."""
     known = edge_of(atom)
     if known is None or not known.bottomless:
         return False

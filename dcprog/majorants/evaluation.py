@@ -1,11 +1,11 @@
-"""Values of cvxpy's atoms, in and outside of their domain.
+"""Values of cvxpy's atoms, inside and outside their domains.
 
-cvxpy's own ``numeric`` raises outside some domains, extends others (1/x to negative x), takes
-NaN for a number here and there, and says −∞ outside the domain of a concave atom, which a
-minimisation would take for a triumph. ``evaluate`` never raises: outside the domain a value is
-NaN, and ±∞ only where the atom tends to it. A constraint such as x ≥ 0 is left a little by every
-solver; up to ``SLACK`` of the argument's size that counts as the edge. Whole powers and ``xexp``
-have no edge: their cone forms stop at 0, their values do not.
+cvxpy's own ``numeric`` raises an error outside some domains, extends some atoms (1/x to negative
+x), loses NaN in others, and returns −∞ outside the domain of a concave atom, which a minimisation
+would accept as a very low value. ``evaluate`` returns NaN outside the domain, ±∞ only where the
+atom tends to it, and raises errors of user-defined atoms only. Every solver violates a constraint
+such as x ≥ 0 a little: an argument that is outside by at most ``SLACK`` of its size counts as at
+the edge. Whole powers and ``xexp`` have no edge: their cone forms stop at 0, their values do not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["evaluate"]
 
 
 def evaluate(atom: Any, args: Sequence[Any], size: float = 1.0) -> Any:
-    """The atom's value; NaN, or infinite where it tends to that, outside its domain.
+    """The atom's value; outside its domain NaN, or ±∞ where the atom tends to it.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ def evaluate(atom: Any, args: Sequence[Any], size: float = 1.0) -> Any:
     args : sequence of arrays
         The arguments' values; constants may be sparse.
     size : float, default 1
-        What the arguments are usually as large as: the edge of the domain is as wide as
-        ``SLACK`` times that.
+        Typical size of the arguments: an argument up to ``SLACK * size`` outside the domain
+        counts as at its edge.
 
     Returns
     -------
@@ -55,13 +55,16 @@ def evaluate(atom: Any, args: Sequence[Any], size: float = 1.0) -> Any:
             value = entry(atom).evaluate(atom, values, SLACK * size)
         except FaultyAtom:
             raise
-        except Exception:  # whatever the libraries below raise, there is no value
+        except Exception:  # NumPy, SciPy and cvxpy raise errors of many kinds outside a domain
             return np.full(atom.shape, np.nan)
     return _without_lost_nan(atom, values, value)
 
 
 def _without_lost_nan(atom: Any, args: list[Any], value: Any) -> Any:
-    """Comparing and eigenvalues may drop a NaN; linear algebra and ufuncs keep it."""
+    """The value, or NaN if an argument holds a NaN that the atom may have dropped.
+
+    Comparisons and eigenvalues may drop a NaN; linear algebra and ufuncs keep it.
+    """
     keeps = _keeps_nan(type(atom))  # type: ignore[arg-type]  # classes are hashable
     if keeps or not any(np.any(np.isnan(_entries(a))) for a in args):
         return value
@@ -70,7 +73,10 @@ def _without_lost_nan(atom: Any, args: list[Any], value: Any) -> Any:
 
 @cache
 def _keeps_nan(kind: type) -> bool:
-    """Asked once a kind: an isinstance of cvxpy's abstract classes costs as much as a sum."""
+    """True if atoms of this class pass a NaN of their arguments on.
+
+    Cached: an isinstance of cvxpy's abstract classes costs as much as a sum.
+    """
     return issubclass(kind, Elementwise | AxisAtom | AffAtom)
 
 

@@ -1,4 +1,4 @@
-"""Inequalities that say the same with a majorant to spare: multiplied out, or under a root."""
+"""Equivalent, easier forms of nonconvex inequalities: multiplied out, or under a root."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["ExactForm", "exact_form"]
 
 @dataclass(frozen=True)
 class ExactForm:
-    """e' ≤ 0 where e ≤ 0 is asked, and e's multiplier over that of e'."""
+    """An inequality e' ≤ 0 equivalent to e ≤ 0, and the multiplier of e over that of e'."""
 
     expression: cp.Expression
     factor: cp.Expression | float
 
 
 def exact_form(expression: cp.Expression, signs: Box) -> ExactForm | None:
-    """Another form of e ≤ 0 at the same points; None where none is known.
+    """An inequality equivalent to e ≤ 0 and easier to majorise; None if none is known.
 
     a/b ≤ c with b > 0 is a ≤ cb. A product of concave fᵢ ≥ 0 is at least c > 0 where their
     geometric mean is at least c^{1/k}; entry by entry, fg ≥ c where f ≥ c/g. Both are convex.
@@ -78,7 +78,7 @@ def _under_root(expression: cp.Expression, signs: Box) -> ExactForm | None:
 
 
 def _terms(node: cp.Expression, sign: int = 1) -> list[tuple[int, cp.Expression]]:
-    """The terms of a sum of the node's shape, with their signs."""
+    """The terms of a sum with their signs; a sum that broadcasts a variable counts as one term."""
     if isinstance(node, NegExpression):
         return _terms(node.args[0], -sign)
     if isinstance(node, AddExpression) and all(

@@ -1,4 +1,4 @@
-"""A description, in words, of the rules that apply to a problem."""
+"""The rules applied to a problem, as text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMBER = re.compile(r"(?<![\w.])\d[\w.]*(?:[+-]\d+)?")  # not the 1 of var1
 
 
 def rules_of(problem: cp.Problem | cp.Expression) -> str:
-    """The expression tree, node by node, with the rules; what :func:`dcprog.explain` prints."""
+    """The expression tree with the rule of each node, the text of :func:`dcprog.explain`."""
     if not isinstance(problem, cp.Problem):
         check_expression(problem, "a cvxpy problem or expression")
         rewriting = Rewriting()
@@ -43,7 +43,7 @@ def rules_of(problem: cp.Problem | cp.Expression) -> str:
 
 
 def _together(parts: list[_Explained]) -> str:
-    """All refusals, then all lines; what is said of one part alone where others read alike."""
+    """All refusals, then all lines; parts that differ in their numbers only are written once."""
     alike: dict[str, list[_Explained]] = {}
     for part in parts:
         alike.setdefault(NUMBER.sub("#", "\n".join(part.lines)), []).append(part)
@@ -56,7 +56,7 @@ def _together(parts: list[_Explained]) -> str:
 
 
 class _Explained:
-    """Lines of text, one a node of the user's, and what has no rule before them."""
+    """Lines of text, one per node of the user's, and the refusals of nodes without a rule."""
 
     def __init__(self, signs: Box, rewriting: Rewriting) -> None:
         self._signs = signs
@@ -69,12 +69,12 @@ class _Explained:
         return "\n".join([*self.refused, *self.lines])
 
     def of(self, expression: cp.Expression) -> str:
-        """Of an expression alone."""
+        """The text of a single expression."""
         self.describe(expression, 0)
         return self.text
 
     def constrain(self, constraint: cp.Constraint, asked: str) -> None:
-        """A constraint and, of an equality, one side alone: the other is its mirror image."""
+        """Add the lines of a constraint; of an equality only one of its two inequalities."""
         self.lines.append(f"subject to {asked}")
         if constraint.is_dcp():
             self.lines.append(f"  [convex]  kept{self._notes(*constraint.args)}")
@@ -93,7 +93,7 @@ class _Explained:
             self.refused.append(f"no rule for `{asked}`: {rule}")
 
     def describe(self, node: cp.Expression, depth: int, sign: int = 1) -> None:
-        """The tree below a node."""
+        """Add the lines of the tree below a node."""
         weight = Weight.constant(np.full(node.shape, float(sign))) if sign else Weight(0)
         context = fresh_context(self._signs)
         try:
@@ -104,7 +104,7 @@ class _Explained:
             self._tell(frame.piece, depth, {id(own) for own in nodes(node)})
 
     def _tell(self, piece: Piece, depth: int, waiting: set[int]) -> None:
-        """A line for each node of the user's, once; not for what rules have written instead."""
+        """Add one line per node of the user's; nodes that rules have written get none."""
         if id(piece.node) in waiting:
             waiting.discard(id(piece.node))
             notes = self._notes(piece.node, deep=not piece.children)
@@ -119,14 +119,14 @@ class _Explained:
         return f"{short(original)}  [{node.curvature.lower()}]"
 
     def _notes(self, *roots: cp.Expression, deep: bool = True) -> str:
-        """How nodes are read that cvxpy reads otherwise: of all below the roots, or of these."""
+        """Notes on rewritten nodes: on all below the roots, or on the roots only if not `deep`."""
         known, originals = self._rewriting.notes, self._rewriting.originals
         below = chain.from_iterable(map(nodes, roots)) if deep else roots
         noted = dict.fromkeys(id(node) for node in below if id(node) in known)
         return "".join(f"; {short(originals[key])} is {known[key]}" for key in noted)
 
     def _refuse(self, node: cp.Expression, error: NotMajorizable, depth: int) -> None:
-        """The path down to the node without a rule; its neighbours as usual."""
+        """Add the path down to the node without a rule, and describe its neighbours as usual."""
         head = f"{'  ' * depth}{self._head(node)}"
         live = [arg for arg in node.args if not arg.is_constant()]
         if error.expression == short(node) or not live:

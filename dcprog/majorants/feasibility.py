@@ -1,4 +1,4 @@
-"""How far points miss the constraints of a cvxpy problem."""
+"""Violations of the constraints of a cvxpy problem at points."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ __all__ = ["Feasibility", "Miss"]
 
 @dataclass(frozen=True)
 class Miss:
-    """By how much constraints are missed: the worst entry, and the worst against its terms."""
+    """The largest violation of constraints: absolute, and relative to the size of their terms."""
 
     absolute: float = 0.0
     relative: float = 0.0
 
     def __or__(self, other: Miss) -> Miss:
-        """The worse of two."""
+        """The larger of two violations, absolute and relative each."""
         return Miss(max(self.absolute, other.absolute), max(self.relative, other.relative))
 
 
-# Where the terms of a constraint vanish at a point, they count with that share of what they were.
+# The terms of a constraint count with at least this share of their size around the start.
 LEAST_SIZE = 1e-3
 
 
 class Feasibility:
-    """How far points miss constraints, each measured against what its terms add up to.
+    """Violations of constraints, relative to the sum of the absolute values of their terms.
 
-    ``x >= 0`` has no term left at x = 0: then what its terms were around the start of the run
-    counts, a thousandth of it. So the verdict has no unit.
+    The terms of ``x >= 0`` vanish at x = 0: then a thousandth of their size around the start of
+    the run is used. So relative violations have no unit.
 
     Parameters
     ----------
     convex : sequence of cvxpy constraints
     nonconvex : sequence of cvxpy expressions
-        e, of which e ≤ 0 is asked.
+        The e of constraints e ≤ 0.
     variables : sequence of cvxpy variables
-        With the attributes they were declared with.
+        Variables whose attributes (nonneg, bounds …) are constraints, too.
 
     Attributes
     ----------
     sizes : list of float
-        Of the nonconvex constraints, as last learnt.
+        Sizes of the nonconvex constraints, as last learnt.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Feasibility:
         self._nonconvex = nonconvex
         self._bounded = [v for v in variables if any(v.attributes.values())]
         self._least: dict[int, float] = {}
-        self._constants: dict[int, float] = {}  # they may be Parameters, which move between runs
+        self._constants: dict[int, float] = {}  # reset by learn: Parameters change between runs
 
     def learn(
         self, points: Iterable[Values], *, narrower: bool = False, convex: bool = True
@@ -77,7 +77,7 @@ class Feasibility:
         points : iterable of Values
             Each is used before the next one is asked for: they share the variables.
         narrower : bool, default False
-            Keep what was learnt before where that is smaller.
+            Keep a size learnt before if it is smaller; no size falls below a thousandth of it.
         convex : bool, default True
             False: the sizes of convex constraints stay as they are.
         """
@@ -90,7 +90,7 @@ class Feasibility:
                 known = self._least.get(id(item), 0.0)
                 if id(item) not in fixed:
                     self._least[id(item)] = max(known, _size(item, values))
-                if self._constant(item) > 0:  # that is its size, wherever a point is moved to
+                if self._constant(item) > 0:  # its constant sets its size: one point is enough
                     fixed.add(id(item))
         if not convex:
             self._least = {**before, **self._least}
@@ -99,24 +99,24 @@ class Feasibility:
                 self._least[key] = min(size, max(self._least[key], LEAST_SIZE * size)) or size
 
     def extend(self, values: Values) -> None:
-        """Take sizes from a point of the run for what vanished all around its start."""
+        """Learn from a point of the run the sizes of constraints that were 0 around its start."""
         for item in (*self._convex, *self._bounded, *self._nonconvex):
             if self._least.get(id(item)) == 0:
                 self._least[id(item)] = _size(item, values)
 
     @property
     def sizes(self) -> list[float]:
-        """Sums of the absolute terms of the nonconvex constraints around the start."""
+        """The sizes of the nonconvex constraints' terms around the start; 1 if they are 0."""
         return [self._least.get(id(e), 0.0) or 1.0 for e in self._nonconvex]
 
     def convex(self, values: Values) -> Miss:
-        """How far convex constraints and declared attributes are missed."""
+        """The largest violation of convex constraints and declared attributes."""
         misses = [self._judged(c, _residual(c, values), values) for c in self._convex]
         misses += [self._judged(v, distance_to_attributes(v), values) for v in self._bounded]
         return reduce(or_, misses, Miss())
 
     def nonconvex(self, values: Values) -> Miss:
-        """How far the other ones are missed."""
+        """The largest violation of the nonconvex constraints."""
         return reduce(
             or_,
             (
@@ -127,11 +127,11 @@ class Feasibility:
         )
 
     def all(self, values: Values) -> Miss:
-        """Both."""
+        """The largest violation of all constraints and attributes."""
         return self.convex(values) | self.nonconvex(values)
 
     def _constant(self, item: Any) -> float:
-        """The sum of the absolute constants of a constraint's expression; 0 if it has none."""
+        """The size of the constants in a constraint's expression; 0 if it has none."""
         if id(item) not in self._constants:
             expression = item if isinstance(item, cp.Expression) else _expression(item)
             known = isinstance(expression, cp.Expression) and not isinstance(item, cp.Variable)
@@ -149,7 +149,7 @@ class Feasibility:
 
 
 def _residual(constraint: cp.Constraint, values: Values) -> float:
-    """The worst entry by which a convex constraint is missed."""
+    """The largest entry of a convex constraint's violation."""
     if isinstance(constraint, cp.constraints.Inequality):
         return _largest(np.maximum(values.array(constraint.expr), 0.0))
     if isinstance(constraint, Equality | Zero):
@@ -169,7 +169,7 @@ def _residual(constraint: cp.Constraint, values: Values) -> float:
 
 
 def _size(item: Any, values: Values) -> float:
-    """The sum of the absolute terms of a constraint, an expression or a variable's entries."""
+    """The size of the terms of a constraint or an expression, or of a variable's entries."""
     if isinstance(item, cp.Variable):
         terms: list[Any] = [np.abs(values.array(item))]
     elif isinstance(item, cp.Expression):
@@ -183,15 +183,15 @@ def _size(item: Any, values: Values) -> float:
 
 
 def _expression(constraint: Any) -> Any:
-    """Of an inequality or an equation; None for a cone."""
+    """The expression of an inequality or an equality; None for a cone constraint."""
     kinds = cp.constraints.Inequality | Equality | Zero
     return constraint.expr if isinstance(constraint, kinds) else None
 
 
 def distance_to_attributes(variable: cp.Variable) -> float:
-    """How far a variable's value is from what it was declared to be (nonneg, PSD, bounds …).
+    """The largest violation of a variable's declared attributes (nonneg, PSD, bounds …).
 
-    cvxpy's own ``project`` leaves a value as it is where a variable has two attributes, or bounds
+    cvxpy's own ``project`` leaves a value as it is if a variable has two attributes, or bounds
     that hold Parameters.
     """
     attributes = variable.attributes

@@ -1,4 +1,4 @@
-"""A user's problem as the solve sees it: Parameters at their values, bad data refused."""
+"""A user's problem with its Parameters frozen at their values, and checks of its data."""
 
 from __future__ import annotations
 
@@ -35,13 +35,12 @@ def freeze(problem: cp.Problem) -> cp.Problem:
 
 
 class Frozen:
-    """A problem whose Parameters are constants, or Parameters of its own.
+    """A copy of a problem with constants, or new Parameters, in place of the user's Parameters.
 
     A constant part that holds Parameters becomes one Parameter with the sign of its value, so
-    that the problem's curvature is that of today's numbers. Parts that would not be DPP that way
-    become constants: a product of two such parts, an exponent, a matrix of a quadratic form, a
-    factor of mixed signs before something that is not affine; and everything beyond a thousand
-    entries.
+    that the problem's curvature is that of the current values. Parts that would not be DPP become
+    constants: a product of two such parts, an exponent, a matrix of a quadratic form, a factor of
+    mixed signs before an expression that is not affine; and all parts beyond a thousand entries.
 
     Parameters
     ----------
@@ -52,7 +51,7 @@ class Frozen:
     Attributes
     ----------
     problem : cvxpy.Problem
-        In the user's variables; the same object where there are no Parameters.
+        The frozen problem in the user's variables; the given object if it has no Parameters.
 
     Raises
     ------
@@ -90,17 +89,17 @@ class Frozen:
 
     @property
     def moves(self) -> bool:
-        """True if some Parameter has to be refreshed."""
+        """True if the frozen problem has Parameters that ``refresh`` can update."""
         return bool(self._own)
 
     def refresh(self) -> bool:
-        """Pass on what the user's Parameters are now.
+        """Update the frozen problem to the current values of the user's Parameters.
 
         Returns
         -------
         bool
-            False where the problem must be frozen anew: a constant has changed, or a sign, or a
-            value is not finite.
+            False if the problem must be frozen anew: a constant or a sign has changed, or a value
+            is not finite.
         """
         if any(not np.array_equal(_dense(p.value), value) for p, value in self._fixed.values()):
             return False
@@ -112,7 +111,7 @@ class Frozen:
         return True
 
     def _both(self, node: cp.Expression) -> _Pair:
-        """The node with constants, and with Parameters of our own; a node twice in a tree once."""
+        """The node with constants, and with new Parameters; a shared node is built once."""
         if not node.parameters():
             return node, node
         if id(node) not in self._seen:
@@ -141,14 +140,14 @@ class Frozen:
         return constant, moving
 
     def _quotient(self, node: cp.Expression, pairs: list[_Pair]) -> cp.Expression | None:
-        """The product with 1/p for the quotient by p, which is not DPP."""
+        """The product with 1/p in place of a quotient by p, which is not DPP; else None."""
         if not isinstance(node, DivExpression) or not node.args[1].parameters():
             return None
         inverse = self._parameter(1 / node.args[1]) if node.args[1].is_constant() else None
         return None if inverse is None else cp.multiply(pairs[0][1], inverse)
 
     def _parameter(self, node: cp.Expression) -> cp.Parameter | None:
-        """A Parameter that stands for a constant node; None where it has to be a constant."""
+        """A new Parameter for a constant node; None if the node has to be a constant."""
         value = _number(node)
         if value is None or node.size > self._room:
             return None
@@ -159,7 +158,7 @@ class Frozen:
         return own
 
     def _fix(self, node: cp.Expression, constant: cp.Expression) -> cp.Expression:
-        """Remember that the node's Parameters must stay as they are."""
+        """Remember that the node's Parameters must keep their values; return its constant."""
         for parameter in node.parameters():
             self._fixed[parameter.id] = parameter, np.copy(_dense(parameter.value))
         return constant
@@ -185,14 +184,14 @@ def _dense(value: Any) -> Any:
 
 
 def _has_sign(value: Array, parameter: cp.Parameter) -> bool:
-    """True if the value keeps the sign that the Parameter was declared with."""
+    """True if the value has the sign with which the Parameter was declared."""
     if parameter.is_nonneg():
         return bool(np.all(value >= 0))
     return not parameter.is_nonpos() or bool(np.all(value <= 0))
 
 
 def _is_mixed(node: cp.Expression) -> bool:
-    """True for a moving factor of either sign times an expression that is not affine."""
+    """True for a product of a Parameter of both signs and an expression that is not affine."""
     if not isinstance(node, MulExpression | multiply):
         return False
     factors = [arg for arg in node.args if arg.is_constant() and arg.parameters()]
@@ -205,7 +204,7 @@ def _moves(datum: Any) -> bool:
 
 
 def check_data(problem: cp.Problem, *, whole: bool = False) -> None:
-    """Refuse what no step could handle.
+    """Raise an error for variables and data that no step can handle.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from dcprog.majorants.tree import Values, nodes
 
 __all__ = ["gradient"]
 
-# What cvxpy has no derivative of.
+# Derivatives of the atoms for which cvxpy has none.
 DERIVATIVES: dict[type, Callable[[Array], Array]] = {
     tanh: lambda a: 1 - np.tanh(a) ** 2,
     sinh: np.cosh,
@@ -39,12 +39,12 @@ def gradient(root: cp.Expression, weight: Array, values: Values) -> dict[int, Ar
     Returns
     -------
     dict of variable id to array, column by column
-        At a kink that of one piece.
+        The gradient; at a kink that of one piece.
 
     Raises
     ------
     ValueError
-        There is none: outside a domain, or where a slope is infinite.
+        There is no finite gradient: outside a domain, or where a slope is infinite.
 
     Examples
     --------

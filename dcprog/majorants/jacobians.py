@@ -24,7 +24,7 @@ ENTRYWISE = AddExpression, NegExpression, multiply, DivExpression
 def jacobian(affine: cp.Expression) -> dict[int, sp.csr_array]:
     """Jacobian of an affine expression: variable id to a (variable.size, size) matrix.
 
-    Backwards through the nodes, each once.
+    Computed backwards through the nodes, each once.
     """
     values = Values()
     adjoints = {id(affine): sp.csr_array(sp.eye_array(affine.size))}
@@ -69,7 +69,7 @@ class Adjoint:
         self._kept: dict[int, list[sp.csr_array]] = {}
 
     def __call__(self, weight: Array, values: Values) -> dict[int, Array]:
-        """Variable id to the slope of ⟨weight, affine⟩, column-major."""
+        """The gradient of ⟨weight, affine⟩: variable id to a column-major vector."""
         adjoints: dict[int, Any] = {id(self._root): vec(weight)}
         total: dict[int, Array] = {}
         for node in self._order:
@@ -86,7 +86,7 @@ class Adjoint:
         return total
 
     def through(self, atom: Any, index: int, adjoint: Array, values: Values) -> Array:
-        """The adjoint of one argument of one atom."""
+        """The adjoint of one argument of an atom, from the atom's own."""
         scale = _scale(atom, index, values)
         if scale is not None:
             return scale * adjoint
@@ -99,9 +99,10 @@ class Adjoint:
 
 
 def reached(affine: cp.Expression) -> dict[int, npt.NDArray[np.bool_]]:
-    """Variable id to the entries, column-major, that the expression may depend on.
+    """The entries of each variable that an affine expression may depend on.
 
-    Known before Parameters have values.
+    Returned as a mapping from variable id to a column-major mask, known before Parameters have
+    values.
 
     Examples
     --------
@@ -124,7 +125,7 @@ def reached(affine: cp.Expression) -> dict[int, npt.NDArray[np.bool_]]:
 
 
 def _reached_args(atom: Any, mask: npt.NDArray[np.bool_]) -> list[Any]:
-    """Entries of each argument of one atom on which the used entries may depend."""
+    """For each argument of an atom, the entries that the masked entries of the atom depend on."""
     if any(arg.is_constant() and arg.parameters() for arg in atom.args):
         entrywise = isinstance(atom, ENTRYWISE) or min(arg.size for arg in atom.args) == 1
         return [mask if entrywise and arg.shape == atom.shape else True for arg in atom.args]
@@ -132,7 +133,7 @@ def _reached_args(atom: Any, mask: npt.NDArray[np.bool_]) -> list[Any]:
 
 
 def _scale(atom: Any, index: int, values: Values) -> float | None:
-    """The factor, where the atom is a multiple of the argument, of the same shape."""
+    """The c for which the atom's Jacobian in the argument is c times the identity, if known."""
     if atom.args[index].shape != atom.shape:
         return None
     if isinstance(atom, AddExpression):
@@ -149,7 +150,7 @@ def _scale(atom: Any, index: int, values: Values) -> float | None:
 
 
 def atom_jacobian(atom: Any, values: Values) -> list[sp.csr_array]:
-    """Jacobians of an affine atom, one (arg.size, atom.size) matrix an argument."""
+    """Jacobians of an affine atom, one (arg.size, atom.size) matrix per argument."""
     if isinstance(atom, AddExpression):  # the commonest node of all, and its Jacobian is known
         return [
             sp.csr_array(sp.eye_array(atom.size))
@@ -158,7 +159,7 @@ def atom_jacobian(atom: Any, values: Values) -> list[sp.csr_array]:
             for arg in atom.args
         ]
     try:
-        # an affine map's slope is the same everywhere: 1 will do, and is inside every domain
+        # the slope of an affine map is constant: it is taken at 1, which is inside every domain
         raw = atom._grad(_arguments(atom, values, lambda i: np.ones(atom.args[i].shape)))
         matrices = [_sparse(m, (a.size, atom.size)) for m, a in zip(raw, atom.args, strict=True)]
     except Exception:  # cvxpy has no derivative of some atoms, and of some shapes
@@ -168,13 +169,13 @@ def atom_jacobian(atom: Any, values: Values) -> list[sp.csr_array]:
 
 
 def constant_part(atom: Any, values: Values) -> Array:
-    """The value of an affine atom where every argument that is not constant is 0."""
+    """The constant part of an affine atom: its value where every nonconstant argument is 0."""
     zeros = _arguments(atom, values, lambda i: np.zeros(atom.args[i].shape))
     return dense(evaluate(atom, zeros))
 
 
 def _arguments(atom: Any, values: Values, live: Callable[[int], Array]) -> list[Any]:
-    """The atom's arguments: the constants' values, and `live` for the others."""
+    """The values of the atom's constant arguments, and ``live(i)`` for each other one."""
     return [values(a) if a.is_constant() else live(i) for i, a in enumerate(atom.args)]
 
 
@@ -184,7 +185,10 @@ def _sparse(matrix: Any, shape: tuple[int, int]) -> sp.csr_array:
 
 
 def _agree(atom: Any, values: Values, matrices: Sequence[sp.csr_array]) -> bool:
-    """Do the matrices map as the atom does? Those of three axes may not (hstack in cvxpy 1.9)."""
+    """True if the matrices are the atom's Jacobians, tested with random arguments.
+
+    cvxpy's may be wrong for arrays of three axes (hstack in cvxpy 1.9).
+    """
     rng = np.random.default_rng(0)
     steps = _arguments(atom, values, lambda i: rng.random(atom.args[i].shape))
     change = vec(evaluate(atom, steps)) - vec(constant_part(atom, values))

@@ -25,7 +25,7 @@ class Majorant:
     Parameters
     ----------
     expression : cvxpy expression
-        What to majorise, of any shape (entry by entry).
+        The expression to majorise, of any shape (entry by entry).
 
     Raises
     ------
@@ -39,8 +39,8 @@ class Majorant:
     expression : cvxpy expression
         The majorant: DCP, DPP, of the same shape.
     domain : list of cvxpy constraints
-        Where the original is defined and a tangent alone would not know it (``log``'s argument
-        stays positive). Add them to a problem that minimises ``expression``.
+        The domain of the atoms that tangents replace (``log``'s argument stays positive): a
+        tangent is defined everywhere. Add them to a problem that minimises ``expression``.
 
     Examples
     --------
@@ -67,13 +67,13 @@ class Majorant:
         self.domain: list[cp.Constraint] = self._domain()
 
     def _closed(self) -> cp.Expression:
-        """The majorant with what defines its auxiliary variables."""
+        """The majorant plus an indicator of the constraints that define its auxiliary variables."""
         if not self._context.auxiliaries:
             return self._inner
         return self._inner + indicator(self._context.constraints)
 
     def _domain(self) -> list[cp.Constraint]:
-        """The domain, with what defines the auxiliary variables in it."""
+        """The domain constraints, with those that define the auxiliary variables in them."""
         context = self._context
         used = {v.id for constraint in context.domain for v in constraint.variables()}
         auxiliary = any(v.id in used for v in context.auxiliaries)
@@ -96,17 +96,16 @@ class Majorant:
         return self
 
     def relax(self) -> Majorant:
-        """Set the slopes of the convex start.
+        """Set the slopes of the convex problem that an outer loop starts from.
 
         A concave function of a convex loss gets its slope at 0 (the capped hinge becomes the
-        hinge), a subtracted convex part is left out. No longer a majorant in general, but the
-        convex problem an outer loop starts from.
+        hinge), a subtracted convex part is left out. The result is no majorant in general.
         """
         self._update(Values(level=np.inf))
         return self
 
     def _update(self, values: Values) -> None:
-        self._context.begin()  # a majorant follows from its centre, not from earlier ones
+        self._context.begin()  # the majorant depends on its centre only, not on earlier centres
         self._frame.update(values)
         for frame in self._context.frames:
             frame.update(values)

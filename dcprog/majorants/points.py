@@ -1,4 +1,4 @@
-"""Flat vectors and the arrays of a problem's variables."""
+"""Conversion between flat vectors and the arrays of a problem's variables."""
 
 from __future__ import annotations
 
@@ -52,24 +52,24 @@ class Points:
             variable.save_value(array)
 
     def fill(self) -> None:
-        """Put 0 into the variables that have no value: those in no term and no constraint left."""
+        """Set variables without a value to 0: they are in no remaining term or constraint."""
         for variable in self.variables:
             if variable.value is None:
                 variable.save_value(np.zeros(variable.shape))
 
     def current(self) -> Array:
-        """The point that the variables hold, filled."""
+        """The flat point of the variables' values, after ``fill``."""
         self.fill()
         return self.pack({v.id: v.value for v in self.variables})
 
     def projected(self, x: Array) -> Array:
-        """The nearest point that is what the variables were declared to be."""
+        """The flat point with each variable projected onto its declared attributes."""
         return self.pack({v.id: v.project(array) for v, array in self.unpack(x)})
 
     def largest(self, sizes: Array) -> Array:
-        """The largest number of each variable."""
+        """The largest entry of each variable, at least 0."""
         return np.array([np.max(part, initial=0.0) for part in self.split(sizes)])
 
     def spread(self, of_variables: Array) -> Array:
-        """A number of each variable at all its entries."""
+        """The flat vector that repeats each variable's number at all its entries."""
         return np.repeat(of_variables, self._sizes)

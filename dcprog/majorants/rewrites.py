@@ -1,4 +1,4 @@
-"""Expressions in place of those that cvxpy compiles to something else than their value."""
+"""Replacements of atoms whose cone form in cvxpy differs from their numerical value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Rewriting", "is_narrowed"]
 
 
 class Rewriting:
-    """Expressions of the same value in place of those that cvxpy compiles to something else.
+    """Replaces atoms whose cone form in cvxpy differs from their value by equal expressions.
 
     ======================  ==============  ===================================================
     the user's              becomes         because cvxpy's own
@@ -28,20 +28,21 @@ class Rewriting:
     ``xexp(x)``             ``SignedXexp``  is for x ≥ 0 alone
     ======================  ==============  ===================================================
 
-    Of an argument that is known to be nonnegative they stay as they are, but for ``xexp(x)``:
-    cvxpy does not know of bounds and constraints, and ``xexp(x₊)`` stands in its place.
+    Powers of an argument that is known to be nonnegative stay as they are. ``xexp(x)`` of such an
+    argument becomes ``xexp(x₊)`` if cvxpy, which ignores bounds and constraints, does not see its
+    sign.
 
     Parameters
     ----------
     signs : Box, optional
-        What is known of signs.
+        The known signs of expressions.
 
     Attributes
     ----------
     originals : dict of int to expression
-        The user's node by the id of the one in its place.
+        The user's node, by the id of its replacement.
     notes : dict of int to str
-        By the same id: how cvxpy's own reading was changed.
+        How the replacement differs from cvxpy's reading, by the same id.
 
     Examples
     --------
@@ -59,7 +60,7 @@ class Rewriting:
         self.notes: dict[int, str] = {}
 
     def of(self, node: cp.Expression) -> cp.Expression:
-        """The expression; the same object where there is nothing to change."""
+        """The rewritten expression; the given object if nothing changes."""
         if id(node) not in self._seen:
             new = self._new(node)
             self._seen[id(node)] = node, new
@@ -68,7 +69,7 @@ class Rewriting:
         return self._seen[id(node)][1]
 
     def of_problem(self, problem: cp.Problem) -> cp.Problem:
-        """The problem; the same object where there is nothing to change."""
+        """The rewritten problem; the given object if nothing changes."""
         roots = [problem.objective.args[0], *(a for c in problem.constraints for a in c.args)]
         new = [self.of(root) for root in roots]
         if all(one is other for one, other in zip(new, roots, strict=True)):
@@ -90,7 +91,7 @@ class Rewriting:
 
 
 def is_narrowed(node: cp.Expression) -> bool:
-    """True for whole powers and ``xexp``, which cvxpy compiles for nonnegative arguments alone."""
+    """True if cvxpy compiles the node, a power or ``xexp``, for nonnegative arguments only."""
     if not isinstance(node, Power):
         return isinstance(node, cp.xexp)
     if node.p.parameters():

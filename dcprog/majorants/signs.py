@@ -1,4 +1,4 @@
-"""Signs of expressions: what cvxpy knows, and what bounds on the variables tell beside."""
+"""Signs of expressions, from cvxpy's own analysis and from bounds on the variables."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ __all__ = ["Box", "offset_of"]
 
 
 class Box:
-    """Bounds of the variables, as declared and as affine constraints of one entry put them.
+    """Bounds of the variables, from their attributes and from affine constraints on one entry.
 
-    cvxpy's own signs do not know that x ≥ 0 where that is a constraint or ``bounds=``. What is
-    found here holds wherever the constraints do.
+    cvxpy's own signs ignore x ≥ 0 if that is a constraint or follows from ``bounds=``. The signs
+    found here hold wherever the constraints do.
 
     Parameters
     ----------
     constraints : sequence of cvxpy constraints
-        Those that every point meets: of them the affine ones of one entry are used.
+        Constraints that every point meets: the affine inequalities on one entry are used.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Box:
 
     def __init__(self, constraints: Sequence[cp.Constraint] = ()) -> None:
         self._constraints = list(constraints)
-        self._known: dict[int, tuple[cp.Expression, bool]] = {}  # a node that lives keeps its id
+        self._known: dict[int, tuple[cp.Expression, bool]] = {}  # live nodes: ids stay unique
 
     def is_nonneg(self, node: cp.Expression) -> bool:
         """True if all entries are known to be ≥ 0."""
@@ -49,7 +49,7 @@ class Box:
         return self._known[id(node)][1]
 
     def is_positive(self, node: cp.Expression) -> bool:
-        """True if the entries of an affine expression are known to exceed a positive number."""
+        """True if the expression is affine and its entries have known lower bounds above 0."""
         known = node.is_affine() and not node.parameters()
         return known and bool(np.all(self.least(node) > 0))
 
@@ -87,7 +87,7 @@ class Box:
 
     @cached_property
     def _bounds(self) -> dict[int, tuple[Array, Array]]:
-        """Of the variables that constraints bound."""
+        """The bounds of the variables in affine inequalities, by variable id."""
         found: dict[int, tuple[Array, Array]] = {}
         for constraint in self._constraints:
             if isinstance(constraint, cp.constraints.Inequality) and constraint.expr.is_affine():
@@ -111,7 +111,7 @@ def offset_of(affine: cp.Expression) -> Array:
 
 
 def _without_parameters(constraint: cp.constraints.Inequality) -> list[cp.Expression]:
-    """Expressions e of which e ≤ 0 follows: from p ≤ x where p ≥ 0, that x is at least 0."""
+    """Expressions e without Parameters with e ≤ 0: from p ≤ x with p ≥ 0 follows −x ≤ 0."""
     if not constraint.parameters():
         return [constraint.expr]
     low, high = constraint.args
@@ -124,7 +124,7 @@ def _without_parameters(constraint: cp.constraints.Inequality) -> list[cp.Expres
 
 
 def _declared(variable: cp.Variable) -> tuple[Array, Array]:
-    """The bounds of a variable's entries by its attributes."""
+    """The bounds of a variable's entries from its attributes."""
     low, high = np.full(variable.size, -np.inf), np.full(variable.size, np.inf)
     if variable.is_nonneg():
         low[:] = 0.0
@@ -138,7 +138,7 @@ def _declared(variable: cp.Variable) -> tuple[Array, Array]:
 
 
 def _tighten(found: dict[int, tuple[Array, Array]], expression: cp.Expression) -> None:
-    """Take the bounds that the rows of e ≤ 0 with one variable's one entry put on it."""
+    """Tighten the bounds by the rows of e ≤ 0 that hold a single entry of a single variable."""
     offset = offset_of(expression)
     matrices = {key: sp.csr_array(m.T) for key, m in jacobian(expression).items()}
     alone = sum(np.diff(m.indptr) for m in matrices.values()) == 1
@@ -155,7 +155,7 @@ def _tighten(found: dict[int, tuple[Array, Array]], expression: cp.Expression) -
 
 
 def _product(matrix: sp.csr_array, bounds: Array) -> Array:
-    """A matrix times numbers that may be infinite where it has no entry."""
+    """A sparse matrix times bounds that may be infinite; 0 times infinity counts as 0."""
     matrix = sp.csr_array(matrix)
     matrix.eliminate_zeros()
     terms = matrix.data * bounds[matrix.indices]

@@ -47,7 +47,7 @@ def pull_back(
     Raises
     ------
     ValueError
-        The atom has no slope there (outside its domain).
+        The atom has no finite slope there (outside its domain).
     FaultyAtom
         A function given to ``register_atom`` has a fault.
     """

@@ -1,6 +1,6 @@
-"""Many numbers of the same form, written as one vector.
+"""Expressions of one form, stacked into a single expression.
 
-Forty-five constraints ``norm(c[i] − c[j]) >= 2`` differ in what is affine in them, and in numbers.
+Forty-five constraints ``norm(c[i] − c[j]) >= 2`` differ only in their affine arguments and numbers.
 As one constraint of 45 entries they cost a ninth.
 """
 
@@ -27,7 +27,7 @@ __all__ = ["form_of", "stacked"]
 
 ENTRYWISE = Elementwise, AddExpression, NegExpression, multiply, DivExpression
 
-# Of a vector, a number: of the rows of a matrix, a vector.
+# Atoms that reduce a vector to a number, as reductions of each row of a matrix.
 ALONG_ROWS: dict[type, Callable[[Any, Any], cp.Expression]] = {
     cp.Sum: lambda node, rows: cp.sum(rows, axis=1),
     cp.max: lambda node, rows: cp.max(rows, axis=1),
@@ -42,7 +42,7 @@ ALONG_ROWS: dict[type, Callable[[Any, Any], cp.Expression]] = {
 
 
 def form_of(node: cp.Expression) -> object | None:
-    """The form by which expressions can be stacked; None for one that cannot be."""
+    """The form of an expression, equal for those that can be stacked; None if it cannot be."""
     if node.ndim > 1 or node.parameters():
         return None
     if node.is_constant() or node.is_affine():
@@ -66,12 +66,12 @@ def _is_reduction(node: Any) -> bool:
     if isinstance(node, cp.quad_over_lin):
         return bool(node.args[1].is_constant() and np.all(node.args[1].value == 1))
     if isinstance(node, Pnorm):
-        return bool(node.p == 2)  # cvxpy has no others along an axis
+        return bool(node.p == 2)  # cvxpy has no other p-norm along an axis
     return len(node.args) == 1
 
 
 def stacked(numbers: Sequence[cp.Expression]) -> cp.Expression:
-    """The vector of expressions that have one form.
+    """A vector or matrix whose rows are the given expressions, all of one form.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def stacked(numbers: Sequence[cp.Expression]) -> cp.Expression:
     args = [stacked([n.args[k] for n in numbers]) for k in range(len(node.args))]
     if type(node) in ALONG_ROWS and node.ndim == 0 and node.args[0].ndim == 1:
         return ALONG_ROWS[type(node)](node, args[0])
-    if node.ndim == 1:  # numbers beside vectors
+    if node.ndim == 1:  # scalar arguments beside vectors
         count = len(numbers)
         args = [a if a.ndim == 2 else cp.reshape(a, (count, 1), order="F") for a in args]
         args = [cp.broadcast_to(a, (count, node.size)) for a in args]
@@ -99,7 +99,7 @@ def stacked(numbers: Sequence[cp.Expression]) -> cp.Expression:
 
 
 def _affine(parts: Sequence[cp.Expression]) -> cp.Expression:
-    """Row i is part i."""
+    """The affine expression whose row i is part i."""
     count, size = len(parts), parts[0].size
     variables = {v.id: v for part in parts for v in part.variables()}
     found: dict[int, list[tuple[Any, Any, Any]]] = {key: [] for key in variables}

@@ -1,4 +1,4 @@
-"""Numbers at the nodes of a cvxpy expression tree, each node evaluated once."""
+"""Values at the nodes of a cvxpy expression tree, each node evaluated once."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ class Values:
         what a solver left in them.
     level : float, default 1.0
         Asks the linearisations for the slopes of the graduated function: φ'(a/level) in place of
-        φ'(a), and 1/level times a subtracted convex part. With ∞, those of the convex start (see
-        ``Majorant.relax``).
+        φ'(a), and 1/level times a subtracted convex part. ∞ asks for the slopes of the convex
+        start (see ``Majorant.relax``).
     extensions : mapping of node id to function, optional
         How to evaluate nodes whose tangent is taken inside their domain's edge, from the values
         of their arguments (see ``edges.extended``).
     edge : float
-        How far inside their domain those tangents are taken, over the arguments' size.
+        Distance of these tangents from the edge, relative to the arguments' size.
     sizes : mapping of node id to float, optional
-        How large the arguments of atoms with an edge are in a run; 1 for all others.
+        Size of the arguments of each atom with an edge in a run; 1 for all others.
     keep : function of an array, optional
-        In the convex start: what becomes of the slopes of every composition.
+        Applied to the slopes of every composition in the convex start.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Values:
         return dense(self(node)).reshape(node.shape, order="F")
 
     def magnitude(self, node: cp.Expression) -> Array:
-        """The sum of the absolute values of an expression's terms."""
+        """The sum of the absolute values of the terms of `node` (see ``magnitude``)."""
         key = id(node)
         if key not in self._magnitudes:
             self._magnitudes[key] = _magnitude(node, self)
@@ -110,18 +110,21 @@ class Values:
         return evaluate(node, [self(arg) for arg in node.args], self.size(node))
 
     def size(self, node: cp.Expression) -> float:
-        """How large the node's arguments are in this run."""
+        """The size of the node's arguments in this run; 1 if it is not known."""
         return self.sizes.get(id(node), 1.0)
 
 
 @cache
 def _is_atom(kind: type) -> bool:
-    """Asked once a kind: an isinstance of cvxpy's abstract classes costs as much as a sum."""
+    """True if the class is one of atoms, not of leaves.
+
+    Cached: an isinstance of cvxpy's abstract classes costs as much as a sum.
+    """
     return issubclass(kind, Atom) and not issubclass(kind, Leaf)
 
 
 def nodes(expression: cp.Expression) -> list[cp.Expression]:
-    """The nodes of a tree, each once, arguments before what is made of them."""
+    """The nodes of a tree, each once, arguments before the atoms that take them."""
     found: dict[int, cp.Expression] = {}
     stack = [(expression, False)]
     while stack:
@@ -154,13 +157,16 @@ def spread_to(node: cp.Expression, shape: tuple[int, ...]) -> cp.Expression:
 
 
 def rebuilt(node: cp.Expression, args: list[cp.Expression]) -> cp.Expression:
-    """The atom of other arguments; cvxpy's own copy of norm1 and norm_inf drops keepdims."""
+    """The node's atom with other arguments, in the node's shape.
+
+    cvxpy's own copy of norm1 and norm_inf drops keepdims.
+    """
     new = node.copy(args)
     return new if new.shape == node.shape else cp.reshape(new, node.shape, order="F")
 
 
 def magnitude(node: cp.Expression, values: Values) -> Array:
-    r"""The sum of the absolute values of the terms of `node` (see ``magnitude``).
+    r"""The sum of the absolute values of an expression's terms.
 
     For Σ cᵢtᵢ + const. it is Σ |cᵢ||tᵢ|: sums, constant factors, indexing, stacking and other
     affine atoms are passed through, everything else counts with its absolute value, constants do
@@ -170,12 +176,12 @@ def magnitude(node: cp.Expression, values: Values) -> Array:
     ----------
     node : cvxpy expression
     values : Values
-        The numbers at its nodes.
+        The values at its nodes.
 
     Returns
     -------
     array of the node's shape
-        Entries ≥ 0 and finite: what is NaN or infinite counts 0.
+        Entries ≥ 0 and finite: NaN and infinite ones count as 0.
 
     Examples
     --------
@@ -203,7 +209,7 @@ def _magnitude(node: cp.Expression, values: Values) -> Array:
 def constants(node: cp.Expression) -> Array:
     """The sum of the absolute values of the constants among an expression's terms.
 
-    What ``magnitude`` leaves out: 7 for square(x) − 3x + 7.
+    ``magnitude`` leaves them out: 7 for square(x) − 3x + 7.
 
     Parameters
     ----------
@@ -225,7 +231,7 @@ def constants(node: cp.Expression) -> Array:
 def _sized_arguments(
     node: Any, values: Values, size: Callable[[cp.Expression], Array]
 ) -> list[Any] | None:
-    """Sizes in place of an affine atom's arguments, absolute values of constant factors."""
+    """Arguments at which an affine atom is the sum of its terms' sizes; None for other atoms."""
     if not isinstance(node, Atom) or not (node.is_atom_convex() and node.is_atom_concave()):
         return None
     if isinstance(node, _SCALINGS):
@@ -240,7 +246,7 @@ _FUNCTIONS = {"Power": "power(", "GeoMean": "geo_mean(", "Pnorm": "pnorm("}
 
 def short(expression: cp.Expression, width: int = 90) -> str:
     """One-line text of an expression for messages, with atoms as users write them."""
-    if _written_nodes(expression) > 1000:  # a tree of shared parts may be longer than memory
+    if _written_nodes(expression) > 1000:  # written out, shared parts may exceed the memory
         return f"{type(expression).__name__}(…)"
     with _named_by_shape(expression):
         plain = " ".join(str(expression).split())
@@ -250,7 +256,7 @@ def short(expression: cp.Expression, width: int = 90) -> str:
 
 @contextmanager
 def _named_by_shape(expression: cp.Expression) -> Iterator[None]:
-    """Let arrays of numbers be written by their shape."""
+    """While the context lasts, name arrays of numbers by their shape."""
     arrays = [n for n in nodes(expression) if isinstance(n, cp.Constant) and n.size > 1]
     unnamed = [constant for constant in arrays if constant._name is None]
     for constant in unnamed:

@@ -1,1 +1,1 @@
-"""Front door 2: losses of rows plus a penalty."""
+"""Front door 2: risks, losses of rows plus a penalty."""

@@ -1,4 +1,4 @@
-"""Checks of what a risk is declared from."""
+"""Checks of the data and parts from which a risk is declared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGEST_FORMED = 2**27  # numbers of an operator's matrix
 
 
 def check_kind(name: str, value: Any, kind: type, example: str) -> Any:
-    """The value, if it is of that kind."""
+    """The value, if it is an instance of the class `kind`."""
     if not isinstance(value, kind):
         told = advice(value, kind, example)
         raise TypeError(f"{name}={value!r}: a {kind.__name__} is needed; {told}")
@@ -54,7 +54,7 @@ def vector(name: str, values: npt.ArrayLike, size: int) -> Array:
 
 
 def weight_vector(name: str, values: npt.ArrayLike | None, size: int) -> Array | None:
-    """The values as floats that are not negative, or None."""
+    """The values as nonnegative floats of shape (size,); None for None."""
     if values is None:
         return None
     array = vector(name, values, size)
@@ -64,16 +64,16 @@ def weight_vector(name: str, values: npt.ArrayLike | None, size: int) -> Array |
 
 
 def checked_rows(rows: Any) -> Any:
-    """Rows of two dimensions with finite data: an array's as samples, or a row builder's.
+    """Rows of two dimensions with finite data: arrays as ``Samples``, a row builder's as they are.
 
-    Of another operator the matrix is formed, which the solvers need, where it is not too large.
+    Of another operator the matrix, which the solvers need, is formed if it is not too large.
     """
     by_blocks = None if isinstance(rows, LinearOperator) else blocked(rows)
     if by_blocks is not None:
         return Samples(by_blocks)
     sparse = sp.issparse(rows)
     if sparse:
-        rows = sp.csr_array(rows)  # of a sparse matrix the product * is another
+        rows = sp.csr_array(rows)  # for a sparse matrix * is the matrix product
     elif isinstance(rows, LinearOperator) and not isinstance(rows, Scores):
         n, p = rows.shape
         if np.issubdtype(rows.dtype, np.complexfloating):

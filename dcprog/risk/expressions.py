@@ -19,21 +19,21 @@ __all__ = ["aggregate_expression", "margin_expression", "penalised_part", "probl
 
 
 def margin_expression(risk: RiskValues, theta: cp.Variable, matrix: Any = None) -> cp.Expression:
-    """The margins u of a variable θ, or of other unknowns by their matrix."""
-    # signs inside the matrix: cvxpy infers wrong bounds else
+    """The margins u of a variable θ, or of other unknowns, given their matrix."""
+    # the matrix includes the signs: otherwise cvxpy infers wrong bounds
     u = (risk.matrix() if matrix is None else matrix) @ theta
     return u if risk.offset is None else u + risk.offset
 
 
 def penalised_part(risk: RiskValues, theta: cp.Variable) -> cp.Expression:
-    """The entries of θ that the penalty sees."""
+    """The penalised entries of θ."""
     return theta[np.flatnonzero(risk.penalized)]
 
 
 def penalty_in_units(penalty: Penalty, w: cp.Expression, units: Array) -> cp.Expression:
-    """The penalty of units·w, with the units in the weights where it has some."""
+    """The penalty of units·w, with the units multiplied into its weights if it has any."""
     form = penalty.as_l1_l2(w.size)
-    if isinstance(penalty, group_lasso):  # a norm: a common factor comes out
+    if isinstance(penalty, group_lasso):  # a norm: a common factor is taken out
         size = float(np.exp(np.mean(np.log(units))))
         return size * penalty.expression(cp.multiply(units / size, w))
     if form is None:
@@ -48,7 +48,7 @@ def penalty_in_units(penalty: Penalty, w: cp.Expression, units: Array) -> cp.Exp
 
 
 def aggregate_expression(risk: RiskValues, u: cp.Expression, loss: ConvexLoss) -> cp.Expression:
-    """Agg v_r·loss(u_r), of shape (n_groups,)."""
+    """The losses v_r·loss(u_r) combined over groups, of shape (n_groups,)."""
     losses = loss.expression(u)
     if risk.weights is not None:
         losses = cp.multiply(risk.weights, losses)
@@ -79,7 +79,7 @@ def problem_of(risk: RiskValues) -> cp.Problem:
 
 
 def _total(risk: RiskValues, values: cp.Expression) -> cp.Expression:
-    """Σ s_g values_g, also of a joint loss, which comes summed."""
+    """The sum Σ s_g values_g; the values of a joint loss are summed already."""
     if risk.sample_weight is None:
         return cp.sum(values)
     if values.size != risk.n_groups:

@@ -1,11 +1,11 @@
-"""A risk Σ φ(loss) + penalty, declared.
+"""``Risk``: the declaration of a problem Σ φ(loss) + penalty.
 
-A scalar loss on margins or residuals is the simplest one; an estimator declares
+The simplest risk is a scalar loss on margins or residuals; an estimator declares
 
     Risk.from_loss(binary_margins(X, y), loss, penalty, sample_weight=...)
     Risk.from_loss(residual_rows(X, y), loss, penalty, sample_weight=...)
 
-and hands it to :func:`dcprog.solve`. ``risk.rows.unpack(result.x)`` are its coefficients and
+and passes it to :func:`dcprog.solve`. ``risk.rows.unpack(result.x)`` returns the coefficients and
 intercepts.
 """
 
@@ -48,7 +48,7 @@ class Risk(RiskValues):
         v_r ≥ 0, ones by default.
     groups : int array of shape (n_rows,), optional
         The group of each row, 0, 1, …; by default the rows' own (the sample, for the row builders).
-        Heeded only with an aggregate.
+        Used only with an aggregate.
     aggregate : {None, "sum", "max"}, default None
         How the losses of a group combine; None makes every row a group.
     transform : Transform, optional
@@ -68,10 +68,10 @@ class Risk(RiskValues):
     Raises
     ------
     TypeError
-        A loss, transform or penalty that is none.
+        A loss, transform or penalty has another type.
     ValueError
-        Shapes that do not fit, negative weights, data that are not finite, an unknown aggregate,
-        a trimmed loss with sample weights that differ.
+        Shapes do not fit, weights are negative, data are not finite, the aggregate is unknown, or
+        a trimmed loss has sample weights that differ.
 
     Examples
     --------
@@ -210,7 +210,7 @@ class Risk(RiskValues):
             )
 
     def _check_transform(self) -> None:
-        """Refuse caps of another number than there are groups."""
+        """Raise an error if there are several caps, but not one per group."""
         if np.size(getattr(self.transform, "c", 0.0)) not in (1, self.n_groups):
             raise ValueError(
                 f"transform={self.transform!r} has {np.size(self.transform.c)} caps for "
@@ -233,7 +233,7 @@ class Risk(RiskValues):
         return problem_of(self)
 
     def with_penalty(self, penalty: Penalty) -> Risk:
-        """The risk under another penalty; rows and data are shared.
+        """A copy of the risk with another penalty; rows and data are shared.
 
         Parameters
         ----------
@@ -246,7 +246,7 @@ class Risk(RiskValues):
         Raises
         ------
         TypeError
-            It is no penalty.
+            `penalty` is not a Penalty.
         """
         risk = copy(self)
         risk.penalty = check_kind("penalty", penalty, Penalty, "l2(1.0)")
@@ -254,21 +254,21 @@ class Risk(RiskValues):
         return risk
 
     def fixed(self, theta: Array) -> Risk:
-        """The risk with its transform as the losses at θ set it; itself if nothing adapts."""
+        """A copy of the risk whose transform, if it adapts to losses, is fixed at those at θ."""
         risk = copy(self)
         risk.transform = self.transform.fixed(self.aggregates(theta))
         risk.loss = self.loss if risk.transform is self.transform else None
         return risk
 
     def extended(self, transform_edge: float = EDGE, penalty_edge: float = EDGE) -> Risk:
-        """The risk whose infinite slopes are cut off: a transform's and a concave penalty's."""
+        """A copy of the risk without infinite slopes of its transform and its concave penalty."""
         risk = copy(self)
         risk.transform = self.transform.extended(transform_edge)
         risk.penalty = self.penalty.extended(penalty_edge)
         return risk
 
     def graduated(self, s: float) -> Risk:
-        """The risk nearer to its base: φ_s(t) = s·φ(t/s), and 1/s of what is subtracted; s ≥ 1."""
+        """A copy nearer to the convex base: φ_s(t) = s·φ(t/s), sub divided by s, for s ≥ 1."""
         risk = copy(self)
         risk.transform = self.transform.graduated(s)
         risk.subtracted = combination([(1 / s, self.subtracted)])
@@ -276,7 +276,7 @@ class Risk(RiskValues):
         return risk
 
     def surrogate(self, solver: str | None = None) -> Any:
-        """A fresh surrogate for the outer loop; ``dcprog.surrogates.risk`` sets its maker."""
+        """A new surrogate for the outer loop; ``dcprog.surrogates.risk`` sets its constructor."""
         return self._surrogate(self, solver)
 
     def __repr__(self) -> str:

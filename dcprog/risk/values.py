@@ -20,7 +20,7 @@ from dcprog.transforms import Transform
 __all__ = ["RiskValues"]
 
 TIE = 1e-9
-REMEMBERED = 2  # points: where a loop is, and where it may go; one of samples by blocks
+REMEMBERED = 2  # points with known margins: a loop's current and next one; one if by blocks
 
 
 class RiskValues:
@@ -62,7 +62,7 @@ class RiskValues:
         return order[first[:, None] + np.where(place < sizes[:, None], place, 0)]
 
     def members_of(self, groups: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-        """Rows of some groups."""
+        """The rows of some groups, as in ``members``."""
         return groups[:, None] if self._groups is None else self.members[groups]
 
     def matrix(self) -> Any:
@@ -82,7 +82,7 @@ class RiskValues:
 
     @property
     def scores(self) -> Scores:
-        """The rows, as those of linear scores: what solvers ask for X, codes, signs and kernels.
+        """The rows as ``Scores``, from which solvers get X, codes, signs and kernels.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class RiskValues:
 
     @property
     def no_matrix(self) -> str | None:
-        """Why the rows have no matrix and no scores, None if they have."""
+        """The reason why the rows have no matrix and no scores; None if they have."""
         if isinstance(self.rows, Scores):
             return None
         return (
@@ -123,10 +123,10 @@ class RiskValues:
         return u
 
     def parts(self, theta: Array) -> Iterator[tuple[slice, Self]]:
-        """The risk of some rows at a time, which are groups, too, and its margins at θ are known.
+        """The risk of a block of rows at a time, with known margins at θ.
 
-        Of few rows, and where they hang together, of all at once. What is summed over the parts
-        needs no further vectors as long as the data.
+        If there are few rows, or they depend on one another, all of them are one block. Otherwise
+        every row is a group. A sum over the blocks needs no further vectors as long as the data.
         """
         u, n = self.margins(theta), self.rows.shape[0]
         if n <= BLOCK and self._known is not None:
@@ -150,7 +150,7 @@ class RiskValues:
 
     @property
     def _is_separable(self) -> bool:
-        """True if every row has a loss of its own, the same function for all rows."""
+        """True if the losses are a sum over rows, all with the same loss function."""
         joint = self.base.is_joint or self.transform.is_joint
         sub = self.subtracted
         joint = joint or (sub is not None and sub.is_joint)
@@ -158,16 +158,16 @@ class RiskValues:
         return self._groups is None and not joint and np.size(getattr(own, "c", 0.0)) == 1
 
     def remembering(self) -> Self:
-        """A risk that keeps the last margins: a loop asks for them several times.
+        """A copy of the risk that keeps the last margins: a loop asks for them several times.
 
-        Only for as long as nobody changes the data.
+        The copy is valid as long as the data do not change.
         """
         risk = copy(self)
         risk._known = []
         return risk
 
     def forgetting(self) -> Self:
-        """A risk that keeps no margins."""
+        """A copy of the risk that keeps no margins."""
         risk = copy(self)
         risk._known = None
         return risk
@@ -186,11 +186,11 @@ class RiskValues:
 
     @property
     def has_convex_losses(self) -> bool:
-        """True if nothing but the penalty, if anything, has to be majorised."""
+        """True if at most the penalty has to be majorised."""
         return self.transform.is_linear and self.subtracted is None
 
     def losses(self, theta: Array) -> Array:
-        """v_r·base(u_r), of shape (n_rows,)."""
+        """The losses v_r·base(u_r), of shape (n_rows,)."""
         return self._scaled(self.base(self.margins(theta)))
 
     def _scaled(self, losses: Array) -> Array:
@@ -209,18 +209,18 @@ class RiskValues:
         return losses
 
     def sampled(self, values: Array) -> Array:
-        """s_g times the values."""
+        """The values of groups times their sample weights s_g."""
         return values if self.sample_weight is None else self.sample_weight * values
 
     def slopes(self, theta: Array) -> Array:
-        """s_g·φ'(agg_g) at θ, the weights of a tightening, of shape (n_groups,)."""
+        """The weights s_g·φ'(agg_g) of a tightening at θ, of shape (n_groups,)."""
         slopes = np.empty(self.n_groups)
         for rows, part in self.parts(theta):
             slopes[rows] = part.sampled(part.transform.slope(part.aggregates(theta)))
         return slopes
 
     def row_weights(self, weights: Array) -> Array:
-        """d_g·v_r for every row: what the base losses are multiplied with under a sum."""
+        """The factor d_g·v_r of every row's base loss, for losses that are summed."""
         return self._scaled(self.of_rows(weights))
 
     def tilts(self, theta: Array) -> Array | None:
@@ -247,11 +247,11 @@ class RiskValues:
         return tilts
 
     def penalty_value(self, theta: Array) -> float:
-        """penalty(θ)."""
+        """The value of the penalty at θ."""
         return self.penalty(theta[self.penalized])
 
     def loss_values(self, theta: Array) -> Array:
-        """The term of each group in R(θ), of shape (n_groups,)."""
+        """The contribution of each group to R(θ), of shape (n_groups,)."""
         values = self.transform(self.aggregates(theta))
         if self.subtracted is not None:
             values = values - self._combined(self._scaled(self.subtracted(self.margins(theta))))
@@ -270,10 +270,10 @@ class RiskValues:
         return float(np.sum(self.sampled(values)))
 
     def __call__(self, theta: Array) -> float:
-        """R(θ)."""
+        """The value R(θ)."""
         return self._summed(theta, self.parts(theta)) + self.penalty_value(theta)
 
     @staticmethod
     def _summed(theta: Array, parts: Iterable[tuple[slice, RiskValues]]) -> float:
-        """The losses of all parts."""
+        """The sum of the losses of all parts."""
         return sum(float(np.sum(part.loss_values(theta))) for _, part in parts)

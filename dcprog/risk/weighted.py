@@ -1,4 +1,4 @@
-"""The weighted risk that a majorant is: weights, tilts and shrinkage, for solvers."""
+"""The convex risk that a tightening passes to a solver: weights, tilts and shrinkage."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ __all__ = ["WeightedRisk", "penalty_form"]
 class WeightedRisk:
     r"""P(θ) = Σ_g d_g agg_{r∈g}(v_r base(u_r)) + Σ_r t_r u_r + penalty(θ) + Σ_j ν_j |θ_j|.
 
-    A risk's transform and subtracted part have no say here, and of a concave penalty only the
-    convex part has: the weights d, the tilts t and the shrinkage ν stand for the rest.
+    The risk's transform and subtracted part are not used, and of a concave penalty only the convex
+    part is: the weights d, the tilts t and the shrinkage ν stand for the rest.
 
     Parameters
     ----------
     risk : Risk
-        For its margins u, the weights v of its rows, its base, groups and penalty.
+        The risk whose margins u, weights v of rows, base, groups and penalty are used.
     weights : array of shape (n_groups,)
         d ≥ 0.
     tilts : array of shape (n_rows,), optional
-        t, in one over the unit of a margin; none by default.
+        t, in units of one over a margin; none by default.
     shrinkage : array, optional
         ν ≥ 0, one a penalised coefficient; none by default.
 
@@ -51,7 +51,7 @@ class WeightedRisk:
     shrinkage: Array | None = None
 
     def value(self, theta: Array) -> float:
-        """P(θ)."""
+        """The value P(θ)."""
         value = self.penalty(theta)
         for rows, part in self.risk.parts(theta):
             value += float(self.weights[rows] @ part.aggregates(theta))
@@ -65,17 +65,17 @@ class WeightedRisk:
 
     @property
     def untilted(self) -> WeightedRisk:
-        """The weighted risk without its tilts: nowhere negative."""
+        """The weighted risk without its tilts, which is nowhere negative."""
         return replace(self, tilts=None)
 
     @cached_property
     def row_weights(self) -> Array:
-        """d_g v_r for every row, what its base loss is multiplied with under a sum."""
+        """The factor d_g v_r of every row's base loss, for losses that are summed."""
         return self.risk.row_weights(self.weights)
 
     @cached_property
     def row_tilts(self) -> Array:
-        """The vector t, of zeros where there are no tilts."""
+        """The vector t, of zeros if there are no tilts."""
         return np.zeros(self.risk.rows.shape[0]) if self.tilts is None else self.tilts
 
     @cached_property
@@ -106,7 +106,7 @@ class WeightedRisk:
 
 
 def penalty_form(risk: Risk) -> tuple[Array, float] | None:
-    """(l, q) of the penalty's convex part, Σ l_j|w_j| + (q/2)‖w‖²; None if it is no such thing."""
+    """The (l, q) of a penalty with convex part Σ l_j|w_j| + (q/2)‖w‖²; None for other ones."""
     size = int(risk.penalized.sum())
     part = risk.penalty.convex_part
     return (np.zeros(size), 0.0) if part is None else part.as_l1_l2(size)

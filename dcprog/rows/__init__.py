@@ -1,1 +1,1 @@
-"""From coefficients to margins or residuals."""
+"""Rows: linear maps from coefficients to margins or residuals."""

@@ -16,7 +16,7 @@ __all__ = ["Coded", "angle_differences", "angle_margins", "simplex_vertices"]
 
 
 def simplex_vertices(k: int) -> Array:
-    r"""Vertices W_1, …, W_k of a regular simplex in k − 1 dimensions, one a row.
+    r"""Vertices W_1, …, W_k of a regular simplex in k − 1 dimensions, one per row.
 
     W_1 = (k−1)^{−1/2}·1 and W_j = −(1+√k)/(k−1)^{3/2}·1 + √(k/(k−1))·e_{j−1}: unit vectors with
     ΣW_j = 0 and ⟨W_i, W_j⟩ = −1/(k−1).
@@ -56,7 +56,7 @@ def simplex_vertices(k: int) -> Array:
 
 
 class Coded(Scores):
-    r"""Rows u_{ij} = ⟨code_{y_i, j}, f(x_i)⟩: how scores become rows depends on a sample's class.
+    r"""Rows u_{ij} = ⟨code_{y_i, j}, f(x_i)⟩, whose codes depend on the sample's class.
 
     Row ij is code_{y_i, j} ⊗ (x_i, 1), never formed.
 
@@ -64,7 +64,7 @@ class Coded(Scores):
     ----------
     X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
     y : int array of shape (n,)
-        Places of the classes.
+        The index of each sample's class.
     codes : array of shape (k, m, c)
         The m codes of each class.
     fit_intercept : bool
@@ -83,18 +83,18 @@ class Coded(Scores):
             raise ValueError(f"y has {len(y)} labels, X has {data_matrix(X).shape[0]} samples")
         self.y = y
         self.codes = codes
-        self._places = [np.flatnonzero(y == k) for k in range(len(codes))]  # of each class
+        self._places = [np.flatnonzero(y == k) for k in range(len(codes))]  # samples of each class
         super().__init__(X, codes.shape[2], codes.shape[1], fit_intercept)
 
     def mix(self, scores: Array) -> Array:
-        """⟨code_{y_i, j}, f_i⟩, class by class."""
+        """The rows ⟨code_{y_i, j}, f_i⟩, computed class by class."""
         rows = np.empty((len(self.y), self.codes.shape[1]))
         for places, code in zip(self._places, self.codes, strict=True):
             rows[places] = scores[places] @ code.T
         return rows
 
     def unmix(self, rows: Array) -> Array:
-        """Σ_j row_ij code_{y_i, j}, class by class."""
+        """The scores Σ_j row_ij code_{y_i, j}, computed class by class."""
         scores = np.empty((len(self.y), self.n_scores))
         for places, code in zip(self._places, self.codes, strict=True):
             scores[places] = rows[places] @ code
@@ -109,7 +109,7 @@ class Coded(Scores):
         return self.codes[self.y[samples]]
 
     def code_gram(self, weights: Array) -> Array:
-        """Σ_j d_ij code_{y_i, j} code_{y_i, j}ᵀ, class by class."""
+        """The sums Σ_j d_ij code_{y_i, j} code_{y_i, j}ᵀ, computed class by class."""
         c = self.n_scores
         gram = np.empty((len(self.y), c, c))
         for places, code in zip(self._places, self.codes, strict=True):
@@ -123,8 +123,8 @@ def angle_margins(
 ) -> Coded:
     r"""Margins of all k classes: u_{iy}/(k − 1) of a sample's own, −u_{ij} of every other.
 
-    With u_{ij} = ⟨W_j, f(x_i)⟩, Σ_j u_ij = 0. All rows want to be at least 1, so that the
-    reinforced hinge is γ(k−1)·hinge of the own row plus (1−γ)·hinge of the others: weights
+    With u_{ij} = ⟨W_j, f(x_i)⟩, Σ_j u_ij = 0. Every row should be at least 1. The reinforced hinge
+    is γ(k−1)·hinge of the own row plus (1−γ)·hinge of the others, by the weights
     ``np.where(rows.own, gamma * (k - 1), 1 - gamma)``.
 
     Parameters

@@ -25,22 +25,22 @@ Rows = TypeVar("Rows", bound=Scores)
 
 
 def on_kernel(K: npt.ArrayLike, build: Callable[[Array], Rows]) -> Rows:
-    """Rows of a kernel machine, as those of a linear one whose samples are a factor of K.
+    """Rows of a kernel machine, made as those of a linear one whose samples are a factor of K.
 
-    Each score is f = Σ_j a_j k(·, x_j) + b; :meth:`~dcprog.rows.scores.Scores.dual_coef` leads
-    from θ to a, and the penalty ``l2(lam)`` is (λ/2) Σ aᵀKa.
+    Each score is f = Σ_j a_j k(·, x_j) + b; :meth:`~dcprog.rows.scores.Scores.dual_coef` converts
+    θ to a, and the penalty ``l2(lam)`` is (λ/2) Σ aᵀKa.
 
     Parameters
     ----------
     K : array of shape (n, n)
         k(x_i, x_j).
     build : callable
-        From n samples to rows.
+        A function from n samples to their rows.
 
     Returns
     -------
     Scores
-        What `build` returns, with the attribute ``factor``.
+        The rows that `build` returns, with the attribute ``factor``.
 
     Raises
     ------

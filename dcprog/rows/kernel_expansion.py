@@ -20,8 +20,8 @@ class KernelExpansion(Margins):
     r"""Signed margins or residuals of f = Σ_j a_j k(·, x_j) + b with θ = (a, b).
 
     Its penalty is ``rows.norm(lam)``, the (λ/2)·aᵀKa. :func:`~dcprog.rows.kernel.kernel_margins`
-    states the same function in coordinates in which that is a plain ``l2``, which more solvers
-    take, but those cost n³/3 operations, as much as all the rest at some thousand samples.
+    writes f in coordinates in which the penalty is a plain ``l2``, which more solvers accept; these
+    coordinates cost n³/3 operations, as much as all the rest at some thousand samples.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class KernelFactor:
         self.L, self._pivots = pivoted_cholesky(self.K)
 
     def dual_coef(self, coef: Array) -> Array:
-        """The a (c, n) of coordinates w (c, r), zero but for at most r samples."""
+        """The coefficients a (c, n) of coordinates w (c, r), nonzero for at most r samples."""
         a = np.zeros((len(coef), len(self.K)))
         if np.any(self.L):  # otherwise K = 0
             corner = self.L[self._pivots]

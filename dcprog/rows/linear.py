@@ -18,7 +18,7 @@ __all__ = ["Margins", "Samples", "binary_margins", "class_margins", "residual_ro
 class Margins(Scores):
     r"""Signed margins or residuals u_{ik} = s_{ik} (w_k·x_i + b_k) + t_{ik}.
 
-    Every row belongs to one score: the problem falls apart into c.
+    Every row depends on one score only: the problem separates into c problems.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Margins(Scores):
     Raises
     ------
     ValueError
-        Shapes that do not fit.
+        The shapes of X and `signs` do not fit.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Margins(Scores):
         return self.signs * rows
 
     def _matvec(self, theta: Array) -> Array:
-        """In one array, as long as the data, and no more."""
+        """The rows' products with θ, computed in a single array as long as the data."""
         coef, intercept = self.unpack(np.ravel(theta))
         scores = self._product(coef.T)
         scores += intercept
@@ -75,7 +75,7 @@ class Margins(Scores):
         return scores.ravel()
 
     def _rmatvec(self, u: Array) -> Array:
-        """Block by block without an array of all scores' pulls."""
+        """The transposed product; of a BlockedMatrix block by block, without an array of scores."""
         if not isinstance(self.X, BlockedMatrix):
             return super()._rmatvec(u)
         rows = np.ravel(u).reshape(self.X.shape[0], -1)
@@ -83,20 +83,20 @@ class Margins(Scores):
         return self.pack(pulls[:, :-1], pulls[:, -1])
 
     def mixing(self) -> Array:
-        """The signs on diagonals."""
+        """The signs as diagonal matrices, one per sample."""
         return self.signs[:, :, None] * np.eye(self.n_scores)
 
     def mixing_of(self, samples: npt.NDArray[np.intp]) -> Array:
-        """The signs of some samples on diagonals."""
+        """The signs of some samples as diagonal matrices."""
         return self.signs[samples, :, None] * np.eye(self.n_scores)
 
     def code_gram(self, weights: Array) -> Array:
-        """d_ik s_ik² on diagonals."""
+        """The numbers d_ik s_ik² as diagonal matrices, one per sample."""
         return (weights * self.signs**2)[:, :, None] * np.eye(self.n_scores)
 
 
 def _pulls(X: Array, signs: Array, rows: Array) -> Array:
-    """Σ_i s_i u_i (x_i, 1), score by score."""
+    """The sums Σ_i s_i u_i (x_i, 1), one line per score."""
     scores = signs * rows
     return np.column_stack([scores.T @ X, scores.sum(axis=0)])
 
@@ -107,7 +107,7 @@ class Samples(Margins):
     Parameters
     ----------
     X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
-        Finite.
+        Finite samples.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class Samples(Margins):
         super().__init__(X, np.ones((X.shape[0], 1)), fit_intercept=False)
 
     def matrix(self) -> Any:
-        """X, dense or sparse as it is."""
+        """X itself, dense or sparse."""
         return self.X
 
 
@@ -144,7 +144,7 @@ def residual_rows(X: Any, y: npt.ArrayLike, fit_intercept: bool = True) -> Margi
     Raises
     ------
     ValueError
-        X or targets that are not finite, or of another number than X has samples.
+        X or the targets are not finite, or there is not one target per sample.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def residual_rows(X: Any, y: npt.ArrayLike, fit_intercept: bool = True) -> Margi
     targets = checked_targets(y, X.shape[0])
     signs = -np.ones(targets.shape)
     if isinstance(X, BlockedMatrix):
-        signs = np.broadcast_to(-1.0, targets.shape)  # one number, whatever n is
+        signs = np.broadcast_to(-1.0, targets.shape)  # one number in memory, for any n
     return Margins(X, signs, fit_intercept, targets)
 
 

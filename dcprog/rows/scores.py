@@ -1,4 +1,4 @@
-"""Rows made of linear scores of samples: operators θ → margins that know what θ is made of."""
+"""Linear operators θ → margins whose rows are made of linear scores of samples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from dcprog.rows.kernel_factor import KernelFactor
 
 __all__ = ["Scores", "data_matrix", "with_ones"]
 
-# Of MANY coefficients fewer than that share are not 0: gathering their columns pays.
+# If fewer than the share SPARSE of more than MANY coefficients are nonzero, it pays to gather their
+# columns.
 MANY, SPARSE = 200, 0.05
 REMEMBERED = 2  # products
 
@@ -33,8 +34,8 @@ class Scores(LinearOperator):
 
     θ stacks w_1, …, w_c and then b_1, …, b_c. A subclass says how the scores of a sample become
     its m rows, which stand at the places i·m, …, i·m + m − 1. The operator is never formed: A·θ
-    costs one product of X with a d × c matrix. What solvers ask of rows stands here, so that none
-    has to know which they are.
+    costs one product of X with a d × c matrix. This class is the interface of rows to solvers,
+    which need not know the subclass.
 
     Parameters
     ----------
@@ -52,11 +53,11 @@ class Scores(LinearOperator):
     offset : array of shape (n * m,) or None
         A constant added to the rows' products with θ.
     signs : array of shape (n, c) or None
-        The s_ik of rows that are s_ik f_k(x_i), one a score; None for all others.
+        The s_ik of rows that are s_ik f_k(x_i), one per score; None for all others.
     factor : KernelFactor or None
-        Of a kernel machine's K, if X is its L.
+        The factorisation of a kernel machine's K, if X is its factor L.
     gram : Gram or None
-        Of a kernel machine's K, if X is K itself.
+        The kernel matrix of a kernel machine, if X is K itself.
     shape : tuple of int
         (n·m, p) with p = c·(d + 1), or c·d without intercepts.
 
@@ -72,7 +73,7 @@ class Scores(LinearOperator):
     signs: Array | None = None
     factor: KernelFactor | None = None
     gram: Gram | None = None
-    # X, u and Aᵀu, the latest first: who checks a solution asks for the same product again
+    # X, u and Aᵀu, the latest first: checking a solution needs the same product again
     _last: tuple[tuple[Any, Array, Array], ...] = ()
     _live: tuple[Any, npt.NDArray[np.intp], Array] = (None, np.empty(0, np.intp), np.empty(0))
 
@@ -92,15 +93,15 @@ class Scores(LinearOperator):
 
     @cached_property
     def sizes(self) -> Array:
-        """The mean size of the entries of each column of X."""
+        """The mean absolute value of each column of X."""
         with np.errstate(over="ignore", invalid="ignore"):
             return mean_sizes(self.X)
 
     def _is_finite(self) -> bool:
-        return bool(np.all(np.isfinite(self.sizes))) or all_finite(self.X)  # sums overflow
+        return bool(np.all(np.isfinite(self.sizes))) or all_finite(self.X)  # sums may overflow
 
     def over(self, X: Any) -> Self:
-        """The rows of other samples."""
+        """A copy of the rows with other samples."""
         rows = copy(self)
         rows.X = X
         del rows.sizes
@@ -108,7 +109,7 @@ class Scores(LinearOperator):
 
     @property
     def groups(self) -> npt.NDArray[np.intp]:
-        """The sample of each row, of shape (n·m,); made when asked for, it is as long as they."""
+        """The sample of each row, of shape (n·m,); it is not stored."""
         return self.spread(np.arange(self.X.shape[0]))
 
     def spread(self, values: Any) -> Any:
@@ -125,27 +126,28 @@ class Scores(LinearOperator):
 
     @abstractmethod
     def mixing(self) -> Array:
-        """The codes of every row that :meth:`mix` multiplies with, of shape (n, m, c)."""
+        """The codes of every row, with which :meth:`mix` multiplies scores, of shape (n, m, c)."""
 
     def mixing_of(self, samples: npt.NDArray[np.intp]) -> Array:
-        """The codes of some samples; a subclass may know them without all others."""
+        """The codes of some samples; a subclass may compute them without all others."""
         return self.mixing()[samples]
 
     def code_gram(self, weights: Array) -> Array:
-        """Σ_j d_ij code_ij code_ijᵀ, of shape (n, c, c), for weights d of shape (n, m)."""
+        """The sums Σ_j d_ij code_ij code_ijᵀ, (n, c, c), for weights d of shape (n, m)."""
         codes = self.mixing()
         return np.swapaxes(codes * weights[:, :, None], 1, 2) @ codes
 
     @property
     def kernel(self) -> Array | None:
-        """The K of a kernel machine; None if these rows are of none."""
+        """The kernel matrix K of a kernel machine; None for other rows."""
         machine = self.factor or self.gram
         return None if machine is None else machine.K
 
     def dual_coef(self, theta: Array) -> Array:
-        """The a of θ, of shape (c, n): the scores of a kernel machine are Σ_j a_qj k(·, x_j) + b_q.
+        """The coefficients a of a kernel machine at θ, of shape (c, n).
 
-        For rows of no kernel the coefficients themselves.
+        Its scores are Σ_j a_qj k(·, x_j) + b_q. For rows without a kernel the result is the
+        coefficients w themselves.
         """
         coef, _ = self.unpack(theta)
         return coef if self.factor is None else self.factor.dual_coef(coef)
@@ -155,11 +157,11 @@ class Scores(LinearOperator):
         return l2(lam)
 
     def coordinates(self, a: Array) -> Array:
-        """The coefficients, as :meth:`pack` takes them, that belong to a."""
+        """The coefficients for :meth:`pack` that belong to a kernel machine's a."""
         return a if self.factor is None else self.factor.coordinates(a)
 
     def augmented(self) -> Any:
-        """X̃, the samples with a constant column where there are intercepts: f = B x̃."""
+        """The samples X̃ of f = B x̃: X, with a constant column if there are intercepts."""
         return with_ones(self.X) if self.fit_intercept else self.X
 
     def places(self) -> npt.NDArray[np.intp]:
@@ -171,13 +173,13 @@ class Scores(LinearOperator):
         return coefs.ravel()
 
     def unpack(self, theta: Array) -> tuple[Array, Array]:
-        """Coefficients (c, d) and intercepts (c,), zero where none are fitted."""
+        """The coefficients (c, d) and intercepts (c,) of θ; zeros if no intercepts are fitted."""
         c, d = self.n_scores, self.X.shape[1]
         intercept = theta[c * d :] if self.fit_intercept else np.zeros(c)
         return theta[: c * d].reshape(c, d), intercept
 
     def pack(self, coef: Array, intercept: Array) -> Array:
-        """θ of coefficients (c, d) and intercepts (c,)."""
+        """The θ of coefficients (c, d) and intercepts (c,)."""
         parts = [coef.ravel(), intercept] if self.fit_intercept else [coef.ravel()]
         return np.concatenate(parts)
 
@@ -218,7 +220,10 @@ class Scores(LinearOperator):
         return self.mix(scores).ravel()
 
     def _product(self, coef: Array) -> Array:
-        """X·coef; by the columns that count where those are few, which are kept for the next."""
+        """The product X·coef; if few rows of coef are nonzero, by their columns of X only.
+
+        These columns are kept for the next product.
+        """
         if isinstance(self.X, np.ndarray) and len(coef) > MANY:
             live = np.flatnonzero(np.any(coef, axis=1))
             if live.size < SPARSE * len(coef):
@@ -236,20 +241,20 @@ class Scores(LinearOperator):
                 return product.copy()
         scores = self.unmix(u.reshape(self.X.shape[0], -1))
         product = self.pack((self.X.T @ scores).T, scores.sum(axis=0))
-        more = REMEMBERED - 1 if u.size <= BLOCK else 0  # vectors as long as the data
+        more = REMEMBERED - 1 if u.size <= BLOCK else 0  # of long vectors only one is kept
         self._last = (self.X, u.copy(), product), *self._last[:more]
         return product.copy()
 
 
 def data_matrix(X: Any) -> Any:
-    """X as a float array, a CSR matrix, or by blocks.
+    """X as a float array, a CSR array, or a BlockedMatrix.
 
     Raises
     ------
     TypeError
-        Blocks of what are no real numbers.
+        X is read by blocks and does not hold real numbers.
     ValueError
-        Not of two dimensions.
+        X is not of two dimensions.
     """
     by_blocks = blocked(X)
     if by_blocks is not None:
@@ -261,7 +266,7 @@ def data_matrix(X: Any) -> Any:
 
 
 def with_ones(X: Any) -> Any:
-    """X with a constant column behind."""
+    """X with a column of ones appended."""
     if isinstance(X, BlockedMatrix):
         return X.seen(with_ones, X.shape[1] + 1)
     ones = np.ones((X.shape[0], 1))

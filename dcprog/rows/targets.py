@@ -1,4 +1,4 @@
-"""Labels and targets of rows, checked."""
+"""Labels and targets from which rows are made, checked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def binary_signs(y: npt.ArrayLike, classes: npt.ArrayLike | None) -> Array:
 
 
 def class_index(y: npt.ArrayLike, classes: npt.ArrayLike | None) -> tuple[Any, Any]:
-    """The classes in order, and the place of each label among them."""
+    """The classes in order, and the index of each label among them."""
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y has shape {labels.shape}: one label a sample is needed")
@@ -49,7 +49,7 @@ def class_index(y: npt.ArrayLike, classes: npt.ArrayLike | None) -> tuple[Any, A
 
 
 def several_classes(y: npt.ArrayLike, classes: npt.ArrayLike | None) -> tuple[Any, int]:
-    """The place of each label among the classes, at least two, and how many there are."""
+    """The index of each label among the classes, and their number, which is at least two."""
     known, index = class_index(y, classes)
     if known.size < 2:
         raise ValueError(f"y holds {known.size} class; at least two classes are needed")

@@ -1,1 +1,1 @@
-"""The table of cvxpy's atoms, an entry a kind, that rules read; open to users."""
+"""The table of cvxpy's atoms: one entry per class, open to registered atoms."""

@@ -1,4 +1,4 @@
-"""Atoms along an axis, and arguments that are broadcast: arrays brought to one another's shape."""
+"""Broadcasting of an axis atom's output to its argument's shape, and its adjoint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def spread(atom: Any, array: Array, ndim: int, shape: tuple[int, ...] | None = N
 
 
 def unbroadcast(array: Array, shape: tuple[int, ...]) -> Array:
-    """The adjoint of broadcasting from `shape`: sums over what was repeated."""
+    """The adjoint of broadcasting from `shape`: sums over the repeated entries."""
     extra = array.ndim - len(shape)
     repeated = tuple(extra + i for i, length in enumerate(shape) if length == 1)
     return array.sum(axis=(*range(extra), *repeated)).reshape(shape)

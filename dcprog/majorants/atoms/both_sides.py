@@ -12,39 +12,39 @@ class OddPower(Power):
     """x³, x⁵, x⁷, … on both sides of 0: increasing, neither convex nor concave."""
 
     def sign_from_args(self) -> tuple[bool, bool]:
-        """The argument's."""
+        """The sign of the argument."""
         return self.args[0].is_nonneg(), self.args[0].is_nonpos()
 
     def is_atom_convex(self) -> bool:
-        """No."""
+        """False: the atom is not convex."""
         return False
 
     def is_atom_concave(self) -> bool:
-        """No."""
+        """False: the atom is not concave."""
         return False
 
     def _domain(self) -> list[cp.Constraint]:
         return []
 
     def name(self) -> str:
-        """As the power that it stands for."""
+        """The name of the power that the atom replaces."""
         return f"Power({self.args[0].name()}, {self.p.value})"
 
 
 class SignedXexp(cp.xexp):
-    """x·eˣ on both sides of 0: it falls up to −1 and rises then, and bends upwards from −2 on."""
+    """x·eˣ on both sides of 0: decreasing up to −1, increasing beyond, convex from −2 on."""
 
     def is_atom_convex(self) -> bool:
-        """No."""
+        """False: the atom is not convex."""
         return False
 
     def is_incr(self, idx: int) -> bool:
-        """No."""
+        """False: the atom is not monotone."""
         return False
 
     def _domain(self) -> list[cp.Constraint]:
         return []
 
     def name(self) -> str:
-        """As the atom that it stands for."""
+        """The name of the atom that it replaces."""
         return f"xexp({self.args[0].name()})"

@@ -46,19 +46,19 @@ def of_nonnegative(atom: Any, args: list[Any], slack: float) -> Any:
 
 
 def power_derivative(atom: Any, a: Array) -> Array:
-    """p·aᵖ⁻¹."""
+    """Derivative p·aᵖ⁻¹ of a power."""
     p = float(atom.p.value)
     a = a if _is_whole(p) else np.where(a >= 0, a, np.nan)
     return np.asarray(p * np.power(a, p - 1))
 
 
 def power_value(atom: Any, args: list[Any], slack: float) -> Any:
-    """Aᵖ; cvxpy extends 1/x to negative x."""
+    """Value of a power; NaN for negative a unless p is whole and positive (cvxpy extends 1/a)."""
     return (plain if _is_whole(float(atom.p.value)) else of_nonnegative)(atom, args, slack)
 
 
 def power_edge(atom: Any) -> Edge | None:
-    """At 0 for 0 < p < 1."""
+    """The edge of a power: at 0 for 0 < p < 1, none for other p."""
     return Edge() if 0 < float(atom.p.value) < 1 else None
 
 
@@ -69,7 +69,7 @@ def even_power(atom: Any, index: int) -> bool:
 
 
 def _is_whole(p: float) -> bool:
-    """True if the power is defined on both sides of 0."""
+    """True if the power is defined on both sides of 0 (p = 1, 2, 3, …)."""
     return p >= 1 and p % 1 == 0
 
 
@@ -78,36 +78,36 @@ def _is_whole(p: float) -> bool:
 
 
 def huber_derivative(atom: Any, a: Array) -> Array:
-    """2a, between −2M and 2M."""
+    """Derivative of the Huber function: 2a, clipped to [−2M, 2M]."""
     m = float(atom.M.value)
     return 2 * np.clip(a, -m, m)
 
 
 def xexp_derivative(atom: Any, a: Array) -> Array:
-    """(1 + a)eᵃ."""
+    """Derivative (1 + a)eᵃ of a·eᵃ."""
     return np.asarray((1 + a) * np.exp(a))
 
 
 def sigmoid(atom: Any, a: Array) -> Array:
-    """1/(1 + e⁻ᵃ)."""
+    """Derivative 1/(1 + e⁻ᵃ) of log(1 + eᵃ)."""
     return np.asarray(0.5 * (1 + np.tanh(a / 2)))
 
 
 def entr_value(atom: Any, args: list[Any], slack: float) -> Any:
-    """−a·log a; cvxpy says −∞ for NaN."""
+    """Value −a·log a of the entropy; cvxpy's own is −∞ for NaN."""
     inside = within(args[0], slack)
     return np.where(np.isnan(inside), np.nan, plain(atom, [inside]))
 
 
 def rel_entr_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """Of x·log(x/y)."""
+    """Slopes of x·log(x/y)."""
     x, y = args
     slopes = (np.log(x / y) + 1, -x / y)
     return [unbroadcast(adjoint * d, a.shape) for d, a in zip(slopes, args, strict=True)]
 
 
 def kl_div_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """Of x·log(x/y) − x + y."""
+    """Slopes of x·log(x/y) − x + y."""
     x, y = args
     slopes = (np.log(x / y), 1 - x / y)
     return [unbroadcast(adjoint * d, a.shape) for d, a in zip(slopes, args, strict=True)]

@@ -1,4 +1,4 @@
-"""One kind of atom, as the rules know it: its slope, its value, its edge, its symmetry."""
+"""An entry of the table of atoms: slope, value, edge and symmetry of one atom class."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = [
 PullBack = Callable[[Any, Sequence[Array], Array, Array], list[Array]]
 Evaluation = Callable[[Any, list[Any], float], Any]
 
-# Up to that share of the arguments' size outside its domain, an atom counts as at the edge.
+# Arguments outside the domain by at most this share of their size count as at its edge.
 SLACK = 1e-6
 
 
 class FaultyAtom(TypeError):
-    """A function given to ``register_atom`` does not do what it is there for."""
+    """A function given to ``register_atom`` failed, or returned a value of the wrong kind."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Edge:
     ----------
     at : float, default 0.0
     bottomless : bool, default False
-        Does the atom, or the convex one under a minus, fall to −∞ there?
+        Whether the atom, or the negative of a convex one, falls to −∞ there.
     carried : bool, default True
-        Are values carried on beyond the edge, along the tangent (see ``edges.extended``)?
+        Whether values are extended beyond the edge along the tangent (see ``edges.extended``).
     """
 
     at: float = 0.0
@@ -53,23 +53,23 @@ class Edge:
     carried: bool = True
 
     def depth(self, argument: Array) -> Array:
-        """How far inside the entries are."""
+        """The distance of each entry from the edge, positive inside the domain."""
         return argument - self.at
 
     def inside(self, argument: Array, depth: float) -> Array:
-        """The argument, its entries at least so far inside."""
+        """The argument with its entries moved to at least `depth` inside the edge."""
         return np.maximum(argument, self.at + depth)
 
 
 class SpectralEdge(Edge):
-    """An edge of the domain in terms of the eigenvalues of a symmetric matrix."""
+    """The least value of the eigenvalues of a symmetric matrix, where the slope is infinite."""
 
     def depth(self, argument: Array) -> Array:
-        """How far inside the eigenvalues are."""
+        """The distance of each eigenvalue from the edge, positive inside the domain."""
         return np.asarray(np.linalg.eigvalsh((argument + argument.T) / 2), float) - self.at
 
     def inside(self, argument: Array, depth: float) -> Array:
-        """The matrix, shifted until its eigenvalues are at least so far inside."""
+        """The matrix, shifted until its eigenvalues are at least `depth` inside the edge."""
         lacking = max(0.0, depth - self.depth(argument)[0])
         return argument + lacking * np.eye(argument.shape[0])
 
@@ -83,13 +83,13 @@ def plain(atom: Any, args: Sequence[Any], slack: float = 0.0) -> Any:
 
 
 def within(array: Any, slack: float, at: float = 0.0) -> Array:
-    """The entries from `at` on; those up to `slack` below are at it, the others NaN."""
+    """The array with entries up to `slack` below `at` moved to `at`, and lower ones NaN."""
     array = dense(array)
     return np.where(array >= at, array, np.where(array >= at - slack, at, np.nan))
 
 
 def cvxpy_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """The (sub)gradients of cvxpy itself."""
+    """Slopes from cvxpy's own ``_grad``; NaN where it gives None."""
     slopes = []
     for matrix, arg in zip(atom._grad(list(args)), args, strict=False):
         if matrix is None:
@@ -104,7 +104,7 @@ def cvxpy_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) 
 
 @dataclass(frozen=True)
 class Entry:
-    """Properties of one kind of atom that rules use; by default those that cvxpy tells.
+    """The rules' data of one atom class; by default cvxpy's own slope and value.
 
     Parameters
     ----------
@@ -113,13 +113,13 @@ class Entry:
     evaluate : function (atom, args, slack) -> value
         NaN outside the domain, whose edge is `slack` wide.
     edge : Edge, function (atom) -> Edge or None, or None
-        Where the slope is infinite.
+        The edge of the domain at which the slope is infinite.
     even : bool, or function (atom, index) -> bool
-        Is the atom convex, and an increasing function of the argument's absolute value?
+        Whether the atom is convex and an increasing function of the argument's absolute value.
     from_zero : slice, optional
-        The arguments that have an edge at 0 in the atom's domain, which other units only stretch.
+        The arguments whose domain has its edge at 0, so that a change of units only scales it.
     rule : function (node, weight, frame) -> Piece or None, optional
-        Asked before the rules of the library.
+        A rule that is tried before those of the library.
     """
 
     slope: PullBack | None = cvxpy_slope

@@ -1,4 +1,4 @@
-"""Slopes of maxima, minima and sums of the largest entries: who wins takes the slope.
+"""Slopes of maxima, minima and sums of the largest entries: the extreme entry takes the slope.
 
 Ties. The subgradient is the one that *adds no linear term*: max(u, 0) has slope 0 at u = 0, and
 min(u, c) keeps slope 1 at u = c. So a truncated hinge H₁ − H_s is still the full hinge at u = s,
@@ -29,12 +29,12 @@ __all__ = [
 
 
 def maximum_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """All the slope to the largest argument; ties to a constant."""
+    """Slope of ``maximum``: the largest argument takes all of it, at ties a constant one."""
     return _to_winner(atom, args, value, adjoint, constants_first=True)
 
 
 def minimum_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """All the slope to the least argument; ties to what is not constant."""
+    """Slope of ``minimum``: the least argument takes all of it, at ties a nonconstant one."""
     return _to_winner(atom, args, value, adjoint, constants_first=False)
 
 
@@ -53,7 +53,7 @@ def _to_winner(
 
 
 def first_hits(hits: Array, atom: Any) -> Array:
-    """1 at the first hit behind each output of an axis atom, 0 elsewhere."""
+    """1 at the first hit among the entries of each output of an axis atom, 0 at all others."""
     outputs = np.arange(atom.size).reshape(atom.shape, order="F")
     groups = vec(spread(atom, outputs, hits.ndim, hits.shape))
     winners = np.flatnonzero(vec(hits))
@@ -66,7 +66,7 @@ def first_hits(hits: Array, atom: Any) -> Array:
 def extreme_entry_slope(
     atom: Any, args: Sequence[Array], value: Array, adjoint: Array
 ) -> list[Array]:
-    """Of the largest or the least entry along an axis."""
+    """Slope of ``max`` or ``min`` along an axis: the first extreme entry takes all of it."""
     a = args[0]
     hits = a == spread(atom, value, a.ndim)
     return [spread(atom, adjoint, a.ndim) * first_hits(hits, atom)]
@@ -75,7 +75,7 @@ def extreme_entry_slope(
 def sum_largest_slope(
     atom: Any, args: Sequence[Array], value: Array, adjoint: Array
 ) -> list[Array]:
-    """1 for the ⌊k⌋ largest entries, the rest of k for the next one."""
+    """Slope of ``sum_largest``: 1 for the ⌊k⌋ largest entries, k − ⌊k⌋ for the next one."""
     a = args[0]
     axes = range(a.ndim) if atom.axis is None else np.atleast_1d(atom.axis)
     last = tuple(range(-len(axes), 0))
@@ -90,7 +90,10 @@ def sum_largest_slope(
 
 
 def dotsort_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """The weights in the order of the entries; cvxpy's takes rows for columns."""
+    """Slope of ``dotsort``: the weights in the order of the entries.
+
+    cvxpy's own takes rows for columns.
+    """
     a, weights = args
     padded = np.zeros(max(a.size, weights.size))
     padded[: weights.size] = vec(weights)
@@ -100,7 +103,7 @@ def dotsort_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array
 
 
 def sorted_value(atom: Any, args: list[Any], slack: float) -> Any:
-    """A sort puts NaN last, where a sum may leave it out."""
+    """Value of an atom that sorts its entries; NaN if an entry is NaN, which a sort puts last."""
     if np.any(np.isnan(dense(args[0]))):
         return np.full(atom.shape, np.nan)
     return plain(atom, args)

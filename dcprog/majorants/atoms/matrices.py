@@ -1,4 +1,4 @@
-"""Slopes and values of functions of matrices, and of an expression in another's units."""
+"""Slopes and values of functions of matrices, and values of perspectives."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ ROUNDING = 1e-13
 
 
 def quad_form_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """(P + Pᵀ)x; the matrix is constant."""
+    """Slope (P + Pᵀ)x of a quadratic form, whose matrix is constant."""
     x, matrix = args
     return [adjoint.item() * (matrix + matrix.T) @ x, np.zeros(matrix.shape)]
 
 
 def log_det_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """The inverse."""
+    """Slope of log det A: the inverse of A."""
     inverse = np.linalg.inv((args[0] + args[0].T) / 2)
     return [np.asarray(adjoint.item() * inverse, dtype=float)]
 
 
 def log_det_value(atom: Any, args: list[Any], slack: float) -> Any:
-    """Log det A, −∞ at the edge of the cone."""
+    """Value of log det A; −∞ at the edge of the cone."""
     eigenvalues, _ = _spectrum(args[0], slack)
     if np.min(eigenvalues) == 0:
         return np.sum(np.log(eigenvalues))
@@ -44,13 +44,13 @@ def log_det_value(atom: Any, args: list[Any], slack: float) -> Any:
 
 
 def tr_inv_value(atom: Any, args: list[Any], slack: float) -> Any:
-    """Tr A⁻¹, ∞ at the edge of the cone."""
+    """Value of tr A⁻¹; ∞ at the edge of the cone."""
     eigenvalues, _ = _spectrum(args[0], slack)
     return np.inf if np.min(eigenvalues) == 0 else _semidefinite(atom, args, eigenvalues)
 
 
 def matrix_frac_value(atom: Any, args: list[Any], slack: float) -> Any:
-    """tr(XᵀP⁻¹X); at the edge it is finite where the columns of X are in the range of P."""
+    """Value tr(XᵀP⁻¹X), at the edge finite if the columns of X are in the range of P."""
     x = dense(args[0]).reshape(args[0].shape[0], -1)
     eigenvalues, vectors = _spectrum(args[1], slack)
     if np.any(np.isnan(eigenvalues)) or np.min(eigenvalues) > 0:
@@ -61,14 +61,14 @@ def matrix_frac_value(atom: Any, args: list[Any], slack: float) -> Any:
 
 
 def von_neumann_entr_value(atom: Any, args: list[Any], slack: float) -> Any:
-    """−Σ λ·log λ."""
+    """Value −Σ λ·log λ of the von Neumann entropy, with the eigenvalues λ."""
     eigenvalues, _ = _spectrum(args[0], slack)
     positive = eigenvalues[~(eigenvalues == 0)]
     return -np.sum(positive * np.log(positive))
 
 
 def _spectrum(matrix: Any, slack: float) -> tuple[Array, Array]:
-    """Eigenvalues and vectors of a semidefinite matrix; what rounding leaves of a zero is 0."""
+    """Eigenvalues and vectors; eigenvalues at rounding level count as 0, negative ones as NaN."""
     matrix = dense(matrix)
     eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     largest = float(np.max(np.abs(eigenvalues), initial=0.0))
@@ -81,10 +81,10 @@ def _semidefinite(atom: Any, args: list[Any], eigenvalues: Array) -> Any:
 
 
 def perspective_value(atom: Any, args: list[Any], slack: float) -> Any:
-    """s·f(x/s), its recession at s = 0; the variables get their values back."""
+    """Value s·f(x/s) of a perspective, at s = 0 its recession; f's variables keep their values."""
     s = float(within(args[0], slack).item())
     f = atom.f if s > 0 else atom.f_recession
-    if f is None:  # a closed f has 0·f(0/0) = 0; elsewhere cvxpy wants to be told the limit
+    if f is None:  # a closed f has 0·f(0/0) = 0; elsewhere cvxpy needs the recession function
         return np.nan if any(np.any(a) for a in args[1:]) else 0.0 * s
     variables = atom.f.variables()
     before = [v.value for v in variables]

@@ -30,24 +30,24 @@ __all__ = [
 
 
 def norm1_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """Signs."""
+    """Slope of the 1-norm: the signs of the entries."""
     return [spread(atom, adjoint, args[0].ndim) * np.sign(args[0])]
 
 
 def norm_inf_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """The sign of the first of the largest entries."""
+    """Slope of the ∞-norm: the sign of the first of the largest entries, 0 for the others."""
     a = args[0]
     hits = np.abs(a) == spread(atom, value, a.ndim)
     return [spread(atom, adjoint, a.ndim) * first_hits(hits, atom) * np.sign(a)]
 
 
 def norm_inf_value(atom: Any, args: list[Any], slack: float) -> Any:
-    """The largest absolute value, 0 of no entries."""
+    """Value of the ∞-norm; 0 for an array without entries."""
     return plain(atom, args) if args[0].size else np.zeros(atom.shape)
 
 
 def pnorm_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """sign(a)·(|a|/‖a‖)ᵖ⁻¹."""
+    """Slope sign(a)·(|a|/‖a‖)ᵖ⁻¹ of the p-norm."""
     a, p = args[0], float(atom.p)
     norm = spread(atom, value, a.ndim)
     scaled = np.divide(np.abs(a), norm, out=np.zeros(a.shape), where=norm > 0)
@@ -56,19 +56,19 @@ def pnorm_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) 
 
 
 def pnorm_value(atom: Any, args: list[Any], slack: float) -> Any:
-    """(Σ|a|ᵖ)^(1/p), of nonnegative entries where p < 1."""
+    """Value (Σ|a|ᵖ)^(1/p) of the p-norm; for p < 1 of nonnegative entries only."""
     return (of_nonnegative if atom.p < 1 else plain)(atom, args, slack)
 
 
 def pnorm_edge(atom: Any) -> Edge | None:
-    """At 0 for p < 1."""
+    """The edge of the p-norm: at 0 for p < 1, none for other p."""
     return Edge() if atom.p < 1 else None
 
 
 def quad_over_lin_slope(
     atom: Any, args: Sequence[Array], value: Array, adjoint: Array
 ) -> list[Array]:
-    """2x/y and −‖x‖²/y²."""
+    """Slopes 2x/y and −‖x‖²/y² of ‖x‖²/y."""
     x, y = args[0], float(args[1].reshape(()))
     y = y if y > 0 else np.nan
     w = spread(atom, adjoint, x.ndim)
@@ -76,7 +76,7 @@ def quad_over_lin_slope(
 
 
 def quad_over_lin_value(atom: Any, args: list[Any], slack: float) -> Any:
-    """‖x‖²/y, with 0²/0 = 0; a y just outside counts as far inside."""
+    """Value ‖x‖²/y, with 0²/0 = 0; a y at most `slack` below 0 counts as |y|."""
     x, y = np.asarray(args[0]), float(np.asarray(args[1]).item())
     y = abs(y) if y >= -slack else np.nan
     squares = plain(atom, [x, np.ones(np.shape(args[1]))])
@@ -86,7 +86,7 @@ def quad_over_lin_value(atom: Any, args: list[Any], slack: float) -> Any:
 def log_sum_exp_slope(
     atom: Any, args: Sequence[Array], value: Array, adjoint: Array
 ) -> list[Array]:
-    """The shares of the exponentials in their sum."""
+    """Slope of log-sum-exp: the shares of the exponentials in their sum."""
     a = args[0]
     share = np.exp(a - spread(atom, value, a.ndim))
     return [spread(atom, adjoint, a.ndim) * share]

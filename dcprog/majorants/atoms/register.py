@@ -38,25 +38,25 @@ def register_atom(
     rule: Callable[[Any, Any, Any], Any] | None = None,
     replace: bool = False,
 ) -> None:
-    r"""Tell the rules about a kind of atom: its slope, its values, its edge, its own rule.
+    r"""Register an atom class with the rules: its slope, its values, its edge, its own rule.
 
     A concave atom φ is majorised by its tangent, φ(a₀) + φ'(a₀)·(a − a₀), with cvxpy's own
-    ``_grad`` and ``numeric`` unless something better is given here; an atom without an infinite
-    slope may need no entry at all. Curvature and monotonicity are what the atom itself declares.
-    Register before problems with the atom are solved: what is compiled keeps its rules.
+    ``_grad`` and ``numeric`` unless better functions are given here; an atom without an infinite
+    slope may need no entry at all. Curvature and monotonicity are taken from the atom's own
+    methods. Register an atom before solving problems with it: compiled problems keep their rules.
 
     Parameters
     ----------
     kind : class derived from a cvxpy atom
-        The class alone: those derived from it have entries of their own. Where it is convex it
-        stays in the majorant, and cvxpy must know its cone program; a kind that cvxpy cannot
-        compile should not call itself convex, but bring a `rule`.
+        The class itself: subclasses need entries of their own. A convex atom stays in the
+        majorant, and cvxpy must know its cone program; an atom that cvxpy cannot compile should
+        not declare itself convex, but bring a `rule`.
     slope : function (atom, args, value, adjoint) -> list of arrays, default cvxpy's ``_grad``
         The vector-Jacobian products (∂φ/∂aᵢ)ᵀ·adjoint, one of each argument's shape; `value` is
-        the atom's at `args`, and `adjoint` has the same shape. Of an elementwise atom of one
-        argument: ``[adjoint * derivative]``.
+        the atom's value at `args`, and `adjoint` has the same shape. For an elementwise atom of
+        one argument: ``[adjoint * derivative]``.
     evaluate : function (atom, args, slack) -> array, default cvxpy's ``numeric``
-        The value, of the atom's shape: NaN outside the domain, ±∞ where it tends to that;
+        The value, of the atom's shape: NaN outside the domain, ±∞ where the atom tends to it;
         arguments up to `slack` (≥ 0) outside count as being at the edge. With an `edge` the
         default does so.
     edge : float or function (atom) -> float or None, optional
@@ -64,25 +64,26 @@ def register_atom(
         square root. Tangents are taken a little inside, and runs that start there take smaller
         and smaller steps towards it; None for an atom that has no such edge.
     bottomless : bool, default False
-        Does the atom fall to −∞ at its `edge`, as a logarithm? Then a problem may be unbounded.
+        Whether the atom falls to −∞ at its `edge`, as a logarithm does, so that a problem may be
+        unbounded.
     even : bool or function (atom, index) -> bool, default False
-        Is the convex atom an increasing function of the absolute value of its argument, or of the
-        one at that index? Then the argument may be of any curvature.
+        Whether the convex atom is an increasing function of the absolute value of its argument,
+        or of the argument at that index, which may then be of any curvature.
     rule : function (node, weight, frame) -> Piece or None, optional
         A convex function above ⟨weight, node⟩ that touches it at the current point, or None to
-        leave the node to the library's rules. It is asked before them, wherever the node's
-        curvature does not suit the weight, whose sign is 1 or −1. What a rule is made of stands in
-        ``dcprog.majorants.rules``.
+        leave the node to the library's rules. It is tried before them, wherever the node's
+        curvature does not suit the weight, whose sign is 1 or −1. The building blocks of rules
+        are in ``dcprog.majorants.rules``.
     replace : bool, default False
-        Take the place of an entry that is there, the library's included.
+        Replace an existing entry, the library's own included.
 
     Raises
     ------
     TypeError
-        An argument is not of its type. Raised later: `slope`, `evaluate` or `rule` returned
-        something else than they should, or failed with an error that is not a numerical one.
+        An argument has the wrong type. Raised later: `slope`, `evaluate` or `rule` returned a
+        value of the wrong kind, or failed with an error that is not a numerical one.
     ValueError
-        The kind has an entry and `replace` is False; `edge` is not finite; `bottomless` without
+        The class has an entry and `replace` is False; `edge` is not finite; `bottomless` without
         an `edge`.
 
     See Also
@@ -196,7 +197,7 @@ def _edge(edge: EdgeOf | None, bottomless: bool) -> Edge | Callable[[Any], Edge 
 
 
 def _value(edge: EdgeOf | None) -> Evaluation:
-    """Cvxpy's value of what lies on the right side of the edge."""
+    """Evaluation by cvxpy, with NaN for arguments on the wrong side of the edge."""
     if edge is None:
         return plain
 
@@ -208,7 +209,7 @@ def _value(edge: EdgeOf | None) -> Evaluation:
 
 
 def _checked_slope(slope: PullBack) -> PullBack:
-    """The function, its answers checked: a wrong shape would be broadcast unseen."""
+    """The slope function with its results checked: a wrong shape would be broadcast silently."""
 
     def checked(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
         slopes = _called("slope", slope, atom, args, value, adjoint)
@@ -237,7 +238,7 @@ def _checked_value(evaluate: Evaluation) -> Evaluation:
 
 
 def _called(name: str, function: Callable[..., Result], atom: Any, *rest: Any) -> Result:
-    """The function's value; errors other than numerical ones are raised as FaultyAtom."""
+    """The function's result; errors that are not numerical ones are raised as ``FaultyAtom``."""
     try:
         return function(atom, *rest)
     except (ArithmeticError, ValueError):

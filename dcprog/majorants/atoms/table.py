@@ -1,7 +1,7 @@
-"""The table of atoms: all that the rules know of them, beside what cvxpy says itself.
+"""The table of atoms: slopes, values and edges that the rules use in place of cvxpy's own.
 
-A kind that is not in it has cvxpy's own slopes and values, no edge, and is not even. An atom of
-one's own, or another entry for one of these, comes in by ``dc.register_atom``.
+A class that is not in the table has cvxpy's own slopes and values, no edge, and is not even.
+``dc.register_atom`` adds an atom, or replaces an entry.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ TABLE: dict[type, Entry] = {
         even=lambda atom, index: index == 0,
         from_zero=SECOND,
     ),
-    # of matrices, and cvxpy has no slopes of the last three
+    # functions of matrices; cvxpy has no slopes of the last three
     QuadForm: Entry(matrices.quad_form_slope),
     cp.log_det: Entry(
         matrices.log_det_slope,
@@ -110,33 +110,33 @@ _OURS = dict(TABLE)
 
 
 def add(entries: Mapping[type, Entry]) -> None:
-    """Put entries from outside into the table."""
+    """Add entries to the table, or replace entries of the same classes."""
     TABLE.update(entries)
 
 
 def added() -> dict[type, Entry]:
-    """Entries added by users, for other processes, whose table lacks them."""
+    """The entries that were added or replaced, for other processes with the original table."""
     return {kind: known for kind, known in TABLE.items() if _OURS.get(kind) is not known}
 
 
 def entry(atom: Any) -> Entry:
-    """The entry of an atom's kind."""
+    """The entry of an atom's class; by default cvxpy's own slopes and values."""
     return TABLE.get(type(atom), _CVXPYS)
 
 
 def edge(atom: Any) -> Edge | None:
-    """Where the slope of the atom is infinite."""
+    """The edge of the atom's domain at which its slope is infinite, if there is one."""
     found = entry(atom).edge
     return found if found is None or isinstance(found, Edge) else found(atom)
 
 
 def is_even_in(atom: Any, index: int) -> bool:
-    """True if the convex atom is an increasing function of |argument|."""
+    """True if the convex atom is an increasing function of the argument's absolute value."""
     even = entry(atom).even
     return even if isinstance(even, bool) else even(atom, index)
 
 
 def scaled_arguments(atom: Any) -> Sequence[Any]:
-    """The arguments that have an edge at 0 in the atom's domain, which other units only stretch."""
+    """The arguments whose domain has its edge at 0, so that a change of units only scales it."""
     places = entry(atom).from_zero
     return [] if places is None else atom.args[places]

@@ -8,8 +8,8 @@ expression                                       up
 ===============================================  ==================================================
 convex                                           itself
 concave                                          its tangent
-one that stands in many places                   a variable t ≥ up
-of a kind with a rule of its own                 what that says (``dc.register_atom``)
+one that occurs in many places                   a variable t ≥ up
+an atom with a registered rule                   that rule's majorant (``dc.register_atom``)
 sum, scaling, indexing, any affine atom          argument by argument, up or down by the sign
 concave atom φ, nondecreasing                    φ(a₀) + φ'(a₀)·(up(a) − a₀)
 concave atom φ, nonincreasing                    φ(a₀) + φ'(a₀)·(down(a) − a₀)
@@ -106,5 +106,5 @@ RULES: tuple[Callable[[cp.Expression, Weight, Frame], Piece | None], ...] = (
 
 
 def fresh_context(signs: Box | None = None) -> Context:
-    """A context with the library's table of rules, and what is known of signs."""
+    """A context with the library's table of rules and the known signs."""
     return Context(RULES, signs=signs or Box())

@@ -171,7 +171,7 @@ def _entrywise_affine_atom(node: cp.Expression, weight: Weight, frame: Frame) ->
             children.append(inner.piece)
             frames.append(inner)
             terms.append(sp.csr_array(part) @ cp.vec(inner.expression, order="F"))
-    expression = None  # where no entry reaches the result, the offset is all
+    expression = None  # if no entry of an argument reaches the result, the offset remains
     if terms:
         expression = cp.reshape(sum(terms[1:], terms[0]), node.shape, order="F")
 

@@ -36,7 +36,7 @@ def composition(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | No
         _bound(arg, side, frame.context, inner) for arg, side in zip(node.args, sides, strict=True)
     ]
     replaced = rebuilt(node, args)
-    if not replaced.is_dcp(dpp=True):  # such as quad_over_lin with Parameters below the line
+    if not replaced.is_dcp(dpp=True):  # such as quad_over_lin with Parameters in the denominator
         args = [_stand_in(a, side, frame.context) for a, side in zip(args, sides, strict=True)]
         replaced = rebuilt(node, args)
     if not (replaced.is_convex() if weight.sign > 0 else replaced.is_concave()):
@@ -58,7 +58,7 @@ AFFINE, BELOW, ABOVE, MAGNITUDE = 0, -1, 1, 2
 
 
 def _side(node: cp.Expression, index: int, sign: int) -> int:
-    """The bound that a kept atom needs of an argument: above, below, or of its magnitude."""
+    """The bound that a kept atom needs of an argument: AFFINE, BELOW, ABOVE or MAGNITUDE."""
     if node.args[index].is_affine():
         return AFFINE
     direction = sign * slope_sign(node, index)
@@ -78,7 +78,7 @@ def _bound(arg: cp.Expression, side: int, context: Context, inner: list[Frame]) 
 
 
 def _stand_in(arg: cp.Expression, side: int, context: Context) -> cp.Expression:
-    """A bound without Parameters: a variable on the same side of it."""
+    """The argument, or a variable that bounds it on that side if it holds Parameters."""
     if not arg.parameters():
         return arg
     if side == BELOW:
@@ -89,7 +89,7 @@ def _stand_in(arg: cp.Expression, side: int, context: Context) -> cp.Expression:
 def _replaced_leaf(
     node: cp.Expression, replaced: cp.Expression, weight: Weight, frame: Frame, inner: list[Frame]
 ) -> Piece:
-    """The leaf of an atom whose arguments were majorised; its Parameters are the inner frames'."""
+    """The leaf of an atom of majorised arguments; its update updates their frames, too."""
     if weight.fixed is not None:
         leaf = fixed_leaf(node, weight.fixed, frame, "")
         expression = fixed_leaf(replaced, weight.fixed, frame, "").expression

@@ -1,4 +1,4 @@
-"""State shared by a whole majorant: auxiliary variables, domains, edges, shared nodes."""
+"""The state shared by a whole majorant: auxiliary variables, domains, edges, repeated nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ __all__ = ["Context", "Use"]
 
 @dataclass
 class Use:
-    """The work spent on majorising one node, which stays alive, under one sign."""
+    """The pieces spent on majorising a node under one sign, and its stand-in variable.
+
+    The node is kept alive, so that its id stays unique.
+    """
 
     node: cp.Expression
     pieces: int = 0
@@ -33,7 +36,7 @@ class Use:
 class StandIn(cp.Variable):
     """A variable whose value is that of the expression it stands for, at any point.
 
-    Stand-ins stand in one another's expressions, in many places: one memo serves them all.
+    Stand-ins may occur in one another's expressions: one memo of values serves all of them.
     """
 
     def __init__(
@@ -45,7 +48,7 @@ class StandIn(cp.Variable):
 
     @property
     def value(self) -> Any:
-        """The expression's; None where a variable in it has none."""
+        """The expression's value; None if a variable in it has none."""
         try:
             return Values(self._definitions).array(self._definitions[self.id])
         except ValueError:
@@ -53,14 +56,14 @@ class StandIn(cp.Variable):
 
     @value.setter
     def value(self, value: Any) -> None:
-        """Nothing to set."""
+        """Ignore the value, which follows from the expression."""
 
     def save_value(self, value: Any, sparse_path: bool = False) -> None:
-        """Nothing to save."""
+        """Ignore the value, which follows from the expression."""
 
 
 class Moved(Protocol):
-    """A part of the majorant that moves with the centre, as a frame does."""
+    """An object whose Parameters depend on the centre, such as a frame."""
 
     def update(self, values: Values) -> None:
         """Set every Parameter at the point that `values` holds."""
@@ -68,34 +71,34 @@ class Moved(Protocol):
 
 @dataclass
 class Context:
-    """State shared by a whole majorant: auxiliary variables and the constraints on them.
+    """The state shared by a whole majorant, such as auxiliary variables and their constraints.
 
     Attributes
     ----------
     definitions : dict of variable id to expression
-        What each auxiliary variable stands for.
+        The expression that each auxiliary variable stands for.
     auxiliaries, constraints : lists
-        The auxiliary variables, and what defines them.
+        The auxiliary variables, and the constraints that define them.
     domain : list of cvxpy constraints
-        Where the original is defined and its tangents would not know it.
+        The domain of the atoms that tangents replace.
     rules : tuple of callables
         The table of rules, in the order in which they are tried.
     frames : list of Frame
-        Those beside the roots': of domains and of shared nodes. Update them with the roots'.
+        The frames of domain constraints and of shared nodes, updated along with the roots' frames.
     edges : dict of node id to node
         Atoms whose slope is infinite at the edge of their domain.
     quotients : dict of node id to (node, sign of its denominator)
-        Those whose denominator has that sign wherever the convex constraints hold.
+        Quotients whose denominator has that sign wherever the convex constraints hold.
     sizes : dict of node id to float
-        How large the arguments of atoms with an edge are, as ``measure`` found them.
+        The size of the arguments of each atom with an edge, found by ``measure``.
     products : dict of node id to node
-        Those whose factors are brought to the same size.
+        Products and quotients whose factors' sizes are remembered.
     memory : dict of product's id to sizes of its factors
-        What they were in a run, beginning with what ``measure`` found.
+        The remembered sizes, at first those found by ``measure``.
     uses : dict of (node id, sign) to Use
-        How often each node was majorised, and its stand-in.
+        The pieces spent on each node, and its stand-in.
     signs : Box
-        What is known of signs wherever the convex constraints hold.
+        Signs that are known wherever the convex constraints hold.
     """
 
     rules: tuple[Callable[..., Any], ...]
@@ -113,16 +116,16 @@ class Context:
     signs: Box = field(default_factory=Box)
 
     def use(self, node: cp.Expression, sign: int) -> Use:
-        """How often the node was majorised under a weight of that sign."""
+        """The record of the node's majorants under weights of that sign."""
         return self.uses.setdefault((id(node), sign), Use(node))
 
     def begin(self) -> None:
-        """Forget what was measured in an earlier run."""
+        """Forget the sizes measured in an earlier run."""
         self.sizes.clear()
         self.memory.clear()
 
     def values(self, edge: float = EDGE, **options: Any) -> Values:
-        """Values of the majorised function: its atoms carried on beyond `edge`."""
+        """Values of the majorised function: its atoms are extended outward from `edge`."""
         extensions = {
             key: partial(extended, node, edge=edge * self.sizes.get(key, 1.0))
             for key, node in self.edges.items()
@@ -133,10 +136,10 @@ class Context:
         )
 
     def measure(self, roots: Iterable[cp.Expression], values: Values) -> None:
-        """Let the sizes for edges and products be at least those of the arguments at a point.
+        """Raise the sizes for edges and products to those of the arguments at a point.
 
-        Called at the start of a run, it makes what counts as an edge free of units; a second point
-        helps where an argument starts at 0.
+        Called at the start of a run, it makes the width of edges independent of units; a second
+        point helps if an argument starts at 0.
         """
         for product in self.products.values():
             self.remember(product, values)
@@ -149,7 +152,7 @@ class Context:
     def remember(
         self, product: cp.Expression, values: Values, share: float = 1.0
     ) -> tuple[float, float]:
-        """The sizes of a product's factors at a point, or that share of what they were."""
+        """The sizes of a product's factors at a point, at least `share` of the remembered ones."""
         before = self.memory.get(id(product), (0.0, 0.0))
         now = [float(np.max(np.abs(values.array(arg)), initial=0.0)) for arg in product.args]
         a, b = (max(n, share * o) for n, o in zip(now, before, strict=True))

@@ -10,7 +10,7 @@ __all__ = ["divergence"]
 
 
 def divergence(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
-    """The sum x log(x/y) − x + y, whose first term, unlike the whole, falls with y alone."""
+    """``kl_div`` is rewritten as x log(x/y) − x + y, whose first term is nonincreasing in y."""
     if not isinstance(node, cp.kl_div) or weight.sign <= 0 or node.args[1].is_affine():
         return None
     x, y = node.args

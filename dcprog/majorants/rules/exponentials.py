@@ -17,7 +17,8 @@ __all__ = ["logarithm", "quotient_of_exponentials"]
 def quotient_of_exponentials(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     """a/b = exp(log a − log b) where a and b are sums of exponentials: log-sum-exp, convex.
 
-    A step along it is a share of a and b, while that of a·(1/b) is a share of the exponents.
+    A step on this majorant changes a and b by a share of their values, one on that of a·(1/b)
+    changes the exponents by a share of theirs.
     """
     if not isinstance(node, DivExpression) or node.args[1].is_constant():
         return None
@@ -36,7 +37,7 @@ def quotient_of_exponentials(node: cp.Expression, weight: Weight, frame: Frame) 
 
 
 def logarithm(node: cp.Expression) -> cp.Expression | None:
-    """The logarithm of what is written as a sum of exponentials, of multiples and of constants.
+    """The logarithm of a sum of exponentials, their multiples and positive constants.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def logarithm(node: cp.Expression) -> cp.Expression | None:
     Returns
     -------
     cvxpy expression or None
-        Of the node's shape; None where the node is no such sum.
+        Of the node's shape; None if the node is no such sum.
 
     Examples
     --------

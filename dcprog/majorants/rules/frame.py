@@ -1,4 +1,4 @@
-"""Arguments and results of rules: weights, pieces, frames.
+"""Weights, pieces and frames: the arguments and results of majorisation rules.
 
 A rule answers one question: *given a weight w, what convex function lies above ⟨w, e⟩ (or above
 w∘e, entry by entry) and touches it at the current point?* A nonnegative weight asks for a convex
@@ -46,7 +46,7 @@ Update = Callable[[Array, Values], Any]
 
 @dataclass(frozen=True)
 class Weight:
-    """The sign of a weight, known before any point is, and its value if that never moves."""
+    """A weight as it is known in advance: its sign, and its value if it never moves."""
 
     sign: int
     fixed: Array | None = None
@@ -130,14 +130,14 @@ class Frame:
         return terms[0] if len(terms) == 1 else sum(terms[1:], terms[0])
 
     def gradient(self, variable: cp.Variable) -> Gradient:
-        """Where the linear terms of a variable are gathered."""
+        """The object that gathers the linear terms of a variable."""
         return self._gradients.setdefault(variable.id, Gradient(variable))
 
     def update(self, values: Values, weight: Array | None = None) -> None:
         """Set every Parameter of the frame at the point that `values` holds."""
         for gradient in self._gradients.values():
             gradient.begin()
-        with np.errstate(all="ignore"):  # what is not finite is refused below
+        with np.errstate(all="ignore"):  # offsets that are not finite are refused below
             offset = self.piece.update(self._weight if weight is None else weight, values)
         if not np.all(np.isfinite(offset)):
             raise ValueError(
@@ -160,7 +160,7 @@ class Frame:
 
 
 def majorise(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
-    """The first rule of the context's table that applies."""
+    """The majorant of a node by the first rule of the context's table that applies."""
     for rule in frame.context.rules:
         piece = rule(node, weight, frame)
         if piece is not None:
@@ -185,7 +185,7 @@ def plus(*pieces: Piece) -> cp.Expression | None:
 
 
 def is_affine_atom(node: cp.Expression) -> bool:
-    """True if the node is an affine map of its arguments, whatever these are."""
+    """True if the node's atom is an affine map of its arguments, whatever their curvature."""
     return isinstance(node, Atom) and bool(node.is_atom_convex() and node.is_atom_concave())
 
 

@@ -10,8 +10,8 @@ from dcprog.foundation.arrays import Array, unvec
 
 __all__ = ["Gradient"]
 
-# What reaches fewer entries of its variable gets a Parameter of these alone: compiling costs time
-# and memory by the product of Parameters, variables and cones.
+# If at most this share of a variable's entries is reached, the Parameter has only these entries:
+# compiling costs time and memory by the product of Parameters, variables and cones.
 FEW = 0.5
 
 
@@ -29,11 +29,11 @@ class Gradient:
         self._entries: npt.NDArray[np.intp] | None = None  # None: all
 
     def reach(self, entries: npt.NDArray[np.bool_]) -> None:
-        """A linear term reaches these entries, column-major."""
+        """Mark these entries, column-major, as reached by a linear term."""
         self._reached |= entries
 
     def expression(self) -> cp.Expression:
-        """The sum, once all terms have registered."""
+        """The expression ⟨g, x⟩, made after all terms have called ``reach``."""
         variable = self.variable
         if np.count_nonzero(self._reached) > FEW * variable.size:
             self._parameter = cp.Parameter(variable.shape)
@@ -43,7 +43,7 @@ class Gradient:
         return cp.sum(cp.multiply(self._parameter, cp.vec(variable, order="F")[self._entries]))
 
     def begin(self) -> None:
-        """No term yet."""
+        """Reset the sum of the terms to 0."""
         self._sum = np.zeros(self.variable.size)
 
     def add(self, term: Array) -> None:

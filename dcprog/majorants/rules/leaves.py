@@ -59,7 +59,7 @@ def affine(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
 
 
 def is_dpp(node: cp.Expression) -> bool:
-    """True if no Parameter multiplies another one."""
+    """True if no Parameter multiplies another one (DPP)."""
     return not node.parameters() or bool(node.is_dpp())
 
 

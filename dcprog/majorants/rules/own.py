@@ -1,4 +1,4 @@
-"""Rules that came with an atom from outside."""
+"""Rules of atoms that were registered by ``dc.register_atom``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["own"]
 
 
 def own(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
-    """The piece by the user's rule for the node's kind, if there is one (``dc.register_atom``)."""
+    """The piece of the rule registered for the node's atom, if any (``dc.register_atom``)."""
     rule = entry(node).rule
     piece = None if rule is None else rule(node, weight, frame)
     if piece is not None and not isinstance(piece, Piece):

@@ -35,7 +35,7 @@ def positive_product(node: cp.Expression, weight: Weight, frame: Frame) -> Piece
 
 
 def _sign(constants: list[cp.Expression]) -> int:
-    """Of the product of constants; 0 where it is not one for all entries."""
+    """The sign of the product of constants; 0 if it is unknown or differs between entries."""
     total = 1
     for constant in constants:
         total *= 1 if constant.is_nonneg() else -1 if constant.is_nonpos() else 0
@@ -43,15 +43,15 @@ def _sign(constants: list[cp.Expression]) -> int:
 
 
 def _suits(factor: cp.Expression, sign: int, signs: Box) -> bool:
-    """True if the factor is ≥ 0 and, from above, away from 0.
+    """True if the factor is ≥ 0 and, unless `sign` is negative, bounded away from 0.
 
-    There the exponential of log's tangent rises so fast that steps have no length.
+    Near 0 the exponential of log's tangent rises so fast that steps have almost no length.
     """
     return signs.is_nonneg(factor) if sign < 0 else signs.is_positive(factor)
 
 
 def factors_of(node: cp.Expression) -> tuple[list[cp.Expression], list[cp.Expression]]:
-    """Constant and variable factors, all of the node's shape; the node itself if it is no such."""
+    """Constant and variable factors of the node's shape; the node itself if it is no product."""
     flat = isinstance(node, MulExpression) and all(arg.shape == node.shape for arg in node.args)
     if not flat or not (isinstance(node, multiply) or node.shape == ()):
         return ([node], []) if node.is_constant() else ([], [node])
@@ -64,7 +64,7 @@ def factors_of(node: cp.Expression) -> tuple[list[cp.Expression], list[cp.Expres
 
 
 def prod(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
-    """``prod`` by the entries' logarithms, or two at a time."""
+    """``prod`` is rewritten with the entries' logarithms, or as products of two at a time."""
     if not isinstance(node, Prod):
         return None
     arg = node.args[0]
@@ -84,7 +84,7 @@ def prod(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
 
 
 def _entries(node: Prod) -> list[cp.Expression]:
-    """The factors, one after the other."""
+    """The factors of a ``prod``: entries, rows or columns; ``[node]`` if they are stacks."""
     arg, axis = node.args[0], node.axis
     if axis is None or arg.ndim == 1:
         flat = cp.vec(arg, order="F")

@@ -49,7 +49,7 @@ def product(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
 
 
 def _without_constants(node: cp.Expression) -> tuple[float, cp.Expression]:
-    """The constant factors of curved factors, which nothing balances, and the product without."""
+    """The product of the constants inside curved factors, and the node without these constants."""
     factor, args = 1.0, []
     for arg in node.args:
         while isinstance(arg, MulExpression) and not arg.is_affine():
@@ -65,11 +65,11 @@ def _without_constants(node: cp.Expression) -> tuple[float, cp.Expression]:
 
 
 class _Balance:
-    """Two factors brought to the same size at the centre, their product unchanged.
+    """Two factors scaled to the same size at the centre, their product unchanged.
 
     The majorant is off by ¼(αΔx − Δy/α)²: with α = 1 and factors of different sizes, or in
-    different units, it is loose and steps are short. A factor's size is the largest entry it had
-    lately, so that one small step does not tip the balance.
+    different units, it is loose and steps are short. A factor's size is its largest entry and
+    shrinks by at most a tenth per step, so that one small step does not upset the balance.
     """
 
     def __init__(self, node: cp.Expression, context: Context) -> None:
@@ -83,7 +83,7 @@ class _Balance:
             self.factors = [scale * arg for scale, arg in zip(self._scales, node.args, strict=True)]
 
     def update(self, values: Values) -> None:
-        """Take the factors' sizes at the centre."""
+        """Set the scales from the factors' sizes at the centre."""
         if not self._scales:
             return
         ratio = 1.0 if values.level == np.inf else self._ratio(values)
@@ -96,7 +96,7 @@ class _Balance:
 
 
 def _may_be_scaled(node: cp.Expression) -> bool:
-    """True if Parameters times the factors, and squares of their sum and difference, are DPP."""
+    """True if the polarised product stays DPP when Parameters scale its factors."""
     if any(arg.parameters() for arg in node.args):
         return False
     if all(arg.is_affine() for arg in node.args):

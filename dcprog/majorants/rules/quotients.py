@@ -80,7 +80,7 @@ def product_with_quotient(node: cp.Expression, weight: Weight, frame: Frame) -> 
 
 
 def _bare_fraction(node: cp.Expression) -> tuple[cp.Expression, cp.Expression] | None:
-    """Numerator and denominator of a quotient and nothing that is added to it."""
+    """Numerator and denominator of a quotient without added constants; None otherwise."""
     return None if isinstance(node, AddExpression) else fraction(node)
 
 
@@ -101,7 +101,7 @@ def _divides(node: cp.Expression) -> bool:
 
 
 def _inverse(b: cp.Expression, signs: Box) -> cp.Expression:
-    """1/b for b ≥ 0: convex of a power too."""
+    """1/b for b ≥ 0; for a power b the negative power, which is convex."""
     if isinstance(b, MulExpression) and not b.is_affine() and not b.parameters():
         constant, other = b.args if b.args[0].is_constant() else b.args[::-1]
         alike = constant.is_constant() and constant.size == 1 and other.shape == b.shape
@@ -114,7 +114,7 @@ def _inverse(b: cp.Expression, signs: Box) -> cp.Expression:
 
 
 def square_root(node: cp.Expression) -> cp.Expression | None:
-    """The u of a node that is written as u², a positive multiple or a sum of that, or u²∘v²."""
+    """The u of a node written as u², or as a nonnegative multiple, sum or product of squares."""
     if isinstance(node, Power) and not node.p.parameters() and node.p.value == 2:
         return node.args[0]
     if isinstance(node, cp.quad_over_lin) and node.size == 1 and _is_one(node.args[1]):
@@ -159,8 +159,8 @@ def _tangent_of_square_over(node: cp.Expression, weight: Weight, frame: Frame) -
     return Piece(node, rule, plus(top, below), update, [top, below])
 
 
-# A numerator that is smaller than that share of what it is elsewhere is shifted by as much: at 0
-# its root has an infinite slope, and the quotient has none.
+# A numerator below this share of its size is shifted up to that share: at 0 its root has an
+# infinite slope, the quotient has not.
 LEAST_NUMERATOR = 0.01
 
 
@@ -193,7 +193,7 @@ def _tangent_under_root(node: cp.Expression, weight: Weight, frame: Frame) -> Pi
 
 
 def _share(node: cp.Expression, top: Array, below: Array, values: Values) -> Array:
-    """The quotient of two arrays; 0 in the convex start, which leaves the node out."""
+    """The quotient of two arrays; 0 at levels above 1, such as the convex start's."""
     if values.level > 1:
         return np.zeros(node.shape)
     with np.errstate(all="ignore"):
@@ -216,7 +216,7 @@ def log_of_quotient(node: cp.Expression, weight: Weight, frame: Frame) -> Piece 
 
 
 def fraction(node: cp.Expression) -> tuple[cp.Expression, cp.Expression] | None:
-    """Numerator and denominator of a quotient, or of one and constants that are added to it."""
+    """Numerator and denominator of a quotient with constant terms and factors, else None."""
     if _divides(node):
         return node.args[0], node.args[1]
     if isinstance(node, Promote):

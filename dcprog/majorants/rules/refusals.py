@@ -1,4 +1,4 @@
-"""Why no rule applies, and what to write instead."""
+"""Errors for nodes to which no rule applies, with the reason and a form to try instead."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ __all__ = ["check_expression", "refusal"]
 
 
 def check_expression(value: object, wanted: str = "a cvxpy expression") -> None:
-    """Refuse what is no expression.
+    """Raise an error unless the value is a cvxpy expression.
 
     Raises
     ------
     TypeError
-        It is something else.
+        The value is not an expression.
     """
     if not isinstance(value, cp.Expression):
         raise TypeError(f"{value!r} is a {type(value).__name__}: {wanted} is needed")
 
 
 def refusal(node: cp.Expression) -> NotMajorizable:
-    """Why no rule applies to `node`, and what to write instead."""
+    """The error for a node to which no rule applies: the reason, and a form to try instead."""
     if isinstance(node, DivExpression):
         return NotMajorizable(
             short(node),

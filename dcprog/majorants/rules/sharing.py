@@ -1,10 +1,10 @@
-"""Nodes that stand in many places: one variable for all of them.
+"""Nodes that occur in many places of a tree, represented by one variable.
 
-An expression tree is a graph: e·max(e) has e twice, a product is polarised into four squares of
+An expression tree is a graph: e·max(e) has e twice, a product is polarised into squares of sums of
 its factors, and the parts of a sum may be indexed one by one. Majorised anew in every place, nested
-sharing costs the power of its depth. So what one node and sign may cost is limited; beyond the
-limit the node is majorised once more, for a variable t ≥ up(e), which then takes its place. Where
-little is shared nothing changes.
+sharing has a cost exponential in its depth. So the pieces for one node and sign are limited; beyond
+the limit the node is majorised once more, for a variable t ≥ up(e), which replaces it from then on.
+A problem with little sharing does not reach the limit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ LIMIT = 16
 
 
 def is_spent(node: cp.Expression, weight: Weight, frame: Frame) -> bool:
-    """True if the node, under this sign, has been majorised as often as is worth it."""
+    """True if the majorants of the node under this sign have reached the limit of pieces.
+
+    False while the majorant of its stand-in is made.
+    """
     use = frame.context.use(node, weight.sign)
     return use.pieces >= LIMIT and not use.under_way
 

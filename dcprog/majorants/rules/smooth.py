@@ -23,7 +23,7 @@ __all__ = ["bounded_curvature", "odd_power", "signed_xexp", "split_in_two"]
 
 @dataclass(frozen=True)
 class Smooth:
-    """f', and a bound of |f''|."""
+    """The derivative f' of a function, and a bound of |f''|."""
 
     derivative: Callable[[Array], Array]
     curvature: float
@@ -31,20 +31,23 @@ class Smooth:
 
 @dataclass(frozen=True)
 class Bend:
-    """A convex h, h', and its factor c ≥ 0, a number or one of x₀: Σ c·h − f is convex."""
+    """A convex h, its derivative h', and a factor c ≥ 0, a number or a function of x₀.
+
+    Σ c·h − f is convex, or Σ c·h + f where f stands under a minus.
+    """
 
     function: Callable[[cp.Expression], cp.Expression]
     derivative: Callable[[Array], Array]
     factor: float | Callable[[Array], Array]
 
     def weight(self, weight: Weight) -> Weight:
-        """The sign and, if constant, the value of c·|w|."""
+        """The weight c·|w| of h, as far as it is known in advance."""
         if weight.fixed is None or callable(self.factor):
             return Weight(1)
         return Weight.constant(self.factor * np.abs(weight.fixed))
 
     def scale(self, w: Array, x0: Array) -> Array:
-        """c·|w|."""
+        """The factor c·|w| of h at x₀."""
         return np.abs(w) * (self.factor(x0) if callable(self.factor) else self.factor)
 
 
@@ -52,7 +55,7 @@ class tan_remainder(Elementwise):  # atoms of cvxpy are in lower case
     """tan x − 1/(π/2 − x) + 1/(π/2 + x), smooth on [−π/2, π/2]: the other poles of the tangent."""
 
     def numeric(self, values: list[Any]) -> Any:
-        """The value; 0 outside, where the tangent has none."""
+        """The value; NaN outside [−π/2, π/2]."""
         x = np.asarray(values[0], dtype=float)
         with np.errstate(all="ignore"):
             rest = np.tan(x) - 1 / (np.pi / 2 - x) + 1 / (np.pi / 2 + x)
@@ -60,23 +63,23 @@ class tan_remainder(Elementwise):  # atoms of cvxpy are in lower case
         return np.where(at_pole, np.sign(x) / np.pi, np.where(np.abs(x) < np.pi / 2, rest, np.nan))
 
     def sign_from_args(self) -> tuple[bool, bool]:
-        """Unknown."""
+        """The sign is unknown."""
         return False, False
 
     def is_atom_convex(self) -> bool:
-        """No."""
+        """False: the atom is not convex."""
         return False
 
     def is_atom_concave(self) -> bool:
-        """No."""
+        """False: the atom is not concave."""
         return False
 
     def is_incr(self, idx: int) -> bool:
-        """Its derivative is between 0.1 and 0.3."""
+        """False: the rules do not use that the atom increases."""
         return False
 
     def is_decr(self, idx: int) -> bool:
-        """No."""
+        """False: the atom does not decrease."""
         return False
 
     def _grad(self, values: Any) -> Any:

@@ -78,7 +78,7 @@ def tangent(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
 
 
 def _aligned(node: cp.Expression) -> list[cp.Expression]:
-    """Arguments broadcast to the atom's shape, where an entrywise frame needs them so."""
+    """The atom's arguments; those of an elementwise atom are broadcast to its shape."""
     if not isinstance(node, Elementwise):
         return list(node.args)
     return [
@@ -111,8 +111,8 @@ def _convex_start(
 ) -> list[Array]:
     """Slopes of the convex start: none for affine arguments, the slope at 0 for convex ones.
 
-    With them a capped or rescaled loss is its convex base (weight φ'(0), φ' one
-    inside the edge where that is infinite) and a difference f − g is f.
+    With them a capped or rescaled loss is its convex base, with the weight φ'(0), or φ' at
+    distance 1 inside the edge if φ'(0) is infinite, and a difference f − g is f.
     """
     base = [
         v if arg.is_constant() else np.zeros(arg.shape) for v, arg in zip(values, args, strict=True)
@@ -152,7 +152,7 @@ def _graduated(
 
 
 def keep_domain(node: Any, context: Context) -> None:
-    """A tangent is defined everywhere, its atom is not: keep log's argument positive, and so on."""
+    """Add the atom's domain, such as log's positive argument: its tangent is defined everywhere."""
     for constraint in node._domain():
         if not isinstance(constraint, cp.constraints.Inequality):
             if not constraint.is_dcp():
