@@ -212,7 +212,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> ModuleType:
-    """``dc.models`` without a further import."""
+    """Import ``dcprog.models`` on first access to ``dc.models``."""
     if name == "models":
         return import_module("dcprog.models")
     raise AttributeError(f"module 'dcprog' has no attribute {name!r}")

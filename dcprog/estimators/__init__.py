@@ -1,4 +1,4 @@
-"""scikit-learn estimators: over any loss and any penalty, and of published models."""
+"""scikit-learn estimators: for any loss and penalty, and base classes of published models."""
 
 from dcprog.estimators.classifier import RobustClassifier
 from dcprog.estimators.cross_validated import RobustClassifierCV, RobustRegressorCV

@@ -1,4 +1,4 @@
-"""Base of the robust classifier and regressor: declare a risk, minimise it, keep the outcome."""
+"""The base class of RobustClassifier and RobustRegressor: declare a risk and minimise it."""
 
 from __future__ import annotations
 
@@ -48,31 +48,31 @@ Weighing = Callable[[Any], Array] | None
 
 
 class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, FittedObjective, ABC):
-    """Σ sample_weight_i·loss(u_i) + penalty(w); a subclass says what u is.
+    """Minimise Σ sample_weight_i·loss(u_i) + penalty(w); a subclass defines the rows u.
 
     Parameters
     ----------
     kernel : {"linear", "poly", "rbf", "precomputed"} or callable, optional
         f(x) = Σ_j a_j k(x, x_j) + b with the penalty λ/2·aᵀKa in the place of λ/2·‖w‖²; the penalty
-        must be an ``l2``. A callable maps two sets of samples to their matrix. By default f is
-        linear, which ``"linear"`` is too, at the cost of n × n numbers in the place of n × d.
+        must be an ``l2``. A callable maps two sets of samples to their kernel matrix. By default f
+        is linear and needs no kernel matrix; ``"linear"`` fits the same f with an n × n matrix.
     gamma : {"scale", "auto"} or float, default "scale"
         γ > 0 of ``"rbf"``, exp(−γ‖x − z‖²), and ``"poly"``, (γ⟨x, z⟩ + coef0)^degree: 1/(d·variance
         of X), 1/d, or a number.
     fit_intercept : bool, default True
-        Whether there is b.
+        Whether f has an intercept b.
     penalize_intercept : bool, default False
-        Whether the penalty sees b too, as a coefficient.
+        Whether the penalty includes b, as one more coefficient.
     n_jobs : int, optional
-        Processes for the starts, by joblib.
+        Number of joblib processes for the starts.
     warm_start : bool, default False
-        Start from the former solution where its shape fits. From large penalties to small ones
-        that can be a trap: where w is almost 0, the loss may have given up all that would move it.
+        Start from the previous solution if its shape fits. Avoid it from large penalties to small
+        ones: where w is almost 0, the loss may have given up every sample that would move w.
 
     Attributes
     ----------
     spec_ : Risk
-        The minimised function. Equal samples are merged in it, and weighted ones reordered.
+        The minimised function. Its samples are the distinct ones; weighted ones are reordered.
     """
 
     _takes_blocks = True
@@ -84,22 +84,22 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, FittedObj
     warm_start: bool = parameter("boolean", default=False)
     n_jobs: int | None = parameter(Integral, None, default=None)
 
-    # ---- what a subclass says --------------------------------------------------------------------
+    # ---- methods of a subclass -------------------------------------------------------------------
 
     @abstractmethod
     def _shaped(self, coef: Array, intercept: Array) -> tuple[Any, Any]:
-        """Coefficients (c, d) and intercepts (c,) as fitted attributes have them."""
+        """Coefficients (c, d) and intercepts (c,) in the shape of the fitted attributes."""
 
     @abstractmethod
     def _declared(self, X: Any, y: Any, weights: Array | None) -> Declaration:
         """The declaration of the objective for checked data."""
 
     def _polished(self, risk: Risk, theta: Array) -> Array:
-        """A point at which a run may end as well, known more precisely."""
+        """A more accurate minimiser near theta; theta itself by default."""
         return theta
 
     def _in_unit(self, X: Any, y: Any, weights: Array | None) -> tuple[Any, Unit]:
-        """The targets in the unit in which the losses see them; X is None for a kernel."""
+        """The targets scaled for the losses, and their unit; X is None for a kernel."""
         return y, ONE
 
     # ---- the objective ---------------------------------------------------------------------------
@@ -107,7 +107,7 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, FittedObj
     def spec(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Risk:
-        """The declaration of the objective for some data, which :func:`dcprog.solve` takes too.
+        """The objective on the given data as a risk, which :func:`dcprog.solve` accepts.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, FittedObj
         share: Weighing = None,
         aggregate: str | None = None,
     ) -> Declaration:
-        """The risk of the samples of positive weight; `share` is a factor of a label's weight."""
+        """Declare the risk of the samples of positive weight; `share` maps labels to factors."""
         loss = self._loss()
         by_blocks = isinstance(X, BlockedMatrix)
         take = whole if by_blocks else partial(distinct, X, y, merge=not loss.is_joint)
@@ -173,7 +173,7 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, FittedObj
     def _minimise(
         self, declared: Declaration, start: Any, X: Any, y: Any, sample_weight: Any
     ) -> None:
-        """Run the solver, with the callbacks looking on, and keep the outcome."""
+        """Run the solver with the callbacks, set the fitted attributes and warn if needed."""
         risk, starts = declared.risk, list[Array]()
         watch = Watch(self, lambda theta: self._point(declared, theta), X, y, sample_weight)
 
@@ -187,14 +187,14 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, FittedObj
             return self._polished(risk, near)
 
         with np.errstate(all="ignore"):
-            # where nobody looks on, starts may be run in processes
+            # a callback would keep the starts out of parallel processes
             alone = watch.is_needed or self.n_jobs in (None, 1)
             result = self._run_refined(risk, start, tidy=tidy, callback=step if alone else None)
         self._keep(declared, result)
         watch.end()
         doubt = self._doubt(result)
         if doubt is not None:
-            warnings.warn(doubt, ConvergenceWarning, stacklevel=4)  # at the user's line
+            warnings.warn(doubt, ConvergenceWarning, stacklevel=4)  # reported at the user's line
         trivial = self._trivial(risk, result)
         if trivial is not None:
             warnings.warn(trivial, TrivialSolutionWarning, stacklevel=4)
@@ -213,7 +213,7 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, FittedObj
         self.__dict__.update(self._point(declared, theta))
 
     def _start(self, declared: Declaration) -> Any:
-        """The former solution where it is asked for and fits; otherwise the race's."""
+        """The previous solution if warm_start is set and its shape fits, otherwise "auto"."""
         if not self.warm_start or not hasattr(self, "result_"):
             return "auto"
         former = getattr(self, "coef_" if declared.kernel is None else "dual_coef_", ())
@@ -221,7 +221,7 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, FittedObj
         return "auto" if start is None else start
 
     def _point(self, declared: Declaration, theta: Array) -> dict[str, Any]:
-        """Fitted attributes at θ."""
+        """The fitted attributes of the function at θ."""
         name, coef, intercept = declared.point(theta)
         point: dict[str, Any] = {}
         if declared.kernel is not None:
@@ -235,7 +235,7 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, FittedObj
     # ---- the fitted function ---------------------------------------------------------------------
 
     def _scores(self, X: Any) -> Array:
-        """Scores f(x) of shape (n, c), of checked samples."""
+        """The scores f(x) of validated samples, of shape (n, c)."""
         if self.kernel is None:
             return scores_of(X, np.atleast_2d(self.coef_), self.intercept_)
         return self.kernel_(X) @ np.atleast_2d(self.dual_coef_).T + self.intercept_

@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks around a fit, told of every step of the loop."""
+"""Call scikit-learn's callbacks at every step of a fit."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Watch:
     Parameters
     ----------
     estimator
-        Of scikit-learn's ``CallbackSupportMixin``.
+        An instance of scikit-learn's ``CallbackSupportMixin``.
     point : callable
-        Fitted attributes at θ, with which a callback may look at the estimator half-way.
+        Maps θ to the fitted attributes, from which a callback may rebuild the estimator mid-fit.
     X, y, sample_weight
-        What it is fitted to.
+        The training data.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Watch:
         self.context = context.call_on_fit_task_begin(**self.data)
 
     def step(self, progress: Progress) -> bool:
-        """Tell of a step; True if a callback asks to stop."""
+        """Report a step to the callbacks; True if one of them asks to stop."""
         if not self.is_needed:
             return False
         inner = self.context.subcontext(task_name="step").call_on_fit_task_begin(**self.data)
@@ -50,5 +50,5 @@ class Watch:
         )
 
     def end(self) -> None:
-        """Tell of the end; the estimator is fitted."""
+        """Report the end of the fit to the callbacks."""
         self.context.call_on_fit_task_end(**self.data, reconstruction_attributes={})

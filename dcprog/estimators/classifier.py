@@ -30,62 +30,63 @@ __all__ = ["RobustClassifier"]
 
 
 class RobustClassifier(LargestScore, ClassifierMixin, Coefficients, RobustEstimator):
-    r"""Classifier by the margin loss ℓ and the penalty of one's choice.
+    r"""Classifier for any margin loss ℓ and any penalty.
 
-    The minimiser of
+    It minimises
 
     .. math::
         \sum_i s_i\, \ell(u_i) + \text{penalty}(w), \qquad u_i = y_i (w^\top x_i + b),
 
     a sum, with y_i = +1 for the second of two classes and −1 for the first, and the weight s_i of
-    a sample (1 by default). The intercept b is free. Robust is what a concave function of a convex
-    loss, as ``cap(hinge(), 1.0)``, makes of it: a sample of large loss weighs less, or nothing.
+    a sample (1 by default). The intercept b is not penalised by default. The fit is robust if ℓ is
+    a concave function of a convex loss, such as ``cap(hinge(), 1.0)``: a sample of large loss then
+    weighs less, or nothing.
 
-    Of k > 2 classes, class j is the vertex W_j of a regular simplex in k − 1 dimensions, f has
+    With k > 2 classes, class j is the vertex W_j of a regular simplex in k − 1 dimensions, f has
     k − 1 components, and the class of the largest score g_j = ⟨W_j, f(x)⟩ is predicted. A sample
-    has several margins, and ℓ = φ(base) makes one loss of theirs:
+    has several margins, and ℓ = φ(base) combines them into one loss:
 
     =================== ============================ ================================
     ``multiclass``      margins                      loss of a sample
-    ``crammer_singer``  g_y − g_j for every j ≠ y    φ(max_j base), that of the least
+    ``crammer_singer``  g_y − g_j for every j ≠ y    φ(max_j base)
     ``weston_watkins``  g_y − g_j for every j ≠ y    φ(Σ_j base)
     ``angle``           g_y/(k − 1), −g_j for j ≠ y  Σ_j ℓ
     ``ovr``             ±f_j, of k components f_j    Σ_j ℓ
     =================== ============================ ================================
 
-    ``"auto"`` is the first for losses that consist of lines, as hinges do, the second for others,
-    and one against the rest where there are more than 1000 coefficients, (k − 1)(d + 1). Scores
-    together then cost a system of min(n, d)·(k − 1) unknowns a step: of 600 samples with 784
-    features and ten classes five minutes a run, for half a second one against the rest; give a
-    ``time_limit``, at which the best point so far is kept. A trimmed loss drops the samples of the
-    largest losses.
+    ``"auto"`` chooses ``crammer_singer`` for losses with a nonincreasing piecewise linear base,
+    such as hinges, ``weston_watkins`` for other losses, and ``ovr`` (one against the rest) if there
+    are more than 1000 coefficients, (k − 1)(d + 1). The codings with joint scores would then solve
+    a system of min(n, d)·(k − 1) unknowns a step: with 600 samples, 784 features and ten classes a
+    run takes five minutes, against half a second for ``ovr``. A ``time_limit`` stops such a run and
+    keeps the best point so far. A trimmed loss drops the samples of the largest losses.
 
     Parameters
     ----------
     loss : str or Loss, optional
         ℓ, a function of the margin; ``"ramp"``, which is ``cap(hinge(), 1.0)`` with the cap
-        ``loss__c``, by default; by name one of :func:`dcprog.losses.names.named_loss`. A trimmed
-        loss takes no weights that differ.
+        ``loss__c``, by default; a name is one of :func:`dcprog.losses.names.named_loss`. A trimmed
+        loss requires equal weights.
     multiclass : {"auto", "crammer_singer", "weston_watkins", "angle", "ovr"}, default "auto"
-        How more than two classes are coded.
+        The coding of more than two classes.
     class_weight : dict, "balanced" or None, default None
         Multiplies the samples' weights: by class, or inversely to the classes' total weights.
 
     Attributes
     ----------
     coef_ : array of shape (c, d)
-        c = 1 for two classes, k with ``"ovr"``, otherwise k − 1; none for kernels other than the
-        linear one.
+        c = 1 for two classes, k with ``"ovr"``, otherwise k − 1. Not set with a kernel other than
+        ``"linear"``.
     intercept_ : array of shape (c,)
     dual_coef_ : array of shape (c, n)
-        a, with a kernel.
+        The coefficients a, with a kernel.
     objective_ : float
         The objective at the solution, with the training weights.
     classes_ : array of shape (k,)
-        The classes that have weight.
+        The classes with samples of positive weight.
     class_weight_ : array of shape (k,)
     multiclass_ : str
-        The coding that was taken.
+        The coding that was used.
     simplex_ : array of shape (k, k − 1)
         The vertices W_j.
     outlier_weight_ : array of shape (n,)
@@ -96,14 +97,14 @@ class RobustClassifier(LargestScore, ClassifierMixin, Coefficients, RobustEstima
 
     See Also
     --------
-    RobustRegressor : The same for residuals.
+    RobustRegressor : The analogous estimator for losses of residuals.
     dcprog.models : Published models, in their own parametrisation.
 
     Notes
     -----
     scikit-learn's callbacks (``set_callbacks``) see every step, and one that asks to stop ends the
-    run. Where the objective leaves the intercepts undetermined, as when all samples that would
-    hold them are given up, about those nearest to the start's are taken.
+    run. If the objective does not determine the intercepts, for example because the loss has given
+    up all samples that would, intercepts close to those of the start are chosen.
 
     References
     ----------
@@ -164,9 +165,9 @@ class RobustClassifier(LargestScore, ClassifierMixin, Coefficients, RobustEstima
         Raises
         ------
         ValueError
-            Parameters out of their range, data that are not finite, fewer than two classes, a
-            solver that cannot take the problem,
-            numbers so large that no point was found.
+            Parameters are out of range, the data are not finite, there are fewer than two classes,
+            the solver does not accept the problem, or the numbers are so large that no point was
+            found.
         """
         X, y = self._validated(X, y)
         weights = self._sample_weight(sample_weight, X)
@@ -180,7 +181,7 @@ class RobustClassifier(LargestScore, ClassifierMixin, Coefficients, RobustEstima
         return self
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Scores of the classes: ⟨W_k, f(x)⟩, or f_k(x) one against the rest.
+        """The scores of the classes: ⟨W_k, f(x)⟩, or f_k(x) with ``"ovr"``.
 
         Parameters
         ----------
@@ -203,7 +204,7 @@ class RobustClassifier(LargestScore, ClassifierMixin, Coefficients, RobustEstima
         return simplex_vertices(len(self.classes_))
 
     def _classes(self, y: Any, weights: Array | None) -> tuple[Any, Array]:
-        """The classes that have weight, and the classes' own weights."""
+        """The classes with samples of positive weight, and the class weights."""
         check_classification_targets(y)
         if weights is not None:
             y, weights = y[weights > 0], weights[weights > 0]

@@ -1,4 +1,4 @@
-"""Coefficients with their standard errors, as statisticians read them."""
+"""A table of coefficients with standard errors, z-statistics, p-values and intervals."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
 
 @dataclass(frozen=True)
 class CoefficientTable:
-    """Estimates, their standard errors, and what follows of them at the normal.
+    """Estimates and standard errors, with z, p-values and intervals by the normal distribution.
 
     Attributes
     ----------
     title : str
-        What was fitted, and how.
+        The first line of the table.
     names : list of str
     coef, errors : array of shape (k,)
 
@@ -44,17 +44,17 @@ class CoefficientTable:
 
     @property
     def z(self) -> Array:
-        """Coefficients over their errors."""
+        """The coefficients divided by their standard errors."""
         with np.errstate(all="ignore"):
             return self.coef / self.errors
 
     @property
     def p_values(self) -> Array:
-        """Two-sided, of a coefficient that is 0."""
+        """The two-sided p-values for the hypothesis that a coefficient is 0."""
         return 2 * ndtr(-np.abs(self.z))
 
     def interval(self, level: float = 0.95) -> Array:
-        """Ends of confidence intervals, of shape (k, 2).
+        """The ends of the confidence intervals, of shape (k, 2).
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class CoefficientTable:
         return Table(self.title, self.names, dict(zip(HEADINGS, self._columns(), strict=True)))
 
     def to_frame(self) -> Any:
-        """The table as a pandas DataFrame, where pandas is there."""
+        """The table as a pandas DataFrame; pandas must be installed."""
         return self._table().to_frame()
 
     def __repr__(self) -> str:

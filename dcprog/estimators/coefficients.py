@@ -1,4 +1,4 @@
-"""The coefficients of a linear classifier by the names of its features."""
+"""A table of a linear classifier's coefficients, by feature name and class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Coefficients", "feature_names"]
 
 
 def feature_names(estimator: Any, d: int) -> list[str]:
-    """The names that the training data had, x0, x1, … where it had none."""
+    """The feature names of the training data; x0, x1, … if it had none."""
     return [str(name) for name in getattr(estimator, "feature_names_in_", _numbered(d))]
 
 
@@ -24,24 +24,24 @@ def _numbered(d: int) -> list[str]:
 
 
 class Coefficients(DeclaredEstimator):
-    """A classifier of linear scores that shows them."""
+    """A linear classifier with a table of its coefficients."""
 
     def summary(self) -> Table:
         """Coefficients by feature and class, the intercept last.
 
-        A column is the linear score of a class; of two classes there is one, which speaks for the
-        second of ``classes_``. Where ``coef_`` holds the k − 1 components of an angle-based
-        machine, the scores are those components times ``simplex_``.
+        Each column is the linear score of a class; for two classes there is one column, the score
+        of the second of ``classes_``. Where ``coef_`` holds the k − 1 components of an angle-based
+        classifier, the scores are ``simplex_`` times those components.
 
         Returns
         -------
         Table
-            It shows itself as text; ``to_frame()`` is a DataFrame.
+            It prints as text; ``to_frame()`` returns a DataFrame.
 
         Raises
         ------
         AttributeError
-            Of a kernel machine.
+            The estimator is a kernel machine without ``coef_``.
 
         Examples
         --------
@@ -70,7 +70,7 @@ class Coefficients(DeclaredEstimator):
 
 
 def _of_classes(fitted: Any) -> Array:
-    """A row of coefficients and the intercept for each class, one of two."""
+    """One row (coefficients, intercept) for each class; a single row for two classes."""
     coef = np.atleast_2d(fitted.coef_)
     both = np.column_stack([coef, np.broadcast_to(fitted.intercept_, len(coef))])
     k = len(fitted.classes_)

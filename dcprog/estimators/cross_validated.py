@@ -1,4 +1,4 @@
-"""Robust estimators whose penalty, and what else is asked for, is chosen by cross-validation."""
+"""Robust estimators whose penalty weight and further parameters cross-validation chooses."""
 
 from __future__ import annotations
 
@@ -27,43 +27,44 @@ from dcprog.foundation.progress_log import bar, logger, visible
 
 __all__ = ["RobustClassifierCV", "RobustRegressorCV"]
 
-USUAL = np.geomspace(1e-5, 1.0, 11)  # of λ, for a mean of losses
-ROUNDING = 1e-12  # of a mean over folds
+USUAL = np.geomspace(1e-5, 1.0, 11)  # default values of λ, for a mean of losses
+ROUNDING = 1e-12  # mean scores this close count as ties
 
 
 class RobustCV(SampleInput, DeclaredEstimator):
-    """An estimator at the λ of its penalty that is best on held-out data.
+    """An estimator whose penalty weight λ is chosen by cross-validation.
 
-    For every fold, and every combination of the other parameters asked for, one path is fitted from
-    small λ to large, each from the solution before: from large to small a robust loss may have
-    given up, at w ≈ 0, all that would move it. Of λ that tie the largest is taken.
+    For every fold and every combination of the grid's parameters, one path is fitted from small λ
+    to large, each fit warm-started from the previous solution. In the other direction a robust loss
+    may have given up, at w ≈ 0, every sample that would move w. Ties are resolved to the largest λ.
 
     Parameters
     ----------
     lambdas : array of shape (m,), optional
-        λ > 0 of the penalty. By default 11 from 1e-5 to 1, times the sum of the samples' weights
-        unless ``normalize="mean"``: for features, and targets, of about the size 1.
+        Values λ > 0 of the penalty's weight. By default 11 values from 1e-5 to 1, times the sum of
+        the samples' weights unless ``normalize="mean"``; they suit features and targets of about
+        the size 1.
     grid : dict of str to list, optional
         Values for other parameters of the estimator, such as ``{"loss__c": [0.5, 1.0, 2.0]}``.
     cv : int, splitter or iterable, optional
-        The folds; five by default, stratified ones for classes.
+        The folds; five by default, stratified for classifiers.
     scoring : str or callable, optional
-        As scikit-learn has it; the estimator's own ``score`` by default.
+        A scikit-learn scorer; the estimator's own ``score`` by default.
     n_jobs : int, optional
-        Processes for the paths, by joblib; to start one takes some seconds.
+        Number of joblib processes for the paths; starting one takes some seconds.
     verbose : bool, default False
-        Log a line a path to the logger ``dcprog``.
+        Log one line per path to the logger ``dcprog``.
 
     Attributes
     ----------
     best_params_ : dict
-        λ, as ``penalty__lam`` or ``penalty__l1``, and the values of the grid.
+        The chosen λ, as ``penalty__lam`` or ``penalty__l1``, and the chosen values of the grid.
     best_score_ : float
-        Its mean over the folds.
+        The mean score over the folds at ``best_params_``, up to ties.
     lambdas_ : array of shape (m,)
-        In increasing order.
+        The values of λ, in increasing order.
     grid_ : list of dict
-        The combinations of other parameters.
+        The combinations of the grid's parameters.
     scores_ : array of shape (folds, combinations, m)
     n_features_in_ : int
     """
@@ -80,7 +81,7 @@ class RobustCV(SampleInput, DeclaredEstimator):
     _usual: ClassVar[type[Any]]
 
     def _model(self) -> Any:
-        """The estimator, or the usual one."""
+        """The estimator, or the default one, after a check of its type."""
         model = self._given()
         if not isinstance(model, self._usual):
             name = type(self).__name__
@@ -101,14 +102,14 @@ class RobustCV(SampleInput, DeclaredEstimator):
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
-        """Fit all paths, choose, and fit to all samples.
+        """Fit all paths, choose the best parameters and refit on all samples.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
         y : array of shape (n,)
         sample_weight : array of shape (n,), optional
-            For fits and scores.
+            Weights for the fits and the scores.
 
         Returns
         -------
@@ -118,8 +119,7 @@ class RobustCV(SampleInput, DeclaredEstimator):
         Raises
         ------
         TypeError, ValueError
-            Parameters out of their range, or that the estimator does not have; data that are not
-            finite.
+            Parameters are out of range or unknown to the estimator, or the data are not finite.
         """
         model = self._model()
         X, y = self._validated(X, y)
@@ -149,7 +149,7 @@ class RobustCV(SampleInput, DeclaredEstimator):
     def _scores_of(
         self, model: Any, folds: list[Any], X: Any, y: Any, weights: Array | None
     ) -> Array:
-        """The scores of all paths, fold by fold and combination by combination."""
+        """The held-out scores of all paths, of shape (folds, combinations, lambdas)."""
         name, scorer = weight_name(model), check_scoring(model, self.scoring)
         jobs = [
             joblib.delayed(path_scores)(
@@ -170,7 +170,7 @@ class RobustCV(SampleInput, DeclaredEstimator):
     def _choose(self, model: Any) -> None:
         mean = np.mean(self.scores_, axis=0)
         self.best_score_ = float(np.max(mean))
-        place, row = np.argwhere(mean.T >= self.best_score_ - ROUNDING)[-1]  # by λ first
+        place, row = np.argwhere(mean.T >= self.best_score_ - ROUNDING)[-1]  # the largest λ
         lam = {weight_name(model): float(self.lambdas_[place])}
         self.best_params_ = self.grid_[row] | lam
 
@@ -188,20 +188,20 @@ class RobustCV(SampleInput, DeclaredEstimator):
 
     @property
     def outlier_weight_(self) -> Array:
-        """The weights of the training samples in the best estimator."""
+        """The outlier weights of the training samples in the best estimator."""
         return self._best().outlier_weight_
 
     @property
     def spec_(self) -> Any:
-        """The function that the best estimator has minimised."""
+        """The risk that the best estimator minimised."""
         return self._best().spec_
 
     def outlier_weights(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-        """Weights of any samples by the best estimator."""
+        """The outlier weights of the given samples, from the best estimator."""
         return self._best().outlier_weights(X, y)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Predictions of the best estimator, of shape (n,)."""
+        """The predictions of the best estimator, of shape (n,)."""
         return self._best().predict(self._check_fitted(X))
 
     def _best(self) -> Any:
@@ -217,17 +217,17 @@ class RobustCV(SampleInput, DeclaredEstimator):
 
 
 class RobustClassifierCV(ClassifierMixin, RobustCV):
-    """RobustClassifier at the λ, and other parameters, of the best accuracy on held-out data.
+    """RobustClassifier with λ and other parameters chosen by cross-validation.
 
     Parameters
     ----------
     estimator : RobustClassifier, optional
-        All other parameters; ``RobustClassifier()`` by default.
+        The estimator with all other parameters; ``RobustClassifier()`` by default.
 
     Attributes
     ----------
     best_estimator_ : RobustClassifier
-        Fitted to all samples.
+        The estimator with ``best_params_``, fitted to all samples.
     classes_ : array of shape (k,)
 
     See Also
@@ -247,7 +247,7 @@ class RobustClassifierCV(ClassifierMixin, RobustCV):
     """
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Scores of the classes by the best estimator.
+        """The scores of the classes from the best estimator.
 
         Parameters
         ----------
@@ -263,20 +263,20 @@ class RobustClassifierCV(ClassifierMixin, RobustCV):
 
 
 class RobustRegressorCV(RegressorMixin, RobustCV):
-    """RobustRegressor at the λ, and other parameters, of the best score on held-out data.
+    """RobustRegressor with λ and other parameters chosen by cross-validation.
 
-    Where held-out targets have outliers, too, take a score that stands them:
+    If held-out targets have outliers too, choose a score that is robust to them, such as
     ``scoring="neg_median_absolute_error"``.
 
     Parameters
     ----------
     estimator : RobustRegressor, optional
-        All other parameters; ``RobustRegressor()`` by default.
+        The estimator with all other parameters; ``RobustRegressor()`` by default.
 
     Attributes
     ----------
     best_estimator_ : RobustRegressor
-        Fitted to all samples.
+        The estimator with ``best_params_``, fitted to all samples.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""A declared risk, and what its solution says of the samples and intercepts."""
+"""A declared risk with its data, its outlier weights, and a choice of free intercepts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLAT = 1e-13
 
 @dataclass(frozen=True)
 class Declaration:
-    """A risk and what leads from its θ to fitted attributes.
+    """A risk and the data that map its θ to fitted attributes.
 
     Attributes
     ----------
@@ -30,9 +30,9 @@ class Declaration:
     risk : Risk
     kernel : Kernel or None
     samples : Samples
-        What the risk is made of.
+        The samples of the risk.
     unit : Unit
-        Of its targets.
+        The unit of its targets.
     """
 
     loss: Loss
@@ -42,7 +42,7 @@ class Declaration:
     unit: Unit = ONE
 
     def point(self, theta: Array) -> tuple[str, Array, Array]:
-        """Name, coefficients (c, d) or those of the kernel (c, n), and intercepts (c,) at θ."""
+        """The coefficients' attribute, its value (c, d) or (c, n), and the intercepts (c,) at θ."""
         rows = self.risk.rows
         coef, intercept = rows.unpack(theta)
         size = self.unit.size
@@ -55,7 +55,7 @@ class Declaration:
         return "dual_coef_", dual, intercept
 
     def theta(self, coef: Array, intercept: Array) -> Array | None:
-        """The θ of what :meth:`point` returns, None if the shapes are those of other data."""
+        """The inverse of :meth:`point`; None if the coefficients' shape does not fit the data."""
         rows = self.risk.rows
         place = self.samples.place
         size = rows.X.shape[1] if self.kernel is None or place is None else len(place)
@@ -75,11 +75,11 @@ def risk_of(
     penalized: Array | None = None,
     aggregate: str | None = None,
 ) -> Risk:
-    """Σ_i s_i Σ_k loss(u_ik) + penalty with a weight s_i a sample.
+    """The risk Σ_i s_i Σ_k loss(u_ik) + penalty, with a weight s_i for each sample.
 
-    With an aggregate of a sample's base losses it is Σ_i s_i φ(agg_k base(u_ik)). A trimmed loss
-    drops samples: it compares their sums over k. Row by row it would drop, of many classes one
-    against the rest, every positive row.
+    With an aggregate of a sample's base losses the loss part is Σ_i s_i φ(agg_k base(u_ik)). A
+    trimmed loss drops whole samples, by their sums over k. If it dropped single rows, then with
+    many classes one against the rest it would drop every positive row.
     """
     if loss.is_joint and rows.X.shape[0] < rows.shape[0]:
         aggregate = aggregate or "sum"
@@ -99,16 +99,17 @@ def risk_of(
 
 
 def outlier_weights(declared: Declaration, theta: Array) -> Array:
-    """Slope of the loss over that of its base, sample by sample; the least over a sample's rows.
-
-    It is relative to that at loss 0, where that is finite.
-    """
+    """The outlier weight of each training sample; see :func:`weights_of_samples`."""
     weight = weights_of_samples(declared.risk, theta)
     return declared.samples.spread(weight)
 
 
 def weights_of_samples(risk: Risk, theta: Array) -> Array:
-    """Weights of the samples that a risk is made of."""
+    """The slope of the loss over that of its base for each sample of a risk, of shape (n,).
+
+    It is the least over a sample's rows, relative to the transform's steepest slope if that is
+    finite.
+    """
     risk = risk.remembering()
     largest = max(_largest(part.aggregates(theta)) for _, part in risk.parts(theta))
     transform = risk.extended(EDGE * (largest or 1.0)).transform
@@ -130,10 +131,10 @@ def _largest(losses: Array) -> float:
 
 
 def nearest(risk: Risk, x: Array, start: Array) -> Array:
-    """Of the free intercepts that are as good as those of θ = x, about the nearest to the start's.
+    """Move the free intercepts of x towards the start's as far as the risk does not rise.
 
-    Where all samples that would hold an intercept are given up, an interior point solver carries
-    it off to millions.
+    If the loss has given up all samples that determine an intercept, an interior point solver may
+    return an intercept of millions. The distance is halved while the risk stays the same.
     """
     base = np.where(risk.penalized, x, start)
     far = x - base

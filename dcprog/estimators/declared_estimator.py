@@ -1,4 +1,4 @@
-"""Estimators whose parameters are declared, each in one line of their class."""
+"""Estimators as dataclasses: each parameter is declared in one line of the class body."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["DeclaredEstimator", "parameter"]
 
 
 def parameter(*constraints: Any, default: Any) -> Any:
-    """A parameter of an estimator, in the body of its class: ``C: float = parameter(…)``.
+    """Declare a parameter in the body of an estimator class: ``C: float = parameter(…)``.
 
     Parameters
     ----------
     *constraints
-        What it may be, one of them at least, in the words of scikit-learn's validation: an
-        ``Interval``, ``StrOptions``, a type, ``"boolean"``, ``None``, …; many are in
+        Constraints of scikit-learn's parameter validation, of which a value must satisfy at least
+        one: an ``Interval``, ``StrOptions``, a type, ``"boolean"``, ``None``, …; common ones are in
         :mod:`dcprog.estimators.parameter_constraints`.
     default
-        None, a number, a string, a bool, a tuple or a function.
+        The default value: None, a number, a string, a bool, a tuple or a function.
 
     Returns
     -------
@@ -44,11 +44,11 @@ def parameter(*constraints: Any, default: Any) -> Any:
 class DeclaredEstimator(BaseEstimator):
     """A scikit-learn estimator that is a dataclass of its parameters.
 
-    From each ``name: type = parameter(…)`` in the body of a subclass follow the argument of the
-    constructor, which only keeps it as scikit-learn wants, and the check before ``fit``; those of
-    the classes behind it are inherited. What stands below ``_: KW_ONLY`` is given by name. What
-    the docstrings of the classes behind it say of parameters, attributes and warnings is taken
-    over where the subclass's own says nothing.
+    Each ``name: type = parameter(…)`` in the body of a subclass defines an argument of the
+    constructor, which stores it unchanged as scikit-learn requires, and the check before ``fit``.
+    Parameters of base classes are inherited. Parameters below ``_: KW_ONLY`` are keyword-only.
+    Entries of the base classes' docstrings for parameters, attributes and warnings are added to the
+    subclass's docstring unless it has its own.
 
     Examples
     --------
@@ -79,5 +79,5 @@ def _constraints(cls: type, declared: Field[Any]) -> list[Any]:
 
 
 def _is_ours(base: type) -> bool:
-    """True if a class's docstring describes parameters that its subclasses inherit."""
+    """True if subclasses inherit the docstring entries of the class."""
     return issubclass(base, DeclaredEstimator) and base is not DeclaredEstimator

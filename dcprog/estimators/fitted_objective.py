@@ -1,4 +1,4 @@
-"""The objective of a fitted function on any data, and what its losses make of each sample."""
+"""The objective and the outlier weights of a fitted function on any data."""
 
 from __future__ import annotations
 
@@ -23,49 +23,50 @@ __all__ = ["FittedObjective"]
 
 
 class FittedObjective(NamedParts):
-    """An estimator whose losses can be asked for, of the training samples and of others.
+    """An estimator that can evaluate its objective and outlier weights on any data.
 
     Parameters
     ----------
     normalize : {"sum", "mean"}, default "sum"
-        Whether the losses' weights s_i add up to the number of samples (to their own sum, if they
-        are given), as in publications, or to 1, so that a penalty is as strong for any number of
-        samples: ``"mean"`` with a penalty is ``"sum"`` with Σs_i times it.
+        With ``"sum"`` the losses' weights s_i add up to the number of samples, or to the sum of the
+        given weights, as in publications. With ``"mean"`` they add up to 1, so that a penalty is as
+        strong for any number of samples: ``"mean"`` with a penalty is ``"sum"`` with Σs_i times
+        that penalty.
     """
 
-    _penalty_value = 0.0  # of the fit
+    _penalty_value = 0.0  # the penalty at the solution
 
     _: KW_ONLY
     normalize: str = parameter(one_of("sum", "mean"), default="sum")
 
     @abstractmethod
     def _rows(self, X: Any, y: Any, fit_intercept: bool) -> Scores:
-        """The margins or residuals of linear scores of X, for the fitted classes."""
+        """The margins or residuals of linear scores of X, with the classes of the fit."""
 
     @abstractmethod
     def _scores(self, X: Any) -> Array:
-        """Scores f(x) of shape (n, c), of checked samples."""
+        """The scores f(x) of validated samples, of shape (n, c)."""
 
     @abstractmethod
     def _check_fitted(self, X: Any) -> Any:
-        """The samples, checked against those of the fit."""
+        """Validate samples against the training data's features."""
 
     @abstractmethod
     def _sample_weight(self, sample_weight: Any, X: Any) -> Array | None:
-        """The weights, checked."""
+        """Validate the sample weights; None stays None."""
 
     def _aggregate(self) -> str | None:
-        """How the fitted function's losses of a sample's margins become one, if they do."""
+        """The aggregate of a sample's base losses, None if each row counts by itself."""
         return None
 
     def _label_weight(self, y: Any) -> Array | None:
-        """A factor of each sample's weight."""
+        """A factor of each sample's weight by its label, None for no factor."""
         return None
 
     def objective_function(
         self, X: npt.ArrayLike, y: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None
     ) -> tuple[float, float, float]:
-        """The objective of the fitted function on some data.
+        """The objective of the fitted function on the given data.
 
         Parameters
         ----------
@@ -73,7 +74,7 @@ class FittedObjective(NamedParts):
         y : array of shape (n,)
             Targets, or labels among ``classes_``.
         sample_weight : array of shape (n,), optional
-            As for ``fit``. Weights of the classes multiply them.
+            As for ``fit``. They are multiplied by the class weights.
 
         Returns
         -------
@@ -92,7 +93,7 @@ class FittedObjective(NamedParts):
         return loss + self._penalty_value, loss, self._penalty_value
 
     def outlier_weights(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-        """Weights of any samples, as ``outlier_weight_`` holds them of the training samples.
+        """The outlier weights of the given samples, as ``outlier_weight_`` of training samples.
 
         Parameters
         ----------
@@ -112,12 +113,12 @@ class FittedObjective(NamedParts):
         return weights_of_samples(risk, np.eye(scores.shape[1]).ravel())
 
     def _risk_of_scores(self, scores: Array, y: Any, weights: Array | None) -> Risk:
-        """The losses of the fitted function: scores are features of themselves."""
+        """The fitted function's losses as a risk with the scores as features, θ the identity."""
         rows = self._rows(scores, y, fit_intercept=False)
         return risk_of(rows, self._loss(), l2(0.0), weights, aggregate=self._aggregate())
 
     def _normalized(self, weights: Array | None, n: int) -> Array | None:
-        """The weights, which add up to 1 where the mean is asked for."""
+        """The weights, scaled to the sum 1 if ``normalize="mean"``."""
         if self.normalize == "sum":
             return weights
         weights = np.ones(n) if weights is None else weights

@@ -1,4 +1,4 @@
-"""Scores on held-out samples along warm paths of penalties."""
+"""Scores on held-out samples along warm-started penalty paths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["path_scores", "weight_name"]
 
 
 def weight_name(model: Any) -> str:
-    """The parameter that weights the penalty."""
+    """The name of the parameter that is the penalty's weight, such as ``penalty__lam``."""
     names = [name for name in model.get_params() if name.startswith("penalty__")]
     found = [name for name in names if name.split("__")[-1] in USUAL]
     if not found:
@@ -35,7 +35,7 @@ def path_scores(
     weights: Array | None,
     fold: tuple[Any, Any],
 ) -> list[float]:
-    """Scores on the held-out part of a fold, from small λ to large."""
+    """The scores on the held-out part of a fold, one for each λ in order."""
     train, test = fold
     X_train, y_train = _safe_split(model, X, y, train)
     X_test, y_test = _safe_split(model, X, y, test, train)
@@ -50,13 +50,13 @@ def path_scores(
 def _path(
     model: Any, name: str, lambdas: Array, X: Any, y: Any, weights: Array | None
 ) -> Iterator[Any]:
-    """The estimator fitted for one λ after another, each from the one before."""
+    """Yield the estimator fitted for each λ in order, warm-started from the previous fit."""
     model.set_params(warm_start=True)
     for lam in lambdas:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TrivialSolutionWarning)  # at large λ no surprise
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the last fit tells
+            warnings.simplefilter("ignore", TrivialSolutionWarning)  # expected at large λ
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit warns
             fitted = model.set_params(**{name: float(lam)}).fit(X, y, sample_weight=weights)
         if getattr(model, "scale", None) == "mad":
-            model.set_params(scale=fitted.scale_)  # of these samples, whatever λ is
+            model.set_params(scale=fitted.scale_)  # it does not depend on λ
         yield fitted

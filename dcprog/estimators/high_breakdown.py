@@ -1,4 +1,4 @@
-"""Linear fits that almost half of the samples cannot carry off, by random subsets."""
+"""High-breakdown linear regression by random subsets: S-estimates and least trimmed squares."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from dcprog.foundation.arrays import Array
 __all__ = ["Criterion", "SScale", "TrimmedSquares", "high_breakdown_fit"]
 
 LEAST_SUBSETS, MOST_SUBSETS = 500, 2000
-BAD, SURE = 0.3, 0.99  # as many subsets as find one without a bad sample that surely
-EXPLORED, SEEN = 400, 5000  # samples that rank the subsets' fits, and that refine the best
+BAD, SURE = 0.3, 0.99  # share of bad samples; probability that some subset has none of them
+EXPLORED, SEEN = 400, 5000  # most samples that rank the subsets' fits, and that refine the best
 FINALISTS, BRIEF, STEPS = 8, 3, 200
-MOST_COEFFICIENTS = 50  # of more, no subset is clean: the least squares are improved alone
+MOST_COEFFICIENTS = 50  # with more no subset is clean: only the least squares fit is improved
 JITTER = 1e-12
 SETTLED = 1e-13
 
 
 class Criterion(Protocol):
-    """A criterion of the residuals R, (K, n), and the samples' weights at its minimum."""
+    """A function of residuals R, (K, n), that a fit minimises, and its reweighting of samples."""
 
     def roughly(self) -> Criterion:
-        """One as good to tell fits far apart, and cheaper."""
+        """A cheaper approximation for a first ranking of fits."""
 
     def value(self, R: Array, weights: Array) -> Array:
         """The criterion of each row of residuals, of shape (K,)."""
 
     def reweighted(self, R: Array, weights: Array) -> Array:
-        """Weights of the samples whose least squares have a lower criterion, (K, n)."""
+        """Weights, (K, n), whose least squares fits have a lower criterion."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class SScale:
     tolerance: float = SETTLED
 
     def roughly(self) -> SScale:
-        """The criterion to a relative accuracy of a tenth."""
+        """The M-scale to a relative tolerance of 0.1."""
         return SScale(self.level, 0.1)
 
     def value(self, R: Array, weights: Array) -> Array:
@@ -56,13 +56,13 @@ class SScale:
         return m_scale(R, weights, self.level, self.tolerance)
 
     def reweighted(self, R: Array, weights: Array) -> Array:
-        """Tukey's weights at the rows' scales."""
+        """The samples' weights times Tukey's weights at each row's scale."""
         return weights * tukey_weights(R, self.value(R, weights))
 
 
 @dataclass(frozen=True)
 class TrimmedSquares:
-    """The sum of the squares of a share of the samples, those of the smallest.
+    """The sum of the smallest squared residuals, of a share of the samples.
 
     References
     ----------
@@ -76,12 +76,12 @@ class TrimmedSquares:
         return self
 
     def value(self, R: Array, weights: Array) -> Array:
-        """The sum of each row."""
+        """The trimmed sum of squares of each row; the weights are not used."""
         h = self._count(R)
         return np.sum(np.partition(R**2, h - 1, axis=1)[:, :h], axis=1)
 
     def reweighted(self, R: Array, weights: Array) -> Array:
-        """1 for the smallest, 0 for the others: a concentration step."""
+        """Weight 1 for the smallest squares, 0 for the others: a concentration step."""
         kept, h = np.zeros_like(R), self._count(R)
         np.put_along_axis(kept, np.argpartition(R**2, h - 1, axis=1)[:, :h], 1.0, axis=1)
         return kept
@@ -93,20 +93,20 @@ class TrimmedSquares:
 def high_breakdown_fit(
     A: Array, y: Array, criterion: Criterion, weights: Array | None = None, seed: int = 0
 ) -> Array:
-    """Coefficients of least criterion among those that random subsets of the samples lead to.
+    """Coefficients that minimise the criterion approximately, by fits of random subsets.
 
-    Subsets of as many samples as there are coefficients are fitted, and a few reweighted least
-    squares taken from each; those of the best few go on to the end. Every step commutes with
-    y → ay + Ab and with A → AB: so does the fit.
+    Random subsets of p samples are fitted exactly, and each fit is improved by a few reweighted
+    least squares steps; the best few are improved until they converge. Every step is equivariant
+    under y → ay + Ab and A → AB, and so is the fit.
 
     Parameters
     ----------
     A : array of shape (n, p)
-        With a column of ones where there is an intercept.
+        The features, with a column of ones for an intercept.
     y : array of shape (n,)
     criterion : Criterion
     weights : array of shape (n,), optional
-        How often each sample counts.
+        The number of times each sample counts.
     seed : int, default 0
 
     Returns
@@ -152,12 +152,12 @@ class _Problem:
     criterion: Criterion
 
     def roughly_of(self, rows: Any) -> _Problem:
-        """The problem of some samples."""
+        """The problem of the given samples, with the cheaper criterion."""
         criterion = self.criterion.roughly()
         return _Problem(self.A[rows], self.y[rows], self.weights[rows], criterion)
 
     def subset_fits(self, rng: np.random.Generator) -> Array:
-        """Exact fits of as many samples as there are coefficients; the least squares of all."""
+        """The least squares fit of all samples, then exact fits of random subsets of p samples."""
         n, p = self.A.shape
         zero = np.zeros((1, p))
         everything = self._moved(zero, self.weights[None])
@@ -172,7 +172,7 @@ class _Problem:
         return np.concatenate([everything, fits])
 
     def improved(self, fits: Array) -> Array:
-        """The least squares under the weights that the criterion gives at each fit."""
+        """One reweighted least squares step from each fit."""
         return self._moved(fits, self.criterion.reweighted(self._residuals(fits), self.weights))
 
     def lowest(self, fits: Array, count: int) -> Array:
@@ -180,7 +180,7 @@ class _Problem:
         return fits[np.argsort(value, kind="stable")[:count]]
 
     def settled(self, fits: Array) -> Array:
-        """The best fit, from which no step goes anywhere."""
+        """The best of the fits after reweighted steps until they converge."""
         for _ in range(STEPS):
             moved = self.improved(fits)
             gone = np.abs((moved - fits) @ self.A.T).max()
@@ -193,7 +193,7 @@ class _Problem:
         return self.y - fits @ self.A.T
 
     def _moved(self, fits: Array, weights: Array) -> Array:
-        """Weighted least squares, as steps from the fits: rounding does not pile up."""
+        """Weighted least squares fits, as steps from the given fits to limit rounding errors."""
         R = self._residuals(fits)
         p = self.A.shape[1]
         pulls = (weights * R) @ self.A
@@ -209,7 +209,7 @@ def _solved(G: Array, A: Array, y: Array) -> Array:
 
 
 def _regular_solve(G: Array, pulls: Array) -> Array:
-    """Solutions of many systems; what no sample determines stays about 0."""
+    """Solve many systems with a tiny ridge; steps in undetermined directions stay about 0."""
     p = G.shape[1]
     diagonal = np.einsum("kjj->kj", G)
     least = JITTER * np.maximum(diagonal, diagonal.max(axis=1, keepdims=True, initial=0.0) * JITTER)

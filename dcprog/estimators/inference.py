@@ -23,13 +23,13 @@ class LinearInference(DeclaredEstimator):
     Attributes
     ----------
     covariance_ : array of shape (d + 1, d + 1)
-        Of ``coef_`` and the intercept, by the sandwich at fixed σ̂ (:func:`~dcprog.estimators.
-        sandwich.sandwich`); NaN for coefficients that a penalty has set to 0, and, with a warning,
-        for all where the objective's estimated curvature is not positive; 0 for an intercept
-        that is not fitted. Weights s_i are numbers of samples there. Worked out when it is asked
-        for.
+        The covariance of ``coef_`` and the intercept by the sandwich formula at fixed σ̂
+        (:func:`~dcprog.estimators.sandwich.sandwich`). It is NaN for coefficients that a penalty
+        has set to 0 and, with a warning, for all if the objective's estimated curvature is not
+        positive; 0 for an intercept that is not fitted. A weight s_i counts as s_i samples.
+        Computed on access.
     standard_errors_ : array of shape (d,)
-        Of ``coef_``; roots of the diagonal of ``covariance_``.
+        The standard errors of ``coef_``, the roots of the diagonal of ``covariance_``.
     """
 
     def _estimating(self) -> tuple[Risk, Any, float]:
@@ -38,12 +38,12 @@ class LinearInference(DeclaredEstimator):
         return fitted.spec_, fitted.result_.x, fitted.scale_
 
     def _repeats(self) -> float:
-        """The samples that a weight of 1 in the risk stands for."""
+        """The number of samples that a weight of 1 in the risk represents."""
         return 1.0
 
     @property
     def covariance_(self) -> Array:
-        """The sandwich at fixed σ̂."""
+        """The covariance of the coefficients and the intercept, by the sandwich at fixed σ̂."""
         check_is_fitted(self)
         risk, theta, unit = self._estimating()
         if risk.scores.kernel is not None:
@@ -56,7 +56,7 @@ class LinearInference(DeclaredEstimator):
 
     @property
     def standard_errors_(self) -> Array:
-        """Of the coefficients, by the sandwich at fixed σ̂."""
+        """The standard errors of the coefficients, by the sandwich at fixed σ̂."""
         return np.sqrt(np.diag(self.covariance_)[:-1])
 
     def summary(self) -> CoefficientTable:
@@ -65,12 +65,12 @@ class LinearInference(DeclaredEstimator):
         Returns
         -------
         CoefficientTable
-            It shows itself as text; ``to_frame()`` is a DataFrame.
+            It prints as text; ``to_frame()`` returns a DataFrame.
 
         Raises
         ------
         AttributeError
-            Of a kernel machine.
+            The estimator is a kernel machine.
         """
         errors = np.sqrt(np.diag(self.covariance_))
         fitted: Any = self

@@ -1,4 +1,4 @@
-"""Docstrings that need not repeat what the classes behind them say."""
+"""Complete a class's docstring with sections of its base classes' docstrings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from inspect import cleandoc
 
 __all__ = ["completed"]
 
-SECTIONS = ("Parameters", "Attributes", "Warns")  # lists of names and what they mean, in this order
+SECTIONS = ("Parameters", "Attributes", "Warns")  # in this order
 HEADING = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 
 
@@ -19,13 +19,13 @@ def completed(doc: str, bases: Iterable[str]) -> str:
     ----------
     doc : str
     bases : iterable of str
-        Docstrings of the classes behind it, the nearest first. Of a name the first to speak is
-        heard.
+        Docstrings of the base classes, the nearest first. Of several entries for one name the first
+        is kept.
 
     Returns
     -------
     str
-        Without the docstring's indentation.
+        The completed docstring, without indentation.
 
     Examples
     --------
@@ -46,16 +46,16 @@ def completed(doc: str, bases: Iterable[str]) -> str:
 
 
 def _sections(doc: str) -> tuple[str, dict[str, str]]:
-    """The text before the first heading, and the text below each heading."""
+    """The text before the first heading, and the body below each heading."""
     head, *rest = HEADING.split(cleandoc(doc))
     return head, dict(zip(rest[::2], rest[1::2], strict=True))
 
 
 def _entries(body: str) -> list[str]:
-    """The entries of a list: a line that is not indented, and those below it that are."""
+    """The entries of a section: an unindented line and the indented lines below it."""
     return [entry.rstrip() for entry in re.split(r"\n(?=\S)", body.strip("\n")) if entry]
 
 
 def _names(entry: str) -> set[str]:
-    """Names of the parameters that an entry describes: those before its colon."""
+    """The names that an entry describes: those before its colon."""
     return {name.strip() for name in entry.split("\n")[0].split(" : ")[0].split(",")}

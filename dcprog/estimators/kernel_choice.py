@@ -1,4 +1,4 @@
-"""How a kernel machine has its f: by a kernel matrix, by features in its place, or linear."""
+"""The representation of a kernel machine's f: a kernel matrix, Nyström features, or linear."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["KernelChoice"]
 
 BYTES = 2**20
 NEEDS_MATRIX = ("smo", "smo_first_order", "libsvm")
-# With so many samples a feature a linear machine is solved for w, which cancellation does not hurt
-# as it does the expansion in the samples. From ten on that is the faster way, too.
+# From this many samples per feature on, a linear machine is solved for w, which suffers less from
+# cancellation than the expansion in the samples. From ten on it is also faster.
 MANY = 5
 
 
 class SubclassParameters:
-    """Parameters that a subclass declares, in the order of its constructor."""
+    """Parameters that a subclass declares, in the order of its own constructor."""
 
     C: float
     kernel: str | Callable[[Any, Any], Array]
@@ -35,22 +35,22 @@ class SubclassParameters:
 
 
 class KernelChoice(SubclassParameters, SampleInput, DeclaredEstimator):
-    """A kernel machine's parameters that say how f = ⟨w, φ(x)⟩ + b is held.
+    """Parameters of a kernel machine that choose the representation of f = ⟨w, φ(x)⟩ + b.
 
     Parameters
     ----------
     degree : int, default 3
-        Of ``"poly"``.
+        The degree of ``"poly"``.
     coef0 : float, default 0.0
-        Of ``"poly"``.
+        The constant of ``"poly"``.
     approximation : {"nystroem"}, optional
-        Features of scikit-learn's ``Nystroem`` in place of the kernel matrix.
+        Replace the kernel matrix by the features of scikit-learn's ``Nystroem``.
     n_components : int, default 300
-        Of those.
+        The number of those features.
     memory_limit : float, default 4096
-        MiB that a kernel matrix may take; a larger one is refused.
+        The most MiB that a kernel matrix may take; a larger one is refused.
     random_state : int, RandomState or None, default None
-        Of ``"nystroem"``.
+        The random state of ``"nystroem"``.
     """
 
     _: KW_ONLY
@@ -62,7 +62,7 @@ class KernelChoice(SubclassParameters, SampleInput, DeclaredEstimator):
     random_state: int | np.random.RandomState | None = parameter("random_state", default=None)
 
     def _prepare(self, X: Any) -> None:
-        """The kernel of the training samples, or the map to features in its place."""
+        """Set ``kernel_`` or ``feature_map_``, or neither for a linear machine solved for w."""
         for name in ("kernel_", "feature_map_"):
             self.__dict__.pop(name, None)
         gamma = width(self.gamma, X, None) if self.kernel in ("rbf", "poly") else 1.0
@@ -94,7 +94,7 @@ class KernelChoice(SubclassParameters, SampleInput, DeclaredEstimator):
         )
 
     def _takes_a_matrix(self, n: int, d: int) -> bool:
-        """Is there to be a kernel matrix? The linear kernel can do without."""
+        """True if a kernel matrix is to be used; a linear kernel can be fitted without one."""
         needed = 8 * n**2 / BYTES
         if self.kernel == "precomputed":
             return True
@@ -112,13 +112,13 @@ class KernelChoice(SubclassParameters, SampleInput, DeclaredEstimator):
         return hasattr(self, "kernel_")
 
     def _features(self, X: Any) -> Any:
-        """The features that w multiplies, where there is no matrix."""
+        """The features that w multiplies: X itself or its image under the feature map."""
         return self.feature_map_.transform(X) if hasattr(self, "feature_map_") else X
 
 
 @dataclass(frozen=True)
 class _by_pairs:
-    """A kernel of two samples, as ``Nystroem`` wants it, from one of two sets of samples."""
+    """A kernel of two single samples, as ``Nystroem`` expects, from one of two sets of samples."""
 
     kernel: Callable[[Any, Any], Array]
 

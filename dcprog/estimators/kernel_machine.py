@@ -1,4 +1,4 @@
-"""Base of the kernel models: two-class machines, and the fitted expansion."""
+"""The base class of published kernel models: two-class machines and the fitted expansion."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ __all__ = ["KernelMachine"]
 
 
 class KernelMachine(KernelChoice, PaperEstimator):
-    """½‖w‖² + C Σ loss(y_i f(x_i)), f = ⟨w, φ(x)⟩ + b; a subclass says which loss.
+    """Minimise ½‖w‖² + C Σ loss(y_i f(x_i)), f = ⟨w, φ(x)⟩ + b; a subclass defines the loss.
 
-    It declares the parameters `C`, `kernel`, `gamma`, `solver` and `tol`, in the order that its
-    publication has them, and says which loss (:meth:`_loss`), which risk (:meth:`_declare`) and
-    which runs (:meth:`_minimise`).
+    A subclass declares the parameters `C`, `kernel`, `gamma`, `solver` and `tol`, in the order of
+    its publication, and defines the loss (:meth:`_loss`), the risk (:meth:`_declare`) and its
+    minimisation (:meth:`_minimise`).
 
     Parameters
     ----------
     multiclass : {"ovo", "ovr"}, default "ovo"
-        Every pair of classes, or every class against the rest.
+        One machine for every pair of classes, or for every class against the rest.
     verbose : bool, default False
-        Log a line a step.
+        Log one line per step.
 
     Attributes
     ----------
     support_vectors_ : array or sparse matrix of shape (s, d)
-        Not with ``"precomputed"``.
+        Not set with ``"precomputed"``.
     intercept_ : array of shape (m,)
     coef_ : array of shape (m, d)
-        With ``"linear"``; of the features with an approximation.
+        Set with ``"linear"``; with an approximation the coefficients of its features.
     norm_ : array of shape (m,)
         ‖w‖².
     """
@@ -55,22 +55,22 @@ class KernelMachine(KernelChoice, PaperEstimator):
     multiclass: str = parameter(one_of("ovo", "ovr"), default="ovo")
     verbose: bool = parameter("verbose", default=False)
 
-    # ---- what a subclass says --------------------------------------------------------------------
+    # ---- methods of a subclass -------------------------------------------------------------------
 
     @abstractmethod
     def _loss(self, margins: Array) -> Array:
-        """The loss of margins."""
+        """The losses of the given margins."""
 
     @abstractmethod
     def _declare(self, machine: Machine) -> Risk:
-        """The objective of a two-class problem."""
+        """The objective of a two-class problem as a risk."""
 
     @abstractmethod
     def _minimise(self, machine: Machine, risk: Risk, X: Any) -> tuple[Result, int]:
-        """Its minimisation, and the number of steps to report; X are the problem's samples."""
+        """The result of the minimisation and its number of steps; X holds the machine's samples."""
 
     def _learn(self, machines: list[Machine], points: list[Array]) -> None:
-        """Set further attributes from the fitted θ of the problems."""
+        """Set further attributes from the fitted θ of the two-class problems."""
 
     # ---- fit -------------------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ class KernelMachine(KernelChoice, PaperEstimator):
 
     @property
     def result_(self) -> Result:
-        """The run of two classes, or of the first pair of several; all are in ``results_``."""
+        """The run of the first two-class problem; all runs are in ``results_``."""
         check_is_fitted(self)
         return self.results_[0]
 
@@ -109,7 +109,7 @@ class KernelMachine(KernelChoice, PaperEstimator):
             )
 
     def _machines(self, X: Any, y: Any, classes: Any) -> Iterator[Machine]:
-        """The two-class problems, one by one."""
+        """Yield the two-class problems."""
         is_matrix = self._has_a_matrix()
         Z = self.kernel_(X) if is_matrix else self._features(X)
         found = sides(len(classes), self.multiclass)
@@ -141,7 +141,7 @@ class KernelMachine(KernelChoice, PaperEstimator):
             self.kernel_ = Kernel(self.kernel, self.support_vectors_, *options)
 
     def _keep_samples(self, X: Any, machines: list[Machine], points: list[Array]) -> None:
-        """The samples that matter and, where they are known, their coefficients."""
+        """Set the support and, if the dual coefficients are known, ``dual_coef_``."""
         dual = np.zeros((len(points), X.shape[0]))
         known = True
         for row, machine, theta, result in zip(dual, machines, points, self.results_, strict=True):
@@ -149,29 +149,29 @@ class KernelMachine(KernelChoice, PaperEstimator):
                 row[machine.samples] = theta[:-1]
             elif result.dual is not None:
                 row[machine.samples] = result.dual * machine.signs
-            else:  # all that can be said is where the loss has a slope
+            else:  # without a dual solution: samples at which the loss has a slope
                 row[machine.samples] = np.asarray(machine.rows @ theta) <= 1 + self.tol
                 known = False
         self.support_ = np.flatnonzero(np.any(dual != 0, axis=0))
         if self.support_.size == 0:
-            self.support_ = np.zeros(1, dtype=np.intp)  # a constant function has an expansion too
+            self.support_ = np.zeros(1, dtype=np.intp)  # keep one sample for a constant function
         if known:
             self.dual_coef_ = dual[:, self.support_]
         if self.kernel != "precomputed":
             self.support_vectors_ = X[self.support_]
 
     def _doubt(self) -> str | None:
-        """A warning if a solver failed; reaching max_iter is no failure."""
+        """The warning if a solver failed, otherwise None; reaching max_iter is not a failure."""
         failed = [r for r in self.results_ if r.status not in ("converged", "max_iter")]
         return f"{failed[0].message}; scale the data or increase tol" if failed else None
 
     # ---- the objective ---------------------------------------------------------------------------
 
     def _declared(self, X: Any, y: Any, classes: Any) -> Risk:
-        """The risk of two classes."""
+        """The risk of data with two classes."""
         if len(classes) > 2:
             raise ValueError(f"y holds {len(classes)} classes: one declaration is of two")
-        other = type(self)(**self.get_params(deep=False))  # what a fit has left here stays
+        other = type(self)(**self.get_params(deep=False))  # keeps this estimator's fit unchanged
         other._prepare(X)
         return other._declare(next(iter(other._machines(X, y, classes))))
 
@@ -192,7 +192,7 @@ class KernelMachine(KernelChoice, PaperEstimator):
     # ---- the fitted function ---------------------------------------------------------------------
 
     def _scores(self, X: Any) -> Array:
-        """Scores of all two-class problems, of shape (n, number of problems)."""
+        """The scores of all two-class problems, of shape (n, number of problems)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **self._checks())
         if hasattr(self, "coef_"):
@@ -201,7 +201,7 @@ class KernelMachine(KernelChoice, PaperEstimator):
         return K @ self.dual_coef_.T + self.intercept_
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Scores of the classes: f for two, f_k or the votes of the pairs for more.
+        """The scores of the classes: f for two; f_k or the pairs' votes for more.
 
         Parameters
         ----------
@@ -210,8 +210,8 @@ class KernelMachine(KernelChoice, PaperEstimator):
         Returns
         -------
         array of shape (n, k), or (n,) for two classes
-            Positive for the second of two. With ``multiclass="ovo"`` the votes for each class,
-            plus a share below a third of a vote that the scores decide.
+            Positive for the second of two. With ``multiclass="ovo"`` the votes for each class, plus
+            less than a third of a vote by the scores.
         """
         scores = self._scores(X)
         if len(self.classes_) == 2:

@@ -1,4 +1,4 @@
-"""A kernel as an option of an estimator that is linear without one."""
+"""An optional kernel for estimators that are linear by default."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class KernelOption(SampleInput, DeclaredEstimator):
     Parameters
     ----------
     degree : int, default 3
-        Of ``"poly"``.
+        The degree of ``"poly"``.
     coef0 : float, default 0.0
-        Of ``"poly"``, not negative.
+        The constant of ``"poly"``, at least 0.
 
     Attributes
     ----------
     kernel_ : Kernel
-        k(·, x_j), with a kernel.
+        The functions k(·, x_j); set with a kernel.
     """
 
     _: KW_ONLY
@@ -39,12 +39,12 @@ class KernelOption(SampleInput, DeclaredEstimator):
     coef0: float = parameter(NONNEGATIVE, default=0.0)
 
     def _kernel_of(self, X: Any, gamma: str | float, samples: Any, weights: Any) -> Kernel | None:
-        """The kernel of X, if there is one, as wide as those samples of it and their weights say.
+        """The kernel with the rows of X, γ from the given samples and weights; None without one.
 
         Raises
         ------
         ValueError
-            The variance of X is beyond what floats hold.
+            The variance of X is out of the range of floats.
         """
         if self.kernel is None:
             return None
@@ -53,7 +53,7 @@ class KernelOption(SampleInput, DeclaredEstimator):
         return Kernel(self.kernel, X, found, self.degree, self.coef0)
 
     def _refuse_kernel(self, penalty: object, remedy: str) -> ValueError:
-        """The error for a kernel with a penalty that is no squared norm."""
+        """The error for a kernel with a penalty that is not a squared norm."""
         return ValueError(
             f"kernel={self.kernel!r} with penalty={penalty!r}: a kernel machine's penalty is its "
             f"squared norm; take {remedy}, or kernel=None"

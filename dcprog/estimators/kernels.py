@@ -1,4 +1,4 @@
-"""Kernels of estimators: f(x) = Σ_j a_j k(x, x_j) + b."""
+"""Kernel matrices for functions f(x) = Σ_j a_j k(x, x_j) + b."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ KERNELS = {"linear", "poly", "rbf", "precomputed"}
 
 @dataclass(frozen=True)
 class Kernel:
-    """K = k(x, x_j) of samples x with the training samples x_j.
+    """The kernel matrix k(x, x_j) of samples x with the training samples x_j.
 
     Attributes
     ----------
     kind : str or callable
         A name of ``KERNELS``, or a function that maps X and the samples to K.
     samples : array or sparse matrix of shape (n, d)
-        The x_j.
+        The training samples x_j.
     gamma : float
-        Of ``"rbf"``, exp(−γ‖x − z‖²), and ``"poly"``, (γ⟨x, z⟩ + coef0)^degree.
+        γ of ``"rbf"``, exp(−γ‖x − z‖²), and ``"poly"``, (γ⟨x, z⟩ + coef0)^degree.
     degree, coef0 : float
-        Of ``"poly"``.
+        Parameters of ``"poly"``.
     """
 
     kind: str | Callable[[Any, Any], Array]
@@ -39,19 +39,19 @@ class Kernel:
     coef0: float
 
     def __call__(self, X: Any) -> Array:
-        """K of shape (len(X), n)."""
+        """The kernel matrix of X, of shape (len(X), n)."""
         if self.kind == "precomputed":
             return X
         if callable(self.kind):
             return self._checked(self.kind(X, self.samples), X.shape[0])
         options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         Z, samples = self._centred(X)
-        with np.errstate(all="ignore"):  # checked where K is used
+        with np.errstate(all="ignore"):  # callers check K for infinities
             K = pairwise_kernels(Z, samples, metric=self.kind, filter_params=True, **options)
         return K.toarray() if hasattr(K, "toarray") else K
 
     def _centred(self, X: Any) -> tuple[Any, Any]:
-        """X and the samples; for distances moved to around 0, where they lose no digits."""
+        """X and the samples; for ``"rbf"`` shifted by the median, so distances lose no digits."""
         samples = self.samples
         if self.kind != "rbf" or not (
             isinstance(X, np.ndarray) and isinstance(samples, np.ndarray)
@@ -77,17 +77,17 @@ def width(gamma: str | float, X: Any, weights: Array | None) -> float:
     gamma : str or float
     X : array or sparse matrix of shape (n, d)
     weights : array of shape (n,), optional
-        Of the samples.
+        The weights of the samples.
 
     Returns
     -------
     float
-        1 where X does not vary.
+        γ; 1 for ``"scale"`` if X is constant.
 
     Raises
     ------
     ValueError
-        The variance or γ is beyond what floats hold.
+        The variance or γ is out of the range of floats.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def width(gamma: str | float, X: Any, weights: Array | None) -> float:
 
 
 def _variance(X: Any, weights: Array) -> np.float64:
-    """The weighted variance of all entries of X, in two passes: a common offset costs no digits."""
+    """The weighted variance of all entries of X, in two passes for accuracy."""
     share = weights / np.sum(weights) / X.shape[1]
     if isinstance(X, np.ndarray):
         first = X[0, 0]
@@ -120,5 +120,5 @@ def _variance(X: Any, weights: Array) -> np.float64:
         return np.sum(((X - mean) ** 2).T @ share)
     mean = np.sum(X.T @ share)
     stored = X.copy()
-    stored.data = (X.data - mean) ** 2 - mean**2  # over that of a zero
+    stored.data = (X.data - mean) ** 2 - mean**2  # relative to the implicit zeros
     return np.sum(stored.T @ share) + mean**2

@@ -1,4 +1,4 @@
-"""The weight of a penalty from which on nothing but the intercept is fitted."""
+"""λ_max: the least penalty weight at which all penalised coefficients may be 0."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from dcprog.surrogates.driver import solve
 
 __all__ = ["intercepts_alone", "lambda_max", "lambda_max_of"]
 
-TOL = 1e-10  # of the fit of intercepts
-AT_KNOT = 1e-6  # of the margins' size: nearer to a knot than that is at it
-BALANCED = 1e-7  # of the slopes' size: what intercepts may be off
+TOL = 1e-10  # tolerance of the fit of the intercepts
+AT_KNOT = 1e-6  # margins this close to a knot, relative to their size, count as at the knot
+BALANCED = 1e-7  # slack of the intercepts' stationarity, relative to the slopes
 
 
 def lambda_max(
@@ -32,43 +32,43 @@ def lambda_max(
     fit_intercept: bool = True,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float:
-    r"""The smallest λ at which coefficients of 0, with their best intercepts, are stationary.
+    r"""The smallest λ at which zero coefficients with the best intercepts are stationary.
 
     With the slopes s_i of the losses at that point, and a penalty whose slope at 0 is λr_j,
 
     .. math:: \lambda_{\max} = \min_s \max_j |\sum_i s_i a_{ij}| / r_j,
 
-    where s is free between both slopes of losses at a kink, as long as the intercepts stay
-    stationary: a linear program then. For groups the norms ‖·‖ take the place of |·|. A convex fit
-    at a larger λ is 0. One with a nonconvex loss or penalty may have lower points.
+    where s_i lies between the two one-sided slopes of a loss at a kink, as long as the intercepts
+    stay stationary; with kinks this is a linear program. For groups, norms ‖·‖ replace |·|. The
+    coefficients of a convex fit at a larger λ are 0; a nonconvex objective may have lower points.
 
     Parameters
     ----------
     X : Risk, or array or sparse matrix of shape (n, d)
-        For classification, weights and several scores: a risk, whose penalty at any λ will do.
+        A risk for classification, weights or several scores; its penalty may have any λ.
     y : array of shape (n,) or (n, c), optional
         Targets of residuals.
     loss : str or Loss, optional
-        Of the residuals; ``square()`` by default.
+        The loss of the residuals; ``square()`` by default.
     penalty : str or Penalty, optional
         ``l1()`` by default, or the risk's own.
     parameter : str, optional
-        Which parameter of the penalty λ is, as for ``set_params``. By default ``lam``, or ``l1`` of
-        an elastic net; of sums and multiples that of the first part with a kink at 0.
+        The name of the penalty's parameter λ, as for ``set_params``. By default ``lam``, or ``l1``
+        of an elastic net; for sums and multiples that of the first part with a kink at 0.
     fit_intercept : bool, default True
     sample_weight : array of shape (n,), optional
 
     Returns
     -------
     float
-        0 where the penalty's slope at 0 is infinite (``lp``) and ∞ where coefficients that are
-        not 0 at the best point have no share in λ.
+        λ_max; 0 if the penalty's slope at 0 is infinite (``lp``), ∞ if coefficients whose slope at
+        0 does not depend on λ cannot be stationary at 0.
 
     Raises
     ------
     TypeError, ValueError
-        Bad data; a penalty without a kink at 0; groups that take a maximum, or losses with kinks
-        under a group lasso.
+        The data are invalid, the penalty has no kink at 0, the loss takes the maximum over groups
+        of rows, or a loss with kinks is combined with a group lasso.
 
     References
     ----------
@@ -77,7 +77,8 @@ def lambda_max(
 
     Examples
     --------
-    Objectives are sums: the value of scikit-learn's lasso, whose loss is divided by 2n, times 2n.
+    Objectives are sums: this is 2n times the value for scikit-learn's lasso, which divides the loss
+    by 2n.
 
     >>> import numpy as np
     >>> import dcprog as dc
@@ -120,7 +121,7 @@ def intercepts_alone(risk: Risk) -> Array:
 
 
 def lambda_max_of(family: PenaltyFamily, theta: Array) -> float:
-    """λ_max at a point without coefficients."""
+    """λ_max of a family of risks at a point θ whose coefficients are 0."""
     risk, low, high = family.risk, family.kinks(0.0), family.kinks(1.0)
     if not np.any(high.slopes > low.slopes):
         raise ValueError(f"parameter={family.parameter!r} of {risk.penalty!r} moves no slope at 0")
@@ -139,7 +140,7 @@ def lambda_max_of(family: PenaltyFamily, theta: Array) -> float:
 
 
 def _slopes(risk: Risk, theta: Array) -> tuple[Array, npt.NDArray[np.intp], Array]:
-    """Slopes of the losses in the margins, which of them may move, and by how much."""
+    """The losses' slopes at the margins, the rows at kinks, and bounds (k, 2) of their changes."""
     u, weights = risk.margins(theta), risk.row_weights(risk.slopes(theta))
     slope, tilts = weights * risk.base.slope(u), risk.tilts(theta)
     slope = slope if tilts is None else slope + tilts
@@ -158,7 +159,7 @@ def _slopes(risk: Risk, theta: Array) -> tuple[Array, npt.NDArray[np.intp], Arra
 
 
 def _rows(risk: Risk, places: npt.NDArray[np.intp]) -> Array:
-    """Some rows, of shape (k, p)."""
+    """The selected rows as a dense matrix of shape (k, p)."""
     if risk.no_matrix is None:
         return risk.scores.dense_rows(places)
     units = np.eye(risk.rows.shape[0])[places]
@@ -174,7 +175,7 @@ def _ratio(sizes: Array, low: Array, high: Array) -> float:
 
 
 def _program(risk: Risk, pull: Array, rows: Array, bounds: Array, low: Array, high: Array) -> float:
-    """λ_max by a linear program, where slopes at kinks may be chosen."""
+    """The least such t by a linear program over the slopes at kinks; ∞ if it is infeasible."""
     held, gain = risk.penalized, high - low
     finite = np.isfinite(gain)
     A, g = rows.T[held][finite], pull[held][finite]

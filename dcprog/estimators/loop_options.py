@@ -1,4 +1,4 @@
-"""The options of the outer loop, and a run with them."""
+"""The outer loop's options as estimator parameters, and runs with them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dcprog.surrogates.trivial import triviality
 
 __all__ = ["Callback", "LoopOptions"]
 
-# Of the tolerance: what exact zeros may cost. It is the subproblems' accuracy.
+# Exact zeros may raise the objective by this share of the tolerance, the subproblems' accuracy.
 CLEARED = 1e-2
 
 Callback = Callable[[Progress], object] | None
@@ -34,7 +34,7 @@ Callback = Callable[[Progress], object] | None
 
 @contextmanager
 def untold() -> Iterator[None]:
-    """Trivial ends are told once, of the fit, at the user's line."""
+    """Silence the runs' TrivialSolutionWarning; the fit itself warns once at the user's line."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrivialSolutionWarning)
         yield
@@ -46,26 +46,26 @@ class LoopOptions(DeclaredEstimator):
     Parameters
     ----------
     solver : str, default "auto"
-        For the convex subproblems: the fastest that takes them, one of
-        :mod:`dcprog.solvers.registry`, or a cvxpy solver by name. ``result_.solver`` says which.
+        The solver of the convex subproblems: ``"auto"`` for the fastest that accepts them, one of
+        :mod:`dcprog.solvers.registry`, or a cvxpy solver by name. ``result_.solver`` names it.
     tol : float, default 1e-6
-        Stop when the criticality gap and the decrease are at most tol times what the
-        terms of the objective add up to.
+        Stop when the criticality gap and the decrease are at most tol times the sum of the sizes of
+        the objective's terms.
     max_iter : int, default 100
-        Tightenings of the majorant from each start.
+        The most majorant updates from each start.
     time_limit : float, optional
-        Seconds for a run, all of its starts together.
+        Seconds for a run with all of its starts.
     n_starts : int or "auto", default "auto"
-        ``"auto"`` races many cheap starts for three to five plain runs' time; 1 is the plain run
-        from the convex problem with the base loss, more are that one and the best of the others.
+        ``"auto"`` races many cheap starts in the time of three to five plain runs; 1 is the plain
+        run from the convex problem with the base loss; more add other starts to the plain run.
     effort : {"low", "default", "high"}, default "default"
-        Of the race; ``"low"`` is one graduated run.
+        The effort of the race; ``"low"`` is one graduated run.
     random_state : int, RandomState or None, default None
-        Seed of the starts; None is a fixed seed.
+        The seed of the starts; None is a fixed seed.
     acceleration : {"linesearch", "squarem"}, optional
         As in :func:`dcprog.solve`.
     verbose : bool, default False
-        Log a line a step.
+        Log one line per step.
 
     Attributes
     ----------
@@ -75,17 +75,17 @@ class LoopOptions(DeclaredEstimator):
     objective_ : float
         The objective at the solution.
     result_ : Result
-        The run, with history and certificate; ``result_.x`` is θ of `spec_`.
+        The result of the run, with history and certificate; ``result_.x`` is θ of `spec_`.
     spec_ : Risk
         The minimised function.
 
     Warns
     -----
     ConvergenceWarning
-        `max_iter` was not enough, or no subproblem solver got further.
+        `max_iter` was not enough, or no subproblem solver made further progress.
     TrivialSolutionWarning
-        All coefficients are 0, one class is predicted, or more than a quarter of the samples is
-        given up.
+        All coefficients are 0, a single class is predicted, or the loss has given up more than a
+        quarter of the samples.
     """
 
     _: KW_ONLY
@@ -100,12 +100,12 @@ class LoopOptions(DeclaredEstimator):
     verbose: bool = parameter("verbose", default=False)
 
     def _run(self, spec: Risk, start: Any = "auto", **others: Any) -> Result:
-        """A run from a start with the estimator's options, or others in their place.
+        """Run the solver with the estimator's options, of which `others` override some.
 
         Raises
         ------
         ValueError
-            The numbers are so large that no point was found.
+            No point was found, because the numbers are too large.
         """
         with untold():
             result = solve(spec, start=start, **(self._options() | others))
@@ -134,9 +134,9 @@ class LoopOptions(DeclaredEstimator):
         tidy: Callable[[Array], Array] | None = None,
         callback: Callback = None,
     ) -> Result:
-        """A run whose point has exact zeros where the penalty has them, and is a run's end too.
+        """Run the solver and refine its point to exact zeros at kinks of the penalty.
 
-        `tidy` makes a point another one that is as good, before its zeros are looked for.
+        `tidy` maps a point to an equally good one before small coefficients are set to 0.
         """
 
         def resume(start: Array, max_iter: int) -> Result:
@@ -152,11 +152,11 @@ class LoopOptions(DeclaredEstimator):
         return refined(result, spec, tidied, resume, tol=self.tol, max_iter=self.max_iter)
 
     def _trivial(self, spec: Risk, result: Result) -> str | None:
-        """A warning if the solution is trivial."""
+        """The warning for a trivial solution, otherwise None."""
         return None if result.x is None else triviality(spec, result.x)
 
     def _doubt(self, result: Result) -> str | None:
-        """A warning if the run has not converged."""
+        """The warning for a run that has not converged, otherwise None."""
         if result.status in ("converged", "interrupted"):
             return None
         return f"{result.message}; increase max_iter or tol, or scale the data"

@@ -1,4 +1,4 @@
-"""A problem of several classes as problems of two."""
+"""Split a multiclass problem into two-class problems."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Side = tuple[int | None, int]
 
 @dataclass(frozen=True)
 class Machine:
-    """One two-class problem among the samples.
+    """One two-class problem on a subset of the samples.
 
     Attributes
     ----------
     samples : int array of shape (m,)
-        The samples it is made of.
+        The indices of its samples.
     signs : array of shape (m,)
-        −1 and +1.
+        The labels −1 and +1.
     rows : Margins
         The margins y f(x), of a kernel expansion or of linear scores.
     penalty : Penalty
@@ -44,7 +44,7 @@ class Machine:
 
 
 def sides(k: int, multiclass: str) -> list[Side]:
-    """The negative class (None for the rest) and the positive one of each problem.
+    """The negative class (None for all others) and the positive class of each problem.
 
     Examples
     --------
@@ -60,23 +60,23 @@ def sides(k: int, multiclass: str) -> list[Side]:
 
 
 def members(place: Any, side: Side) -> tuple[Any, Any]:
-    """Which samples, by the places of their classes, a problem is made of; which are positive."""
+    """Masks of a problem's samples and of its positive samples, from the samples' class indices."""
     negative, positive = side
     wanted = place == positive
     return wanted | (True if negative is None else place == negative), wanted
 
 
 def machines(Z: Any, place: Any, found: list[Side], is_matrix: bool) -> Iterator[Machine]:
-    """The two-class problems, one by one.
+    """Yield the two-class problems.
 
     Parameters
     ----------
     Z : array of shape (n, n), or array or sparse matrix of shape (n, d)
-        A kernel matrix, if `is_matrix`; features of linear scores.
+        A kernel matrix if `is_matrix`, otherwise the features of linear scores.
     place : int array of shape (n,)
-        The place of each sample's class.
+        The index of each sample's class.
     found : list
-        From :func:`sides`.
+        The classes of each problem, from :func:`sides`.
     is_matrix : bool
     """
     for side in found:

@@ -1,4 +1,4 @@
-"""How classes become margins, and the margins of a sample one loss."""
+"""Codings of classes: the margins of a sample and the aggregate of their losses."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ MARGINS: dict[str, Callable[..., Scores]] = {
 AGGREGATES = {"crammer_singer": "max", "weston_watkins": "sum"}
 CODINGS = ("auto", *MARGINS)
 
-# From that many coefficients on the steps of all scores together are dear: 600 samples of 784
-# features and 10 classes took half a second class by class, and more than five minutes together.
+# With more coefficients, steps on all scores jointly are expensive: 600 samples of 784 features and
+# 10 classes took half a second class by class, and more than five minutes jointly.
 MANY = 1000
 
 
 def coding_of(multiclass: str, k: int, size: int, loss: Loss) -> str:
-    """The coding that ``"auto"`` chooses for k classes and `size` coefficients a score.
+    """The coding to use: `multiclass` itself, or the choice of ``"auto"``.
 
-    Differences of scores are the most accurate by a margin, where all coefficients together are
-    few; by their largest loss, for which there is a fast solver if it consists of lines, else by
-    their sum.
+    `size` is the number of coefficients per score. With few coefficients in all, differences of
+    scores are clearly the most accurate: aggregated by the largest loss if the base is piecewise
+    linear and nonincreasing, for which there is a fast solver, otherwise by their sum.
     """
     if multiclass != "auto":
         return multiclass
@@ -40,9 +40,7 @@ def coding_of(multiclass: str, k: int, size: int, loss: Loss) -> str:
         return "ovr"
     pieces = loss.base.pieces
     is_linear = pieces is not None and not any(pieces.quadratic)
-    falls = (
-        loss.base.slope(np.array([1e8]))[0] <= 0
-    )  # so that the largest loss is that of the least margin
+    falls = loss.base.slope(np.array([1e8]))[0] <= 0  # the least margin has the largest loss
     return "crammer_singer" if is_linear and falls else "weston_watkins"
 
 
@@ -52,5 +50,5 @@ def margins_of(multiclass: str, k: int) -> Callable[..., Scores]:
 
 
 def aggregate_of(multiclass: str, k: int) -> str | None:
-    """How the losses of a sample's margins become one, None where each counts by itself."""
+    """The aggregate of the losses of a sample's margins, None if each counts by itself."""
     return None if k == 2 else AGGREGATES.get(multiclass)

@@ -1,4 +1,4 @@
-"""The loss and the penalty of an estimator: objects, or names of them."""
+"""The loss and the penalty of an estimator, given as objects or by name."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ __all__ = ["NamedParts", "loss_of", "penalty_of"]
 
 
 def loss_of(loss: Any) -> Loss:
-    """A loss, or that of a name.
+    """The loss itself, or the loss of the given name.
 
     Raises
     ------
     ValueError
-        There is none of that name.
+        No loss has this name.
     TypeError
-        Neither.
+        The argument is neither a loss nor a string.
     """
     return _part("loss", loss, Loss, MARGIN_LOSSES | RESIDUAL_LOSSES, "dc.hinge()")
 
 
 def penalty_of(penalty: Any) -> Penalty:
-    """A penalty, or that of a name.
+    """The penalty itself, or the penalty of the given name.
 
     Raises
     ------
     ValueError
-        There is none of that name.
+        No penalty has this name.
     TypeError
-        Neither.
+        The argument is neither a penalty nor a string.
     """
     return _part("penalty", penalty, Penalty, PENALTIES, "dc.l2(1.0)")
 
@@ -53,7 +53,7 @@ def _part(what: str, value: Any, kind: type, names: Mapping[str, Any], example: 
     if isinstance(value, str):
         told = _meant(value, names)
         if advice(value, kind, "").startswith("write"):
-            told = advice(value, kind, "")  # it needs arguments
+            told = advice(value, kind, "")  # the named function needs arguments
         raise ValueError(f"{what}={value!r}: no {what} has this name; {told}")
     told = advice(value, kind, example)
     raise TypeError(f"{what}={value!r}: a {kind.__name__} or a name is needed; {told}")
@@ -66,15 +66,15 @@ def _meant(name: str, names: Mapping[str, Any]) -> str:
 
 
 class NamedParts(DeclaredEstimator):
-    """An estimator of a loss and a penalty, which may be named.
+    """An estimator with a loss and a penalty, given as objects or by name.
 
-    Parameters of a named one, or of the default, are parameters of the estimator, too, by
-    ``loss__c`` and so on: to set one puts the object in the place of the name.
+    Parameters of a named or default loss or penalty are parameters of the estimator too, such as
+    ``loss__c``; setting one replaces the name by the object.
 
     Parameters
     ----------
     penalty : str or Penalty, optional
-        ``"l2"``, which is ½‖w‖², by default; by name one of
+        ``"l2"``, which is ½‖w‖², by default; a name is one of
         :func:`dcprog.penalties.names.named_penalty`. ``penalty__lam`` sets its weight.
     """
 
@@ -92,7 +92,7 @@ class NamedParts(DeclaredEstimator):
         return l2(1.0)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; with `deep` those of the loss and the penalty, too."""
+        """The parameters by name; with `deep` also those of the loss and the penalty."""
         params: dict[str, Any] = super().get_params(deep)
         for name, named in self._named(params).items() if deep else ():
             inner = named.get_params(deep=True)
@@ -100,14 +100,14 @@ class NamedParts(DeclaredEstimator):
         return params
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters, those of the loss and the penalty by ``loss__c`` and so on."""
+        """Set parameters; those of the loss and the penalty have names such as ``loss__c``."""
         nested = {key.split("__")[0] for key in params if "__" in key}
         given = super().get_params(deep=False) | params
         named = self._named({name: given.get(name) for name in nested & {"loss", "penalty"}})
         return super().set_params(**params | named)
 
     def _named(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Objects in the place of None, and of names that are known."""
+        """The loss and penalty objects for values that are None or a known name."""
         found: dict[str, Any] = {}
         for name, usual, known, make in (
             ("loss", self._default_loss, MARGIN_LOSSES | RESIDUAL_LOSSES, named_loss),
@@ -140,7 +140,7 @@ class NamedParts(DeclaredEstimator):
             raise InvalidParameterError(_of_estimator(self, reason))
 
     def _refused(self, loss: Loss) -> str | None:
-        """Why a loss is one for another estimator, if it is."""
+        """The error message for a loss of the wrong kind (margins or residuals), otherwise None."""
         if is_of_residuals(loss) == self._of_residuals:
             return None
         listed = ", ".join(map(repr, self._names()))

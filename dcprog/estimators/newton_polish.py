@@ -1,4 +1,4 @@
-"""The last steps to a minimum that reweighting only approaches: Newton's."""
+"""Newton steps that polish the end of a run on a smooth risk."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ ROUNDING = 1e-14
 
 
 def polished(risk: Risk, theta: Array) -> Array:
-    """A point nearer to where the slope of a smooth risk is 0, or θ itself.
+    """Newton steps from θ to a stationary point of a smooth risk; θ itself if none helps.
 
-    Where a run has ended, the objective is known to the tolerance, the point to its root only. The
-    risk's own curvature leads on, as long as the slope falls and the risk does not rise.
+    If a run has solved the objective to a tolerance, its point is known only to the root of that
+    tolerance. Newton steps are taken as long as the gradient shrinks and the risk does not rise.
 
     Parameters
     ----------
     risk : Risk
-        On residuals of one score. One with kinks, jumps of the slope or another penalty than a
-        ridge is left alone.
+        A risk on residuals of one score. If it has kinks, jumps of the slope or a penalty other
+        than a ridge, θ is returned unchanged.
     theta : array of shape (p,)
 
     Returns

@@ -1,4 +1,4 @@
-"""Classifiers of published models: a subclass is a declaration and its docstring."""
+"""The base class of published linear classifiers."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ __all__ = ["PaperClassifier", "Solution"]
 
 @dataclass(frozen=True)
 class Solution:
-    """The solution of a fit.
+    """The outcome of a fit.
 
     Attributes
     ----------
     spec : Risk
-        The function that was minimised in the end.
+        The risk of the final run.
     result : Result
-        The run that minimised it.
+        The result of the final run.
     judged : Result or None
-        The run that has to have converged, if that is another one.
+        The run whose convergence is reported; None for `result`.
     earlier : int
-        Steps taken before that run.
+        The number of steps before the final run.
     """
 
     spec: Risk
@@ -52,24 +52,24 @@ class Solution:
 
 
 class PaperClassifier(CallbackSupportMixin, Coefficients, PaperEstimator, LoopOptions):
-    """A classifier by linear scores of its classes, one of two, that minimises a declared risk.
+    """A classifier with a linear score per class (one for two) that minimises a declared risk.
 
     A subclass declares its parameters, each by
-    :func:`~dcprog.estimators.declared_estimator.parameter`, and the risk by :meth:`_declare`. What
-    else a publication may have of its own, each in a method that may be replaced: other margins
-    (:meth:`_margins`), another way to the minimum (:meth:`_solution`), values that the fit learns
-    (:meth:`_learn`) and that the objective of other data keeps (:meth:`_declare_fitted`), and
-    combinations of parameters that cannot be (:meth:`_check_combinations`).
+    :func:`~dcprog.estimators.declared_estimator.parameter`, and the risk by :meth:`_declare`. It
+    may override the margins (:meth:`_margins`), the minimisation (:meth:`_solution`), the
+    attributes learnt in a fit (:meth:`_learn`), the objective on other data that uses them
+    (:meth:`_declare_fitted`), and the check for invalid combinations of parameters
+    (:meth:`_check_combinations`).
 
     Parameters
     ----------
     n_jobs : int, optional
-        Processes for the starts, by joblib.
+        Number of joblib processes for the starts.
 
     Attributes
     ----------
     coef_ : array of shape (c, d)
-        Rows w_k; c = 1 for two classes.
+        The coefficients w_k as rows; c = 1 for two classes.
     intercept_ : array of shape (c,)
 
     Notes
@@ -83,29 +83,29 @@ class PaperClassifier(CallbackSupportMixin, Coefficients, PaperEstimator, LoopOp
     _: KW_ONLY
     n_jobs: int | None = parameter(Integral, None, default=None)
 
-    # ---- what a subclass says --------------------------------------------------------------------
+    # ---- methods of a subclass -------------------------------------------------------------------
 
     @abstractmethod
     def _declare(self, rows: Scores) -> Risk:
-        """The objective of the publication on the margins of some samples."""
+        """The objective of the publication on the given margins."""
 
     def _margins(self, k: int) -> Callable[..., Scores]:
-        """The function that builds margins of k classes: y·f(x) of two, ±f_j(x) of several."""
+        """The builder of margins of k classes: y·f(x) for two, ±f_j(x) of each class for more."""
         return margins_of("ovr", k)
 
     def _rows(self, X: Any, y: Any, classes: Any) -> Scores:
-        """The margins of the training samples, of linear scores."""
+        """The margins of linear scores of the training samples."""
         return self._margins(len(classes))(X, y, self.fit_intercept, classes)
 
     def _solution(self, spec: Risk, callback: Callback) -> Solution:
-        """The way to the minimum; the callback wants to be told of every step."""
+        """Minimise the risk; the callback is called at every step."""
         return Solution(spec, self._run_refined(spec, callback=callback))
 
     def _learn(self) -> None:
-        """Set further attributes; those of the solution are set."""
+        """Set further attributes, after those of the solution."""
 
     def _declare_fitted(self, rows: Scores) -> Risk:
-        """The objective on other samples' margins, with what the fit has learnt of it."""
+        """The objective on other samples' margins, with the values learnt in the fit."""
         return self._declare(rows)
 
     # ---- fit -------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ class PaperClassifier(CallbackSupportMixin, Coefficients, PaperEstimator, LoopOp
     def _fit(self, X: Any, y: Any) -> str | None:
         spec = self._declared(X, y, self.classes_)
         watch = Watch(self, lambda theta: self._point(spec, theta, X), X, y)
-        # where nobody looks on, starts may be run in processes
+        # a callback would keep the starts out of parallel processes
         solution = self._solution(spec, watch.step if watch.is_needed else None)
         theta: Any = solution.result.x
         self._keep(solution, self._point(solution.spec, theta, X))
@@ -127,7 +127,7 @@ class PaperClassifier(CallbackSupportMixin, Coefficients, PaperEstimator, LoopOp
         return self._trivial(self.spec_, self.result_)
 
     def _point(self, spec: Risk, theta: Array, X: Any) -> dict[str, Any]:
-        """The attributes of the function of θ, learnt from X."""
+        """The fitted attributes at θ."""
         coef, intercept = spec.rows.unpack(theta)
         return {"coef_": coef, "intercept_": intercept}
 
@@ -151,14 +151,14 @@ class PaperClassifier(CallbackSupportMixin, Coefficients, PaperEstimator, LoopOp
         return loss, self._penalty_value
 
     def _loss_of_scores(self, scores: Array, y: Any, declare: Any) -> float:
-        """The loss part; scores are features of themselves."""
+        """The loss part of the objective, with the scores as features and θ the identity."""
         rows = self._margins(len(self.classes_))(scores, y, False, self.classes_)
         return declare(rows).with_penalty(l2(0.0))(np.eye(scores.shape[1]).ravel())
 
     # ---- the fitted function ---------------------------------------------------------------------
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Scores x·w_k + b_k.
+        """The scores x·w_k + b_k.
 
         Parameters
         ----------
@@ -174,5 +174,5 @@ class PaperClassifier(CallbackSupportMixin, Coefficients, PaperEstimator, LoopOp
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def _scores(self, X: Any) -> Array:
-        """Scores f(x) of shape (n, c), of checked samples."""
+        """The scores f(x) of validated samples, of shape (n, c)."""
         return scores_of(X, self.coef_, self.intercept_)

@@ -1,4 +1,4 @@
-"""Base of classifiers of published models: fit, declaration and objective for some data."""
+"""The base class of all published classifiers: fit, declaration and objective on given data."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["PaperEstimator"]
 
 
 class PaperEstimator(LargestScore, SampleInput, ClassifierMixin, DeclaredEstimator, ABC):
-    """A classifier that minimises what its publication does.
+    """A classifier that minimises the objective of its publication.
 
-    A subclass says how data become a risk (:meth:`_declared`), how its minimum is found and kept
-    (:meth:`_fit`), and what the fitted function costs (:meth:`_parts`).
+    A subclass defines the risk of data (:meth:`_declared`), its minimisation (:meth:`_fit`) and the
+    loss and penalty of the fitted function (:meth:`_parts`).
 
     Attributes
     ----------
@@ -36,25 +36,25 @@ class PaperEstimator(LargestScore, SampleInput, ClassifierMixin, DeclaredEstimat
 
     @abstractmethod
     def _declared(self, X: Any, y: Any, classes: Any) -> Risk:
-        """The risk of checked data, of at least two classes."""
+        """The risk of validated data with at least two classes."""
 
     @abstractmethod
     def _fit(self, X: Any, y: Any) -> str | None:
-        """Minimise the risk of checked data of the classes ``classes_``; what to warn of, if any.
+        """Minimise the risk of validated data, set the fitted attributes and return a warning.
 
-        It sets the fitted attributes.
+        The warning is None for a converged fit.
         """
 
     @abstractmethod
     def _parts(self, X: Any, y: Any) -> tuple[float, float]:
-        """Loss and penalty of the fitted function on data as they come."""
+        """The loss and the penalty of the fitted function on data that are not validated yet."""
 
     def _triviality(self) -> str | None:
-        """The reason why a fit says little of the data, if there is one."""
+        """The warning for a trivial solution, None if there is none."""
         return None
 
     def _check_combinations(self) -> None:
-        """Refuse parameters that do not go together."""
+        """Raise ValueError for an invalid combination of parameters."""
 
     def _check_classes(self, classes: Any) -> None:
         if len(classes) < 2:
@@ -79,11 +79,11 @@ class PaperEstimator(LargestScore, SampleInput, ClassifierMixin, DeclaredEstimat
         Raises
         ------
         ValueError
-            Parameters out of their range, or such as do not go together, data that are not finite,
-            fewer than two classes, a solver that cannot take the problem, numbers so large that no
-            point was found. Of a kernel matrix: more than ``memory_limit``, or one that is not
-            symmetric and positive semidefinite (as that of ``"poly"`` with coef0 < 0, or a
-            callable's, may be).
+            Parameters are out of range or cannot be combined, the data are not finite, there are
+            fewer than two classes, the solver does not accept the problem, or the numbers are so
+            large that no point was found. With a kernel also: the kernel matrix exceeds
+            ``memory_limit`` or is not symmetric and positive semidefinite, as that of a callable
+            may be.
         """
         self._check_combinations()
         X, y = self._validated(X, y)
@@ -93,14 +93,14 @@ class PaperEstimator(LargestScore, SampleInput, ClassifierMixin, DeclaredEstimat
         self.classes_ = classes
         doubt = self._fit(X, y)
         if doubt is not None:
-            warnings.warn(doubt, ConvergenceWarning, stacklevel=3)  # at the user's line
+            warnings.warn(doubt, ConvergenceWarning, stacklevel=3)  # reported at the user's line
         trivial = self._triviality()
         if trivial is not None:
             warnings.warn(trivial, TrivialSolutionWarning, stacklevel=3)
         return self
 
     def spec(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Risk:
-        """The declaration of the objective for some data, which :func:`dcprog.solve` takes too.
+        """The objective on the given data as a risk, which :func:`dcprog.solve` accepts.
 
         Parameters
         ----------
@@ -110,13 +110,13 @@ class PaperEstimator(LargestScore, SampleInput, ClassifierMixin, DeclaredEstimat
         Returns
         -------
         Risk
-            Of θ = (w_1, …, w_c, b_1, …, b_c), of a kernel's coordinates, or (a, b) of a function
-            f = Σ_j a_j k(·, x_j) + b.
+            A function of θ = (w_1, …, w_c, b_1, …, b_c), where w may be the coordinates of a
+            kernel's factor, or of θ = (a, b) with f = Σ_j a_j k(·, x_j) + b.
 
         Raises
         ------
         ValueError
-            As from ``fit``; or the objective is a sum of several two-class problems.
+            As from ``fit``, or the objective is a sum over several two-class problems.
         """
         self._validate_params()
         self._check_combinations()
@@ -127,7 +127,7 @@ class PaperEstimator(LargestScore, SampleInput, ClassifierMixin, DeclaredEstimat
         return self._declared(X, y, classes)
 
     def objective(self, X: npt.ArrayLike, y: npt.ArrayLike) -> float:
-        """The objective of the fitted function on some data.
+        """The objective of the fitted function on the given data.
 
         Parameters
         ----------
@@ -138,12 +138,12 @@ class PaperEstimator(LargestScore, SampleInput, ClassifierMixin, DeclaredEstimat
         Returns
         -------
         float
-            On the training data ``objective_``.
+            On the training data it is ``objective_``.
         """
         return self.objective_function(X, y)[0]
 
     def objective_function(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float, float]:
-        """The objective of the fitted function on some data, and what it is made of.
+        """The objective of the fitted function on the given data, with its loss and penalty.
 
         Parameters
         ----------

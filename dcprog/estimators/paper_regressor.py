@@ -1,4 +1,4 @@
-"""Base of regressors of published models: fit, declaration, objective and prediction."""
+"""The base class of published regressors: fit, declaration, objective and prediction."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ __all__ = ["PaperRegressor"]
 
 
 class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, ABC):
-    """A linear regressor that minimises what its publication does.
+    """A linear regressor that minimises the objective of its publication.
 
-    A subclass says what risk residuals have (:meth:`_declare`) and how its minimum is found and
-    kept (:meth:`_fit`).
+    A subclass defines the risk of residuals (:meth:`_declare`), its minimisation (:meth:`_fit`) and
+    the samples' weights (:meth:`_weights`).
 
     Parameters
     ----------
     fit_intercept : bool, default True
-        Whether there is b.
+        Whether there is an intercept b.
     n_jobs : int, optional
-        Processes for the starts, by joblib.
+        Number of joblib processes for the starts.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
     scale_ : float
         σ̂, the residuals' scale.
     outlier_weight_ : array of shape (n,)
-        How much each training sample counts in the end, from 0 to 1.
+        The weight of each training sample at the solution, from 0 to 1.
     """
 
     _: KW_ONLY
@@ -57,15 +57,15 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
 
     @abstractmethod
     def _declare(self, rows: Scores, scale: float) -> Risk:
-        """The objective of the publication on residuals in units of a scale."""
+        """The objective of the publication on residuals divided by the scale."""
 
     @abstractmethod
     def _fit(self, X: Array, y: Array) -> str | None:
-        """Minimise the objective on checked data; what to warn of, if any."""
+        """Minimise the objective on validated data and return a warning, None if there is none."""
 
     @abstractmethod
     def _weights(self, risk: Risk, theta: Array) -> Array:
-        """How much the samples of a risk count at θ, of shape (n,)."""
+        """The weights of the samples of a risk at θ, of shape (n,)."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
@@ -85,16 +85,16 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
         Raises
         ------
         ValueError
-            Parameters out of their range, data that are not finite, a solver that cannot take the
-            problem, numbers so large that no point was found.
+            Parameters are out of range, the data are not finite, the solver does not accept the
+            problem, or the numbers are so large that no point was found.
         """
         doubt = self._fit(*self._validated(X, y))
         if doubt is not None:
-            warnings.warn(doubt, ConvergenceWarning, stacklevel=3)  # at the user's line
+            warnings.warn(doubt, ConvergenceWarning, stacklevel=3)  # reported at the user's line
         return self
 
     def predict(self, X: npt.ArrayLike) -> Array:
-        """w·x + b.
+        """The predictions w·x + b.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
         return scores_of(self._validated(X, reset=False), self.coef_, self.intercept_)
 
     def outlier_weights(self, X: Any, y: Any) -> Array:
-        """Weights of any samples, as ``outlier_weight_`` holds them of the training samples.
+        """The weights of the given samples, as ``outlier_weight_`` of the training samples.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
         return self._weights(*self._there(X, y))
 
     def objective(self, X: Any, y: Any) -> float:
-        """The objective at ``result_.x`` on some data; on the training data ``objective_``.
+        """The objective at ``result_.x`` on the given data; on training data ``objective_``.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
         return risk(theta)
 
     def _there(self, X: Any, y: Any) -> tuple[Risk, Array]:
-        """The risk of some data, and the θ of the fit."""
+        """The risk of the given data, and the θ of the fit."""
         check_is_fitted(self)
         X, y = self._validated(X, y, reset=False)
         theta: Any = self.result_.x
@@ -155,7 +155,7 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
         return self._declare(residual_rows(X, y / unit, self.fit_intercept), unit)
 
     def _start(self, X: Array, y: Array, criterion: Criterion) -> Array:
-        """Coefficients, and the intercept, of least criterion among what subsets lead to."""
+        """Coefficients and intercept of a high-breakdown fit by random subsets."""
         if not self.fit_intercept:
             return high_breakdown_fit(X, y, criterion)
         shift, middle = np.median(X, axis=0), float(np.median(y))
@@ -165,7 +165,7 @@ class PaperRegressor(RegressorMixin, LinearInference, SampleInput, LoopOptions, 
         return fit
 
     def _minimise(self, spec: Risk, start: Array, unit: float = 1.0, **options: Any) -> Array:
-        """Keep the run from a start, and give its coefficients and intercept in units of y."""
+        """Minimise from `start`, keep the run and return (coefficients, intercept) in y's units."""
         result = self._run(spec, start=[start / unit], **options)
         self.spec_, self.result_, self._unit = spec, result, unit
         self.objective_, self.n_iter_ = result.value, max(1, result.n_iter)

@@ -1,4 +1,4 @@
-"""Constraints that many parameters have, for scikit-learn's validation."""
+"""Common parameter constraints for scikit-learn's validation."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ WIDTH = (StrOptions({"scale", "auto"}), POSITIVE)  # γ of a kernel
 
 
 def one_of(*names: str) -> Any:
-    """One of some strings."""
+    """The constraint that a parameter is one of the given strings."""
     return StrOptions(set(names))

@@ -1,4 +1,4 @@
-"""A risk under one penalty after another, told apart by a single parameter."""
+"""A family of risks that differ in one parameter λ of the penalty."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from dcprog.surrogates.usual_sizes import starts_finite
 
 __all__ = ["USUAL", "Kinks", "PenaltyFamily"]
 
-USUAL = ("lam", "l1")  # what the weight of a penalty is called
+USUAL = ("lam", "l1")  # names of a penalty's weight
 
 
 @dataclass(frozen=True)
 class Kinks:
-    """Slopes of a penalty at 0: one a coefficient, or of the norms of groups.
+    """The slopes of a penalty at 0, in the coefficients or in the norms of groups.
 
     Attributes
     ----------
     slopes : array
-        One a coefficient; one a group where there are groups.
+        One slope per coefficient, or per group if there are groups.
     groups : list of int arrays or None
+        The coefficients of each group.
     """
 
     slopes: Array
@@ -45,9 +46,9 @@ class PenaltyFamily:
     Attributes
     ----------
     risk : Risk
-        For some value of λ.
+        The risk at any one value of λ.
     parameter : str
-        Its name, as for ``set_params``.
+        The name of λ, as for ``set_params``.
     """
 
     risk: Risk
@@ -64,7 +65,7 @@ class PenaltyFamily:
         sample_weight: npt.ArrayLike | None,
         parameter: str | None,
     ) -> PenaltyFamily:
-        """The family of a risk, or of residuals of X and y."""
+        """The family of a risk, or of a risk on the residuals of X and y."""
         if hasattr(X, "spec"):
             raise TypeError(f"X={X!r}: pass the risk that it minimises, estimator.spec(X, y)")
         if isinstance(X, Risk):
@@ -81,17 +82,17 @@ class PenaltyFamily:
         return cls(risk, _parameter(risk) if parameter is None else _checked(risk, parameter))
 
     def at(self, value: float) -> Risk:
-        """The risk at λ."""
+        """The risk at the given value of λ."""
         penalty = clone(self.risk.penalty).set_params(**{self.parameter: value})
         return self.risk.with_penalty(penalty)
 
     def kinks(self, value: float) -> Kinks:
-        """The slopes of the penalty at 0, for λ; infinite where they are.
+        """The slopes of the penalty at 0 for a value of λ; they may be infinite.
 
         Raises
         ------
         ValueError
-            The penalty is not made of norms and concave ones.
+            The slopes at 0 are not known, or there are kinks of both coefficients and groups.
         """
         risk = self.at(value)
         size = int(risk.penalized.sum())
@@ -118,7 +119,7 @@ def _checked(risk: Risk, parameter: str) -> str:
 
 
 def _parameter(risk: Risk) -> str:
-    """The weight of the first part of a penalty that has kinks at 0."""
+    """The name of the weight of the penalty's first part with a kink at 0."""
     names = [n for n in risk.penalty.get_params(deep=True) if n.split("__")[-1] in USUAL]
     for name in sorted(names, key=lambda n: n.count("__")):
         family = PenaltyFamily(risk, name)

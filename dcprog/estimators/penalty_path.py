@@ -1,4 +1,4 @@
-"""Fits along a path of penalties, each begun where the last one ended."""
+"""Fits along a path of penalty weights, each warm-started from the previous solution."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from dcprog.surrogates.usual_sizes import convex_problem
 
 __all__ = ["PenaltyPath", "penalty_path"]
 
-UP = 1 + 1e-9  # as λ_max is known to rounding, and the fit there is to be 0
+UP = 1 + 1e-9  # λ_max is known up to rounding; the first fit shall be 0
 DIRECTIONS = ("down", "up", "both")
 
 
 class PenaltyPath(NamedTuple):
-    """Fits for one λ after another, the largest first.
+    """The fits of a penalty path, the largest λ first.
 
     Attributes
     ----------
     lambdas : array of shape (k,)
-        λ, falling.
+        The values of λ in decreasing order.
     coefs : array of shape (d, k), or (c, d, k) for c scores
-        Coefficients; for rows of no scores θ itself.
+        The coefficients; θ itself if the rows are not scores of samples.
     intercepts : array of shape (k,), or (c, k)
-        0 where none are fitted.
+        The intercepts, 0 where none are fitted.
     objectives : array of shape (k,)
-        F, recomputed in NumPy.
+        The values of F, recomputed in NumPy.
     results : tuple of Result
 
     Examples
@@ -77,39 +77,42 @@ def penalty_path(
     direction: str | None = None,
     **options: Any,
 ) -> PenaltyPath:
-    r"""Minimise Σ s_i loss(u_i) + penalty_λ(w) for one λ after another, from warm starts.
+    r"""Minimise Σ s_i loss(u_i) + penalty_λ(w) for a sequence of λ, with warm starts.
 
-    Sums of squares under ``l1``, concave penalties and ``l2`` keep their working set and its Gram
-    matrix from one λ to the next. Other risks begin at the last solution, too.
+    Every fit starts from the previous solution. Sums of squares under ``l1``, concave penalties and
+    ``l2`` also keep their working set and its Gram matrix from one λ to the next.
 
     Parameters
     ----------
     X : Risk, or array or sparse matrix of shape (n, d)
-        For classification, weights and several scores: a risk, whose penalty at any λ will do.
+        A risk for classification, weights or several scores; its penalty may have any λ.
     y : array of shape (n,) or (n, c), optional
         Targets of residuals.
     loss : str or Loss, optional
-        Of the residuals; ``square()`` by default.
+        The loss of the residuals; ``square()`` by default.
     penalty : str or Penalty, optional
         ``l1()`` by default, or the risk's own.
     lambdas : array, optional
-        The values, at least 0, in any order. By default `n_lambdas` from :func:`lambda_max` down to
-        `eps` times it, evenly on a logarithmic scale; for nonconvex losses from that of the convex
-        ones behind them.
+        The values of λ, at least 0, in any order. By default `n_lambdas` values from
+        :func:`lambda_max` down to `eps` times it, evenly on a logarithmic scale; for nonconvex
+        losses from the λ_max of their convex bases.
     n_lambdas : int, default 50
+        The number of values if `lambdas` is not given.
     eps : float, default 1e-2
-        Between 0 and 1.
+        The ratio of the smallest to the largest value, between 0 and 1.
     parameter : str, optional
-        Which parameter of the penalty λ is, as for ``set_params``; see :func:`lambda_max`.
+        The name of the penalty's parameter λ, as for ``set_params``; see :func:`lambda_max`.
     fit_intercept : bool, default True
     sample_weight : array of shape (n,), optional
     direction : {"down", "up", "both"}, optional
-        From large λ to small, beginning at coefficients of 0; from small to large, beginning at the
-        convex problem's solution; or down and then up again, the lower fit of each λ. By default
-        down where F is convex, otherwise both: down alone, fits that are critical at 0 stay there.
-        Both is nowhere above down, for twice its time; down is what other libraries do.
+        ``"down"`` goes from large λ to small, starting from zero coefficients; ``"up"`` from small
+        to large, starting from the convex problem's solution; ``"both"`` goes down and then up, and
+        keeps the lower fit for each λ. By default ``"down"`` if F is convex, otherwise ``"both"``:
+        going down alone, fits that are critical at 0 stay there. ``"both"`` is never worse than
+        ``"down"`` and takes twice its time; other libraries go down.
     **options
-        Of :func:`solve` for every fit, such as ``tol``, ``solver``, ``max_iter`` and ``escape``.
+        Options of :func:`solve` for every fit, such as ``tol``, ``solver``, ``max_iter`` and
+        ``escape``.
 
     Returns
     -------
@@ -119,11 +122,11 @@ def penalty_path(
     Raises
     ------
     TypeError, ValueError
-        Bad data or options; a penalty without λ_max, and no `lambdas`.
+        The data or options are invalid, or λ_max is unknown and `lambdas` is not given.
 
     See Also
     --------
-    lambda_max : Where the path begins.
+    lambda_max : The largest λ of a default path.
 
     References
     ----------
@@ -155,13 +158,13 @@ def penalty_path(
     values = _values(family, empty, lambdas, n_lambdas, eps)
     risks = [family.at(float(value)) for value in values]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TrivialSolutionWarning)  # at large λ that is no surprise
+        warnings.simplefilter("ignore", TrivialSolutionWarning)  # expected at large λ
         results = _results(risks, empty, direction, {"n_starts": 1, **options})
     return _path(family.risk, values, results)
 
 
 def _check(options: dict[str, Any]) -> None:
-    """Refuse what :func:`solve` does not take, and starts."""
+    """Raise an error for `start` and for options that :func:`solve` does not have."""
     if "start" in options:
         raise ValueError("start: a path has its own starts; choose its direction")
     for name in options:
@@ -172,7 +175,7 @@ def _check(options: dict[str, Any]) -> None:
 def _values(
     family: PenaltyFamily, empty: Array, lambdas: npt.ArrayLike | None, n_lambdas: int, eps: float
 ) -> Array:
-    """The values of λ, the largest first."""
+    """The values of λ in decreasing order."""
     if lambdas is not None:
         values = np.atleast_1d(np.asarray(lambdas, dtype=float))
         if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values >= 0)):
@@ -180,7 +183,7 @@ def _values(
         return np.sort(values)[::-1]
     check_count("n_lambdas", n_lambdas, 1)
     check_number("eps", eps, 0, 1)
-    if not family.risk.has_convex_losses:  # those may give up all samples that ask for more than 0
+    if not family.risk.has_convex_losses:  # they may give up all samples that favour w ≠ 0
         convex = _convex(family.risk)
         family, empty = PenaltyFamily(convex, family.parameter), intercepts_alone(convex)
     largest = lambda_max_of(family, empty)
@@ -190,7 +193,7 @@ def _values(
 
 
 def _convex(risk: Risk) -> Risk:
-    """The convex losses behind those of a risk."""
+    """The risk with the convex base losses in place of its nonconvex losses."""
     return Risk(
         risk.rows,
         risk.base,
@@ -221,7 +224,7 @@ def _results(
 
 
 def _swept(risks: list[Risk], start: Any, options: dict[str, Any]) -> Iterator[Result]:
-    """Fits one after the other, each from the last one's point."""
+    """Yield the fits of the risks in order, each started from the previous solution."""
     for risk in risks:
         result = solve(risk, start=start, **options)
         yield result

@@ -1,4 +1,4 @@
-"""Linear scores, and the class that they say."""
+"""Linear scores, and the class of the largest score."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["LargestScore", "scores_of"]
 
 
 def scores_of(X: Any, coef: Array, intercept: Any) -> Array:
-    """x·w_k + b_k of shape (n, c), block by block where X is read so.
+    """The scores x·w_k + b_k, of shape (n, c).
 
     Raises
     ------
     ValueError
-        What is read by blocks holds NaN or infinity.
+        X is read by blocks and holds NaN or infinity.
     """
     scores = X @ coef.T
     if isinstance(X, BlockedMatrix):
@@ -32,12 +32,12 @@ def scores_of(X: Any, coef: Array, intercept: Any) -> Array:
 
 
 class LargestScore:
-    """Prediction of a classifier whose ``decision_function`` has a score a class, or one of two."""
+    """Prediction from the scores of a classifier's ``decision_function``."""
 
     classes_: npt.NDArray[Any]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of the largest score, or by the sign of the only one.
+        """The class of the largest score; for two classes the sign of the only score decides.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The point that a fit keeps: tidied up, and one that the loop ends at."""
+"""Refine the end point of a run: tidy it, and continue the run if the tidy point is lower."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["refined"]
 
 ROUNDS = 10
 SPECK = 1e-9  # of the largest coefficient
-CLOCKS = ("time", "solve_time")  # go on from where the first run ended
+CLOCKS = ("time", "solve_time")  # cumulative columns of a history
 
 
 @np.errstate(all="ignore")
@@ -29,31 +29,30 @@ def refined(
     tol: float,
     max_iter: int,
 ) -> Result:
-    """The result at a point that is tidy and a run's end at once.
+    """The result of a run at its tidied end point, continued until both agree.
 
-    A speck set to 0 may lower F beyond tolerance: then what the run said of its point is not true
-    of the tidy one, and the descent goes on from there.
+    Setting small coefficients to 0 may lower F by more than the tolerance. The run's certificate
+    then does not hold at the tidy point, and the descent is resumed from there.
 
     Parameters
     ----------
     result : Result
-        With a point.
+        The result of a run that found a point.
     risk : Risk
-        What it minimises.
+        The function that it minimised.
     tidy : callable
-        θ without specks; no worse than θ up to a small part of the tolerance.
+        Maps θ to a point without specks, no worse than θ up to a small part of the tolerance.
     resume : callable
-        The result of a run from θ, of at most so many steps.
+        Maps θ and a number of steps to the result of a run from θ with at most that many steps.
     tol : float
-        Relative to the scale of F.
+        The tolerance relative to the scale of F.
     max_iter : int
-        Of all runs together.
+        The most steps of all runs together.
 
     Returns
     -------
     Result
-        Its point, value, status and history are of one and the same run; its value is the risk at
-        its point.
+        Its status and history are those of the joined runs; its value is the risk at its point.
     """
     assert result.x is not None
     x = result.x
@@ -70,7 +69,7 @@ def refined(
             return replace(moved, status="max_iter", message=message, gap=np.inf)
         more = resume(theta, left)
         if more.x is None or not risk(more.x) <= value + slack:
-            # lower than all that the loop can reach: what it said of x is true of x, and of specks
+            # the resumed run ends higher: the certificate holds at x and, for mere specks, at θ too
             largest = float(np.max(np.abs(x), initial=0.0))
             specks = np.max(np.abs(theta - x), initial=0.0) <= SPECK * largest
             return moved if specks else replace(result, value=risk(x))
@@ -80,7 +79,7 @@ def refined(
 
 
 def _joined(first: Result, then: Result, step: float) -> Result:
-    """A run and the one that went on from near its end, as one."""
+    """The results of a run and of its continuation, joined into one."""
     history = _one_after_the_other(first.history, then.history, step)
     return replace(
         then,

@@ -1,4 +1,4 @@
-"""Messages for data that no estimator can use."""
+"""The error for data on which no fit is possible."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def unusable(risk: Risk, reason: str) -> ValueError:
     ----------
     risk : Risk
     reason : str
-        What the run says.
+        The message of the run.
 
     Returns
     -------
     ValueError
-        It names the feature with the largest numbers, or the size of targets that are larger.
+        It names the feature with the largest entry, or the targets' size if that is larger.
     """
     targets = 0.0 if risk.offset is None else float(np.max(np.abs(risk.offset)))
     place, largest = _largest(risk)
@@ -35,7 +35,7 @@ def unusable(risk: Risk, reason: str) -> ValueError:
 
 
 def _largest(risk: Risk) -> tuple[int, float]:
-    """The feature with the largest numbers, and how large they are."""
+    """The feature with the largest entry in absolute value, and that absolute value."""
     X: Any = getattr(risk.rows, "X", np.zeros((1, 1)))
     sizes = largest_sizes(X)
     place = int(np.argmax(sizes))

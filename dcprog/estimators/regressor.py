@@ -27,41 +27,41 @@ from dcprog.rows.scores import Scores
 __all__ = ["RobustRegressor"]
 
 BIWEIGHT = 4.685  # 95% as efficient as least squares at the normal
-RIDGE = 1e-8  # holds what the samples do not determine, and nothing else
+RIDGE = 1e-8  # determines coefficients that the samples leave free, and changes no others
 
 
 class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
-    r"""Regressor by the residual loss ℓ and the penalty of one's choice.
+    r"""Regressor for any residual loss ℓ and any penalty.
 
-    The minimiser of
+    It minimises
 
     .. math::
         \sum_i s_i\, \ell(u_i) + \text{penalty}(w), \qquad u_i = y_i - (w^\top x_i + b),
 
-    a sum, with the weight s_i of a sample (1 by default). The intercept b is free. Robust is what a
-    concave function of a convex loss, as ``cap(absolute(), 1.0)``, makes of it: a sample of large
-    loss weighs less, or nothing.
+    a sum, with the weight s_i of a sample (1 by default). The intercept b is not penalised by
+    default. The fit is robust if ℓ is a concave function of a convex loss, such as
+    ``cap(absolute(), 1.0)``: a sample of large loss then weighs less, or nothing.
 
-    Residuals are counted in units of their scale σ̂: u_i/σ̂ and w/σ̂ stand in the objective, so that
-    the losses' parameters are the textbooks' (4.685 for Tukey's biweight), and y → ay + c changes
-    the units of the fit and nothing else (a < 0 mirrors a loss that is not symmetric). Without a
-    penalty, X → XB changes nothing either.
+    Residuals are measured in units of their scale σ̂: the objective has u_i/σ̂ and w/σ̂ in place of
+    u_i and w. The losses' parameters then have their textbook values (4.685 for Tukey's biweight),
+    and y → ay + c changes the units of the fit and nothing else (a < 0 mirrors a loss that is not
+    symmetric). Without a penalty the fitted values do not change under X → XB.
 
     Parameters
     ----------
     loss : str or Loss, optional
         ℓ, a function of the residual; by default ``tukey(0.5 * square(), 4.685)``, the biweight,
-        95% as efficient as least squares at the normal; by name one of
-        :func:`dcprog.losses.names.named_loss`. A trimmed loss takes no weights that differ.
+        with 95% of the efficiency of least squares for normal errors; a name is one of
+        :func:`dcprog.losses.names.named_loss`. A trimmed loss requires equal weights.
     penalty : str or Penalty, optional
-        By default ``l2(1e-8)``, which holds coefficients that the samples do not determine, and
-        ``l2(1.0)`` for a kernel. Large penalties on w/σ̂ want columns of about the same size.
+        By default ``l2(1e-8)``, which determines coefficients that the samples leave free, and
+        ``l2(1.0)`` for a kernel. Scale the columns to about the same size for large penalties.
     scale : {"mad"}, float or None, default "mad"
-        σ̂. ``"mad"`` is the median size of the residuals of an S-estimate, which almost half of the
-        samples cannot carry off, over the standard normal's; at least a thousandth of that of y
-        around its median. With fewer than three samples a coefficient, and for kernels, it is that
-        of y itself. A number is σ̂; None is 1 and takes y as it is: the losses' parameters are in
-        the units of y.
+        The scale σ̂. ``"mad"`` is the normalised median absolute residual of an S-estimate, which
+        tolerates outliers among almost half of the samples; it is at least a thousandth of the
+        normalised median absolute deviation of y. With fewer than three samples per coefficient,
+        and for kernels, it is the latter itself. A number is σ̂ itself. None is 1 and leaves y
+        unshifted: the losses' parameters are in the units of y.
 
     Attributes
     ----------
@@ -70,10 +70,10 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
     objective_ : float
         The objective at the solution, with the training weights.
     coef_ : array of shape (d,)
-        None for kernels other than the linear one.
+        Not set with a kernel other than ``"linear"``.
     intercept_ : float
     dual_coef_ : array of shape (n,)
-        a, with a kernel.
+        The coefficients a, with a kernel.
     outlier_weight_ : array of shape (n,)
         Weight of each training sample's base loss in the majorant at the solution: 1 for a sample
         that counts as in the convex problem, 0 for one that the loss gave up, or whose weight is
@@ -81,14 +81,14 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
 
     See Also
     --------
-    RobustClassifier : The same for margins.
+    RobustClassifier : The analogous estimator for losses of margins.
 
     Notes
     -----
     scikit-learn's callbacks (``set_callbacks``) see every step, and one that asks to stop ends the
-    run. The S-estimate takes the place of the convex start where there is one. Where the objective
-    leaves the intercepts undetermined, as when all samples that would hold them are given up, about
-    those nearest to the start's are taken.
+    run. For nonconvex objectives with ``n_starts="auto"`` the run starts from the S-estimate, if
+    there is one. If the objective does not determine the intercept, for example because the loss
+    has given up all samples that would, an intercept close to that of the start is chosen.
 
     References
     ----------
@@ -138,9 +138,8 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
         Raises
         ------
         ValueError
-            Parameters out of their range, data that are not finite, a solver that cannot take the
-            problem,
-            numbers so large that no point was found.
+            Parameters are out of range, the data are not finite, the solver does not accept the
+            problem, or the numbers are so large that no point was found.
         """
         X, y = self._validated(X, y)
         declared = self._declared(X, y, self._sample_weight(sample_weight, X))
@@ -148,7 +147,7 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
         return self
 
     def predict(self, X: npt.ArrayLike) -> Array:
-        """f(x) = w·x + b, or that of the kernel.
+        """The predictions f(x) = w·x + b, or the kernel expansion's.
 
         Parameters
         ----------
@@ -183,7 +182,7 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
         return unit.of(y), unit
 
     def _start(self, declared: Declaration) -> Any:
-        """The fit that the scale is of, in the place of the convex start."""
+        """The start of the run: the scale's S-estimate for a nonconvex risk with auto starts."""
         start, risk, fit = super()._start(declared), declared.risk, declared.unit.start
         is_convex = risk.has_convex_losses and risk.penalty.is_convex
         plain = not (isinstance(start, str) and self.n_starts == "auto")

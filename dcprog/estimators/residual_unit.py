@@ -1,4 +1,4 @@
-"""The unit in which a regression counts its residuals: a robust scale of them."""
+"""The unit of a regression's residuals: a robust scale of an initial fit's residuals."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from dcprog.foundation.arrays import Array, dense
 
 __all__ = ["ONE", "Unit", "residual_unit"]
 
-# Residuals of a fit that is exact are rounding: a unit is at least this share of the targets'.
+# Residuals of an exact fit are rounding errors: the unit is at least this share of the targets'.
 LEAST = 1e-3
-# With fewer samples a coefficient, the fit of a subset says little of the others.
+# With fewer samples per coefficient, a subset's fit predicts the other samples poorly.
 SAMPLES_A_COEFFICIENT = 3
 MOST_NUMBERS = 2**24
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Targets (y − middle)/size in the place of y.
+    """The unit of targets (y − middle)/size.
 
     Attributes
     ----------
     size, middle : float
     start : array of shape (d + 1,) or None
-        Coefficients and intercept of the fit whose residuals have said the size, in units of y.
+        Coefficients and intercept, in units of y, of the fit whose residuals determine the size.
     """
 
     size: float = 1.0
@@ -46,22 +46,22 @@ ONE = Unit()
 def residual_unit(
     X: Any, y: Array, weights: Array | None, *, fit_intercept: bool, moves: bool
 ) -> Unit:
-    """The scale of the residuals of an S-estimate, which neither outliers nor leverage spoil.
+    """The unit by the residuals of an S-estimate, robust to outliers and leverage points.
 
-    It is the median of the residuals' sizes over the standard normal's, without as many of the
-    smallest as there are coefficients. Where there are fewer than three samples a coefficient, and
-    for kernels, the targets themselves are the residuals.
+    The size is the median of the absolute residuals over that of the standard normal, where as many
+    of the smallest residuals as there are coefficients are left out. With fewer than three samples
+    per coefficient, and for kernels, the targets themselves are the residuals.
 
     Parameters
     ----------
     X : array, sparse matrix, matrix by blocks of shape (n, d), or None
-        None for a kernel. Of many samples some are looked at.
+        None for a kernel. Of more than 5000 samples a random subset is used.
     y : array of shape (n,)
     weights : array of shape (n,), optional
-        How often each sample counts.
+        The number of times each sample counts.
     fit_intercept : bool
     moves : bool
-        Whether the targets may be moved: there is a free intercept.
+        Whether the targets may be shifted, because there is a free intercept.
 
     Returns
     -------
@@ -85,14 +85,14 @@ def residual_unit(
 
 
 def _seen(n: int) -> Any:
-    """Some of many samples, the same ones for as many."""
+    """All samples, or a fixed random subset of 5000 of them."""
     if n <= SEEN:
         return slice(None)
     return np.sort(np.random.default_rng(0).choice(n, SEEN, replace=False))
 
 
 def _centred(X: Array, fit_intercept: bool) -> tuple[Array, Array]:
-    """Columns around their medians and one of ones, and the medians."""
+    """The columns minus their medians with a column of ones, and the medians."""
     if not fit_intercept:
         return X, np.zeros(X.shape[1])
     shift = np.median(X, axis=0)

@@ -1,4 +1,4 @@
-"""First and second derivatives of Σ s_i ℓ(u_i) + penalty, of residuals or margins of one score."""
+"""Derivatives of Σ s_i ℓ(u_i) + penalty for residuals or margins of one score."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ __all__ = [
     "smooth_curvature",
 ]
 
-STEP = 1e-5  # of the residuals' scale: the slopes of smooth losses
+STEP = 1e-5  # step of difference quotients, relative to the residuals' scale
 GRID = 2001
-FAR = 50.0  # robust scales: no jump of the slopes is looked for beyond
-# Hall and Sheather's bandwidth of the density at the median, n^(−1/3) times that.
+FAR = 50.0  # jumps of the slopes are searched up to this many robust scales
+# Hall and Sheather's bandwidth for the density at the median is n^(−1/3) times this.
 WIDTH = 0.971
 WIDEST = 0.45
 Slope = Callable[[Array], Array]
 
 
 def loss_slope(risk: Risk, theta: Array) -> Slope:
-    """ℓ', as a function of each residual by itself."""
+    """The derivative ℓ' as a function of residuals, with a cap in place of trimming."""
     transform: Transform = risk.transform
     if isinstance(transform, trim_of):
         kept = transform.slope(risk.aggregates(theta)) > 0
@@ -47,7 +47,7 @@ def loss_slope(risk: Risk, theta: Array) -> Slope:
 
 
 def loss_curvature(slope: Slope, u: Array, shares: Array) -> Array:
-    """ℓ'' of the residuals, over a bandwidth where ℓ' jumps."""
+    """ℓ'' at the residuals; if ℓ' jumps, a difference quotient over Hall–Sheather's bandwidth."""
     if not jumps(slope, u):
         return smooth_curvature(slope, u, shares)
     level = 0.5 + min(WIDTH * shares.sum() ** (-1 / 3), WIDEST)
@@ -55,7 +55,7 @@ def loss_curvature(slope: Slope, u: Array, shares: Array) -> Array:
 
 
 def smooth_curvature(slope: Slope, u: Array, shares: Array) -> Array:
-    """ℓ'' of the residuals, where ℓ' does not jump."""
+    """ℓ'' at the residuals by difference quotients, for an ℓ' without jumps."""
     return _quotient(slope, u, STEP * _size(u, shares))
 
 
@@ -68,10 +68,10 @@ def _quotient(slope: Slope, u: Array, h: float) -> Array:
 
 
 def jumps(slope: Slope, u: Array) -> bool:
-    """Does ℓ' jump? Then the largest difference on a grid does not shrink as the grid does.
+    """True if ℓ' jumps: its largest difference on a grid does not shrink on a finer grid.
 
-    The grid goes as far as the residuals do, but for some that are off by more than others by far:
-    it would be too coarse for what ℓ' does among the others.
+    The grid covers the residuals up to 50 robust scales: extreme outliers would make it too coarse
+    for the other residuals.
     """
     far = float(np.max(np.abs(u), initial=0.0))
     far = min(far, FAR * mad(u)) or far or 1.0
@@ -80,14 +80,14 @@ def jumps(slope: Slope, u: Array) -> bool:
 
 
 def curvature_matrix(rows: Any, d: Array, active: Array) -> Array:
-    """Σ_i d_i a_i a_iᵀ of the active coefficients, d samples' second derivatives or squares."""
+    """The matrix Σ_i d_i a_i a_iᵀ on the active coefficients, with a weight d_i per sample."""
     width = rows.X.shape[1]
     part = rows.X[:, np.flatnonzero(active[:width])]
     return gram_with_constant(part, d, constant=bool(np.any(active[width:])))
 
 
 def ridge_of(risk: Risk, active: Array) -> Array:
-    """The curvature of the penalty's ridge, a diagonal matrix of the active coefficients."""
+    """The Hessian of the penalty's ridge, a diagonal matrix on the active coefficients."""
     form = risk.penalty.as_l1_l2(int(risk.penalized.sum()))
     ridge = np.zeros(active.size)
     if form is not None:

@@ -1,4 +1,4 @@
-"""Scales of residuals that outliers do not spoil: the median size, and M-scales."""
+"""Robust scales of residuals: the normalised median absolute residual, and M-scales."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dcprog.foundation.arrays import Array
 
 __all__ = ["m_scale", "mad", "tukey_weights", "weighted_quantile"]
 
-# Tukey's ρ(u) = 1 − (1 − (u/c)²)³ has E ρ(u/c) = ½ at the normal for this c.
+# Tukey's ρ(u) = 1 − (1 − (u/c)²)³ has E ρ(u) = ½ for standard normal u and this c.
 CHI = 1.547645
 NORMAL_MAD = float(ndtri(0.75))
 NEWTON = 50
@@ -21,22 +21,22 @@ FAR = 1e100
 def m_scale(R: Array, weights: Array, level: float = 0.5, tolerance: float = ROUNDING) -> Array:
     """The M-scale σ of each row r of residuals: Σ_i s_i ρ(r_i/σ) = level·Σ_i s_i.
 
-    ρ is Tukey's function, scaled to [0, 1], with which σ is consistent at the normal for level ½.
+    ρ is Tukey's function, scaled to [0, 1] such that σ is consistent at the normal for level ½.
 
     Parameters
     ----------
     R : array of shape (K, n)
     weights : array of shape (n,)
-        How often each column counts, s.
+        The number s_i of times each column counts.
     level : float, default 0.5
         0 < level < 1.
     tolerance : float, default 1e-13
-        Relative.
+        The relative tolerance of σ.
 
     Returns
     -------
     array of shape (K,)
-        0 where a share of 1 − level is 0.
+        The scales; 0 for a row in which a share of at least 1 − level is 0.
 
     Examples
     --------
@@ -63,21 +63,21 @@ def m_scale(R: Array, weights: Array, level: float = 0.5, tolerance: float = ROU
 
 
 def tukey_weights(R: Array, scale: Array) -> Array:
-    """Slopes of ρ over residuals, up to a factor: 1 at 0, and 0 from 1.55 scales on."""
+    """Tukey's weights ρ'(u)/u up to a factor: 1 at 0, and 0 from 1.55 scales on."""
     return np.maximum(1 - (_over(R, scale) / CHI) ** 2, 0.0) ** 2
 
 
 def mad(residuals: npt.ArrayLike, weights: Array | None = None, fitted: int = 0) -> float:
-    """The median size of residuals over that of the standard normal.
+    """The median absolute residual over that of the standard normal.
 
     Parameters
     ----------
     residuals : array of shape (n,)
     weights : array of shape (n,), optional
-        How often each counts.
+        The number of times each counts.
     fitted : int, default 0
-        Coefficients behind the residuals: as many of these, the smallest, are left out, for any fit
-        can make them vanish.
+        The number of coefficients of the fit: as many of the smallest residuals are left out,
+        because any fit can make them vanish.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def mad(residuals: npt.ArrayLike, weights: Array | None = None, fitted: int = 0)
 
 
 def weighted_quantile(values: Array, weights: Array, share: float = 0.5) -> Array:
-    """A quantile of each row of `values`, (K, n), whose columns count `weights` times."""
+    """A weighted quantile of each row of `values`, (K, n), with one weight per column."""
     if share == 0.5 and np.all(weights == weights[0]):
         return np.median(values, axis=1)
     order = np.argsort(values, axis=1)
@@ -111,6 +111,6 @@ def weighted_quantile(values: Array, weights: Array, share: float = 0.5) -> Arra
 
 
 def _over(R: Array, scale: Array) -> Array:
-    """Residuals in units of the scales; 0 stays 0 where a scale is."""
+    """Residuals divided by their row's scale; 0/0 is 0."""
     with np.errstate(all="ignore"):
         return np.clip(R / np.maximum(scale, np.finfo(float).tiny)[:, None], -FAR, FAR)

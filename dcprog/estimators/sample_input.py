@@ -1,4 +1,4 @@
-"""Forms of X that an estimator takes: dense, sparse, by blocks, or a kernel matrix."""
+"""Validation of an estimator's X: dense, sparse, by blocks, or a kernel matrix."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ __all__ = ["SampleInput"]
 
 
 class SampleInput:
-    """X is dense or sparse; with ``kernel="precomputed"`` it is a dense kernel matrix.
+    """An estimator of dense or sparse X, or a dense kernel matrix with ``kernel="precomputed"``.
 
-    Linear functions may be fitted to an X that is read by blocks, too.
+    Subclasses with ``_takes_blocks`` also accept an X that is read by blocks, if f is linear.
     """
 
     _takes_blocks: ClassVar[bool] = False
 
     def _checks(self) -> dict[str, Any]:
-        """Arguments of scikit-learn's own validation."""
+        """The options of scikit-learn's data validation."""
         return {"accept_sparse": False if self._is_pairwise() else "csr", "dtype": np.float64}
 
     def _is_pairwise(self) -> bool:
         return getattr(self, "kernel", None) == "precomputed"
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
-        """The point x, or X and y, checked; X by blocks where it is read so."""
+        """Validate X, or X and y; a large X is returned as a matrix by blocks."""
         checks, by_blocks = self._checks(), self._blocked(X)
         numeric = checks.pop("y_numeric", False)
         if by_blocks is None:
@@ -49,14 +49,14 @@ class SampleInput:
         return _with_targets(by_blocks, y, numeric)
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Validated samples, without a comparison with those of the fit."""
+        """Validate X and y without reading or setting the estimator's fitted attributes."""
         by_blocks = self._blocked(X)
         if by_blocks is None:
             return check_X_y(X, y, **self._checks())
         return _with_targets(by_blocks, (y,), self._checks().get("y_numeric", False))
 
     def _blocked(self, X: Any) -> BlockedMatrix | None:
-        """X by blocks; None where it is read as a whole, as it is for a kernel."""
+        """X by blocks; None if X is read as a whole, as for a kernel."""
         takes = self._takes_blocks and getattr(self, "kernel", None) is None
         return blocked(X) if takes else None
 
@@ -68,7 +68,7 @@ class SampleInput:
 
 
 def _check_numbers(estimator: Any, y: Any) -> None:
-    """Refuse text as targets; scikit-learn would go on with strings of a fixed length."""
+    """Raise ValueError for text as targets; scikit-learn accepts strings of a fixed length."""
     kind = np.asarray(y).dtype.kind
     if kind in "US":
         raise ValueError(
@@ -77,7 +77,7 @@ def _check_numbers(estimator: Any, y: Any) -> None:
 
 
 def _with_targets(X: BlockedMatrix, y: tuple[Any, ...], numeric: bool) -> Any:
-    """X alone, or with checked targets; whether X is finite shows when it is read."""
+    """X alone, or with validated targets; X itself is checked for NaN only when it is read."""
     if not y:
         return X
     targets = _check_y(np.asarray(y[0]), y_numeric=numeric)

@@ -1,4 +1,4 @@
-"""Which samples a fit is made of: those of positive weight, repeated ones once."""
+"""The distinct samples of positive weight of a data set."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["Samples", "distinct", "whole"]
 
 @dataclass(frozen=True)
 class Samples:
-    """Places of samples among all n.
+    """The m samples selected from all n, and their weights.
 
     Attributes
     ----------
     first : int array of shape (m,) or None
-        The samples taken; None if those are all as they come.
+        The indices of the selected samples; None if all are selected in their order.
     place : int array of shape (n,) or None
-        Where among those each sample is, −1 for one of weight 0; None likewise.
+        The index of each sample among the selected ones, −1 for weight 0; None as for `first`.
     weights : array of shape (m,) or None
-        Weights of those taken, repetitions added up; None if those are all samples as they come.
+        The weights of the selected samples, summed over equal ones; None if all are 1.
     """
 
     first: npt.NDArray[np.intp] | None
@@ -34,26 +34,26 @@ class Samples:
 
     @property
     def part(self) -> Any:
-        """A function that selects the taken samples from an array of all samples."""
+        """The index that selects these samples from an array of all samples."""
         return slice(None) if self.weights is None or self.first is None else self.first
 
     def spread(self, values: Array) -> Array:
-        """Values of those taken, of shape (m,), as values of all samples, 0 at weight 0."""
+        """Spread values of the selected samples, (m,), to all samples, with 0 at weight 0."""
         if self.place is None:
             return values if self.weights is None else np.where(self.weights > 0, values, 0.0)
         return np.where(self.place >= 0, values[np.maximum(self.place, 0)], 0.0)
 
 
 def whole(weights: Array | None) -> Samples:
-    """All samples as they come, of data that are read by blocks; equal ones are not looked for."""
+    """All samples in their order, without merging equal ones; for data read by blocks."""
     return Samples(None, None, None if weights is None or np.all(weights == 1) else weights)
 
 
 def distinct(X: Any, y: Any, weights: Array | None, merge: bool = True) -> Samples:
-    """The samples of positive weight; equal ones (x, y) are one whose weight is their sum.
+    """The samples of positive weight, equal ones (x, y) merged with the sum of their weights.
 
-    Repeating a sample is then the same as giving it a whole number as weight, to the last digit
-    and whatever the solver, and duplicates cost nothing.
+    A repeated sample is then equivalent to an integer weight to the last digit, with any solver,
+    and duplicates cost nothing.
 
     Parameters
     ----------
@@ -66,8 +66,7 @@ def distinct(X: Any, y: Any, weights: Array | None, merge: bool = True) -> Sampl
     Returns
     -------
     Samples
-        In the order of the data, or where there are weights in an order that depends on the set
-        of samples alone.
+        All in the order of the data; otherwise in an order that depends only on the set of samples.
 
     Examples
     --------
@@ -98,7 +97,7 @@ def distinct(X: Any, y: Any, weights: Array | None, merge: bool = True) -> Sampl
 
 
 def _leaders(key: Array, X: Any, y: Any) -> npt.NDArray[np.intp]:
-    """For every sample the first one that is equal to it."""
+    """The index of the first sample equal to each sample."""
     leader = np.arange(len(key))
     _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
     groups: dict[Any, list[int]] = {}
@@ -111,7 +110,7 @@ def _leaders(key: Array, X: Any, y: Any) -> npt.NDArray[np.intp]:
 
 
 def _fingerprint(X: Any) -> Array:
-    """A number a sample, the same for equal ones: each row is summed by itself."""
+    """One number per sample, equal for equal samples: each row is summed separately."""
     mix = np.random.default_rng(0).standard_normal(X.shape[1])
     return X @ mix if sp.issparse(X) else np.sum(X * mix, axis=1)
 

@@ -1,4 +1,4 @@
-"""The sandwich: how coefficients of least Σ loss(u_i) vary from sample to sample."""
+"""The sandwich estimate of the covariance of coefficients that minimise Σ loss(u_i)."""
 
 from __future__ import annotations
 
@@ -25,28 +25,29 @@ FLAT = (
 
 
 def sandwich(risk: Risk, theta: Array, repeats: float = 1.0) -> Array:
-    r"""The covariance H⁻¹ M H⁻¹ of a minimiser of Σ s_i ℓ(u_i) + penalty, u = Aθ + offset.
+    r"""The sandwich covariance H⁻¹ M H⁻¹ of a minimiser of Σ s_i ℓ(u_i) + penalty, u = Aθ + offset.
 
     .. math::
         M = \tfrac{n}{n-p} \sum_i s_i\, \ell'(u_i)^2\, a_i a_i^\top, \qquad
         H = \sum_i s_i\, \ell''(u_i)\, a_i a_i^\top + \Lambda,
 
-    with Λ the curvature of the penalty's ridge, n = Σs and p coefficients. A sample of weight s
-    counts as s of them. Where ℓ' jumps, ℓ'' is a quotient over Hall and Sheather's bandwidth, which
-    estimates the residuals' density at the jumps. A trimmed loss is capped at its largest kept.
+    with Λ the Hessian of the penalty's ridge, n = Σs and p coefficients. A sample of weight s
+    counts as s samples. If ℓ' jumps, ℓ'' is a difference quotient over Hall and Sheather's
+    bandwidth, which estimates the residuals' density at the jumps. A trimmed loss is replaced by a
+    loss capped at the largest value it keeps.
 
     Parameters
     ----------
     risk : Risk
-        On the residuals or margins of one score.
+        A risk on the residuals or margins of one score.
     theta : array of shape (p,)
     repeats : float, default 1.0
-        Samples that a weight of 1 stands for, where weights are not numbers of samples.
+        The number of samples that a weight of 1 represents.
 
     Returns
     -------
     array of shape (p, p)
-        NaN for penalised coefficients that are 0, and all over where H is not positive definite.
+        NaN for penalised coefficients that are 0, and everywhere if the warning is raised.
 
     Warns
     -----

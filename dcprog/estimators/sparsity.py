@@ -1,4 +1,4 @@
-"""Zeros that a subproblem solver meant."""
+"""Set small coefficients of a solution to exact zeros."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from dcprog.risk.risk import Risk
 
 __all__ = ["cleared"]
 
-# All that may be 0, or what is smaller than that share of the largest.
+# Thresholds as shares of the largest coefficient; 1 clears all of them.
 SHARES = (1.0, *(10.0 ** -np.arange(4, 13)))
 
 
 def cleared(risk: Risk, theta: Array, tolerance: float) -> Array:
-    """θ without the specks an interior point leaves where a penalty has its zeros.
+    """Set small coefficients of θ to 0 where the penalty has a kink at 0.
 
-    Where the penalty has a kink at 0 (ℓ1, concave ones, and for whole groups the group lasso)
-    penalised entries become 0 if the objective does not rise by more than the tolerance: all of
-    them, else those below a share of the largest, 1e-4 or as much less as it takes.
+    Such penalties are ℓ1, concave ones and, for whole groups, the group lasso; an interior point
+    solver leaves tiny coefficients where the solution has zeros. The largest set of coefficients is
+    cleared for which the objective does not rise by more than the tolerance: all of them, or those
+    up to a share of 1e-4, 1e-5, …, 1e-12 of the largest.
 
     Parameters
     ----------
     risk : Risk
     theta : array of shape (p,)
     tolerance : float
-        Relative to what the terms of the risk add up to; what θ was solved to.
+        The accuracy of θ, relative to the sum of the sizes of the risk's terms.
 
     Returns
     -------
     array of shape (p,)
-        θ itself where nothing can go, or no penalty has zeros.
+        θ itself if no coefficient can be cleared, or the penalty has no kink at 0.
     """
     sizes = np.full(theta.shape, np.inf)
     sizes[risk.penalized] = risk.penalty.sparse_sizes(theta[risk.penalized])

@@ -1,8 +1,8 @@
 """Scalar losses: functions of one number, the margin u = y·f(x) or the residual u = y − f(x).
 
 A new convex loss is a short subclass of :class:`ConvexLoss` with a value, a slope and an
-expression; a new robust one composes, adds or subtracts what is here, or subclasses
-:class:`Loss`.
+expression. A new robust loss is a composition, sum or difference of existing losses, or a subclass
+of :class:`Loss`.
 """
 
 from dcprog.losses.arithmetic import added, difference, scaled

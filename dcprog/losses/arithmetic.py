@@ -20,13 +20,13 @@ class scaled(Loss):
     Parameters
     ----------
     factor : float
-        Positive.
+        A positive number.
     loss : Loss
 
     Raises
     ------
     TypeError, ValueError
-        The factor is no positive number.
+        The factor is not a positive number.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class scaled(Loss):
 
     @property
     def base(self) -> ConvexLoss:
-        """The loss's own: solvers see the factor as a weight."""
+        """The base of the loss, without the factor, which becomes a weight."""
         return self.loss.base
 
     @property
@@ -56,7 +56,7 @@ class scaled(Loss):
 
     @property
     def subtracted(self) -> ConvexLoss | None:
-        """The factor times what the loss subtracts."""
+        """The factor times the convex loss that the loss subtracts."""
         return combination([(self.factor, self.loss.subtracted)])
 
     def expression(self, u: cp.Expression) -> cp.Expression:
@@ -72,8 +72,8 @@ class scaled(Loss):
 class added(Loss):
     """first(u) + second(u), written ``first + second``.
 
-    Losses of the same base add their concave functions. Others are written as differences of
-    convex functions first, α·base − (α·base − φ(base)), and their bases add.
+    If the bases are equal, the concave functions are added. Otherwise each loss is first written as
+    a difference of convex functions, α·base − (α·base − φ(base)), and the bases are added.
 
     Parameters
     ----------
@@ -114,19 +114,19 @@ class added(Loss):
 
     @property
     def transform(self) -> Transform:
-        """The sum of the concave functions of a common base."""
+        """The sum of the concave functions for a common base, otherwise the identity."""
         return sum_of(self.first.transform, self.second.transform) if self._one_base else identity()
 
     @property
     def subtracted(self) -> ConvexLoss | None:
-        """The sum of what is subtracted."""
+        """The sum of both subtracted losses, of the difference forms if the bases differ."""
         both = (self.first, self.second)
         if self._one_base:
             return combination([(1.0, loss.subtracted) for loss in both])
         return combination([(1.0, difference_form(loss)[2]) for loss in both])
 
     def expression(self, u: cp.Expression) -> cp.Expression:
-        """``first + second``; their sums where one is trimmed."""
+        """``first + second``; the sum over all entries if one of them is trimmed."""
         terms = [loss.expression(u) for loss in (self.first, self.second)]
         if terms[0].shape != terms[1].shape:
             terms = [cp.sum(term) for term in terms]
@@ -150,7 +150,7 @@ class difference(Loss):
     ----------
     first : Loss
     second : Loss
-        Convex.
+        A convex loss.
 
     Raises
     ------
@@ -181,22 +181,22 @@ class difference(Loss):
 
     @property
     def base(self) -> ConvexLoss:
-        """The first loss's."""
+        """The base of the first loss."""
         return self.first.base
 
     @property
     def transform(self) -> Transform:
-        """The first loss's."""
+        """The transform of the first loss."""
         return self.first.transform
 
     @property
     def subtracted(self) -> ConvexLoss | None:
-        """The second loss, and what the first one subtracts."""
+        """The second loss plus the loss that the first one subtracts."""
         factor, base, _ = difference_form(self.second)
         return combination([(factor, base), (1.0, self.first.subtracted)])
 
     def expression(self, u: cp.Expression) -> cp.Expression:
-        """``first - second``; their sums where the first one is trimmed."""
+        """``first - second``; the difference of the sums if the first one is trimmed."""
         terms = [loss.expression(u) for loss in (self.first, self.second)]
         if terms[0].shape != terms[1].shape:
             terms = [cp.sum(term) for term in terms]

@@ -1,4 +1,4 @@
-"""Losses of limited influence: capped, truncated, and trimmed, which drop the largest ones."""
+"""Losses of limited influence: capped, truncated, and trimmed losses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class cap(Composed, of=cap_at):
     Raises
     ------
     TypeError, ValueError
-        c is no positive number.
+        c is not a positive number.
 
     References
     ----------
@@ -46,25 +46,26 @@ class cap(Composed, of=cap_at):
 
 
 class truncate(Loss):
-    """base(u) minus the same base moved to start at s, a difference of convex functions.
+    """The truncated loss: base(u) minus the base shifted to start at s.
 
-    For the hinge H₁ − H_s = min(H₁, 1 − s), the ramp: the same function as
-    ``cap(hinge(), 1 - s)``, whose majorant has weights where this one has a tilt. For the absolute
-    loss it is min(|u|, s).
+    It is a difference of convex functions. For the hinge H₁ − H_s = min(H₁, 1 − s), the ramp: the
+    same function as ``cap(hinge(), 1 - s)``, whose majorant has weights instead of a tilt. For the
+    absolute loss it is min(|u|, s).
 
     Parameters
     ----------
     base : ConvexLoss
-        One that starts somewhere: a hinge of any kind, absolute or ε-insensitive.
+        A loss that starts at some point: a hinge of any kind, absolute or ε-insensitive.
     s : float
-        Below where a hinge starts; beyond where the other two do.
+        The new start: below `at` for a hinge, above 0 for the absolute loss, and above ε for the
+        ε-insensitive one.
 
     Raises
     ------
     TypeError, ValueError
-        s is no such number, or base no convex loss.
+        s is not a number in its range, or `base` is not a convex loss.
     NotMajorizable
-        The base does not start anywhere.
+        The base has no start.
 
     References
     ----------
@@ -91,20 +92,21 @@ class truncate(Loss):
 
     @property
     def subtracted(self) -> ConvexLoss:
-        """The base moved to s."""
+        """The base shifted to start at s."""
         return self.base.starting_at(self.s)
 
     def _extremes(self) -> tuple[float, float]:
-        if isinstance(self.base, SmoothHinge):  # slope −1 far out, as the hinge
+        if isinstance(self.base, SmoothHinge):  # slope −1 for u → −∞, as the hinge
             return 0.0, float(self.base.at - self.s)
         return super()._extremes()
 
 
 class trim(Composed, of=trim_of):
-    """The losses of all samples without the largest ⌊fraction·n⌋ of them.
+    """The trimmed loss: the largest ⌊fraction·n⌋ of the n losses are set to 0.
 
-    A function of the vector u: the value is the vector of the losses with 0 for those dropped. It
-    is the sum that has a majorant. Trim last: a cap of a trimmed loss is a trimmed cap.
+    It is a function of the whole vector u; its value is the vector of the losses with 0 for the
+    dropped ones, and its sum has a majorant. Trim last: write a trimmed capped loss as
+    ``trim(cap(loss, c), fraction)``.
 
     Parameters
     ----------
@@ -115,7 +117,7 @@ class trim(Composed, of=trim_of):
     Raises
     ------
     TypeError, ValueError
-        The fraction is no number in [0, 1).
+        The fraction is not a number in [0, 1).
 
     References
     ----------

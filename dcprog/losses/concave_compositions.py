@@ -1,6 +1,6 @@
-"""Concave functions of losses: rescaled, powers, logarithms, and the user's own.
+"""Concave functions of losses: rescaled, powers, logarithms, and user-defined ones.
 
-The mathematics of each stands once, in the transform that its class names with ``of=``.
+The formulas of each are in the transform that its class names with ``of=``.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ __all__ = ["Composed", "compose", "log", "power", "rescale"]
 class Composed(Loss):
     """outer(loss(u)) for a concave nondecreasing `outer`.
 
-    A concave function of φ(base) is one of base. A concave function of a difference φ(base) − g is
-    a difference again, αF − (αF − outer(F − G)), if its slope α at 0 is finite.
+    A concave function of φ(base) is a concave function of base. A concave function of a difference
+    φ(base) − g = F − G is again a difference, αF − (αF − outer(F − G)), if its slope α at 0 is
+    finite.
 
-    A subclass names the class of its transform, ``class welsch(Composed, of=welsch_by)``, and hands
-    what its constructor takes to ``_declare``: the transform's parameters under their own names.
+    A subclass names the class of its transform, ``class welsch(Composed, of=welsch_by)``, and its
+    constructor passes the transform's parameters to ``_declare`` under their own names.
     """
 
     loss: Loss
@@ -46,11 +47,11 @@ class Composed(Loss):
 
     @property
     def outer(self) -> Transform:
-        """The concave function."""
+        """The concave function, built from the parameters."""
         return self._of(**{name: getattr(self, name) for name in self._parameters})
 
     def _declare(self, loss: Loss, **parameters: Any) -> None:
-        """Set and check them."""
+        """Set the loss and the parameters, and check that they can be composed."""
         check_is_loss("loss", loss)
         self.loss = loss
         for name, value in parameters.items():
@@ -82,12 +83,12 @@ class Composed(Loss):
 
     @property
     def base(self) -> ConvexLoss:
-        """The inner loss's."""
+        """The base of the inner loss."""
         return self.loss.base
 
     @property
     def transform(self) -> Transform:
-        """outer∘φ, or a factor if the inner loss is a difference."""
+        """outer∘φ, or a constant factor if the inner loss is a difference."""
         if self.loss.subtracted is None:
             return chain(self.outer, self.loss.transform)
         alpha = self.outer.steepest * difference_form(self.loss)[0]
@@ -95,7 +96,7 @@ class Composed(Loss):
 
     @property
     def subtracted(self) -> ConvexLoss | None:
-        """αF − outer(F − G) if the inner loss is a difference F − G."""
+        """αF − outer(F − G) if the inner loss is a difference F − G, otherwise None."""
         if self.loss.subtracted is None:
             return None
         return excess(self.outer, *difference_form(self.loss))
@@ -105,15 +106,15 @@ class Composed(Loss):
         return self.outer(self.loss(u))
 
     def expression(self, u: cp.Expression) -> cp.Expression:
-        """The outer expression of the inner one."""
+        """The outer expression of the inner expression."""
         inner = self.loss.expression(u)
         if self.outer.lowest >= 0 and not inner.is_nonneg():
-            inner = cp.pos(inner)  # says what cvxpy cannot see, or it would guard the domain
+            inner = cp.pos(inner)  # shows cvxpy that it is nonnegative; avoids a domain constraint
         return self.outer.expression(inner)
 
     @property
     def has_expression(self) -> bool:
-        """True if φ and the loss have a cvxpy expression."""
+        """True if both the outer function and the inner loss have a cvxpy expression."""
         return self.outer.has_expression and self.loss.has_expression
 
     def _extremes(self) -> tuple[float, float]:
@@ -121,7 +122,7 @@ class Composed(Loss):
 
 
 def _loss_first(init: Callable[..., None]) -> Callable[..., None]:
-    """The constructor, which misses the loss before it misses any parameter."""
+    """Wrap a constructor so that it checks the loss before any other parameter."""
 
     @wraps(init)
     def checked(self: Composed, *args: Any, **parameters: Any) -> None:
@@ -144,7 +145,7 @@ class rescale(Composed, of=rescale_by):
     Raises
     ------
     TypeError, ValueError
-        η is no positive number.
+        η is not a positive number.
 
     References
     ----------
@@ -165,9 +166,9 @@ class rescale(Composed, of=rescale_by):
 class power(Composed, of=power_of):
     """The power (loss(u) + δ)^p.
 
-    With p < 1 and δ = 0 the slope at a loss of 0 is infinite: the weight of such a sample is the
-    slope at 1e-10 instead. Its majorant lies above the loss as ever, but at a loss of 0 it touches
-    only up to (1 − p)·1e-10^p, 5e-6 for p = ½. A positive δ makes it touch.
+    With p < 1 and δ = 0 the slope at a loss of 0 is infinite; the slope at 1e-10 is used as the
+    weight of such a sample instead. The majorant still lies above the loss, but at a loss of 0 it
+    misses it by (1 − p)·1e-10^p, 5e-6 for p = ½. A positive δ makes it touch.
 
     Parameters
     ----------
@@ -180,7 +181,7 @@ class power(Composed, of=power_of):
     Raises
     ------
     TypeError, ValueError
-        p or δ is no such number.
+        p or δ is not a number in its range.
 
     Examples
     --------
@@ -200,12 +201,12 @@ class log(Composed, of=log_of):
     ----------
     loss : Loss
     scale : float
-        Positive.
+        A positive number.
 
     Raises
     ------
     TypeError, ValueError
-        The scale is no positive number.
+        The scale is not a positive number.
 
     Examples
     --------
@@ -221,18 +222,18 @@ class log(Composed, of=log_of):
 
 
 class compose(Composed):
-    """concave(loss(u)) for a concave nondecreasing function of the user's own.
+    """concave(loss(u)) for a user-defined concave nondecreasing function.
 
     Parameters
     ----------
     concave : Transform
-        Such as ``concave(value=..., slope=...)``.
+        The outer function, such as ``concave(value=..., slope=...)``.
     loss : Loss
 
     Raises
     ------
     TypeError
-        Not a transform, or not a loss.
+        `concave` is not a transform, or `loss` is not a loss.
     NotMajorizable
         The loss may be negative, or is trimmed.
 
@@ -254,5 +255,5 @@ class compose(Composed):
 
     @property
     def outer(self) -> Transform:
-        """The user's function."""
+        """The user-defined function."""
         return self.concave

@@ -1,4 +1,4 @@
-"""Convex losses made of others: sums, squares, and losses in other units."""
+"""Operations on convex losses: sums, squares, and changes of units."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class convex_sum(ConvexLoss):
         return sum(terms[1:], terms[0])
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The sum of the losses in the unit, times the first one's factor."""
+        """The sum of the losses in the unit, and the first loss's factor as the common factor."""
         parts = [(c, *f.in_units(unit)) for c, f in self._terms]
         common = parts[0][2]
         factors = tuple(c * factor / common for c, _, factor in parts)
@@ -81,7 +81,7 @@ class convex_sum(ConvexLoss):
 
     @property
     def lower(self) -> float:  # type: ignore[override]
-        """Exact for piecewise quadratics, otherwise the sum of the infima."""
+        """The infimum, exact for piecewise quadratics; otherwise the sum of the infima."""
         if self.pieces is not None:
             return self.pieces.extremes()[0]
         return float(sum(c * f.lower for c, f in self._terms))
@@ -93,7 +93,7 @@ class convex_sum(ConvexLoss):
 
     @property
     def pieces(self) -> Pieces | None:  # type: ignore[override]
-        """Pieces of all losses, if all have them."""
+        """The pieces of the sum, None unless all losses have pieces."""
         total = None
         for c, f in self._terms:
             if f.pieces is None:
@@ -103,19 +103,19 @@ class convex_sum(ConvexLoss):
 
 
 class squared(ConvexLoss):
-    """loss(u)², the square of a convex loss that is nowhere negative.
+    """loss(u)², the square of a nonnegative convex loss.
 
     Parameters
     ----------
     loss : ConvexLoss
-        With a ``lower`` of at least 0.
+        A loss with ``lower`` ≥ 0.
 
     Raises
     ------
     TypeError
-        Not a convex loss.
+        `loss` is not a convex loss.
     ValueError
-        The loss may be negative: its square need not be convex.
+        The loss may be negative; its square need not be convex.
 
     Examples
     --------
@@ -150,27 +150,27 @@ class squared(ConvexLoss):
         return cp.square(self.loss.expression(u))
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The square of the loss in the unit, times the square of its factor."""
+        """The square of the loss in the unit, and the square of its factor."""
         loss, factor = self.loss.in_units(unit)
         return squared(loss), factor**2
 
     @property
     def softer(self) -> ConvexLoss | None:
-        """The square of the loss's."""
+        """The square of the loss's softer version, if there is one."""
         return None if self.loss.softer is None else squared(self.loss.softer)
 
     def starting_at(self, s: float) -> ConvexLoss:
-        """The square of the loss at s."""
+        """The square of the loss that starts at s."""
         return squared(self.loss.starting_at(s))
 
     @property
     def bound(self) -> float:  # type: ignore[override]
-        """The square of the loss's."""
+        """The square of the loss's bound."""
         return self.loss.bound**2
 
     @property
     def lower(self) -> float:  # type: ignore[override]
-        """The square of the loss's."""
+        """The square of the loss's lower bound."""
         return self.loss.lower**2
 
     @property
@@ -185,7 +185,7 @@ class squared(ConvexLoss):
 
 
 class stretched(ConvexLoss):
-    """loss(unit·u): a loss of margins that are counted in other units.
+    """loss(unit·u): a loss of margins measured in another unit.
 
     Parameters
     ----------
@@ -225,22 +225,22 @@ class stretched(ConvexLoss):
 
     @property
     def softer(self) -> ConvexLoss | None:
-        """The loss's, stretched."""
+        """The loss's softer version, stretched, if there is one."""
         return None if self.loss.softer is None else stretched(self.loss.softer, self.unit)
 
     @property
     def pieces(self) -> Pieces | None:  # type: ignore[override]
-        """The loss's, stretched."""
+        """The loss's pieces, stretched, if it has any."""
         return None if self.loss.pieces is None else self.loss.pieces.of_multiple(self.unit)
 
     @property
     def bound(self) -> float:  # type: ignore[override]
-        """The loss's."""
+        """The bound of the loss."""
         return self.loss.bound
 
     @property
     def lower(self) -> float:  # type: ignore[override]
-        """The loss's."""
+        """The lower bound of the loss."""
         return self.loss.lower
 
     @property
@@ -263,7 +263,7 @@ OPERATIONS["stretched"] = stretched
 
 
 def combination(terms: Sequence[tuple[float, ConvexLoss | None]]) -> ConvexLoss | None:
-    """Σ factor·loss, written as simply as it can be; None if no term is left."""
+    """The simplest form of Σ factor·loss; None if all losses are None."""
     flat: list[tuple[float, ConvexLoss]] = []
     for c, f in terms:
         if isinstance(f, convex_sum):

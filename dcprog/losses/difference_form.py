@@ -30,7 +30,7 @@ class excess(ConvexLoss):
 
     Examples
     --------
-    What the cap takes off a hinge:
+    The difference of a hinge and the capped hinge:
 
     >>> from dcprog.losses import excess, hinge
     >>> from dcprog.transforms import cap_at
@@ -67,7 +67,7 @@ class excess(ConvexLoss):
         return slope if self.minus is None else slope + rate * self.minus.slope(u)
 
     def expression(self, u: cp.Expression) -> cp.Expression:
-        """``alpha * F - phi(F - G)``: of the right value, of a curvature cvxpy cannot see."""
+        """``alpha * F - phi(F - G)``, whose convexity cvxpy cannot verify."""
         plus = self.factor * self.plus.expression(u)
         inside = plus if self.minus is None else plus - self.minus.expression(u)
         outer = self.outer.expression(inside)
@@ -86,9 +86,10 @@ class excess(ConvexLoss):
 
 
 def difference_form(loss: Loss) -> tuple[float, ConvexLoss, ConvexLoss | None]:
-    """The loss as α·base − minus with α = φ'(0), for sums and for functions of differences.
+    """Write a loss as α·base − minus with α = φ'(0).
 
-    α·base − φ(base) is convex: its slope α − φ' is nonnegative and rises with base ≥ 0.
+    α·base − φ(base) is convex: its slope α − φ' is nonnegative and increases with base ≥ 0. Sums
+    of losses and concave functions of differences use this form.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def difference_form(loss: Loss) -> tuple[float, ConvexLoss, ConvexLoss | None]:
     -------
     alpha : float
     base, minus : ConvexLoss
-        `minus` is None where nothing is subtracted.
+        `minus` is None if nothing is subtracted.
 
     Raises
     ------

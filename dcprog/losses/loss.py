@@ -1,4 +1,4 @@
-"""Losses: a concave function of a convex one, minus a convex one."""
+"""The base classes of losses: a concave function of a convex loss, minus a convex loss."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from dcprog.transforms import Transform, identity
 
 __all__ = ["OPERATIONS", "ConvexLoss", "Loss", "check_is_loss"]
 
-# The classes behind +, −, · and units are losses themselves, so their files import this one, and
-# add them here: imports go one way.
+# The classes that implement +, −, · and changes of units subclass Loss; their modules import this
+# one and register them here, which avoids circular imports.
 OPERATIONS: dict[str, Callable[..., Any]] = {}
 
 
 class Loss(Declared, ABC):
     """ℓ(u) = φ(base(u)) − subtracted(u), of the margin u = y·f(x) or the residual u = y − f(x).
 
-    A subclass states `base`, and `transform` and `subtracted` where it has them; the rest follows.
-    Its majorant at u is φ'(base(u))·base − subtracted'(u)·id, up to a constant.
+    A subclass defines `base` and, if needed, `transform` and `subtracted`; everything else is
+    derived. Its majorant at u is φ'(base(u))·base − subtracted'(u)·id, up to a constant.
 
-    Losses add, can be multiplied by positive numbers, and a convex one can be subtracted.
+    Losses can be added and multiplied by positive numbers, and a convex loss can be subtracted.
 
     Examples
     --------
@@ -42,16 +42,16 @@ class Loss(Declared, ABC):
     (array([0.5, 1. ]), array([0., 0.]))
     """
 
-    __array_ufunc__ = None  # a NumPy number times a loss is a loss, not an array of one
+    __array_ufunc__ = None  # a NumPy number times a loss is a loss, not an object array
 
     @property
     @abstractmethod
     def base(self) -> ConvexLoss:
-        """The convex loss that a subproblem weights."""
+        """The convex loss whose weighted sum a subproblem minimises."""
 
     @property
     def transform(self) -> Transform:
-        """φ, concave and nondecreasing."""
+        """The concave nondecreasing function φ; the identity by default."""
         return identity()
 
     @property
@@ -60,12 +60,12 @@ class Loss(Declared, ABC):
         return None
 
     def __call__(self, u: npt.ArrayLike) -> Array:
-        """Values, entry by entry."""
+        """The values of the loss, entry by entry."""
         value = self.transform(self.base(u))
         return value if self.subtracted is None else value - self.subtracted(u)
 
     def slope(self, u: npt.ArrayLike) -> Array:
-        """The slope of the majorant at u, entry by entry: the derivative where there is one."""
+        """The slope of the majorant at u, entry by entry; the derivative where it exists."""
         weight, tilt = self.surrogate(u)
         return weight * self.base.slope(u) + tilt
 
@@ -75,7 +75,7 @@ class Loss(Declared, ABC):
         Raises
         ------
         ValueError
-            cvxpy has no atoms for it (see `has_expression`).
+            The loss has no cvxpy expression (see `has_expression`).
         """
         value = self.transform.expression(self.base.expression(u))
         return value if self.subtracted is None else value - self.subtracted.expression(u)
@@ -88,14 +88,14 @@ class Loss(Declared, ABC):
         return all(part.has_expression for part in parts)
 
     def surrogate(self, u: npt.ArrayLike, edge: float = EDGE) -> tuple[Array, Array]:
-        """Weight and tilt of the convex majorant that touches the loss at u.
+        """The weight and tilt of the convex majorant that touches the loss at u.
 
         Parameters
         ----------
         u : array
         edge : float, default 1e-10
-            Where φ'(0) is infinite, losses below `edge` get the slope at `edge`; there the
-            majorant lies above the loss, but touches only up to φ(edge) − φ(0).
+            If φ'(0) is infinite, losses below `edge` use the slope at `edge`; there the majorant
+            lies above the loss by at most φ(edge) − φ(0).
 
         Returns
         -------
@@ -109,7 +109,7 @@ class Loss(Declared, ABC):
 
     @property
     def is_convex(self) -> bool:
-        """True if the loss is a positive multiple of its base."""
+        """True if the loss is a positive multiple of its convex base."""
         return self.subtracted is None and self.transform.is_linear
 
     @property
@@ -120,17 +120,17 @@ class Loss(Declared, ABC):
 
     @property
     def bound(self) -> float:
-        """The supremum, or the best upper bound known; ∞ where there is none."""
+        """The supremum or the best known upper bound, possibly ∞."""
         return self._extremes()[1]
 
     @property
     def lower(self) -> float:
-        """The infimum, or the best lower bound known."""
+        """The infimum or the best known lower bound."""
         return self._extremes()[0]
 
     @property
     def pieces(self) -> Pieces | None:
-        """The quadratics it consists of, if it is piecewise quadratic and linear."""
+        """The pieces of a piecewise quadratic loss, None for other losses."""
         parts = self.base.pieces
         if parts is None or not self.transform.is_linear:
             return None
@@ -166,15 +166,16 @@ class Loss(Declared, ABC):
 class ConvexLoss(Loss):
     """A convex function of one number, given by its value, its slope and its cvxpy expression.
 
-    At a kink the slope is the one of smallest size: a sample that just meets its margin asks for
-    nothing. Without an expression only Newton's method takes it, which asks for `is_smooth`.
+    At a kink the slope is the subgradient of smallest size, so that a sample exactly at its margin
+    exerts no force. Without an expression only Newton's method can be used, which requires
+    `is_smooth`.
 
     Attributes
     ----------
     bound, lower : float
-        Supremum and infimum; ∞ and 0 unless a subclass says otherwise.
+        The supremum and the infimum; ∞ and 0 unless a subclass sets them.
     is_smooth : bool
-        Has it a continuous slope and a :meth:`curvature`?
+        Whether the loss has a continuous slope and a :meth:`curvature`.
 
     Examples
     --------
@@ -198,7 +199,7 @@ class ConvexLoss(Loss):
 
     @abstractmethod
     def __call__(self, u: npt.ArrayLike) -> Array:
-        """Values, entry by entry."""
+        """The values of the loss, entry by entry."""
 
     @abstractmethod
     def slope(self, u: npt.ArrayLike) -> Array:
@@ -216,13 +217,13 @@ class ConvexLoss(Loss):
 
     @property
     def has_expression(self) -> bool:
-        """Has it a cvxpy expression? As a rule, whether its class defines one."""
+        """True if the loss has a cvxpy expression; by default, if its class defines one."""
         return type(self).expression is not ConvexLoss.expression
 
     def curvature(self, u: npt.ArrayLike) -> Array:
         """The second derivative, entry by entry; the smaller one where it jumps, 0 at kinks.
 
-        It is 0 for piecewise linear losses, as their pieces say.
+        The default is 0 for piecewise linear losses, which have `pieces` without quadratic terms.
 
         Raises
         ------
@@ -238,16 +239,16 @@ class ConvexLoss(Loss):
 
     @property
     def softer(self) -> ConvexLoss | None:
-        """A smoother loss close by, from whose solution this one's is soon found, if any."""
+        """A smoother nearby loss whose solution is a good start for this one's, or None."""
         return None
 
     def starting_at(self, s: float) -> ConvexLoss:
-        """The loss that starts at s, which ``truncate`` subtracts.
+        """The loss shifted to start at s, which ``truncate`` subtracts.
 
         Raises
         ------
         NotMajorizable
-            It has no place where it starts.
+            The loss has no start.
         """
         raise NotMajorizable(
             f"truncate({self!r}, {s!r})",
@@ -256,7 +257,7 @@ class ConvexLoss(Loss):
         )
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The loss of margins that are counted in other units.
+        """The loss as a function of margins measured in another unit.
 
         Parameters
         ----------
@@ -266,7 +267,7 @@ class ConvexLoss(Loss):
         Returns
         -------
         loss, factor : ConvexLoss, float
-            With ``self(unit * u) == factor * loss(u)``.
+            They satisfy ``self(unit * u) == factor * loss(u)``.
         """
         return (self if unit == 1 else OPERATIONS["stretched"](self, unit)), 1.0
 
@@ -282,12 +283,12 @@ class ConvexLoss(Loss):
 
 
 def check_is_loss(name: str, loss: Any, kind: Any = Loss) -> None:
-    """Refuse what is not a loss.
+    """Raise TypeError unless the argument is a loss of the given kind.
 
     Raises
     ------
     TypeError
-        Something else, such as the class in place of an instance.
+        The argument is not a loss, for example a class in place of an instance.
     """
     if isinstance(loss, kind):
         return

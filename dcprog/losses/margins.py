@@ -1,4 +1,4 @@
-"""Convex losses of a margin u = y·f(x): large where u is small."""
+"""Convex losses of a margin u = y·f(x), which penalise small margins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["StartingLoss", "hinge", "logistic", "squared_hinge"]
 
 
 class StartingLoss(ConvexLoss):
-    """A loss of at − u: it starts where u falls below `at`."""
+    """A loss of at − u, which starts where u falls below `at`."""
 
     at: float
 
@@ -24,12 +24,12 @@ class StartingLoss(ConvexLoss):
         return self.at - np.asarray(u, dtype=float)
 
     def starting_at(self, s: float) -> ConvexLoss:
-        """The loss that starts at s.
+        """The loss with `at` = s.
 
         Raises
         ------
         TypeError, ValueError
-            s is no number below `at`.
+            s is not a number below `at`.
         """
         check_number("s", s)
         if not s < self.at:
@@ -43,12 +43,12 @@ class hinge(StartingLoss):
     Parameters
     ----------
     at : float, default 1.0
-        Where the loss starts.
+        The margin at which the loss starts.
 
     Raises
     ------
     TypeError, ValueError
-        `at` is no finite number.
+        `at` is not a finite number.
 
     References
     ----------
@@ -71,7 +71,7 @@ class hinge(StartingLoss):
 
     def slope(self, u: npt.ArrayLike) -> Array:
         """−1 below `at`, 0 from there on."""
-        # strict: a subtracted hinge adds no tilt at its own kink, or w = 0 can trap the loop
+        # strict: a subtracted hinge must have no tilt at its kink, or the loop may stay at w = 0
         return np.where(np.asarray(u, dtype=float) < self.at, -1.0, 0.0)
 
     def expression(self, u: cp.Expression) -> cp.Expression:
@@ -79,12 +79,12 @@ class hinge(StartingLoss):
         return cp.pos(self.at - u)
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The loss of margins in another unit, times the unit."""
+        """The hinge with `at` in the unit, and the unit as the factor."""
         return hinge(self.at / unit), unit
 
     @property
     def pieces(self) -> Pieces:  # type: ignore[override]
-        """Two lines."""
+        """The two lines of the hinge."""
         return Pieces((self.at,), (0.0, 0.0), (-1.0, 0.0), (self.at, 0.0))
 
 
@@ -94,12 +94,12 @@ class squared_hinge(StartingLoss):
     Parameters
     ----------
     at : float, default 1.0
-        Where the loss starts.
+        The margin at which the loss starts.
 
     Raises
     ------
     TypeError, ValueError
-        `at` is no finite number.
+        `at` is not a finite number.
 
     Examples
     --------
@@ -131,12 +131,12 @@ class squared_hinge(StartingLoss):
         return cp.square(cp.pos(self.at - u))
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The loss of margins in another unit, times the unit squared."""
+        """The squared hinge with `at` in the unit, and the unit squared as the factor."""
         return squared_hinge(self.at / unit), unit**2
 
     @property
     def pieces(self) -> Pieces:  # type: ignore[override]
-        """A parabola and 0."""
+        """The parabola and the zero function of the squared hinge."""
         return Pieces((self.at,), (1.0, 0.0), (-2.0 * self.at, 0.0), (self.at**2, 0.0))
 
 

@@ -1,4 +1,4 @@
-"""Losses by name, at the parameters that are usual for them."""
+"""Losses by name, with their usual parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dcprog.losses.robust import andrews, rational, tukey, welsch
 __all__ = ["MARGIN_LOSSES", "RESIDUAL_LOSSES", "is_of_residuals", "named_loss"]
 
 HALF_SQUARE = scaled(0.5, square())
-SIZES = 10.0 ** np.arange(-15, 16, 3)  # of u, whatever unit a loss is in
+SIZES = 10.0 ** np.arange(-15, 16, 3)  # test points u, for losses in any unit
 
 MARGIN_LOSSES: dict[str, Loss] = {
     "hinge": hinge(),
@@ -28,7 +28,8 @@ MARGIN_LOSSES: dict[str, Loss] = {
     "rescaled_hinge": rescale(hinge(), 0.5),
     "c_loss": rescale(square(at=1.0), 0.5),
 }
-# Of residuals in units of their scale; the constants have efficiency 0.95 under the normal.
+# The constants are for residuals divided by their scale; huber, tukey, welsch, andrews and cauchy
+# have efficiency 0.95 under the normal.
 RESIDUAL_LOSSES: dict[str, Loss] = {
     "absolute": absolute(),
     "square": square(),
@@ -46,7 +47,7 @@ RESIDUAL_LOSSES: dict[str, Loss] = {
 
 
 def named_loss(name: str) -> Loss:
-    """A fresh loss of that name.
+    """A new instance of the loss of the given name.
 
     ======================== ======================================================
     of margins
@@ -76,7 +77,7 @@ def named_loss(name: str) -> Loss:
     Raises
     ------
     KeyError
-        There is none.
+        No loss has this name.
 
     Examples
     --------
@@ -88,7 +89,9 @@ def named_loss(name: str) -> Loss:
 
 
 def is_of_residuals(loss: Loss) -> bool:
-    """Is 0 the best u, with a loss on both sides of it? Otherwise it is a loss of margins.
+    """True if the base has its minimum at 0 and grows on both sides: a loss of residuals.
+
+    Otherwise it is a loss of margins.
 
     Examples
     --------

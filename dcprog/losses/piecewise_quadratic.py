@@ -1,4 +1,4 @@
-"""Piecewise quadratic and linear functions of one number, by their pieces."""
+"""Piecewise quadratic functions of one number, represented by their pieces."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["Pieces"]
 
 @dataclass(frozen=True)
 class Pieces:
-    """a_k u² + b_k u + c_k between the knots u_{k−1} and u_k, continuous.
+    """The continuous function a_k u² + b_k u + c_k between the knots u_{k−1} and u_k.
 
     Parameters
     ----------
     knots : sequence of K increasing numbers
     quadratic, linear, constant : sequences of K + 1 numbers
-        a, b and c, from left to right.
+        The coefficients a, b and c, from left to right.
 
     Examples
     --------
@@ -38,11 +38,11 @@ class Pieces:
     constant: tuple[float, ...]
 
     def __call__(self, u: npt.ArrayLike) -> Array:
-        """Values."""
+        """The values of the function, entry by entry."""
         return _by_blocks(self._values, u)
 
     def distance(self, u: npt.ArrayLike) -> Array:
-        """To the nearest knot; infinite where there is none."""
+        """The distances to the nearest knot; ∞ if there is no knot."""
         return _by_blocks(self._distance, u)
 
     def _values(self, u: Array) -> Array:
@@ -60,21 +60,22 @@ class Pieces:
         return self.quadratic, self.linear, self.constant
 
     def slope(self, u: npt.ArrayLike) -> Array:
-        """Derivatives, from the left at knots."""
+        """The derivatives, entry by entry; at knots those from the left."""
         u = np.asarray(u, dtype=float)
         k = np.searchsorted(self.knots, u)
         return np.asarray(2 * np.take(self.quadratic, k) * u + np.take(self.linear, k))
 
     def slopes(self) -> tuple[float, float]:
-        """The least and the largest slope that a convex function has; infinite where none is."""
+        """The infimum and the supremum of the slopes of a convex function, possibly infinite."""
         first = -np.inf if self.quadratic[0] > 0 else self.linear[0]
         last = np.inf if self.quadratic[-1] > 0 else self.linear[-1]
         return first, last
 
     def inverse(self, alpha: Array, weight: Array) -> tuple[Array, Array, Array, Array]:
-        """Where weight·f has the slopes α, how fast that place moves with α, and within what α.
+        """The points at which weight·f has slope α, their derivatives in α, and ranges of α.
 
-        For a convex f; both ends of what α may be are α itself on straight pieces.
+        f must be convex. The formula of each point holds for α between the two returned bounds;
+        on linear pieces both bounds are α itself.
         """
         place, rate = np.zeros(alpha.shape), np.zeros(alpha.shape)
         low, high = alpha.copy(), alpha.copy()
@@ -97,9 +98,10 @@ class Pieces:
         return place, rate, low, high
 
     def missed(self, u: Array, s: Array) -> Array:
-        """f(u) + f*(s) − su ≥ 0 for slopes s that a convex f has: 0 where s is one at u.
+        """The Fenchel gap f(u) + f*(s) − su ≥ 0 for slopes s in the range of a convex f.
 
-        max_z f(u) − f(z) − s(u − z), at a knot or where a parabola has slope s.
+        It is 0 if s is a slope at u. It equals max_z f(u) − f(z) − s(u − z), which is attained at a
+        knot or where a parabola has slope s.
         """
         edges = np.array([-np.inf, *self.knots, np.inf])
         places: list[Array] = [np.asarray(knot) for knot in self.knots]
@@ -112,17 +114,17 @@ class Pieces:
         return missed
 
     def times(self, factor: float) -> Pieces:
-        """The function times a number of either sign."""
+        """The function times a number, which may be negative."""
         return Pieces(self.knots, *(tuple(factor * x for x in part) for part in self._parts))
 
     def of_multiple(self, unit: float) -> Pieces:
-        """The function of unit·u, for a positive unit."""
+        """The function u ↦ f(unit·u) for a positive unit."""
         knots = tuple(knot / unit for knot in self.knots)
         quadratic = tuple(unit**2 * a for a in self.quadratic)
         return Pieces(knots, quadratic, tuple(unit * b for b in self.linear), self.constant)
 
     def plus(self, other: Pieces) -> Pieces:
-        """The sum of two."""
+        """The sum of this function and another."""
         knots = np.union1d(self.knots, other.knots)
         inner = (knots[:-1] + knots[1:]) / 2
         places = np.concatenate([knots[:1] - 1, inner, knots[-1:] + 1]) if knots.size else [0.0]
@@ -134,7 +136,7 @@ class Pieces:
         return Pieces(tuple(knots.tolist()), *sums)
 
     def extremes(self) -> tuple[float, float]:
-        """Infimum and supremum."""
+        """The infimum and the supremum."""
         edges = np.concatenate([[-np.inf], self.knots, [np.inf]])
         values = [float(v) for v in np.atleast_1d(self(self.knots))] if self.knots else []
         for k, (a, b, c) in enumerate(zip(*self._parts, strict=True)):
@@ -148,7 +150,7 @@ class Pieces:
 
 
 def _by_blocks(f: Callable[[Array], Array], u: npt.ArrayLike) -> Array:
-    """Elementwise, without temporary arrays as long as u."""
+    """Apply an elementwise function by blocks, without temporary arrays of the size of u."""
     u = np.asarray(u, dtype=float)
     if u.size <= BLOCK:
         return f(u)

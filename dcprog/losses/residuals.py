@@ -1,4 +1,4 @@
-"""Convex losses of a residual u = y − f(x): large on both sides of `at`."""
+"""Convex losses of a residual u = y − f(x), which grow on both sides of their minimum."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class absolute(ConvexLoss):
     Parameters
     ----------
     at : float, default 0.0
-        Where the loss is 0; 1 for a margin.
+        The point at which the loss is 0; choose 1 for a margin.
 
     Raises
     ------
     TypeError, ValueError
-        `at` is no finite number.
+        `at` is not a finite number.
 
     Examples
     --------
@@ -51,17 +51,17 @@ class absolute(ConvexLoss):
         return cp.abs(u - self.at)
 
     def starting_at(self, s: float) -> ConvexLoss:
-        """The loss that starts at |at − u| = s > 0."""
+        """The ε-insensitive loss with ε = s > 0."""
         check_number("s", s, 0)
         return epsilon_insensitive(s, self.at)
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The loss of residuals in another unit, times the unit."""
+        """The absolute loss with `at` in the unit, and the unit as the factor."""
         return absolute(self.at / unit), unit
 
     @property
     def pieces(self) -> Pieces:  # type: ignore[override]
-        """Two lines."""
+        """The two lines of the absolute loss."""
         return Pieces((self.at,), (0.0, 0.0), (-1.0, 1.0), (self.at, -self.at))
 
 
@@ -71,12 +71,12 @@ class square(ConvexLoss):
     Parameters
     ----------
     at : float, default 0.0
-        Where the loss is 0; 1 for a margin.
+        The point at which the loss is 0; choose 1 for a margin.
 
     Raises
     ------
     TypeError, ValueError
-        `at` is no finite number.
+        `at` is not a finite number.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class square(ConvexLoss):
         return 2.0 * (np.asarray(u, dtype=float) - self.at)
 
     def curvature(self, u: npt.ArrayLike) -> Array:
-        """2."""
+        """The constant 2."""
         return np.full(np.shape(u), 2.0)
 
     def expression(self, u: cp.Expression) -> cp.Expression:
@@ -108,12 +108,12 @@ class square(ConvexLoss):
         return cp.square(u - self.at)
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The loss of residuals in another unit, times the unit squared."""
+        """The square with `at` in the unit, and the unit squared as the factor."""
         return square(self.at / unit), unit**2
 
     @property
     def pieces(self) -> Pieces:  # type: ignore[override]
-        """One parabola."""
+        """The single parabola."""
         return Pieces((), (1.0,), (-2.0 * self.at,), (self.at**2,))
 
 
@@ -128,7 +128,7 @@ class huber(ConvexLoss):
     Raises
     ------
     TypeError, ValueError
-        δ is no positive number.
+        δ is not a positive number.
 
     References
     ----------
@@ -154,24 +154,24 @@ class huber(ConvexLoss):
         return a * (size - a / 2)
 
     def slope(self, u: npt.ArrayLike) -> Array:
-        """Slope u, cut off at ±δ."""
+        """The slope u, clipped to [−δ, δ]."""
         return np.clip(np.asarray(u, dtype=float), -self.delta, self.delta)
 
     def curvature(self, u: npt.ArrayLike) -> Array:
-        """1 inside, 0 outside."""
+        """1 for |u| < δ, otherwise 0."""
         return np.where(np.abs(np.asarray(u, dtype=float)) < self.delta, 1.0, 0.0)
 
     def expression(self, u: cp.Expression) -> cp.Expression:
-        """``huber(u, delta) / 2``: cvxpy's is twice as large."""
+        """``huber(u, delta) / 2``; cvxpy's atom is twice as large."""
         return cp.huber(u, self.delta) / 2
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The loss with δ in another unit, times the unit squared."""
+        """Huber's loss with δ in the unit, and the unit squared as the factor."""
         return huber(self.delta / unit), unit**2
 
     @property
     def pieces(self) -> Pieces:  # type: ignore[override]
-        """A line, a parabola, a line."""
+        """The pieces: a line, a parabola, a line."""
         d, low = self.delta, -(self.delta**2) / 2
         return Pieces((-d, d), (0.0, 0.5, 0.0), (-d, 0.0, d), (low, 0.0, low))
 
@@ -187,7 +187,7 @@ class pinball(ConvexLoss):
     Raises
     ------
     TypeError, ValueError
-        τ is no number in (0, 1).
+        τ is not a number in (0, 1).
 
     References
     ----------
@@ -215,16 +215,16 @@ class pinball(ConvexLoss):
         return np.where(u > 0, self.tau, np.where(u < 0, self.tau - 1, 0.0))
 
     def expression(self, u: cp.Expression) -> cp.Expression:
-        """``tau * pos(u) + (1 - tau) * neg(u)``, which cvxpy sees to be nonnegative."""
+        """``tau * pos(u) + (1 - tau) * neg(u)``, which cvxpy recognises as nonnegative."""
         return self.tau * cp.pos(u) + (1 - self.tau) * cp.neg(u)
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The loss of residuals in another unit, times the unit."""
+        """The loss itself, and the unit as the factor."""
         return self, unit
 
     @property
     def pieces(self) -> Pieces:  # type: ignore[override]
-        """Two lines."""
+        """The two lines of the pinball loss."""
         return Pieces((0.0,), (0.0, 0.0), (self.tau - 1, self.tau), (0.0, 0.0))
 
 
@@ -236,12 +236,12 @@ class epsilon_insensitive(ConvexLoss):
     eps : float
         ε ≥ 0.
     at : float, default 0.0
-        The middle of the tube.
+        The centre of the tube.
 
     Raises
     ------
     TypeError, ValueError
-        ε is no number of at least 0, `at` no finite one.
+        ε is not a number of at least 0, or `at` is not finite.
 
     References
     ----------
@@ -277,16 +277,16 @@ class epsilon_insensitive(ConvexLoss):
         return cp.pos(cp.abs(u - self.at) - self.eps)
 
     def starting_at(self, s: float) -> ConvexLoss:
-        """The loss with a wider tube, ε = s."""
+        """The ε-insensitive loss with a wider tube, ε = s."""
         check_number("s", s, self.eps)
         return epsilon_insensitive(s, self.at)
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The loss with ε in another unit, times the unit."""
+        """The loss with ε and `at` in the unit, and the unit as the factor."""
         return epsilon_insensitive(self.eps / unit, self.at / unit), unit
 
     @property
     def pieces(self) -> Pieces:  # type: ignore[override]
-        """A line, 0, a line."""
+        """The pieces: a line, the zero function, a line."""
         a, e = self.at, self.eps
         return Pieces((a - e, a + e), (0.0,) * 3, (-1.0, 0.0, 1.0), (a - e, 0.0, -a - e))

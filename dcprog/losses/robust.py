@@ -1,7 +1,7 @@
 """The composite losses of robust statistics, as functions of any convex loss t = loss(u) ≥ 0.
 
-With ``0.5 * square()`` they are the classical functions of a residual. All but ``rational``,
-``erf`` (which need a tangent near 0) have slope 1 at t = 0.
+With ``0.5 * square()`` they are the classical functions of a residual. All but ``rational`` and
+``erf``, which may need a tangent near 0, have slope 1 at t = 0.
 
 References
 ----------
@@ -33,14 +33,14 @@ class _Scaled(Composed):
 
 
 class _Joined(Composed):
-    """A composite loss that is joined to its tangent at δ."""
+    """A composite loss that follows its tangent at δ for t below δ."""
 
     def __init__(self, loss: Loss, s: float, delta: float) -> None:
         self._declare(loss, s=s, delta=delta)
 
 
 class huberize(_Scaled, of=huberize_by):
-    """t up to σ²/2, then σ√(2t) − σ²/2.
+    """The huberized loss: t up to σ²/2, then σ√(2t) − σ²/2.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class huberize(_Scaled, of=huberize_by):
     Raises
     ------
     TypeError, ValueError
-        σ is no positive number.
+        σ is not a positive number.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class huberize(_Scaled, of=huberize_by):
 
 
 class andrews(_Scaled, of=andrews_by):
-    """σ²(1 − cos(√(2t)/σ)) up to σ²π²/2, then 2σ².
+    """Andrews' loss: σ²(1 − cos(√(2t)/σ)) up to σ²π²/2, then 2σ².
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class andrews(_Scaled, of=andrews_by):
     Raises
     ------
     TypeError, ValueError
-        σ is no positive number.
+        σ is not a positive number.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class andrews(_Scaled, of=andrews_by):
 
 
 class tukey(_Scaled, of=tukey_by):
-    """(σ²/6)(1 − (1 − 2t/σ²)³) up to σ²/2, then σ²/6: the biweight.
+    """Tukey's biweight: (σ²/6)(1 − (1 − 2t/σ²)³) up to σ²/2, then σ²/6.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class tukey(_Scaled, of=tukey_by):
     Raises
     ------
     TypeError, ValueError
-        σ is no positive number.
+        σ is not a positive number.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class tukey(_Scaled, of=tukey_by):
 
 
 class welsch(_Scaled, of=welsch_by):
-    """σ²(1 − e^{−t/σ²}), the correntropy loss.
+    """Welsch's (correntropy) loss σ²(1 − e^{−t/σ²}).
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class welsch(_Scaled, of=welsch_by):
     Raises
     ------
     TypeError, ValueError
-        σ is no positive number.
+        σ is not a positive number.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class welsch(_Scaled, of=welsch_by):
 
 
 class log_ratio(_Scaled, of=log_ratio_by):
-    """log((1 + t)/(1 + te^{−σ}))/(1 − e^{−σ}).
+    """The log-ratio loss log((1 + t)/(1 + te^{−σ}))/(1 − e^{−σ}).
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class log_ratio(_Scaled, of=log_ratio_by):
     Raises
     ------
     TypeError, ValueError
-        σ is no positive number.
+        σ is not a positive number.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class log_ratio(_Scaled, of=log_ratio_by):
 
 
 class rational(_Joined, of=rational_by):
-    """(t/(1 + t))^s/s, and its tangent at δ for t below δ.
+    """The rational loss (t/(1 + t))^s/s, replaced by its tangent at δ for t below δ.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class rational(_Joined, of=rational_by):
     Raises
     ------
     TypeError, ValueError
-        s or δ is no such number.
+        s or δ is not a number in its range.
 
     Examples
     --------
@@ -176,7 +176,7 @@ class rational(_Joined, of=rational_by):
 
 
 class erf(_Joined, of=erf_by):
-    """The error function of the root, erf √(t/s), and its tangent at δ for t below δ.
+    """The error-function loss erf √(t/s), replaced by its tangent at δ for t below δ.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class erf(_Joined, of=erf_by):
     Raises
     ------
     TypeError, ValueError
-        s or δ is no positive number.
+        s or δ is not a positive number.
 
     Examples
     --------

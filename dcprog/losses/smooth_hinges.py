@@ -1,4 +1,4 @@
-"""The hinge, smoothed in two ways."""
+"""Smooth approximations of the hinge, by a sigmoid and by a Padé approximant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dcprog.losses.margins import StartingLoss
 
 __all__ = ["pade_hinge", "sigmoid_hinge"]
 
-# Measured: from η = 40 on, solving for an eighth of η first saves more Newton steps than it takes.
+# From η = 40 on, solving with η/8 first saves more Newton steps than it costs (measured).
 SOFTER = 8.0
 SOFTEST = 5.0
 
@@ -37,13 +37,13 @@ class SmoothHinge(StartingLoss):
         self.at = at
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
-        """The loss with η and `at` in another unit, times the unit."""
+        """The loss with η and `at` in the unit, and the unit as the factor."""
         scaled = {"eta": self.eta * unit, "at": self.at / unit}
         return type(self)(**self.get_params() | scaled), unit
 
     @property
     def softer(self) -> ConvexLoss | None:
-        """The loss with η/8, while that is not less than 5."""
+        """The loss with η/8, or None if η/8 is less than 5."""
         eta = self.eta / SOFTER
         return type(self)(**self.get_params() | {"eta": eta}) if eta >= SOFTEST else None
 
@@ -58,12 +58,12 @@ class sigmoid_hinge(SmoothHinge):
     eta : float
         η > 0, the sharpness.
     at : float, default 1.0
-        Where the hinge starts.
+        The margin at which the hinge starts.
 
     Raises
     ------
     TypeError, ValueError
-        η is no positive number, `at` no finite one.
+        η is not a positive number, or `at` is not finite.
 
     References
     ----------
@@ -78,7 +78,7 @@ class sigmoid_hinge(SmoothHinge):
 
     def __call__(self, u: npt.ArrayLike) -> Array:
         """log(1 + e^{η(at − u)})/η."""
-        # the hinge apart, η·t may overflow without harm
+        # with the hinge as a separate term, an overflow of η·t is harmless
         t = self._t(u)
         return np.maximum(t, 0.0) + np.log1p(np.exp(-np.abs(self._x(t)))) / self.eta
 
@@ -112,19 +112,19 @@ class pade_hinge(SmoothHinge):
     eta : float
         η > 0, the sharpness.
     at : float, default 1.0
-        Where the hinge starts.
+        The margin at which the hinge starts.
 
     Raises
     ------
     TypeError, ValueError
-        η is no positive number, `at` no finite one.
+        η is not a positive number, or `at` is not finite.
 
     Notes
     -----
-    The publication prints 11 for the first 10 of the denominator; then P jumps at ±1/η. With
-    x = ηt and D = 5 + 10x² + x⁴ the two terms add up to P = (1 + x)⁵/(2ηD), whence
-    P' = (1 + x)⁴(25 − 20x + 30x² − 4x³ + x⁴)/(2D²) and P'' = 40η(1 − x²)³(5 + 3x²)/D³: no digits
-    cancel, and all three are computed inside the band |t| < 1/η alone.
+    The publication prints 11 in place of the 10 in the denominator, with which P would jump at
+    ±1/η. With x = ηt and D = 5 + 10x² + x⁴ the two terms add up to P = (1 + x)⁵/(2ηD), whence
+    P' = (1 + x)⁴(25 − 20x + 30x² − 4x³ + x⁴)/(2D²) and P'' = 40η(1 − x²)³(5 + 3x²)/D³. In these
+    forms no digits cancel; all three are evaluated only in the band |t| < 1/η.
 
     References
     ----------
@@ -150,7 +150,7 @@ class pade_hinge(SmoothHinge):
         """−P'(at − u)."""
         t, band, x = self._banded(u)
         slopes = np.where(t > 0, -1.0, 0.0)
-        a = np.abs(x)  # P'(−t) = 1 − P'(t): from the small end no rounding leaves [0, 1]
+        a = np.abs(x)  # by P'(−t) = 1 − P'(t) the smaller part is computed, so P' stays in [0, 1]
         top = 25 + a * (20 + a * (30 + a * (4 + a)))
         small = 0.5 * top * ((1 - a) ** 2 / _denominator(a)) ** 2
         slopes[band] = np.where(x > 0, small - 1, -small)
@@ -165,13 +165,13 @@ class pade_hinge(SmoothHinge):
         return curvatures[()]
 
     def _banded(self, u: npt.ArrayLike) -> tuple[Array, npt.NDArray[np.bool_], Array]:
-        """The t = at − u, where |t| < 1/η, and ηt there."""
+        """The values t = at − u, the mask of the band |t| < 1/η, and ηt in the band."""
         t = self._t(u)
         band = np.abs(t) < 1 / self.eta
         return t, band, self.eta * t[band]
 
     def expression(self, u: cp.Expression) -> cp.Expression:
-        """Not available."""
+        """Raise ValueError: the Padé approximant has no cvxpy expression."""
         raise ValueError(
             f"{self!r} has no cvxpy expression: the Padé approximant is convex, but no atom says "
             "so. Newton's method takes it; or use sigmoid_hinge, which has one"

@@ -1,7 +1,8 @@
 """Penalties on the coefficients w.
 
-A new convex one is a short subclass of :class:`Penalty` with a value, a slope and an expression;
-a new concave one a subclass of :class:`ConcavePenalty` with the same three of ψ(|w_j|).
+A new convex penalty is a short subclass of :class:`Penalty` with a value, a slope and an
+expression; a new concave penalty is a subclass of :class:`ConcavePenalty` with the value, slope and
+expression of ψ(|w_j|).
 """
 
 from dcprog.penalties.concave_penalty import ConcavePenalty

@@ -1,4 +1,4 @@
-"""Concave penalties: sums of concave functions of the sizes of the coefficients."""
+"""The base class of concave penalties: sums of concave functions of |w_j|."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class ConcavePenalty(Penalty):
 
     @abstractmethod
     def of_size(self, t: Array) -> Array:
-        """ψ(t), t ≥ 0."""
+        """ψ(t) for t ≥ 0, entry by entry."""
 
     @abstractmethod
     def rate(self, t: Array) -> Array:
-        """ψ'(t); at a kink the larger one."""
+        """ψ'(t), entry by entry; at a kink the larger one-sided slope."""
 
     @abstractmethod
     def expression_of_size(self, t: cp.Expression) -> cp.Expression:
@@ -38,7 +38,7 @@ class ConcavePenalty(Penalty):
         return float(np.sum(self.of_size(np.abs(w))))
 
     def slope(self, w: Array) -> Array:
-        """ψ'(|w_j|) sign(w_j)."""
+        """The slopes ψ'(|w_j|) sign(w_j)."""
         return np.where(w == 0, 0.0, self.rate(np.maximum(np.abs(w), EDGE))) * np.sign(w)
 
     def expression(self, w: cp.Expression) -> cp.Expression:
@@ -47,26 +47,26 @@ class ConcavePenalty(Penalty):
 
     @property
     def is_convex(self) -> bool:
-        """No."""
+        """False: a concave penalty is treated as nonconvex."""
         return False
 
     @property
     def convex_part(self) -> None:
-        """None."""
+        """The convex part, which is None: the whole penalty is majorised."""
         return None
 
     def weights(self, w: npt.ArrayLike, edge: float = EDGE) -> Array:
-        """ψ'(|w_j|)."""
+        """The weights ψ'(|w_j|), at max(|w_j|, edge) if ψ'(0) is infinite."""
         size = np.abs(np.asarray(w, dtype=float))
         return self.rate(size if self._starts_finite else np.maximum(size, edge))
 
     def sparse_sizes(self, w: npt.ArrayLike) -> Array:
-        """|w_j|, if ψ rises at 0."""
+        """|w_j| if ψ has a positive slope at 0, otherwise ∞."""
         w = np.asarray(w, dtype=float)
         return np.where(self.weights(np.zeros(w.shape)) > 0, np.abs(w), np.inf)
 
     def extended(self, edge: float = EDGE) -> Penalty:
-        """ψ, with its tangent at `edge` below `edge` if its slope at 0 is infinite."""
+        """The penalty, with the tangent of ψ at `edge` below `edge` if ψ'(0) is infinite."""
         return self if self._starts_finite else extended_penalty(self, edge)
 
     @property
@@ -76,7 +76,7 @@ class ConcavePenalty(Penalty):
 
 
 class extended_penalty(ConcavePenalty):
-    """Σ ψ(|w_j|), carried on along the tangent of ψ at `edge` below it.
+    """Σ ψ(|w_j|), where ψ is replaced by its tangent at `edge` below `edge`.
 
     Parameters
     ----------
@@ -98,5 +98,5 @@ class extended_penalty(ConcavePenalty):
         return self.penalty.rate(np.maximum(t, self.edge))
 
     def expression_of_size(self, t: cp.Expression) -> cp.Expression:
-        """Not available: cvxpy takes the penalty itself."""
+        """Raise ValueError: cvxpy uses the original penalty."""
         raise ValueError(f"use {self.penalty!r}.expression, whose edges cvxpy's path handles")

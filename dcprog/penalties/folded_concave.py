@@ -1,4 +1,4 @@
-"""Folded concave penalties Σ_j ψ(|w_j|): they shrink large coefficients less than ℓ1 does."""
+"""Folded concave penalties Σ_j ψ(|w_j|), which shrink large coefficients less than ℓ1."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["capped_l1", "log_sum", "lp", "mcp", "scad"]
 
 
 class capped_l1(ConcavePenalty):
-    """λ Σ_j min(|w_j|, θ).
+    """The capped ℓ1 penalty λ Σ_j min(|w_j|, θ).
 
     Parameters
     ----------
@@ -25,14 +25,14 @@ class capped_l1(ConcavePenalty):
     Raises
     ------
     TypeError, ValueError
-        λ or θ is no such number.
+        λ or θ is not a number in its range.
 
     Notes
     -----
-    Objectives are sums. What publications write as ‖y − Xw‖²/(2n) + penalty is the same as ‖y −
+    Objectives are sums. The publications' ‖y − Xw‖²/(2n) + penalty is equivalent to ‖y −
     Xw‖² + ``2 * n * capped_l1(lam, theta)``, which is ``capped_l1(2 * n * lam, theta)``, or
     ``capped_l1(lam, theta)`` with ``RobustRegressor(0.5 * square(), …, normalize="mean")``. θ is a
-    size of coefficients: bring the columns of X to one scale first.
+    size of coefficients: scale the columns of X to a common size first.
 
     References
     ----------
@@ -66,7 +66,7 @@ class capped_l1(ConcavePenalty):
 
 
 class scad(ConcavePenalty):
-    """Smoothly clipped absolute deviation: slope λ up to λ, falling to 0 at aλ.
+    """The SCAD penalty (smoothly clipped absolute deviation): slope λ up to λ, falling to 0 at aλ.
 
     ψ(t) = λt up to λ, (2aλt − t² − λ²)/(2(a − 1)) up to aλ, then λ²(a + 1)/2.
 
@@ -75,19 +75,19 @@ class scad(ConcavePenalty):
     lam : float
         λ ≥ 0.
     a : float, default 3.7
-        a > 2 in the publication; a > 1 is enough for concavity and accepted.
+        a > 2 in the publication; any a > 1 is accepted, which suffices for concavity.
 
     Raises
     ------
     TypeError, ValueError
-        λ or a is no such number.
+        λ or a is not a number in its range.
 
     Notes
     -----
-    Objectives are sums. What publications write as ‖y − Xw‖²/(2n) + penalty is the same as ‖y −
-    Xw‖² + ``2 * n * scad(lam, a)``, which is no scad with another λ, or ``scad(lam, a)`` with
-    ``RobustRegressor(0.5 * square(), …, normalize="mean")``. λ and aλ are sizes of coefficients,
-    too: bring the columns of X to one scale first.
+    Objectives are sums. The publications' ‖y − Xw‖²/(2n) + penalty is equivalent to ‖y −
+    Xw‖² + ``2 * n * scad(lam, a)``, which is not a scad with another λ, or to ``scad(lam, a)`` with
+    ``RobustRegressor(0.5 * square(), …, normalize="mean")``. λ and aλ are sizes of coefficients
+    too: scale the columns of X to a common size first.
 
     References
     ----------
@@ -108,13 +108,13 @@ class scad(ConcavePenalty):
         self.a = a
 
     def of_size(self, t: Array) -> Array:
-        """The minimum of λt and a parabola from λ on."""
+        """The minimum of λt and λ²(a + 1)/2 − (aλ − max(t, λ))₊²/(2(a − 1))."""
         lam, a = self.lam, self.a
         rest = np.maximum(a * lam - np.maximum(t, lam), 0.0)
         return np.minimum(lam * t, lam**2 * (a + 1) / 2 - rest**2 / (2 * (a - 1)))
 
     def rate(self, t: Array) -> Array:
-        """λ up to λ, then (aλ − t)₊/(a − 1)."""
+        """λ for t ≤ λ, then (aλ − t)₊/(a − 1)."""
         rest = np.maximum(self.a * self.lam - np.maximum(t, self.lam), 0.0)
         return rest / (self.a - 1)
 
@@ -126,26 +126,26 @@ class scad(ConcavePenalty):
 
 
 class mcp(ConcavePenalty):
-    """Minimax concave penalty: ψ(t) = λt − t²/(2γ) up to γλ, then γλ²/2.
+    """The minimax concave penalty (MCP): ψ(t) = λt − t²/(2γ) up to γλ, then γλ²/2.
 
     Parameters
     ----------
     lam : float
         λ ≥ 0.
     gamma : float, default 3.0
-        γ > 0 (the publication asks for γ > 1, which makes some problems with it convex).
+        γ > 0. The publication requires γ > 1, with which some penalised problems are convex.
 
     Raises
     ------
     TypeError, ValueError
-        λ or γ is no such number.
+        λ or γ is not a number in its range.
 
     Notes
     -----
-    Objectives are sums. What publications write as ‖y − Xw‖²/(2n) + penalty is the same as ‖y −
+    Objectives are sums. The publications' ‖y − Xw‖²/(2n) + penalty is equivalent to ‖y −
     Xw‖² + ``2 * n * mcp(lam, gamma)``, which is ``mcp(2 * n * lam, gamma / (2 * n))``, or
     ``mcp(lam, gamma)`` with ``RobustRegressor(0.5 * square(), …, normalize="mean")``. γλ is a size
-    of coefficients: bring the columns of X to one scale first.
+    of coefficients: scale the columns of X to a common size first.
 
     References
     ----------
@@ -182,7 +182,7 @@ class mcp(ConcavePenalty):
 
 
 class log_sum(ConcavePenalty):
-    """λ Σ_j log(1 + |w_j|/ε).
+    """The log-sum penalty λ Σ_j log(1 + |w_j|/ε).
 
     Parameters
     ----------
@@ -194,14 +194,14 @@ class log_sum(ConcavePenalty):
     Raises
     ------
     TypeError, ValueError
-        λ or ε is no such number.
+        λ or ε is not a number in its range.
 
     Notes
     -----
-    Objectives are sums. What publications write as ‖y − Xw‖²/(2n) + penalty is the same as ‖y −
+    Objectives are sums. The publications' ‖y − Xw‖²/(2n) + penalty is equivalent to ‖y −
     Xw‖² + ``2 * n * log_sum(lam, eps)``, which is ``log_sum(2 * n * lam, eps)``, or
     ``log_sum(lam, eps)`` with ``RobustRegressor(0.5 * square(), …, normalize="mean")``. ε is a size
-    of coefficients: bring the columns of X to one scale first.
+    of coefficients: scale the columns of X to a common size first.
 
     References
     ----------
@@ -236,10 +236,10 @@ class log_sum(ConcavePenalty):
 
 
 class lp(ConcavePenalty):
-    """λ Σ_j |w_j|^p.
+    """The ℓp penalty λ Σ_j |w_j|^p.
 
-    The slope at 0 is infinite for p < 1: there the weight is the slope at 1e-10 instead. The
-    majorant stays above, and touches at a coefficient of 0 only up to (1 − p)·λ·1e-10^p.
+    The slope at 0 is infinite for p < 1; the weight of such a coefficient is the slope at 1e-10
+    instead. The majorant still lies above, and at a coefficient of 0 misses by (1 − p)·λ·1e-10^p.
 
     Parameters
     ----------
@@ -251,14 +251,14 @@ class lp(ConcavePenalty):
     Raises
     ------
     TypeError, ValueError
-        λ or p is no such number.
+        λ or p is not a number in its range.
 
     Notes
     -----
-    Objectives are sums. What publications write as ‖y − Xw‖²/(2n) + penalty is the same as ‖y −
+    Objectives are sums. The publications' ‖y − Xw‖²/(2n) + penalty is equivalent to ‖y −
     Xw‖² + ``2 * n * lp(lam, p)``, which is ``lp(2 * n * lam, p)``, or ``lp(lam, p)`` with
     ``RobustRegressor(0.5 * square(), …, normalize="mean")``. Large coefficients cost less than they
-    do in ℓ1: bring the columns of X to one scale first.
+    do in ℓ1: scale the columns of X to a common size first.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The group lasso: whole groups of coefficients are kept or dropped."""
+"""The group lasso penalty, which keeps or drops whole groups of coefficients."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ __all__ = ["group_lasso"]
 
 
 class group_lasso(Penalty):
-    """λ Σ_g ‖w_g‖₂: whole groups of coefficients are kept or dropped.
+    """The group lasso penalty λ Σ_g ‖w_g‖₂, which keeps or drops whole groups of coefficients.
 
     Parameters
     ----------
     lam : float
         λ ≥ 0.
     groups : array of shape (p,), or sequence of index sequences
-        The group of each coefficient, by any label; or the coefficients of each group, disjoint
-        (what no group names is not penalised).
+        A label for each coefficient, equal within a group; or the indices of each group, which must
+        be disjoint. Coefficients in no group are not penalised.
 
     Raises
     ------
     TypeError
-        λ is no number.
+        λ is not a number.
     ValueError
-        λ is negative, groups overlap or are empty, or do not fit the coefficients (on use).
+        λ is negative, groups overlap or are empty, or (on use) do not fit the coefficients.
 
     Notes
     -----
-    Groups of different sizes are often weighted by √size; scale the columns of the data for that.
+    Groups of different sizes are often weighted by √size; scale the columns of X to do so.
 
     References
     ----------
@@ -61,7 +61,7 @@ class group_lasso(Penalty):
             raise ValueError(f"groups={groups!r}: groups must not be empty, nor overlap")
 
     def _members(self) -> tuple[list[npt.NDArray[np.intp]], int | None]:
-        """The indices of each group, and the number of coefficients if the labels tell it."""
+        """The indices of each group, and the number of coefficients if labels are given."""
         try:
             lists = [np.asarray(group) for group in self.groups]  # type: ignore[union-attr]
         except TypeError:
@@ -80,12 +80,12 @@ class group_lasso(Penalty):
         return [group.astype(np.intp) for group in lists], None
 
     def members(self, size: int) -> list[npt.NDArray[np.intp]]:
-        """The places of each group among `size` coefficients.
+        """The indices of each group among `size` coefficients.
 
         Raises
         ------
         ValueError
-            The groups do not fit.
+            The groups do not fit that number of coefficients.
         """
         members, expected = self._members()
         if expected not in (None, size) or max(int(m.max()) for m in members) >= size:
@@ -97,7 +97,7 @@ class group_lasso(Penalty):
         return self.lam * float(sum(np.linalg.norm(w[g]) for g in self.members(w.size)))
 
     def slope(self, w: Array) -> Array:
-        """λ w_g/‖w_g‖, 0 for a group of zeros."""
+        """The slopes λ w_g/‖w_g‖, 0 for a group of zeros."""
         slope = np.zeros(w.shape)
         for g in self.members(w.size):
             norm = np.linalg.norm(w[g])
@@ -105,11 +105,11 @@ class group_lasso(Penalty):
         return slope
 
     def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
-        """λ in the units."""
+        """The group lasso with λ replaced by factor·unit·λ."""
         return group_lasso(factor * unit * self.lam, self.groups)
 
     def sparse_sizes(self, w: npt.ArrayLike) -> Array:
-        """The norm of each entry's group."""
+        """The norm of each entry's group, ∞ for entries in no group or λ = 0."""
         w = np.asarray(w, dtype=float)
         sizes = np.full(w.shape, np.inf)
         for g in self.members(w.size) if self.lam > 0 else []:

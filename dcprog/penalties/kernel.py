@@ -1,4 +1,4 @@
-"""The squared norm of a kernel machine, in the coefficients of its expansion."""
+"""The squared norm of a kernel machine as a function of its expansion coefficients."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class kernel_norm(Penalty):
     Parameters
     ----------
     K : array of shape (n, n) or Gram
-        Symmetric and positive semidefinite.
+        A symmetric positive semidefinite kernel matrix.
     lam : float, default 1.0
         λ ≥ 0.
 
     Raises
     ------
     TypeError, ValueError
-        λ is no finite number of at least 0; K is no kernel matrix.
+        λ is not a finite number of at least 0; K is not a kernel matrix.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class kernel_norm(Penalty):
         return 0.5 * self.lam * float(w @ self.gram.times(w))
 
     def along(self, w: Array, way: Array) -> Callable[[float], float]:
-        """The penalty along a line, a parabola."""
+        """The penalty of w + t·way as a function of t, a parabola."""
         here, change = self.gram.times(w), self.gram.times(way)
         start, rise, bend = w @ here, way @ here, way @ change
         return lambda t: 0.5 * self.lam * float(start + 2 * t * rise + t**2 * bend)
@@ -63,7 +63,7 @@ class kernel_norm(Penalty):
         return 0.5 * self.lam * cp.sum_squares(self.gram.factor.T @ w)
 
     def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
-        """λ in the units."""
+        """The penalty with λ replaced by factor·unit²·λ."""
         return kernel_norm(self.gram, factor * unit**2 * self.lam)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Penalties by name, at the parameters that are usual for them."""
+"""Penalties by name, with their usual parameters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PENALTIES: dict[str, Penalty] = {
 
 
 def named_penalty(name: str) -> Penalty:
-    """A fresh penalty of that name, of weight 1.
+    """A new instance of the penalty of the given name, with weight 1 unless it is ``none``.
 
     =============== =============================
     ``l1``          ``l1(1.0)``
@@ -41,7 +41,7 @@ def named_penalty(name: str) -> Penalty:
     Raises
     ------
     KeyError
-        There is none.
+        No penalty has this name.
 
     Examples
     --------

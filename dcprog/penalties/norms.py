@@ -1,4 +1,4 @@
-"""Norms as penalties: ℓ1, ℓ2 and both."""
+"""The ℓ1, squared ℓ2 and elastic net penalties."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["elastic_net", "l1", "l2"]
 
 
 class l1(Penalty):
-    """λ‖w‖₁.
+    """The ℓ1 penalty λ‖w‖₁.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class l1(Penalty):
     Raises
     ------
     TypeError, ValueError
-        λ is no finite number of at least 0.
+        λ is not a finite number of at least 0.
 
     References
     ----------
@@ -54,16 +54,16 @@ class l1(Penalty):
         return self.lam * cp.norm1(w)
 
     def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
-        """λ in the units."""
+        """The penalty with λ replaced by factor·unit·λ."""
         return l1(factor * unit * self.lam)
 
     def as_l1_l2(self, size: int) -> tuple[Array, float]:
-        """(λ, 0)."""
+        """The pair (λ, 0), with λ repeated for each coefficient."""
         return np.full(size, float(self.lam)), 0.0
 
 
 class l2(Penalty):
-    """(λ/2)‖w‖².
+    """The squared ℓ2 penalty (λ/2)‖w‖².
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class l2(Penalty):
     Raises
     ------
     TypeError, ValueError
-        λ is no finite number of at least 0.
+        λ is not a finite number of at least 0.
 
     Examples
     --------
@@ -100,26 +100,26 @@ class l2(Penalty):
         return 0.5 * self.lam * cp.sum_squares(w)
 
     def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
-        """λ in the units."""
+        """The penalty with λ replaced by factor·unit²·λ."""
         return l2(factor * unit**2 * self.lam)
 
     def as_l1_l2(self, size: int) -> tuple[Array, float]:
-        """(0, λ)."""
+        """The pair (0, λ), with 0 repeated for each coefficient."""
         return np.zeros(size), float(self.lam)
 
 
 class elastic_net(Penalty):
-    """l1·‖w‖₁ + (l2/2)‖w‖².
+    """The elastic net penalty l1·‖w‖₁ + (l2/2)‖w‖².
 
     Parameters
     ----------
     l1, l2 : float
-        At least 0.
+        Weights of at least 0.
 
     Raises
     ------
     TypeError, ValueError
-        Not a finite number of at least 0.
+        A weight is not a finite number of at least 0.
 
     References
     ----------
@@ -152,9 +152,9 @@ class elastic_net(Penalty):
         return self.l1 * cp.norm1(w) + 0.5 * self.l2 * cp.sum_squares(w)
 
     def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
-        """Both weights in the units."""
+        """The penalty with the weights factor·unit·l1 and factor·unit²·l2."""
         return elastic_net(factor * unit * self.l1, factor * unit**2 * self.l2)
 
     def as_l1_l2(self, size: int) -> tuple[Array, float]:
-        """(l1, l2)."""
+        """The pair (l1, l2), with l1 repeated for each coefficient."""
         return np.full(size, float(self.l1)), float(self.l2)

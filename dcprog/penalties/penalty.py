@@ -1,4 +1,4 @@
-"""Penalties, with their sums, majorants and units."""
+"""The base class of penalties, sums of penalties, and changes of units."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["Penalty", "penalty_in_units", "penalty_sum", "weighted_l1"]
 
 
 class Penalty(Declared, ABC):
-    """A function of the penalised coefficients w, given by value, slope and expression.
+    """A function of the penalised coefficients w, given by its value, slope and expression.
 
-    Penalties add, and can be multiplied by positive numbers. A subclass that defines no more than
-    the three abstract methods is convex. A concave one is majorised by its convex part plus a
-    weighted ℓ1 norm, Σ_j weights_j |w_j|.
+    Penalties can be added and multiplied by positive numbers. A subclass that defines only the
+    three abstract methods is treated as convex. A nonconvex penalty is majorised by its convex part
+    plus a weighted ℓ1 norm, Σ_j weights_j |w_j|.
 
     Examples
     --------
@@ -37,15 +37,15 @@ class Penalty(Declared, ABC):
     >>> dc.check_penalty(0.5 * largest() + dc.l2(1.0))
     """
 
-    __array_ufunc__ = None  # a NumPy number times a penalty is a penalty, not an array of one
+    __array_ufunc__ = None  # a NumPy number times a penalty is a penalty, not an object array
 
     @abstractmethod
     def __call__(self, w: Array) -> float:
-        """Value."""
+        """The value of the penalty."""
 
     @abstractmethod
     def slope(self, w: Array) -> Array:
-        """A subgradient, 0 where w_j = 0 is a kink."""
+        """A subgradient, with entry 0 where w_j = 0 is a kink."""
 
     @abstractmethod
     def expression(self, w: cp.Expression) -> cp.Expression:
@@ -53,23 +53,23 @@ class Penalty(Declared, ABC):
 
     @property
     def is_convex(self) -> bool:
-        """True if the penalty is its own majorant."""
+        """True if the penalty is convex, and hence its own majorant."""
         return True
 
     @property
     def convex_part(self) -> Penalty | None:
-        """The part that a majorant keeps as it is; None if there is none."""
+        """The convex part, which a majorant keeps unchanged; None if there is none."""
         return self
 
     def weights(self, w: npt.ArrayLike, edge: float = EDGE) -> Array:
-        """Weights of the ℓ1 norm in the majorant that touches at w, of its shape; 0 if convex."""
+        """The ℓ1 weights of the majorant that touches at w, of w's shape; 0 if convex."""
         return np.zeros(np.shape(w))
 
     def surrogate(self, w: npt.ArrayLike, edge: float = EDGE) -> Penalty:
-        """The convex penalty above this one that touches it at w, up to a constant.
+        """The convex majorant of this penalty that touches it at w, up to a constant.
 
-        It is ``convex_part + weighted_l1(weights(w))``, or the penalty itself if that is convex.
-        Where the slope at 0 is infinite, coefficients smaller than `edge` get the slope there.
+        It is ``convex_part + weighted_l1(weights(w))``, or the penalty itself if that is convex. If
+        the slope at 0 is infinite, coefficients smaller than `edge` use the slope at `edge`.
         """
         if self.is_convex:
             return self
@@ -81,8 +81,8 @@ class Penalty(Declared, ABC):
     ) -> cp.Expression:
         """The majorant as a cvxpy expression: the convex part plus Σ weights_j |w_j|.
 
-        With ``weights = cp.Parameter(w.size, nonneg=True)`` a problem compiles once; afterwards
-        ``weights.value = penalty.weights(w.value)`` moves the majorant.
+        With ``weights = cp.Parameter(w.size, nonneg=True)`` a problem compiles only once;
+        ``weights.value = penalty.weights(w.value)`` then updates the majorant.
         """
         if self.is_convex:
             return self.expression(w)
@@ -90,7 +90,7 @@ class Penalty(Declared, ABC):
         return total if self.convex_part is None else self.convex_part.expression(w) + total
 
     def extended(self, edge: float = EDGE) -> Penalty:
-        """The penalty with finite slopes, which the majorants for that `edge` touch exactly."""
+        """The penalty with finite slopes, which the majorants with this `edge` touch exactly."""
         return self
 
     def as_l1_l2(self, size: int) -> tuple[Array, float] | None:
@@ -102,11 +102,11 @@ class Penalty(Declared, ABC):
         return lambda t: self(w + t * way)
 
     def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
-        """factor·penalty(unit·w), for coefficients that are counted in other, positive units."""
+        """factor·penalty(unit·w), for coefficients measured in another unit; both positive."""
         return self if unit == factor == 1 else penalty_in_units(self, unit, factor)
 
     def sparse_sizes(self, w: npt.ArrayLike) -> Array:
-        """Sizes that are 0 where an entry is at a kink: |w_j|, its group's norm, ∞ without kink."""
+        """The distance of each entry from a kink at 0: |w_j| or its group's norm; ∞ without one."""
         form = self.as_l1_l2(np.size(w))
         return np.where(form[0] > 0, np.abs(w), np.inf) if form else np.full(np.shape(w), np.inf)
 
@@ -131,12 +131,12 @@ class weighted_l1(Penalty):
     Parameters
     ----------
     v : array
-        At least 0, one a coefficient.
+        One weight of at least 0 per coefficient.
 
     Raises
     ------
     ValueError
-        Negative or not finite.
+        A weight is negative or not finite.
 
     Examples
     --------
@@ -165,11 +165,11 @@ class weighted_l1(Penalty):
         return cp.sum(cp.multiply(np.asarray(self.v, dtype=float), cp.abs(w)))
 
     def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
-        """The weights in the units."""
+        """The penalty with the weights factor·unit·v."""
         return weighted_l1(factor * unit * np.asarray(self.v))
 
     def as_l1_l2(self, size: int) -> tuple[Array, float] | None:
-        """(v, 0), for as many coefficients as there are weights."""
+        """The pair (v, 0); None if the number of weights is neither 1 nor `size`."""
         v = np.asarray(self.v, dtype=float)
         return (np.broadcast_to(v, size).copy(), 0.0) if v.size in (1, size) else None
 
@@ -184,7 +184,7 @@ class penalty_sum(Penalty):
     Raises
     ------
     TypeError
-        Not a penalty.
+        One of them is not a penalty.
 
     Examples
     --------
@@ -208,7 +208,7 @@ class penalty_sum(Penalty):
 
     @property
     def convex_part(self) -> Penalty | None:
-        """The sum of both."""
+        """The sum of both convex parts; None if neither has one."""
         if self.is_convex:
             return self
         parts = [p for p in (self.first.convex_part, self.second.convex_part) if p is not None]
@@ -227,7 +227,7 @@ class penalty_sum(Penalty):
         return self.first.weights(w, edge) + self.second.weights(w, edge)
 
     def sparse_sizes(self, w: npt.ArrayLike) -> Array:
-        """The smaller one: a kink of either is one of the sum."""
+        """The smaller of both sizes: a kink of either penalty is a kink of the sum."""
         return np.minimum(self.first.sparse_sizes(w), self.second.sparse_sizes(w))
 
     def expression(self, w: cp.Expression) -> cp.Expression:
@@ -235,21 +235,21 @@ class penalty_sum(Penalty):
         return self.first.expression(w) + self.second.expression(w)
 
     def extended(self, edge: float = EDGE) -> Penalty:
-        """The sum of both, extended."""
+        """The sum of both extended penalties."""
         return penalty_sum(self.first.extended(edge), self.second.extended(edge))
 
     def as_l1_l2(self, size: int) -> tuple[Array, float] | None:
-        """The sums, if both have the form."""
+        """The sums of both pairs; None if one penalty does not have this form."""
         a, b = self.first.as_l1_l2(size), self.second.as_l1_l2(size)
         return None if a is None or b is None else (np.add(a[0], b[0]), a[1] + b[1])
 
     def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
-        """The sum of both in the units."""
+        """The sum of both penalties in the unit."""
         return penalty_sum(self.first.in_units(unit, factor), self.second.in_units(unit, factor))
 
 
 class penalty_in_units(Penalty):
-    """factor·penalty(unit·w), of positive numbers; ``factor * penalty`` where the unit is 1."""
+    """factor·penalty(unit·w) with positive numbers; ``factor * penalty`` if the unit is 1."""
 
     def __init__(self, penalty: Penalty, unit: float, factor: float) -> None:
         self.penalty = penalty
@@ -257,17 +257,17 @@ class penalty_in_units(Penalty):
         self.factor = factor
 
     def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
-        """The penalty in the product of both units."""
+        """The inner penalty with the product of both units and of both factors."""
         return self.penalty.in_units(unit * self.unit, factor * self.factor)
 
     @property
     def is_convex(self) -> bool:
-        """True if the penalty is convex."""
+        """True if the inner penalty is convex."""
         return self.penalty.is_convex
 
     @property
     def convex_part(self) -> Penalty | None:
-        """The penalty's in the units."""
+        """The convex part of the inner penalty, in the unit."""
         part = self.penalty.convex_part
         return None if part is None else part.in_units(self.unit, self.factor)
 
@@ -285,7 +285,7 @@ class penalty_in_units(Penalty):
         return self.factor * self.unit * weights
 
     def sparse_sizes(self, w: npt.ArrayLike) -> Array:
-        """The penalty's, in the unit."""
+        """The inner penalty's sizes at unit·w, divided by the unit."""
         return self.penalty.sparse_sizes(self.unit * np.asarray(w, dtype=float)) / self.unit
 
     def expression(self, w: cp.Expression) -> cp.Expression:
@@ -293,11 +293,11 @@ class penalty_in_units(Penalty):
         return self.factor * self.penalty.expression(self.unit * w)
 
     def extended(self, edge: float = EDGE) -> Penalty:
-        """The penalty extended, in the units."""
+        """The extended inner penalty, in the unit."""
         return penalty_in_units(self.penalty.extended(self.unit * edge), self.unit, self.factor)
 
     def as_l1_l2(self, size: int) -> tuple[Array, float] | None:
-        """The penalty's, in the units."""
+        """The inner penalty's pair, in the unit; None if it does not have this form."""
         form = self.penalty.as_l1_l2(size)
         if form is None:
             return None

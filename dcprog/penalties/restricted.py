@@ -1,4 +1,4 @@
-"""A penalty of a few of its coefficients, while all others are 0."""
+"""The restriction of a penalty to some coefficients, with all others 0."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["restricted"]
 
 
 def restricted(penalty: Penalty, places: npt.NDArray[np.intp]) -> Penalty | None:
-    """The penalty of the coefficients at some places, all others 0.
+    """The penalty as a function of the selected coefficients, with all others 0.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def restricted(penalty: Penalty, places: npt.NDArray[np.intp]) -> Penalty | None
     Returns
     -------
     Penalty or None
-        None where it is not known to be a sum over coefficients.
+        None if the penalty is not known to be a sum over coefficients.
 
     Examples
     --------

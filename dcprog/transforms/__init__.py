@@ -1,6 +1,6 @@
-"""Concave nondecreasing functions of a loss t ≥ 0: what makes a convex loss robust.
+"""Concave nondecreasing functions of a loss t ≥ 0, which make a convex loss robust.
 
-A new one is a short class with a value, a slope, a limit where it is bounded and, where cvxpy has
+A new transform is a short class with a value, a slope, a limit if it is bounded and, if cvxpy has
 the atoms, an expression.
 """
 

@@ -1,4 +1,4 @@
-"""Transforms that stop at a cap, fixed or set by the losses, and the one that drops the largest."""
+"""Transforms with a cap, fixed or set by the losses, and the trim of the largest losses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["cap_at", "cap_largest", "trim_of"]
 
 
 def share_of(fraction: float, n: int) -> int:
-    """⌊fraction·n⌋: 0.29 of 100 is 29, whatever rounding says."""
+    """⌊fraction·n⌋, safe against rounding: 0.29 of 100 is 29."""
     return int(fraction * n + 1e-9)
 
 
@@ -26,14 +26,14 @@ class cap_at(Transform):
     Parameters
     ----------
     c : float or array
-        c ≥ 0, possibly infinite; an array has one cap a loss.
+        c ≥ 0, possibly infinite; an array has one cap per loss.
     inner : Transform, optional
-        Applied first; nothing by default.
+        A transform that is applied first; the identity by default.
 
     Raises
     ------
     TypeError
-        c is not made of numbers, or `inner` is no transform.
+        c is not numeric, or `inner` is not a transform.
     ValueError
         c is negative or NaN.
 
@@ -62,12 +62,12 @@ class cap_at(Transform):
 
     @property
     def limit(self) -> float:  # type: ignore[override]
-        """The largest cap, or the inner limit below it."""
+        """The largest cap or the inner limit, whichever is smaller."""
         return min(self._inner.limit, float(np.max(self.c)))
 
     @property
     def lowest(self) -> float:  # type: ignore[override]
-        """Where the inner transform is defined."""
+        """The lower end of the inner transform's domain."""
         return self._inner.lowest
 
     def __call__(self, t: npt.ArrayLike) -> Array:
@@ -76,12 +76,12 @@ class cap_at(Transform):
 
     def slope(self, t: npt.ArrayLike) -> Array:
         """The inner slope up to the cap, 0 beyond."""
-        # not strict: a loss at the cap keeps its weight, otherwise w = 0 can trap the loop
+        # not strict: a loss at the cap keeps its weight, or the loop may stay at w = 0
         return np.where(self._inner(t) <= np.asarray(self.c), self._inner.slope(t), 0.0)
 
     @property
     def steepest(self) -> float:
-        """The inner slope at 0: with one cap a loss, φ'(0) is an array."""
+        """The inner slope at 0; φ'(0) itself would be an array for one cap per loss."""
         return self._inner.steepest
 
     def expression(self, t: cp.Expression) -> cp.Expression:
@@ -91,32 +91,31 @@ class cap_at(Transform):
 
 
 class cap_largest(Transform):
-    """φ(t) = min(inner(t), c), with c set so that the largest share of the losses is capped.
+    """φ(t) = min(inner(t), c), with c set such that the given share of the losses is capped.
 
-    For n losses c is the (⌊fraction·n⌋ + 1)-th largest of inner(t). Where that sample has no loss
-    at all, c = inner(otherwise): a cap at inner(0) would make every sample's loss the same
-    constant, and w = 0 the minimiser. A run moves c during its first tightenings and then freezes
-    it; until then the minimised function moves too.
+    For n losses c is the (⌊fraction·n⌋ + 1)-th largest of inner(t). If that loss is 0, then
+    c = inner(otherwise): with a cap at inner(0) every sample's loss would be the same constant, and
+    w = 0 the minimiser. A run updates c during its first majorant updates and then keeps it fixed;
+    until then the minimised function changes too.
 
     Parameters
     ----------
     fraction : float
         0 ≤ fraction < 1.
     inner : Transform, optional
-        Applied first; nothing by default.
+        A transform that is applied first; the identity by default.
     rounds : int, default 5
-        Tightenings that set c.
+        The number of majorant updates that set c.
     otherwise : float, default 1.0
-        The loss to cap at where fewer than the share have any: 1 is the loss of a (squared) hinge
-        on the decision boundary.
+        The loss to cap at if at most that share of the samples has a positive loss: 1 is the loss
+        of a (squared) hinge on the decision boundary.
     least : float, default 0.0
-        No cap is below inner(least), so that fewer than the share are capped where losses are
-        small.
+        No cap is below inner(least), so that a smaller share is capped if the losses are small.
 
     Raises
     ------
     TypeError
-        A parameter is not a number, or `inner` is no transform.
+        A parameter is not a number, or `inner` is not a transform.
     ValueError
         The fraction is outside [0, 1), `rounds` below 1, `otherwise` not positive or `least`
         negative.
@@ -133,7 +132,7 @@ class cap_largest(Transform):
     """
 
     has_expression = False
-    is_joint = True  # the cap is read off all losses
+    is_joint = True  # the cap depends on all losses
 
     def __init__(
         self,
@@ -157,11 +156,11 @@ class cap_largest(Transform):
 
     @property
     def limit(self) -> float:  # type: ignore[override]
-        """The inner limit: no cap is set yet."""
+        """The inner limit, because the cap is not known in advance."""
         return np.inf if self.inner is None else self.inner.limit
 
     def fixed(self, t: Array) -> cap_at:
-        """The cap these losses set."""
+        """The fixed cap that the losses t determine."""
         inner = identity() if self.inner is None else self.inner
         place = t.size - 1 - share_of(self.fraction, t.size)
         loss = max(np.partition(t, place, axis=None)[place], self.least)
@@ -169,16 +168,16 @@ class cap_largest(Transform):
         return cap_at(float(c), self.inner)
 
     def graduated(self, s: float) -> Transform:
-        """The cap of the largest share over s."""
+        """The transform that caps the share fraction/s."""
         share = self.fraction / s
         return cap_largest(share, self.inner, self.rounds, self.otherwise, self.least)
 
     def __call__(self, t: npt.ArrayLike) -> Array:
-        """Values under the cap that `t` itself sets."""
+        """The values with the cap that `t` itself determines."""
         return self.fixed(np.asarray(t, dtype=float))(t)
 
     def slope(self, t: npt.ArrayLike) -> Array:
-        """Slopes under the cap that `t` itself sets."""
+        """The slopes with the cap that `t` itself determines."""
         return self.fixed(np.asarray(t, dtype=float)).slope(t)
 
     @property
@@ -187,7 +186,7 @@ class cap_largest(Transform):
         return 1.0 if self.inner is None else self.inner.steepest
 
     def expression(self, t: cp.Expression) -> cp.Expression:
-        """Not available: the cap moves with the losses."""
+        """Raise ValueError: the cap depends on the losses, so there is no fixed expression."""
         raise ValueError(
             "cap_largest has no fixed cvxpy expression, its cap moves with the losses; "
             "use cap_at with the cap that a run ended with"
@@ -197,8 +196,8 @@ class cap_largest(Transform):
 class trim_of(Transform):
     """φ(t)_i = t_i, or 0 for the largest ⌊fraction·n⌋ of the n losses.
 
-    The sum of the n − ⌊fraction·n⌋ smallest losses is concave and nondecreasing in all of them
-    together; φ itself is not, entry by entry. Between equal losses the first ones are dropped.
+    The sum of the n − ⌊fraction·n⌋ smallest losses is concave and nondecreasing in the vector of
+    losses; φ is not, entry by entry. Of equal losses the first ones are dropped.
 
     Parameters
     ----------
@@ -208,7 +207,7 @@ class trim_of(Transform):
     Raises
     ------
     TypeError, ValueError
-        The fraction is no number in [0, 1).
+        The fraction is not a number in [0, 1).
 
     References
     ----------
@@ -229,11 +228,11 @@ class trim_of(Transform):
         self.fraction = fraction
 
     def graduated(self, s: float) -> Transform:
-        """Without the largest share over s."""
+        """The transform that drops the share fraction/s."""
         return trim_of(self.fraction / s)
 
     def dropped(self, n: int) -> int:
-        """How many of n losses are dropped: ⌊fraction·n⌋."""
+        """The number ⌊fraction·n⌋ of losses that are dropped."""
         return share_of(self.fraction, n)
 
     def __call__(self, t: npt.ArrayLike) -> Array:
@@ -242,7 +241,7 @@ class trim_of(Transform):
         return np.where(self.slope(t) > 0, t, 0.0)
 
     def slope(self, t: npt.ArrayLike) -> Array:
-        """1, and 0 for the dropped ones."""
+        """1 for the kept losses, 0 for the dropped ones."""
         t = np.asarray(t, dtype=float)
         k = self.dropped(t.size)
         if k == 0:
@@ -254,6 +253,6 @@ class trim_of(Transform):
         return kept
 
     def expression(self, t: cp.Expression) -> cp.Expression:
-        """``sum(t) - sum_largest(t, k)``, the sum of what is kept."""
+        """``sum(t) - sum_largest(t, k)``, the sum of the kept losses."""
         k = self.dropped(t.size)
         return cp.sum(t) - cp.sum_largest(t, k) if k else cp.sum(t)

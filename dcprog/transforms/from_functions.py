@@ -1,4 +1,4 @@
-"""A user's own transform, given by its functions."""
+"""User-defined transforms, given by functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Function = Callable[[Array], Any]
 
 
 class concave(Transform):
-    """A user's own φ, given by its value and its slope.
+    """A user-defined transform φ, given by its value and its slope.
 
     Concavity and monotonicity are checked on t = 0 … 10⁴ at construction: the slope must not be
     negative, and every tangent must lie above the function.
@@ -27,20 +27,20 @@ class concave(Transform):
     Parameters
     ----------
     value : callable
-        Array of t ≥ 0 to the values φ(t), entry by entry.
+        Maps an array of t ≥ 0 to the values φ(t), entry by entry.
     slope : callable
-        Array of t ≥ 0 to a supergradient; it may be infinite at 0. At a kink prefer the larger
-        one: a sample there keeps its weight.
+        Maps an array of t ≥ 0 to supergradients, which may be infinite at 0. At a kink prefer the
+        larger one, so that a sample there keeps its weight.
     expression : callable, optional
-        cvxpy expression to cvxpy expression. Without it cvxpy's path is closed, and the weights
-        of the structured one do all that is needed.
+        Maps a cvxpy expression to a cvxpy expression. Without it the transform cannot be used in
+        cvxpy problems; the structured path (Risk, estimators) needs only the slope.
 
     Raises
     ------
     TypeError
-        Not callable.
+        An argument is not callable.
     ValueError
-        Not concave, not nondecreasing or not finite, with the points that show it.
+        The function is not concave, not nondecreasing or not finite; the message names the points.
 
     Notes
     -----
@@ -72,9 +72,9 @@ class concave(Transform):
         self._value, self._slope, self._expression = value, slope, expression
         self._check()
 
-    # The parameters bear the names of the methods, hence these two.
+    # The parameters have the names of methods and cannot be attributes, hence these two methods.
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The three functions."""
+        """The three functions by name."""
         return {"value": self._value, "slope": self._slope, "expression": self._expression}
 
     def set_params(self, **params: Any) -> concave:
@@ -85,13 +85,13 @@ class concave(Transform):
         return self
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """The functions by name: where they lie in memory says nothing."""
+        """The transform with its functions' names instead of their memory addresses."""
         parts = [f"{k}={getattr(f, '__name__', f)!s}" for k, f in self.get_params().items() if f]
         return f"concave({', '.join(parts)})"[:N_CHAR_MAX]
 
     @property
     def limit(self) -> float:  # type: ignore[override]
-        """value(∞), or what the values far out settle at."""
+        """value(∞), or the numerical limit of the values; ∞ if there is none."""
         return seen_limit(lambda t: _evaluated("value", self._value, t))
 
     @property
@@ -150,13 +150,13 @@ class concave(Transform):
 
 
 def _evaluated(name: str, function: Function, t: Array) -> Array:
-    """A user's function of an array, which must keep the shape (a constant may be one number)."""
+    """Evaluate a user's function of an array and check the shape; a number is broadcast."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         try:
             result = np.asarray(function(t), dtype=float)
-        except (TypeError, ValueError) as error:  # math.atan; "if t > 1" within it
+        except (TypeError, ValueError) as error:  # such as math.atan, or "if t > 1" in the function
             if not _takes_a_number(function, t):
-                raise  # an error of its own
+                raise  # the function fails at numbers too
             raise TypeError(
                 f"{name} fails at an array of shape {t.shape}: {error}. It must take an array and "
                 "give one of the same shape, as NumPy's functions do; np.vectorize makes such a "
@@ -170,7 +170,7 @@ def _evaluated(name: str, function: Function, t: Array) -> Array:
 
 
 def _takes_a_number(function: Function, t: Array) -> bool:
-    """Whether a function that has failed at an array can be had at each of its numbers."""
+    """True if a function that fails at an array works for each of its numbers."""
     try:
         for one in t.flat:
             float(function(np.asarray(one)))

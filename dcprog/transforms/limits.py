@@ -1,4 +1,4 @@
-"""The supremum of a concave function, as far as numbers show it."""
+"""The supremum of a concave function, estimated numerically."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from dcprog.foundation.arrays import Array
 
 __all__ = ["FAR", "seen_limit"]
 
-FAR = np.geomspace(1.0, 1e300, 601)  # whether log(log t) rises shows only far out
-SETTLED = 1e-3  # of the whole rise: less than that over the second half of the exponents
-ROUNDING = 1e-9  # a formula that falls by more than that has lost its digits
+FAR = np.geomspace(1.0, 1e300, 601)  # slow functions such as log(log t) need a wide range
+SETTLED = 1e-3  # most share of the whole rise over the second half of the exponents
+ROUNDING = 1e-9  # a larger relative fall means that the formula has lost its digits
 
 
 def seen_limit(function: Callable[[Array], Array]) -> float:
-    """The supremum of a concave nondecreasing φ: φ(∞) where that is a number, else from far out.
+    """The supremum of a concave nondecreasing φ: φ(∞) if it is a number, else its value far out.
 
-    Of what φ still lacks at t, far less is left at t²: where φ rose by less than a thousandth of
-    its whole rise from √T to T, the last point with a number, a millionth is missing at T.
+    The gap to the limit shrinks quickly from t to t². If φ rises from √T to T, the last point with
+    a finite value, by less than a thousandth of its whole rise, about a millionth is missing at T.
 
     Parameters
     ----------
     function : callable
-        Array of t > 0 to the values φ(t), entry by entry.
+        Maps an array of t > 0 to the values φ(t), entry by entry.
 
     Returns
     -------
     float
-        ∞ where φ still rises, or values that are no numbers or fall again show no limit.
+        ∞ if φ still rises, falls by more than rounding, or has too few finite values.
 
     Examples
     --------

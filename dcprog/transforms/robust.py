@@ -1,7 +1,7 @@
 """The transforms of robust statistics: Huber, Andrews, Tukey, Welsch and others, of t = ½u².
 
-Each is concave in t ≥ 0, so that with t = ½u² the classical function of the residual u comes out,
-and with any other convex loss a new one.
+Each is concave in t ≥ 0. With t = ½u² it gives the classical function of the residual u, and with
+any other convex loss a new one.
 
 References
 ----------
@@ -29,7 +29,7 @@ class _Scaled(Transform):
     Raises
     ------
     TypeError, ValueError
-        σ is no positive number.
+        σ is not a positive number.
     """
 
     def __init__(self, sigma: float) -> None:
@@ -94,11 +94,11 @@ class andrews_by(_Scaled):
         return np.minimum(np.sqrt(2 * np.asarray(t, dtype=float)) / self.sigma, np.pi)
 
     def __call__(self, t: npt.ArrayLike) -> Array:
-        """2σ² sin²(½√(2t)/σ), which loses no digits at small t."""
+        """2σ² sin²(½√(2t)/σ), which is accurate for small t."""
         return 2 * self.sigma**2 * np.sin(self._angle(t) / 2) ** 2
 
     def slope(self, t: npt.ArrayLike) -> Array:
-        """Slope sin(x)/x at x = √(2t)/σ."""
+        """sin(x)/x with x = √(2t)/σ, 0 from x = π on."""
         x = self._angle(t)
         return np.where(x < np.pi, np.sinc(x / np.pi), 0.0)
 
@@ -206,7 +206,7 @@ class log_ratio_by(_Scaled):
     def __call__(self, t: npt.ArrayLike) -> Array:
         """log(1 + k/(1/t + e^{−σ}))/k with k = 1 − e^{−σ}."""
         k = -np.expm1(-self.sigma)
-        with np.errstate(divide="ignore"):  # at t = 0, and at ∞ where e^{−σ} is lost
+        with np.errstate(divide="ignore"):  # at t = 0, and at t = ∞ if e^{−σ} underflows
             rise = k / (1 / np.asarray(t, dtype=float) + np.exp(-self.sigma))
         return np.minimum(np.log1p(rise), self.sigma) / k
 
@@ -216,9 +216,9 @@ class log_ratio_by(_Scaled):
         return 1 / ((1 + t) * (1 + t * np.exp(-self.sigma)))
 
     def expression(self, t: cp.Expression) -> cp.Expression:
-        """``log1p(pos(h)) / k``, h = (e^σ − 1)(1 − 1/(1 + te^{−σ})), which is never negative.
+        """``log1p(pos(h)) / k`` with k = 1 − e^{−σ} and h = (e^σ − 1)(1 − 1/(1 + te^{−σ})) ≥ 0.
 
-        From σ = 12 on, where e^σ costs a third of the digits, the difference of two logarithms.
+        For σ > 12, where e^σ costs a third of the digits, it is a difference of two logarithms.
         """
         if self.sigma > LARGE_SIGMA:
             return cp.log1p(t) - cp.log1p(np.exp(-self.sigma) * t)

@@ -1,4 +1,4 @@
-"""Smooth transforms: the rescaled, the power and the logarithm."""
+"""Smooth transforms: the exponential rescaling, the power and the logarithm."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class rescale_by(Transform):
     Parameters
     ----------
     eta : float
-        η > 0. For η → 0 the loss stays as it is.
+        η > 0. For η → 0 the transform tends to the identity.
 
     Raises
     ------
     TypeError, ValueError
-        η is no positive number.
+        η is not a positive number.
 
     References
     ----------
@@ -52,7 +52,7 @@ class rescale_by(Transform):
         return np.expm1(-self.eta * np.asarray(t, dtype=float)) / np.expm1(-self.eta)
 
     def slope(self, t: npt.ArrayLike) -> Array:
-        """Slope ηe^{−ηt}/(1 − e^{−η})."""
+        """ηe^{−ηt}/(1 − e^{−η})."""
         return -self.eta * np.exp(-self.eta * np.asarray(t, dtype=float)) / np.expm1(-self.eta)
 
     def expression(self, t: cp.Expression) -> cp.Expression:
@@ -69,14 +69,15 @@ class power_of(Transform):
         0 < p ≤ 1.
     delta : float, default 0.0
         δ ≥ 0. With δ = 0 and p < 1 the slope at t = 0 is infinite and no affine majorant exists
-        there: a positive δ smooths it, :meth:`~dcprog.transforms.Transform.extended` cuts it off.
+        there. A positive δ makes it finite, and
+        :meth:`~dcprog.transforms.Transform.extended` replaces it near 0 by a tangent.
 
     Raises
     ------
     TypeError
-        Not a number.
+        p or δ is not a number.
     ValueError
-        p outside (0, 1] or δ negative.
+        p is outside (0, 1], or δ is negative.
 
     Examples
     --------
@@ -98,7 +99,7 @@ class power_of(Transform):
         return (np.asarray(t, dtype=float) + self.delta) ** self.p
 
     def slope(self, t: npt.ArrayLike) -> Array:
-        """Slope p (t + δ)^{p−1}, infinite at t = 0 if δ = 0 and p < 1."""
+        """The slope p (t + δ)^{p−1}, infinite at t = 0 if δ = 0 and p < 1."""
         with np.errstate(divide="ignore"):
             return self.p * (np.asarray(t, dtype=float) + self.delta) ** (self.p - 1)
 
@@ -114,12 +115,12 @@ class log_of(Transform):
     Parameters
     ----------
     scale : float
-        Positive. For scale → ∞ the loss stays as it is.
+        A positive number. For scale → ∞ the transform tends to the identity.
 
     Raises
     ------
     TypeError, ValueError
-        The scale is no positive number.
+        The scale is not a positive number.
 
     References
     ----------

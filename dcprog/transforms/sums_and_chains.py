@@ -1,4 +1,4 @@
-"""Transforms of transforms: multiples, sums and chains."""
+"""Multiples, sums and compositions of transforms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class scale_by(Transform):
     Parameters
     ----------
     factor : float
-        Positive.
+        A positive number.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class scale_by(Transform):
         return self.factor * np.asarray(t, dtype=float)
 
     def slope(self, t: npt.ArrayLike) -> Array:
-        """The factor."""
+        """The constant slope, which is the factor."""
         return np.full(np.shape(t), float(self.factor))
 
     def expression(self, t: cp.Expression) -> cp.Expression:
@@ -74,7 +74,7 @@ class sum_of(Transform):
 
     @property
     def lowest(self) -> float:  # type: ignore[override]
-        """Where both are defined."""
+        """The lower end of the common domain."""
         return max(self.first.lowest, self.second.lowest)
 
     @property
@@ -93,7 +93,7 @@ class sum_of(Transform):
         return self.first.has_expression and self.second.has_expression
 
     def graduated(self, s: float) -> Transform:
-        """The sum of both, graduated."""
+        """The sum of both graduated transforms."""
         return sum_of(self.first.graduated(s), self.second.graduated(s))
 
     def __call__(self, t: npt.ArrayLike) -> Array:
@@ -105,7 +105,7 @@ class sum_of(Transform):
         return self.first.slope(t) + self.second.slope(t)
 
     def expression(self, t: cp.Expression) -> cp.Expression:
-        """The sum of the expressions; of their totals if one is joint."""
+        """The sum of both expressions; of their sums over all entries if one is joint."""
         terms = [self.first.expression(t), self.second.expression(t)]
         if self.is_joint:
             terms = [cp.sum(term) for term in terms]
@@ -122,8 +122,8 @@ class chain_of(Transform):
     Raises
     ------
     NotMajorizable
-        The inner transform reaches below the domain of the outer one, or takes the losses
-        together while the outer one takes them one by one.
+        The inner transform has values below the domain of the outer one, or is joint while the
+        outer one is not linear.
 
     Examples
     --------
@@ -152,12 +152,12 @@ class chain_of(Transform):
 
     @property
     def limit(self) -> float:  # type: ignore[override]
-        """The outer one at the limit of the inner one."""
+        """The supremum of the outer transform up to the limit of the inner one."""
         return self.outer.up_to(self.inner.limit)
 
     @property
     def lowest(self) -> float:  # type: ignore[override]
-        """Where the inner one is defined, from 0 on if the outer one is."""
+        """The lower end of the domain: 0 if either transform is defined only from 0 on."""
         return max(self.inner.lowest, self.outer.lowest)
 
     @property
@@ -177,16 +177,16 @@ class chain_of(Transform):
 
     @property
     def rounds(self) -> int:  # type: ignore[override]
-        """Until both are fixed."""
+        """The number of majorant updates until both transforms are fixed."""
         return max(self.outer.rounds, self.inner.rounds)
 
     def fixed(self, t: Array) -> Transform:
-        """Both as the losses `t` set them."""
+        """The composition of both transforms as the losses `t` fix them."""
         inner = self.inner.fixed(t)
         return chain_of(self.outer.fixed(inner(t)), inner)
 
     def graduated(self, s: float) -> Transform:
-        """The perspective of the whole, which is the chain of the parts' ones."""
+        """The perspective of the composition; if it is joint, the composition of both graduated."""
         if not self.is_joint:
             return super().graduated(s)
         return chain_of(self.outer.graduated(s), self.inner.graduated(s))
@@ -198,16 +198,16 @@ class chain_of(Transform):
     def slope(self, t: npt.ArrayLike) -> Array:
         """outer'(inner(t))·inner'(t)."""
         outer, inner = self.outer.slope(self.inner(t)), self.inner.slope(t)
-        with np.errstate(invalid="ignore"):  # 0 times an infinite slope: the outer one is flat
+        with np.errstate(invalid="ignore"):  # 0 times an infinite slope counts as 0
             return np.where((outer == 0) | (inner == 0), 0.0, outer * inner)
 
     def expression(self, t: cp.Expression) -> cp.Expression:
-        """The outer expression of the inner one."""
+        """The outer expression of the inner expression."""
         return self.outer.expression(self.inner.expression(t))
 
 
 def chain(outer: Transform, inner: Transform) -> Transform:
-    """outer∘inner, written as simply as it can be."""
+    """The composition outer∘inner in its simplest form."""
     if isinstance(inner, identity):
         return outer
     if isinstance(outer, identity):

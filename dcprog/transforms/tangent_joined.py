@@ -1,4 +1,4 @@
-"""Transforms whose slope at 0 would be infinite, joined to a tangent there.
+"""Transforms that are replaced by a tangent near 0, where they are too steep or convex.
 
 References
 ----------
@@ -22,7 +22,7 @@ __all__ = ["erf_by", "rational_by"]
 
 
 class _TangentJoined(Transform):
-    """A transform that is joined to its tangent at δ below δ."""
+    """A transform that is replaced by its tangent at δ for t below δ."""
 
     def __init__(self, s: float, delta: float) -> None:
         check_number("s", s, 0)
@@ -32,32 +32,32 @@ class _TangentJoined(Transform):
 
     @abstractmethod
     def _above(self, t: Array) -> Array:
-        """The function from δ on."""
+        """The values of the original function, for t ≥ δ."""
 
     def __call__(self, t: npt.ArrayLike) -> Array:
-        """The function from δ on, its tangent at δ below."""
+        """The original function for t ≥ δ, its tangent at δ below."""
         t = np.asarray(t, dtype=float)
         inside, short = np.maximum(t, self.delta), np.maximum(self.delta - t, 0.0)
         return self._above(inside) - self.slope(inside) * short
 
 
 class rational_by(_TangentJoined):
-    """φ(t) = (t/(1 + t))^s/s from δ on, its tangent at δ below.
+    """φ(t) = (t/(1 + t))^s/s for t ≥ δ, its tangent at δ below.
 
     Parameters
     ----------
     s : float
         s > 0.
     delta : float
-        δ ≥ 0, positive if s < 1 (where the slope at 0 is infinite) and at least (s − 1)/2 if
-        s > 1 (below, the function is convex).
+        δ ≥ 0; positive if s < 1, when the slope at 0 is infinite, and at least (s − 1)/2 if s > 1,
+        below which the function is convex.
 
     Raises
     ------
     TypeError
-        Not a number.
+        s or δ is not a number.
     ValueError
-        Outside those ranges.
+        s or δ is out of range.
 
     Examples
     --------
@@ -97,21 +97,21 @@ class rational_by(_TangentJoined):
 
 
 class erf_by(_TangentJoined):
-    """φ(t) = erf √(t/s) from δ on, its tangent at δ below.
+    """φ(t) = erf √(t/s) for t ≥ δ, its tangent at δ below.
 
     Parameters
     ----------
     s : float
         s > 0.
     delta : float
-        δ > 0: the slope at 0 would be infinite.
+        δ > 0, because the slope at 0 would be infinite.
 
     Raises
     ------
     TypeError
-        Not a number.
+        s or δ is not a number.
     ValueError
-        Not positive.
+        s or δ is not positive.
 
     Examples
     --------
@@ -137,6 +137,6 @@ class erf_by(_TangentJoined):
 
 
 def _share(t: Array) -> Array:
-    """t/(1 + t), which is 1 at ∞."""
+    """t/(1 + t), with the value 1 at ∞."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isinf(t), 1.0, t / (1 + t))

@@ -1,4 +1,4 @@
-"""Concave transforms of losses."""
+"""The base class of concave transforms of a loss."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ __all__ = ["Transform", "check_is_transform", "extended_from", "identity", "pers
 
 
 class Transform(Declared, ABC):
-    """φ, concave and nondecreasing on t ≥ 0.
+    """A function φ that is concave and nondecreasing on t ≥ 0.
 
     By concavity φ(t) ≤ φ(t₀) + φ'(t₀)(t − t₀), so the slope at t₀ is the weight of a convex
-    majorant. A tie is decided for the larger slope: a weight of 0 is a trap.
+    majorant. At a kink the larger slope is taken, because a run may not leave a weight of 0.
 
-    A subclass gives values and slopes, `limit` where φ is bounded, and an expression where cvxpy
-    has the atoms.
+    A subclass defines values and slopes, `limit` if φ is bounded, and an expression if cvxpy has
+    the atoms.
 
     Attributes
     ----------
     limit : float
-        The supremum of φ, which bounds the losses made with it: ∞ unless a subclass says otherwise.
+        The supremum of φ, a bound of the transformed losses; ∞ unless a subclass sets it.
     rounds : int
-        For how many tightenings the transform still adapts to the losses it meets.
+        The number of majorant updates in which the transform adapts to the current losses.
     lowest : float
-        φ is defined from here on: 0, or −∞.
+        The lower end of the domain of φ: 0, or −∞.
     is_linear : bool
-        Is φ(t) = c·t?
+        Whether φ(t) = c·t.
     is_joint : bool
-        Does an entry of φ(t) depend on all the losses? Their sum is then the concave function.
+        Whether an entry of φ(t) depends on all losses; the sum of φ(t) is then concave.
     no_expression : str
-        Why there is no cvxpy expression, where there is none.
+        The reason why there is no cvxpy expression, if there is none.
 
     Examples
     --------
@@ -62,19 +62,19 @@ class Transform(Declared, ABC):
 
     @abstractmethod
     def __call__(self, t: npt.ArrayLike) -> Array:
-        """Values, entry by entry."""
+        """The values φ(t), entry by entry."""
 
     @abstractmethod
     def slope(self, t: npt.ArrayLike) -> Array:
-        """A supergradient, entry by entry."""
+        """Supergradients of φ at t, entry by entry."""
 
     def expression(self, t: cp.Expression) -> cp.Expression:
-        """The transform of a cvxpy expression, entry by entry; its sum where it is joint.
+        """The transform of a cvxpy expression, entry by entry; its sum if it is joint.
 
         Raises
         ------
         ValueError
-            There is none (see `has_expression`).
+            The transform has no cvxpy expression (see `has_expression`).
         """
         raise ValueError(
             f"{self!r} has no cvxpy expression: {self.no_expression}. Take the structured path "
@@ -83,37 +83,37 @@ class Transform(Declared, ABC):
 
     @property
     def has_expression(self) -> bool:
-        """Is there a cvxpy expression? As a rule, whether the class defines one."""
+        """True if the transform has a cvxpy expression; by default, if its class defines one."""
         return type(self).expression is not Transform.expression
 
     def up_to(self, t: float) -> float:
-        """The supremum of φ on [0, t]: φ(t), and the limit where t is ∞."""
+        """The supremum of φ on [0, t]: φ(t), or the limit for t = ∞."""
         return float(self.limit if t == np.inf else np.max(self(t)))
 
     def fixed(self, t: Array) -> Transform:
-        """The transform as the losses `t` set it; itself where nothing adapts."""
+        """The transform as the losses `t` fix it; itself if it does not adapt."""
         return self
 
     @property
     def steepest(self) -> float:
         """The largest slope φ'(0), possibly infinite."""
-        with np.errstate(all="ignore"):  # an array, for which 1/0 is infinite
+        with np.errstate(all="ignore"):  # for an array 1/0 is infinite, not an error
             return float(self.slope(np.zeros(())))
 
     def extended(self, edge: float = EDGE) -> Transform:
-        """The transform with finite slopes: below `edge` its tangent there, if φ'(0) is infinite.
+        """The transform, replaced by its tangent at `edge` below `edge` if φ'(0) is infinite.
 
-        Concave, nondecreasing and nowhere below φ, so its tangents are majorants of φ. They
+        It is concave, nondecreasing and nowhere below φ, so its tangents are majorants of φ. They
         touch φ at every t₀ ≥ edge, and miss it by φ(edge) − edge·φ'(edge) − φ(0) at t₀ = 0.
         """
         return self if np.isfinite(self.steepest) else extended_from(self, edge)
 
     def graduated(self, s: float) -> Transform:
-        """A transform that is nearly linear for large s, and φ for s = 1: the perspective.
+        """The perspective of φ: nearly linear for large s, and φ itself for s = 1.
 
         φ_s(t) = s·φ(t/s) is concave and nondecreasing, its slope is φ'(t/s), and for s → ∞ it
-        tends to φ'(0)·t + s·φ(0). Joint transforms, which are their own perspectives, drop or cap
-        the share of the losses over s.
+        tends to φ'(0)·t + s·φ(0). Joint transforms, which are their own perspectives, divide the
+        share of losses that they drop or cap by s instead.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class identity(Transform):
         return np.asarray(t, dtype=float)
 
     def slope(self, t: npt.ArrayLike) -> Array:
-        """Ones."""
+        """The constant slope 1."""
         return np.ones_like(np.asarray(t, dtype=float))
 
     def expression(self, t: cp.Expression) -> cp.Expression:
@@ -153,14 +153,14 @@ class identity(Transform):
 
 
 class extended_from(Transform):
-    """φ(t) from `edge` on, and its tangent φ(edge) + φ'(edge)(t − edge) below.
+    """φ(t) for t ≥ `edge`, and its tangent φ(edge) + φ'(edge)(t − edge) below.
 
     Parameters
     ----------
     transform : Transform
         φ, whose slope at 0 may be infinite.
     edge : float, default 1e-10
-        Positive.
+        A positive number.
 
     Examples
     --------
@@ -177,7 +177,7 @@ class extended_from(Transform):
 
     @property
     def limit(self) -> float:  # type: ignore[override]
-        """That of φ."""
+        """The limit of φ."""
         return self.transform.limit
 
     @property
@@ -196,24 +196,24 @@ class extended_from(Transform):
         return self.transform.slope(np.maximum(np.asarray(t, dtype=float), self.edge))
 
     def expression(self, t: cp.Expression) -> cp.Expression:
-        """Not available: cvxpy takes the transform itself."""
+        """Raise ValueError: cvxpy uses the original transform."""
         raise ValueError(f"use {self.transform!r}.expression, whose edges cvxpy's path handles")
 
 
 class perspective_of(Transform):
-    """φ_s(t) = s·φ(t/s), with the slope φ'(t/s): nearer to a line the larger s is.
+    """φ_s(t) = s·φ(t/s), with the slope φ'(t/s); it becomes more linear as s grows.
 
     Parameters
     ----------
     transform : Transform
         φ.
     s : float
-        Positive.
+        A positive number.
 
     Raises
     ------
     TypeError, ValueError
-        s is no positive number, or φ no transform.
+        s is not a positive number, or φ is not a transform.
 
     Examples
     --------
@@ -230,12 +230,12 @@ class perspective_of(Transform):
 
     @property
     def limit(self) -> float:  # type: ignore[override]
-        """S times that of φ."""
+        """The limit of φ times s."""
         return self.s * self.transform.limit
 
     @property
     def lowest(self) -> float:  # type: ignore[override]
-        """S times that of φ."""
+        """The lower end of φ's domain times s."""
         return self.s * self.transform.lowest
 
     @property
@@ -272,12 +272,12 @@ class perspective_of(Transform):
 
 
 def check_is_transform(name: str, transform: object) -> None:
-    """Refuse what is not a transform.
+    """Raise TypeError unless the argument is a transform.
 
     Raises
     ------
     TypeError
-        Something else.
+        The argument is not a transform.
     """
     if not isinstance(transform, Transform):
         raise TypeError(f"{name}={transform!r}: a transform is needed, such as power_of(0.5)")
