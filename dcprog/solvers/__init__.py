@@ -1,1 +1,1 @@
-"""Subproblem solvers, one a file, each behind a small protocol."""
+"""Solvers of the convex subproblems, which share a small protocol."""

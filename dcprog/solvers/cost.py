@@ -1,4 +1,4 @@
-"""Costs of solvers, estimated from sizes: the cheapest that takes a risk is chosen."""
+"""Estimated costs of the solvers, by which the cheapest suitable one is chosen."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ __all__ = ["COSTS", "Cost"]
 
 @dataclass(frozen=True)
 class Cost:
-    """seconds·(n/1000)^rows·(p/100)^columns, for n rows and p coefficients.
+    """The estimated cost seconds·(n/1000)^rows·(p/100)^columns for n rows and p coefficients.
 
-    A power of the sizes knows neither sparsity nor how hard the margins are: it is right up to a
-    factor, and meant for comparisons.
+    The estimate ignores sparsity and the difficulty of the problem. It is right up to a factor, and
+    meant for comparisons.
 
     Parameters
     ----------
     seconds : float
-        For 1000 rows and 100 coefficients.
+        The cost for 1000 rows and 100 coefficients.
     rows, columns : float
-        Exponents.
+        The exponents.
     kernel : float, default 1
-        Times this for the rows of a kernel matrix, few of whose directions count.
+        A factor for the rows of a kernel matrix, of low effective rank.
 
     Examples
     --------
@@ -36,17 +36,17 @@ class Cost:
     kernel: float = 1.0
 
     def __call__(self, n_rows: int, p: int, is_kernel: bool = False) -> float:
-        """Seconds of a short run."""
+        """The estimated seconds of a short run."""
         seconds = self.seconds * (n_rows / 1e3) ** self.rows * (p / 1e2) ** self.columns
         return self.kernel * seconds if is_kernel else seconds
 
 
-# Of a short run of three weighted subproblems on one core, after benchmarks/bench_solver_choice.py
-# (--fit). Rounded, so that solvers which only differ by a factor keep their order at all sizes, and
-# moved, so that two that do cross are even where they were measured to be: simplex and interior at
-# 300 rows, multipliers and interior at p = 0.8·n^0.72, pivoting and multipliers at 1000 rows and
-# 100 columns, newton and block_newton at n = 50 000 and p = 20. Where two are within the noise, the
-# lower one is the one that was chosen before.
+# Costs of a short run of three weighted subproblems on one core, fitted by
+# benchmarks/bench_solver_choice.py (--fit). The exponents are rounded, so that solvers that differ
+# by a factor keep their order at all sizes. The factors are adjusted to the measured break-even
+# points: simplex and interior at 300 rows, multipliers and interior at p = 0.8·n^0.72, pivoting and
+# multipliers at 1000 rows and 100 columns, newton and block_newton at n = 50 000 and p = 20. If two
+# solvers are within the noise, the one that was chosen before has the lower cost.
 COSTS = {
     "least_squares": Cost(0.004, 0.5, 0.5),
     "newton_armijo": Cost(0.014, 0.5, 0.5),

@@ -1,4 +1,4 @@
-"""Whatever a solver raises is a failed attempt; only an interrupt is none."""
+"""Context managers that turn a solver's exceptions into failed attempts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 @contextmanager
 def failures(solver: str, let: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turn what is raised inside, but for `let`, into a ``"failed"`` :class:`SubproblemError`.
+    """Turn exceptions, except interrupts and `let`, into a ``"failed"`` :class:`SubproblemError`.
 
-    Compiled solvers report a panic by exceptions that are no ``Exception``.
+    Compiled solvers report a panic by exceptions that do not derive from ``Exception``.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def failures(solver: str, let: tuple[type[Exception], ...] = ()) -> Iterator[Non
 
 @contextmanager
 def refusals(solver: str, asked: Mapping[str, Any]) -> Iterator[None]:
-    """As ``failures``; with options of the user's, what the solver says to them is for the user."""
+    """As ``failures``, but an error that the user's options may have caused is an UnfitSolver."""
     try:
         with failures(solver):
             yield
@@ -56,10 +56,10 @@ def refusals(solver: str, asked: Mapping[str, Any]) -> Iterator[None]:
 
 @contextmanager
 def valueless(problem: cp.Problem) -> Iterator[None]:
-    """Let the problem's variables have no value for a while.
+    """Remove the values of the problem's variables temporarily.
 
-    cvxpy's canonicalisers of ``sum_largest`` and ``cvar`` read them, and what they compile, or
-    whether they raise, should not depend on the last point.
+    cvxpy's canonicalisers of ``sum_largest`` and ``cvar`` read the values; the compiled program,
+    or an error, should not depend on the last point.
     """
     leaves: list[Any] = [v for v in problem.variables() if hasattr(v, "_value")]
     kept = [leaf._value for leaf in leaves]

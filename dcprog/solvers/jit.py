@@ -1,4 +1,4 @@
-"""Whether the solvers' loops run compiled, and their compilation; numba is imported when needed."""
+"""Compilation of the solvers' loops by numba, which is imported only when needed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ __all__ = ["compiled", "is_compiled"]
 
 @cache
 def is_compiled() -> bool:
-    """Is numba there? It comes with ``dcprog[fast]``."""
+    """True if numba is installed; it comes with ``dcprog[fast]``."""
     return find_spec("numba") is not None
 
 
 def compiled(function: Any, fastmath: Any = False) -> Any:
-    """Compiled at its first call; kept on disk where there is a folder that can be written.
+    """The function compiled by numba at its first call, cached on disk if a folder is writable.
 
     Parameters
     ----------
     function : callable
     fastmath : bool or set of str, default False
-        Which liberties LLVM may take with its arithmetic.
+        The floating-point optimisations that LLVM may apply.
     """
-    import numba  # not before something is to be compiled
+    import numba  # imported only when a function is compiled
 
     options = {"error_model": "numpy", "fastmath": fastmath}
     try:

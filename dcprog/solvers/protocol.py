@@ -1,4 +1,4 @@
-"""The small protocol behind which every solver of a risk's convex subproblem sits."""
+"""The protocol of solvers of a risk's convex subproblems."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Solution:
     Attributes
     ----------
     coefficients : array of shape (p,)
-        θ.
+        The minimiser θ.
     dual : array of shape (n_rows,) or None
-        Multipliers of the rows, minus the slope of each weighted base loss; None where the solver
-        does not have them.
+        The multipliers of the rows, minus the slope of each weighted base loss; None if the solver
+        does not provide them.
     value : float
-        Of the minimised function at θ, recomputed in NumPy.
+        The value of the minimised function at θ, recomputed in NumPy.
     n_iter : int or None
-        Steps of the solver, where it counts them.
+        The number of steps of the solver, if it counts them.
     bound : float, default −∞
-        Below which the function is nowhere, whatever the solver did; for solvers that leave other
-        multipliers than those of the rows.
+        A verified lower bound of the function, from solvers with other multipliers than those of
+        the rows.
     """
 
     coefficients: Array
@@ -45,23 +45,24 @@ class Solution:
 
 
 class SubproblemSolver(Protocol):
-    """Minimises a weighted risk, Σ_g d_g agg_{r∈g}(v_r base(u_r)) + tilts + penalty + shrinkage.
+    """A solver of weighted risks Σ_g d_g agg_{r∈g}(v_r base(u_r)) + tilts + penalty + shrinkage.
 
-    A solver is made once for a risk, whose transform and subtracted part it ignores, and called
-    with the :class:`~dcprog.risk.weighted.WeightedRisk` of every tightening. What does not depend
-    on its weights, tilts and shrinkage (a Gram matrix, a compiled program) it keeps.
+    A solver is constructed once for a risk, whose transform and subtracted part it ignores, and
+    called with the :class:`~dcprog.risk.weighted.WeightedRisk` of every majorant update. It caches
+    data that do not depend on the weights, tilts and shrinkage (a Gram matrix, a compiled program).
 
     Attributes
     ----------
     on_request : str or None
-        Why it is not chosen by itself, though it takes a risk; None where it is.
+        The reason why the solver is not chosen automatically; None if it may be.
     cost : Cost
-        ``cost(n_rows, p, is_kernel)`` are seconds, up to a factor: the cheapest solver is chosen.
+        ``cost(n_rows, p, is_kernel)`` estimates seconds up to a factor; the cheapest solver is
+        chosen.
     loosest : float
-        The tolerance that steps far from the end are asked for; 0 where that saves nothing.
+        The loosest useful tolerance of steps far from the end; 0 if a loose one saves no time.
     by_blocks : bool
-        Are products with X, Gram matrices and a few of its rows all that it needs? Otherwise it is
-        not for an X that is read by blocks.
+        Whether the solver needs only products with X, Gram matrices and a few rows, so that X may
+        be read by blocks.
     """
 
     on_request: ClassVar[str | None]
@@ -73,7 +74,7 @@ class SubproblemSolver(Protocol):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why the solver cannot take the risk, None if it can."""
+        """The reason why the solver cannot solve the risk, None if it can."""
 
     def minimise(
         self,
@@ -87,32 +88,32 @@ class SubproblemSolver(Protocol):
         Parameters
         ----------
         problem : WeightedRisk
-            Of the risk that the solver was made for.
+            A weighted form of the solver's risk.
         start : array of shape (p,)
-            Where the majorant is centred.
+            The centre of the majorant.
         tolerance : float
-            Relative to 1 + |value|: a risk hands its solvers problems of about size 1.
+            The tolerance relative to 1 + |value|; problems are scaled to about size 1.
         time_limit : float, optional
-            Seconds, for the solvers that heed it.
+            Seconds, for solvers with a time limit.
 
         Raises
         ------
         SubproblemError
             ``unbounded``, ``infeasible`` or ``failed``.
         ValueError
-            The problem has tilts or shrinkage, and the solver cannot take them.
+            The problem has tilts or shrinkage that the solver does not support.
         """
 
     def value(self, problem: WeightedRisk, theta: Array, centre: Array) -> float:
-        """The function :meth:`minimise` minimises when it starts from `centre`.
+        """The function that :meth:`minimise` minimises from the start `centre`.
 
-        Equal to the weighted risk for an exact solver. A solver of one pass minimises a function
-        that lies above it and touches it at `centre`.
+        For an exact solver it is the weighted risk. A single-pass solver minimises a majorant of
+        the weighted risk that touches it at `centre`.
         """
 
 
 class ExactSolver:
-    """A solver whose function is the weighted risk itself, and that may be chosen by itself."""
+    """A solver that minimises the weighted risk itself, by default one chosen automatically."""
 
     on_request: ClassVar[str | None] = None
     cost: ClassVar[Cost]
@@ -125,32 +126,32 @@ class ExactSolver:
 
     @staticmethod
     def loosens(risk: Risk) -> bool:
-        """True if steps of a risk may be as loose as ``loosest``."""
+        """True if steps for a risk may use the tolerance ``loosest``."""
         return True
 
     def further(self, problem: WeightedRisk, start: Array) -> Array:
-        """A point at which the risk is lower than at `start`, near it, or `start` itself.
+        """A point near `start` with a lower value of the risk, or `start` itself.
 
-        The losses are those of the problem, the penalty is the risk's own: solvers that know how it
-        curves may use it where a majorant's steps are short.
+        The losses are those of the problem, and the penalty is the risk's own. Solvers that know
+        its curvature may use it if the majorant's steps are short.
         """
         return start
 
 
 def refuse(solver: str, **parts: Array | None) -> None:
-    """Raise for those parts of a weighted risk that are there, and that a solver would ignore.
+    """Raise ValueError for parts of a weighted risk that a solver does not support.
 
     Parameters
     ----------
     solver : str
-        Its name.
+        The solver's name.
     **parts : array or None
-        ``tilts`` or ``shrinkage``.
+        The unsupported parts, ``tilts`` or ``shrinkage``.
 
     Raises
     ------
     ValueError
-        One of them is not None.
+        A part is not None.
     """
     for name, part in parts.items():
         if part is not None:

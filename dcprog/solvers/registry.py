@@ -1,4 +1,4 @@
-"""Which solver takes a risk's subproblems: the cheapest by estimate of those that can."""
+"""The registry of solvers and the choice of the cheapest suitable one for a risk."""
 
 from __future__ import annotations
 
@@ -65,24 +65,25 @@ CONTRACT = ("refusal", "cost", "minimise", "value")
 
 
 def register_solver(name: str, solver: type[SubproblemSolver]) -> None:
-    """Add a solver of risks' subproblems: chosen by itself where its estimate is the lowest.
+    """Register a solver of subproblems, which is chosen if its cost estimate is the lowest.
 
     Parameters
     ----------
     name : str
-        For ``solver=``, :func:`explain_choice` and results.
+        The name for ``solver=``, :func:`explain_choice` and results.
     solver : class
-        Made with a risk. It has ``refusal(risk)``, ``cost(n_rows, p, is_kernel)``, ``on_request``,
-        ``minimise(problem, start, tolerance, time_limit)`` and ``value(problem, theta, centre)``,
-        as :class:`~dcprog.solvers.protocol.SubproblemSolver` says; the last one and
-        ``on_request = None`` come from :class:`~dcprog.solvers.protocol.ExactSolver`.
+        A class constructed with a risk. It has ``refusal(risk)``, ``cost(n_rows, p, is_kernel)``,
+        ``on_request``, ``minimise(problem, start, tolerance, time_limit)`` and
+        ``value(problem, theta, centre)`` as in
+        :class:`~dcprog.solvers.protocol.SubproblemSolver`; ``value`` and ``on_request = None`` are
+        inherited from :class:`~dcprog.solvers.protocol.ExactSolver`.
 
     Raises
     ------
     TypeError
-        The name is no string, or the class no solver.
+        The name is not a string, or the class is not a solver.
     ValueError
-        The name is taken, by one of ours or by a solver of cvxpy.
+        The name is that of another registered solver or of a cvxpy solver.
 
     Examples
     --------
@@ -121,7 +122,7 @@ def register_solver(name: str, solver: type[SubproblemSolver]) -> None:
 
 
 def registered() -> dict[str, type[SubproblemSolver]]:
-    """Solvers that users registered; other processes have to be told."""
+    """The user-registered solvers by name, which must be passed to other processes."""
     return {name: solver for name, solver in SOLVERS.items() if name not in OWN}
 
 
@@ -133,7 +134,7 @@ def _is_of_cvxpy(name: str) -> bool:
 
 
 def _ordered(risk: Risk) -> list[str]:
-    """The solvers that are chosen by themselves: the cheapest first, the reference path last."""
+    """The automatic choices for a risk: the cheapest solver first, the reference solver last."""
     names = [name for name in SOLVERS if _verdict(name, risk) is None]
     is_kernel = risk.no_matrix is None and risk.scores.kernel is not None
     sizes = *risk.rows.shape, is_kernel
@@ -141,7 +142,7 @@ def _ordered(risk: Risk) -> list[str]:
 
 
 def _verdict(name: str, risk: Risk) -> str | None:
-    """Why a solver is not chosen by itself, None if it is."""
+    """The reason why a solver is not chosen automatically, None if it may be."""
     solver = SOLVERS[name]
     reason = _refusal(solver, risk)
     if reason is None and solver.on_request is not None:
@@ -150,21 +151,21 @@ def _verdict(name: str, risk: Risk) -> str | None:
 
 
 def _refusal(solver: type[SubproblemSolver], risk: Risk) -> str | None:
-    """Why a solver cannot take a risk, None if it can."""
+    """The reason why a solver cannot solve a risk, None if it can."""
     if risk.by_blocks and not getattr(solver, "by_blocks", False):
         return "it works on all of X at once, which is read by blocks"
     return solver.refusal(risk)
 
 
 def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
-    """Names of solvers for a risk, best first.
+    """The names of solvers for a risk, best first.
 
     Parameters
     ----------
     risk : Risk
     solver : str, optional
         A name of ``SOLVERS`` or of a cvxpy solver, which is then the only one; ``"auto"`` or None
-        for the one that should be the fastest, with the others behind it.
+        for all automatic choices, the one estimated to be the fastest first.
 
     Returns
     -------
@@ -173,7 +174,7 @@ def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
     Raises
     ------
     ValueError
-        The solver is unknown or cannot take the risk, or none can.
+        The solver is unknown or cannot solve the risk, or no solver can.
     """
     if solver is None or solver == "auto":
         names = tuple(_ordered(risk))
@@ -196,7 +197,7 @@ def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
 
 
 def _nobody(risk: Risk) -> str:
-    """That no solver takes a risk, and why."""
+    """The message that no solver can solve a risk, with reasons."""
     if not risk.by_blocks:
         return f"no solver takes this risk:\n{explain_choice(risk)}"
     able = [name for name in SOLVERS if getattr(SOLVERS[name], "by_blocks", False)]
@@ -209,7 +210,7 @@ def _nobody(risk: Risk) -> str:
 
 
 def witnesses(risk: Risk, chosen: tuple[str, ...]) -> tuple[str, ...]:
-    """The chosen solvers, and behind them the others that would be chosen by themselves.
+    """The chosen solvers, followed by the other automatic choices.
 
     Parameters
     ----------
@@ -219,27 +220,27 @@ def witnesses(risk: Risk, chosen: tuple[str, ...]) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Who may confirm what one of the chosen says.
+        The solvers that may confirm a result of a chosen one.
     """
     if len(chosen) > 1:
-        return chosen  # by themselves, so that these are all
+        return chosen  # an automatic choice already contains all
     return tuple(dict.fromkeys((*chosen, *_ordered(risk))))
 
 
 def make(name: str, risk: Risk) -> SubproblemSolver:
-    """The solver of that name for a risk."""
+    """Construct the named solver for a risk."""
     if name in SOLVERS:
         return SOLVERS[name](risk)
     return ReferenceSolver(risk, name)
 
 
 def is_exact(name: str) -> bool:
-    """True if a solver minimises the weighted risk itself, and not a function above it."""
+    """True if a solver minimises the weighted risk itself and not a majorant of it."""
     return issubclass(SOLVERS.get(name, ReferenceSolver), ExactSolver)
 
 
 def loosest(name: str, risk: Risk) -> float:
-    """The tolerance to which a solver minimises steps far from the end; 0 for that of the end."""
+    """The loosest tolerance of a solver's steps far from the end; 0 for the final tolerance."""
     solver = SOLVERS.get(name, ReferenceSolver)
     if not issubclass(solver, ExactSolver) or not solver.loosens(risk):
         return 0.0
@@ -247,7 +248,7 @@ def loosest(name: str, risk: Risk) -> float:
 
 
 def explain_choice(risk: Risk) -> str:
-    """Which solver is chosen for a risk, which stand behind it, and why the others do not.
+    """Explain which solver is chosen for a risk, the fallbacks, and why others are excluded.
 
     Parameters
     ----------
@@ -256,12 +257,12 @@ def explain_choice(risk: Risk) -> str:
     Returns
     -------
     str
-        A line a solver.
+        One line per solver.
 
     Raises
     ------
     TypeError
-        Not a risk.
+        The argument is not a risk.
 
     Examples
     --------

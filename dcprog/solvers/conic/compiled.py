@@ -1,4 +1,4 @@
-"""A convex cvxpy problem, compiled once and solved again whenever its Parameters move."""
+"""A convex cvxpy problem that is compiled once and solved for many Parameter values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dcprog.solvers.faults import failures, refusals
 
 __all__ = ["CompiledProblem", "check_solver", "problem_class", "solver_order"]
 
-# Preferred solvers by problem class; the first installed one is used, the others are fallbacks.
+# Preferred solvers by problem class: the first installed one is used, later ones are fallbacks.
 PREFERENCE = {
     "LP": ("HIGHS", "PIQP", "CLARABEL"),
     "QP": ("PIQP", "CLARABEL", "OSQP"),
@@ -43,17 +43,17 @@ NO_SOLUTION = {
 
 @cache
 def installed_solvers() -> tuple[str, ...]:
-    """Our own solver and those cvxpy can call here; looked up once, it imports every one."""
+    """The names of our own solver and of cvxpy's installed solvers, cached as it imports them."""
     return ("ARROW", *cp.installed_solvers())
 
 
 def check_solver(solver: str | None) -> str | None:
-    """Upper-case name of an installed solver, or None.
+    """The upper-case name of an installed solver; None stays None.
 
     Raises
     ------
     ValueError
-        The name is not an installed solver's.
+        No installed solver has this name.
     """
     if solver is None:
         return None
@@ -76,27 +76,27 @@ def solver_order(kind: str, solver: str | None) -> tuple[str, ...]:
 
 
 def data_solver() -> str:
-    """The solver whose compiled quadratic programs our own works on."""
+    """The cvxpy solver whose compiled quadratic programs our own solver uses."""
     installed = installed_solvers()
     return next((name for name in ("PIQP", "OSQP", "CLARABEL") if name in installed), "CLARABEL")
 
 
 class CompiledProblem(ParamProgram):
-    """A DPP problem compiled for one solver, which gets it in units that make its numbers about 1.
+    """A DPP problem compiled for one solver, scaled to numbers of about 1.
 
     Parameters
     ----------
     problem : cvxpy.Problem
-        Minimisation, DCP and DPP.
+        A minimisation that is DCP and DPP.
     solver : str
-        Name of an installed solver.
+        The name of an installed solver.
     asked : mapping, optional
-        Options of the user's, in the solver's own words; they go before ours.
+        The user's options under the solver's own names; they override ours.
 
     Attributes
     ----------
     inaccurate : bool
-        Did the solver call its last solution less accurate than asked?
+        Whether the solver reported its last solution as less accurate than requested.
     compile_time, solve_time : float
         Seconds spent compiling, and in the solver's own calls so far.
 
@@ -117,7 +117,7 @@ class CompiledProblem(ParamProgram):
         self.reset()
 
     def reset(self) -> None:
-        """Forget every solution, but not what is compiled: the next run is as the first one."""
+        """Discard all solutions and keep the compiled data; the next run is like the first."""
         self.inaccurate = False
         self._evidence: Evidence | None = None
         self._scaler.reset()
@@ -126,23 +126,23 @@ class CompiledProblem(ParamProgram):
         self._pace: float | None = None
 
     def minimise(self, tolerance: float, time_limit: float | None = None) -> None:
-        """Solve at the current Parameter values; the variables receive the minimiser.
+        """Solve at the current Parameter values and set the variables to the minimiser.
 
-        A point the solver is not content with, but which meets the constraints to 1e-4, is taken
-        and marked :attr:`inaccurate`: what it is worth shows in its value.
+        A point that the solver reports as inaccurate is accepted if it meets the constraints to
+        1e-4, and marked :attr:`inaccurate`; its objective value shows its quality.
 
         Parameters
         ----------
         tolerance : float
-            Accuracy asked of the solver, absolute and relative, in the units of the program.
+            The accuracy requested of the solver, absolute and relative, in the program's units.
         time_limit : float, optional
-            Seconds, for the solvers that take one.
+            Seconds, for solvers with a time limit.
 
         Raises
         ------
         SubproblemError
-            With status ``"infeasible"``, ``"unbounded"`` or ``"failed"``. Its attribute `proved`
-            tells whether the solver's certificate of the first two was verified.
+            With status ``"infeasible"``, ``"unbounded"`` or ``"failed"``. For the first two, its
+            attribute `proved` is True if the solver's certificate was verified.
         """
         self.inaccurate, self._evidence = False, None
         with failures(self.solver):
@@ -161,10 +161,10 @@ class CompiledProblem(ParamProgram):
             self.save(x, inverse)
 
     def duals(self, tolerance: float, time_limit: float | None = None) -> dict[int, Any]:
-        """Multipliers of the problem's constraints at the current Parameter values, by cvxpy's id.
+        """The multipliers of the constraints at the current Parameter values, by constraint id.
 
-        From a call of its own, in the problem's own units, so that cvxpy can take them back through
-        its reductions. The variables receive the minimiser.
+        They come from a separate solve in the problem's own units, so that cvxpy can invert its
+        reductions. The variables are set to the minimiser.
 
         Parameters
         ----------
@@ -191,8 +191,8 @@ class CompiledProblem(ParamProgram):
     def bound(self) -> float:
         """A lower bound of the problem's optimal value at the current Parameter values.
 
-        It rests on the multipliers of the last :meth:`minimise` and on nothing else the solver
-        said; see :meth:`StandardForm.bound`. −inf where there are none.
+        It depends only on the solution and the multipliers of the last :meth:`minimise`; see
+        :meth:`StandardForm.bound`. It is −inf without multipliers.
         """
         return -np.inf if self._evidence is None else self._evidence.bound(self.form())
 
@@ -204,7 +204,7 @@ class CompiledProblem(ParamProgram):
         tolerance: float,
         time_limit: float | None,
     ) -> Array:
-        """One call of the solver: a point of the program."""
+        """Call the solver on the scaled program and return its point in the program's units."""
         scaling, given = Scaling(), data
         if form is not None:
             scaled, scaling = self._scaler.scale(form)
@@ -230,7 +230,7 @@ class CompiledProblem(ParamProgram):
         return x
 
     def _judge(self, x: Array, form: StandardForm | None, status: str) -> None:
-        """Refuse a point that is none, or that the solver itself does not hold for one."""
+        """Raise SubproblemError for a point that is not finite, or inaccurate and infeasible."""
         if not np.all(np.isfinite(x)):
             raise SubproblemError("failed", f"{self.solver}: its solution holds NaN or infinity")
         self.inaccurate = status != s.OPTIMAL
@@ -238,16 +238,16 @@ class CompiledProblem(ParamProgram):
             raise SubproblemError("failed", f"{self.solver} says {status}")
 
     def _call(self, data: Any, tolerance: float, time_limit: float | None) -> Any:
-        """The solver's own answer."""
+        """Call the solver with our options and the user's, and return its raw answer."""
         if tolerance != self._last_tolerance:
-            self._cache.clear()  # a cached solver keeps the settings it was made with
+            self._cache.clear()  # a cached solver keeps its settings
             self._last_tolerance = tolerance
         ours = options(self.solver, tolerance, time_limit, self._pace)
         asked = {**ours, **self._asked}
         begin = time.perf_counter()
         try:
             with refusals(self.solver, self._asked), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # inaccuracy is judged by the point
+                warnings.simplefilter("ignore")  # inaccuracy is judged by the point itself
                 return self._chain.solver.solve_via_data(data, True, False, asked, self._cache)
         except (SubproblemError, UnfitSolver):
             self._cache.clear()
@@ -258,7 +258,7 @@ class CompiledProblem(ParamProgram):
     def _without_solution(
         self, form: StandardForm | None, scaling: Scaling, status: str, raw: Any
     ) -> SubproblemError:
-        """The error to raise where the solver says that there is no solution."""
+        """The error for a program that the solver reports as infeasible or unbounded."""
         error = SubproblemError(NO_SOLUTION[status], f"{self.solver} says {status}")
         error.proved = False
         infeasible = error.status == "infeasible"
@@ -272,7 +272,7 @@ class CompiledProblem(ParamProgram):
         return error
 
     def _accept_constant(self, data: Any, inverse: list[Any]) -> None:
-        """The answer of a problem in which nothing is variable."""
+        """Handle the answer for a problem without variables."""
         raw = self._call(data, 1.0, None)
         with failures(self.solver):
             solution = self._chain.invert(raw, inverse)
@@ -285,6 +285,6 @@ class CompiledProblem(ParamProgram):
 
 
 def _pace(answer: Solution) -> float | None:
-    """Seconds a step of the solver took."""
+    """The seconds per step of the solver; None if unknown."""
     steps, seconds = answer.attr.get(s.NUM_ITERS), answer.attr.get(s.SOLVE_TIME)
     return seconds / steps if steps and seconds else None

@@ -1,4 +1,4 @@
-"""The product of cones in cvxpy's standard form: its blocks of rows, and who lies inside."""
+"""The product of cones in cvxpy's standard form: its blocks of rows, and tests of membership."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Rows = npt.NDArray[np.intp]
 __all__ = ["Cones", "Rows", "to_edges"]
 
 E = float(np.e)
-LARGEST = 700.0  # exponent
+LARGEST = 700.0  # largest exponent for which exp does not overflow
 
 
 @dataclass(frozen=True)
@@ -27,19 +27,19 @@ class Cones:
     Attributes
     ----------
     zero, nonneg : int
-        Rows of the first two.
+        The numbers of rows of the zero and the nonnegative cone.
     soc : tuple of int
-        Rows of each second-order cone  s₀ ≥ ‖s₁‖.
+        The number of rows of each second-order cone  s₀ ≥ ‖s₁‖.
     psd : tuple of int
-        Order of each semidefinite matrix, whose triangle is stacked with √2 off the diagonal.
+        The order of each semidefinite matrix; its triangle is stacked with √2 off the diagonal.
     exp : int
-        Number of exponential cones  y·exp(x/y) ≤ z, three rows each.
+        The number of exponential cones  y·exp(x/y) ≤ z, of three rows each.
     power : tuple of tuples of float
-        Exponents of each power cone  Π xᵢ^αᵢ ≥ |z|, one row more than exponents.
+        The exponents of each power cone  Π xᵢ^αᵢ ≥ |z|, which has one row more than exponents.
     exp_order : tuple of int
-        Where a solver keeps x, y and z of an exponential cone.
+        The positions of x, y and z of an exponential cone in the solver's rows.
     lower_triangle : bool
-        Is the matrix's lower triangle stacked, column by column? Otherwise the upper one.
+        Whether the lower triangle of a matrix is stacked, column by column; else the upper one.
     """
 
     zero: int = 0
@@ -71,11 +71,11 @@ class Cones:
 
     @property
     def fixed(self) -> bool:
-        """True if the rows of some cone have a size of their own, as those of exp(x/y) have."""
+        """True if there are exponential or power cones, whose rows cannot be rescaled."""
         return bool(self.exp or self.power)
 
     def _blocks(self) -> Iterator[tuple[str, slice, Any]]:
-        """Kind, rows and parameter of every cone with more than one row."""
+        """Yield the kind, the rows and the parameter of each cone after the first two."""
         at = self.zero + self.nonneg
         for size in self.soc:
             yield "soc", slice(at, at + size), size
@@ -92,12 +92,12 @@ class Cones:
             at += len(alphas) + 1
 
     def heads(self) -> Rows:
-        """First rows of the second-order cones with more than one."""
+        """The first rows of the second-order cones with more than one row."""
         blocks = [rows for kind, rows, _ in self._blocks() if kind == "soc"]
         return np.array([r.start for r in blocks if r.stop - r.start > 1], dtype=np.intp)
 
     def groups(self) -> Rows:
-        """Number of the cone that each row belongs to; rows of the first two stand alone."""
+        """The number of each row's cone; every zero or nonnegative row is a cone by itself."""
         single = self.zero + self.nonneg
         parts = [np.arange(single)]
         for number, (_, rows, _) in enumerate(self._blocks()):
@@ -105,9 +105,9 @@ class Cones:
         return np.concatenate(parts)
 
     def into_dual(self, z: Array) -> Array:
-        """A point of the dual cone K* near z: z itself where it is inside.
+        """A point of the dual cone K* near z, equal to z where z is inside.
 
-        Where numbers overflow, the point is not finite.
+        The point is not finite if numbers overflow.
         """
         z = np.array(z, dtype=float)
         z[self.zero : self.zero + self.nonneg].clip(0, None, out=z[self.zero :][: self.nonneg])
@@ -129,7 +129,7 @@ class Cones:
         return z
 
     def miss(self, s: Array) -> Array:
-        """How far each row's cone is missed by s, 0 inside."""
+        """The violation of each row's cone by s, 0 inside the cone."""
         missed = np.zeros(len(s))
         missed[: self.zero] = np.abs(s[: self.zero])
         inside = slice(self.zero, self.zero + self.nonneg)
@@ -150,7 +150,7 @@ class Cones:
         return missed
 
     def _triangle(self, order: int) -> tuple[Any, Any]:
-        # the lower triangle by columns is the upper one by rows
+        # the lower triangle by columns has the order of the upper one by rows
         return np.triu_indices(order) if self.lower_triangle else np.tril_indices(order)
 
     def _matrix(self, block: Array, order: int) -> Array:
@@ -161,7 +161,7 @@ class Cones:
         return matrix
 
     def _shifted(self, block: Array, order: int) -> Array:
-        """The triangle with as much added to the diagonal as makes it semidefinite."""
+        """The triangle with the least shift of the diagonal that makes it semidefinite."""
         i, j = self._triangle(order)
         values = np.linalg.eigvalsh(self._matrix(block, order))
         low = min(float(values.min(initial=0.0)), 0.0)
@@ -170,7 +170,10 @@ class Cones:
 
 
 def _exp_dual(u: float, v: float, w: float) -> tuple[float, float, float]:
-    """Near (u, v, w) with  u < 0, w ≥ −u·exp(v/u − 1),  or  u = 0, v, w ≥ 0."""
+    """A point of the dual exponential cone near (u, v, w).
+
+    It has  u < 0, w ≥ −u·exp(v/u − 1),  or  u = 0, v, w ≥ 0.
+    """
     if u >= 0:
         return 0.0, max(v, 0.0), max(w, 0.0)
     exponent = v / u - 1
@@ -184,7 +187,7 @@ def _exp_miss(x: float, y: float, z: float) -> float:
 
 
 def to_edges(n_rows: int, heads: Rows) -> sp.csr_array:
-    """The symmetric map of (s₀, s₁) to (s₀ + s₁, s₀ − s₁) in the rows from each head on."""
+    """The symmetric map (s₀, s₁) ↦ (s₀ + s₁, s₀ − s₁) on each head's row and the next one."""
     rows = np.arange(n_rows)
     signs = np.ones(n_rows)
     signs[heads + 1] = -1.0

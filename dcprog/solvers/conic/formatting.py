@@ -1,4 +1,4 @@
-"""The rows of a compiled program in the order that a conic solver wants."""
+"""Format the rows of a compiled program for a conic solver without products of tensors."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["with_direct_formatting"]
 
 
 def with_direct_formatting(chain: Any) -> Any:
-    """The chain of reductions, its last one on a solver that formats rows by :func:`formatted`.
+    """Make the solver of a chain of reductions format rows by :func:`formatted`.
 
     cvxpy keeps a matrix with Parameters as a tensor and multiplies it, constraint by constraint, in
-    a form with a column for each pair of a variable and a Parameter: most of the time and nearly
-    all the memory of a compilation (17 GB for a product of 40 × 4 and 4 × 30 matrices).
+    a form with a column for each pair of a variable and a Parameter. That takes most of the time
+    and nearly all the memory of a compilation (17 GB for a product of 40 × 4 and 4 × 30 matrices).
     """
     solver = chain.solver
     ours = getattr(type(solver), "format_constraints", None)
@@ -31,9 +31,10 @@ def with_direct_formatting(chain: Any) -> Any:
 
 
 def formatted(solver: Any, program: Any, exp_cone_order: Any) -> Any:
-    """The matrix of ``solver.format_constraints``, by moving entries where each row just moves.
+    """The result of ``solver.format_constraints``, computed by moving entries.
 
-    cvxpy itself says where the rows go: it is given the identity to format.
+    The moves are found by letting cvxpy format the identity. If the formatting does more than move
+    and scale single rows, cvxpy's own method is used.
     """
     original = type(solver).format_constraints
     if not program.constraints:

@@ -1,4 +1,4 @@
-"""A tolerance and a time limit in each solver's own words."""
+"""A tolerance and a time limit as the options of each solver."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import numpy as np
 
 __all__ = ["options"]
 
-MOST_STEPS = 500  # of an interior point method
-# Of SCS, which rarely finds in ten times as many what it has not found by then; where much is asked
-# of it, it is.
+MOST_STEPS = 500  # most steps of an interior point method
+# Most steps of SCS. Ten times as many rarely help, so they are allowed only for tight tolerances.
 FIRST_ORDER_STEPS, PATIENT_STEPS = 20_000, 200_000
 LOOSE = 1e-7
 
@@ -18,17 +17,17 @@ LOOSE = 1e-7
 def options(
     solver: str, tolerance: float, time_limit: float | None, pace: float | None
 ) -> dict[str, Any]:
-    """Options for a solver at a tolerance.
+    """The options of a solver for a tolerance and a time limit.
 
     Parameters
     ----------
     solver : str
     tolerance : float
-        The relative and the absolute one alike.
+        The relative and the absolute tolerance.
     time_limit : float, optional
-        Seconds. PIQP and ECOS take none: they get as many steps as fit in.
+        Seconds. PIQP and ECOS have no time limit; their number of steps is limited instead.
     pace : float, optional
-        Seconds a step took the last time.
+        Seconds per step in the last call.
     """
     tol = max(tolerance, 1e-12)
     seconds = {} if time_limit is None else {"time_limit": max(time_limit, 1e-3)}
@@ -47,7 +46,7 @@ def options(
                 "max_iter": steps,
             }
         case "OSQP":
-            # polishing: without it only the first of a series of solves is polished
+            # without this option only the first of a series of solves is polished
             return {
                 "eps_abs": tol,
                 "eps_rel": tol,

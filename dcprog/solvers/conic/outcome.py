@@ -1,4 +1,4 @@
-"""Points, multipliers and rays in each solver's own answer.
+"""Extract the point, the multipliers and the rays from each solver's raw answer.
 
 Multipliers follow the order of the rows and the signs of
 :class:`~dcprog.solvers.conic.standard_form.StandardForm`.
@@ -19,7 +19,7 @@ KNOWN = frozenset({"CLARABEL", "ECOS", "HIGHS", "OSQP", "PIQP", "SCIPY", "SCS"})
 
 
 def point(solver: str, raw: Any) -> Array | None:
-    """The unknowns as the solver left them, whatever it says of them."""
+    """The unknowns of a raw answer, whatever its status; None if there are none."""
     with suppress(Exception):
         match solver:
             case "CLARABEL" | "OSQP" | "PIQP":
@@ -32,7 +32,7 @@ def point(solver: str, raw: Any) -> Array | None:
 
 
 def multipliers(solver: str, raw: Any) -> Array | None:
-    """The multipliers of all rows."""
+    """The multipliers of all rows in a raw answer; None if there are none."""
     with suppress(Exception):
         match solver:
             case "CLARABEL":
@@ -53,7 +53,7 @@ def multipliers(solver: str, raw: Any) -> Array | None:
 
 
 def dual_ray(solver: str, raw: Any) -> Array | None:
-    """A ray that may prove the program infeasible."""
+    """The dual ray of a raw answer, which may prove the program infeasible."""
     with suppress(Exception):
         match solver:
             case "OSQP":
@@ -64,7 +64,7 @@ def dual_ray(solver: str, raw: Any) -> Array | None:
 
 
 def primal_ray(solver: str, raw: Any) -> Array | None:
-    """A ray that may prove the program unbounded."""
+    """The primal ray of a raw answer, which may prove the program unbounded."""
     with suppress(Exception):
         if solver == "OSQP":
             return _vector(raw.dual_inf_cert)

@@ -1,4 +1,4 @@
-"""The solvers of one convex problem: which to try in which order, each compiled once."""
+"""The solvers of one convex problem in order of preference, each compiled once."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ __all__ = ["Portfolio"]
 
 
 class Portfolio:
-    """A DPP problem for every solver that is tried on it.
+    """A DPP problem, compiled for every solver that is tried on it.
 
-    Our own solver comes first where it was asked for, or where nothing was, the problem is a
-    quadratic program with arrow structure, and it is large enough to pay. Linear programs start
-    with HiGHS: an interior point is near a vertex, not at one, and turns zeros into 1e-9.
+    Our own solver comes first if it was requested, or if no solver was requested and the problem is
+    a large quadratic program with arrow structure. Linear programs start with HiGHS, because an
+    interior point is near a vertex, not at one, and has entries of 1e-9 in place of zeros.
 
     Parameters
     ----------
     problem : cvxpy.Problem
-        Minimisation, DCP and DPP.
+        A minimisation that is DCP and DPP.
     solver : str, optional
-        Name of the solver to try first.
+        The name of the solver to try first.
     options : mapping, optional
-        The user's options for that one.
+        The user's options for that solver.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class Portfolio:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Names of the solvers, best first.
+        """The names of the solvers, best first.
 
         Raises
         ------
         ValueError
-            Our own solver was asked for, and the problem is not for it.
+            Our own solver was requested but cannot solve the problem.
         """
         kind = problem_class(self.problem)
         order = solver_order(kind, self._solver)
@@ -68,14 +68,14 @@ class Portfolio:
         return order
 
     def minimise(self, solver: str, tolerance: float, time_limit: float | None = None) -> None:
-        """Solve by the solver of that name; see :meth:`CompiledProblem.minimise`."""
+        """Solve with the named solver; see :meth:`CompiledProblem.minimise`."""
         self._last = None
         self.compile(solver)
         self._last = self._compiled[solver]
         self._last.minimise(tolerance, time_limit)
 
     def compile(self, solver: str) -> None:
-        """Compile for the solver of that name, unless that is done."""
+        """Compile the problem for the named solver, if that is not done yet."""
         if solver == "ARROW":
             self._arrow()
         elif solver not in self._compiled:
@@ -83,7 +83,7 @@ class Portfolio:
             self._compiled[solver] = CompiledProblem(self.problem, solver, asked)
 
     def duals(self, tolerance: float, time_limit: float | None = None) -> dict[int, Any]:
-        """Multipliers by the first of cvxpy's solvers; see :meth:`CompiledProblem.duals`."""
+        """The multipliers from the first cvxpy solver; see :meth:`CompiledProblem.duals`."""
         solver = next(name for name in self.order if name != "ARROW")
         self.compile(solver)
         compiled = self._compiled[solver]
@@ -92,25 +92,26 @@ class Portfolio:
 
     @property
     def inaccurate(self) -> bool:
-        """True if the last solver called its own solution less accurate than asked."""
+        """True if the last solver reported its solution as less accurate than requested."""
         return self._last is not None and self._last.inaccurate
 
     def bound(self) -> float:
         """A lower bound of the optimal value at the current Parameter values.
 
-        From the multipliers of the last :meth:`minimise` alone; see
-        :meth:`~dcprog.solvers.conic.standard_form.StandardForm.bound`. −inf where there are none.
+        It depends only on the solution and the multipliers of the last :meth:`minimise`; see
+        :meth:`~dcprog.solvers.conic.standard_form.StandardForm.bound`. It is −inf without
+        multipliers.
         """
         return -np.inf if self._last is None else self._last.bound()
 
     def reset(self) -> None:
-        """Forget every solution, but not what is compiled: the next run is as the first one."""
+        """Discard all solutions and keep the compiled data; the next run is like the first."""
         self._last = None
         for compiled in self._compiled.values():
             compiled.reset()
 
     def _arrow(self) -> ArrowProblem:
-        """Ours; the solver whose compiled data it works on comes with it."""
+        """The problem compiled for our own solver and for the cvxpy solver whose data it uses."""
         found = self._compiled.get("ARROW")
         if not isinstance(found, ArrowProblem):
             found = self._compiled["ARROW"] = ArrowProblem(self.problem)
@@ -120,15 +121,15 @@ class Portfolio:
 
     @property
     def solve_time(self) -> float:
-        """Seconds inside the solvers' own calls."""
+        """The seconds spent in the solvers' own calls."""
         return sum(c.solve_time for c in self._compiled.values())
 
     @property
     def compile_time(self) -> float:
-        """Seconds spent compiling."""
+        """The seconds spent compiling."""
         return sum(c.compile_time for c in self._compiled.values())
 
 
 def _is_for_ecos(problem: cp.Problem) -> bool:
-    """True if all cones are linear, second-order or exponential ones."""
+    """True if all cones besides the linear ones are second-order or exponential."""
     return bool(ProblemForm(problem).cones(quad_obj=False) <= {Zero, NonNeg, NonPos, SOC, ExpCone})

@@ -1,4 +1,4 @@
-"""A cvxpy problem as a solver's data, reduced once and filled in whenever its Parameters move."""
+"""A cvxpy problem reduced once to a solver's data, which is updated for new Parameter values."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def problem_class(problem: cp.Problem) -> str:
 class ParamProgram:
     """A DPP problem reduced to the data of one solver.
 
-    cvxpy's chain of reductions runs once; afterwards only Parameter values flow into the solver's
-    data. Bounds that cvxpy infers for its auxiliary variables are switched off: 1.9.3 infers wrong
-    ones for ``pos``, ``abs`` and ``maximum`` of ``multiply(constant, X @ w)``, and solvers that
-    take variable bounds then return a wrong "optimal" (users' own bounds stay).
+    cvxpy's chain of reductions runs once; afterwards only Parameter values are inserted into the
+    solver's data. Bounds that cvxpy infers for its auxiliary variables are switched off: cvxpy
+    1.9.3 infers wrong ones for ``pos``, ``abs`` and ``maximum`` of ``multiply(constant, X @ w)``,
+    and solvers with variable bounds then return a wrong "optimal". Users' own bounds are kept.
 
     Parameters
     ----------
     problem : cvxpy.Problem
-        Minimisation, DCP and DPP.
+        A minimisation that is DCP and DPP.
     solver : str
-        Name of an installed solver.
+        The name of an installed solver.
 
     Attributes
     ----------
@@ -80,14 +80,14 @@ class ParamProgram:
         self.compile_time = time.perf_counter() - begin
 
     def form(self) -> StandardForm | None:
-        """The program at the current Parameter values; None where its layout is not known."""
+        """The program at the current Parameter values; None if it is not available."""
         try:
             return self.current()[0]
         except SubproblemError:
             return None
 
     def current(self) -> tuple[StandardForm | None, list[Any]]:
-        """The program, and what cvxpy needs to go back from a point of it.
+        """The program, and cvxpy's inverse data that map its points back to the problem.
 
         Raises
         ------
@@ -99,12 +99,12 @@ class ParamProgram:
             return self._form(data, inverse), inverse
 
     def save(self, x: Array, inverse: list[Any]) -> None:
-        """Give the variables their values at a point of the standard form.
+        """Set the variables to their values at a point of the standard form.
 
         Raises
         ------
         SubproblemError
-            Something in it is not finite.
+            A value is not finite, or cvxpy failed.
         """
         with failures(self.solver):
             chain = self._chain
@@ -120,7 +120,7 @@ class ParamProgram:
             begin = time.perf_counter()
             with valueless(self.problem):
                 data, inverse = _applied(self._chain, self.problem)
-            if isinstance(data, dict):  # otherwise nothing is variable, and nothing is compiled
+            if isinstance(data, dict):  # otherwise there are no variables and no compiled program
                 self._program = data[s.PARAM_PROB]
                 self._inverse = inverse[:-1]
             self.compile_time += time.perf_counter() - begin
@@ -133,7 +133,7 @@ class ParamProgram:
             if self._costs_move:
                 self._constant = (data, inverse)
             elif self.solver == "PIQP":
-                self._cache.clear()  # its update of a moved quadratic form ends in user_limit
+                self._cache.clear()  # updating a changed quadratic form ends in user_limit
             return data, inverse
         data, inverse = self._constant
         if self._program.total_param_size:
@@ -149,14 +149,14 @@ class ParamProgram:
         if kept is not None and self._constant is not None:
             return replace(kept, q=data[s.Q if s.Q in data else s.C], offset=offset)
         form = standard_form(data, offset, self._chain.solver)
-        if kept is not None and _same(kept.A, form.A):  # what is known of A holds on
+        if kept is not None and _same(kept.A, form.A):  # cached results for A stay valid
             form = replace(form, A=kept.A)
         self._matrices = form
         return form
 
 
 def _chain(problem: cp.Problem, solver: str) -> Any:
-    """The reductions of a problem to a solver's data."""
+    """The chain of reductions of a problem to a solver's data."""
     try:
         with failures(solver, let=(DPPError, SolverError)):
             chain = resolve_and_build_chain(problem, solver=solver, enforce_dpp=True)
@@ -174,7 +174,7 @@ def _chain(problem: cp.Problem, solver: str) -> Any:
 
 
 def _applied(chain: Any, problem: cp.Problem) -> Any:
-    """The reduced problem, and how to go back."""
+    """The reduced problem and the inverse data; a clear error for atoms without a cone program."""
     try:
         return chain.apply(problem)
     except NotImplementedError as error:
@@ -194,12 +194,12 @@ def _has_cone_program(kind: Any) -> bool:
 
 
 def save(problem: cp.Problem, values: dict[int, Any], solver: str) -> None:
-    """Give the variables their values, all of them or none.
+    """Set all variables to their values, or none if a value is not finite.
 
     Raises
     ------
     SubproblemError
-        One is not finite.
+        A value is missing or not finite.
     """
     for variable in problem.variables():
         value = values[variable.id]
@@ -210,10 +210,10 @@ def save(problem: cp.Problem, values: dict[int, Any], solver: str) -> None:
 
 
 def _only_cost_moves(program: Any) -> bool:
-    """True if Parameters appear in the linear cost alone.
+    """True if Parameters appear only in the linear cost.
 
-    cvxpy keeps each block of a program as a sparse matrix with one column a Parameter entry and a
-    last one for the constants.
+    cvxpy keeps each block of a program as a sparse matrix with one column per Parameter entry and
+    a last column for the constants.
     """
     if program.lb_tensor is not None or program.ub_tensor is not None:
         return False
@@ -222,7 +222,7 @@ def _only_cost_moves(program: Any) -> bool:
 
 
 def _cost(program: Any) -> tuple[Array, float]:
-    """The linear cost at the Parameters' values, and the constant."""
+    """The linear cost and the constant of the objective at the current Parameter values."""
     values = get_parameter_vector(
         program.total_param_size,
         program.param_id_to_col,

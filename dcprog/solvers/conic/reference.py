@@ -1,4 +1,4 @@
-"""Any risk's weighted subproblem through cvxpy, compiled once: the reference path."""
+"""The reference solver: the weighted subproblem of any risk through cvxpy, compiled once."""
 
 from __future__ import annotations
 
@@ -32,37 +32,37 @@ __all__ = ["ReferenceSolver"]
 # The objective is rescaled up to ROUNDS times, until it is above MATCH at its minimum.
 ROUNDS = 5
 MATCH = 0.1
-# A point that is no worse than the centre, up to that many tolerances, ends the search: the loop
-# accepts it too, and where the centre is a minimiser no solver gets below it.
+# A point no worse than the centre, up to this many tolerances, ends the search: the outer loop
+# accepts it too, and if the centre is a minimiser no solver gets below it.
 ACCEPT = 10.0
-# So far may a dual bound lie under a solver's value before the next one is asked, too: far more
-# than tolerances leave, far less than where the program's own units hid what matters.
+# If the dual bound lies below the solver's value by more than this share, the next solver is tried
+# too. It is far above the tolerances and far below the effect of badly scaled programs.
 DOUBT = 1e-4
-SLOW = "SCS"  # and coarse: no help where another has a point
-NOTHING = 1e-16  # a weight of so much of the largest is left out, if its loss is no larger share
-# A conic solver does not look at the clock while it orders and factors: with more entries of the
-# rows than that, and than that many a second that is left, it is not begun.
+SLOW = "SCS"  # slow and inaccurate: skipped if another solver has a point
+NOTHING = 1e-16  # weights and weighted losses below this share of the largest count as 0
+# A conic solver does not check the time while it orders and factors. With more entries in the rows
+# than SMALL and than RATE times the seconds left, it is not started.
 SMALL, RATE = 1e6, 2e5
-USUAL = 1e2  # columns of that size, or one over it, are taken as they are
+USUAL = 1e2  # columns of a size between 1/USUAL and USUAL are not rescaled
 
 
 class ReferenceSolver(ExactSolver):
     """The weighted risk as a DPP problem whose weights are Parameters.
 
-    Where the columns of the rows are far from size 1, the unknowns are θ in units that bring them
-    there: a solver's tolerance is absolute around 1. Weights of a run span many decades. So the
-    objective is divided by its value at the centre, and again by its value at the solution until
-    the two agree to a factor of ten. The solvers are tried in turn until one is no worse than the
-    centre, content with its point, and not denied by its own multipliers, or two have a point; the
-    lowest value, recomputed in NumPy, decides.
+    If the columns of the rows are far from size 1, θ is rescaled to bring them there, because a
+    solver's tolerance is absolute around 1. As the weights in a run span many orders of magnitude,
+    the objective is divided by its value at the centre, and again by its value at the solution
+    until the two agree to a factor of ten. The solvers are tried in turn until the lowest value is
+    no worse than the centre's, and either two solvers have a point or one has an accurate point
+    that its own dual bound confirms. The lowest value, recomputed in NumPy, wins.
 
     Parameters
     ----------
     risk : Risk
-        Any whose rows have a matrix and whose base has a cvxpy expression.
+        A risk whose rows have a matrix and whose base has a cvxpy expression.
     solver : str, optional
-        Installed cvxpy solver (or our own, ``"ARROW"``) to try first; by default the class of the
-        problem decides.
+        An installed cvxpy solver (or our own, ``"ARROW"``) to try first; by default the class of
+        the problem decides.
 
     Raises
     ------
@@ -75,7 +75,7 @@ class ReferenceSolver(ExactSolver):
     def __init__(self, risk: Risk, solver: str | None = None) -> None:
         self.risk = risk
         matrix = risk.matrix()
-        self.entries = int(matrix.size)  # of a sparse one those that are stored
+        self.entries = int(matrix.size)  # the stored entries of a sparse matrix
         self.units = _units(matrix)
         if self.units is not None:
             matrix = matrix @ sp.diags_array(self.units)
@@ -101,13 +101,13 @@ class ReferenceSolver(ExactSolver):
         return penalty_in_units(part, w, self.units[self.risk.penalized])
 
     def point(self) -> Array:
-        """θ as the solver left it."""
+        """The solver's solution as θ in the risk's units."""
         theta = np.asarray(self.theta.value, dtype=float)
         return theta if self.units is None else self.units * theta
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why cvxpy cannot take a risk, None if it can."""
+        """The reason why cvxpy cannot solve a risk, None if it can."""
         if not risk.base.has_expression:
             return f"its base {risk.base!r} has no cvxpy expression"
         return risk.no_matrix
@@ -119,7 +119,7 @@ class ReferenceSolver(ExactSolver):
         tolerance: float,
         time_limit: float | None = None,
     ) -> Solution:
-        """The lowest point the solvers found."""
+        """The lowest of the solvers' points, with the best lower bound."""
         if self.risk.penalty.is_convex:
             refuse("cvxpy under a convex penalty", shrinkage=problem.shrinkage)
         if time_limit is not None and self.entries > max(SMALL, RATE * time_limit):
@@ -163,7 +163,7 @@ class ReferenceSolver(ExactSolver):
 
 
 def _units(matrix: Any) -> Array | None:
-    """Powers of two that bring the columns of the rows to about size 1, None where they are."""
+    """Powers of two that scale the columns to about size 1; None if no scaling is needed."""
     squares = np.ravel((matrix * matrix).mean(axis=0))
     sizes = np.sqrt(np.where(squares > 0, squares, 1.0))
     if np.all((sizes <= USUAL) & (sizes >= 1 / USUAL)):
@@ -172,20 +172,20 @@ def _units(matrix: Any) -> Array | None:
 
 
 class _Scaled:
-    """One subproblem, its objective divided by about its own size."""
+    """One subproblem with its objective divided by about its own size."""
 
     def __init__(self, solver: ReferenceSolver, problem: WeightedRisk) -> None:
         self.solver = solver
         self.problem = problem
         self.untilted = problem.untilted  # never negative
-        self.size = 1.0  # what the objective is divided by
+        self.size = 1.0  # the divisor of the objective
         self.heard = problem.weights
         self.tilt = problem.linear if solver.units is None else solver.units * problem.linear
 
     def minimise(
         self, name: str, start: Array, tolerance: float, deadline: Deadline
     ) -> tuple[Array, bool]:
-        """One solver's point, and whether nothing speaks against it."""
+        """The point of one solver, and True if it is accurate and its dual bound confirms it."""
         theta: Array | None = None
         size = self.untilted.value(start) or 1.0
         self.heard = self._heard(start, size)
@@ -211,18 +211,18 @@ class _Scaled:
         return theta, not self._doubtful(theta)
 
     def _heard(self, start: Array, size: float) -> Array:
-        """The weights without those of 1e-200 that solvers choke on; losses are never negative."""
+        """The weights with negligible ones set to 0: weights such as 1e-200 make solvers fail."""
         weights = self.problem.weights
         small = weights <= NOTHING * np.max(weights)
         small &= weights * self.problem.risk.aggregates(start) <= NOTHING * size
         return np.where(small, 0.0, weights)
 
     def bound(self) -> float:
-        """A lower bound of the weighted risk, from the last solver's multipliers."""
+        """A lower bound of the weighted risk from the last solver's multipliers."""
         return self.size * self.solver.portfolio.bound()
 
     def _doubtful(self, theta: Array) -> bool:
-        """True if the solver itself, or the bound from its multipliers, denies the point."""
+        """True if the solver reports inaccuracy, or its dual bound is far below the value."""
         value, bound = self.problem.value(theta), self.bound()
         missed = value - bound if np.isfinite(bound) else 0.0
         return self.solver.portfolio.inaccurate or missed > DOUBT * (self.size + abs(value))

@@ -1,4 +1,4 @@
-"""Units chosen for a program in standard form: solvers' tolerances are absolute around 1."""
+"""Scale programs in standard form to size 1, as solvers' tolerances are absolute around 1."""
 
 from __future__ import annotations
 
@@ -28,18 +28,17 @@ from dcprog.solvers.conic.units import (
 
 __all__ = ["Scaler", "minimise_in_units"]
 
-NOISE = 1e2  # tolerances
-ROUNDS = 3  # of a solution that shows units far from the right ones
+NOISE = 1e2  # sizes below this many tolerances are noise
+ROUNDS = 3  # most repeated solutions with corrected units
 
 
 class Scaler:
-    """Chooses units for one program after another of the same kind.
+    """Choose units for a sequence of similar programs.
 
-    Unknowns and rows get the units of :class:`Entries`, unknowns in no row
-    the unit in which their curvature is as large as the other terms, and the objective the unit
-    in which its coefficients are of size 1. What a solution then shows of the true sizes goes
-    into the next program's units. Programs that are of size 1 up to a factor of a hundred stay as
-    they are.
+    Unknowns and rows get the units of :class:`Entries`, unknowns in no row the unit in which their
+    curvature is as large as the other terms, and the objective the unit in which its coefficients
+    are of size 1. The sizes at a solution correct the units of the next program. Programs that are
+    of size 1 up to a factor of a hundred are not scaled.
 
     Examples
     --------
@@ -55,19 +54,19 @@ class Scaler:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what solutions have shown."""
+        """Discard all units and all sizes learnt from solutions."""
         self._boosts = True
-        self._columns: Array | None = None  # of A alone
+        self._columns: Array | None = None  # units of the columns of A
         self._rows: Array | None = None
-        self._heads: Rows | None = None  # of the cones that are boosted
+        self._heads: Rows | None = None  # first rows of the boosted cones
         self._unit: float | None = None
         self._objective: float | None = None
-        self._coefficients: float | None = None  # the objective's, when its unit was found
-        self._even: sp.csc_array | None = None  # the A they were found for
+        self._coefficients: float | None = None  # the objective's size when its unit was chosen
+        self._even: sp.csc_array | None = None  # the matrix A that the units were chosen for
         self._matrices: dict[str, tuple[Any, ...]] = {}
 
     def give_up_boosts(self) -> bool:
-        """From now on no cone is boosted, for a solver that failed; False if none was."""
+        """Switch off boosts after a failure of the solver; False if no cone was boosted."""
         boosted = self._boosts and self._heads is not None and len(self._heads) > 0
         if boosted:
             self.reset()
@@ -75,7 +74,7 @@ class Scaler:
         return boosted
 
     def scale(self, form: StandardForm) -> tuple[StandardForm, Scaling]:
-        """The program in units of its own, and these."""
+        """The program in its chosen units, and the scaling."""
         with np.errstate(all="ignore"):
             scaling = self._scaling(form)
         if scaling is None:
@@ -86,9 +85,9 @@ class Scaler:
         return form.in_units(P, self._boosted(form.A, scaling), b, columns, objective), scaling
 
     def learn(self, form: StandardForm, x: Array, tolerance: float) -> bool:
-        """Take sizes from a solution; False if the units were right for it.
+        """Correct the units by the sizes at a solution; False if the units were right.
 
-        Terms below the tolerance are noise and tell nothing.
+        Sizes below the tolerance are noise and are ignored.
         """
         with np.errstate(all="ignore"):
             return self._learn(form, x, tolerance)
@@ -110,7 +109,7 @@ class Scaler:
         return wrong
 
     def _scaling(self, form: StandardForm) -> Scaling | None:
-        """The scaling; None if every unit is 1."""
+        """The scaling for a program; None if every unit is 1."""
         if self._columns is None or self._rows is None or not self._fits(form):
             self._columns, self._rows, self._heads = units_of(form, self._boosts)
             self._even = form.A
@@ -127,7 +126,7 @@ class Scaler:
         return Scaling(columns, rows, objective, self._heads)
 
     def _follow(self, coefficients: float) -> float:
-        """The objective's unit, which moves with its coefficients."""
+        """The unit of the objective, updated if its coefficients change by a large factor."""
         if self._objective is None:
             self._objective = usual(1 / coefficients)
             self._coefficients = coefficients
@@ -138,7 +137,7 @@ class Scaler:
         return self._objective
 
     def _fits(self, form: StandardForm) -> bool:
-        """True if the rows and columns of A are still even in these units."""
+        """True if the current units still suit the rows and columns of A."""
         assert self._columns is not None
         assert self._rows is not None
         if self._even is form.A or _alike(self._even, form.A):
@@ -148,7 +147,7 @@ class Scaler:
         return Entries(form, self._heads).are_even(np.log2(self._rows), np.log2(self._columns))
 
     def _boosted(self, A: sp.csc_array, scaling: Scaling) -> sp.csc_array:
-        """A in units; the last one is kept."""
+        """The matrix A in units, with boosted cones; the last result is cached."""
         if not scaling.boosts:
             return self._both("A", A, scaling.rows, scaling.columns, 1.0)
         parts: list[Any] = [scaling.rows, scaling.columns, scaling.heads]
@@ -161,7 +160,7 @@ class Scaler:
     def _both(
         self, name: str, matrix: sp.csc_array, rows: Any, columns: Any, factor: float
     ) -> sp.csc_array:
-        """The matrix in units; the last one is kept."""
+        """A matrix with scaled rows and columns; the last result is cached by name."""
         kept = self._matrices.get(name)
         if (
             kept is not None
@@ -179,7 +178,7 @@ class Scaler:
 
 
 def _alike(one: sp.csc_array | None, other: sp.csc_array) -> bool:
-    """True if the entries of two matrices are the same up to a usual factor."""
+    """True if two matrices have the same pattern and entries equal up to a factor of 100."""
     if one is None or one.nnz != other.nnz or one.shape != other.shape:
         return False
     a, b = np.abs(one.data), np.abs(other.data)
@@ -192,9 +191,9 @@ def _alike(one: sp.csc_array | None, other: sp.csc_array) -> bool:
 
 
 def _is_off(size: float, tolerance: float) -> bool:
-    """True if a solution is too small for the tolerance, which is relative above 1 only.
+    """True if a size is too small for the tolerance, which is relative only above 1.
 
-    What is no larger than the tolerance is noise.
+    Sizes up to 100 tolerances are noise.
     """
     return NOISE * tolerance < size < 1 / USUAL
 
@@ -206,10 +205,10 @@ def minimise_in_units(
     time_limit: float | None,
     solve: Callable[[StandardForm, float, float | None], Array],
 ) -> Array:
-    """A program's solution, found again where it shows that the units were far from right.
+    """Solve a program, and again with corrected units if the solution shows that they were wrong.
 
-    ``solve`` takes the program, a tolerance and seconds. Where it fails after it once succeeded,
-    the last solution stands.
+    ``solve`` takes the program, a tolerance and seconds. If a later solve fails, the last solution
+    is returned.
     """
     deadline = Deadline(time_limit)
     x = solve(form, tolerance, time_limit)

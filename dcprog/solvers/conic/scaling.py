@@ -1,4 +1,4 @@
-"""A program in standard form and its solutions in other units."""
+"""Changes of units of a program in standard form and of its solutions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ __all__ = ["BoostedEvidence", "Scaling"]
 
 @dataclass(frozen=True)
 class Scaling:
-    """x = columns·x̂,  rows·(b − Ax) ∈ K,  objective·F: powers of two, so that nothing rounds.
+    """The scaling x = columns·x̂,  rows·(b − Ax) ∈ K,  objective·F, without rounding errors.
 
-    In the cones that start at ``heads``, the first two rows' factors are those of their sum and
-    of their difference: ŝ = T⁻¹·rows·T·s with T the map to these, a Lorentz boost.
+    All factors are powers of two. In the cones that start at ``heads``, the factors of the first
+    two rows apply to their sum and their difference: ŝ = T⁻¹·rows·T·s, where T maps the two rows to
+    sum and difference, a Lorentz boost.
     """
 
     columns: Array | float = 1.0
@@ -28,24 +29,24 @@ class Scaling:
     heads: Rows | None = None
 
     def primal(self, x: Array) -> Array:
-        """The program's unknowns from the scaled ones."""
+        """The unknowns of the program from those of the scaled one."""
         return np.asarray(self.columns * x, dtype=float)
 
     def dual(self, z: Array) -> Array:
-        """The program's multipliers from the scaled ones."""
+        """The multipliers of the program from those of the scaled one."""
         return self.boosted(z) / self.objective
 
     def boosted(self, s: Array) -> Array:
-        """T⁻¹·rows·T·s of rows or, for the map is symmetric, of multipliers."""
+        """T⁻¹·rows·T·s for rows s or, as the map is symmetric, for multipliers."""
         if not self.boosts:
             return np.asarray(self.rows * s, dtype=float)
         turn, factors = self._turned()
         return np.asarray(turn @ (factors * (turn @ s)), dtype=float)
 
     def boosted_rows(self, A: sp.csc_array) -> sp.csc_array:
-        """A in units, where cones are boosted."""
+        """The matrix A in units, with boosted cones."""
         turn, factors = self._turned()
-        # in this order, for the boost itself rounds
+        # in this order, because the boost itself has rounding errors
         scaled = turn @ (sp.diags_array(factors) @ (turn @ A))
         scaled = sp.csc_array(scaled @ sp.diags_array(np.asarray(self.columns)))
         scaled.eliminate_zeros()
@@ -53,11 +54,11 @@ class Scaling:
 
     @property
     def boosts(self) -> bool:
-        """True if some cone is boosted."""
+        """True if a cone is boosted."""
         return self.heads is not None and len(self.heads) > 0
 
     def _turned(self) -> tuple[sp.csr_array, Array]:
-        """T, and f with  T⁻¹·rows·T = T·f·T."""
+        """The map T, and the factors f with  T⁻¹·rows·T = T·f·T."""
         assert self.heads is not None
         factors = np.array(self.rows)
         factors[self.heads] /= 2
@@ -65,7 +66,7 @@ class Scaling:
         return to_edges(len(factors), self.heads), factors
 
     def evidence(self, x: Array, z: Array) -> Evidence:
-        """A solver's point, in the program's unknowns, and the scaled program's multipliers."""
+        """The evidence from the program's unknowns and the scaled program's multipliers."""
         if not self.boosts:
             return Evidence(x, self.dual(z), self.columns)
         return BoostedEvidence(x, z, self.columns, self)
@@ -73,7 +74,7 @@ class Scaling:
 
 @dataclass(frozen=True, eq=False)
 class BoostedEvidence(Evidence):
-    """Evidence whose z are the multipliers of the program in units.
+    """Evidence with the multipliers z of the scaled program.
 
     In the units of the program itself, the difference of a boosted cone's first two multipliers
     would be lost in the rounding errors of their sum.
@@ -82,7 +83,7 @@ class BoostedEvidence(Evidence):
     scaling: Scaling = Scaling()
 
     def bound(self, form: StandardForm | None) -> float:
-        """The lower bound it gives of a program's optimal value."""
+        """The lower bound of a program's optimal value from this evidence."""
         if form is None or self.x.shape != form.q.shape or self.z.shape != form.b.shape:
             return -np.inf
         with np.errstate(all="ignore"):

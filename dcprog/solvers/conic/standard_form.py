@@ -1,7 +1,7 @@
-"""The standard form of a program, whatever the solver: data, a dual bound, certificates.
+"""The standard form of a program for all solvers: its data, dual bounds and certificates.
 
-What a solver says is checked here against the data alone. A lower bound of the optimal value
-takes its multipliers and nothing else, and any multipliers give a valid one.
+Claims of a solver are checked here against the data alone. A lower bound of the optimal value needs
+only a point and multipliers, and any of them give a valid bound.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Mask = npt.NDArray[np.bool_]
 
 __all__ = ["Evidence", "StandardForm", "solver_data", "standard_form"]
 
-REACH = 10.0  # solutions are looked for that many times as far from 0 as the solver's
-RESIDUAL = 1e-5  # of the dual equations, relative to the terms in them: more is no cancellation
-NOTHING = 1e-9  # of the largest dual equation's terms, unknowns in their units
-PROOF = 1e-6  # what a ray may miss its conditions by, relative to the terms in them
-FEASIBLE = 1e-4  # what a point may miss the constraints by, relative to the terms in them
+REACH = 10.0  # solutions are assumed to be at most this many times as far from 0 as the solver's
+RESIDUAL = 1e-5  # residuals of dual equations below this share of their terms are rounding
+NOTHING = 1e-9  # residuals below this share of the largest dual equation's terms are negligible
+PROOF = 1e-6  # tolerance of a ray's conditions, relative to their terms
+FEASIBLE = 1e-4  # tolerance of a point's constraints, relative to their terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +39,11 @@ class StandardForm:
     A : sparse array of shape (m, n)
     b : array of shape (m,)
     cones : Cones
-        K, whose cones have m rows together.
+        The cone K, of m rows in all.
     offset : float
-        d.
+        The constant d.
     lower, upper : array of shape (n,) or None
-        l and u; None where nothing is bounded.
+        The bounds l and u; None if no unknown is bounded.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class StandardForm:
     def in_units(
         self, P: Any, A: sp.csc_array, b: Array, columns: Array | float, objective: float
     ) -> StandardForm:
-        """The program of x / columns, times ``objective``; P, A and b are in units already."""
+        """The program in x / columns with its objective scaled; P, A and b are scaled already."""
         return replace(
             self,
             P=P,
@@ -77,28 +77,28 @@ class StandardForm:
         )
 
     def terms(self, x: Array) -> float:
-        """Σ of the absolute values of the objective's terms at x, the offset left out."""
+        """The sum of the absolute values of the objective's terms at x, without the offset."""
         total = float(np.abs(self.q) @ np.abs(x))
         if self.P is not None:
             total += 0.5 * float(np.abs(x) @ np.abs(self.P @ x))
         return total
 
     def bound(self, x: Array, z: Array, units: Array | float = 1.0) -> float:
-        """A lower bound of the optimal value, from multipliers.
+        """A lower bound of the optimal value from multipliers.
 
         For any x̄, and z in the dual cone K*, every feasible x has
 
             ½x'Px + q'x ≥ −½x̄'Px̄ − b'z + r'x,    r = Px̄ + q + A'z,
 
-        and r'x is bounded below over l ≤ x ≤ u and |xᵢ| ≤ 10·(|x̄ᵢ| + unitᵢ). The second is no
-        constraint of the program: it says how far out a solution is looked for, and is used only
-        where rᵢ is what is left of 1e5 times larger terms, or next to nothing in units of the
-        objective. z is moved into K* first; where x̄ = 0 and z = 0 give more, they count.
+        and r'x is bounded below over l ≤ x ≤ u and |xᵢ| ≤ 10·(|x̄ᵢ| + unitᵢ). The last condition is
+        no constraint of the program but an assumption on the size of a solution. It is used only
+        where rᵢ is the rounding error of 1e5 times larger terms, or negligible in the objective's
+        units. z is moved into K* first. If x̄ = 0 and z = 0 give a better bound, it is returned.
 
         Parameters
         ----------
         x : array of shape (n,)
-            x̄: any point; the bound is tight at a minimiser.
+            Any point x̄; the bound is tight at a minimiser.
         z : array of shape (m,)
             Any multipliers; the bound is tight at optimal ones.
         units : array of shape (n,)
@@ -107,7 +107,7 @@ class StandardForm:
         Returns
         -------
         float
-            −inf where x and z say nothing.
+            −inf if x and z give no bound.
         """
         nothing = self._bound(np.zeros_like(self.q), np.zeros_like(self.b), units)
         if not (np.all(np.isfinite(x)) and np.all(np.isfinite(z))):
@@ -117,7 +117,7 @@ class StandardForm:
         return max(value, nothing) if np.isfinite(value) else nothing
 
     def _bound(self, x: Array, z: Array, units: Array | float) -> float:
-        """The bound for z in K*."""
+        """The lower bound for z in K*."""
         residual, size = self._stationarity(x, z)
         curve = 0.0 if self.P is None else 0.5 * float(x @ (self.P @ x))
         reach = np.where(self._is_rounding(residual, size, x, units), np.abs(x) + units, np.inf)
@@ -125,9 +125,9 @@ class StandardForm:
         return self.offset - curve - float(self.b @ z) + least
 
     def _is_rounding(self, residual: Array, size: Array, x: Array, units: Array | float) -> Mask:
-        """True if a residual is rounding of larger terms, or of multipliers that are nearly 0.
+        """Mask of the residuals that are rounding errors of larger terms, or negligible.
 
-        A cost that nothing balances is neither.
+        A negligible residual must also be balanced: a cost without opposing terms does not count.
         """
         typical = np.abs(x) + units
         largest = float(np.max(size * typical, initial=float(np.max(np.abs(self.q) * units))))
@@ -146,18 +146,18 @@ class StandardForm:
         return residual, size
 
     def _least(self, r: Array, reach: Array) -> Array:
-        """Least rᵢxᵢ over the bounds and |xᵢ| ≤ reachᵢ."""
+        """The least rᵢxᵢ over the bounds and |xᵢ| ≤ reachᵢ."""
         low = -reach if self.lower is None else np.maximum(self.lower, -reach)
         high = reach if self.upper is None else np.minimum(self.upper, reach)
-        # a bound beyond the reach leaves that bound alone
+        # where a bound lies beyond the reach, the interval extends to that bound
         low, high = np.minimum(low, high), np.maximum(low, high)
         return np.where(r == 0, 0.0, np.where(r > 0, r * low, r * high))
 
     def proves_infeasible(self, z: Array) -> bool:
         """True if z is a certificate of infeasibility:  z ∈ K*,  A'z = 0,  b'z < 0.
 
-        Then b − Ax ∈ K would give 0 ≤ (b − Ax)'z = b'z < 0. Where x is bounded, the least of
-        (A'z)'x takes the place of A'z = 0. Conditions hold up to 1e-6 of the terms in them.
+        Then b − Ax ∈ K would give 0 ≤ (b − Ax)'z = b'z < 0. With bounds on x, the least value of
+        (A'z)'x replaces the condition A'z = 0. Conditions are checked up to 1e-6 of their terms.
         """
         if z.shape != self.b.shape or not np.all(np.isfinite(z)):
             return False
@@ -170,9 +170,10 @@ class StandardForm:
             return bool(float(self.b @ z) - free < -PROOF * terms)
 
     def proves_unbounded(self, x: Array) -> bool:
-        """True if every feasible point falls along x:  −Ax ∈ K,  Px = 0,  q'x < 0.
+        """True if x is a direction of unbounded descent:  −Ax ∈ K,  Px = 0,  q'x < 0.
 
-        It proves the program unbounded or infeasible. Conditions hold up to 1e-6 of the terms.
+        It proves the program unbounded or infeasible. Conditions are checked up to 1e-6 of their
+        terms.
         """
         if x.shape != self.q.shape or not np.all(np.isfinite(x)):
             return False
@@ -210,27 +211,27 @@ class StandardForm:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A solver's point, its multipliers, and the units it worked in."""
+    """A solver's point and multipliers in the program's units, with the units that it used."""
 
     x: Array
     z: Array
     units: Array | float = 1.0
 
     def bound(self, form: StandardForm | None) -> float:
-        """The lower bound it gives of a program's optimal value."""
+        """The lower bound of a program's optimal value from this evidence."""
         if form is None or self.x.shape != form.q.shape or self.z.shape != form.b.shape:
             return -np.inf
         return form.bound(self.x, self.z, self.units)
 
 
 def standard_form(data: dict[str, Any], offset: float, solver: Any) -> StandardForm:
-    """The program that cvxpy hands to a solver, in one form.
+    """The standard form of the data that cvxpy passes to a solver.
 
     Parameters
     ----------
     data : dict
-        As the solver's interface makes it: equations A x = b and inequalities F x ≤ G of
-        quadratic programs, or Gx ≤ h of others beside Ax = b, or all rows in A and b.
+        The data of the solver's interface: equations A x = b and inequalities F x ≤ G for quadratic
+        programs, or Ax = b and Gx ≤ h, or all rows in A and b.
     offset : float
         The objective's constant.
     solver : cvxpy's interface of the solver
@@ -255,7 +256,7 @@ def standard_form(data: dict[str, Any], offset: float, solver: Any) -> StandardF
 
 
 def solver_data(form: StandardForm, data: dict[str, Any]) -> dict[str, Any]:
-    """The form's numbers in the places where `data` has its own."""
+    """The solver's `data` with its numbers replaced by those of the form."""
     result = dict(data)
     result[s.Q if s.Q in data else s.C] = form.q
     if form.P is not None:
@@ -272,7 +273,7 @@ def solver_data(form: StandardForm, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stacked(A: Any, b: Any, F: Any, g: Any, n: int) -> tuple[sp.csc_array, Array]:
-    """The rows of both; either may be None."""
+    """The rows of A and F and the vectors b and g stacked; either pair may be None."""
     A = sp.csc_array((0, n)) if A is None else A
     F = sp.csc_array((0, n)) if F is None else F
     parts = [np.asarray(v, dtype=float) for v in (b, g) if v is not None]

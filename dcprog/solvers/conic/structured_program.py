@@ -1,4 +1,4 @@
-"""A quadratic program taken apart into a few shared variables and many local ones."""
+"""Decompose a quadratic program into a few shared variables and many local ones."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dcprog.solvers.linalg.qp_structure import Layout, layout
 
 __all__ = ["Arrow", "NotArrow"]
 
-MOST_DENSE = 500  # variables
-MOST_NUMBERS = 2**27  # in rows that are stored dense
+MOST_DENSE = 500  # most shared variables
+MOST_NUMBERS = 2**27  # most numbers in rows that are stored dense
 RANK = 1e-12
 CONSISTENT = 1e-9
 
@@ -27,7 +27,7 @@ class NotArrow(ValueError):
 
 
 class Equations:
-    """x = x₀ + Z v, all solutions of  A x = b."""
+    """The solutions x = x₀ + Z v of  A x = b."""
 
     def __init__(self, A: Array) -> None:
         self._A = A
@@ -38,12 +38,12 @@ class Equations:
         self._upper, self._order = upper[:rank, :rank], order[:rank]
 
     def origin(self, b: Array) -> Array:
-        """x₀, the shortest solution.
+        """The shortest solution x₀.
 
         Raises
         ------
         SubproblemError
-            There is none.
+            The equations have no solution.
         """
         x = self._range @ solve_triangular(self._upper, b[self._order], trans=1)
         if np.max(np.abs(self._A @ x - b), initial=0.0) > CONSISTENT * (1 + np.max(np.abs(b))):
@@ -51,23 +51,22 @@ class Equations:
         return np.asarray(x, dtype=float)
 
     def multipliers(self, pull: Array) -> Array:
-        """Solution y of  A'y = pull, as nearly as there is one."""
+        """A least squares solution y of  A'y = pull."""
         y = np.zeros(self._A.shape[0])
         y[self._order] = solve_triangular(self._upper, self._range.T @ pull)
         return y
 
 
 class Arrow:
-    """A program  min ½z'Pz + q'z  s.t.  Az = b, Fz ≤ g  taken apart, for any q, b and g.
+    """The arrow structure of  min ½z'Pz + q'z  s.t.  Az = b, Fz ≤ g, for any q, b and g.
 
-    Variables that an equation defines, z_d = b/a + Dz, turn into squares of rows; the other
-    equations are solved as x = x₀ + Zv. What remains is a :class:`Program` in the local variables
-    and v.
+    Variables that an equation defines, z_d = b/a + Dz, become squares of rows; the other equations
+    are solved as x = x₀ + Zv. The result is a :class:`Program` in the local variables and v.
 
     Raises
     ------
     NotArrow
-        It does not come apart.
+        The program has no arrow structure that pays.
     """
 
     def __init__(self, P: sp.csc_array, A: sp.csc_array, F: sp.csc_array) -> None:
@@ -99,7 +98,7 @@ class Arrow:
         self._new_form(self._P)
 
     def fits(self, P: sp.csc_array, A: sp.csc_array, F: sp.csc_array) -> bool:
-        """True if the program is the same up to q, b, g and the values of P."""
+        """True if the program differs only in q, b, g and the values of P."""
         same = np.array_equal
         return (
             same(self._P.indptr, P.indptr)
@@ -109,7 +108,7 @@ class Arrow:
         )
 
     def _new_form(self, P: sp.csc_array) -> None:
-        """Recompute what depends on the values of P."""
+        """Recompute the quantities that depend on the values of P."""
         self._P = P
         dense = self._parts.dense
         diagonal = P.diagonal()
@@ -122,7 +121,7 @@ class Arrow:
         self._form = form + self._fixed.gram(self._weights[~self._mixed])
 
     def program(self, P: sp.csc_array, q: Array, b: Array, g: Array) -> Program:
-        """The program in (t, v)."""
+        """The program in the local variables t and the dense variables v."""
         if not np.array_equal(P.data, self._P.data):
             self._new_form(P)
         parts, k = self._parts, len(self._parts.by)
@@ -147,7 +146,7 @@ class Arrow:
         )
 
     def recover(self, t: Array, v: Array) -> Array:
-        """z, for the equations of the last program."""
+        """The variables z from (t, v), for the equations of the last program."""
         z, v = np.zeros(self._F.shape[1]), v * self._units
         z[self._parts.local] = t
         z[self._parts.dense] = (
@@ -157,7 +156,7 @@ class Arrow:
         return z
 
     def multipliers(self, z: Array, q: Array, inequalities: Array) -> Array:
-        """Multipliers y of the equations:  Pz + q + A'y + F'λ = 0."""
+        """The multipliers y of the equations, from  Pz + q + A'y + F'λ = 0."""
         parts, pull = self._parts, -(self._P @ z + q + self._F.T @ inequalities)
         y = np.zeros(self._A.shape[0])
         y[parts.by] = pull[parts.defined] / self._pivots
@@ -168,14 +167,14 @@ class Arrow:
 
 
 def _definitions(A: sp.csr_array, parts: Layout, pivots: Array) -> sp.csr_array:
-    """D  of  z_d = b/a + Dz."""
+    """The matrix D of  z_d = b/a + Dz."""
     others = np.ones(A.shape[1])
     others[parts.defined] = 0
     return _clean(sp.diags_array(-1 / pivots) @ A[parts.by] @ sp.diags_array(others))
 
 
 def _sizes(X: sp.csr_array) -> Array:
-    """Root mean square of each column's entries, so that it does not matter how v is scaled."""
+    """The root mean square of each column's stored entries, 1 for empty columns."""
     squares = np.bincount(X.indices, X.data**2, minlength=X.shape[1])
     counts = np.bincount(X.indices, minlength=X.shape[1])
     return np.where(squares > 0, np.sqrt(squares / np.maximum(counts, 1)), 1.0)
@@ -191,7 +190,7 @@ def _same(one: sp.csc_array, other: sp.csc_array) -> bool:
 
 
 def _check(n_dense: int, F: sp.csr_array) -> None:
-    """Raise where sparse solvers are the better choice, or memory runs out."""
+    """Raise NotArrow if sparse solvers are a better choice, or the memory does not suffice."""
     m = F.shape[0]
     if not n_dense:
         raise NotArrow("no variable is shared by several terms")

@@ -1,4 +1,4 @@
-"""Quadratic programs with few shared variables, solved by dense linear algebra on those."""
+"""Our own interior point solver for quadratic programs with few shared variables."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from dcprog.solvers.linalg.interior_point import primal_dual
 
 __all__ = ["ArrowProblem", "NotArrow"]
 
-PAYS = 10_000  # numbers; sparse solvers are as fast on less
+PAYS = 10_000  # with fewer stored numbers sparse solvers are as fast
 
 
 class ArrowProblem:
-    """A compiled problem, as :class:`CompiledProblem`, for our own interior point method.
+    """A problem compiled for our own interior point method, as :class:`CompiledProblem`.
 
     Parameters
     ----------
     problem : cvxpy.Problem
-        Minimisation, DCP and DPP; Parameters without a value get ones to begin with.
+        A minimisation that is DCP and DPP; Parameters without a value are set to about 1.
 
     Attributes
     ----------
     refusal : str or None
-        Why the problem is not for this solver; None if it is.
+        The reason why this solver cannot solve the problem, None if it can.
     general : CompiledProblem or None
-        The same problem compiled for another solver, whose data this one works on.
+        The problem compiled for another solver, whose data this one uses.
     pays : bool
-        Is it large enough for this solver to be the fastest?
+        Whether the problem is large enough for this solver to be the fastest.
     inaccurate : bool
-        Always False: what does not converge is a failure.
+        Always False: a run that does not converge fails.
     compile_time, solve_time : float
-        Seconds spent taking the problem apart, and minimising so far.
+        Seconds spent decomposing the problem, and minimising so far.
     """
 
     solver = "ARROW"
@@ -74,7 +74,7 @@ class ArrowProblem:
         self.reset()
 
     def reset(self) -> None:
-        """As :meth:`CompiledProblem.reset`."""
+        """Discard all solutions, as :meth:`CompiledProblem.reset` does."""
         self._scaler.reset()
         self._evidence = None
 
@@ -86,7 +86,7 @@ class ArrowProblem:
         return form, inverse
 
     def _take_apart(self, form: StandardForm) -> tuple[Arrow, Array]:
-        """The structure, found anew if a Parameter changed more than q, b, g and values of P.
+        """The arrow structure, recomputed if more than q, b, g and values of P have changed.
 
         Returns
         -------
@@ -108,13 +108,13 @@ class ArrowProblem:
         return self._arrow, g
 
     def minimise(self, tolerance: float, time_limit: float | None = None) -> None:
-        """As :meth:`CompiledProblem.minimise`.
+        """Solve at the current Parameter values, as :meth:`CompiledProblem.minimise` does.
 
         Raises
         ------
         SubproblemError
-            Always with status ``"failed"``: this solver does not tell an infeasible or unbounded
-            problem from one that is too hard.
+            Always with status ``"failed"``: this solver does not distinguish an infeasible or
+            unbounded problem from one that is too hard.
         """
         self._evidence = None
         if self.refusal is not None or self.general is None:
@@ -142,14 +142,14 @@ class ArrowProblem:
         return scaling.primal(z)
 
     def bound(self) -> float:
-        """As :meth:`CompiledProblem.bound`."""
+        """A lower bound of the optimal value, as :meth:`CompiledProblem.bound` gives."""
         if self._evidence is None or self.general is None:
             return -np.inf
         return self._evidence.bound(self.general.form())
 
 
 def _bounded(F: sp.csc_array, form: StandardForm) -> tuple[sp.csc_array, Array]:
-    """F and g of a form's inequalities, with the bounds on the unknowns as further rows."""
+    """The inequalities F and g of a form, with the bounds on the unknowns as further rows."""
     g = form.b[form.cones.zero :]
     for bound, sign in ((form.upper, 1.0), (form.lower, -1.0)):
         if bound is not None:
@@ -161,5 +161,5 @@ def _bounded(F: sp.csc_array, form: StandardForm) -> tuple[sp.csc_array, Array]:
 
 
 def _form_of(form: StandardForm) -> sp.csc_array:
-    """The quadratic form, which may be zero."""
+    """The matrix P of the quadratic form; zero if the form has none."""
     return sp.csc_array((len(form.q),) * 2) if form.P is None else form.P

@@ -1,4 +1,4 @@
-"""The units of rows and columns that a program's data themselves suggest."""
+"""Units of rows and columns chosen from a program's data."""
 
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ __all__ = [
     "with_free",
 ]
 
-USUAL = 1e2  # what is of size 1 up to that factor is taken as it is
+USUAL = 1e2  # sizes of 1 up to this factor are not rescaled
 PASSES = 30
-BOOSTED = 100  # passes where cones are boosted: unit after unit is found along a chain
-NEGLIGIBLE = 1e-8  # entries beside the largest in their row and in their column
+BOOSTED = 100  # passes with boosted cones, whose units spread along chains of constraints
+NEGLIGIBLE = 1e-8  # entries below this share of the largest in their row and in their column
 ROUNDING = 1e-14
-SQUARED = 10  # passes before the first that weighs outliers down
-UNLIKE = 10.0  # sum and difference of a cone's first two rows, in units: more is boosted
+SQUARED = 10  # passes before outliers get smaller weights
+UNLIKE = 10.0  # a cone is boosted if its two factors differ by more than this factor
 
 
 class Entries:
-    """The nonzero entries of A and b, by their logarithms.
+    """The logarithms of the nonzero entries of A and b, and the units that balance them.
 
     Data in units have entries  a_ij = ã_ij / (r_i c_j)  and  b_i = b̃_i / r_i  with ã and b̃ around
-    1. Such r and c have small  Σ (log|a_ij| + log r_i + log c_j)² + Σ (log|b_i| + log r_i)²
-    (Curtis and Reid), bounds on an unknown counted likewise. They are found by turns, first for
-    the squares and then for their roots: rounding errors in the place of zeros are outliers. All
-    rows of one cone share their r; those of exponential and power cones have a unit of their own.
+    1. The units r and c minimise  Σ (log|a_ij| + log r_i + log c_j)² + Σ (log|b_i| + log r_i)²
+    (Curtis and Reid), with bounds on an unknown treated likewise. They are found by alternation,
+    first with squares and then with absolute values, because rounding errors in place of zeros are
+    outliers. All rows of one cone share their r; those of exponential and power cones are not
+    rescaled.
 
     A second-order cone  s₀ ≥ ‖s₁‖  is also  (s₀ + s₁₁)(s₀ − s₁₁) ≥ Σ_{i>1} s₁ᵢ²,  whose two factors
     may have units r·k and r/k: a Lorentz boost maps the cone onto itself. So x² ≤ t, which is the
     cone of (t + 1, t − 1, 2x), gets units for 1, x and t. The cones that start in the rows
-    ``heads`` are taken so, with (s₀ + s₁₁, s₀ − s₁₁) for their first two rows.
+    ``heads`` are treated in this way, with (s₀ + s₁₁, s₀ − s₁₁) as their first two rows.
 
     References
     ----------
@@ -73,7 +74,7 @@ class Entries:
         self._group = cones.groups()
         self._shape = int(self._group.max(initial=-1)) + 1, A.shape[1]
         single = cones.zero + cones.nonneg + len(cones.soc) + len(cones.psd)
-        self._n_free = single  # groups whose factor may change
+        self._n_free = single  # groups that may be rescaled
         noise = _noise(A)
         live = (A.data != 0) & ~noise
         self._i = self._group[A.indices[live]]
@@ -89,17 +90,17 @@ class Entries:
         self._log_bound = np.concatenate([*sizes, np.zeros(0)])
 
     def units(self) -> tuple[Array, Array]:
-        """Units c of the columns and factors r of the rows, as powers of two."""
+        """The units c of the columns and the factors r of the rows, as powers of two."""
         r, k, c = self._logs()
         return np.exp2(c), np.exp2(r[self._group] + self._side * k[self._group])
 
     def unlike(self) -> Rows:
-        """The heads of the cones whose two factors want units of their own."""
+        """The heads of the cones whose two factors have different units."""
         _, k, _ = self._logs()
         return self._heads[np.abs(k[self._group[self._heads]]) > np.log2(UNLIKE)]
 
     def _logs(self) -> tuple[Array, Array, Array]:
-        """Log r and log k of every group of rows, and log c."""
+        """The logarithms of r and k of every group of rows, and of c."""
         r, k, c = np.zeros(self._shape[0]), np.zeros(self._shape[0]), np.zeros(self._shape[1])
         if self._even(r, k, c):
             return r, k, c
@@ -115,7 +116,7 @@ class Entries:
         return r, k, c
 
     def are_even(self, log_rows: Array, log_columns: Array) -> bool:
-        """True if rows and columns are of size 1 on average, in these units."""
+        """True if rows and columns are of size 1 on average in these units."""
         r, k = np.zeros(self._shape[0]), np.zeros(self._shape[0])
         r[self._group] = log_rows
         head = self._group[self._heads]
@@ -131,17 +132,17 @@ class Entries:
         return bool(np.all(np.abs(np.concatenate(means)) <= np.log2(USUAL)))
 
     def _inner(self, r: Array, k: Array, c: Array) -> Array:
-        """log|a_ij| in units."""
+        """The logarithms log|a_ij| in units."""
         return self._log + (r[self._i] + self._rows_side[0] * k[self._i]) + c[self._j]
 
     def _outer(self, r: Array, k: Array) -> Array:
-        """log|b_i| in units."""
+        """The logarithms log|b_i| in units."""
         return self._log_b + (r[self._of_b] + self._rows_side[1] * k[self._of_b])
 
     def _row_means(
         self, r: Array, k: Array, c: Array, robust: bool = False, sides: bool = False
     ) -> Array:
-        """Means over groups of rows; those of log k with ``sides``, else those of log r."""
+        """Mean logarithms over groups of rows: for log k with ``sides``, else for log r."""
         means = _means(
             np.concatenate([self._i, self._of_b]),
             np.concatenate([self._inner(r, k, c), self._outer(r, k)]),
@@ -162,7 +163,7 @@ class Entries:
         )
 
     def _excess(self, index: Rows, r: Array, k: Array, c: Array) -> Array:
-        """By how much the largest entry of each row or column is more than usual."""
+        """The logarithm of each row's or column's largest entry if above 100, otherwise 0."""
         largest = np.zeros(self._shape[0] if index is self._i else self._shape[1])
         np.maximum.at(largest, index, self._inner(r, k, c))
         if index is self._i:
@@ -171,9 +172,9 @@ class Entries:
 
 
 def units_of(form: StandardForm, boosts: bool = True) -> tuple[Array, Array, Rows]:
-    """Units of columns, factors of rows, and the first rows of the cones that are boosted.
+    """The units of columns, the factors of rows, and the first rows of the boosted cones.
 
-    Cones are boosted only where the program is uneven, and only those that gain by it.
+    Cones are boosted only if the program is badly scaled, and only those that benefit.
     """
     entries, heads = Entries(form), form.cones.heads()
     if boosts and len(heads) and not entries.are_even(np.zeros(len(form.b)), np.zeros(len(form.q))):
@@ -185,7 +186,7 @@ def units_of(form: StandardForm, boosts: bool = True) -> tuple[Array, Array, Row
 
 
 def _edges_of(A: sp.csc_array, b: Array, heads: Rows) -> tuple[sp.csc_array, Array]:
-    """A and b in sums and differences; what is left of equal terms by rounding is 0."""
+    """Map A and b to sums and differences, with rounding errors of cancelling terms set to 0."""
     turn = to_edges(len(b), heads)
     turned, terms = sp.csc_array(turn @ A), sp.csc_array(abs(turn) @ abs(A))
     turned = turned.multiply(abs(turned) > ROUNDING * terms)
@@ -194,11 +195,11 @@ def _edges_of(A: sp.csc_array, b: Array, heads: Rows) -> tuple[sp.csc_array, Arr
 
 
 def _noise(A: sp.csc_array) -> npt.NDArray[np.bool_]:
-    """Which entries are negligible both in their row and in their column.
+    """Mask of the entries that are negligible both in their row and in their column.
 
-    The slopes of a square where its argument is 0 but for rounding: they say nothing of units. A
-    row with a single entry (a bound) says nothing either, of how large its column is. Where most
-    entries of a column are small, that is its unit, unless they are as small as rounding errors.
+    Such entries arise as slopes of a square whose argument is 0 up to rounding, and do not indicate
+    units. A row with a single entry (a bound) does not indicate the size of its column. If most
+    entries of a column are small, they are not noise, unless they are as small as rounding errors.
     """
     sizes = np.abs(A.data)
     column = np.repeat(np.arange(A.shape[1]), np.diff(A.indptr))
@@ -214,16 +215,16 @@ def _noise(A: sp.csc_array) -> npt.NDArray[np.bool_]:
 
 
 def _without_noise(b: Array, noisy: npt.NDArray[np.integer]) -> Array:
-    """b, but 0 where it is negligible in a row with negligible entries.
+    """The vector b with negligible entries in rows with negligible entries of A set to 0.
 
-    The tangent of a square where its argument is 0 but for rounding has such a constant.
+    Such a constant arises from the tangent of a square whose argument is 0 up to rounding.
     """
     small = np.abs(b) < NEGLIGIBLE * np.max(np.abs(b), initial=0.0)
     return np.where(small & np.isin(np.arange(len(b)), noisy), 0.0, b)
 
 
 def powers(sizes: Array) -> Array:
-    """The nearest powers of two: multiplying by them rounds nothing."""
+    """The nearest powers of two, which multiply without rounding errors."""
     return np.asarray(np.exp2(np.round(np.log2(sizes))), dtype=float)
 
 
@@ -234,7 +235,7 @@ def _mean(values: Array) -> float:
 def _means(
     index: Rows, values: Array, size: int, robust: bool, sides: Array | float = 1.0
 ) -> Array:
-    """The mean of the values with the same index, times ±1 or 0; robust, far ones weigh less."""
+    """Means of the signed values with equal index; if `robust`, far values weigh less."""
     weights = 1 / np.maximum(np.abs(values), 1.0) if robust else np.ones(len(values))
     total = np.bincount(index, weights * np.abs(sides), minlength=size)
     sums = np.bincount(index, weights * sides * values, minlength=size)
@@ -242,7 +243,7 @@ def _means(
 
 
 def common_unit(form: StandardForm, columns: Array) -> float:
-    """The unit of all unknowns where no right-hand side tells it: there q balances P."""
+    """A common unit of all unknowns that balances q and P if all right-hand sides are 0; else 1."""
     bounds = [v[np.isfinite(v)] for v in (form.lower, form.upper) if v is not None]
     if form.cones.fixed or form.P is None or any(np.any(v) for v in (form.b, *bounds)):
         return 1.0
@@ -251,7 +252,7 @@ def common_unit(form: StandardForm, columns: Array) -> float:
 
 
 def with_free(form: StandardForm, columns: Array, free: npt.NDArray[np.bool_]) -> Array:
-    """The unknowns in no row get the unit in which they curve as much as the others cost."""
+    """Set units of the unknowns in no row: their curvature then matches the other coefficients."""
     if form.P is None:
         return columns
     curvature = form.P.diagonal()
@@ -271,7 +272,7 @@ def with_free(form: StandardForm, columns: Array, free: npt.NDArray[np.bool_]) -
 
 
 def coefficients(form: StandardForm, columns: Array) -> Array:
-    """The sizes of the objective's coefficients, unknowns in units."""
+    """The sizes of the objective's coefficients, for unknowns in the given units."""
     linear = columns * np.abs(form.q)
     return (
         linear
@@ -281,13 +282,13 @@ def coefficients(form: StandardForm, columns: Array) -> Array:
 
 
 def middle(sizes: Array, none: float = 1.0) -> float:
-    """The median of what is neither 0 nor infinite."""
+    """The median of the positive finite sizes; `none` if there are none."""
     usable = sizes[(sizes > 0) & np.isfinite(sizes)]
     return float(np.median(usable)) if len(usable) else none
 
 
 def usual(size: float) -> float:
-    """1 where the size is about that."""
+    """The nearest power of two; 1 for sizes between 1/100 and 100."""
     if not 0 < size < np.inf or 1 / USUAL <= size <= USUAL:
         return 1.0
     return power(size)

@@ -22,11 +22,11 @@ ACCURACY = 1e-9
 
 
 class DualQpSolver(SmoSolver):
-    r"""min ½ cᵀKc − q·v over lo ≤ v ≤ hi, Σv = 0, by a general solver for quadratic programs.
+    r"""Solve min ½ cᵀKc − q·v over lo ≤ v ≤ hi, Σv = 0, by a general quadratic program solver.
 
-    An independent way to the dual solution: the coefficients of a primal solved by cvxpy are any
-    that give the same f, not multipliers. What the program leaves to the tolerance, SMO finishes,
-    with the same certificate.
+    It is an independent way to the dual solution: a primal solved by cvxpy gives some coefficients
+    of the same f, not multipliers. SMO starts from the program's solution and completes it to the
+    tolerance, with the same certificate.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ class DualQpSolver(SmoSolver):
     on_request: ClassVar[str | None] = "a general solver is slower than smo on the same dual"
 
     def _start(self, dual: Dual, problem: WeightedRisk, start: Array) -> Array:
-        """The program's solution; what it leaves a little inside a bound is put there."""
+        """The program's solution, with entries close to a bound set to the bound."""
         n, m = len(self.rows.kernel), dual.q.size
         if not np.any(dual.hi > dual.lo):
             return super()._start(dual, problem, start)
-        size = float(np.max(dual.hi - dual.lo))  # of the box: the unknowns are around 1
+        size = float(np.max(dual.hi - dual.lo))  # scales unknowns to 1
         v = cp.Variable(m)
         c = sp.csr_array((np.ones(m), (dual.sample, np.arange(m))), shape=(n, m)) @ v
         form = size / 2 * cp.quad_form(c, cp.psd_wrap(self.rows.kernel))

@@ -25,12 +25,12 @@ TOLERANCE = 1e-4
 
 
 class LibsvmSolver(SmoSolver):
-    r"""min Σ_i d_i base(u_i) + (λ/2)‖f‖² over f in the kernel's space and a free intercept.
+    r"""Minimise Σ_i d_i base(u_i) + (λ/2)‖f‖² by LIBSVM, over f and a free intercept.
 
-    LIBSVM's stopping rule bounds the violation of its optimality conditions, not the objective,
-    and its kernel has single precision: on a half of our problems its duality gap stalls above
-    the tolerance. Its solution is therefore where :class:`SmoSolver` starts,
-    which measures the gap in double precision and finishes where it is too large.
+    LIBSVM's stopping rule bounds the violation of its optimality conditions, not the objective, and
+    its kernel has single precision: on half of our problems its duality gap stalls above the
+    tolerance. Its solution is therefore the start of :class:`SmoSolver`, which measures the gap in
+    double precision and continues if it is too large.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class LibsvmSolver(SmoSolver):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why LIBSVM cannot take a risk, None if it can."""
+        """The reason why LIBSVM cannot solve a risk, None if it can."""
         reason = SmoSolver.refusal(risk)
         if reason is not None:
             return reason
@@ -64,7 +64,7 @@ class LibsvmSolver(SmoSolver):
         return None
 
     def _start(self, dual: Dual, problem: WeightedRisk, start: Array) -> Array:
-        """LIBSVM's solution, shared out among the kinks."""
+        """LIBSVM's solution, with each sample's coefficient split among its kinks."""
         refuse("libsvm", tilts=problem.tilts)
         weight = problem.row_weights / self.lam
         kept, target = np.flatnonzero(weight), self._targets()
@@ -82,7 +82,7 @@ class LibsvmSolver(SmoSolver):
         return warm(dual, self._shared(dual, c))
 
     def _shared(self, dual: Dual, c: Array) -> Array:
-        """Variables whose sums are c: the first kinks take what they can."""
+        """Split the coefficients c into variables within their bounds, first kinks first."""
         v = np.zeros((len(self.knots), len(c)))
         for part, lo, hi in zip(v, dual.lo.reshape(v.shape), dual.hi.reshape(v.shape), strict=True):
             part[:] = np.clip(c, lo, hi)
@@ -90,7 +90,7 @@ class LibsvmSolver(SmoSolver):
         return v.ravel()
 
     def _targets(self) -> Array:
-        """Labels, or the points from which residuals count."""
+        """The labels for a hinge, otherwise the targets of the residuals."""
         signs = self.rows.signs[:, 0]
         if isinstance(self.risk.base, hinge):
             return signs

@@ -1,4 +1,4 @@
-"""Which loops SMO runs: the compiled ones where numba is there, otherwise NumPy's."""
+"""The choice of SMO's loops: compiled ones if numba is installed, otherwise NumPy's."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ PLAIN = "dcprog.solvers.kernel.smo_numpy"
 
 
 def loops() -> Any:
-    """The module of SMO's loops. Numba is not imported before."""
+    """The module of SMO's loops; numba is imported no earlier than here."""
     return import_module(COMPILED if jit.is_compiled() else PLAIN)

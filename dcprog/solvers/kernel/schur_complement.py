@@ -1,4 +1,4 @@
-"""Systems with a kernel matrix at a changing set of variables, from one Cholesky factor."""
+"""Solve systems with a kernel matrix on a changing set of variables by one Cholesky factor."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dcprog.solvers.kernel.loops import loops
 __all__ = ["SchurComplement"]
 
 Index = npt.NDArray[np.intp]
-WIDEST = 0.15  # a border of more than that share of the factor costs what a new factor does
+WIDEST = 0.15  # a border wider than this share of the factor costs as much as a new factor
 
 
 class SchurComplement:
-    r"""(K_FF + δI) x = r for one set F of variables after another, K fixed.
+    r"""Solve (K_FF + δI) x = r for a sequence of sets F of variables, with K fixed.
 
     The Cholesky factor LLᵀ = K_BB + δI of an earlier set B is kept, and bordered by the columns of
     the variables that have joined it and by the unit vectors of those that have left it, whose
@@ -29,8 +29,8 @@ class SchurComplement:
         \begin{pmatrix} x_B \\ y \end{pmatrix} = \begin{pmatrix} r_B \\ r_y \end{pmatrix},
         \qquad (D - W^\top W) y = r_y - W^\top L^{-1} r_B, \quad W = L^{-1} C.
 
-    A column of W is computed once, when its variable first joins or leaves. Where the border
-    gets wide, F is factored.
+    A column of W is computed once, when its variable first joins or leaves. If the border becomes
+    too wide, K_FF + δI is factored anew.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class SchurComplement:
     sample : int array of shape (m,)
         The row of K of each variable.
     delta : float
-        δ > 0, which may be set anew.
+        δ > 0, which may be changed later.
 
     References
     ----------
@@ -54,7 +54,7 @@ class SchurComplement:
 
     @property
     def delta(self) -> float:
-        """δ."""
+        """The regularisation δ."""
         return self._delta
 
     @delta.setter
@@ -65,15 +65,15 @@ class SchurComplement:
 
     def _reset(self, base: Index) -> None:
         self.base = base
-        self.place = np.full(self.sample.size, -1)  # in the base
+        self.place = np.full(self.sample.size, -1)  # index in the base
         self.place[base] = np.arange(base.size)
-        self.column = np.full(self.sample.size, -1)  # in W
+        self.column = np.full(self.sample.size, -1)  # index in W
         self.width = 0
         self.W = np.empty((base.size, int(WIDEST * base.size)), order="F")
         self.factor: Any = None
 
     def solve(self, free: Index, right: Array) -> Array | None:
-        """The x of shape (f, k) for a right side of that shape; None where K is indefinite."""
+        """The solution x for right sides of shape (f, k); None if the system is indefinite."""
         joined, left = self._border(free)
         missing = np.concatenate([joined, left])
         missing = missing[self.column[missing] < 0]
@@ -96,14 +96,14 @@ class SchurComplement:
         system[np.diag_indices_from(system)] += self.delta
         self._reset(free.copy())
         try:
-            # the transpose is in Fortran's order, which LAPACK takes without a copy
+            # the transpose is in Fortran order, which LAPACK accepts without a copy
             self.factor = cho_factor(system.T, lower=False, overwrite_a=True, check_finite=False)[0]
         except LinAlgError:
             return False
         return True
 
     def _widen(self, variables: Index) -> None:
-        """Add their columns L⁻¹C to W."""
+        """Add the columns L⁻¹C of the variables to W."""
         places = self.place[variables]
         columns = self.K[np.ix_(self.sample[variables], self.sample[self.base])].T
         columns[:, places >= 0] = 0.0

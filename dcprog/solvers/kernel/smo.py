@@ -22,7 +22,7 @@ __all__ = ["FirstOrderSmoSolver", "SmoSolver", "kernel_ridge"]
 
 
 def kernel_ridge(risk: Risk) -> float | None:
-    """The λ of a kernel machine with one free intercept and penalty (λ/2)aᵀKa; None if none."""
+    """The λ of a kernel machine with a free intercept and penalty (λ/2)aᵀKa, otherwise None."""
     if not _is_machine(risk) or risk.scores.n_scores != 1:
         return None
     rows, penalty = risk.scores, risk.penalty
@@ -43,7 +43,7 @@ def _is_machine(risk: Risk) -> bool:
 
 
 class SmoSolver(ExactSolver):
-    r"""min Σ_i d_i base(u_i) + t_i u_i + (λ/2)‖f‖² over f in the kernel's space and a free b.
+    r"""Minimise Σ_i d_i base(u_i) + t_i u_i + (λ/2)‖f‖² over f in the kernel's space and a free b.
 
     A piecewise linear base of slope β₀ on its far left, with jumps δ_j at the kinks κ_j, has the
     dual
@@ -53,10 +53,10 @@ class SmoSolver(ExactSolver):
         c_i = -s_i (d_i β_0 + t_i)/λ + \sum_j v_{ij},
 
     with v_ij between 0 and −s_i d_i δ_j/λ and q_ij = s_i (κ_j − o_i), for margins or residuals
-    u = s f + o: one variable a kink, so n for the hinge and the absolute value, 2n for the
-    ε-insensitive loss. Pairs of variables are minimised until few are wrong, then Newton's method
-    on those between their bounds ends it. The next subproblem, whose weights moved the bounds,
-    starts from this one's solution.
+    u = s f + o: one variable per kink, so n for the hinge and the absolute value, 2n for the
+    ε-insensitive loss. Pairs of variables are minimised until the violation is small, then Newton's
+    method on the variables between their bounds finishes. The next subproblem, whose weights have
+    changed the bounds, starts from the last solution.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class SmoSolver(ExactSolver):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why SMO cannot take a risk, None if it can."""
+        """The reason why SMO cannot solve a risk, None if it can."""
         pieces = risk.base.pieces
         if not _is_machine(risk):
             return "its rows are not those of a kernel machine"
@@ -132,7 +132,7 @@ class SmoSolver(ExactSolver):
         return Solution(theta, multipliers, problem.value(theta), point.n_iter)
 
     def _start(self, dual: Dual, problem: WeightedRisk, start: Array) -> Array:
-        """The last solution, moved into the new bounds; at first the coefficients of θ."""
+        """The last solution moved into the new bounds; for the first run θ's coefficients or 0."""
         if self._last is not None:
             return warm(dual, self._last[1].v, self._last[0])
         if self.rows.gram is not None and dual.q.size == len(self.rows.kernel):
@@ -140,7 +140,7 @@ class SmoSolver(ExactSolver):
         return warm(dual, np.zeros(dual.q.size))
 
     def _dual(self, problem: WeightedRisk) -> Dual:
-        """The dual of a subproblem; the shift of c by the far left slope goes into the first v."""
+        """The dual of a subproblem; the first v includes the shift of c by the leftmost slope."""
         signs, n = self.rows.signs[:, 0], len(self.rows.kernel)
         offset = np.zeros(n) if self.risk.offset is None else self.risk.offset
         weight, tilt = problem.row_weights / self.lam, problem.row_tilts / self.lam
@@ -156,7 +156,7 @@ class SmoSolver(ExactSolver):
 
 
 class FirstOrderSmoSolver(SmoSolver):
-    """SMO that always takes the most violating pair among all variables, as first published.
+    """SMO that always chooses the most violating pair among all variables, as first published.
 
     References
     ----------

@@ -19,40 +19,40 @@ from dcprog.solvers.kernel.smo_newton import proximal, times
 __all__ = ["DualPoint", "minimise_dual"]
 
 Product = Callable[[Array], Array]
-MOST = 1000, 1_000_000  # pairs a variable, or altogether where that is more
+MOST = 1000, 1_000_000  # most pairs: per variable, or in all, whichever is more
 ROUNDS = 200
 ROUNDING = 1e-15
-NOISE = 1e-15  # where a sweep gains little below that, rounding may be all that is left:
-STALLS = 3  # it ends when that has happened so often
+NOISE = 1e-15  # a sweep that gains little below this violation may have reached rounding errors
+STALLS = 3  # the descent ends after this many such sweeps
 CANCELLED = 1e-3
-SHRINK = 0.7  # a working set smaller than that share of all is gathered from the rows of K,
-COPIED = 3  # and copied as soon as it has taken so many pairs a variable
-ROUGH = 0.1  # a sweep over many variables ends at that share of the violation
-READY = 2e-2  # Newton's method takes over at a violation of that share of the spread of q,
-PATIENCE = 10  # after that many pairs a variable in any case,
-LATER = 0.1  # or next time at that share of the violation,
-PROXIMAL = 20  # It takes so many proximal steps at most,
-SMOOTHED = 1e-9  # with a δ of at least that share of the largest K_ii,
-BETTER = 0.1  # and must leave no more than that share of the violation.
+SHRINK = 0.7  # a working set below this share of all variables uses selected rows of K,
+COPIED = 3  # which are copied after this many pairs per variable
+ROUGH = 0.1  # a sweep over many variables ends at this share of the violation
+READY = 2e-2  # Newton's method starts at a violation of this share of the spread of q,
+PATIENCE = 10  # in any case after this many pairs per variable,
+LATER = 0.1  # and after a failure at this share of the violation
+PROXIMAL = 20  # Newton's method takes at most this many proximal steps,
+SMOOTHED = 1e-9  # with a δ of at least this share of the largest K_ii,
+BETTER = 0.1  # and succeeds if it reduces the violation to this share
 
 
 @dataclass(frozen=True)
 class DualPoint:
-    """Where :func:`minimise_dual` ended.
+    """The result of :func:`minimise_dual`.
 
     Attributes
     ----------
     v, c : arrays
-        Variables, and coefficients of the samples.
+        The variables, and the coefficients of the samples.
     intercept : float
-        b, which minimises the primal for c.
+        The b that minimises the primal for c.
     gap : float
         The duality gap.
     n_iter : int
-        Pairs moved.
+        The number of pairs moved.
     Kc : array
     system : SchurComplement
-        Of Newton's steps.
+        The system of Newton's steps.
     """
 
     v: Array
@@ -82,24 +82,24 @@ def minimise_dual(
     Parameters
     ----------
     K : array of shape (n, n)
-        Symmetric and positive semidefinite, float64 in C order.
+        A symmetric positive semidefinite matrix, float64 in C order.
     dual : Dual
     start : array of shape (m,), optional
-        By default the feasible point nearest to 0.
+        By default a feasible point near 0.
     tol : float, default 1e-8
-        On the duality gap, relative to 1 + |primal value|.
+        The tolerance of the duality gap, relative to 1 + |primal value|.
     violation : float, optional
-        Stop when the optimality conditions are violated by no more than that, whatever the gap.
+        Stop if the optimality conditions are violated by at most this, whatever the gap.
     selection : {"second", "first"}, default "second"
-        ``"second"``: the second of a pair promises the largest decrease, the pairs come from a
-        working set without those held at a bound by their gradient, and Newton's method on the
-        free variables ends it. ``"first"``: the most violating pair among all, to the end.
+        ``"second"``: the second variable of a pair has the largest predicted decrease, the pairs
+        come from a working set without variables held at a bound by their gradient, and Newton's
+        method on the free variables finishes. ``"first"``: always the most violating pair.
     product : callable, optional
-        c → Kc; by default computed.
+        A function c → Kc; by default a matrix product.
     after : DualPoint, optional
-        The end of an earlier dual with the same K and samples, whose Kc and factor serve again.
+        The result for an earlier dual with the same K and samples, whose Kc and factor are reused.
     max_iter : int, optional
-        Most pairs; by default a thousand a variable, and 10⁶ at least.
+        The most pairs; by default a thousand per variable, and at least 10⁶.
     deadline : Deadline, optional
 
     Returns
@@ -109,8 +109,7 @@ def minimise_dual(
     Raises
     ------
     SubproblemError
-        ``failed`` where the gap stays above the tolerance, ``unbounded`` where no point is
-        feasible.
+        ``failed`` if the gap stays above the tolerance, ``unbounded`` if no point is feasible.
 
     References
     ----------
@@ -143,7 +142,7 @@ def minimise_dual(
 
 
 def _product(K: Array, c: Array, product: Product | None, known: DualPoint | None) -> Array:
-    """Kc; from a known one unless that is so much larger that its rounding counts."""
+    """The product Kc, updated from a known one unless that loses too many digits."""
     if known is not None:
         Kc = known.Kc + times(K, c - known.c)
         if np.max(np.abs(Kc)) >= CANCELLED * np.max(np.abs(known.Kc)):
@@ -152,7 +151,7 @@ def _product(K: Array, c: Array, product: Product | None, known: DualPoint | Non
 
 
 class _Descent:
-    """Sweeps of pairs from a point with known Kc, until the violation is within an aim."""
+    """Sweeps of pairs, and Newton steps, from a point with known Kc to a given violation."""
 
     def __init__(
         self,
@@ -178,7 +177,7 @@ class _Descent:
         self.ready = READY * float(np.ptp(dual.q)) if self.second else 0.0
 
     def run(self, v: Array, Kc: Array, aim: float) -> Array:
-        """Variables whose violation is within the aim, up to what rounding has left in Kc."""
+        """Variables whose violation is within the aim, up to rounding errors of Kc."""
         dual, Kc = self.dual, Kc.copy()
         apart, moves = dual.violation(v, dual.gradient(Kc)), True
         tried = self.n_iter
@@ -200,12 +199,12 @@ class _Descent:
         return v
 
     def _noise(self, v: Array) -> float:
-        """The size of the rounding errors in Kc, roughly."""
+        """A rough size of the rounding errors in Kc."""
         c = self.dual.coefficients(v, len(self.K))
         return NOISE * self.size * float(np.linalg.norm(c))
 
     def _stepped(self, v: Array, Kc: Array, apart: float) -> tuple[Array, Array, bool]:
-        """Where proximal steps lead, and whether they have lessened the violation much."""
+        """The point after proximal steps, and True if the violation fell to a tenth."""
         dual, system = self.dual, self.system
         for _ in range(PROXIMAL):
             new = proximal(system, dual, v, Kc)
@@ -222,7 +221,7 @@ class _Descent:
         return v, Kc, False
 
     def _sweep(self, v: Array, g: Array, apart: float, aim: float) -> Array:
-        """Minimise over a working set."""
+        """Minimise over a working set of variables by pairs."""
         dual, v = self.dual, v.copy()
         work = dual.loose(v, g) if self.second else np.arange(v.size)
         aim = min(aim, 0.9 * apart)

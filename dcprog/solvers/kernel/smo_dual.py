@@ -17,10 +17,10 @@ ROUNDING = 1e-14
 
 @dataclass(frozen=True)
 class Dual:
-    r"""min ½ cᵀKc − q·v  over  lo ≤ v ≤ hi, Σv = 0,  with c_i the sum of sample i's v.
+    r"""The dual  min ½ cᵀKc − q·v  over  lo ≤ v ≤ hi, Σv = 0,  with c_i the sum of sample i's v.
 
     It belongs to the primal  min (λ/2)cᵀKc + Σ_v λ·max(hi_v r_v, lo_v r_v) + const  over c and b,
-    with r_v = q_v − f and f = Kc + b at the sample of v: every kink of a sample's loss is one v.
+    with r_v = q_v − f and f = Kc + b at the sample of v: there is one v for each kink of a loss.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Dual:
         The sample of each variable.
     q, lo, hi : arrays of shape (m,)
     lam : float
-        λ.
+        The weight λ.
     constant : float
     """
 
@@ -40,25 +40,25 @@ class Dual:
     constant: float = 0.0
 
     def above(self, at_zero: float) -> Dual:
-        """The dual with the constant of a primal whose value at f = 0 is given."""
+        """The dual with the constant set such that the primal has the given value at f = 0."""
         losses = float(np.sum(np.maximum(self.hi * self.q, self.lo * self.q)))
         return replace(self, constant=at_zero - self.lam * losses)
 
     def coefficients(self, v: Array, n: int) -> Array:
-        """The c of v, of shape (n,)."""
+        """The coefficients c of the variables v, of shape (n,)."""
         return v.copy() if v.size == n else np.bincount(self.sample, v, n).astype(float)
 
     def gradient(self, Kc: Array) -> Array:
-        """Slopes in v."""
+        """The gradient in v."""
         return Kc[self.sample] - self.q
 
     def extremes(self, v: Array, g: Array) -> tuple[float, float]:
-        """Least gradient of those that can grow, largest of those that can fall."""
+        """The least gradient of variables below `hi`, and the largest of variables above `lo`."""
         least = np.min(g, where=v < self.hi, initial=np.inf)
         return float(least), float(np.max(g, where=v > self.lo, initial=-np.inf))
 
     def violation(self, v: Array, g: Array) -> float:
-        """By how much the optimality conditions are violated, 0 at the minimiser."""
+        """The violation of the optimality conditions, 0 at the minimiser."""
         least, most = self.extremes(v, g)
         return max(0.0, most - least)
 
@@ -68,7 +68,7 @@ class Dual:
         return np.flatnonzero(~((v >= self.hi) & (g < least) | (v <= self.lo) & (g > most)))
 
     def intercept(self, g: Array) -> float:
-        """The b that minimises the primal for a given c; the middle where there are several."""
+        """The b that minimises the primal for a given c; the middle of an interval of them."""
         order = np.argsort(-g)
         kinks = -g[order]
         slopes = np.cumsum((self.hi - self.lo)[order]) - np.sum(self.hi)
@@ -78,7 +78,7 @@ class Dual:
         return float(kinks[first] + kinks[last]) / 2
 
     def gap(self, v: Array, g: Array, b: float) -> float:
-        """Primal minus dual value at (c, b) and v: a sum of terms none of which is negative."""
+        """The duality gap at (c, b) and v, as a sum of nonnegative terms."""
         r = -g - b
         return self.lam * float(np.sum(np.where(r > 0, (self.hi - v) * r, (self.lo - v) * r)))
 
@@ -90,14 +90,14 @@ class Dual:
 
 
 def warm(dual: Dual, v: Array, former: Dual | None = None) -> Array:
-    """A feasible point near v: what was at a bound goes to its new place, Σv = 0 is repaired.
+    """A feasible point near v: entries at a former bound move to the new one, and Σv = 0.
 
     Parameters
     ----------
     dual : Dual
     v : array of shape (m,)
     former : Dual, optional
-        The problem v belongs to, of the same variables.
+        The dual that v belongs to, with the same variables.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def warm(dual: Dual, v: Array, former: Dual | None = None) -> Array:
     Raises
     ------
     SubproblemError
-        ``unbounded``: no v within the bounds sums to 0.
+        ``unbounded`` if no v within the bounds sums to 0.
     """
     if np.sum(dual.lo) > 0 or np.sum(dual.hi) < 0:
         raise SubproblemError("unbounded", "the intercept can fall without end")

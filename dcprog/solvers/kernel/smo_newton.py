@@ -1,4 +1,4 @@
-"""The end of SMO: Newton steps on the variables between their bounds."""
+"""Newton steps on the variables between their bounds, which finish SMO."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEW = 0.4
 
 
 def times(K: Array, change: Array) -> Array:
-    """K·change, reading only the rows it needs where they are few."""
+    """The product K·change, which reads only the rows of nonzero entries if they are few."""
     moved = np.flatnonzero(change)
     if moved.size < FEW * len(K):
         return np.asarray(loops().combined(K, moved, change[moved]))
@@ -30,27 +30,27 @@ def times(K: Array, change: Array) -> Array:
 def proximal(
     system: SchurComplement, dual: Dual, v: Array, Kc: Array
 ) -> tuple[Array, Array] | None:
-    r"""Minimiser of the dual plus (δ/2)‖v − v₀‖².
+    r"""The minimiser of the dual plus (δ/2)‖v − v₀‖², by a primal-dual active set method.
 
-    The variables F between their bounds solve (K_FF + δI) p + ν1 = −g_F, Σp = −Σv. Those that
-    leave their bounds are held there; those held whose slope points inwards are freed; where
-    nothing changes, v is the minimiser, to rounding. δ keeps the system regular where K is not,
-    and the larger it is, the more surely the sets settle.
+    The variables F between their bounds solve (K_FF + δI) p + ν1 = −g_F, Σp = −Σv. Variables that
+    leave their bounds are fixed there; fixed ones whose slope points inwards are freed. When no
+    variable changes its set, v is the minimiser up to rounding. δ keeps the system regular if K is
+    singular; a larger δ makes the sets converge more reliably.
 
     Parameters
     ----------
     system : SchurComplement
-        K and δ > 0.
+        The system with K and δ > 0.
     dual : Dual
     v : array of shape (m,)
-        v₀.
+        The centre v₀.
     Kc : array of shape (n,)
         K times the coefficients of v₀.
 
     Returns
     -------
     v, Kc : arrays, or None
-        None if the sets do not settle.
+        None if the sets do not converge.
 
     References
     ----------
@@ -92,7 +92,7 @@ def proximal(
 def _newton_step(
     system: SchurComplement, free: Index, slope: Array, excess: float
 ) -> tuple[Array, float] | None:
-    """The p and ν of the free variables; None if there are none, or K is indefinite."""
+    """The step p and the multiplier ν; None without free variables or if K is indefinite."""
     if free.size == 0:
         return None
     solution = system.solve(free, np.column_stack([-slope, np.ones(free.size)]))
@@ -101,4 +101,4 @@ def _newton_step(
     towards, ones = solution.T
     nu = (float(np.sum(towards)) + excess) / float(np.sum(ones))
     p = towards - nu * ones
-    return p - (float(np.sum(p)) + excess) / p.size, nu  # what rounding has left of Σv
+    return p - (float(np.sum(p)) + excess) / p.size, nu  # corrects the rounding error of Σv

@@ -1,6 +1,6 @@
-"""The loops of SMO, compiled by numba; importing this file compiles nothing yet.
+"""The loops of SMO, compiled by numba at their first call.
 
-:mod:`dcprog.solvers.kernel.smo_numpy` has the same in NumPy, and says what they do.
+:mod:`dcprog.solvers.kernel.smo_numpy` has the same functions in NumPy, with documentation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dcprog.solvers.jit import compiled
 
 __all__ = ["block", "combined", "descend", "triangle"]
 
-FLAT = 1e-12  # of the largest K_ii: no curvature is taken to be less
+FLAT = 1e-12  # least curvature of a pair, relative to the largest K_ii
 TINY = 1e-290
 
 
@@ -52,7 +52,7 @@ def _descend(
             Ki = row_i
         if second:
             Kii = diagonal[i]
-            for k in range(n):  # without branches, for the compiler to take four at a time
+            for k in range(n):  # without branches, so that the compiler can vectorise the loop
                 apart = g[k] - least
                 apart = apart if v[k] > lo[k] else 0.0
                 apart = apart if apart > 0 else 0.0
@@ -107,7 +107,7 @@ def _triangle(K: Any, places: Any) -> Any:
 def _combined(K: Any, places: Any, factors: Any) -> Any:
     total = np.zeros(K.shape[1])
     even = places.size - places.size % 4
-    for i in range(0, even, 4):  # four rows at a time read and write the total a quarter as often
+    for i in range(0, even, 4):  # four rows at a time, for fewer reads and writes of the total
         first, second = K[places[i]], K[places[i + 1]]
         third, fourth = K[places[i + 2]], K[places[i + 3]]
         a, b, c, d = factors[i], factors[i + 1], factors[i + 2], factors[i + 3]

@@ -1,4 +1,4 @@
-"""The loops of SMO in NumPy: what ``smo_numba`` compiles, ten times slower."""
+"""The loops of SMO in NumPy, ten times slower than the compiled ones of ``smo_numba``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dcprog.foundation.arrays import Array
 
 __all__ = ["block", "combined", "descend", "triangle"]
 
-FLAT = 1e-12  # of the largest K_ii: no curvature is taken to be less
+FLAT = 1e-12  # least curvature of a pair, relative to the largest K_ii
 TINY = 1e-290
 
 
@@ -26,11 +26,11 @@ def descend(
     eps: float,
     limit: int,
 ) -> int:
-    """Pairs (i, j) move by v_i += s, v_j −= s until no pair's gradients differ by more than eps.
+    """Move pairs (i, j) by v_i += s, v_j −= s until no pair's gradients differ by more than eps.
 
-    i has the least gradient among those that can grow. j has the largest among those that can
-    fall (the first-order choice), or promises the largest decrease (g_j − g_i)²/(2κ), where
-    κ = K_ii + K_jj − 2K_ij (the second-order choice). The step s = (g_j − g_i)/κ minimises along
+    i has the least gradient among the variables that can grow. j has the largest gradient among
+    those that can fall (first-order choice), or the largest predicted decrease (g_j − g_i)²/(2κ)
+    with κ = K_ii + K_jj − 2K_ij (second-order choice). The step s = (g_j − g_i)/κ minimises along
     the pair, unless a bound comes first.
 
     Parameters
@@ -40,19 +40,20 @@ def descend(
         The row of K of each variable.
     q, lo, hi : arrays of shape (m,)
     v, g : arrays of shape (m,)
-        A feasible point and its gradient Kv − q (plus what stays fixed); both are updated.
+        A feasible point and its gradient Kv − q (plus a fixed part); both are updated.
     whole : bool
-        Are the places 0, 1, …, n − 1?
+        Whether the places are 0, 1, …, n − 1.
     second : bool
-        The second-order choice?
+        Whether to use the second-order choice.
     eps : float
+        The tolerance of the gradients' differences.
     limit : int
-        Most pairs.
+        The most pairs.
 
     Returns
     -------
     int
-        Pairs moved.
+        The number of pairs moved.
 
     References
     ----------
@@ -91,10 +92,10 @@ def block(K: Array, places: npt.NDArray[np.intp]) -> Array:
 
 
 def triangle(K: Array, places: npt.NDArray[np.intp]) -> Array:
-    """The product of which only the lower triangle is needed."""
+    """The rows and columns of K at the places, of which only the lower triangle is used."""
     return block(K, places)
 
 
 def combined(K: Array, places: npt.NDArray[np.intp], factors: Array) -> Array:
-    """The rows of K at the places, times the factors, summed."""
+    """The linear combination of the rows of K at the places with the given factors."""
     return factors @ K[places]

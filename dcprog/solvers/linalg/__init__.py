@@ -1,1 +1,1 @@
-"""Linear algebra that solvers share."""
+"""Linear algebra shared by the solvers."""

@@ -1,4 +1,4 @@
-"""Linear algebra of rows that touch one local variable each and a few shared ones."""
+"""Linear algebra of rows with at most one local variable each and a few shared ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Matrix:
         self._transposed = sp.csr_array(self._sparse.T)
 
     def __matmul__(self, x: Array) -> Array:
-        """K x."""
+        """The product K x."""
         if not self._sparse_at.size:
             return self._dense @ x
         result = np.empty(self.shape[0])
@@ -40,13 +40,13 @@ class Matrix:
         return result
 
     def adjoint(self, y: Array) -> Array:
-        """K'y."""
+        """The product K'y."""
         if not self._sparse_at.size:
             return y @ self._dense
         return y[self._at] @ self._dense + self._transposed @ y[self._sparse_at]
 
     def gram(self, weights: Array) -> Array:
-        """K' diag(weights) K."""
+        """The matrix K' diag(weights) K."""
         result = weighted_gram(self._dense, weights[self._at])
         if self._sparse.nnz:
             result += weighted_gram(self._sparse, weights[self._sparse_at])
@@ -54,13 +54,13 @@ class Matrix:
 
 
 def dense_rows(matrix: sp.csr_array) -> Mask:
-    """The rows worth storing dense."""
+    """Mask of the rows with enough nonzeros to store them dense."""
     return np.diff(matrix.indptr) > max(1, DENSE * matrix.shape[1])
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A factorisation of H for one set of weights."""
+    """A factorisation of the matrix H for one set of weights."""
 
     D: Array
     mean: Array
@@ -69,27 +69,27 @@ class Factor:
 
 
 class Arrowhead:
-    """Rows  R (t, x) = L t + X x,  X = C K,  with one local variable t_g a row or none.
+    """Rows  R (t, x) = L t + X x,  X = C K,  with at most one local variable t_g per row.
 
-    The rows that share t_g are a group. Where the dense parts of its rows are multiples of one
-    vector (a hinge has a and 0, an absolute value a and −a), that vector is the group's one row
-    of K. For weights W = diag(w) > 0 the normal equations have the arrow matrix
+    The rows that share t_g are a group. If the dense parts of its rows are multiples of one vector
+    (a hinge has a and 0, an absolute value a and −a), that vector is the group's only row of K. For
+    weights W = diag(w) > 0 the normal equations have the arrow matrix
 
         H = R'WR + Q = [ D  B' ]      D = L'WL diagonal,  B = X'WL,
                        [ B  …  ]
 
-    and what remains of them after t is the Schur complement S = Q + X'WX − BD⁻¹B'. At a solution
-    w spans many orders of magnitude and the difference would cancel, so that it is written as a
-    sum of squares of deviations from the group's weighted mean:
+    and eliminating t leaves the Schur complement S = Q + X'WX − BD⁻¹B'. Near a solution w spans
+    many orders of magnitude and the difference would cancel. It is therefore written as a sum of
+    squares of deviations from the group's weighted mean:
 
         S = Q + K'(E'WE)K,   E = C − L D⁻¹L'WC.
 
-    E'WE is diagonal on the groups with one vector, and a small block on the others.
+    E'WE is diagonal for groups with one vector, and has a small block for each other group.
 
     Parameters
     ----------
     L, X : sparse arrays
-        Coefficients of the local and the dense variables, row by row.
+        The coefficients of the local and the dense variables, row by row.
 
     References
     ----------
@@ -119,11 +119,11 @@ class Arrowhead:
         self._block = block.toarray() if mostly_dense else block
 
     def forward(self, t: Array, x: Array) -> Array:
-        """R (t, x)."""
+        """The product R (t, x)."""
         return self._f * np.append(t, 0.0)[self._group] + self._c * (self._K @ x)[self._vector]
 
     def adjoint(self, y: Array) -> tuple[Array, Array]:
-        """R'y, its local and its dense part."""
+        """The local and the dense part of R'y."""
         return self._local_adjoint(self._f * y), self._K.adjoint(self._gather(self._c * y))
 
     def _local_adjoint(self, y: Array) -> Array:
@@ -135,7 +135,7 @@ class Arrowhead:
         return _sums(self._vector, y, len(self._owner))
 
     def factor(self, w: Array, Q: Array) -> Factor:
-        """Factorise H."""
+        """Factorise H for the weights w."""
         wf = w * self._f
         D = np.maximum(self._local_adjoint(wf * self._f), 1e-300)
         mean = self._gather(wf * self._c) / np.append(D, 1.0)[self._owner]
@@ -143,7 +143,7 @@ class Arrowhead:
         return Factor(D, mean, E, Cholesky(Q + self._gram(E, w)))
 
     def _gram(self, E: Array, w: Array) -> Array:
-        """K'(E'WE)K."""
+        """The matrix K'(E'WE)K."""
         weights = _sums(self._columns, w[self._rows] * E**2, len(self._owner))
         weights[self._n_single :] = 0
         result = self._K.gram(weights)
@@ -155,7 +155,7 @@ class Arrowhead:
         return result
 
     def solve(self, factor: Factor, rt: Array, rx: Array, u: Array) -> tuple[Array, Array, Array]:
-        """Solution d of  H d = −r − R'u,  as d_t, d_x and R d."""
+        """Solve  H d = −r − R'u  for d; the result is d_t, d_x and R d."""
         E, mean = factor.E, factor.mean
         moved = np.append(rt, 0.0)[self._owner] * mean
         moved -= _sums(self._columns, E * u[self._rows], len(mean))
@@ -176,16 +176,16 @@ def _sums(index: Index, values: Array, size: int) -> Array:
 
 
 def _vectors(X: sp.csr_array, group: Index, n_groups: int) -> tuple[Index, Array, Index, int]:
-    """Which row of K each row is a multiple of, and by which factor (0 where it is zero).
+    """Write each row of X as a multiple of a row of K.
 
     Returns
     -------
     vector, c : arrays
-        Row r of X is c[r]·K[vector[r]].
+        Row r of X is c[r]·K[vector[r]]; c[r] = 0 for zero rows.
     vectors : array
-        Rows of X that make K, those of the groups with one vector first.
+        The rows of X that form K, those of groups with one vector first.
     n_single : int
-        How many these are.
+        The number of groups with one vector.
     """
     live = np.diff(X.indptr) > 0
     reference = _references(live, group, n_groups)
@@ -196,7 +196,7 @@ def _vectors(X: sp.csr_array, group: Index, n_groups: int) -> tuple[Index, Array
     rows = np.arange(len(group))
     single = np.flatnonzero(live & ~in_block & (reference == rows))
     vectors = np.concatenate([single, np.flatnonzero(in_block)])
-    if not len(vectors):  # every row is zero: one of them stands for K, so that K has a row
+    if not len(vectors):  # all rows are zero: take one of them, so that K has a row
         vectors = rows[:1]
         single = vectors
     place = np.zeros(len(group), dtype=np.intp)
@@ -207,7 +207,7 @@ def _vectors(X: sp.csr_array, group: Index, n_groups: int) -> tuple[Index, Array
 
 
 def _references(live: Mask, group: Index, n_groups: int) -> Index:
-    """The first nonzero row of each row's group; rows of no group stand for themselves."""
+    """The first nonzero row of each row's group; the row itself if it has no group."""
     reference = np.arange(len(group))
     candidates = np.flatnonzero(live & (group < n_groups))
     groups, first = np.unique(group[candidates], return_index=True)
@@ -218,7 +218,7 @@ def _references(live: Mask, group: Index, n_groups: int) -> Index:
 
 
 def _ratios(X: sp.csr_array, reference: Index, live: Mask) -> tuple[Array, Mask]:
-    """Row r of X as a multiple of its reference row, and whether it is one."""
+    """Each row's ratio to its reference row, and a mask of the rows that are its multiples."""
     counts = np.diff(X.indptr)
     same = live & (counts == counts[reference])
     ratio = np.ones(len(reference))
@@ -235,10 +235,10 @@ def _ratios(X: sp.csr_array, reference: Index, live: Mask) -> tuple[Array, Mask]
 def _entries(
     group: Index, vector: Index, owner: Index, n_groups: int
 ) -> tuple[Index, Index, Index]:
-    """Rows and columns of E: every row with every vector of its group, in the rows' order.
+    """The rows and columns of E's entries: each row with each vector of its group, row by row.
 
-    A row without any has one entry, of value 0, so that the third array, the position of each
-    row's first entry, is increasing.
+    The third array has the position of each row's first entry. A row without vectors has one entry
+    of value 0, so that the positions are increasing.
     """
     by_owner = np.argsort(owner, kind="stable")
     n_vectors = np.bincount(owner, minlength=n_groups + 1)

@@ -1,4 +1,4 @@
-"""Cholesky factors of matrices that rounding may have left indefinite."""
+"""Cholesky factors of matrices that may be slightly indefinite by rounding."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from dcprog.foundation.errors import SubproblemError
 
 __all__ = ["Cholesky", "unit_scale"]
 
-# Always a little: it keeps the parts of a solution finite that nothing determines, and the
-# refinements take out what it changes elsewhere.
+# A small jitter is always added: it keeps undetermined parts of a solution finite, and the
+# refinements remove its effect on the other parts.
 JITTER = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
 REFINEMENTS = 2
-NOTHING = 1e-30  # of the largest diagonal entry: a smaller one counts as that
+NOTHING = 1e-30  # diagonal entries are at least this share of the largest one
 FLOOR = 1e-200
 
 
 class Cholesky:
-    r"""Solve Sx = r for a symmetric S, positive semidefinite but for rounding.
+    r"""Solve Sx = r for a symmetric S that is positive semidefinite up to rounding.
 
     In the units z_j = S_jj^{−1/2} the diagonal is 1, and with Z = diag(z)
 
     .. math:: Z S Z + ε I = L L^\top
 
-    for the least of a few ε that lets it be factored. Steps x ← x + Z(LLᵀ)⁻¹Z(r − Sx) take out
-    again what ε and rounding changed.
+    for the least of a few ε for which the factorisation succeeds. Refinement steps
+    x ← x + Z(LLᵀ)⁻¹Z(r − Sx) remove the errors by ε and rounding.
 
     Parameters
     ----------
     S : array of shape (p, p)
-        In C order; it is overwritten.
+        A matrix in C order; it is overwritten.
     scale : array of shape (p,), optional
-        z; by default :func:`unit_scale` of S.
+        The units z; by default :func:`unit_scale` of S.
 
     Raises
     ------
@@ -59,13 +59,13 @@ class Cholesky:
         self._S, self._lower = S, _factor(S)
 
     def solve(self, right: Array, refinements: int = REFINEMENTS) -> Array:
-        """S⁻¹ right.
+        """The solution S⁻¹ right.
 
         Parameters
         ----------
         right : array of shape (p,) or (p, k)
         refinements : int, default 2
-            0 where the caller refines with a matrix of its own.
+            The number of refinement steps; 0 if the caller refines with its own matrix.
 
         Returns
         -------
@@ -80,18 +80,18 @@ class Cholesky:
 
 
 def unit_scale(S: Array) -> Array:
-    """S_jj^{−1/2}, bounded where S_jj vanishes beside the largest."""
+    """The units S_jj^{−1/2}, bounded where S_jj is negligible beside the largest."""
     diagonal = np.diagonal(S)
     largest = max(float(diagonal.max(initial=0.0)), FLOOR)
     return np.asarray(1 / np.sqrt(np.maximum(diagonal, NOTHING * largest)))
 
 
 def _factor(S: Array) -> Array:
-    """L of a matrix whose diagonal is 1, in the lower triangle; the upper one holds anything."""
+    """The factor L of a matrix with unit diagonal, in the lower triangle of the result."""
     for jitter in JITTER:
-        system = S.T.copy(order="F")  # LAPACK's own order: of a symmetric matrix nothing moves
+        system = S.T.copy(order="F")  # LAPACK's order; S is symmetric, so this is a plain copy
         system.flat[:: len(S) + 1] += jitter
         lower, failed = dpotrf(system, lower=1, overwrite_a=1, clean=0)
-        if not failed and lower[-1, -1] > 0:  # LAPACK carries NaN through to there
+        if not failed and lower[-1, -1] > 0:  # NaN propagates to this entry
             return np.asarray(lower)
     raise SubproblemError("failed", "the normal equations are not positive definite")

@@ -1,4 +1,4 @@
-"""Units of the coefficients of features."""
+"""Typical sizes of the features' coefficients."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ __all__ = ["coefficient_units"]
 
 
 def coefficient_units(X: Any, const: Array) -> Array:
-    """For each feature the coefficient that moves the lines by the size of their constants."""
+    """For each feature, the coefficient whose effect has the size of the constants."""
     sizes = np.sqrt(mean_squares(X))
     return (1 + float(np.max(np.abs(const)))) / np.where(sizes > 0, sizes, np.inf)

@@ -1,4 +1,4 @@
-"""Weighted Gram matrices of columns that are taken in as they are needed."""
+"""Weighted Gram matrices of columns that are added on demand."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ __all__ = ["ColumnGram"]
 
 Index = npt.NDArray[np.intp]
 
-ROOM = 64  # columns there is room for at first
-KEPT = 2**24  # numbers of gathered columns, that are kept
+ROOM = 64  # initial capacity, in columns
+KEPT = 2**24  # most numbers of gathered columns that are kept
 
 
 class ColumnGram:
-    r"""Z_S'ρZ_S of some columns S of X, with Z = X − 1x̄' where there is an intercept, x̄ = X'ρ/Σρ.
+    r"""The Gram matrix Z_S'ρZ_S of columns S of X, with Z = X − 1x̄' for a free intercept, else X.
 
-    A column costs one product with those that are there already, once, however many problems on
-    the same samples and weights ask for it.
+    Here x̄ = X'ρ/Σρ. Each new column is multiplied once with the earlier ones, and then serves all
+    problems with the same samples and weights.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
     weights : array of shape (n,)
-        ρ ≥ 0.
+        The weights ρ ≥ 0.
     centred : bool
-        Is there a free intercept?
+        Whether there is a free intercept.
 
     Examples
     --------
@@ -55,25 +55,25 @@ class ColumnGram:
 
     @property
     def width(self) -> int:
-        """How many columns X has."""
+        """The number of columns of X."""
         return self._place.size
 
     def fits(self, X: Any, weights: Array) -> bool:
-        """True if the Gram matrix is that of these samples and weights."""
+        """True if the weights and the number of columns are the given ones."""
         return self._place.size == X.shape[1] and np.array_equal(self.weights, weights)
 
     def means(self, columns: Index) -> Array:
-        """The entries x̄_j of columns that were taken in; 0 without an intercept."""
+        """The means x̄_j of columns that were added before; 0 without an intercept."""
         return self._sums[self._place[columns]] / self._total
 
     def block(self, columns: Index) -> Array:
-        """The Gram matrix of some columns, a copy."""
+        """A copy of the Gram matrix of the given columns."""
         self._include(columns[self._place[columns] < 0])
         where = self._place[columns]
         return self._gram[np.ix_(where, where)]
 
     def times(self, columns: Index, x: Array) -> Array:
-        """X_S x for columns that were taken in."""
+        """The product X_S x for columns that were added before."""
         if self._gathered is None:
             return np.asarray(self._X[:, columns] @ x)
         full = np.zeros(self._columns.size)
@@ -106,7 +106,7 @@ class ColumnGram:
         return sp.csc_array(sp.diags_array(self.weights) @ B)
 
     def _old(self, new: Index, B: Any) -> Any:
-        """The columns that are there, before others are put beside them."""
+        """The earlier columns; the new ones are stored beside them if memory allows."""
         k, n = self._columns.size, self._X.shape[0]
         if not isinstance(B, np.ndarray) or n * (k + new.size) > KEPT:
             self._gathered = None

@@ -1,4 +1,4 @@
-"""Hessians AᵀDA of the rows of a risk, from the samples: the rows are never formed."""
+"""Hessians AᵀDA of a risk, computed from the samples without forming the rows."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 __all__ = ["RowHessian"]
 
 Index = npt.NDArray[np.intp]
-FEW = 0.5  # of the samples: gathering more of them costs as much as their zeros
+FEW = 0.5  # a larger share of the samples is not worth gathering
 
 
 class RowHessian:
-    r"""AᵀDA = Σ_i M_i ⊗ x̃_i x̃_iᵀ with M_i = Σ_j D_ij code_ij code_ijᵀ, for rows code_ij ⊗ x̃_i.
+    r"""The Hessian AᵀDA = Σ_i M_i ⊗ x̃_i x̃_iᵀ, M_i = Σ_j D_ij code_ij code_ijᵀ, rows code_ij ⊗ x̃_i.
 
-    A weighted Gram matrix of X̃ for each pair of scores; where a row belongs to one score, for
-    each score only.
+    It takes a weighted Gram matrix of X̃ for each pair of scores, or only for each score if every
+    row belongs to one score.
 
     Parameters
     ----------
     risk : Risk
-        Whose rows have a matrix.
+        A risk whose rows have a matrix.
 
     Attributes
     ----------
     c, d, n : int
-        Scores, columns and samples of X̃.
+        The numbers of scores, columns and samples of X̃.
     """
 
     def __init__(self, risk: Risk) -> None:
@@ -51,19 +51,19 @@ class RowHessian:
 
     @cached_property
     def X(self) -> Any:
-        """X̃, an array or a sparse matrix of shape (n, d̃), a copy where there are intercepts."""
+        """X̃, an array or a sparse matrix of shape (n, d̃); a copy if there are intercepts."""
         return self.scores.augmented()
 
     @cached_property
     def units(self) -> Array:
-        """For each entry of θ what moves the margins by the size of their constants, (p,)."""
+        """For each entry of θ, the change that moves margins by their constants' size; (p,)."""
         units = coefficient_units(self.scores.X, self._constants)
         if self.scores.fit_intercept:
             units = np.append(units, coefficient_units(np.ones((1, 1)), self._constants))
         return np.tile(units, self.c)[self._place]
 
     def hessian(self, curvature: Array, entries: Index) -> Array:
-        """The rows and columns of AᵀDA that belong to some entries of θ.
+        """The rows and columns of AᵀDA for the given entries of θ.
 
         Parameters
         ----------
@@ -97,14 +97,14 @@ class RowHessian:
         return H
 
     def _live(self, curvature: Array) -> Index | None:
-        """The samples that count, where they are few; not those that are read by blocks."""
+        """The samples with curvature if they are few, else None; None for X read by blocks."""
         if isinstance(self.scores.X, BlockedMatrix):
             return None
         live = np.flatnonzero(np.any(curvature != 0, axis=1))
         return live if live.size < FEW * self.n else None
 
     def _of_score(self, curvature: Array, k: int) -> Array:
-        """The entries of M that are not 0 where every row belongs to one score."""
+        """The diagonal entries M_kk, for rows that belong to one score each."""
         assert self.scores.signs is not None
         return curvature[:, k] * self.scores.signs[:, k] ** 2
 
@@ -114,11 +114,11 @@ class RowHessian:
         return [(a, b) for a in range(self.c) for b in range(a + 1)]
 
     def _blocks(self, curvature: Array) -> Array:
-        """M, of shape (n, c, c)."""
+        """The matrices M_i, of shape (n, c, c)."""
         return self.scores.code_gram(curvature.reshape(self.n, -1))
 
     def step(self, curvature: Array, diagonal: Array, g: Array) -> Array:
-        """−(AᵀDA + diag(q))⁻¹ g by a system of size n·c, for dense X̃.
+        """The step −(AᵀDA + diag(q))⁻¹ g by a system of size n·c, for dense X̃.
 
         Parameters
         ----------

@@ -21,26 +21,26 @@ HUGE = 1e13
 
 
 class Rows(Protocol):
-    """The linear algebra of rows R(t, x), with few or no shared entries of t."""
+    """The linear algebra of rows R(t, x) with local variables t."""
 
     n_rows: int
 
     def forward(self, t: Array, x: Array) -> Array:
-        """R(t, x)."""
+        """The product R(t, x)."""
 
     def adjoint(self, y: Array) -> tuple[Array, Array]:
-        """R'y, its local and its dense part."""
+        """The local and the dense part of R'y."""
 
     def factor(self, w: Array, Q: Array) -> Any:
         """Factorise H = R'diag(w)R + Q."""
 
     def solve(self, factor: Any, rt: Array, rx: Array, u: Array) -> tuple[Array, Array, Array]:
-        """Solution d of  H d = −r − R'u,  as d_t, d_x and R d."""
+        """Solve  H d = −r − R'u  for d; the result is d_t, d_x and R d."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """min  ½x'Qx + a't + b'x + ½Σ_r p_r (R_r(t,x) + h_r)²  s.t.  R_i (t, x) ≤ g_i.
+    """The program  min ½x'Qx + a't + b'x + ½Σ_r p_r (R_r(t,x) + h_r)²  s.t.  R_i (t, x) ≤ g_i.
 
     The inequalities are the first rows i of R, the squares r the others. Q is a matrix, or the
     vector of a diagonal one.
@@ -57,7 +57,7 @@ class Program:
 
     @property
     def is_linear(self) -> bool:
-        """No quadratic term."""
+        """True if the objective has no quadratic term."""
         return not np.any(self.p) and not np.any(self.Q)
 
 
@@ -78,26 +78,26 @@ def primal_dual(
     time_limit: float | None = None,
     after: Optimum | None = None,
 ) -> Optimum:
-    """Minimiser and multipliers.
+    """Minimise a program by Mehrotra's predictor-corrector method.
 
-    With s = g − R(t, x) > 0 and multipliers λ > 0, Newton's method on the optimality conditions
-    and sλ = σμ: a predictor with σ = 0, then σ = (μ_predicted/μ)³ and the predictor's
-    second-order term (Mehrotra). Both steps use one factorisation of R'diag(λ/s)R + ∇²f.
+    With s = g − R(t, x) > 0 and multipliers λ > 0, Newton's method is applied to the optimality
+    conditions and sλ = σμ: a predictor with σ = 0, then a step with σ = (μ_predicted/μ)³ and the
+    predictor's second-order term. Both use one factorisation of R'diag(λ/s)R + ∇²f.
 
     Parameters
     ----------
     program : Program
     tolerance : float
-        For the residuals and the duality gap, relative.
+        The relative tolerance of the residuals and the duality gap.
     time_limit : float, optional
         Seconds.
     after : Optimum, optional
-        Of the same program, to a larger tolerance: go on from there.
+        An optimum of the same program to a larger tolerance, from which to continue.
 
     Raises
     ------
     SubproblemError
-        ``"failed"``: it did not converge, which infeasible and unbounded programs never do.
+        ``"failed"`` without convergence, as for infeasible and unbounded programs.
 
     References
     ----------
@@ -117,12 +117,12 @@ def primal_dual(
 
 
 class _Iterate:
-    """Point, slacks and multipliers, with their residuals."""
+    """A point with slacks, multipliers and residuals."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.m = len(program.g)
-        # of the objective: the multipliers are around 1
+        # the unit of the objective, so that the multipliers are around 1
         self.unit = max(_norm(program.a), _norm(program.b)) or 1.0
         self.p, self.Q = program.p / self.unit, program.Q / self.unit
         self.a, self.b = program.a / self.unit, program.b / self.unit
@@ -131,7 +131,7 @@ class _Iterate:
         self._measure()
 
     def _start(self) -> None:
-        """A given point that is strictly inside, or one that is made."""
+        """Set the start: the program's strictly feasible point, or Mehrotra's start."""
         if self.program.start is None:
             self._make_start()
             return
@@ -140,7 +140,7 @@ class _Iterate:
         self.s = self.program.g - self.program.rows.forward(self.t, self.x)[: self.m]
 
     def _make_start(self) -> None:
-        """Minimise f + ½‖s‖² on R(t, x) + s = g, then s and λ = −s moved inside (Mehrotra)."""
+        """Minimise f + ½‖s‖² on R(t, x) + s = g, then shift s and λ = −s inside (Mehrotra)."""
         rows, g = self.program.rows, self.program.g
         factor = rows.factor(np.concatenate([np.ones(self.m), self.p]), self.Q)
         u = np.concatenate([-g, self.p * self.program.h])
@@ -149,7 +149,7 @@ class _Iterate:
         self.s, self.dual = _inside(s), _inside(-s)
 
     def _measure(self) -> None:
-        """Residuals and objective values at the iterate."""
+        """Compute the residuals and objective values at the iterate."""
         program = self.program
         values = program.rows.forward(self.t, self.x)
         squares = values[self.m :] + program.h
@@ -169,7 +169,7 @@ class _Iterate:
         self.scale_d = 1 + max(_norm(Qx), _norm(pulls))
 
     def is_optimal(self, tolerance: float) -> bool:
-        """Residuals and gap within the tolerance.
+        """True if the residuals and the gap are within the tolerance.
 
         Raises
         ------
@@ -187,15 +187,15 @@ class _Iterate:
         )
 
     def _allowed(self, tolerance: float) -> float:
-        """Largest duality gap: relative to the objective, of at least 1 in its own unit."""
+        """The largest allowed duality gap: relative to the objective's size, plus a constant."""
         return tolerance * (min(1.0, 1 / self.unit) + abs(self.primal))
 
     def optimum(self) -> Optimum:
-        """Where it is, in the units of the program."""
+        """The iterate as an optimum in the units of the program."""
         return Optimum(self.t, self.x, self.s, self.dual * self.unit, self)
 
     def step(self, tolerance: float) -> None:
-        """Predictor and corrector; a gap far below the tolerance would only cost digits."""
+        """Take a predictor-corrector step; the gap is not reduced far below the tolerance."""
         rows, m, s, dual = self.program.rows, self.m, self.s, self.dual
         w = dual / s
         factor = rows.factor(np.concatenate([w, self.p]), self.Q)
@@ -226,7 +226,7 @@ class _Iterate:
         self._measure()
 
     def _lengths(self, ds: Array, dl: Array) -> tuple[float, float]:
-        """Longest steps that keep s and λ nonnegative; the same for both unless f is linear."""
+        """The longest steps that keep s and λ nonnegative; equal unless f is linear."""
         along, along_dual = _longest(self.s, ds), _longest(self.dual, dl)
         if self.equal_steps:
             along = along_dual = min(along, along_dual)
@@ -238,13 +238,13 @@ def _norm(vector: Array) -> float:
 
 
 def _longest(point: Array, direction: Array) -> float:
-    """Longest step α ≤ 1/TO_BOUNDARY with point + α·direction ≥ 0."""
+    """The longest step α ≤ 1/TO_BOUNDARY with point + α·direction ≥ 0."""
     ratio = np.min(direction / point, initial=-TO_BOUNDARY)
     return float(-1 / ratio)
 
 
 def _inside(vector: Array) -> Array:
-    """The vector moved to positive values of its own size."""
+    """The vector shifted to positive entries of its own size, if it has entries near or below 0."""
     if not len(vector):
         return vector
     low = -np.min(vector, initial=np.inf)

@@ -18,14 +18,14 @@ REFINEMENTS = 2
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
-    """Matrices M_i, or sums M_i = Σ_k m_ik v_k v_kᵀ of a few products that all samples share.
+    """Matrices M_i, or sums M_i = Σ_k m_ik v_k v_kᵀ of a few products shared by all samples.
 
     Attributes
     ----------
     weights : array of shape (n, c, c) or (n, K)
-        The M_i, or the m_ik.
+        The matrices M_i, or the weights m_ik.
     vectors : array of shape (K, c), optional
-        The v_k.
+        The vectors v_k.
     """
 
     weights: Array
@@ -33,21 +33,21 @@ class Curvature:
 
     @classmethod
     def of(cls, weights: Array, vectors: Array) -> Curvature:
-        """The sums; as matrices where the products are more than a matrix has entries."""
+        """The sums of products; as matrices M_i if there are too many vectors."""
         c = vectors.shape[1]
         few = len(vectors) <= c * (c + 1) // 2
         shared = cls(weights, vectors)
         return shared if few else cls(shared.matrices())
 
     def matrices(self) -> Array:
-        """The M_i, of shape (n, c, c)."""
+        """The matrices M_i, of shape (n, c, c)."""
         if self.vectors is None:
             return self.weights
         c = self.vectors.shape[1]
         return (self.weights @ self._products()).reshape(-1, c, c)
 
     def summed(self, X: Any) -> Array:
-        """Σ_i M_i ⊗ x_i x_iᵀ, of shape (c·d, c·d), by Gram matrices of X."""
+        """The sum Σ_i M_i ⊗ x_i x_iᵀ, of shape (c·d, c·d), by Gram matrices of X."""
         d = X.shape[1]
         if self.vectors is None:
             c = self.weights.shape[1]
@@ -63,13 +63,13 @@ class Curvature:
         return np.ascontiguousarray(S.transpose(0, 2, 1, 3)).reshape(c * d, c * d)
 
     def _products(self) -> Array:
-        """The v_k v_kᵀ, of shape (K, c²)."""
+        """The products v_k v_kᵀ, of shape (K, c²)."""
         assert self.vectors is not None
         return (self.vectors[:, :, None] * self.vectors[:, None]).reshape(len(self.vectors), -1)
 
 
 class PrimalSystem:
-    """S itself."""
+    """The system S = Λ + Σ_i M_i ⊗ x̃_i x̃_iᵀ, formed and factored directly."""
 
     def __init__(self, design: Any, curvature: Curvature, diagonal: Array, held: Any) -> None:
         S = curvature.summed(design.X)
@@ -77,12 +77,12 @@ class PrimalSystem:
         self.factor = Cholesky(S)
 
     def solve(self, right: Array) -> Array:
-        """S⁻¹ right."""
+        """The solution S⁻¹ right."""
         return self.factor.solve(right)
 
 
 class DualSystem:
-    """S = Λ + VᵀV with rows V_ia = R_ia ⊗ x̃_i, M_i = R_i'R_i, by the matrix I + VΛ⁻¹Vᵀ."""
+    """The system S = Λ + VᵀV, V_ia = R_ia ⊗ x̃_i, M_i = R_i'R_i, solved by I + VΛ⁻¹Vᵀ."""
 
     def __init__(self, design: Any, curvature: Curvature, diagonal: Array, held: Any) -> None:
         self.X, self.c, self.n = design.X, design.c, design.n
@@ -104,7 +104,7 @@ class DualSystem:
             self._border()
 
     def _border(self) -> None:
-        """V_F, (I + G)⁻¹V_F and the Schur complement of the free entries."""
+        """Compute V_F, (I + VΛ⁻¹Vᵀ)⁻¹V_F and the Schur complement of the free entries F."""
         d = self.X.shape[1]
         columns = [(self.roots[:, :, j // d] * self.X[:, j % d, None]).ravel() for j in self.free]
         self.border = np.column_stack(columns)
@@ -112,15 +112,15 @@ class DualSystem:
         self.schur = self.border.T @ self.solved
 
     def _inner(self, right: Array) -> Array:
-        return self.factor.solve(right, refinements=0)  # as solve() refines the whole
+        return self.factor.solve(right, refinements=0)  # solve() refines instead
 
     def _forward(self, x: Array) -> Array:
-        """V x."""
+        """The product V x."""
         scores = self.X @ x.reshape(self.c, -1).T
         return np.einsum("iaq,iq->ia", self.roots, scores).ravel()
 
     def _adjoint(self, y: Array) -> Array:
-        """Vᵀy."""
+        """The product Vᵀy."""
         codes = np.einsum("iaq,ia->iq", self.roots, y.reshape(self.n, self.c))
         return (self.X.T @ codes).T.ravel()
 
@@ -137,7 +137,7 @@ class DualSystem:
         return x
 
     def solve(self, right: Array) -> Array:
-        """S⁻¹ right, refined."""
+        """The solution S⁻¹ right, with iterative refinement."""
         x = self._once(right)
         for _ in range(REFINEMENTS):
             x += self._once(right - self.diagonal * x - self._adjoint(self._forward(x)))
@@ -145,7 +145,7 @@ class DualSystem:
 
 
 def _roots(M: Array) -> Array:
-    """R with M_i = R_i'R_i, for semidefinite M_i."""
+    """Matrix roots R_i with M_i = R_i'R_i, for semidefinite M_i."""
     if M.shape[1] == 1:
         return np.sqrt(np.maximum(M, 0.0))
     values, vectors = np.linalg.eigh(M)

@@ -1,4 +1,4 @@
-"""How far to go along a descent direction."""
+"""Line searches along a descent direction of a convex function."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dcprog.foundation.errors import SubproblemError
 
 __all__ = ["Line", "armijo", "bottom"]
 
-# A step length is good enough where the slope has fallen to that share.
+# A step length is accepted where the slope is at most this share of the initial one.
 FLAT = 0.1
 LONGEST = 1e30
 ARMIJO = 1e-4
 HALVINGS = 100
-ROUNDING = 1e-14  # of a value, relative to its terms
+ROUNDING = 1e-14  # rounding error of a value, relative to its terms
 
 
 class Line(Protocol):
@@ -26,19 +26,20 @@ class Line(Protocol):
     size: float
 
     def rise(self, t: float) -> float:
-        """The change h(t) − h(0), in which rounding is relative to `size`."""
+        """The change h(t) − h(0), with rounding errors relative to `size`."""
 
     def slope(self, t: float) -> float:
         """The derivative h'(t)."""
 
     def breaks(self) -> Array | None:
-        """Where the second derivative jumps, if h is piecewise quadratic."""
+        """The points where h'' jumps if h is piecewise quadratic, otherwise None."""
 
 
 def armijo(line: Line) -> float:
-    """The largest t of 1, ½, ¼, … with h(0) − h(t) ≥ −σ·t·h'(0), σ = 1e-4.
+    """The largest t of 1, ½, ¼, … with h(0) − h(t) ≥ −σ·t·h'(0), σ = 1e-4, or 0.
 
-    Up to rounding: near the minimum the decrease has fewer digits than the step.
+    The condition is checked up to rounding: near the minimum the decrease has fewer digits than
+    the step.
     """
     slope, spare = line.slope(0.0), ROUNDING * line.size
     t = 1.0
@@ -50,10 +51,10 @@ def armijo(line: Line) -> float:
 
 
 def bottom(line: Line) -> float:
-    """The minimum: exact for a piecewise quadratic, else where the slope is nearly 0."""
+    """The minimiser t: exact for a piecewise quadratic, else a point where the slope is small."""
     at_start, breaks = line.slope(0.0), line.breaks()
     if not at_start < 0:
-        return 0.0  # there is nothing but rounding left
+        return 0.0  # only rounding errors are left
     if abs(line.slope(1.0)) <= (FLAT if breaks is None else 1e-12) * abs(at_start):
         return 1.0
     if breaks is None:
@@ -62,7 +63,7 @@ def bottom(line: Line) -> float:
 
 
 def _where_flat(slope: Callable[[float], float]) -> float:
-    """A place where an increasing function that is negative at 0 has come close to 0."""
+    """A point where an increasing function that is negative at 0 is close to 0."""
     low, at_low = 0.0, slope(0.0)
     high, at_high = 1.0, slope(1.0)
     enough = FLAT * abs(at_low)
@@ -85,9 +86,9 @@ def _where_flat(slope: Callable[[float], float]) -> float:
 
 
 def _root(slope: Callable[[float], float], breaks: Array) -> float:
-    """Root of an increasing, piecewise linear function that is negative at 0."""
+    """The root of an increasing, piecewise linear function that is negative at 0."""
     knots = np.concatenate([[0.0], np.sort(breaks)])
-    low, high = 0, knots.size  # negative up to knots[low], not from knots[high] on
+    low, high = 0, knots.size  # negative at knots[low], nonnegative at knots[high]
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if slope(knots[middle]) < 0 else (low, middle)

@@ -1,4 +1,4 @@
-"""Risks that fall apart into one ridge problem a score."""
+"""Risks that separate into one ridge problem per score."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Separable", "separable_refusal"]
 
 
 def separable_refusal(risk: Risk) -> str | None:
-    """Why a risk does not fall apart into Σ_k [losses of score k + (λ/2)‖w_k‖²], if so."""
+    """The reason why a risk is not Σ_k [losses of score k + (λ/2)‖w_k‖²], None if it is."""
     if risk.no_matrix is not None or risk.scores.signs is None or not _all_or_no_intercept(risk):
         return (
             "its rows are not margins or residuals, or only a part of the coefficients is penalised"
@@ -33,32 +33,32 @@ def separable_refusal(risk: Risk) -> str | None:
 
 
 def _all_or_no_intercept(risk: Risk) -> bool:
-    """True if every coefficient is penalised, and all intercepts are or none."""
+    """True if every coefficient is penalised, and either all intercepts or none."""
     coefs = risk.scores.penalized
     intercepts = risk.penalized[~coefs]
     return bool(np.all(risk.penalized[coefs]) and (np.all(intercepts) or not np.any(intercepts)))
 
 
 class Separable:
-    """For every score k: Σ_i d_ik base(s_ik (x_i·w_k + b_k) + t_ik) + tilts + (λ/2)‖w_k‖².
+    """The problems Σ_i d_ik base(s_ik (x_i·w_k + b_k) + t_ik) + tilts + (λ/2)‖w_k‖² of scores k.
 
-    A penalised intercept is the weight of a constant column; a free one stays apart.
+    A penalised intercept is the coefficient of a constant column; a free one is kept separate.
 
     Parameters
     ----------
     risk : Risk
-        One that :func:`separable_refusal` has nothing against.
+        A risk for which :func:`separable_refusal` is None.
 
     Attributes
     ----------
     X : array or sparse matrix
-        The samples, with the constant column where there is one.
+        The samples, with a constant column for penalised intercepts.
     lam : float
-        λ.
+        The weight λ.
     free : bool
-        Is there a free intercept?
+        Whether there is a free intercept.
     signs, offsets : arrays of shape (n, c)
-        s and t.
+        The signs s and the offsets t.
     """
 
     def __init__(self, risk: Risk) -> None:
@@ -77,11 +77,11 @@ class Separable:
 
     @cached_property
     def ridge(self) -> Ridge:
-        """The linear algebra of a score."""
+        """The linear algebra of the ridge problem of a score."""
         return Ridge(self.X, self.lam, self.free)
 
     def split(self, theta: Array) -> tuple[Array, Array]:
-        """The weights of each score (c, columns of X), and the free intercepts (c,), or zeros."""
+        """Split θ into coefficients (c, columns of X) and free intercepts (c,), or zeros."""
         c = self.signs.shape[1]
         d = self.X.shape[1] - self.constant
         coef, intercept = theta[: c * d].reshape(c, d), theta[c * d :]
@@ -90,13 +90,13 @@ class Separable:
         return coef.copy(), intercept.copy() if self.free else np.zeros(c)
 
     def join(self, coef: Array, intercept: Array) -> Array:
-        """θ of the weights and the free intercepts."""
+        """Join the coefficients and the free intercepts into θ."""
         if self.constant:
             coef, intercept = coef[:, :-1], coef[:, -1]
         tail = intercept if self.constant or self.free else np.zeros(0)
         return np.concatenate([coef.ravel(), tail])
 
     def spread(self, problem: WeightedRisk) -> tuple[Array, Array]:
-        """D and the tilts of each score, (n, c)."""
+        """The weights d and the tilts of each score, of shape (n, c)."""
         shape = self.signs.shape
         return problem.row_weights.reshape(shape), problem.row_tilts.reshape(shape)

@@ -1,4 +1,4 @@
-"""Which variables of a quadratic program are local to a few rows, and which ones are shared."""
+"""Partition the variables of a quadratic program into defined, local and shared ones."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ __all__ = ["Index", "Layout", "Mask", "layout"]
 Index = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
-LARGEST_GROUP = 64  # rows around one local variable; their products are formed
+LARGEST_GROUP = 64  # most rows of one local variable, as their products are formed
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The part each variable of  min ½z'Pz + q'z  s.t.  Az = b, Fz ≤ g  plays.
+    """The roles of the variables of  min ½z'Pz + q'z  s.t.  Az = b, Fz ≤ g.
 
     Attributes
     ----------
     defined, by : arrays
-        z[defined[i]] occurs in equation by[i] alone, in no inequality and in no product: the
-        equation defines it, and it is eliminated.
+        z[defined[i]] occurs only in equation by[i], in no inequality and no product: the equation
+        defines it, and it is eliminated.
     kept : array
-        The other equations; they hold dense variables alone.
+        The other equations, which contain no local variables.
     local : array
-        No two of these share a row (an inequality or a definition), an equation or a product.
+        The local variables: no two share a row (an inequality or a definition), and none occurs in
+        a kept equation or a product.
     dense : array
-        The others.
+        The other variables.
     """
 
     defined: Index
@@ -41,7 +42,7 @@ class Layout:
 
 
 def layout(P: sp.csr_array, A: sp.csr_array, F: sp.csr_array) -> Layout:
-    """The parts; greedy, so that variables with few rows become local first."""
+    """Partition the variables greedily: those with few rows become local first."""
     single = ~_in_products(P)
     defined, by = _definitions(A, single & (_counts(F) == 0))
     kept = np.setdiff1d(np.arange(A.shape[0]), by)
@@ -54,12 +55,12 @@ def layout(P: sp.csr_array, A: sp.csr_array, F: sp.csr_array) -> Layout:
 
 
 def _counts(matrix: sp.csr_array) -> Index:
-    """Entries in each column."""
+    """The number of entries in each column."""
     return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
 def _in_products(P: sp.csr_array) -> Mask:
-    """Variables that the quadratic form multiplies with others."""
+    """Mask of the variables that the quadratic form multiplies with others."""
     rows, columns = sp.coo_array(P).coords
     off = rows != columns
     found = np.zeros(P.shape[0], dtype=bool)
@@ -68,7 +69,7 @@ def _in_products(P: sp.csr_array) -> Mask:
 
 
 def _definitions(A: sp.csr_array, may: Mask) -> tuple[Index, Index]:
-    """Variables that occur in one equation only, at most one an equation, and these equations."""
+    """Variables that occur in a single equation, at most one per equation, and the equations."""
     rows, columns = sp.coo_array(A).coords
     found = (may & (_counts(A) == 1))[columns]
     by, first = np.unique(rows[found], return_index=True)
@@ -76,7 +77,7 @@ def _definitions(A: sp.csr_array, may: Mask) -> tuple[Index, Index]:
 
 
 def _independent(rows: sp.csr_array, may: Mask) -> Index:
-    """Variables that have fewer rows than every other one in any of their rows."""
+    """Candidate variables that have the fewest rows among all candidates in each of their rows."""
     n = rows.shape[1]
     counts = _counts(rows)
     may = may & (counts > 0) & (counts <= LARGEST_GROUP)

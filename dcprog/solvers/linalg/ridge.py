@@ -19,16 +19,16 @@ Index = npt.NDArray[np.intp]
 
 
 class Ridge:
-    r"""Minimiser (δ, β) of  ⟨g, δ⟩ + hβ + Σ_i c_i (x_i·δ + β)² + (λ/2)‖δ‖².
+    r"""Minimise  ⟨g, δ⟩ + hβ + Σ_i c_i (x_i·δ + β)² + (λ/2)‖δ‖²  over (δ, β).
 
-    That is the Newton step of a weighted squared loss whose gradient is (g, h). With x̄ the
-    weighted mean and X_c = X − 1x̄ᵀ the intercept goes first,
+    This is the Newton step of a weighted squared loss with the gradient (g, h). With x̄ the weighted
+    mean and X_c = X − 1x̄ᵀ, eliminating the intercept gives the d × d system
 
-        (2 X_cᵀ C X_c + λI) δ = h x̄ − g,     β = −h / (2 Σc) − x̄·δ,
+        (2 X_cᵀ C X_c + λI) δ = h x̄ − g,     β = −h / (2 Σc) − x̄·δ.
 
-    a d × d system; where fewer c_i than that are not zero, its dual is solved instead. When d > n
-    that takes the Gram matrix XXᵀ, which is formed once. If all c_i are zero there is nothing to
-    hold β: δ = −g/λ and β = 0.
+    If there are far fewer weights than features, its dual is solved instead. For d > n the dual
+    uses the Gram matrix XXᵀ, which is formed once. If all c_i are zero, β is undetermined: then
+    δ = −g/λ and β = 0.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Ridge:
 
     @cached_property
     def gram(self) -> Array:
-        """XXᵀ, of shape (n, n)."""
+        """The Gram matrix XXᵀ, of shape (n, n)."""
         return dense(self.X @ self.X.T)
 
     def step(self, g: Array, h: Array, c: Array, rows: Index | None = None) -> tuple[Array, Array]:
@@ -59,9 +59,9 @@ class Ridge:
         g : array of shape (d,) or (d, k)
         h : float or array of shape (k,)
         c : array of shape (m,)
-            Weights, none negative.
+            Nonnegative weights.
         rows : int array of shape (m,), optional
-            The samples they belong to; all by default.
+            The samples of the weights; all by default.
 
         Returns
         -------
@@ -92,7 +92,7 @@ class Ridge:
 
     @cached_property
     def moments(self) -> WeightedMoments:
-        """Of the samples."""
+        """The weighted moments of the samples."""
         return WeightedMoments(self.X, self.fit_intercept)
 
     def _dual_step(self, g: Array, h: Array, c: Array, rows: Index | None) -> tuple[Array, Array]:
@@ -123,7 +123,7 @@ class Ridge:
 
 @dataclass(frozen=True, eq=False)
 class _Factored:
-    """The primal system of some weights; Newton's last step is mostly under those before."""
+    """The factored primal system of some weights, kept as Newton's last steps often reuse them."""
 
     c: Array
     total: float

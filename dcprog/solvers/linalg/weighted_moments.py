@@ -16,15 +16,15 @@ __all__ = ["Moments", "WeightedMoments"]
 
 Index = npt.NDArray[np.intp]
 
-# An update costs twice as much a sample as a new sum, and carries the rounding of those before.
+# An update costs twice as much per sample as a new sum, and accumulates rounding errors.
 WORTH = 0.4
 UPDATES = 10
-SMALL = 1e-3  # where samples far out have gone, what is left of sums is their rounding
+SMALL = 1e-3  # moments that have shrunk below this share may consist of rounding errors
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Σ c, x̄ = Σ c x / Σ c and Σ c (x − x̄)(x − x̄)ᵀ; around 0 instead where nothing is centred."""
+    """The moments Σ c, x̄ = Σ c x / Σ c and Σ c (x − x̄)(x − x̄)ᵀ; x̄ is 0 without centring."""
 
     total: float
     mean: Array | None
@@ -32,16 +32,16 @@ class Moments:
 
 
 class WeightedMoments:
-    """The moments of samples under one vector of weights after the other.
+    """The moments of samples for a sequence of weight vectors.
 
-    Capped samples and those beyond a hinge have weight 0, and from one Newton step to the next
-    few cross over: only their products are added and taken away.
+    Capped samples and those beyond a hinge have weight 0. As few weights change from one Newton
+    step to the next, only the products of these samples are added or subtracted.
 
     Parameters
     ----------
     X : array, CSR array or BlockedMatrix of shape (n, d)
     centred : bool
-        Around the weighted mean?
+        Whether the moments are taken around the weighted mean.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class WeightedMoments:
         self._updates = 0
 
     def of(self, c: Array) -> Moments:
-        """Moments under the weights c ≥ 0 of shape (n,), not all of them 0."""
+        """The moments for weights c ≥ 0 of shape (n,), not all 0."""
         changed = self._changed(c)
         if changed is None:
             self._sum(c)
@@ -73,7 +73,7 @@ class WeightedMoments:
         return found
 
     def _centred(self) -> Moments:
-        """From around the point that sums are taken around to around the mean."""
+        """Shift the moments from the reference point of the sums to the weighted mean."""
         if self._middle is None:
             return Moments(self._total, None, self._gram.copy())
         off = self._first / self._total
@@ -81,9 +81,9 @@ class WeightedMoments:
         return Moments(self._total, self._middle + off, gram)
 
     def _changed(self, c: Array) -> Index | None:
-        """The places of weights that are others than before; None where to sum anew is better."""
+        """The indices of changed weights; None if a new sum is better than an update."""
         if self._weights is None or self._updates >= UPDATES or isinstance(self.X, BlockedMatrix):
-            return None  # of a block all samples are read
+            return None  # reading by blocks reads all samples
         changed = np.flatnonzero(c != self._weights)
         worth = changed.size <= WORTH * np.count_nonzero(c)
         return changed if worth and np.sum(c) > self._largest / 2 else None

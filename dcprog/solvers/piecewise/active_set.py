@@ -1,4 +1,4 @@
-"""The exact minimiser on a guess of what is active, and better guesses from what it violates."""
+"""A primal-dual active set method: exact minimisers on guesses of the active constraints."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ __all__ = ["Candidate", "Guess", "crossover", "guess_at"]
 
 SLACK = 1e-9
 NEAR = 1e-7
-MANY = 500  # lines that may be active beside the first one
-DEAR = 5e10  # products of a round, seconds of them: then an interior point method is as fast
+MANY = 500  # most active lines beside the reference lines, if the coefficients are few
+DEAR = 5e10  # most multiplications in a round; beyond, an interior point method is as fast
 REGULAR = 1e-9
 REFINEMENTS = 4
 
 
 @dataclass(frozen=True)
 class Guess:
-    """A guess of the active set at a minimiser.
+    """A guess of the active lines and the signs of coefficients at a minimiser.
 
     Attributes
     ----------
     active : bool array of shape (G, P)
-        The lines that reach the maximum of a local function, at least one each.
+        The lines that attain the maximum of a local function, at least one each.
     sign : int array of shape (p,)
-        The sign of x_j where its size is penalised; 1 elsewhere.
+        The sign of x_j if |x_j| is penalised; 1 otherwise.
     duals : array of shape (G, P) or None
-        Multipliers of the lines. Where what is active leaves them open (three hinges that meet in
-        a plane, repeated samples), the nearest ones to these are taken.
+        Multipliers of the lines. If the active lines do not determine them (three hinges that meet
+        in a plane, repeated samples), the multipliers nearest to these are chosen.
     """
 
     active: npt.NDArray[np.bool_]
@@ -42,7 +42,7 @@ class Guess:
     duals: Array | None = None
 
     def same(self, other: Guess) -> bool:
-        """True if both active sets are the same."""
+        """True if both guesses have the same active lines and signs."""
         equal = np.array_equal(self.active, other.active)
         return equal and np.array_equal(self.sign, other.sign)
 
@@ -58,7 +58,7 @@ class Candidate:
 
 
 def guess_at(problem: Subproblem, x: Array, duals: Array | None = None) -> Guess:
-    """The guess that what is active at x stays active."""
+    """The guess with the lines and signs that are active at x."""
     lines = problem.design.lines(x)
     top = lines.max(axis=1, keepdims=True)
     active = lines >= top - NEAR * (1 + np.abs(top))
@@ -72,30 +72,30 @@ def crossover(
     rounds: int,
     deadline: Deadline | None = None,
 ) -> tuple[Candidate | None, Guess]:
-    r"""The exact minimiser from a guess, improved for a few rounds.
+    r"""The exact minimiser from a guess that is improved for a few rounds.
 
-    A round fixes which lines are equal at the maximum of each local function and the signs of
-    the x_j, solves the equality constrained program that is left, then drops the lines and x_j
-    whose multipliers or signs are wrong and takes in what is violated (the primal-dual active set
-    method). It is exact where it ends and need not end, hence the few rounds.
+    A round fixes the lines that are equal at the maximum of each local function and the signs of
+    the x_j, and solves the remaining equality constrained program. It then drops the lines and x_j
+    whose multipliers or signs are wrong and adds the violated ones (primal-dual active set method).
+    The result is exact if the method ends, which is not guaranteed; hence the few rounds.
 
     Parameters
     ----------
     problem : Subproblem
     guess : Guess
     allowed : float
-        Duality gap, relative to 1 + |value|.
+        The allowed duality gap, relative to 1 + |value|.
     rounds : int
-        At most.
+        The most rounds.
     deadline : Deadline, optional
-        No round begins after it.
+        No round starts after it.
 
     Returns
     -------
     candidate : Candidate or None
-        With a gap within what is allowed; None if no round gave one.
+        A candidate with an allowed gap; None if no round found one.
     guess : Guess
-        The last one.
+        The last guess.
 
     References
     ----------
@@ -124,7 +124,7 @@ def crossover(
 
 
 class _Reduced:
-    """min ½x'Λx + b'x  s.t.  E x = f, over the x_j that are not zero."""
+    """The reduced program  min ½x'Λx + b'x  s.t.  E x = f  over the x_j of nonzero sign."""
 
     def __init__(self, problem: Subproblem, guess: Guess) -> None:
         self.problem = problem
@@ -145,7 +145,7 @@ class _Reduced:
         self.b = (problem.linear + design.back(weight) + signs)[self.support]
 
     def solve(self) -> tuple[Array, Array]:
-        """The point and the multipliers of the lines."""
+        """The minimiser x and the multipliers of the lines."""
         E, f = self._kinks()
         curvature = self.problem.l2[self.support]
         free = np.flatnonzero(curvature <= 0)
@@ -170,7 +170,7 @@ class _Reduced:
         return x, self._duals(eta)
 
     def _kinks(self) -> tuple[Array, Array]:
-        """E and f: each line that is active beside the reference equals it."""
+        """The equations E x = f that each active line equals its reference line."""
         design = self.problem.design
         code = design.code[self.local, self.line] - self._at_reference(design.code)
         f = self._at_reference(design.const) - design.const[self.local, self.line]
@@ -191,10 +191,10 @@ class _Reduced:
 
 
 def _shortest(system: Array, right: Array, n_kinks: int) -> Array:
-    """The shortest solution of a symmetric system, semidefinite but for its last unknowns.
+    """The shortest solution of a symmetric saddle point system, regularised and refined.
 
-    With ±δ on its diagonal the system is regular. The refinements find the solution without δ,
-    and what the system leaves open stays 0.
+    Adding ±δ to the diagonal makes the system regular. The refinements remove the effect of δ, and
+    components that the system does not determine stay 0.
     """
     if not right.size:
         return right
@@ -211,7 +211,7 @@ def _shortest(system: Array, right: Array, n_kinks: int) -> Array:
 
 
 def _improved(problem: Subproblem, guess: Guess, x: Array, lines: Array, duals: Array) -> Guess:
-    """Without what has a wrong sign, with what is violated."""
+    """Drop lines and x_j with wrong multipliers or signs, and add the violated ones."""
     top = np.where(guess.active, lines, -np.inf).max(axis=1, keepdims=True)
     wrong = duals < -SLACK * (problem.cost[:, None] + SLACK)
     violated = lines > top + SLACK * (1 + np.abs(top))

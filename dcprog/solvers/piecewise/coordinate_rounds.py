@@ -1,4 +1,4 @@
-"""Rounds of dual coordinate descent on samples around their mean, which are not moved for it."""
+"""Rounds of dual coordinate descent on centred samples, without forming the centred matrix."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from dcprog.solvers.smooth.screening import ScoreProblem
 __all__ = ["CoordinateRounds"]
 
 LOOPS = "dcprog.solvers.piecewise.dual_coordinate_numba"
-EASE = 0.05  # of the mean square of the centred samples: that of the constant column
+EASE = 0.05  # square of the constant column, relative to the centred samples' mean square
 
 Index = npt.NDArray[np.intp]
 
 
 class CoordinateRounds:
-    r"""w = −Σ_i s_i (α_i + t_i) z_i/λ with z = x − x̄, and one α_i after the other.
+    r"""Rounds over single multipliers α_i, with w = −Σ_i s_i (α_i + t_i) z_i/λ and z = x − x̄.
 
-    With w = v + τx̄ and b̄ = b + x̄·w a step of α_i adds to v a multiple of x_i alone, so that
-    sparse samples stay sparse:  z_i·w + b̄ = x_i·v + τ z_i·x̄ + (b̄ − x̄·v).
+    With w = v + τx̄ and b̄ = b + x̄·w, a step of α_i adds only a multiple of x_i to v, so that sparse
+    samples stay sparse:  z_i·w + b̄ = x_i·v + τ z_i·x̄ + (b̄ − x̄·v).
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class CoordinateRounds:
     lam : float
         λ > 0.
     free : bool
-        Is there an intercept? Otherwise x̄ = 0.
+        Whether there is a free intercept; otherwise x̄ = 0.
     """
 
     def __init__(self, X: Any, lam: float, free: bool) -> None:
@@ -49,16 +49,16 @@ class CoordinateRounds:
         self._rows = (np.ascontiguousarray(X), None, None) if is_dense else _csr(X)
 
     def left(self, problem: ScoreProblem, alpha: Array) -> float:
-        """Σ_i s_i (α_i + t_i), which a free intercept wants to be 0."""
+        """The sum Σ_i s_i (α_i + t_i), which is 0 at the optimum of a free intercept."""
         return float(problem.sign @ (alpha + problem.tilt)) if self.free else 0.0
 
     def coefficients(self, problem: ScoreProblem, alpha: Array) -> tuple[Array, float]:
-        """The vector w, and what is left for the intercept."""
+        """The vector w of the multipliers α, and the residual :meth:`left`."""
         pull, left = problem.sign * (alpha + problem.tilt), self.left(problem, alpha)
         return (left * self._mean - self._X.T @ pull) / self.lam, left
 
     def reach(self, w: Array) -> float:
-        """How far the intercept of the centred samples is from that of the others."""
+        """The distance |x̄·w| between the intercepts for centred and for original samples."""
         return abs(float(self._mean @ w))
 
     def descend(
@@ -71,7 +71,7 @@ class CoordinateRounds:
         target: float,
         most: int,
     ) -> tuple[Array, float, float, int]:
-        """A round over some samples, which moves α in place.
+        """A round over the given samples, which updates α in place.
 
         Parameters
         ----------
@@ -79,19 +79,21 @@ class CoordinateRounds:
         pieces : Pieces
         point : tuple (α, w, b)
         places : int array
-            The samples; their order is lost.
+            The samples; they are reordered in place.
         seed : int
+            The seed of the order.
         target : float
-            The round ends where the samples' parts of the duality gap add up to less.
+            The round ends if the samples' parts of the duality gap add up to at most this.
         most : int
-            Samples that it takes at most, give or take an epoch.
+            The most samples to visit, up to one epoch more.
 
         Returns
         -------
         w, b : array, float
         change : float
-            The largest one of a margin by its own step in the last epoch.
+            The largest change of a margin by its own sample's step in the last epoch.
         taken : int
+            The number of visited samples.
         """
         alpha, w, b = point
         v = w.copy()

@@ -1,4 +1,4 @@
-"""Dual coordinate descent, for losses with kinks and a ridge on many or sparse samples."""
+"""Dual coordinate descent for losses with kinks and a ridge, on many or sparse samples."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ __all__ = ["DualCoordinateSolver"]
 
 Mask = npt.NDArray[np.bool_]
 
-ENOUGH = 0.5  # times the tolerance, at which a round ends
-# Nearer to a knot than that, a sample takes part in the first round: times what margins changed by
-# last time; and in the next ones: times what those of the last epoch were changed by by themselves.
+ENOUGH = 0.5  # a round ends at this share of the tolerance
+# A sample takes part in the first round if a knot is nearer than WIDER times the last change of
+# margins, and in later rounds if it is nearer than WIDE times the own changes of the last epoch.
 WIDER = 2.0
 WIDE = 10.0
-ROUND = 10  # times all samples, that a round takes at most
+ROUND = 10  # most visits per sample in a round
 ROUNDS = 100
-SLOW = 0.7  # STALLS rounds in a row that leave more of the gap than that are the last
+SLOW = 0.7  # the descent ends after STALLS rounds in a row that leave more than this of the gap
 STALLS = 3
-BUDGET = 12  # times all samples, that rounds take where Newton's method can finish
-HOPE = 30.0  # rounds that ended so many times above a tolerance will not do the next time
-TALL = 5  # times as many dense samples as columns: there Newton's method pays
+BUDGET = 12  # most visits per sample if Newton's method can finish
+HOPE = 30.0  # skip the rounds if the last ones ended at a gap this many times above the tolerance
+TALL = 5  # Newton's method pays with this many times as many dense samples as columns
 
 
 @dataclass(frozen=True)
 class Point:
-    """Multipliers α of samples with these weights, w and b, and the margins u there.
+    """The multipliers α for some weights, with the coefficients w and b and the margins u.
 
     Attributes
     ----------
     reach : float
-        The farthest that a margin went on the way there.
+        The largest change of a margin since the start.
     """
 
     alpha: Array
@@ -61,25 +61,25 @@ class Point:
     reach: float = np.inf
 
     def reached_from(self, start: Point) -> Point:
-        """The point with its reach: the largest change of a margin since the start."""
+        """The point with `reach` set to the largest change of a margin from `start`."""
         return replace(self, reach=float(np.max(np.abs(self.u - start.u), initial=0.0)))
 
 
 class DualCoordinateSolver(ExactSolver):
-    r"""For every score k:  min Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖².
+    r"""Minimise Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖² for every score k.
 
-    One multiplier at a time is moved to its best value, which needs one sample and the
-    coefficients w = −Σ_i s_i (α_i + t_i)(x_i − x̄)/λ. Samples on straight pieces away from the
-    knots rest for a round. A round ends with the duality gap. A free intercept is a constant
-    column of some size whose coefficient is drawn to where it was (the proximal point method), so
-    that it ends without a penalty. Where rounds are slow, the method of multipliers goes on from
-    there with Newton's method.
+    One multiplier at a time is moved to its best value, which needs one sample and the coefficients
+    w = −Σ_i s_i (α_i + t_i)(x_i − x̄)/λ. Samples on straight pieces away from the knots are skipped
+    for a round. After each round the duality gap is computed. A free intercept is the coefficient
+    of a constant column that is penalised towards its last value (proximal point method), so that
+    it is not penalised in the end. If rounds are slow, the method of multipliers continues with
+    Newton's method.
 
     Parameters
     ----------
     risk : Risk
         A piecewise quadratic and linear base on margins or residuals with an ``l2`` penalty. X may
-        be sparse; only X itself is stored.
+        be sparse; no copy of X is stored for centring.
 
     References
     ----------
@@ -99,14 +99,14 @@ class DualCoordinateSolver(ExactSolver):
         self._rounds = CoordinateRounds(self.scores.X, self.scores.lam, self.scores.free)
         k = self.scores.signs.shape[1]
         self._points: list[Point | None] = [None] * k
-        self._rough = np.zeros(k)  # relative gaps at which rounds were given up
+        self._rough = np.zeros(k)  # relative gaps at which rounds were abandoned
         n, d = self.scores.X.shape
         pays = isinstance(self.scores.X, np.ndarray) and n >= TALL * d
         self._newton = AugmentedLagrangianSolver(risk, self.scores) if pays else None
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why the method cannot take a risk, None if it can."""
+        """The reason why the method cannot solve a risk, None if it can."""
         if not jit.is_compiled():
             return "numba, which compiles it, is not there (dcprog[fast])"
         return AugmentedLagrangianSolver.refusal(risk)
@@ -134,9 +134,9 @@ class DualCoordinateSolver(ExactSolver):
         return Solution(theta, dual.ravel(), problem.value(theta))
 
     def _point(self, k: int, problem: ScoreProblem, w: Array, b: float) -> Point:
-        """(w, b) with the last multipliers; where a weight has changed since, a slope there.
+        """The start (w, b) with the last multipliers; where weights have changed, with slopes.
 
-        What was known is used up: vectors as long as the data are not held twice.
+        The stored point is removed and its arrays are reused, to save memory.
         """
         pieces, weight, known = self._pieces, problem.weight, self._points[k]
         self._points[k] = None
@@ -154,7 +154,7 @@ class DualCoordinateSolver(ExactSolver):
     def _score(
         self, k: int, problem: ScoreProblem, start: Point, tolerance: float, deadline: Deadline
     ) -> Point:
-        """The minimiser: by rounds, and where those are too slow by Newton's method from there."""
+        """The minimiser by rounds, continued by Newton's method if they are too slow."""
         newton, point = self._newton, start
         if newton is None or tolerance * HOPE >= self._rough[k]:
             budget = ROUNDS if newton is None else BUDGET
@@ -173,10 +173,10 @@ class DualCoordinateSolver(ExactSolver):
     def _descend(
         self, problem: ScoreProblem, start: Point, tolerance: float, most: int, deadline: Deadline
     ) -> tuple[Point, float]:
-        """Rounds until the gap, relative to 1 + |value|, is within the tolerance; and that gap.
+        """The point after rounds until the relative gap is within the tolerance, and the gap.
 
-        The primal value at (w, b) is above the dual one by Σ_i f_i(u_i) + f_i*(α_i) − α_i u_i, and
-        by what the slopes leave over for the intercept.
+        The gap is relative to 1 + |value|. It is Σ_i f_i(u_i) + f_i*(α_i) − α_i u_i plus a term
+        for the residual slope of the intercept.
         """
         rounds, pieces, alpha, u, b = self._rounds, self._pieces, start.alpha, start.u, start.b
         live, size = np.flatnonzero(problem.weight > 0), 1 + abs(problem.value(pieces, u))
@@ -210,7 +210,7 @@ class DualCoordinateSolver(ExactSolver):
         return replace(start, w=w, b=b, u=u, reach=reach), gap
 
     def _together(self, problem: ScoreProblem, alpha: Array, u: Array) -> tuple[Array, float]:
-        """Moves all free multipliers, in place; what belongs to them."""
+        """Move all free multipliers jointly, in place, and return their coefficients."""
         rounds = self._rounds
         left = rounds.left(problem, alpha) if rounds.free else None
         found = free_step(self.scores.X, rounds.lam, problem, self._pieces, alpha, u, left)
@@ -220,7 +220,7 @@ class DualCoordinateSolver(ExactSolver):
 
 
 def _misfits(pieces: Pieces, problem: ScoreProblem, alpha: Array, u: Array) -> tuple[Mask, Array]:
-    """Mask of multipliers other than the slope at their margin, and distances to knots."""
+    """Mask of multipliers that are not a straight piece's slope, and distances to the knots."""
     off, curved = np.empty(u.size, dtype=bool), np.asarray(pieces.quadratic) != 0
     for some in blocks(u.size):
         side = np.searchsorted(pieces.knots, u[some])

@@ -1,7 +1,7 @@
-"""Epochs of dual coordinate descent, compiled by numba; importing this file compiles nothing yet.
+"""Epochs of dual coordinate descent, compiled by numba at their first call.
 
 Rows are dense, with None for ``columns`` and ``starts``, or those of a CSR matrix, whose data are
-the one row of ``values``: numba leaves out the branch that is not taken only where both have types.
+the only row of ``values``: numba prunes the unused branch only if both branches have types.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dcprog.solvers.jit import compiled
 
 __all__ = ["epochs"]
 
-# A sample rests that is farther from the knots than that, or SAFE times what the margins of an
-# epoch were changed by, each by its own step.
+# A sample is skipped if it is farther from the knots than FARTHEST, or than SAFE times the largest
+# change of a margin by its own step in the last epoch.
 FARTHEST = 0.5
 SAFE = 2.0
 
@@ -41,7 +41,7 @@ def _add(values: Any, columns: Any, starts: Any, i: int, factor: float, w: Any) 
 
 
 def _multiplier(knots: Any, a: Any, b: Any, weight: float, q: float, v: float) -> Any:
-    """α with α = weight·pieces'(v − qα), and the piece or −1 at a knot."""
+    """The α with α = weight·pieces'(v − qα), and the piece, or −1 at a knot."""
     alpha, piece = (2 * a[0] * v + b[0]) * weight / (1 + 2 * a[0] * weight * q), 0
     for k in range(knots.size):
         at_knot = (v - knots[k]) / q
@@ -62,7 +62,7 @@ def _value(knots: Any, a: Any, b: Any, c: Any, u: float) -> Any:
 
 
 def _place(knots: Any, a: Any, b: Any, slope: float) -> Any:
-    """Where the pieces have that slope."""
+    """The point at which the pieces have the given slope."""
     for k in range(knots.size):
         if slope <= 2 * a[k + 1] * knots[k] + b[k + 1]:
             return knots[k] if a[k] == 0.0 else min(knots[k], (slope - b[k]) / (2 * a[k]))
@@ -79,7 +79,7 @@ def _distance(knots: Any, u: float) -> Any:
 
 def _shuffle(places: Any, n: int) -> None:
     for k in range(n - 1, 0, -1):
-        other = np.random.randint(0, k + 1)  # noqa: NPY002, numba knows no other
+        other = np.random.randint(0, k + 1)  # noqa: NPY002, numba supports no other
         places[k], places[other] = places[other], places[k]
 
 

@@ -1,4 +1,4 @@
-"""Conjugate gradients on the multipliers that no bound holds, between epochs of single ones."""
+"""Conjugate gradients on the multipliers between their bounds, between coordinate epochs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dcprog.solvers.smooth.screening import ScoreProblem
 __all__ = ["free_step"]
 
 STEPS = 100
-SMALL = 1e-3  # of the first residual: by then single multipliers have to move again
+SMALL = 1e-3  # the iteration ends at this share of the first residual
 
 Mask = npt.NDArray[np.bool_]
 
@@ -28,14 +28,14 @@ def free_step(
     u: Array,
     left: float | None,
 ) -> Array | None:
-    r"""α after a step towards the best multipliers that are now between two slopes or on a curve.
+    r"""The multipliers α after a joint step of those strictly between their bounds.
 
-    With z_i where the pieces have slope α_i/d_i, and z_i' = 1/(2a d_i) on a parabola, 0 at a knot,
-    the step δ makes u_i(δ) = z_i + z_i' δ_i for all of them,
+    With z_i the point where the pieces have slope α_i/d_i, and z_i' = 1/(2a d_i) on a parabola, 0
+    at a knot, the step δ makes u_i(δ) = z_i + z_i' δ_i for all free multipliers:
 
         (S X Xᵀ S + λ diag(z')) δ = λ (u − z + βs),   s·δ = −left,
 
-    β being the change of a free intercept. It goes on until a multiplier meets a bound.
+    where β is the change of a free intercept. The step ends where a multiplier reaches a bound.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ def free_step(
     problem : ScoreProblem
     pieces : Pieces
     alpha, u : arrays of shape (n,)
-        Multipliers, and the margins that belong to them.
+        The multipliers and their margins.
     left : float or None
-        Σ_i s_i (α_i + t_i); None without a free intercept.
+        The sum Σ_i s_i (α_i + t_i); None without a free intercept.
 
     Returns
     -------
     array of shape (n,) or None
-        None where all multipliers are at their bounds.
+        None if all multipliers are at their bounds.
     """
     place, rate, low, high = pieces.inverse(alpha, problem.weight)
     free = np.flatnonzero((low < alpha) & (alpha < high))

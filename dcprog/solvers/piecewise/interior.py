@@ -22,26 +22,27 @@ if TYPE_CHECKING:
 
 __all__ = ["InteriorSolver", "interior_candidate"]
 
-MOST_UNKNOWNS = 6000  # of a step's linear system
+MOST_UNKNOWNS = 6000  # most unknowns of a step's linear system
 LEAST_FEATURES = 24
-FEW = 800  # unknowns that are worth taking all together
+FEW = 800  # with fewer unknowns all features are used at once
 WARM_ROUNDS = 12
 CROSSOVER_ROUNDS = 10
-# The crossover needs only enough accuracy to see what is active; without it more is asked.
+# The crossover needs only enough accuracy to identify the active lines; if it fails, more is asked.
 LOOSE = 1e-7
 TIGHTER = 1e-1
-APART = 3.0  # of a start's slacks, over what the lines are apart
+APART = 3.0  # slacks of the start, relative to the mean spread of the lines
 
 
 class InteriorSolver(PolyhedralSolver):
-    r"""min Σ_g cost_g max_p line_gp(θ) + linear·θ + Σ_j l_j|θ_j| + ½Σ_j q_j θ_j².
+    r"""Minimise Σ_g cost_g max_p line_gp(θ) + linear·θ + Σ_j l_j|θ_j| + ½Σ_j q_j θ_j².
 
-    First the exact minimiser for what was active at the last one, or at the start, is tried: where
-    the weights moved little, that and a few corrections are all it takes. Otherwise Mehrotra's
-    interior point method finds what is active, and its exact minimiser replaces it. Its steps cost
-    a weighted Gram matrix of X for each direction of the codes (of an angle loss one a class), at
-    most c(c + 1)/2 (:class:`~dcprog.solvers.piecewise.kronecker_rows.KroneckerRows`). Either way
-    the duality gap is certified, and coefficients that an ℓ1 norm holds at 0 are 0.
+    First the active set method is tried from the lines that were active at the last solution, or at
+    the start: if the weights have changed little, a few corrections suffice. Otherwise Mehrotra's
+    interior point method identifies the active lines, and the exact minimiser on them is computed.
+    Its steps cost a weighted Gram matrix of X for each direction of the codes (for an angle loss
+    one per class), at most c(c + 1)/2
+    (:class:`~dcprog.solvers.piecewise.kronecker_rows.KroneckerRows`). In both cases the duality gap
+    is certified, and coefficients that an ℓ1 norm holds at 0 are exactly 0 after a crossover.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ class InteriorSolver(PolyhedralSolver):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why the method cannot take a risk, None if it can."""
+        """The reason why the method cannot solve a risk, None if it can."""
         n, p = risk.rows.shape
         if min(n, p) > MOST_UNKNOWNS:
             return f"{min(n, p)} unknowns a step are more than {MOST_UNKNOWNS}"
@@ -70,7 +71,7 @@ class InteriorSolver(PolyhedralSolver):
     def candidate(
         self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None
     ) -> tuple[Array, Array]:
-        """The exact minimiser for what was active before, or the interior point method's."""
+        """The minimiser by the active set method, or if that fails by the interior point method."""
         guess = self.memory.take() or guess_at(problem, start)
         deadline = Deadline(time_limit)
         found, _ = crossover(problem, guess, tolerance, WARM_ROUNDS, deadline)
@@ -86,25 +87,25 @@ def interior_candidate(
     time_limit: float | None = None,
     start: Array | None = None,
 ) -> Candidate:
-    """The minimiser by the interior point method, made exact where that succeeds.
+    """The minimiser by the interior point method, made exact if the crossover succeeds.
 
-    Where an ℓ1 norm leaves few of many features, it works on some of them: those of the start and
-    those with the largest slopes; then those whose slope turns out too large are taken in.
+    With an ℓ1 norm and many features, it works on a subset: the features of the start and those
+    with the largest slopes; features whose slope turns out too large are then added.
 
     Parameters
     ----------
     problem : Subproblem
     tolerance : float
-        Duality gap, relative to 1 + |value|.
+        The allowed duality gap, relative to 1 + |value|.
     time_limit : float, optional
         Seconds.
     start : array of shape (p,), optional
-        Whose features are among the first ones.
+        A point whose nonzero features are in the first subset.
 
     Raises
     ------
     SubproblemError
-        ``failed``.
+        ``failed`` if the gap stays above the tolerance.
     """
     design, deadline = problem.design, Deadline(time_limit)
     chosen = _first_features(problem, np.zeros(problem.linear.size) if start is None else start)
@@ -127,7 +128,7 @@ def interior_candidate(
 
 
 def _first_features(problem: Subproblem, start: Array) -> Index:
-    """Columns of X to begin with; all where that saves nothing."""
+    """The first subset of the columns of X; all columns if a subset saves nothing."""
     design = problem.design
     shape = design.c, design.d
     forced = np.any((problem.l1 <= 0).reshape(shape), axis=0)
@@ -144,13 +145,13 @@ def _first_features(problem: Subproblem, start: Array) -> Index:
 
 
 def _excess(problem: Subproblem, duals: Array) -> Array:
-    """By how much the largest slope of each feature exceeds its ℓ1 weight."""
+    """The excess of each feature's largest slope over its ℓ1 weight."""
     design = problem.design
     return np.max((np.abs(problem.slope(duals)) - problem.l1).reshape(design.c, -1), axis=0)
 
 
 def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candidate:
-    """The solution by all features at once."""
+    """The minimiser by the interior point method with all features at once."""
     design = problem.design
     unknowns = design.n * design.c if _by_samples(problem) else problem.linear.size
     if unknowns > MOST_UNKNOWNS and not np.all(problem.l2 > 0):
@@ -169,7 +170,7 @@ def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candida
         if exact is not None:
             return exact
         if asked > tolerance * TIGHTER and np.any(problem.l1):
-            continue  # its zeros are not sure yet
+            continue  # zeros are not reliable at the loose tolerance
         for candidate in (_thresholded(problem, found, guess), found):
             if candidate.gap <= tolerance * (1 + abs(found.value)):
                 return candidate
@@ -177,14 +178,14 @@ def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candida
 
 
 def _by_samples(problem: Subproblem) -> bool:
-    """True if a step is a system of the samples' scores, which are fewer than the coefficients."""
+    """True if steps are to solve for the samples' scores, fewer than the coefficients."""
     design = problem.design
     few = isinstance(design.X, np.ndarray) and design.n * design.c < problem.l2.size
     return few and bool(np.all((problem.l2 > 0) | (problem.l1 <= 0)))
 
 
 def _program(problem: Subproblem) -> tuple[Program, Index]:
-    """The quadratic program in (ξ, τ) and x, and the places of the x_j with a τ_j."""
+    """The quadratic program in (ξ, τ) and x, and the indices of the x_j with a τ_j."""
     design, live = problem.design, problem.live
     sparse = np.flatnonzero(problem.l1 > 0)
     curved = problem.l2 > 0
@@ -202,10 +203,10 @@ def _program(problem: Subproblem) -> tuple[Program, Index]:
 
 
 def _start(problem: Subproblem, sparse: Index) -> tuple[Array, Array, Array]:
-    """(ξ, τ), x = 0 and multipliers: strictly inside, with products of slacks that are alike.
+    """A strictly feasible start (ξ, τ), x = 0 with multipliers, balanced with the slacks.
 
-    ξ lies above the lines by a few times what they are apart; the multipliers of a local function
-    add up to its cost, and are as the inverse slacks.
+    ξ lies above the lines by three times their mean spread. The multipliers of a local function add
+    up to its cost and are proportional to the inverse slacks.
     """
     design, live = problem.design, problem.live
     lines = design.const[live]
@@ -220,7 +221,7 @@ def _start(problem: Subproblem, sparse: Index) -> tuple[Array, Array, Array]:
 
 
 def _read_off(problem: Subproblem, optimum: Optimum, sparse: Index) -> tuple[Candidate, Guess]:
-    """The minimiser's multipliers and gap, and what is active there: slack below multiplier."""
+    """The candidate of an optimum, and the guess of active lines: those with slack < multiplier."""
     design, live = problem.design, problem.live
     size = live.size * design.const.shape[1]
     duals = np.zeros(design.const.shape)
@@ -244,7 +245,7 @@ def _read_off(problem: Subproblem, optimum: Optimum, sparse: Index) -> tuple[Can
 
 
 def _thresholded(problem: Subproblem, rough: Candidate, guess: Guess) -> Candidate:
-    """The solution with zeros where the guess has them."""
+    """The candidate with the coefficients set to 0 that have sign 0 in the guess."""
     x = np.where(guess.sign == 0, 0.0, rough.x)
     value = problem.value(x)
     return Candidate(x, rough.duals, value, value - problem.bound(x, rough.duals))

@@ -1,4 +1,4 @@
-"""Which kinks are held, with the inverse of their equations as they come and go."""
+"""The set of held kinks with the inverse of its KKT matrix, updated on every change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["KinkBasis"]
 
 
 class KinkBasis:
-    r"""The inverse of  K = [[H, Bᵀ], [B, 0]]  with H = diag(h) ≥ 0 and a row of B a kink held.
+    r"""The inverse of  K = [[H, Bᵀ], [B, 0]]  with H = diag(h) ≥ 0 and one row of B per held kink.
 
     Holding, dropping and exchanging a kink are changes of rank two, of (q + k)² operations.
 
@@ -18,7 +18,7 @@ class KinkBasis:
     ----------
     h : array of shape (q,)
     rows : array of shape (k, q)
-        B, with which K is regular.
+        The rows B, for which K must be regular.
 
     Raises
     ------
@@ -46,31 +46,31 @@ class KinkBasis:
 
     @property
     def size(self) -> float:
-        """The largest number in the inverse, by which rounding grows."""
+        """The largest absolute entry of the inverse, which amplifies rounding errors."""
         return float(np.max(np.abs(self._inverse)))
 
     def step(self, slope: Array) -> tuple[Array, Array]:
-        """Where ½d'Hd + slope·d is least with B d = 0, and the multipliers of the kinks there."""
+        """The minimiser d of ½d'Hd + slope·d with B d = 0, and the multipliers of the kinks."""
         found = self._inverse[:, : self._q] @ -slope
         return found[: self._q], found[self._q :]
 
     def to(self, changes: Array) -> Array:
-        """The step, shortest by H, that changes the scores of the kinks held by these."""
+        """The step of least H-norm that changes the scores of the held kinks by `changes`."""
         step: Array = self._inverse[: self._q, self._q :] @ changes
         return step
 
     def away(self, j: int) -> Array:
-        """The direction in which v_j grows at the rate 1 and all other kinks are held."""
+        """The direction in which the score of kink j grows at rate 1 and the others are fixed."""
         return self._inverse[: self._q, self._q + j].copy()
 
     def lengths(self) -> Array:
-        """Lengths of all directions :meth:`away`."""
+        """The lengths of all directions :meth:`away`."""
         away = self._inverse[: self._q, self._q :]
         lengths: Array = np.sqrt(np.einsum("ij,ij->j", away, away))
         return lengths
 
     def hold(self, row: Array) -> None:
-        """One kink more, at the end."""
+        """Add a kink at the end."""
         size = len(self._inverse)
         image = self._inverse[:, : self._q] @ row
         image_and_one = np.append(image, -1.0)
@@ -81,14 +81,14 @@ class KinkBasis:
         self._inverse = larger
 
     def drop(self, j: int) -> None:
-        """Without kink j; those behind it move up."""
+        """Remove kink j; later kinks move up by one."""
         column = self._inverse[:, self._q + j]
         inverse = self._inverse - np.outer(column, column / column[self._q + j])
         keep = np.arange(len(column)) != self._q + j
         self._inverse = np.ascontiguousarray(inverse[np.ix_(keep, keep)])
 
     def exchange(self, j: int, change: Array) -> None:
-        """Another row in the place of kink j, where dropping that one would leave K singular."""
+        """Change the row of kink j by `change`, also if dropping j would make K singular."""
         M, place = self._inverse, self._q + j
         one, other = M[:, place].copy(), M[:, : self._q] @ change
         own, across, corner = one[place], 1.0 + other[place], change @ other[: self._q]

@@ -17,21 +17,21 @@ __all__ = ["Index", "Kinks", "Pivots"]
 Index = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
-STILL = 1e-11  # a step shorter than that, in the size of θ, is none
-WRONG = 1e-9  # of the mean jump, by which a multiplier may be out of its bounds
-FLAT = 1e-12  # of the fastest rate, that of a score that does not move
-ROUNDING = 1e-13  # relative, of sums of slopes
-STRAY = 1e-3  # of the fastest rate, that of a kink held: then a step is rounding
-EVEN = 1e-10  # of the slope at the beginning of a way, what is no slope any more
-APART = 1e-6  # of the mean size of the places
-FRESH = 100  # pivots, after which rounding is cleared away
-MOST_PIVOTS = 3  # times the kinks and coefficients
-STANDING = 5  # times the coefficients: so many in a row that lead nowhere
+STILL = 1e-11  # a step shorter than this, relative to 1 + the size of θ, counts as none
+WRONG = 1e-9  # tolerance of a multiplier's bounds, relative to the mean jump
+FLAT = 1e-12  # a score with a rate below this share of the fastest does not move
+ROUNDING = 1e-13  # relative rounding error of sums of slopes
+STRAY = 1e-3  # a step that moves held kinks at more than this share of the fastest rate is rounding
+EVEN = 1e-10  # a slope below this share of the initial one counts as 0
+APART = 1e-6  # size of the perturbation, relative to the mean size of the places
+FRESH = 100  # pivots between recomputations that remove rounding errors
+MOST_PIVOTS = 3  # most pivots, times the number of kinks and coefficients
+STANDING = 5  # most pivots in a row without progress, times the number of coefficients
 
 
 @dataclass
 class Kinks:
-    r"""½ Σ_j h_j θ_j² + g·θ + Σ_i J_i (v_i − c_i)₊ with v = [Aθ; θ] at the owners of the kinks.
+    r"""The function ½ Σ_j h_j θ_j² + g·θ + Σ_i J_i (v_i − c_i)₊, v = [Aθ; θ] at the kinks' owners.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class Kinks:
     owner : int array of shape (m,)
         The row of A of each kink; n + j for θ_j itself.
     place, jump : arrays of shape (m,)
-        c and J ≥ 0.
+        The places c and the jumps J ≥ 0.
     linear, h : arrays of shape (q,)
-        g and h ≥ 0.
+        The linear term g and the curvatures h ≥ 0.
     """
 
     A: Array
@@ -52,17 +52,17 @@ class Kinks:
     h: Array
 
     def apart(self) -> Kinks:
-        """Kinks at places moved a little, so that no two meet."""
+        """The function with slightly perturbed places, so that no two kinks meet."""
         size = float(np.mean(np.abs(self.place))) or 1.0
         moves = np.random.default_rng(0).uniform(-APART, APART, self.place.size)
         return replace(self, place=self.place + size * moves)
 
     def scores(self, x: Array) -> Array:
-        """[Ax; x] at the owners."""
+        """The scores [Ax; x] at the owners of the kinks."""
         return np.concatenate([self.A @ x, x])[self.owner]
 
     def rows(self, which: Index) -> Array:
-        """Rows of [A; I] that own these kinks."""
+        """The rows of [A; I] that own the given kinks."""
         owner, n = self.owner[which], len(self.A)
         rows = np.zeros((owner.size, self.A.shape[1]))
         of_loss = owner < n
@@ -80,30 +80,30 @@ class Kinks:
         return row
 
     def pull(self, weights: Array) -> Array:
-        """Σ_i weights_i × the row of kink i."""
+        """The sum of the kinks' rows times their weights."""
         n = len(self.A)
         total = np.bincount(self.owner, weights, n + self.A.shape[1])
         return np.asarray(total[:n] @ self.A + total[n:])
 
 
 class Pivots:
-    """The kinks held at a point, and the point, as they move down.
+    """A primal active set method: a point and the kinks that are held there.
 
     Parameters
     ----------
     kinks : Kinks
     x : array of shape (q,)
-        θ.
+        The start θ.
     held : int array
-        Kinks at which it lies, enough of them to leave no direction without curvature.
+        Kinks at which θ lies, enough of them that no direction is left without curvature.
     deadline : Deadline
 
     Attributes
     ----------
     x, held
-        As they are by now.
+        The current point and the held kinks.
     taken : int
-        Pivots.
+        The number of pivots.
     """
 
     def __init__(self, kinks: Kinks, x: Array, held: Index, deadline: Deadline) -> None:
@@ -116,12 +116,12 @@ class Pivots:
         self._refresh(kinks.scores(x) > kinks.place)
 
     def run(self) -> bool:
-        """To the minimum; False where many pivots in a row lead nowhere.
+        """Pivot to the minimum; False after too many pivots, in all or without progress.
 
         Raises
         ------
         SubproblemError
-            ``unbounded``, or ``failed`` where the time limit ends it.
+            ``unbounded``, or ``failed`` at the time limit.
         """
         fresh, most = True, MOST_PIVOTS * (self.kinks.place.size + self.x.size)
         while self._standing <= STANDING * self.x.size and self.taken < most:
@@ -135,25 +135,25 @@ class Pivots:
         return False
 
     def go_on(self, kinks: Kinks) -> None:
-        """Hold the same kinks at other places."""
+        """Continue with the same held kinks for a function with other places."""
         self.kinks, self._standing = kinks, 0
         self._refresh(self._above)
 
     def point(self) -> Array:
-        """θ, with the coefficients that are held exactly at their places."""
+        """The point θ, with held coefficients exactly at their places."""
         own = self.held[self.kinks.owner[self.held] >= len(self.kinks.A)]
         x = self.x.copy()
         x[self.kinks.owner[own] - len(self.kinks.A)] = self.kinks.place[own]
         return x
 
     def multipliers(self) -> Array:
-        """The slope of each kink's part in its score: J above it, between 0 and J on it."""
+        """The slope of each kink's term: J above the kink, between 0 and J at a held kink."""
         slopes = np.where(self._above, self.kinks.jump, 0.0)
         slopes[self.held] = np.clip(self._mu, 0.0, self.kinks.jump[self.held])
         return slopes
 
     def _refresh(self, above: Mask) -> None:
-        """All that is carried along, anew; the point back on the kinks that are held."""
+        """Recompute all updated quantities, and project the point onto the held kinks."""
         kinks, held = self.kinks, self.held
         self._above = above
         above[held] = False
@@ -165,7 +165,7 @@ class Pivots:
         self._slope = kinks.h * self.x + kinks.linear + kinks.pull(kinks.jump * above)
 
     def _pivot(self) -> bool:
-        """One step down; False at the minimum."""
+        """Take one descent step; False at the minimum."""
         step, self._mu = self._basis.step(self._slope)
         rate = self.kinks.scores(step)
         if self._descends(step, rate):
@@ -185,7 +185,7 @@ class Pivots:
         return True
 
     def _descends(self, step: Array, rate: Array) -> bool:
-        """True if a step leads down by more than rounding and holds the kinks that are held."""
+        """True if a step decreases the function by more than rounding errors."""
         size = float(np.max(np.abs(step)))
         noise = ROUNDING * size * float(np.max(np.abs(self._slope)))
         if size <= self._least_step or float(self._slope @ step) >= -noise:
@@ -195,7 +195,7 @@ class Pivots:
 
     @property
     def _blur(self) -> float:
-        """By how much rounding may move a score along the step to the minimum on the kinks."""
+        """The rounding error of a score along the step to the minimum on the held kinks."""
         size = self._basis.size * float(np.max(np.abs(self._slope)))
         return ROUNDING * self._longest * size
 
@@ -204,18 +204,18 @@ class Pivots:
         return STILL * (1.0 + float(np.max(np.abs(self.x))))
 
     def _wrong(self) -> int | None:
-        """The kink held that the function falls the fastest without."""
+        """The held kink to drop for the steepest descent; None if all multipliers are right."""
         mu, jump = self._mu, self.kinks.jump[self.held]
         off = np.maximum(-mu, mu - jump)
         wrong = np.flatnonzero(off > self._wrong_by)
         if not wrong.size:
             return None
-        if self._standing:  # Bland's rule does not go in circles
+        if self._standing:  # Bland's rule prevents cycling
             return int(wrong[np.argmin(self.held[wrong])])
         return int(np.argmax(off / self._basis.lengths()))
 
     def _move(self, direction: Array, rate: Array, dropped: int | None) -> None:
-        """To the least value along a direction; the kink at which that lies is held."""
+        """Move to the minimum along a direction, and hold the kink at which it lies."""
         rate[self._is_held] = 0.0
         if dropped is None:
             rate[np.abs(rate) <= self._blur] = 0.0
@@ -235,7 +235,7 @@ class Pivots:
             self.held = np.delete(self.held, dropped)
 
     def _hold(self, kink: int, dropped: int | None) -> None:
-        """A kink more, or one in the place of another."""
+        """Hold one more kink, or one in place of the dropped kink."""
         if self._above[kink]:
             self._flip(kink)
         self._is_held[kink] = True
@@ -250,7 +250,7 @@ class Pivots:
             self.held[dropped] = kink
 
     def _cross(self, which: Index) -> None:
-        """To the other side of kinks."""
+        """Update the slope for crossing the given kinks."""
         if which.size <= 1:
             for kink in which:
                 self._flip(kink)
@@ -260,7 +260,7 @@ class Pivots:
         self._above[which] = ~above
 
     def _flip(self, kink: int) -> None:
-        """To the other side of one kink."""
+        """Update the slope for crossing one kink."""
         jump, above = self.kinks.jump[kink], self._above[kink]
         self._slope = self._slope + (-jump if above else jump) * self.kinks.row(kink)
         self._above[kink] = not above
@@ -268,7 +268,7 @@ class Pivots:
     def _least(
         self, direction: Array, rate: Array, farthest: float
     ) -> tuple[float, Index, int | None]:
-        """How far down a direction leads, the kinks on the way, and that at which it turns."""
+        """The step length to the minimum, the crossed kinks, and the kink there or None."""
         kinks = self.kinks
         curvature = float(direction @ (kinks.h * direction))
         falls = float(self._slope @ direction)
@@ -276,7 +276,7 @@ class Pivots:
         moves = speed > FLAT * speed.max()
         meets = np.flatnonzero(moves & ((rate > 0) != self._above) & self._bends)
         when = np.maximum((kinks.place[meets] - self._v[meets]) / rate[meets], 0.0)
-        if curvature > 0:  # kinks make a way shorter
+        if curvature > 0:  # kinks can only shorten the step
             farthest = min(farthest, -falls / curvature)
             near = when <= farthest
             meets, when = meets[near], when[near]
@@ -284,7 +284,7 @@ class Pivots:
         meets, when = meets[order], when[order]
         jumps = kinks.jump[meets] * speed[meets]
         rises = np.cumsum(jumps)
-        behind = falls + curvature * when + rises  # the slope right behind each kink
+        behind = falls + curvature * when + rises  # the slope just beyond each kink
         k = int(np.searchsorted(behind, -EVEN * abs(falls)))
         if k < meets.size and behind[k] - jumps[k] < 0:
             return float(when[k]), meets[:k], int(meets[k])

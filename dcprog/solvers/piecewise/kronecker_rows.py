@@ -1,4 +1,4 @@
-"""Linear algebra of rows code_gp ⊗ x̃_i, which are never formed."""
+"""Linear algebra of rows code_gp ⊗ x̃_i without forming them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["KroneckerFactor", "KroneckerRows"]
 
 @dataclass(frozen=True)
 class KroneckerFactor:
-    """A factor of the system of one interior point step, from its weights."""
+    """The factored normal equations of one interior point step."""
 
-    D: Array  # of the local variables
-    share: Array  # (G, P), of a line in the weights of its local function
-    skew: Array  # (J,), the mean of +1 and −1 by the weights of x_j ≤ τ_j and −x_j ≤ τ_j
+    D: Array  # the diagonal of the local variables
+    share: Array  # (G, P), the share of a line in the weights of its local function
+    skew: Array  # (J,), the mean of +1 and −1 with the weights of x_j ≤ τ_j and −x_j ≤ τ_j
     system: Any
 
 
@@ -30,27 +30,27 @@ class KroneckerRows:
 
         code_gp · f_{i(g)}(x) − ξ_g ≤ −const_gp,     x_j − τ_j ≤ 0,   −x_j − τ_j ≤ 0.
 
-    With the weights W of a step the normal matrix without t is
+    With the weights W of a step, the normal matrix after eliminating t is
 
         S = Q + diag(e) + Σ_i M_i ⊗ x̃_i x̃_iᵀ,   M_i = Σ_g Σ_p W_gp δ_gp δ_gpᵀ,
 
-    δ the deviations of the codes of g from their weighted mean, and e_j = 4 W⁺W⁻/(W⁺ + W⁻): a
-    c × c array of d̃ × d̃ blocks, made of weighted Gram matrices of X, K of them where the codes are
+    δ the deviations of the codes of g from their weighted mean, and e_j = 4 W⁺W⁻/(W⁺ + W⁻). S is a
+    c × c array of d̃ × d̃ blocks, made of weighted Gram matrices of X; K of them if the codes are
     multiples of K vectors (:class:`~dcprog.solvers.linalg.kronecker.Curvature`). With fewer
     samples than features S is diagonal plus a term of rank n·c, and a system of that size is solved
-    instead (Woodbury), bordered by the entries that nothing holds (free intercepts).
+    instead (Woodbury), bordered by the entries without curvature (free intercepts).
 
     Parameters
     ----------
     design : Polyhedral
     live : int array
-        The local functions that count.
+        The local functions with a positive cost.
     sparse : int array of shape (J,)
-        The x_j whose size is penalised.
+        The x_j with an ℓ1 penalty.
     held : bool array of shape (p,)
-        Has the diagonal of Q + diag(e) a positive entry there?
+        Whether the diagonal entries of Q + diag(e) are positive.
     dual : bool
-        Solve the system of size n·c, for dense X.
+        Whether to solve the system of size n·c, for dense X.
     """
 
     def __init__(
@@ -62,25 +62,25 @@ class KroneckerRows:
         self._shape = live.size, design.const.shape[1]
         self._n_lines = self._shape[0] * self._shape[1]
         self.n_rows = self._n_lines + 2 * sparse.size
-        # n·c unknowns instead of p; a diagonal that vanishes at a solution would cost its digits
+        # n·c unknowns instead of p; inaccurate if the diagonal tends to 0 at a solution
         self._dual = dual and isinstance(design.X, np.ndarray)
 
     def forward(self, t: Array, x: Array) -> Array:
-        """R(t, x)."""
+        """The product R(t, x)."""
         xi, tau = t[: self._shape[0]], t[self._shape[0] :]
         lines = self._local.values(self.design.scores(x)) - xi[:, None]
         sizes = x[self._sparse]
         return np.concatenate([lines.ravel(), sizes - tau, -sizes - tau])
 
     def adjoint(self, y: Array) -> tuple[Array, Array]:
-        """R'y."""
+        """The local and the dense part of R'y."""
         lines, plus, minus = self._split(y)
         x = self._back(lines)
         x[self._sparse] += plus - minus
         return np.concatenate([-row_sums(lines), -plus - minus]), x
 
     def factor(self, w: Array, Q: Array) -> KroneckerFactor:
-        """Factorise H."""
+        """Factorise H for the weights w."""
         W, plus, minus = self._split(w)
         D, both = row_sums(W), plus + minus
         diagonal = Q.copy()
@@ -93,7 +93,7 @@ class KroneckerRows:
     def solve(
         self, factor: KroneckerFactor, rt: Array, rx: Array, u: Array
     ) -> tuple[Array, Array, Array]:
-        """Solution d of  H d = −r − R'u,  as d_t, d_x and R d."""
+        """Solve  H d = −r − R'u  for d; the result is d_t, d_x and R d."""
         G, skew, share = self._shape[0], factor.skew, factor.share
         lines, plus, minus = self._split(u)
         total = row_sums(lines)
@@ -109,7 +109,7 @@ class KroneckerRows:
         return dt, dx, np.concatenate([moved.ravel(), *tails])
 
     def _split(self, y: Array) -> tuple[Array, Array, Array]:
-        """The parts of the lines (G, P), and of x_j ≤ τ_j and −x_j ≤ τ_j."""
+        """Split a vector into the parts of the lines (G, P), of x_j ≤ τ_j and of −x_j ≤ τ_j."""
         plus, minus = y[self._n_lines :].reshape(2, -1)
         return y[: self._n_lines].reshape(self._shape), plus, minus
 

@@ -1,4 +1,4 @@
-"""The lines of local functions, code_gp · f_{i(g)}: with as few products as their codes allow."""
+"""The lines code_gp · f_{i(g)} of local functions, with as few products as the codes allow."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Index = npt.NDArray[np.intp]
 
 
 class LocalLines(Protocol):
-    """Lines of G local functions with P pieces each, of scores (n, c)."""
+    """The lines of G local functions with P pieces each, as functions of scores (n, c)."""
 
     def values(self, scores: Array) -> Array:
-        """code_gp · f_{i(g)}, of shape (G, P)."""
+        """The values code_gp · f_{i(g)}, of shape (G, P)."""
 
     def adjoint(self, duals: Array) -> Array:
-        """Σ duals_gp code_gp over the lines of each sample, of shape (n, c)."""
+        """The sums Σ duals_gp code_gp over the lines of each sample, of shape (n, c)."""
 
     def curvature(self, W: Array) -> Curvature:
-        """Σ_gp W_gp δ_gp δ_gpᵀ of each sample, δ the deviations from the weighted mean of g."""
+        """The sums Σ_gp W_gp δ_gp δ_gpᵀ of each sample, δ deviations from g's weighted mean."""
 
 
 def local_lines(design: Polyhedral, live: Index) -> LocalLines:
-    """Lines of the local functions `live`."""
+    """The lines of the local functions `live`."""
     directions = design.directions
     if directions is None:
         return _AnyLines(design.code[live], design.sample[live], design.n)
@@ -42,12 +42,12 @@ def local_lines(design: Polyhedral, live: Index) -> LocalLines:
 
 
 def row_sums(values: Array) -> Array:
-    """Σ_p of an array (G, P), by a product: NumPy adds up short rows slowly."""
+    """The row sums of an array (G, P), by a product, as NumPy sums short rows slowly."""
     return values @ np.ones(values.shape[1])
 
 
 class _AnyLines:
-    """Codes without structure."""
+    """Lines whose codes have no common directions."""
 
     def __init__(self, code: Array, sample: Index, n: int) -> None:
         self.code, self.sample, self.n = code, sample, n
@@ -73,9 +73,9 @@ class _AnyLines:
 
 
 class _RatedLines:
-    """Codes rate_gp·v_k with one of few vectors v_k a local function: those of its row.
+    """Lines with codes rate_gp·v_k, where each local function has one of few vectors v_k.
 
-    A sample has a score v_k · f_i for each of them, and whatever else there is happens to numbers.
+    The scores v_k · f_i are computed once per sample and vector; all else is scalar arithmetic.
     """
 
     def __init__(self, vectors: Array, places: Index, rate: Array, n: int) -> None:

@@ -1,4 +1,4 @@
-"""Small linear and quadratic programs of losses with kinks, from the last one's solution."""
+"""A warm-started active set solver for small programs of losses with kinks."""
 
 from __future__ import annotations
 
@@ -20,24 +20,23 @@ if TYPE_CHECKING:
 
 __all__ = ["PivotingSolver"]
 
-MOST_NUMBERS = 2**22  # in the matrix of all rows
+MOST_NUMBERS = 2**22  # most numbers in the matrix of all rows
 
 
 class PivotingSolver(ExactSolver):
-    r"""min Σ_i d_i base(u_i) + t·u + Σ_j l_j|θ_j| + ½ Σ_j h_j θ_j²,  base piecewise linear.
+    r"""Minimise Σ_i d_i base(u_i) + t·u + Σ_j l_j|θ_j| + ½ Σ_j h_j θ_j²,  base piecewise linear.
 
-    A set of kinks is held, u_i = knot or θ_j = 0. The minimum on it is one step away; the way
-    there ends where the sum rises, past all kinks where it falls on, and the kink at which it
-    turns is held from then on. At the minimum a kink whose multiplier is out of its bounds is let
-    go, the one along whose direction the function falls the fastest. The next subproblem begins
-    with the kinks of the last one and needs few pivots. θ_j without a ridge are held from the
-    beginning, so that a linear program goes from vertex to vertex. Coefficients held at 0 are
-    exactly 0.
+    A set of kinks is held, u_i = knot or θ_j = 0. A step leads to the minimum on this set; it
+    passes kinks as long as the function falls, and the kink at which the function starts to rise is
+    added to the set. At the minimum a kink whose multiplier is out of its bounds is dropped, the
+    one with the steepest descent. The next subproblem starts with the kinks of the last one and
+    needs few pivots. θ_j without a ridge are held from the start, so that a linear program moves
+    from vertex to vertex. Coefficients held at 0 are exactly 0.
 
     Parameters
     ----------
     risk : Risk
-        A piecewise linear base of one score a sample, and a penalty of ``l1`` and ``l2``.
+        A piecewise linear base with one score per sample, and a penalty of ``l1`` and ``l2``.
 
     References
     ----------
@@ -63,7 +62,7 @@ class PivotingSolver(ExactSolver):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why the method cannot take a risk, None if it can."""
+        """The reason why the method cannot solve a risk, None if it can."""
         reason = polyhedral_refusal(risk)
         if reason is not None:
             return reason
@@ -96,7 +95,7 @@ class PivotingSolver(ExactSolver):
         )
         theta, held = self._start(kinks, start, l1)
         pivots = Pivots(kinks, theta, held, Deadline(time_limit))
-        if not pivots.run():  # many kinks meet where it stands
+        if not pivots.run():  # many kinks meet at the point: perturb them
             pivots.go_on(kinks.apart())
             pivots.run()
             pivots.go_on(kinks)
@@ -109,7 +108,7 @@ class PivotingSolver(ExactSolver):
         return Solution(theta, -slopes, problem.value(theta), pivots.taken)
 
     def _start(self, kinks: Kinks, start: Array, l1: Array) -> tuple[Array, Index]:
-        """A point and the kinks held there: the last ones where it is the last point."""
+        """The start and its held kinks: the last ones if `start` is the last solution."""
         n_losses = self._places.size
         own = n_losses + np.arange(start.size)
         if self._last is not None and np.array_equal(self._last[0], start):

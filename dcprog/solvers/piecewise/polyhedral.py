@@ -21,12 +21,12 @@ __all__ = ["Index", "Polyhedral", "polyhedral_refusal"]
 Index = npt.NDArray[np.intp]
 
 MOST_DIRECTIONS = 100
-DIGITS = 9  # by which directions are told apart, before they are compared
+DIGITS = 9  # digits by which directions are grouped before the exact comparison
 ROUNDING = 1e-15
 
 
 def polyhedral_refusal(risk: Risk) -> str | None:
-    """Why a risk's subproblems are no linear or quadratic programs of this form, if so."""
+    """The reason why a risk's subproblems are not programs of this form, None if they are."""
     pieces = risk.base.pieces
     if pieces is None or any(pieces.quadratic):
         return f"its base is {risk.base!r}, not piecewise linear"
@@ -40,16 +40,16 @@ def polyhedral_refusal(risk: Risk) -> str | None:
 
 
 class Polyhedral:
-    r"""Σ_g cost_g max_p (code_gp · f_{i(g)} + const_gp), with the scores f_i = B x̃_i.
+    r"""The losses Σ_g cost_g max_p (code_gp · f_{i(g)} + const_gp), with the scores f_i = B x̃_i.
 
     A local function g is a row (or, with the aggregate ``"max"``, a sample); its P lines are the
-    pieces of the base there. B has the shape (c, d̃), and x̃ ends in a constant where there are
-    intercepts; the rows code_gp ⊗ x̃ are never formed.
+    pieces of the base. B has the shape (c, d̃), and x̃ ends with a constant if there are intercepts.
+    The rows code_gp ⊗ x̃ are never formed.
 
     Parameters
     ----------
     risk : Risk
-        One that :func:`polyhedral_refusal` has nothing against.
+        A risk for which :func:`polyhedral_refusal` is None.
 
     Attributes
     ----------
@@ -57,15 +57,15 @@ class Polyhedral:
     code : array of shape (G, P, c)
     const : array of shape (G, P)
     sample : int array of shape (G,)
-        i(g).
+        The sample i(g) of each local function.
     rate : array of shape (G, P)
-        The slope of the line in the margin of its row.
+        The slope of each line in the margin of its row.
     directions : tuple of arrays (K, c), (G,), (G, P), or None
-        Where code_gp = r_gp v_k(g) with few vectors v: these, k(g) and r_gp.
+        The vectors v, k(g) and r_gp if code_gp = r_gp v_k(g) with few vectors v.
     units : array of shape (p,)
-        The sizes of coefficients.
+        Typical sizes of the coefficients.
     order : int array of shape (p,)
-        Places in θ of the entries of B.
+        The indices in θ of the entries of B.
     """
 
     directions: tuple[Array, Index, Array] | None
@@ -95,12 +95,12 @@ class Polyhedral:
 
     @property
     def key(self) -> int:
-        """A key that is equal for equal functions of equal samples."""
+        """A hash of the local functions, the order of θ and the penalised entries."""
         arrays = self.code, self.const, self.order, self.risk.penalized
         return hash(tuple(np.ascontiguousarray(array).tobytes() for array in arrays))
 
     def restricted(self, features: Index) -> Polyhedral:
-        """The problem without the other columns of X."""
+        """The losses restricted to the given columns of X."""
         part = copy(self)
         part.X = self.X[:, features]
         part.d = features.size
@@ -109,17 +109,17 @@ class Polyhedral:
         return part
 
     def costs(self, weights: Array) -> Array:
-        """The cost of each local function for the weights of the groups."""
+        """The cost of each local function for given weights of the groups."""
         return weights if self.risk.aggregate == "max" else self.risk.row_weights(weights)
 
     def theta(self, x: Array) -> Array:
-        """θ of the entries of B."""
+        """The vector θ from the entries of B."""
         theta = np.empty(x.size)
         theta[self.order] = x
         return theta
 
     def slopes(self, duals: Array) -> Array:
-        """The slope of the losses in each margin, (n_rows,), of multipliers (G, P)."""
+        """The slopes of the losses in the margins, (n_rows,), for multipliers (G, P)."""
         slopes = duals * self.rate
         if self.risk.aggregate != "max":
             return slopes.sum(axis=1)
@@ -129,11 +129,11 @@ class Polyhedral:
         return slanted.reshape(n_rows, -1).sum(axis=1)
 
     def scores(self, x: Array) -> Array:
-        """The f_i, of shape (n, c)."""
+        """The scores f_i, of shape (n, c)."""
         return np.asarray(self.X @ x.reshape(self.c, self.d).T)
 
     def spread(self, scores: Array) -> Array:
-        """code_gp · f_{i(g)}, of shape (G, P)."""
+        """The products code_gp · f_{i(g)}, of shape (G, P)."""
         return np.einsum("gpc,gc->gp", self.code, scores[self.sample])
 
     def lines(self, x: Array) -> Array:
@@ -141,16 +141,16 @@ class Polyhedral:
         return self.spread(self.scores(x)) + self.const
 
     def pull(self, duals: Array) -> Array:
-        """Σ duals_gp code_gp ⊗ x̃_{i(g)}, the transpose of :meth:`lines`."""
+        """The sum Σ duals_gp code_gp ⊗ x̃_{i(g)}, the transpose of the linear part of lines."""
         return self.back(np.einsum("gp,gpc->gc", duals, self.code))
 
     def back(self, codes: Array) -> Array:
-        """Σ_g codes_g ⊗ x̃_{i(g)} of vectors (G, c)."""
+        """The sum Σ_g codes_g ⊗ x̃_{i(g)} for vectors codes of shape (G, c)."""
         gathered = self.gather(codes)
         return np.asarray(self.X.T @ gathered).T.ravel()
 
     def gather(self, values: Array) -> Array:
-        """Sums over the local functions of each sample, of shape (n, …)."""
+        """The sums over the local functions of each sample, of shape (n, …)."""
         if self.sample.size == self.n:
             return values
         return values.reshape(self.n, -1, *values.shape[1:]).sum(axis=1)
@@ -164,7 +164,7 @@ def _pieces(pieces: Pieces, codes: Array, offset: Array) -> tuple[Array, Array, 
 
 
 def _directions(rows: Array, rate: Array) -> tuple[Array, Index, Array] | None:
-    """The few vectors of which the rows are multiples, which of them, and rates with the factor."""
+    """Vectors of which the rows are multiples, their indices and the rates; None if too many."""
     mark = rows @ np.random.default_rng(0).standard_normal(rows.shape[1])
     length = np.linalg.norm(rows, axis=1) * np.where(mark < 0, -1.0, 1.0)
     length = np.where(length != 0, length, 1.0)
@@ -183,7 +183,7 @@ def _directions(rows: Array, rate: Array) -> tuple[Array, Index, Array] | None:
 def _maxima(
     pieces: Pieces, mixing: Array, offset: Array, weight: Array
 ) -> tuple[Array, Array, Array]:
-    """The lines of a sample's rows together, row by row; of those of slope 0 one, at the end."""
+    """The lines of all rows of a sample; lines of slope 0 are merged into one at the end."""
     n, _, c = mixing.shape
     slope, const = np.asarray(pieces.linear), np.asarray(pieces.constant)
     slanted, flat = slope != 0, slope == 0

@@ -1,4 +1,4 @@
-"""Work of the solvers of polyhedral risks before and after a subproblem."""
+"""The base class of solvers of polyhedral risks."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = ["PolyhedralSolver"]
 
 
 class PolyhedralSolver(ExactSolver):
-    """A solver of :class:`Subproblem`: what all of them do before and after.
+    """The base class of solvers of a :class:`Subproblem`.
 
-    A subclass sets `name` and says how a problem is solved.
+    A subclass sets `name` and defines :meth:`candidate`.
     """
 
     name: str
@@ -37,7 +37,7 @@ class PolyhedralSolver(ExactSolver):
     def candidate(
         self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None
     ) -> tuple[Array, Array]:
-        """Minimiser x and multipliers of the lines (G, P)."""
+        """The minimiser x and the multipliers of the lines (G, P)."""
 
     def minimise(
         self,

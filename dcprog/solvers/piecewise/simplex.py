@@ -1,4 +1,4 @@
-"""Linear programs by HiGHS's simplex method, from the basis of the last one."""
+"""Linear programs by HiGHS's simplex method, warm-started from the last basis."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["SimplexSolver"]
 
-MOST_NUMBERS = 2**25  # in the matrix
+MOST_NUMBERS = 2**25  # most numbers in the matrix
 FEASIBLE = 1e-10
-MOST_STEPS = 20  # times the rows and columns: at ties HiGHS may go in circles
+MOST_STEPS = 20  # most steps, times the rows and columns, as HiGHS may cycle at ties
 CROSSOVER_ROUNDS = 3
-CHOOSE, PRIMAL = 0, 4  # of HiGHS's simplex strategies
+CHOOSE, PRIMAL = 0, 4  # HiGHS's codes of simplex strategies
 UNBOUNDED = (
     highspy.HighsModelStatus.kUnbounded,
     highspy.HighsModelStatus.kUnboundedOrInfeasible,
@@ -35,9 +35,10 @@ UNBOUNDED = (
 class SimplexSolver(PolyhedralSolver):
     r"""min Σ_g cost_g ξ_g + (l + b)·x⁺ + (l − b)·x⁻  s.t.  ξ_g ≥ line_gp(x⁺ − x⁻),  x⁺, x⁻ ≥ 0.
 
-    Lines of slope 0 are bounds of ξ. Weights, tilts and shrinkage are costs, so that the basis of
-    one subproblem is feasible for the next, and the primal simplex method goes on from there. A
-    coefficient that is not in the basis is exactly 0. The duality gap is certified.
+    Lines of slope 0 are bounds of ξ. Weights, tilts and shrinkage appear only in the costs, so that
+    the basis of one subproblem is feasible for the next, and the primal simplex method continues
+    from it. A penalised coefficient that is not in the basis is exactly 0. The duality gap is
+    certified.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ class SimplexSolver(PolyhedralSolver):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why the method cannot take a risk, None if it can."""
+        """The reason why the method cannot solve a risk, None if it can."""
         reason = polyhedral_refusal(risk)
         if reason is not None:
             return reason
@@ -76,7 +77,7 @@ class SimplexSolver(PolyhedralSolver):
     def candidate(
         self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None
     ) -> tuple[Array, Array]:
-        """A vertex."""
+        """An optimal vertex and its multipliers, polished if the gap is too large."""
         kept = self.memory.take()
         highs = kept or self._model()
         x, duals = self._vertex(highs, PRIMAL if kept else CHOOSE, problem, time_limit)
@@ -89,7 +90,7 @@ class SimplexSolver(PolyhedralSolver):
     def _polished(
         self, problem: Subproblem, x: Array, duals: Array, tolerance: float
     ) -> tuple[Array, Array]:
-        """The vertex recomputed from what is active there."""
+        """The vertex recomputed by the active set method from its active lines."""
         lines = problem.design.lines(x)
         active = (lines >= lines.max(axis=1, keepdims=True)) | (duals > 0)
         sign = np.where(problem.l1 > 0, np.sign(x), 1).astype(np.int8)
@@ -129,7 +130,7 @@ class SimplexSolver(PolyhedralSolver):
         return x, problem.feasible(duals)
 
     def _model(self) -> Any:
-        """The program, without its costs."""
+        """The HiGHS model of the program, without its costs."""
         design, split = self.design, self._split
         local, line = np.nonzero(self._slanted)
         code, rows = design.code[local, line], dense(design.X)[design.sample[local]]

@@ -13,20 +13,20 @@ from dcprog.solvers.piecewise.polyhedral import Index, Polyhedral
 
 __all__ = ["Subproblem"]
 
-# How far the certificate of a gap looks for a better point, in units of the coefficients.
+# The radius within which the certificate of a gap holds, relative to the coefficients' sizes.
 RADIUS = 10.0
 
 
 @dataclass
 class Subproblem:
-    """Σ_g cost_g max_p line_gp(x) + linear·x + Σ_j l1_j |x_j| + ½ Σ_j l2_j x_j² + constant.
+    """The sum Σ_g cost_g max_p line_gp(x) + linear·x + Σ_j l1_j |x_j| + ½ Σ_j l2_j x_j² + const.
 
     Attributes
     ----------
     design : Polyhedral
     cost : array of shape (G,)
     linear, l1, l2 : arrays of shape (p,)
-        In the order of the entries of B.
+        Vectors in the order of the entries of B.
     constant : float
     """
 
@@ -43,7 +43,7 @@ class Subproblem:
 
     @classmethod
     def of(cls, design: Polyhedral, problem: WeightedRisk) -> Subproblem:
-        """The function to minimise for a tightening."""
+        """The subproblem of a weighted risk."""
         offset, order = problem.risk.offset, design.order
         l1, l2 = problem.penalty_weights
         return cls(
@@ -56,7 +56,7 @@ class Subproblem:
         )
 
     def restricted(self, features: Index) -> Subproblem:
-        """The subproblem with x_j = 0 outside these columns of X."""
+        """The subproblem restricted to the given columns of X, with all other x_j = 0."""
         design = self.design
         linear, l1, l2 = (
             part.reshape(design.c, design.d)[:, features].ravel()
@@ -65,27 +65,27 @@ class Subproblem:
         return Subproblem(design.restricted(features), self.cost, linear, l1, l2, self.constant)
 
     def value(self, x: Array, lines: Array | None = None) -> float:
-        """The function at x."""
+        """The value of the function at x."""
         lines = self.design.lines(x) if lines is None else lines
         losses = float(self.cost @ lines.max(axis=1))
         penalty = float(self.l1 @ np.abs(x)) + 0.5 * float(self.l2 @ x**2)
         return losses + float(self.linear @ x) + penalty + self.constant
 
     def slope(self, duals: Array) -> Array:
-        """The slope of the losses and the linear term, of multipliers (G, P) of the lines."""
+        """The gradient of the losses and the linear term for multipliers (G, P) of the lines."""
         return self.linear + self.design.pull(duals)
 
     def gap(self, x: Array, duals: Array, lines: Array | None = None) -> float:
-        """By how much x may miss the minimum, from multipliers duals ≥ 0 with Σ_p = cost_g.
+        """The duality gap at x for multipliers duals ≥ 0 with Σ_p duals_gp = cost_g.
 
-        Entries with l2_j = 0 are taken to lie in an ℓ1 ball, ten times as large as theirs and as
-        what moves the lines by the size of their constants: without it any error of their
-        stationarity, however small, would leave the dual value at −∞.
+        Entries with l2_j = 0 are assumed to lie in an ℓ1 ball, ten times as large as their own norm
+        plus a typical size of coefficients. Without it any error in their stationarity, however
+        small, would make the dual value −∞.
         """
         return self.value(x, lines) - self.bound(x, duals)
 
     def bound(self, x: Array, duals: Array) -> float:
-        """The dual value."""
+        """The dual value, a lower bound of the minimum."""
         over = np.maximum(np.abs(self.slope(duals)) - self.l1, 0.0)
         held = self.l2 > 0
         conjugate = 0.5 * float(np.sum(over[held] ** 2 / self.l2[held]))
@@ -95,12 +95,12 @@ class Subproblem:
         return float(np.sum(duals * self.design.const)) + self.constant - conjugate
 
     def lossless(self, start: Array) -> Array:
-        """The minimiser where no loss counts; what nothing holds stays at the start.
+        """The minimiser if all costs are 0; undetermined entries stay at the start.
 
         Raises
         ------
         SubproblemError
-            ``unbounded``: the linear term falls for ever.
+            ``unbounded`` if the linear term is unbounded below.
         """
         over = np.maximum(np.abs(self.linear) - self.l1, 0.0)
         held = self.l2 > 0
@@ -112,7 +112,7 @@ class Subproblem:
         return x
 
     def feasible(self, duals: Array) -> Array:
-        """The multipliers made nonnegative, and their sums made the costs."""
+        """The multipliers clipped at 0 and scaled to the sum cost_g for each local function."""
         duals = np.maximum(duals, 0.0)
         total = duals.sum(axis=1)
         lost = total <= 0

@@ -1,1 +1,1 @@
-"""Algorithms of papers, as published."""
+"""Solvers that follow published algorithms exactly."""

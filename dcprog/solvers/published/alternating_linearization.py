@@ -24,19 +24,19 @@ __all__ = ["AlternatingLinearizationSolver"]
 
 RHO = 1.0
 ROUNDS = 20_000
-ENOUGH = 1e-2  # accuracy of the ridge problems, of the gap that is left
+ENOUGH = 1e-2  # accuracy of the ridge problems, relative to the tolerance
 
 
 class AlternatingLinearizationSolver(PolyhedralSolver):
-    r"""min G(θ) − g·θ + Σ_j l_j|θ_j| + ½Σ_j q_j θ_j²,  G piecewise linear, with ρ = 1.
+    r"""Minimise F(θ) = G(θ) − g·θ + Σ_j l_j|θ_j| + ½Σ_j q_j θ_j²,  G piecewise linear, with ρ = 1.
 
-    From z₁ = z₂ = θ̄ = d₁ = d₂ = 0, with F the minimised function, in turn
+    From z₁ = z₂ = θ̄ = d₁ = d₂ = 0 it alternates
 
         z₁ = argmin G(θ) + d₂·θ + (ρ/2)‖θ − θ̄‖²,     d₁ = −d₂ − ρ(z₁ − θ̄),   θ̄ ← z₁ if F falls,
         z₂ = soft(ρθ̄ + g − d₁, l)/(q + ρ),           d₂ = −d₁ − ρ(z₂ − θ̄),   θ̄ ← z₂ if F falls.
 
-    The multipliers of the ridge problems give dual values of F; the rounds end when F(z₂), z₂ with
-    its exact zeros, is within the tolerance of the highest of them.
+    The multipliers of the ridge problems give dual values of F; the rounds end when F(z₂) is within
+    the tolerance of the highest of them. z₂ has exact zeros.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class AlternatingLinearizationSolver(PolyhedralSolver):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why the method cannot take a risk, None if it can."""
+        """The reason why the method cannot solve a risk, None if it can."""
         reason = polyhedral_refusal(risk)
         if reason is not None:
             return reason
@@ -70,7 +70,7 @@ class AlternatingLinearizationSolver(PolyhedralSolver):
     def candidate(
         self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None
     ) -> tuple[Array, Array]:
-        """The last z₂."""
+        """The last z₂, and the multipliers of the best bound."""
         rounds = _Rounds(problem, tolerance)
         return rounds.run(Deadline(time_limit)), rounds.duals
 
@@ -82,11 +82,11 @@ class _Rounds:
         self.best = np.zeros(problem.linear.size)
         self.value = problem.value(self.best)
         self.bound = -np.inf
-        self.duals = np.zeros(problem.design.const.shape)  # those of the bound
+        self.duals = np.zeros(problem.design.const.shape)  # multipliers of the bound
         self.last: Candidate | None = None
 
     def run(self, deadline: Deadline) -> Array:
-        """z₂ once its gap is closed."""
+        """Run rounds until the gap of z₂ is within the tolerance, and return z₂."""
         problem = self.problem
         d2 = np.zeros(self.best.size)
         for _ in range(ROUNDS):
@@ -106,7 +106,7 @@ class _Rounds:
         )
 
     def _ridge(self, d2: Array) -> Array:
-        """z₁; its multipliers bound the minimum of F."""
+        """The minimiser z₁ of the ridge problem; its multipliers may raise the lower bound."""
         problem, centre = self.problem, self.best
         ridge = replace(
             problem,
@@ -125,7 +125,7 @@ class _Rounds:
         return self.last.x
 
     def _try(self, z: Array) -> float:
-        """F(z), and θ̄ ← z if F falls."""
+        """The value F(z); θ̄ is set to z if it is lower."""
         value = self.problem.value(z)
         if value < self.value:
             self.best, self.value = z, value

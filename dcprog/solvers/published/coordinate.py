@@ -26,25 +26,26 @@ __all__ = ["CoordinateSolver"]
 
 KERNELS = "dcprog.solvers.published.coordinate_kernels"
 FIRST_ROUNDS = 10
-MOST_ROUNDS = 400  # in one order
-MOST_WORK = 3e8  # numbers of X to pass over before it gives up
+MOST_ROUNDS = 400  # most passes in one order
+MOST_WORK = 3e8  # most numbers of X to visit before the solver gives up
 GROWTH = 1.6
-NEAR = 0.3  # relative gap from which what is active may be guessed
+NEAR = 0.3  # relative gap below which the crossover is tried
 CROSSOVER_ROUNDS = 8
 
 
 class CoordinateSolver(PolyhedralSolver):
-    r"""min Σ_g cost_g max_p (code_gp·f_{i(g)} + const_gp) + linear·θ + (λ/2)‖θ‖², by its dual
+    r"""Minimise Σ_g cost_g max_p (code_gp·f_{i(g)} + const_gp) + linear·θ + (λ/2)‖θ‖² by its dual
+
+    The dual is
 
         max_μ  Σ μ_gp const_gp − ‖linear + Σ μ_gp code_gp ⊗ x̃_i‖²/(2λ),   μ ≥ 0,  Σ_p μ_gp = cost_g.
 
-    The optimal θ is −(linear + Σ μ code ⊗ x̃)/λ. For a hinge a row, μ is its multiplier and what
-    is left of the cost: the box constraints 0 ≤ μ ≤ d of the reinforced hinge (eq. 7 of Zhang et
-    al.). For the maximum over a sample's rows, Σ_j μ_ij ≤ d_i (eq. 12). A pass goes over the
-    samples in random order; pairs of lines of a sample exchange weight until the best one has it
-    all or they are equal, at O(c·d̃) a sample. The multipliers of the last subproblem are the
-    start. The duality gap is certified; once it is small, the exact minimiser for what is active
-    ends the search where it is found.
+    The optimal θ is −(linear + Σ μ code ⊗ x̃)/λ. For one hinge per row, μ has the box constraints
+    0 ≤ μ ≤ d of the reinforced hinge (eq. 7 of Zhang et al.); for the maximum over a sample's rows,
+    Σ_j μ_ij ≤ d_i (eq. 12). A pass visits the samples in random order; pairs of lines of a sample
+    exchange weight until the best line has all of it or they are equal, at O(c·d̃) per sample. The
+    multipliers of the last subproblem are the start. The duality gap is certified; once it is
+    small, the active set method is tried, and its exact minimiser ends the search.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ class CoordinateSolver(PolyhedralSolver):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why the method cannot take a risk, None if it can."""
+        """The reason why the method cannot solve a risk, None if it can."""
         reason = polyhedral_refusal(risk)
         if reason is not None:
             return reason
@@ -102,7 +103,7 @@ class CoordinateSolver(PolyhedralSolver):
     def candidate(
         self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None
     ) -> tuple[Array, Array]:
-        """θ of the multipliers, or the exact minimiser for what is active."""
+        """The coefficients of the multipliers, or the active set method's exact minimiser."""
         duals = self.memory.take()
         if duals is None:
             duals = _multipliers_at(problem, start)
@@ -146,7 +147,7 @@ class CoordinateSolver(PolyhedralSolver):
 
 
 def _guess(problem: Subproblem, x: Array, duals: Array) -> Guess:
-    """The lines with a multiplier are active."""
+    """The guess that the lines with a positive multiplier are active."""
     active = duals > 0
     idle = np.flatnonzero(~active.any(axis=1))
     active[idle, np.argmax(problem.design.lines(x)[idle], axis=1)] = True
@@ -154,7 +155,7 @@ def _guess(problem: Subproblem, x: Array, duals: Array) -> Guess:
 
 
 def _multipliers_at(problem: Subproblem, x: Array) -> Array:
-    """The whole cost on the largest line, which is right away from the kinks."""
+    """Multipliers with the whole cost on the largest line, which is right away from kinks."""
     lines = problem.design.lines(x)
     duals = np.zeros(lines.shape)
     duals[np.arange(len(lines)), np.argmax(lines, axis=1)] = problem.cost

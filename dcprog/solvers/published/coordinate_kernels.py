@@ -1,4 +1,4 @@
-"""Compiled passes of the block coordinate ascent; importing this file needs numba."""
+"""Compiled passes of the block coordinate ascent; importing this module requires numba."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _exchange(
     values: Array,
     scale: float,
 ) -> None:  # pragma: no cover  (compiled)
-    """Shift weight from the lowest line that has some to the highest, until they agree."""
+    """Shift weight from the lowest line with positive weight to the highest until they agree."""
     P, c = code.shape
     for _ in range(4 * P):
         high, low = 0, -1
@@ -63,23 +63,23 @@ def passes(
     order: Array,
     rounds: int,
 ) -> None:  # pragma: no cover  (compiled)
-    """Ascend over the samples, `rounds` times.
+    """Ascend in the multipliers of each sample in turn, `rounds` times.
 
     Parameters
     ----------
     X : array of shape (n, d)
     squares : array of shape (n,)
-        ‖x_i‖².
+        The squared norms ‖x_i‖².
     code, const : arrays of shape (n, q, P, c) and (n, q, P)
     cost : array of shape (n, q)
     duals : array of shape (n, q, P)
-        μ ≥ 0 with Σ_p μ = cost; changed.
+        The multipliers μ ≥ 0 with Σ_p μ = cost; updated in place.
     B : array of shape (c, d)
-        −(linear + Σ μ code ⊗ x)·inverse; changed.
+        The coefficients −(linear + Σ μ code ⊗ x)·inverse; updated in place.
     inverse : float
         1/λ.
     order : int array
-        The samples to visit.
+        The order of the samples.
     rounds : int
     """
     _, q, P, c = code.shape

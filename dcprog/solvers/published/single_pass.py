@@ -1,4 +1,4 @@
-"""One block pass over a weighted squared hinge: weighted ridge regression to frozen targets."""
+"""A single pass for a weighted squared hinge: weighted ridge regression to fixed targets."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ __all__ = ["SinglePassSolver"]
 
 
 class SinglePassSolver:
-    r"""One majorise-minimise step of a majorant coarser than the weighted squared hinge.
+    r"""One minimisation of a majorant that is coarser than the weighted squared hinge.
 
-    With slacks m ≥ 0, [a − u]₊² = min_m (a + m − u)², attained at m = [u − a]₊. Frozen at the
-    centre u⁰, m gives [a − u]₊² ≤ (max(a, u⁰) − u)², with equality at u = u⁰, and
+    With slacks m ≥ 0, [a − u]₊² = min_m (a + m − u)², attained at m = [u − a]₊. With m fixed at the
+    centre u⁰, [a − u]₊² ≤ (max(a, u⁰) − u)², with equality at u = u⁰, and
 
         Σ_i d_i Σ_k (max(a, u⁰_{ik}) − u_{ik})² + (λ/2)‖W‖²
 
     is minimised in closed form: W = (XᵀHX + γI)⁻¹XᵀHZ, b = (ZᵀD1 − WᵀXᵀD1)/s, with γ = λ/2,
     Z the targets with their signs, D = diag(d), s = Σd, H = D − D11ᵀD/s. If s = 0 then W = 0 and
-    b stays. The slacks stored between passes are those of the centre.
+    b is unchanged. The slacks stored between passes are those of the centre.
 
-    A sample far beyond its margin is held at its score by a large weight: for powers p < 2 with
-    little smoothing the passes stall.
+    A large weight holds a sample far beyond its margin at its score: for powers p < 2 with little
+    smoothing the passes stall.
 
     Parameters
     ----------
     risk : Risk
-        Squared hinges of :class:`Margins`, none or sums of them a group, without
-        row weights, with an ``l2`` penalty on the coefficients.
+        Squared hinges of :class:`Margins`, with one weight per sample and no row weights, and an
+        ``l2`` penalty on the coefficients.
 
     References
     ----------
@@ -62,7 +62,7 @@ class SinglePassSolver:
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why the closed form does not hold for a risk, None if it does."""
+        """The reason why the closed form does not hold for a risk, None if it does."""
         if not isinstance(risk.base, squared_hinge):
             return f"its base is {risk.base!r}, not squared_hinge"
         reason = separable_refusal(risk)
@@ -86,13 +86,13 @@ class SinglePassSolver:
         tolerance: float,
         time_limit: float | None = None,
     ) -> Solution:
-        """The closed form, centred at `start`."""
+        """The closed-form minimiser of the majorant centred at `start`."""
         refuse("alternating", shrinkage=problem.shrinkage)
         X, signs, lam = self.rows.X, self.rows.signs, self.ridge.lam
         targets = self._targets(start)
         weights, tilt = problem.weights, problem.row_tilts.reshape(signs.shape)
         coef, intercept = self.rows.unpack(start)
-        for _ in range(2):  # exact in one; the second removes the first one's rounding
+        for _ in range(2):  # one is exact; the second removes rounding errors
             margins = signs * (X @ coef.T + intercept)
             pull = signs * (tilt - 2 * weights[:, None] * (targets - margins))
             step, shift = self.ridge.step(X.T @ pull + lam * coef.T, pull.sum(axis=0), weights)
@@ -101,7 +101,7 @@ class SinglePassSolver:
         return Solution(theta, None, self.value(problem, theta, start))
 
     def value(self, problem: WeightedRisk, theta: Array, centre: Array) -> float:
-        """The weighted squares with the slacks of `centre`, plus tilt and penalty."""
+        """The weighted squares with the slacks of `centre`, plus tilts and penalty."""
         margins = self.rows @ theta
         squares = (self._targets(centre).ravel() - margins) ** 2
         losses = float(problem.row_weights @ squares) + float(problem.row_tilts @ margins)

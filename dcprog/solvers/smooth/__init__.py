@@ -1,1 +1,1 @@
-"""Newton methods for smooth losses and for kinks behind multipliers."""
+"""Newton methods for smooth losses, and augmented Lagrangians for losses with kinks."""
