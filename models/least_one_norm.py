@@ -23,7 +23,7 @@ from dcprog.surrogates.driver import solve
 
 __all__ = ["LeastOneNormSVC", "Optimality"]
 
-# Solvers for kernel expansions (DUAL), which must give dual coefficients, and for features (PRIMAL).
+# Solvers for kernel expansions (DUAL), which must give dual coefficients, and for features.
 DUAL = {"auto": "smo", "smo": "smo_first_order", "libsvm": "libsvm", "qp": "dual_qp"}
 PRIMAL = DUAL | {"auto": "auto", "qp": "cvxpy"}
 

@@ -49,7 +49,7 @@ class MMRegressor(PaperRegressor):
     max_iter : int, default 500
         The most reweightings.
     n_starts : int or "auto", default 1
-        1 is the publication's start, the S-estimate; other values try further starts for lower
+        1 is the publication's start, the S-estimate; ``"auto"`` also tries other starts for lower
         minima.
 
     Attributes
