@@ -43,8 +43,8 @@ def angle_path(
     all coefficients are almost 0, and a run to a smaller λ would stay there; the path therefore
     goes from small λ to large. On data with outliers, the run from the previous λ (warm) and the
     one from the convex problem (cold) have equal ends in half to nine tenths of the cases, and each
-    is better about equally often in the others. Hence both are run, at not quite twice the cost.
-    The convex loss (``truncation=None``) has one minimum and is only warm-started.
+    is better about equally often in the others. Hence both are run by default, at not quite twice
+    the cost. The convex loss (``truncation=None``) has one minimum and is only warm-started.
 
     Parameters
     ----------
@@ -73,8 +73,11 @@ def angle_path(
 
     Raises
     ------
+    TypeError
+        `estimator` is not an AngleSVC.
     ValueError
-        Parameters are out of range, the data are invalid, or the path to resume has other data.
+        Parameters are out of range, the data are invalid, or the path to resume has other data or
+        parameters.
 
     Warns
     -----

@@ -74,7 +74,7 @@ class AngleSVC(KernelOption, PaperClassifier):
         0 ≤ γ ≤ 1, the weight of the own class in loss 1. Every minimiser of the expected loss is
         right (Fisher consistency) for γ ≤ :func:`~dcprog.models.fisher_gamma`, which is 1/k with
         the default truncation. At the default 1/2, the value of the literature, some minimiser is
-        right, and others may have ties. For loss 2, which has no γ, every minimiser is right if
+        right, but others may not be. For loss 2, which has no γ, every minimiser is right if
         −1/(k−1) ≤ s ≤ 0. With two classes both losses are consistent.
     penalty : {"l2", "l1", "elasticnet"}, default "l2"
         ``"l2"`` sets λ2 = `lam`, ``"l1"`` λ1 = `lam`, and ``"elasticnet"`` both by `lam1`, `lam2`.

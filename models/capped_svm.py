@@ -97,14 +97,14 @@ class CappedSVC(PaperClassifier):
     -----
     Differences from the publication:
 
-    - It has a column of W for each class, also for two classes. From equal starts the two columns
+    - It has a column of W for each class, also for two classes. From opposite starts the columns
       stay opposite, :math:`w_1 = -w_2`, so that its (p, ε, γ) corresponds to one score with the cap
       ε·2^{−p/2} and γ·2^{1−p/2}. ``eps`` and ``gamma`` are those of the single score.
     - Its stationarity theorem needs every g_i off the cap's kink. A sample exactly at the cap keeps
       its weight here; a fixed point is then critical, not always a local minimum.
     - Its weights are infinite at g_i = 0, that is for every well classified sample, if p < 2; δ
       smooths them. J_δ never rises along a run, and J ≤ J_δ ≤ J + nδ^{p/2} for the unsmoothed J.
-    - Its heuristic for ε caps all samples if fewer than the given share have a loss, as for well
+    - Its heuristic for ε caps all samples if at most the given share has a loss, as for well
       separated classes: W = 0 is then the minimiser. Hence ε = (1 + δ)^{p/2} in this case.
     - It caps a tenth of the samples however small their losses are, so that the middle one of three
       classes in a row may be given up: with p = 1, γ = 1 the accuracy on iris is 77%. Hence

@@ -108,7 +108,8 @@ class LeastOneNormSVC(KernelMachine):
     results_ : tuple of Result
         The runs; ``result_`` is the first.
     n_iter_ : int
-        The number of pairs that SMO moved, the largest over the problems; 1 for other solvers.
+        The number of pairs that SMO moved, the largest over the problems. Without a kernel matrix
+        the primal solver's steps; 1 for a solver that does not count them.
 
     Warns
     -----

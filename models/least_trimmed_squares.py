@@ -37,8 +37,9 @@ class LeastTrimmedSquares(PaperRegressor):
 
     The raw scale is :math:`s_0 = c_h (1 + 5/(n - p)) \sqrt{\sum_{i \le h} r_{(i)}^2 / h}`, with
     :math:`c_h^{-2} = 1 - 2(n/h)\, q\, \varphi(q)` and :math:`q = \Phi^{-1}((1 + h/n)/2)`, which
-    makes it consistent at the normal. A least squares fit to the samples with
-    :math:`|r_i| \le 2.5\, s_0` then gives the final estimate, which is far more efficient.
+    makes it consistent at the normal. A least squares fit to the kept samples, the h of the sum and
+    those with :math:`|r_i| \le 2.5\, s_0`, then gives the final estimate, which is far more
+    efficient.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class SmoothSVC(PaperClassifier):
     penalised intercept: ‖θ_η − θ*‖² ≤ C·m·max(ρ − [t]_+), which is 0.1·C·m/η for Padé and m samples
     (the publication has twice that). A far smaller bound from the slacks t_i of the fit is
     ‖θ_η − θ*‖² ≤ C Σ_i ([t_i]_+ − t_i ρ'(t_i)), the duality gap at α_i = Cρ'(t_i). Newton's method
-    with Armijo's rule finds θ_η; only samples in the band have curvature.
+    with Armijo's rule finds θ_η; for Padé ρ is curved in the band |t| < 1/η only.
 
     More than two classes are fitted one against the rest, each with its own F.
 
@@ -68,8 +68,8 @@ class SmoothSVC(PaperClassifier):
         ``"newton_armijo"`` (``"auto"``), ``"newton"``, or, for the sigmoid, ``"cvxpy"`` or a cvxpy
         solver by name.
     tol : float, default 1e-6
-        Stop when the criticality gap and the decrease are at most tol·(1 + F). Without outliers
-        F is convex, and Newton's method converges to rounding accuracy.
+        Stop when the criticality gap and the decrease are at most tol·F. With ``outlier_ratio=0`` F
+        is convex, and Newton's method converges to rounding accuracy.
     max_iter : int, default 100
         The most steps of the trimmed loss from each start.
     n_starts : int or "auto", default "auto"
