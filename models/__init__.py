@@ -1,4 +1,4 @@
-"""One file a paper: a spec, its estimator, and the equations it came from."""
+"""Published models, one per module: the risk, its estimator, and the paper's equations."""
 
 from dcprog.models.angle_consistency import fisher_gamma, is_fisher_consistent
 from dcprog.models.angle_cv import AngleSVCCV

@@ -1,4 +1,4 @@
-"""For which parameters the angle-based losses are Fisher consistent."""
+"""Fisher consistency of the angle-based losses."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ __all__ = ["fisher_gamma", "is_fisher_consistent"]
 
 
 def fisher_gamma(k: int, s: float | None) -> float:
-    r"""Largest γ for which the robust loss 1 is Fisher consistent with k classes, truncated at s.
+    r"""The largest γ for which loss 1, truncated at s, is Fisher consistent with k classes.
 
-    γ*(s) = min{1/2, max(1/k, (1 − s)/(k + 1 − s))}: 1/k from s = −1/(k−1) on, growing to 1/2 at
-    s = −(k−1) and below. With two classes the loss does not depend on γ, and γ* = 1.
+    γ*(s) = min{1/2, max(1/k, (1 − s)/(k + 1 − s))}: 1/k for s ≥ −1/(k−1), growing to 1/2 for
+    s ≤ −(k−1). With two classes the loss does not depend on γ, and γ* = 1.
 
     Parameters
     ----------
     k : int
-        At least 2.
+        The number of classes, at least 2.
     s : float or None
-        At most 0; None for no truncation, the limit s → −∞.
+        The truncation, at most 0; None for no truncation, the limit s → −∞.
 
     Returns
     -------
@@ -31,14 +31,14 @@ def fisher_gamma(k: int, s: float | None) -> float:
 
     Notes
     -----
-    Consistent means here that *every* minimiser of the expected loss has its only largest score at
-    the most probable class. The publication states γ ≤ 1/2 for every s ≤ 0. With k = 3, s = 0,
+    Consistent means here that for *every* minimiser of the expected loss the most probable class
+    has the unique largest score. The publication states γ ≤ 1/2 for every s ≤ 0. With k = 3, s = 0,
     γ = 1/2 and class probabilities (0.5005, 0.4995, 0), the least expected loss is 0.500, and the
-    scores (2.5, 2, −4.5), (2, 2, −4) and (2, 2.5, −4.5) all have it: a right minimiser, a tie,
+    scores (2.5, 2, −4.5), (2, 2, −4) and (2, 2.5, −4.5) all attain it: a right minimiser, a tie,
     which is the minimiser of least norm, and a wrong one. That γ ≤ γ* is necessary and sufficient
     is proved in ``docs/fisher_consistency.md``, and checked by linear programming over all
-    probabilities in ``examples/angle_svm/verify_fisher_consistency.py``. The weaker reading, that
-    *some* minimiser is right, holds further: see :func:`is_fisher_consistent`.
+    probabilities in ``examples/angle_svm/verify_fisher_consistency.py``. The weaker property, that
+    *some* minimiser is right, holds for more parameters: see :func:`is_fisher_consistent`.
 
     Examples
     --------
@@ -60,24 +60,24 @@ def fisher_gamma(k: int, s: float | None) -> float:
 def is_fisher_consistent(
     form: int, k: int, s: float | None, gamma: float = 0.5, reading: str = "every"
 ) -> bool:
-    """Does a minimiser of the expected loss find the most probable class, whatever the odds?
+    """True if minimisers of the expected loss find the most probable class for all probabilities.
 
-    The expected loss may have many minimisers, so that the question has two readings.
+    The expected loss may have many minimisers, so there are two readings of consistency.
 
     Parameters
     ----------
     form : {1, 2}
         Loss 1 or 2.
     k : int
-        Number of classes, at least 2.
+        The number of classes, at least 2.
     s : float or None
-        Truncation, at most 0; None for none.
+        The truncation, at most 0; None for none.
     gamma : float, default 0.5
         γ of loss 1, in [0, 1).
     reading : {"every", "some"}, default "every"
-        Every minimiser has its only largest score at the most probable class: loss 1 for
-        γ ≤ :func:`fisher_gamma`, loss 2 for s ≥ −1/(k−1), both for two classes. Or some minimiser
-        has: loss 1 for s ≥ −(k+1)/(k−1), too.
+        With ``"every"`` all minimisers give the most probable class the unique largest score: loss
+        1 for γ ≤ :func:`fisher_gamma`, loss 2 for s ≥ −1/(k−1), both for two classes. With
+        ``"some"`` at least one minimiser does: loss 1 also for s ≥ −(k+1)/(k−1).
 
     Returns
     -------
@@ -86,11 +86,11 @@ def is_fisher_consistent(
     Raises
     ------
     ValueError
-        An unknown reading, k < 2 or s > 0.
+        The reading is unknown, k < 2 or s > 0.
 
     Notes
     -----
-    An estimator finds some minimiser, not the one that is right: the reading to rely on is "every".
+    An estimator finds some minimiser, not necessarily the right one: rely on the reading "every".
     All ranges are proved in ``docs/fisher_consistency.md``.
 
     References
@@ -114,7 +114,7 @@ def is_fisher_consistent(
     depth = np.inf if s is None else -s
     if k == 2:
         return True
-    if form == 2:  # where a minimiser is wrong, no minimiser is right
+    if form == 2:  # if one minimiser is wrong, all are
         return bool(depth <= 1 / (k - 1) + 1e-12)
     if gamma <= bound + 1e-12:
         return True
@@ -122,7 +122,7 @@ def is_fisher_consistent(
 
 
 def inconsistency(form: int, k: int, s: float | None, gamma: float) -> str | None:
-    """What is wrong with the minimisers of the expected loss, None if every one is right."""
+    """The message that some minimiser of the expected loss is wrong, None if all are right."""
     if is_fisher_consistent(form, k, s, gamma):
         return None
     some = is_fisher_consistent(form, k, s, gamma, "some")

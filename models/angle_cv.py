@@ -1,4 +1,4 @@
-"""The penalty of the angle-based SVM by cross-validation."""
+"""Choose the penalty of the angle-based SVM by cross-validation."""
 
 from __future__ import annotations
 
@@ -31,52 +31,54 @@ __all__ = ["AngleSVCCV"]
 
 
 class AngleSVCCV(ClassifierMixin, DeclaredEstimator):
-    """AngleSVC whose λ has the best accuracy on held-out data.
+    """AngleSVC with λ chosen by cross-validated accuracy.
 
     For every fold, and with the elastic net for every λ2, one :func:`~dcprog.models.angle_path`
-    over `lams` is solved. Of penalties that tie the largest is taken, λ2 first.
+    over `lams` is solved. Ties are resolved to the largest penalty, λ2 first.
 
     Parameters
     ----------
     estimator : AngleSVC, optional
-        All other parameters; ``AngleSVC()`` by default. A `lam`, `lam1` or `lam2` it has is
-        replaced.
+        The estimator with all other parameters; ``AngleSVC()`` by default. Its `lam`, `lam1` or
+        `lam2` is replaced.
     lams : array of shape (m,), optional
-        λ > 0 of the ℓ2 or ℓ1 penalty, λ1 of the elastic net; 30 from 10^−1.5 to 10³ by default.
+        Values λ > 0 of the ℓ2 or ℓ1 penalty, or of λ1 of the elastic net; by default 30 values from
+        10^−1.5 to 10³.
     lams2 : array of shape (m2,), optional
-        λ2 > 0 of the elastic net, by default the same 30: a grid of 900.
+        Values λ2 > 0 of the elastic net, by default also these 30 values: a grid of 900.
     cv : int, splitter or iterable, optional
         The folds, five stratified ones by default. ``PredefinedSplit`` tunes on a held-out set.
     starts : {"both", "warm", "cold"}, default "both"
         As in :func:`~dcprog.models.angle_path`.
     refit : bool, default True
-        Fit the best penalty on all samples. False keeps the model of the path, which saw the
-        training part alone; `cv` must then be a single split.
+        Whether to refit with the best penalty on all samples. False keeps the model of the path,
+        fitted to the training part only; `cv` must then be a single split.
     n_jobs : int, optional
-        Processes for folds and λ2, by joblib.
+        Number of joblib processes for folds and λ2.
     warm_start : bool, default False
-        Take the paths of the former fit where data and parameters are the same, to finish what
+        Reuse the paths of the previous fit if data and parameters are equal, to complete a fit that
         Ctrl-C interrupted.
     verbose : bool, default False
-        Log a line a path to the logger ``dcprog``.
+        Log one line per path to the logger ``dcprog``.
 
     Attributes
     ----------
     best_estimator_ : AngleSVC
-        Fitted with the best penalty.
+        The estimator with the best penalty.
     best_params_ : dict
-        ``lam``, or ``lam1`` and ``lam2``.
+        The chosen ``lam``, or ``lam1`` and ``lam2``.
     best_score_ : float
-        Mean accuracy on held-out data.
+        The mean accuracy on held-out data.
     scores_ : array of shape (folds, m2, m)
-        Accuracies, NaN where Ctrl-C came before; m2 is 1 but for the elastic net.
+        The accuracies, NaN for fits that Ctrl-C prevented; m2 is 1 except for the elastic net.
     lams_ : array of shape (m,)
-        In increasing order.
+        The values of λ in increasing order.
     lams2_ : array of shape (m2,) or None
     paths_ : dict
-        The :class:`~dcprog.models.AnglePath` of (fold, place of λ2).
+        The :class:`~dcprog.models.AnglePath` for each (fold, index of λ2).
     interrupted_ : bool
-        Whether Ctrl-C came. The best penalty is then the best of those scored on every fold.
+        Whether Ctrl-C interrupted the fit. The best penalty is then the best of those scored on
+        every fold.
     classes_ : array of shape (k,)
     n_features_in_ : int
 
@@ -85,7 +87,7 @@ class AngleSVCCV(ClassifierMixin, DeclaredEstimator):
     FisherConsistencyWarning
         As in :class:`AngleSVC`, once.
     ConvergenceWarning
-        Ctrl-C came, or solutions did not converge.
+        Ctrl-C interrupted the fit, or solutions did not converge.
 
     References
     ----------
@@ -115,7 +117,7 @@ class AngleSVCCV(ClassifierMixin, DeclaredEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> AngleSVCCV:
-        """Solve all paths, choose the penalty, and fit with it.
+        """Solve all paths, choose the best penalty, and refit with it.
 
         Parameters
         ----------
@@ -131,10 +133,10 @@ class AngleSVCCV(ClassifierMixin, DeclaredEstimator):
         Raises
         ------
         ValueError
-            Parameters out of their range, data that are not finite, fewer than two classes,
-            ``refit=False`` with several folds.
+            Parameters are out of range, the data are not finite, there are fewer than two classes,
+            or ``refit=False`` is combined with several folds.
         KeyboardInterrupt
-            Ctrl-C came before any penalty was scored on every fold.
+            Ctrl-C interrupted the fit before any penalty was scored on every fold.
         """
         model = AngleSVC() if self.estimator is None else self.estimator
         X, y = validate_data(self, X, y, **model._checks())
@@ -155,7 +157,7 @@ class AngleSVCCV(ClassifierMixin, DeclaredEstimator):
         return self
 
     def _solve(self, model: AngleSVC, folds: list[Any], X: Any, y: Any) -> None:
-        """All paths, as far as Ctrl-C lets them get."""
+        """Solve all paths, until the end or Ctrl-C."""
         former = getattr(self, "paths_", {}) if self.warm_start else {}
         rows = 1 if self.lams2_ is None else len(self.lams2_)
         self.paths_: dict[tuple[int, int], AnglePath] = {}
@@ -179,7 +181,7 @@ class AngleSVCCV(ClassifierMixin, DeclaredEstimator):
                 self.interrupted_ = True
 
     def _row(self, model: AngleSVC, row: int) -> AngleSVC:
-        """The estimator of one λ2."""
+        """The estimator with the λ2 of the given row."""
         if self.lams2_ is None:
             return model
         return clone(model).set_params(lam1=None, lam2=float(self.lams2_[row]))
@@ -201,7 +203,7 @@ class AngleSVCCV(ClassifierMixin, DeclaredEstimator):
         if np.all(np.isnan(mean)):
             raise KeyboardInterrupt("no penalty was scored on every fold")
         self.best_score_ = float(np.nanmax(mean))
-        # rounding in the mean over folds must not decide
+        # means that differ only by rounding are ties
         row, place = np.argwhere(np.nan_to_num(mean, nan=-1) >= self.best_score_ - 1e-12)[-1]
         lam = float(self.lams_[place])
         self.best_params_ = {"lam": lam}
@@ -232,11 +234,11 @@ class AngleSVCCV(ClassifierMixin, DeclaredEstimator):
         warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """The scores of the best model, as :meth:`AngleSVC.decision_function`."""
+        """The scores of the best model; see :meth:`AngleSVC.decision_function`."""
         return self._best().decision_function(self._checked(X))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The classes by the best model."""
+        """The classes predicted by the best model."""
         return self._best().predict(self._checked(X))
 
     def _best(self) -> AngleSVC:
@@ -272,7 +274,7 @@ def _solve_row(
     X_test, y_test = _safe_split(model, X, y, test, train)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FisherConsistencyWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)  # counted and told once
+        warnings.simplefilter("ignore", ConvergenceWarning)  # reported once for all paths
         solve = partial(angle_path, X_train, y_train, lams, estimator=model, starts=starts)
         try:
             path = solve(resume=former)

@@ -37,14 +37,14 @@ def angle_path(
     callback: Callable[[AnglePath], object] | None = None,
     verbose: bool = False,
 ) -> AnglePath:
-    """Solutions of the angle-based SVM for increasing λ, each started from the one before.
+    """Solutions of the angle-based SVM for increasing λ, with warm starts.
 
-    A truncated loss keeps what a start has given up: where λ is large all coefficients are almost
-    0 and a run to a smaller λ would stay there, so the path goes from small λ to large. Even so
-    neither start wins: on data with outliers the run from the λ before (warm) and the one from the
-    convex problem (cold) end equal in half to nine tenths of the cases, and each is better about
-    as often in the others. Hence both, at not quite twice the cost. The convex loss
-    (``truncation=None``) has one minimum and is only warm-started.
+    With a truncated loss, samples that the start has given up tend to stay given up. For large λ
+    all coefficients are almost 0, and a run to a smaller λ would stay there; the path therefore
+    goes from small λ to large. On data with outliers, the run from the previous λ (warm) and the
+    one from the convex problem (cold) have equal ends in half to nine tenths of the cases, and each
+    is better about equally often in the others. Hence both are run by default, at not quite twice
+    the cost. The convex loss (``truncation=None``) has one minimum and is only warm-started.
 
     Parameters
     ----------
@@ -53,28 +53,31 @@ def angle_path(
     y : array of shape (n,)
         Two or more classes.
     lams : array of shape (m,), optional
-        λ > 0, sorted here; 30 from 10^−1.5 to 10³ by default. They are `lam` of the ℓ2 or ℓ1
-        penalty, and `lam1` of the elastic net, whose `lam2` stays.
+        Values λ > 0 in any order; by default 30 values from 10^−1.5 to 10³. They set `lam` of the
+        ℓ2 or ℓ1 penalty, or `lam1` of the elastic net, whose `lam2` is fixed.
     estimator : AngleSVC, optional
-        All other parameters; ``AngleSVC()`` by default.
+        The estimator with all other parameters; ``AngleSVC()`` by default.
     starts : {"both", "warm", "cold"}, default "both"
-        Which runs are tried for each λ; the lower objective is kept.
+        The runs to try for each λ; the lower objective is kept.
     resume : AnglePath, optional
-        A path for the same data and parameters that was interrupted: its solutions are kept.
+        An interrupted path for equal data and parameters, whose solutions are kept.
     callback : callable, optional
-        ``callback(path)`` after each λ; a true return value interrupts.
+        ``callback(path)`` is called after each λ; a true return value interrupts the path.
     verbose : bool, default False
-        Log a line a λ, with a bar of the progress, to the logger ``dcprog``.
+        Log one line per λ, with a progress bar, to the logger ``dcprog``.
 
     Returns
     -------
     AnglePath
-        After Ctrl-C the part that was solved, with status ``interrupted``.
+        After an interruption the solved part, with status ``interrupted``.
 
     Raises
     ------
+    TypeError
+        `estimator` is not an AngleSVC.
     ValueError
-        Parameters out of their range, bad data, or a path to resume that is of other data.
+        Parameters are out of range, the data are invalid, or the path to resume has other data or
+        parameters.
 
     Warns
     -----
@@ -115,7 +118,7 @@ def angle_path(
 
 
 def checked_lams(lams: npt.ArrayLike | None, name: str = "lams") -> Array:
-    """Distinct λ in increasing order."""
+    """The distinct values of λ in increasing order, after validation."""
     array = np.unique(np.asarray(DEFAULT_LAMS if lams is None else lams, dtype=float))
     if array.size == 0 or not np.all(np.isfinite(array)) or array[0] <= 0:
         raise ValueError(f"{name}={lams!r}: positive finite numbers are needed")
@@ -123,7 +126,7 @@ def checked_lams(lams: npt.ArrayLike | None, name: str = "lams") -> Array:
 
 
 def _declared(X: Any, y: Any, lams: Array, estimator: AngleSVC, starts: str) -> AnglePath:
-    """A path with nothing solved."""
+    """A path without solutions yet."""
     spec = estimator.spec(X, y)
     params = repr(sorted(estimator.get_params().items()))
     return AnglePath(
@@ -140,7 +143,7 @@ def _declared(X: Any, y: Any, lams: Array, estimator: AngleSVC, starts: str) -> 
 
 
 def _resumed(path: AnglePath, before: AnglePath) -> AnglePath:
-    """What was solved before, if it is of the same data and parameters."""
+    """The path to resume, after a check that its data and parameters are equal."""
     if before.fingerprint != path.fingerprint:
         raise ValueError(
             "resume: the path is of other data, other λ or other parameters; resume with the same"
@@ -149,7 +152,7 @@ def _resumed(path: AnglePath, before: AnglePath) -> AnglePath:
 
 
 def _solved(path: AnglePath, starts: str, callback: Any, verbose: bool) -> AnglePath:
-    """Go on until the last λ, Ctrl-C or the callback's word."""
+    """Solve the path until the last λ, Ctrl-C or an interruption by the callback."""
     try:
         while len(path) < len(path.lams):
             result, warm = _best_run(path, starts)
@@ -173,7 +176,7 @@ def _solved(path: AnglePath, starts: str, callback: Any, verbose: bool) -> Angle
 
 
 def _best_run(path: AnglePath, starts: str) -> tuple[Result, bool]:
-    """The lower of the cold and the warm run, and whether it is the warm one."""
+    """The lower of the cold and the warm run, and True if it is the warm one."""
     model = strengthened(path.estimator, path.lams[len(path)])
     spec = path.spec.with_penalty(model.declared_penalty())
     before = path.results[-1].x if len(path) else None

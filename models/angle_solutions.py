@@ -1,4 +1,4 @@
-"""Solutions of the angle-based SVM for many penalties, as one object."""
+"""The solutions of the angle-based SVM along a penalty path."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ __all__ = ["AnglePath", "strengthened"]
 
 @dataclass(frozen=True, eq=False)
 class AnglePath:
-    """Solutions for increasing λ, as many as were solved.
+    """The solutions for increasing λ that have been computed so far.
 
     Attributes
     ----------
     estimator : AngleSVC
-        Unfitted; its parameters but for the λ that varies.
+        An unfitted estimator with all parameters except the varying λ.
     lams : array of shape (m,)
-        All λ of the path, increasing.
+        All values of λ in increasing order.
     classes : array of shape (k,)
     results : tuple of Result
         The run that was kept for each λ.
     warm : bool array of shape (done,)
-        Whether that run started from the λ before.
+        Whether that run started from the solution of the previous λ.
     spec : Risk
-        The declared risk, of the estimator's own λ.
+        The declared risk, with the estimator's own λ.
     kernel : Kernel or None
     status : str
-        ``complete``, ``interrupted``, or ``running`` for what a callback sees.
+        ``complete``, ``interrupted``, or ``running`` during callbacks.
     fingerprint : str
-        Of the data and parameters, for a resumption.
+        A hash of the data and parameters, for a resumption.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class AnglePath:
 
     @cached_property
     def coefs(self) -> Array:
-        """Coefficients, (done, k − 1, d), or those of the kernel, (done, k − 1, n)."""
+        """The coefficients, (done, k − 1, d), or the kernel's coefficients, (done, k − 1, n)."""
         rows = self.spec.rows
         if self.kernel is not None:
             found = [rows.dual_coef(result.x) for result in self.results]
@@ -78,7 +78,7 @@ class AnglePath:
 
     @cached_property
     def intercepts(self) -> Array:
-        """Intercepts, (done, k − 1)."""
+        """The intercepts, of shape (done, k − 1)."""
         found = [self.spec.rows.unpack(np.asarray(result.x))[1] for result in self.results]
         return np.reshape(found, (len(self), self.spec.rows.n_scores))
 
@@ -89,11 +89,11 @@ class AnglePath:
 
     @property
     def n_selected(self) -> npt.NDArray[np.intp]:
-        """How many features have a coefficient other than 0, for every λ."""
+        """The number of features with a nonzero coefficient for every solved λ."""
         return np.sum(np.any(self.coefs != 0, axis=1), axis=1)
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """The scores u_j for every λ solved.
+        """The scores u_j for every solved λ.
 
         Parameters
         ----------
@@ -115,11 +115,11 @@ class AnglePath:
         return np.array(scores).reshape(len(self), features.shape[0], len(W))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The classes for every λ solved, of shape (done, n)."""
+        """The predicted classes for every solved λ, of shape (done, n)."""
         return self.classes[np.argmax(self.decision_function(X), axis=2)]
 
     def score(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-        """The accuracy for every λ solved, of shape (done,)."""
+        """The accuracy for every solved λ, of shape (done,)."""
         return np.mean(self.predict(X) == np.asarray(y), axis=1)
 
     def model(self, i: int) -> AngleSVC:
@@ -132,7 +132,7 @@ class AnglePath:
         return model
 
     def plot(self, ax: Any = None) -> Any:
-        """Coefficients over λ, a colour a function β_q.
+        """Plot the coefficients over λ, with one colour per function β_q.
 
         Parameters
         ----------

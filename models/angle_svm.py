@@ -37,15 +37,15 @@ __all__ = ["AngleSVC"]
 class AngleSVC(KernelOption, PaperClassifier):
     r"""Classifier of k classes by k − 1 functions, with truncated hinges as losses.
 
-    Class j is the vertex W_j of a regular simplex, the sample x has the scores
-    :math:`u_j = \langle W_j, f(x) \rangle`, which sum to 0, and is predicted as the class of the
-    largest. With :math:`H_a(u) = [a - u]_+`, :math:`G_a(u) = [a + u]_+`, β = (β_1, …, β_{k−1}) and
-    :math:`f_q(x) = x^\top \beta_q`,
+    Class j is the vertex W_j of a regular simplex. The sample x has the scores
+    :math:`u_j = \langle W_j, f(x) \rangle`, which sum to 0, and the class of the largest score is
+    predicted. With :math:`H_a(u) = [a - u]_+`, :math:`G_a(u) = [a + u]_+`, β = (β_1, …, β_{k−1})
+    and :math:`f_q(x) = x^\top \beta_q`, the objective is
 
     .. math::
-        \sum_i \phi(u(x_i), y_i) + \lambda_1 \|\beta\|_1 + \tfrac{\lambda_2}{2} \|\beta\|_2^2
+        \sum_i \phi(u(x_i), y_i) + \lambda_1 \|\beta\|_1 + \tfrac{\lambda_2}{2} \|\beta\|_2^2,
 
-    is minimised, a sum over the samples and not a mean. Loss 1, ``form=1``, is
+    a sum over the samples and not a mean. Loss 1, ``form=1``, is
 
     .. math::
         \phi_1 = \gamma [H_{k-1}(u_y) - H_{(k-1)s}(u_y)]
@@ -55,77 +55,81 @@ class AngleSVC(KernelOption, PaperClassifier):
 
     .. math:: \phi_2 = H_1(m) - H_s(m).
 
-    For truncation at s ≤ 0 no sample costs more than (k−1)(1−s) or 1−s.
+    With truncation at s ≤ 0 the loss of a sample is at most (k−1)(1−s) for loss 1 and 1−s for loss
+    2.
 
     A truncated hinge is a capped one, H_1 − H_s = min{H_1, 1 − s}, and has two majorants at a
-    point: the hinge with weight 0 beyond s and 1 before, or the hinge plus the tangent of −H_s,
-    which is the difference-of-convex algorithm of the publication. The first is the tighter one.
+    point: the hinge with weight 0 for margins below s and 1 otherwise, or the hinge plus the
+    tangent of −H_s, as in the publication's difference-of-convex algorithm. The first is tighter.
 
     Parameters
     ----------
     form : {1, 2}, default 2
-        Loss 1 (RSVM1) or 2 (RSVM2). Loss 1 cannot tell a class that lies between two others: of
-        standardised iris it has 0.69 right, loss 2 0.97.
+        Loss 1 (RSVM1) or 2 (RSVM2). Loss 1 cannot separate a class that lies between two others: on
+        standardised iris its accuracy is 0.69, that of loss 2 is 0.97.
     truncation : "auto", float or None, default "auto"
-        s ≤ 0; ``"auto"`` is −1/(k−1), as recommended. None leaves the convex loss: the reinforced
+        s ≤ 0; ``"auto"`` is −1/(k−1), as recommended. None gives the convex loss: the reinforced
         hinge of angle-based machines, or the pairwise hinge.
     gamma : float, default 0.5
-        0 ≤ γ ≤ 1, weight of the own class in loss 1. Every minimiser of the expected loss is right
-        (Fisher consistency) for γ ≤ :func:`~dcprog.models.fisher_gamma`, 1/k with the default
-        truncation; at the default 1/2, that of the literature, some is, and ties may be too. Of
-        loss 2, without γ, every one is for −1/(k−1) ≤ s ≤ 0. With two classes both are right.
+        0 ≤ γ ≤ 1, the weight of the own class in loss 1. Every minimiser of the expected loss is
+        right (Fisher consistency) for γ ≤ :func:`~dcprog.models.fisher_gamma`, which is 1/k with
+        the default truncation. At the default 1/2, the value of the literature, some minimiser is
+        right, but others may not be. For loss 2, which has no γ, every minimiser is right if
+        −1/(k−1) ≤ s ≤ 0. With two classes both losses are consistent.
     penalty : {"l2", "l1", "elasticnet"}, default "l2"
-        λ2 = `lam`, λ1 = `lam`, or both by `lam1` and `lam2`.
+        ``"l2"`` sets λ2 = `lam`, ``"l1"`` λ1 = `lam`, and ``"elasticnet"`` both by `lam1`, `lam2`.
     lam : float, default 1.0
         λ > 0.
     lam1, lam2 : float, optional
-        λ1, λ2 ≥ 0 of ``"elasticnet"``, not both 0, `lam` each by default.
+        λ1, λ2 ≥ 0 of ``"elasticnet"``, not both 0; `lam` by default.
     kernel : {"linear", "poly", "rbf", "precomputed"} or callable, optional
-        :math:`f_q(x) = \sum_j a_{qj} k(x, x_j)` with λ2/2·Σ_q a_qᵀKa_q for the penalty, which must
-        be ``"l2"``. A callable maps two sets of samples to their matrix. By default f is linear.
+        :math:`f_q(x) = \sum_j a_{qj} k(x, x_j)` with the penalty λ2/2·Σ_q a_qᵀKa_q; `penalty` must
+        be ``"l2"``. A callable maps two sets of samples to their kernel matrix. By default f is
+        linear.
     kernel_gamma : {"scale", "auto"} or float, default "scale"
-        Of ``"rbf"``, exp(−γ‖x − z‖²), and ``"poly"``, (γ⟨x, z⟩ + coef0)^degree: 1/(d·variance of
+        γ of ``"rbf"``, exp(−γ‖x − z‖²), and ``"poly"``, (γ⟨x, z⟩ + coef0)^degree: 1/(d·variance of
         X), 1/d, or a number.
     fit_intercept : bool, default True
-        Append a constant feature 1, penalised like the others. The publication has none.
+        Append a constant feature 1, penalised like the others. The publication has no intercept.
     majorant : {"cap", "dc"}, default "cap"
-        The weights, or the tangents of the publication. The objective is the same; their runs may
-        end at different critical points.
+        The majorant with weights, or with the tangents of the publication. The objective is equal;
+        the runs may end at different critical points.
     n_starts : int or "auto", default "auto"
         ``"auto"`` races many starts; 1 is the plain run from the convex problem without truncation.
 
     Attributes
     ----------
     coef_ : array of shape (k − 1, d)
-        Rows β_q; none for kernels other than the linear one.
+        The coefficients β_q as rows. Not set with a kernel other than ``"linear"``.
     dual_coef_ : array of shape (k − 1, n)
-        a, with a kernel.
+        The coefficients a, with a kernel.
     simplex_ : array of shape (k, k − 1)
         The vertices W_j.
     truncation_ : float or None
-        s.
+        The truncation s.
 
     Warns
     -----
     FisherConsistencyWarning
-        Not every minimiser of the expected loss is right; the message says whether some is. So it
-        is with ``form=1`` and γ = 1/2 from three classes on; take γ = 1/k, or loss 2.
+        Not every minimiser of the expected loss is right; the message says whether some minimiser
+        is. This is so with ``form=1`` and γ = 1/2 for three or more classes, unless the truncation
+        is None or at most −(k−1); choose γ = 1/k, or loss 2.
 
     See Also
     --------
-    AngleSVCCV : The penalty by cross-validation.
+    AngleSVCCV : Choose the penalty by cross-validation.
     angle_path : The solutions for many penalties.
 
     Notes
     -----
-    The order of the classes decides which vertex each of them gets. Another order is a rotation of
-    the simplex: with ``"l2"``, and with a kernel, it leaves the objective and the scores of each
-    class as they are. ‖β‖₁ is not invariant under rotations: with ``"l1"`` and ``"elasticnet"`` it
-    matters which class comes first (all others are alike, and with k = 4 all are).
+    The order of the classes determines the vertex of each class. Another order is a rotation of the
+    simplex: with ``"l2"``, and with a kernel, it does not change the objective or the scores of
+    each class. ‖β‖₁ is not invariant under rotations: with ``"l1"`` and ``"elasticnet"`` it matters
+    which class comes first (the order of the others does not, and with k = 4 no order matters).
 
-    Where the publication and this class differ: its H of loss 1 has H_s where H_{(k−1)s} is meant;
-    its experiments print s = 1/(k−1) for −1/(k−1); its range of Fisher consistency for loss 1 is
-    too large in either reading (:func:`~dcprog.models.is_fisher_consistent`).
+    Differences from the publication: its H of loss 1 has H_s where H_{(k−1)s} is meant; its
+    experiments print s = 1/(k−1) for −1/(k−1); its range of Fisher consistency for loss 1 is too
+    large in either reading (:func:`~dcprog.models.is_fisher_consistent`).
 
     References
     ----------
@@ -163,7 +167,7 @@ class AngleSVC(KernelOption, PaperClassifier):
     majorant: str = parameter(one_of("cap", "dc"), default="cap")
 
     def _declare(self, rows: Any) -> Risk:
-        """Both losses are hinges at 1 of their rows, capped or truncated at s."""
+        """The risk: hinges at 1 of the rows of either loss, capped or truncated at s."""
         k = rows.n_scores + 1
         s = self._truncation(k)
         truncated: dict[str, Any] = {}
@@ -207,7 +211,7 @@ class AngleSVC(KernelOption, PaperClassifier):
             raise self._refuse_kernel(self.penalty, "penalty='l2'")
 
     def declared_penalty(self) -> Penalty:
-        """λ1‖β‖₁ + (λ2/2)‖β‖² of the parameters."""
+        """The penalty λ1‖β‖₁ + (λ2/2)‖β‖² of the parameters."""
         both = (self.lam1, self.lam2)
         if self.penalty != "elasticnet":
             if both != (None, None):
@@ -221,14 +225,14 @@ class AngleSVC(KernelOption, PaperClassifier):
             raise ValueError("lam1=0 and lam2=0: nothing is penalised; one must be positive")
         return elastic_net(lam1, lam2)
 
-    # ---- steps of a fit, for the paths too -------------------------------------------------------
+    # ---- steps of a fit, which paths use too -----------------------------------------------------
 
     def _solution(self, spec: Risk, callback: Callback) -> Solution:
         self.warn_of_inconsistency(len(self.classes_), stacklevel=6)
         return super()._solution(spec, callback)
 
     def minimise(self, spec: Risk, start: Any = "convex") -> Result:
-        """A run on a declaration from :meth:`spec`, with the estimator's options.
+        """Minimise a risk from :meth:`spec` with the estimator's options.
 
         Parameters
         ----------
@@ -239,17 +243,17 @@ class AngleSVC(KernelOption, PaperClassifier):
         Returns
         -------
         Result
-            Under an ℓ1 penalty with exact zeros.
+            With an ℓ1 penalty its point has exact zeros.
 
         Raises
         ------
         ValueError
-            The numbers are so large that no point was found.
+            No point was found, because the numbers are too large.
         """
         return self._run_refined(spec, start)
 
     def keep(self, spec: Risk, kernel: Kernel | None, result: Result) -> None:
-        """Set the fitted attributes that a run decides."""
+        """Set the fitted attributes of a run's result."""
         theta: Any = result.x
         self._keep(Solution(spec, result), self._function(spec, theta, kernel))
 
@@ -286,7 +290,7 @@ class AngleSVC(KernelOption, PaperClassifier):
         Returns
         -------
         array of shape (n, k), or (n,) for two classes
-            Of two classes the score of the second, which is minus that of the first.
+            For two classes the score of the second, which is minus that of the first.
         """
         check_is_fitted(self)
         scores = self._scores(validate_data(self, X, reset=False, **self._checks()))
@@ -294,7 +298,7 @@ class AngleSVC(KernelOption, PaperClassifier):
         return scores[:, 1] if len(self.classes_) == 2 else scores
 
     def _scores(self, X: Any) -> Array:
-        """f(x), of shape (n, k − 1)."""
+        """The values f(x), of shape (n, k − 1)."""
         if self.kernel is None:
             return super()._scores(X)
         return self.kernel_(X) @ self.dual_coef_.T + self.intercept_

@@ -1,4 +1,4 @@
-"""What the papers compare with, declared: plain, weighted, ramp, C-loss, squared hinge, LS-SVM."""
+"""Baselines of the papers as risks: plain, weighted, ramp, C-loss, squared hinge, LS-SVM."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def baseline(
     C: float = 1.0,
     weights: npt.ArrayLike | None = None,
 ) -> Risk:
-    r"""½‖w‖² + C Σ ω_i loss(y_i f(x_i)), for :func:`dcprog.solve`.
+    r"""The risk ½‖w‖² + C Σ ω_i loss(y_i f(x_i)), for :func:`dcprog.solve`.
 
     Parameters
     ----------
     rows : Margins
-        Of :func:`binary_margins`, :func:`kernel_margins` or, for
-        a piecewise linear loss, :func:`~dcprog.rows.kernel_expansion.expansion_margins`.
+        Rows from :func:`binary_margins`, :func:`kernel_margins` or, for a piecewise linear loss,
+        :func:`~dcprog.rows.kernel_expansion.expansion_margins`.
     loss : str or Loss, default "svm"
         A name of ``LOSSES``: ``"svm"`` (hinge), ``"ramp"`` (hinge capped at 2), ``"closs"``
         (β(1 − e^{−η(1−z)²}), η = ½), ``"l2svm"`` (½ squared hinge), ``"lssvm"`` (½(1 − z)²).
     C : float, default 1.0
     weights : array of shape (n,), optional
-        ω_i, for a weighted machine; see :func:`one_shot_weights`.
+        The weights ω_i of a weighted machine; see :func:`one_shot_weights`.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def baseline(
 def one_shot_weights(
     scores: npt.ArrayLike, rule: int, y: npt.ArrayLike | None = None, eta: float | None = None
 ) -> Array:
-    r"""Weights of a weighted machine from the scores f of a plain one, by the rule's equation.
+    r"""The weights of a weighted machine from the scores f of a plain one, by equation `rule`.
 
     ==== ========================================= ===========================
     rule weight                                    constants
@@ -86,9 +86,9 @@ def one_shot_weights(
     scores : array of shape (n,)
     rule : {16, 17, 18, 19}
     y : array of shape (n,), optional
-        −1 and +1, for rule 16.
+        The labels −1 and +1, for rule 16.
     eta : float, optional
-        η, by default as above.
+        The constant η of rules 16 and 18, by default as above.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def one_shot_weights(
     Raises
     ------
     ValueError
-        There is no such rule, or rule 16 has no labels.
+        The rule is unknown, or y is missing for rule 16.
 
     References
     ----------

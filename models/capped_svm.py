@@ -31,88 +31,88 @@ STALLED = 1e-3
 
 
 class CappedSVC(PaperClassifier):
-    r"""Linear classifier whose samples lose at most ε each.
+    r"""Linear classifier with a loss of at most ε per sample.
 
     .. math::
         J_\delta(W, b) = \sum_i \min\{(g_i + \delta)^{p/2}, \varepsilon\} + \gamma \|W\|_F^2,
         \qquad g_i = \|[1 - y_i \circ (W^\top x_i + b)]_+\|_2^2,
 
     with y_i ∈ {−1, +1}^c, +1 for the class of sample i. The intercepts b are not penalised. Two
-    classes have one score (c = 1). A sample is predicted as the class of its largest score, or by
-    the sign of its only one.
+    classes have one score (c = 1). The class of the largest score is predicted; for two classes the
+    sign of the only score decides.
 
-    The cap makes a sample's loss concave in g_i, so tightening the majorant is one weight a sample,
+    A sample's loss is concave in g_i, so the majorant has one weight per sample,
 
     .. math::
         d_i = \tfrac{p}{2} (g_i + \delta)^{(p-2)/2} \text{ if } (g_i + \delta)^{p/2} \le
         \varepsilon, \text{ otherwise } 0,
 
-    and what is left to minimise is a weighted squared hinge for each class,
+    and the subproblem is a weighted squared hinge for each class,
     :math:`\sum_i d_i [1 - y_{ik} f_{ik}]_+^2 + \gamma \|w_k\|^2`.
 
     Parameters
     ----------
     p : float, default 2.0
-        0 < p ≤ 2. The norm of a sample's residual is raised to p.
+        0 < p ≤ 2, the power of the norm of a sample's residual.
     eps : float, optional
-        Cap ε > 0. By default the first five tightenings set it so that at most the share
-        `cap_fraction` of the samples, those of largest loss, is capped; then it is frozen.
+        The cap ε > 0. By default the first five majorant updates set it such that at most the share
+        `cap_fraction` of the samples, those of largest loss, is capped; then it is fixed.
     cap_fraction : float, default 0.1
-        0 ≤ cap_fraction < 1, heeded with ``eps=None``: ε is the (⌊cap_fraction·n⌋ + 1)-th largest
+        0 ≤ cap_fraction < 1, used with ``eps=None``: ε is the (⌊cap_fraction·n⌋ + 1)-th largest
         (g_i + δ)^{p/2}, or (cap_floor + δ)^{p/2} if that is more.
     cap_floor : float, default 5.0
-        The least g at which a cap may be, heeded with ``eps=None``. 4 is the g of a class's samples
-        where its score is −1 everywhere: up to it a class costs no more given up than told apart.
-        With 0, the publication's, ε = (1 + δ)^{p/2} where the sample above has g_i = 0.
+        The least g at which the cap may be, used with ``eps=None``. 4 is the g of a class's samples
+        if its score is −1 everywhere; with a cap up to 4 a class may be given up at no extra cost.
+        With 0, as in the publication, ε = (1 + δ)^{p/2} if the sample that sets ε has g_i = 0.
     gamma : float, default 0.3
         γ > 0.
     delta : float, default 1e-8
-        Smoothing δ ≥ 0, in the units of g. It must be positive if p < 2.
+        The smoothing δ ≥ 0, in the units of g. It must be positive if p < 2.
     algorithm : {"exact", "alternating"}, default "exact"
-        ``"exact"``: every weighted problem is solved to the end (algorithm 1). ``"alternating"``:
-        one pass of closed forms for (W, b) and the slacks a weighting (algorithm 2 as published).
+        ``"exact"`` solves every weighted problem to the end (algorithm 1). ``"alternating"`` makes
+        one pass of closed forms for (W, b) and the slacks per reweighting (algorithm 2).
     solver : str, default "auto"
-        For the weighted problems of ``"exact"``: ``"newton"`` (finite Newton; ``"auto"``, with
-        cvxpy behind it), ``"cvxpy"``, or a cvxpy solver by name.
+        The solver of the weighted problems of ``"exact"``: ``"newton"`` (finite Newton),
+        ``"cvxpy"``, a cvxpy solver by name, or ``"auto"`` for the automatic choice.
     max_iter : int, default 500
-        Reweightings from each start.
+        The most reweightings from each start.
     n_starts : int or "auto", default "auto"
         ``"auto"`` races many starts (of the exact algorithm); 1 is the plain run from the squared
-        hinge. All minimise the same function: with ``eps=None`` the first one sets ε for the
+        hinge. All runs minimise one function: with ``eps=None`` the first run sets ε for the
         others.
 
     Attributes
     ----------
     eps_ : float
-        The cap.
+        The cap ε.
     n_iter_ : int
-        Reweightings taken.
+        The number of reweightings.
     objective_ : float
         J_δ at the solution.
     result_ : Result
-        The run, with history and certificate, since ε is frozen. With ``"alternating"`` the
-        history's gaps are those of the pass, ``result_.gap`` that of the exact subproblem.
+        The run after ε is fixed, with history and certificate. With ``"alternating"`` the
+        history's gaps are those of the pass, and ``result_.gap`` is that of the exact subproblem.
 
     Notes
     -----
-    Where the publication and this class differ:
+    Differences from the publication:
 
-    - It has a column of W for each class, of two classes too. Begun alike, the two stay opposite,
-      :math:`w_1 = -w_2`, so that its (p, ε, γ) is one score with the cap ε·2^{−p/2} and
-      γ·2^{1−p/2}. ``eps`` and ``gamma`` are those of the one score.
+    - It has a column of W for each class, also for two classes. From opposite starts the columns
+      stay opposite, :math:`w_1 = -w_2`, so that its (p, ε, γ) corresponds to one score with the cap
+      ε·2^{−p/2} and γ·2^{1−p/2}. ``eps`` and ``gamma`` are those of the single score.
     - Its stationarity theorem needs every g_i off the cap's kink. A sample exactly at the cap keeps
       its weight here; a fixed point is then critical, not always a local minimum.
     - Its weights are infinite at g_i = 0, that is for every well classified sample, if p < 2; δ
       smooths them. J_δ never rises along a run, and J ≤ J_δ ≤ J + nδ^{p/2} for the unsmoothed J.
-    - Its heuristic for ε caps everything where fewer than the share of samples have a loss, which
-      well separated classes bring about: W = 0 is then the minimiser. Hence the 1 above.
-    - It caps a tenth of the samples however small their losses are, so that of three classes in a
-      row the middle one may be given up: with p = 1, γ = 1 that leaves 77% of iris. Hence
+    - Its heuristic for ε caps all samples if at most the given share has a loss, as for well
+      separated classes: W = 0 is then the minimiser. Hence ε = (1 + δ)^{p/2} in this case.
+    - It caps a tenth of the samples however small their losses are, so that the middle one of three
+      classes in a row may be given up: with p = 1, γ = 1 the accuracy on iris is 77%. Hence
       `cap_floor`, p = 2 and γ = 0.3, with 96%; with ``p=1, gamma=1, cap_floor=0`` the cap is as
       published.
-    - Its closed forms divide by Σd. When all samples are capped, W = 0 and b stays.
-    - Its single pass (``"alternating"``) stalls for p < 2 and small δ, because a satisfied sample
-      of large weight is held at its score; use δ ≈ 1e-4 … 1e-2 there, or ``"exact"``.
+    - Its closed forms divide by Σd. If all samples are capped, W = 0 and b is unchanged.
+    - Its single pass (``"alternating"``) stalls for p < 2 and small δ, because a large weight holds
+      a satisfied sample at its score; use δ ≈ 1e-4 … 1e-2 there, or ``"exact"``.
 
     References
     ----------
@@ -162,7 +162,7 @@ class CappedSVC(PaperClassifier):
         self.eps_ = float(self.spec_.transform.c)
 
     def _solution(self, spec: Risk, callback: Callback) -> Solution:
-        """The cap is frozen after its rounds, then the function is one and the same."""
+        """Run the rounds that set the cap, then minimise with the fixed cap."""
         published = self.algorithm == "alternating"
         start: Any = "convex" if published else "auto"
         steps = 0
@@ -202,7 +202,7 @@ class CappedSVC(PaperClassifier):
             )
 
     def objective(self, X: npt.ArrayLike, y: npt.ArrayLike, *, delta: float | None = None) -> float:
-        """J_δ of the fitted coefficients and cap on some data.
+        """The objective J_δ of the fitted coefficients and cap on the given data.
 
         Parameters
         ----------
@@ -210,8 +210,8 @@ class CappedSVC(PaperClassifier):
         y : array of shape (n,)
             Labels among ``classes_``.
         delta : float, optional
-            By default the model's own, and on the training data the value is ``objective_``. 0
-            gives the J of the publication.
+            The smoothing, by default the model's own, with which the value on the training data is
+            ``objective_``. 0 gives the J of the publication.
 
         Returns
         -------
@@ -226,7 +226,7 @@ class CappedSVC(PaperClassifier):
 
 
 def _seen_from_behind(spec: Risk, result: Result) -> Result:
-    """The single pass with its gap against the exact subproblem: for its own it is critical."""
+    """The result of the single pass with the criticality gap of the exact subproblem."""
     theta: Any = result.x
     surrogate = spec.surrogate("newton")
     gap = criticality_gap(surrogate, theta)

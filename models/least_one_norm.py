@@ -23,28 +23,28 @@ from dcprog.surrogates.driver import solve
 
 __all__ = ["LeastOneNormSVC", "Optimality"]
 
-# By rows: coefficients of a kernel have a dual, which other solvers than these do not give.
+# Solvers for kernel expansions (DUAL), which must give dual coefficients, and for features.
 DUAL = {"auto": "smo", "smo": "smo_first_order", "libsvm": "libsvm", "qp": "dual_qp"}
 PRIMAL = DUAL | {"auto": "auto", "qp": "cvxpy"}
 
 
 @dataclass(frozen=True)
 class Optimality:
-    """How well coefficients a = αy of one two-class problem satisfy the optimality conditions.
+    """Violations of the optimality conditions by coefficients a = αy of a two-class problem.
 
     Attributes
     ----------
     stationarity : float
-        Largest violation of: yf = 1 for −C < α < C, yf ≤ 1 for α = C, yf ≥ 1 for α = −C.
+        The largest violation of: yf = 1 for −C < α < C, yf ≤ 1 for α = C, yf ≥ 1 for α = −C.
     balance : float
-        |Σ α_i y_i|.
+        The absolute value |Σ α_i y_i|.
     box : float
-        By how much |α_i| exceeds C.
+        The largest excess of |α_i| over C.
     gap : float
-        Primal minus dual value.
+        The primal minus the dual value.
     intercepts : (float, float)
-        The interval of optimal b: [max_{a<C} r, min_{a>−C} r], r = y − Ka. Where some −C < α < C,
-        it is a point up to the solver's accuracy, and the ends may have changed places.
+        The interval of optimal b: [max_{a<C} r, min_{a>−C} r], r = y − Ka. If some −C < α < C, it
+        is a point up to the solver's accuracy, and its ends may be swapped.
     """
 
     stationarity: float
@@ -60,14 +60,14 @@ class LeastOneNormSVC(KernelMachine):
     .. math:: \min_{w, b} \tfrac12 \|w\|^2 + C \sum_i |1 - y_i f(x_i)|, \qquad
         f = \langle w, \phi(x) \rangle + b,
 
-    with y_i ∈ {−1, +1} and b not penalised; |1 − yf| = |y − f|, so that it is ε-insensitive
-    regression on the labels with ε = 0. The dual is
+    with y_i ∈ {−1, +1} and b not penalised. As |1 − yf| = |y − f|, this is ε-insensitive regression
+    on the labels with ε = 0. The dual is
 
     .. math::
         \min_\alpha \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j k_{ij} - \sum_i \alpha_i,
-        \qquad \sum_i \alpha_i y_i = 0, \quad -C \le \alpha_i \le C:
+        \qquad \sum_i \alpha_i y_i = 0, \quad -C \le \alpha_i \le C.
 
-    a sample's coefficient is bounded, unlike that of a least squares machine. The problem is
+    A sample's coefficient is bounded, unlike that of a least squares machine. The problem is
     convex: one solve gives its minimiser.
 
     Parameters
@@ -79,35 +79,37 @@ class LeastOneNormSVC(KernelMachine):
     gamma : {"scale", "auto"} or float, default "scale"
         γ of exp(−γ‖x − z‖²), the publication's 1/(2σ²), and of (γ⟨x, z⟩ + coef0)^degree.
     solver : {"auto", "smo", "libsvm", "qp"}, default "auto"
-        ``"auto"``: SMO with second-order pairs, a working set and a Newton end. ``"smo"``: the
-        publication's, which takes the most violating pair of all; its pairs are `n_iter_`.
-        ``"libsvm"``: regression with ε = 0, and ``"qp"``: the dual as a quadratic program through
-        cvxpy, each finished to the tolerance by SMO. Without a kernel matrix ``"auto"`` solves
-        the primal problem in w: with an approximation, and with ``"linear"`` where the matrix
+        ``"auto"`` is SMO with second-order pairs, a working set and final Newton steps. ``"smo"``
+        is the publication's SMO, which chooses the most violating pair; `n_iter_` counts its pairs.
+        ``"libsvm"`` is LIBSVM's regression with ε = 0, and ``"qp"`` the dual as a quadratic program
+        through cvxpy; SMO completes both to the tolerance. Without a kernel matrix ``"auto"``
+        solves the primal problem in w: with an approximation, and with ``"linear"`` if the matrix
         exceeds its limit or there are at least five times as many samples as features. ``"smo"``
-        and ``"libsvm"`` always take the matrix, ``"qp"`` too but for an approximation, whose
-        primal it gives to cvxpy.
+        and ``"libsvm"`` always use the matrix; so does ``"qp"``, except with an approximation,
+        whose primal problem it solves by cvxpy.
     approximation : {"nystroem"}, optional
-        Features of scikit-learn's ``Nystroem`` in place of the kernel matrix; with ``"auto"`` or
+        Replace the kernel matrix by the features of scikit-learn's ``Nystroem``; with ``"auto"`` or
         ``"qp"``.
     tol : float, default 1e-6
-        Objective, relative to 1 + its value; solvers certify a hundredth of it by the duality gap.
+        The tolerance of the objective, relative to 1 + its value; the solvers' duality gap
+        certifies a hundredth of it.
 
     Attributes
     ----------
     support_ : int array of shape (s,)
-        Samples with a coefficient, which is most of them.
+        The samples with a nonzero coefficient, which are most of them.
     dual_coef_ : array of shape (m, s)
-        Coefficients α_i y_i ∈ [−C, C] of the m two-class problems, w = Σ α_i y_i φ(x_i); missing
-        where cvxpy solved the primal.
+        The coefficients α_i y_i ∈ [−C, C] of the m two-class problems, w = Σ α_i y_i φ(x_i); not
+        set if cvxpy solved the primal problem.
     intercept_ : array of shape (m,)
-        Where all |α_i| = C, the middle of the interval of optimal b.
+        The intercepts; if all |α_i| = C, the middle of the interval of optimal b.
     objective_ : float
-        Summed over the problems.
+        The objective, summed over the two-class problems.
     results_ : tuple of Result
         The runs; ``result_`` is the first.
     n_iter_ : int
-        Pairs that SMO moved, the most over the problems; 1 for a solver that does not count.
+        The number of pairs that SMO moved, the largest over the problems. Without a kernel matrix
+        the primal solver's steps; 1 for a solver that does not count them.
 
     Warns
     -----
@@ -116,10 +118,10 @@ class LeastOneNormSVC(KernelMachine):
 
     Notes
     -----
-    The publication's conclusion leaves out the bias: α_i = −C follows from y_i f(x_i) > 1. Its SMO
-    stops at a violation of 1e-3 of the optimality conditions, this class at a duality gap.
-    |α_i| ≤ C bounds the coefficient of a sample, not its influence: with the linear kernel it
-    contributes α_i y_i x_i, however far x_i is.
+    The publication's conclusion omits the bias: α_i = −C follows from y_i f(x_i) > 1. Its SMO stops
+    at a violation of 1e-3 of the optimality conditions, this class at a duality gap. |α_i| ≤ C
+    bounds the coefficient of a sample, not its influence: with the linear kernel it contributes
+    α_i y_i x_i, however far x_i is.
 
     References
     ----------
@@ -162,14 +164,14 @@ class LeastOneNormSVC(KernelMachine):
         return result, steps
 
     def optimality(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Optimality:
-        """The optimality conditions of the fitted function on its training data.
+        """The violations of the optimality conditions by the fitted function on its training data.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
-            As given to ``fit``.
+            The training samples.
         y : array of shape (n,)
-            Two classes.
+            The training labels, of two classes.
 
         Returns
         -------
@@ -178,7 +180,7 @@ class LeastOneNormSVC(KernelMachine):
         Raises
         ------
         ValueError
-            There are more classes, or no dual coefficients.
+            There are more than two classes, or no dual coefficients.
         """
         check_is_fitted(self)
         if len(self.classes_) != 2 or not hasattr(self, "dual_coef_"):
@@ -191,7 +193,7 @@ class LeastOneNormSVC(KernelMachine):
 
 
 def optimality(a: Array, Ka: Array, signs: Array, b: float, C: float) -> Optimality:
-    """The optimality conditions of coefficients a = αy and an intercept.
+    """The violations of the optimality conditions by coefficients a = αy and an intercept.
 
     Parameters
     ----------
@@ -219,5 +221,5 @@ def optimality(a: Array, Ka: Array, signs: Array, b: float, C: float) -> Optimal
 
 
 def _rank(result: Result) -> tuple[bool, float]:
-    """Sorts what converged first, then the lower value."""
+    """A sort key: converged results first, then lower values."""
     return result.status != "converged", np.inf if result.x is None else result.value

@@ -24,53 +24,56 @@ __all__ = ["LeastTrimmedSquares"]
 
 
 class LeastTrimmedSquares(PaperRegressor):
-    r"""Linear regression by the h smallest squares, and one step of least squares from there.
+    r"""Linear regression by least trimmed squares, with one reweighted least squares step.
 
     .. math::
         \min_{w, b} \sum_{i=1}^{h} r_{(i)}^2, \qquad
         r_{(1)}^2 \le \dots \le r_{(n)}^2, \quad r_i = y_i - (w^\top x_i + b).
 
     With h = ⌊(n + p + 1)/2⌋, p the number of coefficients, the breakdown point is the largest that
-    a regression equivariant fit can have, (⌊(n − p)/2⌋ + 1)/n. A majorant of the sum keeps the h
-    samples that are smallest here, so that one step of the loop is FAST-LTS's concentration step.
+    a regression equivariant fit can have, (⌊(n − p)/2⌋ + 1)/n. The majorant at a point keeps the h
+    samples with the smallest residuals there, so that one step of the loop is FAST-LTS's
+    concentration step.
 
     The raw scale is :math:`s_0 = c_h (1 + 5/(n - p)) \sqrt{\sum_{i \le h} r_{(i)}^2 / h}`, with
     :math:`c_h^{-2} = 1 - 2(n/h)\, q\, \varphi(q)` and :math:`q = \Phi^{-1}((1 + h/n)/2)`, which
-    makes it consistent at the normal. Samples with :math:`|r_i| \le 2.5\, s_0` then have a fit of
-    least squares, which is far more efficient.
+    makes it consistent at the normal. A least squares fit to the kept samples, the h of the sum and
+    those with :math:`|r_i| \le 2.5\, s_0`, then gives the final estimate, which is far more
+    efficient.
 
     Parameters
     ----------
     support_fraction : float, optional
         h/n, from ½ to 1; by default that of the largest breakdown point.
     reweight : bool, default True
-        Whether the step of least squares is taken.
+        Whether to take the reweighted least squares step.
     cutoff : float, default 2.5
-        The 2.5 above.
+        The cutoff of |r_i|/s_0, the 2.5 above.
 
     Attributes
     ----------
     coef_, intercept_
-        After the step.
+        The final estimate.
     raw_coef_ : array of shape (d,)
     raw_intercept_ : float
-        At the least trimmed squares, whose sum is ``objective_``.
+        The least trimmed squares estimate, with the trimmed sum ``objective_``.
     support_ : bool array of shape (n,)
-        The h samples of the sum.
+        The h samples of the trimmed sum.
     raw_scale_ : float
-        s_0.
+        The raw scale s_0.
     scale_ : float
-        Of the samples that are kept, with n − p degrees of freedom; s_0 without the step.
+        The residual scale of the kept samples, with their number minus p degrees of freedom; s_0
+        without the step.
     outlier_weight_ : array of shape (n,)
-        1 for a sample that is kept, 0 for an outlier.
+        1 for a kept sample, 0 for an outlier.
     spec_ : Risk
-        The trimmed sum, of θ = (w, b).
+        The trimmed sum as a function of θ = (w, b).
 
     Notes
     -----
-    The factor 1 + 5/(n − p) is the one of Rousseeuw and Leroy for least median of squares; other
-    programs have tables of their own. Standard errors are those of least squares on the kept
-    samples, without a word on how they were chosen: they are somewhat small.
+    The factor 1 + 5/(n − p) is that of Rousseeuw and Leroy for least median of squares; other
+    programs have their own tables. Standard errors are those of least squares on the kept samples
+    and ignore their selection, so they are somewhat too small.
 
     References
     ----------
@@ -122,7 +125,7 @@ class LeastTrimmedSquares(PaperRegressor):
         return (np.abs(risk.margins(theta)) <= self._reach).astype(float)
 
     def _reweight(self, X: Array, y: Array, kept: Any) -> None:
-        """Least squares on the samples that are kept."""
+        """Fit least squares to the kept samples, and set the coefficients and the scale."""
         A = np.column_stack([X, np.ones(len(y))]) if self.fit_intercept else X
         theta = np.linalg.lstsq(A[kept], y[kept], rcond=None)[0]
         self._set(theta, X.shape[1])
@@ -135,14 +138,14 @@ class LeastTrimmedSquares(PaperRegressor):
         return Risk.from_loss(rows, square(), l2(0.0), self.outlier_weight_), theta, 1.0
 
     def _size(self, n: int, p: int) -> int:
-        """The number of squares, h."""
+        """The number h of squares in the trimmed sum."""
         if self.support_fraction is None:
             return min(n, (n + p + 1) // 2)
         return max(1, round(self.support_fraction * n))
 
 
 def _consistency(share: float) -> float:
-    """The c of the normal for the root mean square of a share of the samples."""
+    """The factor c_h that makes the trimmed root mean square consistent at the normal."""
     if share >= 1:
         return 1.0
     q = norm.ppf((1 + share) / 2)

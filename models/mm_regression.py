@@ -1,4 +1,4 @@
-"""MM-estimates (Yohai 1987): high breakdown and high efficiency at once."""
+"""MM-estimates (Yohai 1987), with a high breakdown point and high efficiency."""
 
 from __future__ import annotations
 
@@ -19,37 +19,38 @@ from dcprog.rows.scores import Scores
 
 __all__ = ["MMRegressor"]
 
-EXACT = 1e-9  # of the targets' size: a smaller scale is rounding
+EXACT = 1e-9  # a scale below this share of the targets' size is a rounding error
 
 
 class MMRegressor(PaperRegressor):
     r"""Linear regression by a redescending M-estimate that starts from an S-estimate.
 
-    1. The S-estimate has residuals of the least scale σ̂, that with
-       :math:`\frac{1}{n - p} \sum_i \rho_1(r_i/\hat\sigma) = \tfrac12`. Half of the samples cannot
-       carry it off, whatever they are.
-    2. With σ̂ as it is, the M-estimate is the minimum near it of
+    1. The S-estimate minimises the scale σ̂ of its residuals, defined by
+       :math:`\frac{1}{n - p} \sum_i \rho_1(r_i/\hat\sigma) = \tfrac12`. Its breakdown point is
+       about one half.
+    2. With σ̂ fixed, the M-estimate is a local minimum near the S-estimate of
 
     .. math::
         \sum_i \rho_c\!\left(\frac{y_i - (w^\top x_i + b)}{\hat\sigma}\right), \qquad
         \rho_c(u) = \frac{c^2}{6} \left(1 - \left(1 - \min(u/c, 1)^2\right)^3\right).
 
     ρ_1 is Tukey's function with c = 1.548, scaled to [0, 1], which makes σ̂ consistent at the
-    normal; c = 4.685 makes the M-estimate 95% as efficient there as least squares. The sum never
-    rises on the way from the S-estimate, by which it keeps its breakdown point.
+    normal; with c = 4.685 the M-estimate has 95% of the efficiency of least squares there. The sum
+    never rises along the run from the S-estimate, so the estimate keeps its breakdown point.
 
     Parameters
     ----------
     c : float, default 4.685061
-        Where a sample stops to count, in units of σ̂: 3.443689 for an efficiency of 85%, 3.882662
-        for 90%.
+        The size of residuals, in units of σ̂, from which on a sample has weight 0: 3.443689 for an
+        efficiency of 85%, 3.882662 for 90%.
     tol : float, default 1e-12
-        Stop when the criticality gap and the decrease are at most tol times what the terms of the
-        objective add up to.
+        Stop when the criticality gap and the decrease are at most tol times the sum of the sizes of
+        the objective's terms.
     max_iter : int, default 500
-        Reweightings.
+        The most reweightings.
     n_starts : int or "auto", default 1
-        1 is the publication's start, the S-estimate; ``"auto"`` looks for lower minima elsewhere.
+        1 is the publication's start, the S-estimate; ``"auto"`` also tries other starts for lower
+        minima.
 
     Attributes
     ----------
@@ -57,16 +58,16 @@ class MMRegressor(PaperRegressor):
     initial_intercept_ : float
         The S-estimate.
     scale_ : float
-        σ̂.
+        The scale σ̂.
     outlier_weight_ : array of shape (n,)
-        (1 − min(u/c, 1)²)² of each training sample.
+        The weight (1 − min(u/c, 1)²)² of each training sample.
     spec_ : Risk
-        The sum, of θ = (w, b)/σ̂.
+        The sum as a function of θ = (w, b)/σ̂.
 
     Notes
     -----
-    Tuning, corrections and numbers are those of R's ``lmrob``. Where more than half of the samples
-    are fitted exactly, σ̂ is 1e-9 of the targets' size, and all others are given up.
+    Tuning constants, corrections and results are those of R's ``lmrob``. If more than half of the
+    samples are fitted exactly, σ̂ is 1e-9 of the targets' size, and all others have weight 0.
 
     References
     ----------

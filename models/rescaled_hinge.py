@@ -23,87 +23,89 @@ __all__ = ["RescaledHingeSVC", "class_centre_weights"]
 
 
 class RescaledHingeSVC(KernelMachine):
-    r"""Kernel classifier whose samples lose a bounded amount each.
+    r"""Kernel classifier with a bounded loss per sample, the rescaled hinge.
 
     .. math::
         R_1(w, b) = \tfrac12 \|w\|^2 + C \sum_i l(y_i f(x_i)), \qquad
         l(z) = \beta (1 - e^{-\eta [1 - z]_+}), \quad \beta = 1 / (1 - e^{-\eta}),
 
-    with f = ⟨w, φ(x)⟩ + b, y_i ∈ {−1, +1}, b not penalised. l(0) = 1 and l < β; for η → 0 it is
-    the hinge. The half-quadratic algorithm of the publication alternates a weighted support vector
-    machine with the costs :math:`C_i = C \beta \eta (-v_i)` and the weights
+    with f = ⟨w, φ(x)⟩ + b, y_i ∈ {−1, +1}, b not penalised. l(0) = 1 and l < β; for η → 0 l tends
+    to the hinge. The half-quadratic algorithm of the publication alternates a weighted support
+    vector machine with the costs :math:`C_i = C \beta \eta (-v_i)` and the weights
 
     .. math:: -v_i = e^{-\eta [1 - y_i f(x_i)]_+}.
 
-    Those C_i are the slopes of the concave function of the hinge, so that it is dcprog's outer
-    loop on R_1, started from the machine for the initial weights. R_1 never rises.
+    The C_i are the slopes of the concave function of the hinge, so this is dcprog's outer loop on
+    R_1, started from the machine for the initial weights. R_1 never rises.
 
     Parameters
     ----------
     C : float, default 1.0
         C > 0.
     eta : float, default 0.5
-        η > 0. The publication takes 0.5 without outliers and 2 with.
+        η > 0. The publication uses 0.5 without outliers and 2 with outliers.
     kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default "rbf"
         A callable maps X and the training samples to a kernel matrix.
     gamma : {"scale", "auto"} or float, default "scale"
         γ of exp(−γ‖x − z‖²) and of (γ⟨x, z⟩ + coef0)^degree: 1/(d·variance of X), 1/d (the
         publication's), or a number.
     initial_weights : {"ones", "class_center"}, default "ones"
-        −v_i of the first machine: 1, which makes it a plain one with cost Cβη, or
-        2/(1 + e^{θ‖x_i − x̄‖}), x̄ the mean of the sample's class (in the kernel's space with
-        ``"precomputed"``).
+        The weights −v_i of the first machine: 1 for all samples, which gives a plain machine with
+        the cost Cβη, or 2/(1 + e^{θ‖x_i − x̄‖}), x̄ the mean of the sample's class (in the kernel's
+        space with ``"precomputed"``).
     theta : float, default 1.0
-        θ > 0, of ``"class_center"``. The publication gives no value.
+        θ > 0 of ``"class_center"``. The publication gives no value.
     max_iter : int, default 10
-        Weighted machines, the publication's S.
+        The most weighted machines, the publication's S.
     solver : str, default "auto"
-        For the weighted machines: ``"smo"`` (``"auto"``), ``"smo_first_order"``, ``"libsvm"``,
-        ``"cvxpy"`` or a cvxpy solver. Without a kernel matrix ``"multipliers"`` (``"auto"``) or
-        the last two: with an approximation, and with ``"linear"`` where the matrix exceeds its
-        limit or there are at least five times as many samples as features, which then is the primal
-        problem in w. ``"smo"``, ``"smo_first_order"`` and ``"libsvm"`` always take the matrix.
+        The solver of the weighted machines: ``"smo"`` (``"auto"``), ``"smo_first_order"``,
+        ``"libsvm"``, ``"cvxpy"`` or a cvxpy solver by name. Without a kernel matrix the primal
+        problem in w is solved, by an automatic choice such as ``"multipliers"`` (``"auto"``) or by
+        cvxpy: with an approximation, and with ``"linear"`` if the matrix exceeds its limit or there
+        are at least five times as many samples as features. ``"smo"``, ``"smo_first_order"`` and
+        ``"libsvm"`` always use the matrix.
     tol : float, default 1e-8
-        Stop before `max_iter` when the criticality gap and the decrease are at most tol times
-        what the terms of R_1 add up to.
+        Stop before `max_iter` when the criticality gap and the decrease are at most tol times the
+        sum of the sizes of R_1's terms.
 
     Attributes
     ----------
     support_ : int array of shape (s,)
-        Samples with a coefficient. Where those are not known: on or inside their margin.
+        The samples with a nonzero coefficient; if the coefficients are not known, the samples on or
+        inside their margin.
     dual_coef_ : array of shape (m, s)
-        Coefficients α_i y_i of the m two-class problems, w = Σ α_i y_i φ(x_i). Where a cvxpy
-        solver was asked for, or had to step in: those of some such expansion with a kernel
-        matrix, missing without one.
+        The coefficients α_i y_i of the m two-class problems, w = Σ α_i y_i φ(x_i). If a cvxpy
+        solver was requested or was the fallback, they are those of some such expansion with a
+        kernel matrix, and not set without one.
     weights_ : array of shape (m, n)
-        Final e^{−η[1 − yf]_+} of each problem's samples, NaN elsewhere.
+        The final weights e^{−η[1 − yf]_+} of each problem's samples, NaN for other samples.
     outlier_weight_ : array of shape (n,)
-        The least of them for each sample: 1 for one beyond its margins, near 0 for an outlier.
+        The least weight of each sample: 1 for a sample beyond its margins, near 0 for an outlier.
     objective_ : float
         R_1 at the solution, summed over the problems.
     results_ : tuple of Result
         The runs, with history and certificate; ``result_`` is the first.
     n_iter_ : int
-        Weighted machines fitted, the most over the problems.
+        The number of weighted machines fitted, the largest over the problems.
 
     Warns
     -----
     ConvergenceWarning
-        A subproblem solver failed. Reaching `max_iter` is not warned of: ten rounds are the
-        publication's algorithm, and ``result_.status`` and ``result_.gap`` say how far they got.
+        A subproblem solver failed. There is no warning at `max_iter`: ten rounds are the
+        publication's algorithm, and ``result_.status`` and ``result_.gap`` show their progress.
 
     Notes
     -----
-    Where the publication and this class differ:
+    Differences from the publication:
 
     - Its table 3 prints the bound β = 1.02 for η = 3; it is 1.05 (1.02 belongs to η = 4).
-    - R_1 decreases from the first fitted machine on; that the iterates converge is not shown.
+    - R_1 decreases from the first fitted machine on; convergence of the iterates is not proved.
       A fixed point is stationary in Clarke's sense.
-    - Its ten rounds are the most that are taken: a round that gains less than `tol` is the last.
-      The weighted machines are solved to tol/100; rounds that have not converged yet can magnify
-      that error in R_1 a hundredfold and more, which is why the default is smaller than elsewhere.
-    - b is any minimiser of the weighted machine, the middle where there are several, instead of
-      the mean over the samples with 0 < α_i < C_i, which it equals where there are such samples.
+    - At most ten rounds are taken: a round that gains less than `tol` is the last. The weighted
+      machines are solved to tol/100; rounds that have not converged yet can magnify that error in
+      R_1 a hundredfold and more, hence the default, smaller than that of other estimators.
+    - b minimises the weighted machine, and is the middle of an interval of minimisers, instead of
+      the mean over the samples with 0 < α_i < C_i, which it equals if there are such samples.
 
     References
     ----------
@@ -155,7 +157,7 @@ class RescaledHingeSVC(KernelMachine):
         if first.x is None:
             return first, 1
         result = solve(risk, start=first.x, max_iter=self.max_iter - 1, **options)
-        if result.n_iter == 0:  # the point is the first machine's
+        if result.n_iter == 0:  # the solution is that of the first machine
             result = replace(result, dual=first.dual)
         return result, 1 + result.n_iter
 
@@ -174,14 +176,14 @@ class RescaledHingeSVC(KernelMachine):
 
 
 def class_centre_weights(X: Any, signs: Array, theta: float, is_kernel: bool = False) -> Array:
-    r"""Initial weights 2/(1 + e^{θ‖x_i − x̄‖}), with x̄ the mean of the sample's class.
+    r"""The initial weights 2/(1 + e^{θ‖x_i − x̄‖}), with x̄ the mean of the sample's class.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
-        The kernel matrix, (n, n), if `is_kernel`: distances are then those of its space.
+        The kernel matrix, (n, n), if `is_kernel`; distances are then those of the kernel's space.
     signs : array of shape (n,)
-        The two classes.
+        The labels of the two classes.
     theta : float
         θ > 0.
     is_kernel : bool, default False
@@ -189,7 +191,7 @@ def class_centre_weights(X: Any, signs: Array, theta: float, is_kernel: bool = F
     Returns
     -------
     array of shape (n,)
-        In (0, 1].
+        Weights in (0, 1].
 
     Examples
     --------

@@ -23,7 +23,7 @@ from dcprog.transforms import trim_of
 __all__ = ["SmoothSVC"]
 
 SMOOTHINGS = {"pade": pade_hinge, "sigmoid": sigmoid_hinge}
-PERCENTILE = 90.0  # only slacks from there on are filtered in one step
+PERCENTILE = 90.0  # one-step filtering leaves out only samples with slacks from this percentile on
 
 
 class SmoothSVC(PaperClassifier):
@@ -39,69 +39,70 @@ class SmoothSVC(PaperClassifier):
     :math:`\log(1 + e^{\eta t}) / \eta`. With ``slack_norm=2`` the loss is
     :math:`\tfrac{C}{2} \sum_i \rho(t_i, \eta)^2`.
 
-    F is strongly convex. Its only minimiser θ_η tends to the support vector machine with a
-    penalised intercept, ‖θ_η − θ*‖² ≤ C·m·max(ρ − [t]_+), which is 0.1·C·m/η for Padé and m
-    samples (the publication has twice that). From the fit alone, with its slacks t_i,
-    ‖θ_η − θ*‖² ≤ C Σ_i ([t_i]_+ − t_i ρ'(t_i)), the duality gap at α_i = Cρ'(t_i), which is far
-    smaller. Newton's method with Armijo's rule finds θ_η; only samples in the band have curvature.
+    F is strongly convex. Its unique minimiser θ_η tends to the support vector machine θ* with a
+    penalised intercept: ‖θ_η − θ*‖² ≤ C·m·max(ρ − [t]_+), which is 0.1·C·m/η for Padé and m samples
+    (the publication has twice that). A far smaller bound from the slacks t_i of the fit is
+    ‖θ_η − θ*‖² ≤ C Σ_i ([t_i]_+ − t_i ρ'(t_i)), the duality gap at α_i = Cρ'(t_i). Newton's method
+    with Armijo's rule finds θ_η; for Padé ρ is curved in the band |t| < 1/η only.
 
-    More than two classes are fitted one against the rest, each by its own F.
+    More than two classes are fitted one against the rest, each with its own F.
 
     Parameters
     ----------
     C : float, default 1.0
         C > 0.
     eta : float, default 10.0
-        Sharpness η > 0.
+        The sharpness η > 0.
     smoothing : {"pade", "sigmoid"}, default "pade"
-        Which ρ.
+        The smoothing ρ.
     slack_norm : {1, 2}, default 1
-        Power of ρ in the loss.
+        The power of ρ in the loss.
     outlier_ratio : float, default 0.0
         0 ≤ ratio < 1. The K = ⌈ratio·m⌉ samples of largest loss are left out.
     filtering : {"one_step", "trimmed"}, default "one_step"
-        ``"one_step"``: fit, leave out K samples, fit the rest once; as published, only samples
-        whose slack is not below the 90th percentile are left out, which matters if ratio > 0.1.
-        ``"trimmed"``: minimise ½(‖w‖² + b²) plus the loss without its K largest terms, a difference
-        of convex functions, to a critical point. The former is one step of the latter.
+        ``"one_step"`` fits all samples, leaves out K of them, and fits the rest once. As published,
+        only samples whose slack is not below the 90th percentile are left out, which matters if
+        ratio > 0.1. ``"trimmed"`` minimises ½(‖w‖² + b²) plus the loss without its K largest terms,
+        a difference of convex functions, to a critical point. The former is one step of the latter.
     solver : str, default "auto"
         ``"newton_armijo"`` (``"auto"``), ``"newton"``, or, for the sigmoid, ``"cvxpy"`` or a cvxpy
         solver by name.
     tol : float, default 1e-6
-        Stop when the criticality gap and the decrease are at most tol·(1 + F). Without outliers
-        F is convex, and Newton's method ends at rounding.
+        Stop when the criticality gap and the decrease are at most tol·F. With ``outlier_ratio=0`` F
+        is convex, and Newton's method converges to rounding accuracy.
     max_iter : int, default 100
-        Steps of the trimmed loss from each start.
+        The most steps of the trimmed loss from each start.
     n_starts : int or "auto", default "auto"
-        Starts of the trimmed loss: ``"auto"`` races many of them, 1 is the run from the plain fit.
+        The starts of the trimmed loss: ``"auto"`` races many of them, 1 is the run from the plain
+        fit.
 
     Attributes
     ----------
     outlier_ : bool array of shape (m,)
         The samples that the last fit left out.
     n_iter_ : int
-        Steps taken after the plain fit, at least 1.
+        The number of steps after the plain fit, at least 1.
     objective_ : float
         The trimmed F at the solution; F itself if ``outlier_ratio=0``.
     result_ : Result
-        The run, with history and certificate. After ``"one_step"`` its gap says how far the point
-        is from being critical for the trimmed loss.
+        The run, with history and certificate. After ``"one_step"`` its gap measures the distance of
+        the point from criticality for the trimmed loss.
     spec_ : Risk
         The minimised function of θ = (w_1, …, w_c, b).
 
     Notes
     -----
-    Where the publication and this class differ:
+    Differences from the publication:
 
     - It prints 11 for the 10 of the denominator; with 11 the loss jumps at |t| = 1/η.
-    - It says ρ > [t]_+ everywhere and ρ''(1/η) = 1; there is equality for |t| ≥ 1/η, and ρ'' = 0.
-    - Its claim that the Padé smoothing withstands outliers that defeat the sigmoid does not hold
-      where both are minimised to the end: all 1-norm losses have the break-down point of the hinge.
-      ``outlier_ratio`` is what helps, in one step as long as the plain fit has not broken down, and
-      with ``filtering="trimmed"`` and some `n_starts` beyond that.
-    - For c > 2 classes a sample's loss is the sum over its c margins, and samples are left out as a
-      whole. One step of the trimmed loss then orders them by Σρ, not by their slack, which differs
-      by at most 0.1c/η.
+    - It states ρ > [t]_+ everywhere and ρ''(1/η) = 1; but ρ = [t]_+ and ρ'' = 0 for |t| ≥ 1/η.
+    - Its claim that the Padé smoothing withstands outliers that defeat the sigmoid does not hold if
+      both are minimised to the end: all 1-norm losses have the breakdown point of the hinge. Use
+      ``outlier_ratio`` against outliers: in one step if the plain fit has not broken down,
+      otherwise with ``filtering="trimmed"`` and several `n_starts`.
+    - For c > 2 classes a sample's loss is the sum over its c margins, and whole samples are left
+      out. One step of the trimmed loss then orders them by Σρ, not by their slack, from which it
+      differs by at most 0.1c/η (Padé).
 
     References
     ----------
@@ -133,7 +134,7 @@ class SmoothSVC(PaperClassifier):
     filtering: str = parameter(one_of("one_step", "trimmed"), default="one_step")
 
     def _declare(self, rows: Scores) -> Risk:
-        """Trimmed by K samples, without the 90th percentile's rule."""
+        """The risk without the K samples of largest loss, ignoring the 90th percentile rule."""
         return self._trimmed(rows, self._dropped(_count(rows)) / _count(rows))
 
     def _declare_fitted(self, rows: Scores) -> Risk:
@@ -154,8 +155,8 @@ class SmoothSVC(PaperClassifier):
         )
 
     def _dropped(self, m: int) -> int:
-        """The number of samples left out, K."""
-        dropped = ceil(self.outlier_ratio * m - 1e-9)  # 0.07 of 100 is 7, whatever rounding says
+        """The number K of samples that are left out."""
+        dropped = ceil(self.outlier_ratio * m - 1e-9)  # safe against rounding: 0.07 of 100 is 7
         if dropped >= m:
             raise ValueError(f"outlier_ratio={self.outlier_ratio!r} leaves none of {m} samples")
         return dropped
@@ -168,7 +169,7 @@ class SmoothSVC(PaperClassifier):
         return Solution(spec, result)
 
     def _filtered(self, spec: Risk, callback: Callback) -> Solution:
-        """The plain fit, and one step of the trimmed loss from there."""
+        """Fit all samples, then take one step of the trimmed loss."""
         plain = self._trimmed(spec.rows, 0.0)
         fitted = self._run(plain, n_starts=1, callback=callback)
         start: Any = fitted.x
@@ -188,5 +189,5 @@ def _count(rows: Scores) -> int:
 
 
 def _left_out(spec: Risk, theta: Any) -> npt.NDArray[np.bool_]:
-    """The samples that the trimmed loss leaves out at θ."""
+    """Mask of the samples that the trimmed loss leaves out at θ."""
     return spec.transform.slope(spec.aggregates(theta)) == 0

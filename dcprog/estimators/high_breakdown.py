@@ -72,7 +72,7 @@ class TrimmedSquares:
     share: float
 
     def roughly(self) -> TrimmedSquares:
-        """Itself."""
+        """The criterion itself, which is cheap already."""
         return self
 
     def value(self, R: Array, weights: Array) -> Array:

@@ -66,7 +66,8 @@ def distinct(X: Any, y: Any, weights: Array | None, merge: bool = True) -> Sampl
     Returns
     -------
     Samples
-        All in the order of the data; otherwise in an order that depends only on the set of samples.
+        In the order of the data if all weights are 1 and no samples are merged; otherwise in an
+        order that depends only on the set of samples.
 
     Examples
     --------

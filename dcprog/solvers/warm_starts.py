@@ -1,4 +1,4 @@
-"""Warm starts that solvers keep with the rows of a risk, for the next risk on them."""
+"""States of solvers that are kept with the rows of a risk, for the next risk on these rows."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from dcprog.rows.scores import Scores
 
 __all__ = ["WarmStarts"]
 
-MOST = 4  # states a rows object keeps
+MOST = 4  # most states per rows object
 
 _KEPT: WeakKeyDictionary[Scores, dict[Any, Any]] = WeakKeyDictionary()
 
 
 class WarmStarts:
-    """A place for one state of a solver, found again by every solver of the same kind and key.
+    """A store for one state of a solver, shared by all solvers with the same rows and key.
 
-    A path of penalties declares a risk for each of them on the same row builder. The states (a
-    linear program with its basis, multipliers) live as long as that one does. A state is taken
-    out while it is used, so that two threads never share one.
+    The risks of a penalty path share their rows. The states (a linear program with its basis,
+    multipliers) live as long as the rows object. A state is taken out while it is used, so that two
+    threads never share one.
 
     Parameters
     ----------
     rows : Scores or other rows
-        Others than row builders cannot be told apart; their states stay with this object.
+        The states of rows other than Scores are kept with this object only.
     key : hashable
-        What the state depends on.
+        A key of the data on which the state depends.
 
     Examples
     --------
@@ -49,11 +49,11 @@ class WarmStarts:
         return self._own if self._rows is None else _KEPT.setdefault(self._rows, {})
 
     def take(self) -> Any:
-        """The state, taken out; None if there is none."""
+        """Remove and return the state; None if there is none."""
         return self._states.pop(self._key, None)
 
     def put(self, state: Any) -> None:
-        """Keep the state; the oldest ones of many are forgotten."""
+        """Store the state; the oldest states are discarded if there are too many."""
         states = self._states
         states[self._key] = state
         while len(states) > MOST:

@@ -288,7 +288,7 @@ def middle(sizes: Array, none: float = 1.0) -> float:
 
 
 def usual(size: float) -> float:
-    """The nearest power of two; 1 for sizes between 1/100 and 100."""
+    """The nearest power of two; 1 for sizes between 1/100 and 100, and for 0 and ∞."""
     if not 0 < size < np.inf or 1 / USUAL <= size <= USUAL:
         return 1.0
     return power(size)

@@ -34,7 +34,7 @@ CROSSOVER_ROUNDS = 8
 
 
 class CoordinateSolver(PolyhedralSolver):
-    r"""Minimise Σ_g cost_g max_p (code_gp·f_{i(g)} + const_gp) + linear·θ + (λ/2)‖θ‖² by its dual
+    r"""Minimise Σ_g cost_g max_p (code_gp·f_{i(g)} + const_gp) + linear·θ + (λ/2)‖θ‖² by its dual.
 
     The dual is
 

@@ -25,30 +25,30 @@ if TYPE_CHECKING:
 
 __all__ = ["AugmentedLagrangianSolver", "Envelopes"]
 
-# σ begins at FIRST, in units of the mean weight over the size of the margins, and grows by
-# GROWTH a round: from the large σ of the last subproblem on, Newton's method takes ten times as
-# many steps as along this path.
+# σ starts at FIRST, in units of the mean weight over the size of the margins, and grows by GROWTH
+# per round. Starting from the large σ of the last subproblem would take ten times as many Newton
+# steps.
 FIRST = 64.0
 GROWTH = 4.0
 ROUNDS = 30
-PAYS = 50_000  # numbers in X; leaving samples out gains nothing on less
+PAYS = 50_000  # least numbers in X for which screening of samples pays
 
 
 Start = tuple[Array, float, Array]  # w, b and multipliers
 
 
 class AugmentedLagrangianSolver(ExactSolver):
-    r"""For every score k:  min Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖².
+    r"""Minimise Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖² for every score k.
 
-    The margins get a copy z = u with multipliers μ. A round minimises the augmented Lagrangian,
-    in which every loss is its Moreau envelope
+    The margins get a copy z = u with multipliers μ. A round minimises the augmented Lagrangian, in
+    which every loss is replaced by its Moreau envelope
 
         env_i(v) = min_z d_i base(z) + (σ/2)(z − v)²,   v = u + μ_i/σ,
 
     a piecewise quadratic, by Newton's method, whose curvature comes from the few margins near a
-    kink; then μ_i = env_i'(v). At the minimiser of a round the primal value is above the dual one
-    by Σ_i f_i(u_i) − f_i(z_i) − μ_i (u_i − z_i) with f = d·base, plus what Newton's method left
-    over: the rounds end when that gap is within the tolerance. A free intercept is one.
+    kink; then μ_i = env_i'(v). At the minimiser of a round the duality gap is
+    Σ_i f_i(u_i) − f_i(z_i) − μ_i (u_i − z_i) with f = d·base, plus the residual of Newton's method.
+    The rounds end when the gap is within the tolerance. Intercepts may be free.
 
     Parameters
     ----------
@@ -72,13 +72,13 @@ class AugmentedLagrangianSolver(ExactSolver):
         self._pieces = risk.base.pieces
         self.deadline = Deadline()
         self._multipliers: Array | None = None
-        # how far the margins of each score went last time
+        # the largest change of a margin of each score in the last subproblem
         self._reach = np.full(self.scores.signs.shape[1], np.inf)
         self._screens = not any(self._pieces.quadratic) and np.prod(self.scores.X.shape) >= PAYS
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why the method cannot take a risk, None if it can."""
+        """The reason why the method cannot solve a risk, None if it can."""
         if risk.base.pieces is None:
             return f"its base is {risk.base!r}, not piecewise quadratic and linear"
         return separable_refusal(risk)
@@ -112,16 +112,16 @@ class AugmentedLagrangianSolver(ExactSolver):
     def score(
         self, problem: ScoreProblem, point: Start, tolerance: float, reach: float
     ) -> tuple[Start, float]:
-        """The minimiser (w, b) of a score with its multipliers, and how far the margins went.
+        """The minimiser (w, b) of a score, its multipliers, and the largest change of a margin.
 
         Parameters
         ----------
         problem : ScoreProblem
         point : tuple (w, b, multipliers)
-            Where to begin.
+            The start.
         tolerance : float
         reach : float
-            By how much the margins are expected to change from there; ∞ where nothing is known.
+            The expected largest change of a margin; ∞ if unknown.
         """
         sigma = FIRST * self._unit(problem)
         rounds = partial(self._rounds, sigma=sigma, tolerance=tolerance)
@@ -139,7 +139,7 @@ class AugmentedLagrangianSolver(ExactSolver):
     def _rounds(
         self, problem: ScoreProblem, w: Array, b: float, mu: Array, sigma: float, tolerance: float
     ) -> tuple[Array, float, Array]:
-        """Minimiser and multipliers."""
+        """The minimiser (w, b) and the multipliers, by rounds of the method."""
         ridge = self._ridge(problem.X)
         sides = problem.sign, problem.offset, problem.tilt, problem.tangent
         allowed = 0.0
@@ -164,7 +164,7 @@ class AugmentedLagrangianSolver(ExactSolver):
         )
 
     def _unit(self, problem: ScoreProblem) -> float:
-        """The mean weight over the size of the margins, by the targets or else the kinks."""
+        """The mean weight over the margins' size, which is that of the targets or the kinks."""
         middle = float(np.median(problem.offset))
         size = float(np.mean(np.abs(problem.offset - middle))) or max(
             (abs(k - middle) for k in self._pieces.knots), default=0.0
@@ -180,9 +180,9 @@ class Envelopes:
     Attributes
     ----------
     pieces : Pieces
-        Convex.
+        The pieces of a convex function.
     weight, multiplier : arrays
-        d and μ.
+        The weights d and the multipliers μ.
     sigma : float
         σ > 0.
     """
@@ -194,7 +194,7 @@ class Envelopes:
 
     @cached_property
     def _limits(self) -> list[tuple[float, Array, Array]]:
-        """Each knot, and the multipliers between which it is the nearest point."""
+        """Each knot with the two multipliers between which it is the minimiser z."""
         f = self.pieces
         lines = list(zip(f.quadratic, f.linear, strict=True))
         return [
@@ -204,11 +204,11 @@ class Envelopes:
 
     @cached_property
     def _is_simple(self) -> bool:
-        """True if the loss is two lines that meet."""
+        """True if the function consists of two lines."""
         return len(self.pieces.knots) == 1 and not any(self.pieces.quadratic)
 
     def slope(self, u: Array) -> Array:
-        """μ + σ(u − z), the next multipliers."""
+        """The slopes μ + σ(u − z), which are the next multipliers."""
         if self._is_simple:
             ((knot, low, high),) = self._limits
             slope = u - knot
@@ -223,7 +223,7 @@ class Envelopes:
         return slope
 
     def _inside(self, u: Array, j: int) -> Array:
-        """The slope where piece j reaches everywhere."""
+        """The slope if piece j extended over the whole line."""
         a, b = self.pieces.quadratic[j], self.pieces.linear[j]
         d, sigma = self.weight, self.sigma
         if a == 0:
@@ -231,7 +231,7 @@ class Envelopes:
         return (2 * a * (sigma * u + self.multiplier) + b * sigma) * d / (sigma + 2 * a * d)
 
     def curvature(self, u: Array) -> Array:
-        """σ at a kink, the loss's own otherwise."""
+        """The curvature: σ at a kink, otherwise that of the piece's envelope."""
         curvature = self._own(0)
         for j, (knot, low, high) in enumerate(self._limits):
             at_knot = self.multiplier + self.sigma * (u - knot)
@@ -245,7 +245,7 @@ class Envelopes:
         return 2 * a * self.weight * self.sigma / (self.sigma + 2 * a * self.weight)
 
     def nearest(self, u: Array) -> Array:
-        """z, the minimiser in the envelope."""
+        """The minimiser z in the envelope."""
         return u - self._apart(u)
 
     def _apart(self, u: Array) -> Array:
@@ -255,17 +255,17 @@ class Envelopes:
         return apart
 
     def value(self, u: Array) -> float:
-        """Σ env(v) − μ²/2σ."""
+        """The sum of env(v) − μ²/2σ."""
         apart = self._apart(u)
         more = self.multiplier @ apart + self.sigma / 2 * (apart @ apart)
         z = np.subtract(u, apart, out=apart)
         return float(self.weight @ self.pieces(z) + more)
 
     def breaks(self, u: Array, change: Array) -> None:
-        """Too many to sort."""
+        """None: the jumps of the curvature are too many to sort."""
         return None
 
     def gap(self, u: Array) -> float:
-        """Σ f(u) − f(z) − μ⁺(u − z), by which u misses the dual value of μ⁺ = slope(u)."""
+        """The gap Σ f(u) − f(z) − μ⁺(u − z) between u and the multipliers μ⁺ = slope(u)."""
         z = self.nearest(u)
         return float(self.weight @ (self.pieces(u) - self.pieces(z)) - self.slope(u) @ (u - z))

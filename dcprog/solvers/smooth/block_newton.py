@@ -1,4 +1,4 @@
-"""Newton's method whose steps are a pass over blocks of samples, and keep nothing of theirs."""
+"""A proximal Newton method that reads X block by block, once per step."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
 
 __all__ = ["BlockNewtonSolver"]
 
-MOST = 3000  # unknowns of a score's system
+MOST = 3000  # most unknowns of a score's system
 MAX_STEPS = 200
 STALLS = 3
-SAFETY = 1e-2  # of the tolerance, at which the gap ends the search
-LOOSE = 1e-4  # how exactly the softer problems are solved
+SAFETY = 1e-2  # the search ends at a gap of this share of the tolerance
+LOOSE = 1e-4  # tolerance of the softer problems
 ARMIJO, HALVINGS = 1e-4, 40
-ROUNDING = 1e-14  # of the size
-BOTTOMLESS = 1e15  # times the size at the start, below which nothing holds the function
-# The damping: first where hardly anything curves, and by how much it moves.
+ROUNDING = 1e-14  # rounding error relative to the size of the terms
+BOTTOMLESS = 1e15  # the function is unbounded below this multiple of its initial size
+# The damping: its initial value without curvature, factors of its changes, and its bounds.
 DAMPING, EASED, HARDER, LIGHTEST, HEAVIEST = 0.1, 0.1, 10.0, 1e-6, 1e6
-GOOD, BAD = 0.5, 0.1  # shares of the promised decrease
+GOOD, BAD = 0.5, 0.1  # shares of the predicted decrease for less and for more damping
 
 
 @dataclass(frozen=True)
 class Place:
-    """A point, and what the pass there has found.
+    """A point with the results of the pass over the samples there.
 
     Attributes
     ----------
     theta : array of shape (p,)
     found : Pass
     slope : array of shape (p,)
-        Of the losses and tilts.
+        The slope of the losses and tilts.
     value, size, gap : float
-        F(θ), the size of its terms, and by how much F(θ) may miss the minimum.
+        F(θ), the size of its terms, and the duality gap.
     damping : float
-        μ of its Gram matrices.
+        The damping μ of the Gram matrices.
     """
 
     theta: Array
@@ -67,13 +67,14 @@ class Place:
 class BlockNewtonSolver(ExactSolver):
     r"""min Σ_r w_r base(u_r) + Σ_r t_r u_r + ½ Σ_j q_j θ_j² + Σ_j l_j |θ_j|,  u = Aθ + offset.
 
-    Proximal Newton like :class:`~dcprog.solvers.smooth.proximal_newton.ProximalNewtonSolver`, with
-    the same model, damping μE and duality gap. But value, slope and the next step's Gram matrices
-    are added up in one pass over X, block by block, as most steps are taken whole: X is read once
-    a step, from wherever it is, and there is no other vector as long as it than the weights.
+    It is a proximal Newton method with the model, damping μE and duality gap of
+    :class:`~dcprog.solvers.smooth.proximal_newton.ProximalNewtonSolver`. But value, slope and the
+    next step's Gram matrices are summed in one pass over X, block by block. As most steps have
+    length 1, X is read once per step, and no vectors of length n are stored except the weights and
+    the like.
 
-    The last step, which the last pass has paid for, is taken without another look: it doubles the
-    digits of what the gap has certified.
+    A last small step, from the Gram matrices of the last pass, is taken without a further pass: it
+    doubles the number of correct digits.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ class BlockNewtonSolver(ExactSolver):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why the method is not for a risk, None if it is."""
+        """The reason why the method cannot solve a risk, None if it can."""
         rough = roughness(risk.base)
         if rough is not None:
             return rough
@@ -152,14 +153,14 @@ class BlockNewtonSolver(ExactSolver):
         descent = _Descent(self, smooth, deadline)
         place = descent.run(theta, tolerance)
         theta, value = descent.ahead(place, tolerance)
-        dual = None  # of many samples their slopes at θ say it, and these take room
+        dual = None  # saves memory for X by blocks
         if not self.risk.by_blocks:
             dual = -smooth.weight * smooth.base.slope(self.risk.margins(theta))
         return Solution(theta, dual, value, steps + descent.steps, place.value - place.gap)
 
 
 class _Descent:
-    """The steps of one subproblem."""
+    """The descent on one subproblem."""
 
     def __init__(
         self, solver: BlockNewtonSolver, problem: SmoothProblem, deadline: Deadline
@@ -167,8 +168,8 @@ class _Descent:
         self.problem, self.deadline, self.X = problem, deadline, solver.X
         self.steps, self.damping = 0, 0.0
         pieces = problem.base.pieces
-        self._curves_alike = pieces is not None and not pieces.knots  # everywhere
-        self._gram: Array | None = None  # where it is the same at all points
+        self._curves_alike = pieces is not None and not pieces.knots  # constant curvature
+        self._gram: Array | None = None  # the Gram matrices for a constant curvature
         scores, shape = problem.risk.scores, solver.signs.shape
         self.entries = scores.places().reshape(scores.n_scores, -1)
         self._vectors = {"sign": solver.signs, "weight": problem.weight.reshape(shape)}
@@ -178,7 +179,7 @@ class _Descent:
             self._vectors["tilt"] = problem.tilt.reshape(shape)
 
     def run(self, theta: Array, tolerance: float, certify: bool = True) -> Place:
-        """Down to where the gap is within the tolerance, relative to 1 + |value|."""
+        """Descend until the gap is within the tolerance, relative to 1 + |value|."""
         place = best = self._begun(theta)
         stalled, first = 0, 1 + place.size
         while self.steps < MAX_STEPS:
@@ -198,7 +199,7 @@ class _Descent:
         return best
 
     def ahead(self, place: Place, tolerance: float) -> tuple[Array, float]:
-        """The point after a last step, where it is a small one, and F there by the model."""
+        """The point after a last step if it is small and undamped, with F by the model."""
         d, promise = self._direction(place)
         small = promise <= tolerance * (1 + abs(place.value))
         if not small or place.damping > 0:
@@ -206,7 +207,7 @@ class _Descent:
         return place.theta + d, place.value - max(promise, 0.0)
 
     def _begun(self, theta: Array) -> Place:
-        """The first place; damped where the losses hardly curve though not nearly all are flat."""
+        """The first place, with damping if the losses have little curvature but large slopes."""
         place = self._place(theta)
         if place.found.curves >= 0.5 * place.found.slants:
             return place
@@ -214,7 +215,7 @@ class _Descent:
         return self._place(theta)
 
     def _step(self, place: Place) -> Place:
-        """The next place, by Armijo's rule."""
+        """The next place, with a step length by Armijo's rule."""
         problem, theta = self.problem, place.theta
         d, promise = self._direction(place)
         if not np.any(d):
@@ -233,14 +234,14 @@ class _Descent:
         return new
 
     def _adapt(self, share: float) -> None:
-        """Damp less after a step that did what the model promised, more after one that did not."""
+        """Reduce the damping if the decrease was near the model's prediction, else increase it."""
         if share >= GOOD:
             self.damping = EASED * self.damping if self.damping > LIGHTEST else 0.0
         elif share < BAD:
             self.damping = min(max(HARDER * self.damping, LIGHTEST), HEAVIEST)
 
     def _direction(self, place: Place) -> tuple[Array, float]:
-        """δ, and by how much the model falls along it: a search for the signs of each score."""
+        """The step δ by a search for the signs of each score, and the predicted decrease."""
         problem, d, promise = self.problem, np.zeros(place.theta.size), 0.0
         for some, gram in zip(self.entries, place.found.gram, strict=True):
             theta, l1 = place.theta[some], problem.l1[some]
@@ -253,7 +254,7 @@ class _Descent:
         return d, promise
 
     def _place(self, theta: Array) -> Place:
-        """All that is known at θ, by one pass."""
+        """The place at θ, by one pass over the samples."""
         problem = self.problem
         look = Look(
             problem.base,

@@ -1,4 +1,4 @@
-"""Sums over blocks of samples for a Newton step: value, slope, Gram matrices."""
+"""The sums of a pass over blocks of samples for a Newton step: value, slope, Gram matrices."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ __all__ = ["Look", "Pass"]
 
 @dataclass(frozen=True)
 class Pass:
-    """Sums over samples: numbers, and arrays of the size of coefficients.
+    """Sums over samples, of the size of coefficients or Gram matrices.
 
     Attributes
     ----------
     losses : float
-        Σ w base(u).
+        The sum Σ w base(u).
     value : float
-        Σ w base(u) + t u.
+        The sum Σ w base(u) + t u.
     size : float
-        The sum of the sizes of those terms.
+        The sum of the absolute values of these terms.
     curves, slants : float
         Σ D and Σ E with D = w base''(u) s² and E = |w base'(u) + t| s²/(1 + |u|), the curvature of
         a parabola over a straight piece.
     slope : array of shape (c, d̃)
-        Σ s (w base'(u) + t) x̃, score by score.
+        The sum Σ s (w base'(u) + t) x̃ for each score.
     gram : array of shape (c, d̃, d̃)
-        Σ (D + μE) x̃x̃ᵀ.
+        The sum Σ (D + μE) x̃x̃ᵀ for each score.
     """
 
     losses: float
@@ -53,20 +53,20 @@ class Pass:
 
 @dataclass(frozen=True)
 class Look:
-    """The sums over a block of samples x, whose margins are u = s·(Bx̃) + o.
+    """A function that sums over a block of samples x with the margins u = s·(Bx̃) + o.
 
     Attributes
     ----------
     base : ConvexLoss
     B : array of shape (c, d̃)
-        x̃ is x, with a 1 behind it where B has a column for that.
+        The coefficients; x̃ is x, followed by 1 if B has a column for it.
     names : tuple of str
-        The vectors that come with a block: ``sign`` s, ``weight`` w, perhaps ``offset`` o and
-        ``tilt`` t, all with a column a score.
+        The names of the vectors of a block: ``sign`` s, ``weight`` w, perhaps ``offset`` o and
+        ``tilt`` t, all with one column per score.
     damping : float
-        μ.
+        The damping μ.
     curves : bool
-        Are Gram matrices needed?
+        Whether Gram matrices are needed.
     """
 
     base: ConvexLoss
@@ -76,7 +76,7 @@ class Look:
     curves: bool
 
     def __call__(self, X: Array, *vectors: Array) -> Pass:
-        """The sums over a block, a part of it at a time: what belongs to a part stays in cache."""
+        """The sums over a block, computed by parts that fit into the cache."""
         parts = (
             self._part(X[rows], **dict(zip(self.names, (v[rows] for v in vectors), strict=True)))
             for rows in row_blocks(X)
@@ -120,6 +120,6 @@ class Look:
 
 
 def _weighted(Z: Array, d: Array) -> Array:
-    """ZᵀDZ; without the samples that do not count, where they are many."""
+    """The matrix ZᵀDZ; samples of weight 0 are skipped if they are at least half of all."""
     live = np.flatnonzero(d)
     return weighted_gram(Z[live], d[live]) if 2 * live.size <= d.size else weighted_gram(Z, d)

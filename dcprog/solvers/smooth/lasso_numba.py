@@ -10,9 +10,10 @@ __all__ = ["epochs"]
 
 
 def _epochs(H: Any, l: Any, x: Any, slope: Any, enough: float, most: int) -> Any:  # noqa: E741
-    """½x'Hx + … + Σ l_j|x_j| falls, x and its slope move in place; how many epochs it took.
+    """Descend on ½x'Hx + … + Σ l_j|x_j| by coordinates and return the number of epochs.
 
-    Ends where an epoch lowers it by no more than `enough`.
+    x and the slope of the smooth part are updated in place. The descent ends after `most` epochs,
+    or when Σ_j H_jj·step_j² in an epoch is at most `enough`.
     """
     for epoch in range(most):
         fall = 0.0

@@ -1,4 +1,4 @@
-"""Newton's method for smooth and piecewise quadratic losses with a ridge penalty, a score apart."""
+"""Newton's method for smooth and piecewise quadratic losses with a ridge, score by score."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ __all__ = ["LeastSquaresSolver", "NewtonArmijoSolver", "NewtonSolver", "roughnes
 
 Sides = tuple[Array, Array, Array]  # the signs, offsets and tilts of a score
 
-LOOSE = 1e-5  # how exactly the smoother problems are solved, relative to their value
-SHORT = 1e-4  # a last step, relative to 1 + the coefficients; longer where hardly anything curves
+LOOSE = 1e-5  # tolerance of the smoother problems, relative to their value
+SHORT = 1e-4  # longest last step, relative to 1 + the coefficients' norm
 
 
 class NewtonSolver(ExactSolver):
-    r"""For every score k:  min Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖².
+    r"""Minimise Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖² for every score k.
 
-    Each step solves the quadratic of the current point exactly and moves along that direction: to
-    the exact minimum if the base is piecewise quadratic, which ends after finitely many pieces
-    (finite Newton), otherwise to where the slope has fallen to a tenth, which admits full steps
-    near the solution and is then quadratically convergent.
+    Each step minimises the quadratic model at the current point exactly and moves in that
+    direction. For a piecewise quadratic base the line search is exact, and the method ends after
+    finitely many pieces (finite Newton). Otherwise it ends where the slope has fallen to a tenth,
+    which admits full steps near the solution and gives quadratic convergence.
 
     Parameters
     ----------
     risk : Risk
-        A base with a continuous slope and a ``curvature`` on margins or residuals, none or sums of
-        them a group, with an ``l2`` penalty.
+        A base with a continuous slope and a ``curvature`` on margins or residuals, without groups
+        or with sums over them, with an ``l2`` penalty.
 
     References
     ----------
@@ -59,12 +59,12 @@ class NewtonSolver(ExactSolver):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why Newton's method cannot take a risk, None if it can."""
+        """The reason why Newton's method cannot solve a risk, None if it can."""
         return roughness(risk.base) or separable_refusal(risk)
 
     @staticmethod
     def search(line: Line) -> float:
-        """How far to go along a step: to the minimum."""
+        """The step length along a line, by a search for the minimum."""
         return bottom(line)
 
     def minimise(
@@ -74,7 +74,7 @@ class NewtonSolver(ExactSolver):
         tolerance: float,
         time_limit: float | None = None,
     ) -> Solution:
-        """The minimiser, as exactly as the arithmetic allows; `tolerance` decides on failure."""
+        """The minimiser to rounding accuracy; `tolerance` only decides whether the run failed."""
         refuse(self.name, shrinkage=problem.shrinkage)
         scores, base, deadline = self.scores, self.risk.base, Deadline(time_limit)
         spread, tilt = scores.spread(problem)
@@ -90,7 +90,7 @@ class NewtonSolver(ExactSolver):
     def _newton(
         self, weight: Array, sides: Sides, deadline: Deadline, base: ConvexLoss
     ) -> NewtonScore:
-        """Newton's method for a score, with one or another base."""
+        """Newton's method for a score, with the given base."""
         losses, ridge = Weighted(base, weight), self.scores.ridge
         return NewtonScore(ridge, losses, *sides, search=self.search, deadline=deadline)
 
@@ -101,12 +101,12 @@ class NewtonSolver(ExactSolver):
 
 
 class LeastSquaresSolver(NewtonSolver):
-    r"""Weighted ridge regression, Σ_i d_i (a − u_i)² + t·u + (λ/2)‖w‖²: Newton ends after a step.
+    r"""Weighted ridge regression Σ_i d_i (a − u_i)² + t·u + (λ/2)‖w‖², by one Newton step.
 
     Parameters
     ----------
     risk : Risk
-        Squares of margins or residuals with an ``l2`` penalty.
+        The square of margins or residuals with an ``l2`` penalty.
     """
 
     name = "least_squares"
@@ -114,29 +114,29 @@ class LeastSquaresSolver(NewtonSolver):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why one step is not enough for a risk, None if it is."""
+        """The reason why one step does not solve a risk, None if it does."""
         if not isinstance(risk.base, square):
             return f"its base is {risk.base!r}, not square"
         return separable_refusal(risk)
 
 
 class NewtonArmijoSolver(NewtonSolver):
-    r"""For every score k:  min Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖².
+    r"""Minimise Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖² with Armijo's rule for every score.
 
     From θ the step is d = −H⁻¹∇F with the Hessian H = λI + Aᵀdiag(d_i base''(u_i))A, and its
-    length the largest of 1, ½, ¼, … with F(θ) − F(θ + αd) ≥ −σα∇Fᵀd. Every step goes down,
-    which full steps do not: a smoothed hinge has no curvature outside a narrow band, and where no
-    margin lies inside, H = λI and d is a gradient step. Only the margins with curvature enter H;
-    where they are fewer than the coefficients, their Gram matrix takes its place (Woodbury).
+    length α the largest of 1, ½, ¼, … with F(θ) − F(θ + αd) ≥ −σα∇Fᵀd. Every step decreases F,
+    while full steps may not: a smoothed hinge has no curvature outside a narrow band, and if no
+    margin lies inside, H = λI and d is a gradient step. Only the margins with curvature enter H; if
+    they are far fewer than the coefficients, their Gram matrix is used instead (Woodbury).
 
-    A sharp base is approached from θ = 0 through the smoother ones it names (`ConvexLoss.softer`),
-    each begun where the one before ended.
+    For a sharp base, a run from θ = 0 first solves with smoother losses (`ConvexLoss.softer`), each
+    started from the previous solution.
 
     Parameters
     ----------
     risk : Risk
         A base with a continuous slope and a ``curvature`` that does not jump, on margins or
-        residuals, none or sums of them a group, with an ``l2`` penalty.
+        residuals, without groups or with sums over them, with an ``l2`` penalty.
 
     References
     ----------
@@ -149,14 +149,14 @@ class NewtonArmijoSolver(NewtonSolver):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why the method is not for a risk, None if it is."""
+        """The reason why the method cannot solve a risk, None if it can."""
         if risk.base.pieces is not None and risk.base.is_smooth:
             return f"its base is {risk.base!r}, piecewise quadratic: finite Newton ends exactly"
         return NewtonSolver.refusal(risk)
 
     @staticmethod
     def search(line: Line) -> float:
-        """By Armijo's rule."""
+        """The step length along a line, by Armijo's rule."""
         return armijo(line)
 
     def _score(
@@ -170,7 +170,7 @@ class NewtonArmijoSolver(NewtonSolver):
 
 
 def _stepped(place: Place) -> tuple[Array, float]:
-    """One step further, which is known and doubles the digits of the gradient."""
+    """The point after the known next step if that is short: it doubles the correct digits."""
     length = max(float(np.linalg.norm(place.step)), abs(place.shift))
     if length > SHORT * (1 + float(np.linalg.norm(place.w)) + abs(place.b)):
         return place.w, place.b
@@ -178,7 +178,7 @@ def _stepped(place: Place) -> tuple[Array, float]:
 
 
 def roughness(base: ConvexLoss) -> str | None:
-    """Why a base is none for Newton's method, None if it is one."""
+    """The reason why a base does not suit Newton's method, None if it does."""
     if base.is_smooth:
         return None
     known = "" if base.pieces is not None else ", or which does not declare is_smooth = True"
@@ -186,7 +186,7 @@ def roughness(base: ConvexLoss) -> str | None:
 
 
 def softer_first(base: ConvexLoss) -> list[ConvexLoss]:
-    """The smoother losses on the way to a base, the smoothest first."""
+    """The sequence of smoother losses that leads to a base, the smoothest first."""
     path: list[ConvexLoss] = []
     softer = base.softer
     while softer is not None:

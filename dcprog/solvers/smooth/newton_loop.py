@@ -18,25 +18,25 @@ from dcprog.solvers.linalg.ridge import Ridge
 
 __all__ = ["WITHOUT_TANGENT", "NewtonScore", "Place", "SmoothLosses", "Tangent", "Weighted"]
 
-# Nearly hard margins take about a step a sample. A step to the end of a tiny piece may fall by
-# less than rounding: only STALLS of them in a row mean that there is no more to gain.
+# Nearly hard margins take about one step per sample. A step to the end of a tiny piece may decrease
+# the value by less than rounding: only STALLS such steps in a row end the method.
 MAX_STEPS = 2000
 STALLS = 10
 PRECISION = 1e-15
-NO_CURVATURE = 1e-14  # below that share of the largest, or of the intercept's slope
-REFRESH = 10  # steps between which the margins are only updated
+NO_CURVATURE = 1e-14  # a curvature below this share of the largest or the intercept's slope is 0
+REFRESH = 10  # steps between recomputations of the margins
 
 
 @dataclass(frozen=True)
 class Tangent:
-    """g·w + h·b + constant, a linear function of the unknowns."""
+    """The affine function g·w + h·b + constant of the unknowns."""
 
     g: Array | float = 0.0
     h: float = 0.0
     constant: float = 0.0
 
     def __call__(self, w: Array, b: float) -> float:
-        """Value."""
+        """The value at (w, b)."""
         return float(np.sum(self.g * w)) + self.h * b + self.constant
 
 
@@ -47,39 +47,39 @@ class SmoothLosses(Protocol):
     """One convex function of a number for every sample, with a continuous slope."""
 
     def value(self, u: Array) -> float:
-        """Their sum."""
+        """The sum of the losses."""
 
     def slope(self, u: Array) -> Array:
-        """Their slopes."""
+        """The slopes of the losses."""
 
     def curvature(self, u: Array) -> Array:
-        """Their second derivatives, on either side of a jump."""
+        """The second derivatives of the losses; at a jump those of either side."""
 
     def breaks(self, u: Array, change: Array) -> Array | None:
-        """Steps t at which u + t·change meets a jump of a curvature; None if they are too many."""
+        """The t at which a curvature at u + t·change jumps; None if unknown or too many."""
 
 
 @dataclass(frozen=True)
 class Weighted:
-    """d_i base(u_i)."""
+    """The weighted losses d_i base(u_i)."""
 
     base: ConvexLoss
     weight: Array
 
     def value(self, u: Array) -> float:
-        """Σ d base(u)."""
+        """The sum Σ d base(u)."""
         return float(self.weight @ self.base(u))
 
     def slope(self, u: Array) -> Array:
-        """d·base'(u)."""
+        """The slopes d·base'(u)."""
         return self.weight * self.base.slope(u)
 
     def curvature(self, u: Array) -> Array:
-        """d·base''(u)."""
+        """The curvatures d·base''(u)."""
         return self.weight * self.base.curvature(u)
 
     def breaks(self, u: Array, change: Array) -> Array | None:
-        """At the knots, if the base is piecewise quadratic."""
+        """The t at which a margin meets a knot, if the base is piecewise quadratic."""
         if self.base.pieces is None:
             return None
         knots = np.array(self.base.pieces.knots)[:, None]
@@ -89,21 +89,21 @@ class Weighted:
 
 @dataclass(frozen=True)
 class Place:
-    """Where Newton's method is, and where it would go.
+    """An iterate of Newton's method with its next step.
 
     Attributes
     ----------
     w, b : array, float
     step, shift : array, float
-        From w and b to the minimum of the quadratic of the place.
+        The changes of w and b to the minimum of the quadratic model.
     value : float
-        F(w, b).
+        The value F(w, b).
     size : float
-        Of its terms that are not negative, to which its rounding is relative.
+        The sum of the losses and the ridge, to which rounding errors are relative.
     promise : float
-        By how much the quadratic falls there.
+        The decrease of the quadratic model.
     imbalance : float
-        By how much less than F the losses' slopes show the minimum to be.
+        A bound of F minus its minimum, by the gradient.
     """
 
     w: Array
@@ -118,19 +118,21 @@ class Place:
 
 @dataclass(frozen=True)
 class NewtonScore:
-    """Σ_i losses_i(u_i) + t_i u_i + (λ/2)‖w‖² + tangent(w, b) with u_i = s_i(x_i·w + b) + o_i.
+    """Newton's method for F = Σ_i losses_i(u_i) + t_i u_i + (λ/2)‖w‖² + tangent(w, b).
+
+    The margins are u_i = s_i(x_i·w + b) + o_i.
 
     Attributes
     ----------
     ridge : Ridge
-        X, λ, and whether there is a free b.
+        The linear algebra for X and λ, with or without a free b.
     losses : SmoothLosses
     sign, offset, tilt : arrays
-        s, o and t.
+        The signs s, offsets o and tilts t.
     tangent : Tangent
-        A linear function, 0 by default.
+        An affine function, 0 by default.
     search : callable
-        From a line to a step length; by default to the minimum.
+        Maps a line to a step length; by default a search for the minimum.
     deadline : Deadline
     """
 
@@ -144,7 +146,7 @@ class NewtonScore:
     deadline: Deadline = field(default_factory=Deadline)
 
     def margins(self, w: Array, b: float) -> Array:
-        """The vector u."""
+        """The margins u."""
         return self.sign * (self.ridge.X @ w + b) + self.offset
 
     def minimise(
@@ -162,18 +164,18 @@ class NewtonScore:
         balance: float = np.inf,
         precision: float = PRECISION,
     ) -> Place:
-        """Where Newton's method ends.
+        """The last iterate of Newton's method.
 
         Parameters
         ----------
         w, b : array, float
-            Where to begin.
+            The start.
         tolerance : float
-            Relative to 1 + |value|: to be further away at the end is a failure.
+            The run fails if the predicted decrease at the end exceeds this times 1 + |value|.
         balance : float
-            Go on, as long as rounding allows, until :meth:`imbalance` is below that.
+            Continue, as far as rounding allows, until :meth:`imbalance` is at most this.
         precision : float
-            Relative to the value's terms: stop where no more than that is to be gained.
+            Stop if the predicted decrease is at most this share of the value's terms.
 
         Raises
         ------
@@ -193,24 +195,24 @@ class NewtonScore:
         return place
 
     def path(self, w: Array, b: float) -> Iterator[Place]:
-        """The points of Newton's method, without an end."""
+        """Yield the iterates of Newton's method without end."""
         u = self.margins(w, b)
         for number in count(1):
             size = self.losses.value(u) + self.ridge.lam / 2 * float(w @ w)
             g, h = self._gradient(w, self.losses.slope(u))
             step, shift = self._step(g, h, u)
-            promise = -(float(g @ step) + h * shift) / 2  # decrease if the piece did not end
+            promise = -(float(g @ step) + h * shift) / 2  # the decrease of the quadratic model
             value = size + float(self.tilt @ u) + self.tangent(w, b)
             yield Place(w, b, step, shift, value, size, promise, self._imbalance(g, h, b))
             change = self.sign * (self.ridge.X @ step + shift)
-            free = h != 0 and not np.any(step)  # an intercept that no curvature holds
+            free = h != 0 and not np.any(step)  # only the intercept moves, without curvature
             t = (bottom if free else self.search)(_Ray(self, u, change, (w, step, shift), size))
             w, b, u = w + t * step, b + t * shift, u + t * change
             if number % REFRESH == 0:
                 u = self.margins(w, b)
 
     def imbalance(self, w: Array, b: float, slope: Array) -> float:
-        """By how much less than the value the losses' slopes show the minimum to be."""
+        """A bound of the value minus the minimum, by the gradient for the given slopes."""
         return self._imbalance(*self._gradient(w, slope), b)
 
     def _gradient(self, w: Array, slope: Array) -> tuple[Array, float]:
@@ -225,11 +227,11 @@ class NewtonScore:
         curvature = self.sign**2 * self.losses.curvature(u) / 2
         least = NO_CURVATURE * max(float(np.max(curvature, initial=0.0)), abs(h))
         active = np.flatnonzero(curvature > least)
-        if active.size == 0:  # no curvature holds the intercept: where it slopes, go until one does
+        if active.size == 0:  # without curvature move the intercept along its slope, if any
             slopes = np.abs(self.tilt) + np.abs(self.losses.slope(u))
             level = abs(h) <= 1e-14 * (float(np.sum(slopes)) + abs(self.tangent.h))
             return (-g / self.ridge.lam, 0.0) if level else (np.zeros_like(g), -h)
-        if 2 * active.size > curvature.size:  # gathering most of X costs more than its zeros
+        if 2 * active.size > curvature.size:  # gathering most of X costs more than using all of it
             step, shift = self.ridge.step(g, np.asarray(h), curvature)
         else:
             step, shift = self.ridge.step(g, np.asarray(h), curvature[active], active)
@@ -237,7 +239,7 @@ class NewtonScore:
 
 
 class _Ray:
-    """The function along (w, b) + t·(step, shift), whose margins change by t·change."""
+    """The function of t along (w, b) + t·(step, shift), with margins u + t·change."""
 
     def __init__(
         self,

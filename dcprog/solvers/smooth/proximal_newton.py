@@ -1,4 +1,4 @@
-"""Proximal Newton for smooth losses of any rows with ℓ1 and ℓ2: exact zeros, certified."""
+"""Proximal Newton for smooth losses with ℓ1 and ℓ2, with exact zeros and a certified gap."""
 
 from __future__ import annotations
 
@@ -28,48 +28,47 @@ __all__ = ["ProximalNewtonSolver"]
 
 Index = npt.NDArray[np.intp]
 
-MOST = 3000  # unknowns of a system
-SMALL = 200  # with no more entries than that all are worked on, otherwise those that may move
+MOST = 3000  # most unknowns of a system
+SMALL = 200  # up to this many entries all are in the model, otherwise a working set
 MAX_STEPS = 500
 STALLS = 8
-SAFETY = 1e-2  # of the tolerance, at which the gap ends the search
-LOOSE = 1e-4  # how exactly the softer problems are solved
-BOTTOMLESS = 1e15  # times the sizes at the start, below which nothing holds the function
-ROUNDING = 1e-15  # of the size
-PROMISE = 1e-16  # of the size: nothing is to be gained
-# The damping: first where hardly anything curves, and by how much it moves.
+SAFETY = 1e-2  # the search ends at a gap of this share of the tolerance
+LOOSE = 1e-4  # tolerance of the softer problems
+BOTTOMLESS = 1e15  # the function is unbounded below this multiple of its initial size
+ROUNDING = 1e-15  # rounding error relative to the size of the terms
+PROMISE = 1e-16  # a predicted decrease below this share of the size is rounding
+# The damping: its initial value without curvature, factors of its changes, and its bounds.
 DAMPING, EASED, HARDER, LIGHTEST, HEAVIEST = 0.1, 0.1, 10.0, 1e-6, 1e6
-GOOD, BAD = 0.5, 0.1  # shares of the promised decrease
+GOOD, BAD = 0.5, 0.1  # shares of the predicted decrease for less and for more damping
 
 
 class ProximalNewtonSolver(ExactSolver):
     r"""min Σ_r w_r base(u_r) + Σ_r t_r u_r + ½ Σ_j q_j θ_j² + Σ_j l_j |θ_j|,  u = Aθ + offset.
 
-    At θ the direction δ is that of the minimum of
+    At θ the direction δ minimises the model
 
         g·δ + ½ δᵀ(Aᵀ(D + μE)A + diag(q))δ + Σ_j l_j |θ_j + δ_j|,
 
-    found exactly by :class:`SignSearch`, whose zeros are exact; the
-    step length obeys Armijo's rule. D holds w_r base''(u_r). Where hardly anything curves, as
-    between the bands of a smoothed hinge, E_r = |w_r base'(u_r) + t_r|/(1 + |u_r|), the curvature
-    of a parabola over a straight piece, stands in for it: μ falls tenfold with each step that does
-    what the model promised, down to 0, and rises with those that do not. With many entries the
-    model is made of those that are not 0, or whose slope asks for it. Without any l_j, and with
-    fewer samples times scores than entries, the system is of that size instead (Woodbury).
+    exactly and with exact zeros by :class:`SignSearch`; the step length obeys Armijo's rule. D
+    holds w_r base''(u_r). If there is little curvature, as outside the bands of a smoothed hinge,
+    E_r = |w_r base'(u_r) + t_r|/(1 + |u_r|), the curvature of a parabola over a straight piece,
+    replaces it: μ falls tenfold, down to 0, after steps that achieve the predicted decrease, and
+    rises after others. With many entries the model contains those that are not 0 and those with the
+    most violated slopes. Without any l_j, and with fewer samples times scores than entries, a
+    system of that size is solved instead (Woodbury).
 
-    The search ends when a duality gap, from the slopes of the losses as dual variables, is within
-    a hundredth of the tolerance, relative to 1 + |value|, or where rounding ends it; a gap above
-    the tolerance itself is then a failure. What the gap certifies is said in
-    :meth:`gap`: F(θ) − min F where q_j > 0, or l_j > 0
-    and nothing is tilted; over a box ten times as large as the coefficients and their units for
-    free entries. A function that only approaches its infimum (separable classes without a penalty)
-    ends within the tolerance of it.
+    The search ends when a duality gap, from the slopes of the losses as dual variables, is within a
+    hundredth of the tolerance, relative to 1 + |value|, or when rounding errors prevent progress; a
+    gap above the tolerance itself is then a failure. The gap bounds F(θ) − min F if q_j > 0, or if
+    l_j > 0 without tilts; for free entries it is a bound over a box ten times as large as the
+    coefficients and their units (:meth:`SmoothProblem.gap`). If the infimum is not attained, as for
+    separable classes without a penalty, the end is within the tolerance of the infimum.
 
     Parameters
     ----------
     risk : Risk
-        A base with a continuous slope and a ``curvature`` on any rows that have a matrix, none or
-        sums of them a group, and a penalty made of ``l1``, ``l2`` and concave ones.
+        A base with a continuous slope and a ``curvature`` on any rows that have a matrix, without
+        groups or with sums over them, and a penalty made of ``l1``, ``l2`` and concave ones.
 
     References
     ----------
@@ -86,7 +85,7 @@ class ProximalNewtonSolver(ExactSolver):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why the method is not for a risk, None if it is."""
+        """The reason why the method cannot solve a risk, None if it can."""
         rough = roughness(risk.base)
         if rough is not None:
             return rough
@@ -166,21 +165,21 @@ class ProximalNewtonSolver(ExactSolver):
     def _step(
         self, problem: SmoothProblem, place: SmoothPlace, damping: float
     ) -> tuple[SmoothPlace, float]:
-        """The next place, and the share of the promised decrease that it brought."""
+        """The next place, and the achieved share of the predicted decrease."""
         g = place.slope + problem.l2 * place.theta
         d, promise = self._direction(problem, place, g, damping)
         if not np.any(d):
             return place, 1.0
         line = SmoothLine(problem, place, d, np.asarray(self.risk.rows @ d).ravel())
         t = armijo(line)
-        theta = place.theta + t * d  # with t = 1 exactly 0 where the model's minimum is
+        theta = place.theta + t * d  # for t = 1 exact zeros of the model's minimiser
         share = -line.rise(t) / promise if promise > PROMISE * place.size else 1.0
         return problem.place(theta), share if t == 1 else min(share, t)
 
     def _direction(
         self, problem: SmoothProblem, place: SmoothPlace, g: Array, damping: float
     ) -> tuple[Array, float]:
-        """δ, and by how much the model falls along it."""
+        """The direction δ, and the predicted decrease of the model."""
         curvature = problem.weight * problem.base.curvature(place.margins)
         if damping > 0:
             curvature = curvature + damping * np.abs(place.pull) / (1 + np.abs(place.margins))
@@ -199,14 +198,14 @@ class ProximalNewtonSolver(ExactSolver):
         return d, -(float(g[some] @ part) + 0.5 * float(part @ H @ part) + sizes)
 
     def _small(self) -> bool:
-        """True if the system of samples is the smaller one and has a positive diagonal."""
+        """True if the system of samples is the smaller one, with a positive ridge."""
         form = penalty_form(self.risk)
         assert form is not None
         return form[1] > 0 and _few_samples(self.risk)
 
 
 def _few_samples(risk: Risk) -> bool:
-    """True if X is dense, and samples times scores are fewer than entries, few of them free."""
+    """True if X is dense, and samples times scores are fewer than entries with few free ones."""
     X = risk.scores.X
     size = X.shape[0] * risk.scores.n_scores
     free = int(np.sum(~risk.penalized))
@@ -214,14 +213,14 @@ def _few_samples(risk: Risk) -> bool:
 
 
 def _first_damping(problem: SmoothProblem, place: SmoothPlace) -> float:
-    """0 where the losses curve, or nearly all are flat."""
+    """The initial damping: 0 if the losses have enough curvature, or nearly no slope."""
     curvature = problem.weight * problem.base.curvature(place.margins)
     straight = np.abs(place.pull) / (1 + np.abs(place.margins))
     return 0.0 if np.sum(curvature) >= 0.5 * np.sum(straight) else DAMPING
 
 
 def _working(problem: SmoothProblem, place: SmoothPlace, g: Array) -> Index:
-    """The entries that are not 0 or not sparse, and of the others those that ask most to move."""
+    """The working set: nonzero entries, those without ℓ1, and the most violated zeros."""
     size = place.theta.size
     if size <= SMALL:
         return np.arange(size)

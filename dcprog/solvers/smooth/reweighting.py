@@ -1,4 +1,4 @@
-"""Descent on a parabola plus a concave penalty, in the coefficients of a working set."""
+"""Descent on a quadratic plus a concave penalty in the coefficients of a working set."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from dcprog.solvers.smooth.working_set import WorkingSet
 __all__ = ["Reweighting"]
 
 STEPS = 200
-LONGEST = 16  # steps between tries of Newton's method
-EPOCHS = 2  # of descent under the same weights
-NOTHING = 1e-14  # of the size: no fall
-APART = 1e-6  # of an entry: where the penalty's slopes are compared
+LONGEST = 16  # most steps between attempts of Newton's method
+EPOCHS = 2  # epochs of descent with the same weights
+NOTHING = 1e-14  # a decrease below this share of the size counts as none
+APART = 1e-6  # relative step of the difference quotient of the penalty's slopes
 
 
 @dataclass(frozen=True)
 class Point:
-    """Entries x, the slope of the parabola there, and how far the function is above the start."""
+    """The entries x, the slope of the quadratic there, and the function's rise from the start."""
 
     x: Array
     slope: Array
@@ -30,21 +30,21 @@ class Point:
 
 
 class Reweighting:
-    r"""½(x − x₀)'H(x − x₀) + slope·(x − x₀) + Σ_j ψ_j(|x_j|), in steps that are next to nothing.
+    r"""Descent on ½(x − x₀)'H(x − x₀) + slope·(x − x₀) + Σ_j ψ_j(|x_j|) by cheap steps.
 
-    Each step weighs |x_j| by ψ_j'(|x_j|) and descends on that majorant for a few epochs. Where it
-    changes no sign, Newton's method tries with the curvature of ψ, which majorants leave out: near
-    a minimum it ends in a few steps what reweighting does in a hundred.
+    Each step weights |x_j| by ψ_j'(|x_j|) and descends on that majorant for a few epochs. If the
+    step changes no sign, a Newton step with the curvature of ψ, which majorants ignore, is tried:
+    near a minimum it replaces about a hundred reweightings.
 
     Parameters
     ----------
     problem : WorkingSet
     weights : callable
-        ψ_j'(|x_j|) of x.
+        Maps x to the weights ψ_j'(|x_j|).
     penalty : callable
-        Σ_j ψ_j(|x_j|) of x.
+        Maps x to Σ_j ψ_j(|x_j|).
     size : float
-        What the whole function's terms add up to.
+        The size of the whole function's terms.
 
     References
     ----------
@@ -63,10 +63,10 @@ class Reweighting:
         self.nothing = NOTHING * size
 
     def descend(self, x: Array, slope: Array) -> Array:
-        """Where it ends from x₀."""
+        """The end of the descent from x₀."""
         self._start, self._slope, self._height = x, slope, self.penalty(x)
         here = Point(x, slope, 0.0)
-        pause = wait = 1  # steps until Newton's next try, more after each that fails
+        pause = wait = 1  # steps until the next Newton step, more after each failure
         for _ in range(STEPS):
             new = self._reweighted(here)
             pause = pause - 1 if np.array_equal(np.sign(new.x), np.sign(here.x)) else wait
@@ -80,7 +80,7 @@ class Reweighting:
         return here.x
 
     def _at(self, x: Array, slope: Array) -> Point:
-        """With (slope + slope₀)/2·(x − x₀) for the parabola."""
+        """The point at x; the quadratic's change is (slope + slope₀)/2·(x − x₀)."""
         rise = float((self._slope + slope) @ (x - self._start)) / 2
         return Point(x, slope, rise + self.penalty(x) - self._height)
 
@@ -89,7 +89,7 @@ class Reweighting:
         return self._at(*self.problem.descended(here.x, here.slope, weights, self.nothing, EPOCHS))
 
     def _newton(self, here: Point) -> Point:
-        """Newton's step in what is not 0; the point itself where none is lower."""
+        """The point after a Newton step in the nonzero entries, or `here` if it is not lower."""
         live = np.flatnonzero(here.x)
         if live.size == 0:
             return here

@@ -1,4 +1,4 @@
-"""Samples that stay on one straight piece of their loss are left out of a subproblem."""
+"""Screening: leave samples that stay on a straight piece of their loss out of a subproblem."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from dcprog.solvers.smooth.newton_loop import WITHOUT_TANGENT, Tangent
 
 __all__ = ["ScoreProblem", "screened"]
 
-# Kept are the samples whose margin is nearer to a knot than WIDER times the farthest that a margin
-# went last time. With more than MOST of them left the smaller problem is not worth the detour.
+# Samples are kept if their margin is nearer to a knot than WIDER times the last largest change of a
+# margin. If more than the share MOST is kept, the whole problem is solved instead.
 WIDER = 2.0
 MOST = 0.5
 
 Mask = npt.NDArray[np.bool_]
-# (w, b, multipliers) of a problem, from a point and multipliers
+# a function of a problem, a point and multipliers that returns (w, b, multipliers)
 Minimise = Callable[["ScoreProblem", Array, float, Array], tuple[Array, float, Array]]
 
 
 @dataclass(frozen=True)
 class ScoreProblem:
-    """Σ_i d_i pieces(u_i) + t_i u_i + (λ/2)‖w‖² + tangent with u_i = s_i(x_i·w + b) + o_i."""
+    """The sum Σ_i d_i pieces(u_i) + t_i u_i + (λ/2)‖w‖² + tangent, u_i = s_i(x_i·w + b) + o_i."""
 
     X: Any
     sign: Array
@@ -38,7 +38,7 @@ class ScoreProblem:
     tangent: Tangent = WITHOUT_TANGENT
 
     def margins(self, w: Array, b: float) -> Array:
-        """The vector u."""
+        """The margins u."""
         u: Array = self.X @ w
         u += b
         u *= self.sign
@@ -46,11 +46,11 @@ class ScoreProblem:
         return u
 
     def value(self, pieces: Pieces, u: Array) -> float:
-        """Σ_i d_i pieces(u_i) + t_i u_i."""
+        """The sum Σ_i d_i pieces(u_i) + t_i u_i."""
         return float(self.weight @ pieces(u) + self.tilt @ u)
 
     def straightened(self, pieces: Pieces, u: Array, kept: Mask, intercept: bool) -> ScoreProblem:
-        """Only the samples kept, the others on their pieces at u."""
+        """The problem of the kept samples; the losses of the others are linear, as at u."""
         pull, constant = np.empty(u.size), 0.0
         for some in blocks(u.size):
             side, weight = np.searchsorted(pieces.knots, u[some]), self.weight[some]
@@ -79,27 +79,27 @@ def screened(
     intercept: bool,
     minimise: Minimise,
 ) -> tuple[Array, float, Array]:
-    """The minimiser of a problem, by smaller ones whose other samples are on straight pieces.
+    """The minimiser of a problem, by smaller problems with the other losses linearised.
 
-    A loss is nowhere below its straight pieces, so a minimiser of the smaller problem at which
-    every sample left out is still on its own piece minimises the whole. Those that have left it
-    are taken in.
+    A loss is nowhere below its straight pieces. So a minimiser of the smaller problem at which all
+    samples left out are still on their pieces minimises the whole problem. Samples that have left
+    their piece are added.
 
     Parameters
     ----------
     problem : ScoreProblem
     pieces : Pieces
-        Convex, without quadratic parts.
+        The pieces of a convex, piecewise linear loss.
     point : tuple (w, b, multipliers)
-        Where to begin.
+        The start.
     u : array
-        The margins there.
+        The margins at the start.
     reach : float
-        By how much margins are expected to change.
+        The expected largest change of a margin.
     intercept : bool
-        Is b free? Otherwise it is 0.
+        Whether b is free; otherwise it is 0.
     minimise : callable
-        For the smaller problems.
+        The solver of the smaller problems.
     """
     w, b, mu = point
     bends = problem.weight > 0
@@ -115,7 +115,7 @@ def screened(
         except SubproblemError as error:
             if error.status != "unbounded":
                 raise
-            continue  # straight pieces alone hold no intercept: with more samples
+            continue  # straight pieces do not bound the intercept: add samples
         side = np.searchsorted(pieces.knots, u)
         u = problem.margins(w, b)
         strays = bends & ~kept & (np.searchsorted(pieces.knots, u) != side)
@@ -127,6 +127,6 @@ def screened(
 
 
 def _nearer(distance: Array, reach: float, among: Mask) -> tuple[Mask, float]:
-    """Coefficients within reach, at least one, also where none moved; and that reach."""
+    """Mask of the samples within reach, at least the nearest one, and the reach used."""
     reach = max(reach, float(np.min(distance, where=among, initial=np.inf)))
     return among & (distance <= reach), reach

@@ -1,4 +1,4 @@
-"""Quadratics plus a weighted ℓ1 norm, minimised by a search for the signs."""
+"""Minimise a quadratic plus a weighted ℓ1 norm by a search for the signs."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from dcprog.solvers.linalg.cholesky import Cholesky, unit_scale
 __all__ = ["SignSearch"]
 
 SLACK = 1e-12
-SPECK = 1e-15  # of an entry: what is left where it meets 0 together with another
-SOLVES = 20  # systems solved, beyond one an entry
+SPECK = 1e-15  # an entry reduced below this share of its size is set to 0
+SOLVES = 20  # most systems solved, in addition to one per entry
 
 Mask = npt.NDArray[np.bool_]
 
 
 class SignSearch:
-    r"""min_x  g·(x − x₀) + ½(x − x₀)ᵀH(x − x₀) + Σ_j l_j |x_j|.
+    r"""Minimise  g·(x − x₀) + ½(x − x₀)ᵀH(x − x₀) + Σ_j l_j |x_j|  over x.
 
-    Kept are a set of active entries, outside of which x_j = 0, and their signs. A step goes to
-    the minimum under these signs; where entries change theirs on the way, to the best of the
-    places where one is 0, and what is 0 there leaves. At a minimum under its signs the entries
-    with a slope beyond l_j enter, all at once; those that the step would then move against their
-    slope do not. Each step goes down, so that no set with its signs comes back: the search is
-    finite. A zero of x is exactly 0.
+    The search keeps a set of active entries, outside of which x_j = 0, and their signs. A step goes
+    to the minimum for these signs. If entries change sign on the way, it goes to the best of the
+    points where one of them is 0, and entries that are 0 there leave the set. At a minimum for its
+    signs, all entries with a slope beyond l_j enter, except those that the step would then move
+    against their slope. Each step decreases the function, so that no set with its signs recurs and
+    the search is finite. Zeros of x are exact.
 
     Parameters
     ----------
     H : array of shape (p, p)
-        Positive semidefinite. Where it is singular, about the nearest minimiser is found.
+        A positive semidefinite matrix. If it is singular, a minimiser close to x₀ is found.
     l : array of shape (p,)
-        At least 0; entries with l_j = 0 are always active.
+        Weights of at least 0; entries with l_j = 0 are always active.
 
     References
     ----------
-    Lee, Battle, Raina, Ng (2007), Efficient sparse coding algorithms, NIPS 19, whose search takes
-    in one entry at a time.
+    Lee, Battle, Raina, Ng (2007), Efficient sparse coding algorithms, NIPS 19, whose search adds
+    one entry at a time.
 
     Examples
     --------
@@ -58,12 +58,12 @@ class SignSearch:
         Parameters
         ----------
         g, start : arrays of shape (p,)
-            g and x₀.
+            The slope g and the point x₀.
 
         Returns
         -------
         array of shape (p,)
-            Where rounding ends the search earlier, the lowest point reached.
+            The minimiser, or the last point if rounding errors end the search earlier.
         """
         self.x, self.slope = start.copy(), g.copy()
         self.signs = np.where(self.l > 0, np.sign(start), 0.0)
@@ -80,18 +80,18 @@ class SignSearch:
         return self.x
 
     def _violated(self, active: Mask) -> Mask:
-        """The zeros whose slope is beyond l_j, by more than rounding."""
+        """Mask of the zero entries whose slope exceeds l_j by more than rounding."""
         noise = float(np.max(np.abs(self.x) / self.scale, initial=0.0)) / self.scale
         over = np.abs(self.slope) - self.l
         return ~active & (over > SLACK * (self.l + noise))
 
     def _step(self, active: Mask, fresh: Mask) -> bool:
-        """Step towards the minimum under the signs, and return True if it is reached."""
+        """Move towards the minimum for the signs; True if it is reached."""
         places = np.flatnonzero(active)
         d = self._direction(places)
         against = fresh[places] & (d * self.signs[places] <= 0)
         if np.any(against):
-            if np.all(against[fresh[places]]):  # only rounding makes none of them go down
+            if np.all(against[fresh[places]]):  # possible only by rounding
                 active &= ~fresh
                 fresh[:] = False
                 return True
@@ -112,9 +112,9 @@ class SignSearch:
         return not np.any(crossing <= t)
 
     def _best(self, places: npt.NDArray[np.intp], d: Array, crossing: Array) -> float:
-        """The lowest of the places where an entry is 0, and the end.
+        """The best step length of those at which an entry is 0, and 1.
 
-        Where rounding hides that it goes down, the first of them: there an entry leaves.
+        If rounding errors hide the decrease it is the first of them, at which an entry leaves.
         """
         x, l = self.x[places], self.l[places]  # noqa: E741
         t = np.append(np.unique(crossing[crossing <= 1]), 1.0)
@@ -126,6 +126,6 @@ class SignSearch:
         return float(t[best if rises[best] < 0 else 0])
 
     def _direction(self, places: npt.NDArray[np.intp]) -> Array:
-        """−H⁻¹(slope + l·signs) over the active entries."""
+        """The direction −H⁻¹(slope + l·signs) over the active entries."""
         factor = Cholesky(self.H[np.ix_(places, places)], self.scale[places])
         return factor.solve(-(self.slope + self.l * self.signs)[places])

@@ -1,4 +1,4 @@
-"""Weighted smooth losses of the margins of a risk plus ℓ1 and ℓ2: values, slopes and a bound."""
+"""Weighted smooth losses of a risk plus ℓ1 and ℓ2: values, slopes and a duality gap."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from dcprog.risk.risk import Risk
 
 __all__ = ["SmoothLine", "SmoothPlace", "SmoothProblem"]
 
-# How far the certificate looks for a better point where no penalty holds one.
+# The radius of the certificate for unpenalised entries, relative to their size.
 RADIUS = 10.0
 
 
 @dataclass(frozen=True)
 class SmoothPlace:
-    """A point, and what is known of the function there.
+    """A point with the function's value, slopes and gap there.
 
     Attributes
     ----------
     theta, margins : arrays
-        θ and u.
+        The point θ and the margins u.
     value : float
-        F(θ).
+        The value F(θ).
     size : float
-        The sum of the sizes of its terms, to which its rounding is relative.
+        The sum of the sizes of its terms, to which rounding errors are relative.
     pull : array of shape (n_rows,)
-        w_r base'(u_r) + t_r.
+        The slopes w_r base'(u_r) + t_r in the margins.
     slope : array of shape (p,)
-        Aᵀpull, without the penalty's.
+        The slope Aᵀpull, without the penalty.
     gap : float
-        By how much F(θ) may miss the minimum; see :meth:`SmoothProblem.gap`.
+        The duality gap; see :meth:`SmoothProblem.gap`.
     """
 
     theta: Array
@@ -54,15 +54,15 @@ class SmoothProblem:
     Attributes
     ----------
     risk : Risk
-        For A and the offset.
+        The risk with A and the offset.
     base : ConvexLoss
-        With a continuous slope.
+        A loss with a continuous slope.
     weight, tilt : arrays of shape (n_rows,)
-        w ≥ 0 and t.
+        The weights w ≥ 0 and the tilts t.
     l1, l2 : arrays of shape (p,)
-        l and q, at least 0.
+        The weights l and q, at least 0.
     units : array of shape (p,)
-        The sizes of coefficients.
+        Typical sizes of the coefficients.
     """
 
     risk: Risk
@@ -76,7 +76,7 @@ class SmoothProblem:
     def place(
         self, theta: Array, margins: Array | None = None, slope: Array | None = None
     ) -> SmoothPlace:
-        """All that is known at θ; without a gap where the slope is given."""
+        """The place at θ; its gap is ∞ if the slope is given."""
         u = self.risk.margins(theta) if margins is None else margins
         losses, tilted = self.weight * self.base(u), self.tilt * u
         penalties = self.l1 * np.abs(theta) + 0.5 * self.l2 * theta**2
@@ -92,17 +92,17 @@ class SmoothProblem:
         return SmoothPlace(theta, u, value, size, pull, slope, gap)
 
     def gap(self, theta: Array, slope: Array, losses: float) -> float:
-        r"""F(θ) − min over z of  losses' tangent at θ + penalty(z), an upper bound of F(θ) − min F.
+        r"""An upper bound of F(θ) − min F, by the tangent of the losses at θ.
 
-        The losses are nowhere below their tangent, and what is left falls apart into
+        It is F(θ) minus the minimum over z of the losses' tangent at θ plus the penalty of z. As
+        the losses are nowhere below their tangent, it is a bound, and it separates into
 
             l_j|θ_j| + ½q_jθ_j² + g_jθ_j + max_z [−g_j z − l_j|z| − ½q_j z²],
 
-        with the maximum (|g_j| − l_j)₊²/(2q_j). Where q_j = 0 < l_j and nothing is tilted, a point
-        below F(θ) has Σ l_j|z_j| ≤ F(θ) − inf of the losses: there the maximum over that ball is
-        taken, so that the bound holds for all z. Other entries with q_j = 0 (free intercepts) are
-        taken to lie within ten times their largest and the units: for those it is a bound over
-        that box.
+        with the maximum (|g_j| − l_j)₊²/(2q_j). If q_j = 0 < l_j and there are no tilts, a point
+        below F(θ) has Σ l_j|z_j| ≤ F(θ) − inf of the losses; the maximum over that ball is taken,
+        so that the bound holds for all z. Other entries with q_j = 0 (free intercepts) are assumed
+        to lie within ten times their largest value and the units.
         """
         over = np.maximum(np.abs(slope) - self.l1, 0.0)
         held = self.l2 > 0
@@ -122,12 +122,12 @@ class SmoothProblem:
         return RADIUS * float(over[free] @ reach)
 
     def lossless(self, start: Array) -> Array:
-        """The minimiser where no loss counts; what nothing holds stays at the start.
+        """The minimiser if all weights are 0; undetermined entries stay at the start.
 
         Raises
         ------
         SubproblemError
-            ``unbounded``: the tilts fall for ever.
+            ``unbounded`` if the tilts are unbounded below.
         """
         linear = np.asarray(self.risk.rows.T @ self.tilt).ravel()
         noise = 1e-14 * np.asarray(abs(self.risk.matrix()).T @ np.abs(self.tilt)).ravel()
@@ -141,7 +141,7 @@ class SmoothProblem:
 
 
 class SmoothLine:
-    """F along θ + t·d, with the slope at 0 that the ℓ1 norm shows between 0 and 1."""
+    """F along θ + t·d; its slope at 0 takes the ℓ1 norm's change from t = 0 to t = 1."""
 
     def __init__(self, problem: SmoothProblem, place: SmoothPlace, d: Array, change: Array) -> None:
         self.problem, self.place, self.d, self.change = problem, place, d, change
@@ -154,15 +154,15 @@ class SmoothLine:
         self.first = steep + float(l1 @ np.abs(theta + d)) - self._sizes
 
     def rise(self, t: float) -> float:
-        """F(θ + td) − F(θ)."""
+        """The change F(θ + td) − F(θ)."""
         problem, place = self.problem, self.place
         ends = problem.base(place.margins + t * self.change) - problem.base(place.margins)
         sizes = float(problem.l1 @ np.abs(place.theta + t * self.d)) - self._sizes
         return float(problem.weight @ ends) + sizes + t * (self.along + t / 2 * self.square)
 
     def slope(self, t: float) -> float:
-        """The slope that Armijo's rule compares with; asked for at t = 0 only."""
+        """The slope for Armijo's rule, which only needs t = 0."""
         return self.first
 
     def breaks(self) -> None:
-        """Not needed by Armijo's rule."""
+        """None: Armijo's rule needs no breaks."""

@@ -1,4 +1,4 @@
-"""Weighted lasso problems of few coefficients that are not 0, one after the other."""
+"""A working set solver for sequences of weighted lasso problems with sparse solutions."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 __all__ = ["WeightedLassoSolver"]
 
-MOST = 3000  # entries of a working set
+MOST = 3000  # most entries of a working set
 ROUNDS = 100
 STALLS = 3
-ENOUGH = 0.5  # times the tolerance, at which the gap ends the search
-SHARE = 0.1  # of what the gap may be, that an epoch lowers the function by at the end
-SAME = 1.2  # a working set that grows by less is solved exactly
-LAX = 0.05  # a tolerance for which no gap is asked for: a step that goes down is enough
-LOOSE = 1e-4  # a tolerance for which epochs are enough
+ENOUGH = 0.5  # the search ends at a gap of this share of the tolerance
+SHARE = 0.1  # epochs end at a decrease of this share of the allowed gap
+SAME = 1.2  # a working set that grows by less than this factor is solved exactly
+LAX = 0.05  # from this tolerance on no gap is required, only a decrease
+LOOSE = 1e-4  # from this tolerance on epochs may suffice
 EPOCHS = 200
 
 
@@ -51,19 +51,18 @@ class Kept:
 class WeightedLassoSolver(ExactSolver):
     r"""min Σ_i w_i base(u_i) + t·u + ½ Σ_j q_j θ_j² + Σ_j l_j |θ_j| with base(u) = au² + bu + c.
 
-    A small problem is solved in the coefficients that are not 0 and those whose slope asks most to
-    leave it, on their Gram matrix: by coordinate descent where numba is there, and where more
-    accuracy is asked for then exactly by
-    :class:`~dcprog.solvers.smooth.sign_search.SignSearch`. With the slopes of all coefficients come
-    a duality gap (see :meth:`SmoothProblem.gap`) and the next working set. The free intercept is
-    minimised out. The Gram matrix stays with the rows, for the next tightening and the next problem
-    of a path: most of its entries are computed once.
+    The working set consists of the nonzero coefficients and the zeros with the most violated
+    slopes. The problem is solved on its Gram matrix: by coordinate descent if numba is installed,
+    and for more accuracy then exactly by :class:`~dcprog.solvers.smooth.sign_search.SignSearch`.
+    The slopes of all coefficients give a duality gap (see :meth:`SmoothProblem.gap`) and the next
+    working set. The free intercept is eliminated. The Gram matrix is kept with the rows, for the
+    next majorant and the next problem of a path, so that most of its entries are computed once.
 
     Parameters
     ----------
     risk : Risk
-        A base that is one parabola, on margins or residuals of one score, and a penalty made of
-        ``l1``, concave ones and ``l2``.
+        A base that is a single parabola, on margins or residuals of one score, and a penalty made
+        of ``l1``, concave ones and ``l2``.
 
     References
     ----------
@@ -86,7 +85,7 @@ class WeightedLassoSolver(ExactSolver):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """Why the method is not for a risk, None if it is."""
+        """The reason why the method cannot solve a risk, None if it can."""
         pieces = risk.base.pieces
         if pieces is None or pieces.knots or not pieces.quadratic[0] > 0:
             return f"its base is {risk.base!r}, which is no parabola"
@@ -108,7 +107,7 @@ class WeightedLassoSolver(ExactSolver):
 
     @staticmethod
     def loosens(risk: Risk) -> bool:
-        """Where runs go on from loose steps by the risk itself; other runs would end at them."""
+        """True if runs continue from loose steps with the risk's own concave penalty."""
         return risk.has_convex_losses and not risk.penalty.is_convex
 
     def minimise(
@@ -129,9 +128,9 @@ class WeightedLassoSolver(ExactSolver):
         return Solution(place.theta, smooth.tilt - place.pull, place.value, steps)
 
     def further(self, problem: WeightedRisk, start: Array) -> Array:
-        """A point at which the risk with its concave penalty is lower, or where it began.
+        """A point with a lower value of the risk with its concave penalty, or `start`.
 
-        By reweighting in the last working set; for risks whose losses are their own majorants.
+        It is found by reweighting in the last working set, for risks with convex losses.
         """
         if self._last is None or not np.any(start):
             return start
@@ -149,7 +148,7 @@ class WeightedLassoSolver(ExactSolver):
         return profiled.moved(place, part, x)
 
     def _reweighting(self, place: SmoothPlace, part: WorkingSet) -> Reweighting | None:
-        """The risk's own penalty in the entries of a working set; None where it is not known."""
+        """The descent with the risk's penalty in a working set; None if it cannot be restricted."""
         risk, form = self.risk, penalty_form(self.risk)
         assert form is not None
         penalty, l1 = restricted(risk.penalty, part.entries), form[0][part.entries]
@@ -166,7 +165,7 @@ class WeightedLassoSolver(ExactSolver):
 
     @contextmanager
     def _columns(self, problem: WeightedRisk) -> Iterator[Kept]:
-        """Kept columns, for as long as they are in use here."""
+        """Take the cached data for a problem, and put them back after use."""
         kept = self._taken(problem)
         try:
             yield kept
@@ -174,7 +173,7 @@ class WeightedLassoSolver(ExactSolver):
             self._warm.put(kept)
 
     def _taken(self, problem: WeightedRisk) -> Kept:
-        """Kept data for these weights, up to a factor; otherwise begun anew."""
+        """The cached data for these weights, up to a factor; otherwise new ones."""
         weights, X = problem.row_weights * self._bend, self.risk.scores.X
         largest = float(np.max(weights, initial=0.0))
         weights = weights / largest if largest > 0 else weights
@@ -192,7 +191,7 @@ class WeightedLassoSolver(ExactSolver):
         return SmoothProblem(self.risk, self.risk.base, *sides, l1, l2, kept.units)
 
     def _units(self, entries: Index) -> Array:
-        """The sizes of some coefficients, and of the intercept behind them."""
+        """Typical sizes of the given entries, coefficients or the intercept."""
         X, offset = self.risk.scores.X, self.risk.offset
         constants = np.zeros(1) if offset is None else offset
         units = np.full(entries.size, 1 + np.max(np.abs(constants)))
@@ -229,7 +228,7 @@ class WeightedLassoSolver(ExactSolver):
 
 @dataclass(frozen=True)
 class Step:
-    """From a place to the minimum in some entries, epochs of which end by `enough`."""
+    """A step from a place to the minimum in some entries; epochs end by `enough`."""
 
     profiled: Profiled
     place: SmoothPlace
@@ -237,13 +236,13 @@ class Step:
     enough: float
 
     def taken(self, exactly: bool) -> SmoothPlace:
-        """All that is known where it ends."""
+        """The place at the end of the step, with its gap."""
         part, x, _ = self._minimised(exactly)
         theta = self.profiled.moved(self.place, part, x)
         return self.profiled.smooth.place(theta, self.profiled.margins(self.place, part, theta))
 
     def uncertified(self) -> SmoothPlace:
-        """The minimum, with slopes in these entries alone."""
+        """The place at the exact minimum, with new slopes only in these entries and no gap."""
         part, x, slope = self._minimised(exactly=True)
         theta = self.profiled.moved(self.place, part, x)
         margins = self.profiled.margins(self.place, part, theta)

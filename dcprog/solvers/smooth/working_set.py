@@ -1,4 +1,4 @@
-"""A weighted lasso in a few of its coefficients, on their Gram matrix."""
+"""A weighted lasso restricted to a working set of coefficients, on their Gram matrix."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ __all__ = ["Index", "Profiled", "WorkingSet"]
 Index = npt.NDArray[np.intp]
 
 LOOPS = "dcprog.solvers.smooth.lasso_numba"
-FEW = 50  # coefficients, that are worked on at least
+FEW = 50  # least room for new coefficients in a working set
 
 
 @dataclass(frozen=True)
 class WorkingSet:
-    """½(x − x₀)'H(x − x₀) + slope·(x − x₀) + Σ l_j|x_j| in some entries x of θ.
+    """The problem ½(x − x₀)'H(x − x₀) + slope·(x − x₀) + Σ l_j|x_j| in some entries x of θ.
 
     Attributes
     ----------
     entries : int array of shape (k,)
-        Which those are.
+        The indices of x in θ.
     H : array of shape (k, k)
     means : array of shape (k,)
-        By how much the free intercept falls with each.
+        The decrease of the optimal intercept per unit of each entry.
     """
 
     entries: Index
@@ -42,7 +42,7 @@ class WorkingSet:
 
     @cached_property
     def is_compiled(self) -> bool:
-        """True if the epochs of coordinate descent are compiled."""
+        """True if compiled epochs of coordinate descent are available."""
         return jit.is_compiled()
 
     def descended(
@@ -53,9 +53,9 @@ class WorkingSet:
         enough: float,
         most: int,
     ) -> tuple[Array, Array]:
-        """The entries and their slope after epochs, until one gains no more than `enough`.
+        """The entries and their slope after epochs, until one gains at most `enough`.
 
-        Without numba the minimiser.
+        Without numba the exact minimiser is returned.
         """
         if not self.is_compiled:
             return self.minimised(x, slope, l)
@@ -71,15 +71,15 @@ class WorkingSet:
 
 @dataclass(frozen=True)
 class Profiled:
-    """Parabolas plus ℓ1 and ℓ2, the free intercept at its best.
+    """Parabolas plus ℓ1 and ℓ2 with the free intercept eliminated.
 
     Attributes
     ----------
     smooth : SmoothProblem
     gram : ColumnGram
-        For weights that are these curvatures, up to a factor.
+        The Gram matrix for the curvatures as weights, up to a factor.
     curvature : array of shape (n,)
-        Of the parabolas in the scores.
+        The curvatures of the parabolas in the scores.
     """
 
     smooth: SmoothProblem
@@ -87,7 +87,7 @@ class Profiled:
     curvature: Array
 
     def working(self, place: SmoothPlace, before: Index) -> Index:
-        """The coefficients of `before`, those that are not 0, and some that ask most to move."""
+        """The working set: `before`, the nonzero coefficients, and the most violated zeros."""
         d = self.gram.width
         w, l = place.theta[:d], self.smooth.l1[:d]  # noqa: E741
         chosen = w != 0
@@ -101,14 +101,14 @@ class Profiled:
         return np.flatnonzero(chosen)
 
     def covers(self, place: SmoothPlace, some: Index) -> bool:
-        """True if the working set holds all coefficients that would move."""
+        """True if no coefficient outside `some` has a slope beyond its ℓ1 weight."""
         d = self.gram.width
         asking = np.abs(place.slope[:d]) > self.smooth.l1[:d]
         asking[some] = False
         return not np.any(asking)
 
     def slopes(self, place: SmoothPlace, part: WorkingSet, x: Array, slope: Array) -> Array:
-        """Slopes of the place, with new ones in these entries and the best intercept."""
+        """The slopes of the place, updated in the entries of the part and the intercept."""
         slopes = place.slope.copy()
         slopes[part.entries] = slope - self.smooth.l2[part.entries] * x
         if self.gram.centred:
@@ -116,14 +116,14 @@ class Profiled:
         return slopes
 
     def part(self, some: Index) -> WorkingSet:
-        """The problem in these coefficients."""
+        """The problem restricted to the given coefficients."""
         H = self.gram.block(some)
         H *= float(np.max(self.curvature))
         H[np.diag_indices_from(H)] += self.smooth.l2[some]
         return WorkingSet(some, H, self.gram.means(some))
 
     def given(self, place: SmoothPlace, part: WorkingSet) -> tuple[Array, Array]:
-        """Their values and slopes at a place, for the best intercept there."""
+        """The entries and their slopes at a place, for the optimal intercept."""
         x = place.theta[part.entries]
         slope = place.slope[part.entries] + self.smooth.l2[part.entries] * x
         if self.gram.centred:
@@ -131,7 +131,7 @@ class Profiled:
         return x, slope
 
     def margins(self, place: SmoothPlace, part: WorkingSet, theta: Array) -> Array:
-        """Margins at θ, which differs from the place in these entries and the intercept."""
+        """The margins at θ, which differs from the place only in the part and the intercept."""
         step = theta - place.theta
         scores = self.gram.times(part.entries, step[part.entries])
         if self.gram.centred:
@@ -141,7 +141,7 @@ class Profiled:
         return place.margins + signs[:, 0] * scores
 
     def moved(self, place: SmoothPlace, part: WorkingSet, x: Array) -> Array:
-        """θ with these values of the coefficients, and the best intercept."""
+        """The vector θ with the entries set to x and the optimal intercept."""
         theta = place.theta.copy()
         theta[part.entries] = x
         if self.gram.centred:
