@@ -84,8 +84,7 @@ from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers.registry import explain_choice, register_solver
 from dcprog.surrogates import cvxpy_habit as _cvxpy_habit  # noqa: F401  # registers a method
 from dcprog.surrogates.driver import solve
-from dcprog.surrogates.explained import explain
-from dcprog.surrogates.majorizable import is_majorizable
+from dcprog.surrogates.explained import explain, is_majorizable
 from dcprog.surrogates.precompiled import Compiled, compile
 from dcprog.transforms import (
     Transform,

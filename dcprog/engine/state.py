@@ -11,12 +11,34 @@ import numpy as np
 from dcprog.engine.history import Attempt
 from dcprog.engine.probing import guarded
 from dcprog.engine.protocol import Surrogate
-from dcprog.engine.step_log import log_step
 from dcprog.engine.track import Entry, Progress, Settings, Stop, Track
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 
 __all__ = ["State"]
+
+
+def log_step(progress: Progress) -> None:
+    """A line of the table, and at the start of a run the head above it.
+
+    The gap is that of the point before, which the step has measured.
+    """
+    if progress.n_iter == 0:
+        logger.info("step             value   gap before        moved    violation   seconds")
+    gap = f"{progress.gap:.3g}" if progress.n_iter > 0 else ""
+    moved = f"{progress.step:.3g}" if progress.n_iter > 0 else ""
+    logger.info(
+        "%4d  %16.9g %12s %12s %12.2g %9.2f",
+        progress.n_iter,
+        progress.value,
+        gap,
+        moved,
+        progress.violation,
+        progress.time,
+    )
+
+
+# ----------------------------------------------------------------------------------------------
 
 logger = logging.getLogger("dcprog")
 

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
+import scipy.sparse as sp
+from cvxpy.atoms.affine.affine_atom import AffAtom
 from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression
 from cvxpy.atoms.affine.conv import conv, convolve
 from cvxpy.atoms.affine.kron import kron
 from cvxpy.atoms.affine.unary_operators import NegExpression
 from cvxpy.atoms.atom import Atom
+from cvxpy.atoms.axis_atom import AxisAtom
+from cvxpy.atoms.elementwise.elementwise import Elementwise
 from cvxpy.expressions.leaf import Leaf
 
 from dcprog.foundation.arrays import EDGE, Array, dense
-from dcprog.majorants.evaluation import evaluate
+from dcprog.majorants.atoms.entry import SLACK, FaultyAtom
+from dcprog.majorants.atoms.table import entry
 
 __all__ = [
     "Values",
@@ -31,6 +36,67 @@ __all__ = [
     "spread_to",
     "variables",
 ]
+
+
+def evaluate(atom: Any, args: Sequence[Any], size: float = 1.0) -> Any:
+    """The atom's value; outside its domain NaN, or ±∞ where the atom tends to it.
+
+    Parameters
+    ----------
+    atom : cvxpy atom
+    args : sequence of arrays
+        The arguments' values; constants may be sparse.
+    size : float, default 1
+        Typical size of the arguments: an argument up to ``SLACK * size`` outside the domain
+        counts as at its edge.
+
+    Returns
+    -------
+    array of the atom's shape, or sparse
+
+    Raises
+    ------
+    FaultyAtom
+        A function given to ``register_atom`` has a fault.
+    """
+    values = [a if type(a) is np.ndarray or sp.issparse(a) else np.asarray(a) for a in args]
+    if 0 in atom.shape:
+        return np.zeros(atom.shape)
+    with np.errstate(all="ignore"):
+        try:
+            value = entry(atom).evaluate(atom, values, SLACK * size)
+        except FaultyAtom:
+            raise
+        except Exception:  # NumPy, SciPy and cvxpy raise errors of many kinds outside a domain
+            return np.full(atom.shape, np.nan)
+    return _without_lost_nan(atom, values, value)
+
+
+def _without_lost_nan(atom: Any, args: list[Any], value: Any) -> Any:
+    """The value, or NaN if an argument holds a NaN that the atom may have dropped.
+
+    Comparisons and eigenvalues may drop a NaN; linear algebra and ufuncs keep it.
+    """
+    keeps = _keeps_nan(type(atom))  # type: ignore[arg-type]  # classes are hashable
+    if keeps or not any(np.any(np.isnan(_entries(a))) for a in args):
+        return value
+    return np.full(atom.shape, np.nan)
+
+
+@cache
+def _keeps_nan(kind: type) -> bool:
+    """True if atoms of this class pass a NaN of their arguments on.
+
+    Cached: an isinstance of cvxpy's abstract classes costs as much as a sum.
+    """
+    return issubclass(kind, Elementwise | AxisAtom | AffAtom)
+
+
+def _entries(value: Any) -> Any:
+    return value.data if sp.issparse(value) else value  # type: ignore[attr-defined]
+
+
+# ----------------------------------------------------------------------------------------------
 
 
 class Values:

@@ -10,9 +10,150 @@ from cvxpy import settings as s
 from cvxpy.problems.problem import SolverStats
 
 from dcprog.engine.result import Result
-from dcprog.foundation.arrays import unvec, vec
+from dcprog.foundation.arrays import Array, unvec, vec
+from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.errors import SubproblemError, UnfitSolver
+from dcprog.majorants.atoms.entry import SLACK
+from dcprog.majorants.rewrites import is_narrowed
+from dcprog.majorants.tree import Values, nodes, short
+from dcprog.surrogates.examination import settle
+from dcprog.surrogates.problem import ProblemSurrogate
+from dcprog.surrogates.split_constraints import Origin
 
-__all__ = ["STATUS", "publish"]
+__all__ = ["STATUS", "multipliers", "negative_bases", "publish"]
+
+
+def negative_bases(problem: cp.Problem, surrogate: ProblemSurrogate, x: Array | None) -> str | None:
+    """A message about powers such as x³ whose base is negative at a point; None without any.
+
+    Only where cvxpy takes the problem: its cones then ask for x ≥ 0. A base that is so near to 0
+    that the power is rounding, beside the power of the argument's usual size, does not count.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        Before any rewriting.
+    surrogate : ProblemSurrogate
+        Of the same problem.
+    x : array, optional
+        A flat point.
+
+    Returns
+    -------
+    str or None
+    """
+    roots = [problem.objective.args[0], *(a for c in problem.constraints for a in c.args)]
+    below = {id(node): node for root in roots for node in reversed(nodes(root))}
+    powers = {k: n for k, n in below.items() if is_narrowed(n) and not n.is_constant()}
+    if x is None or not powers or not problem.is_dcp():
+        return None
+    surrogate.points.load(surrogate.units(x))
+    usual = Values()
+    sizes = {key: usual.magnitude(node.args[0]) for key, node in powers.items()}
+    surrogate.points.load(x)
+    here = Values()
+    found = [n for key, n in powers.items() if _is_negative(n, here.array(n.args[0]), sizes[key])]
+    if not found:
+        return None
+    power, base = short(found[0]), short(found[0].args[0])
+    others = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return (
+        f"`{power}`{others} is taken on both sides of 0, and its argument is negative at the "
+        f"answer, where cvxpy's own solve keeps it nonnegative: add `{base} >= 0` if that was meant"
+    )
+
+
+def _is_negative(power: cp.Expression, base: Array, size: Array) -> bool:
+    """True if an entry of the base is so far below 0 that its power counts."""
+    p = 1.0 if isinstance(power, cp.xexp) else float(power.p.value)
+    with np.errstate(all="ignore"):
+        share = np.maximum(-base, 0.0) / np.where(size > 0, size, 1.0)
+        return bool(np.any(share**p > SLACK))
+
+
+# ----------------------------------------------------------------------------------------------
+
+TOLERANCE = 1e-9
+# Prices of violations, over the usual: a multiplier that is that share of its price asks for more.
+FIRMNESS = 1.0, 30.0, 1e3, 1e5
+SPENT = 0.99
+
+
+def multipliers(
+    surrogate: ProblemSurrogate, x: Array, time_limit: float | None = None
+) -> dict[int, Any]:
+    """Multipliers of the majorised problem that is centred at x, by the constraints' ids.
+
+    Majorants touch with the slope of what they majorise, so where x solves the majorised problem
+    these are KKT multipliers of the problem itself. Signs and shapes are cvxpy's. An equality that
+    was split in two has the difference of its sides' multipliers.
+
+    Parameters
+    ----------
+    surrogate : ProblemSurrogate
+    x : array
+        A point that meets the constraints. The variables are left elsewhere.
+    time_limit : float, optional
+
+    Returns
+    -------
+    dict of int to array
+        Empty where no solver finds them.
+    """
+    deadline = Deadline(time_limit)
+    if surrogate.is_convex:  # its own majorant, wherever it is centred
+        try:
+            return _found(surrogate, deadline) or {}
+        except (SubproblemError, UnfitSolver):
+            return {}
+    for paying in (False, True):
+        surrogate.restart()
+        surrogate.paying = paying
+        for firmness in FIRMNESS:
+            surrogate.firmness = firmness
+            try:
+                settle(surrogate, x)
+                found = _found(surrogate, deadline)
+            except (SubproblemError, UnfitSolver, ValueError, ArithmeticError):
+                break
+            if found is not None:
+                return found
+    return {}
+
+
+def _found(surrogate: ProblemSurrogate, deadline: Deadline) -> dict[int, Any] | None:
+    """Of the user's constraints; None where a price is too low to tell."""
+    problem = surrogate.majorised
+    duals = problem.modes.portfolio(problem.mode).duals(TOLERANCE, deadline.left)
+    majorised = [duals[c.id] for c in problem.modes.majorised[problem.mode]]
+    if problem.penalised and any(
+        np.max(dual) > SPENT * price
+        for dual, price in zip(majorised, problem.modes.prices, strict=True)
+    ):
+        return None
+    total: dict[int, Any] = {}
+
+    def count(dual: Any, origin: Origin) -> None:
+        factor = origin.factor
+        scale = factor if isinstance(factor, float) else Values().array(factor)
+        key = origin.constraint
+        total[key] = total.get(key, 0.0) + origin.sign * scale * np.reshape(
+            dual, np.shape(scale) or np.shape(dual), order="F"
+        )
+
+    for dual, origins in zip(majorised, problem.parts.origins, strict=True):
+        entries = [dual] if len(origins) == 1 else np.ravel(dual)
+        for entry, origin in zip(entries, origins, strict=True):
+            count(entry, origin)
+    for constraint in problem.parts.convex:
+        if constraint.id in problem.parts.sides:
+            count(duals[constraint.id], problem.parts.sides[constraint.id])
+        elif constraint.id in duals:
+            total[constraint.id] = duals[constraint.id]
+    return total
+
+
+# ----------------------------------------------------------------------------------------------
 
 STATUS = {
     "converged": s.OPTIMAL,

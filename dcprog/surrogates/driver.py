@@ -21,15 +21,12 @@ from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import visible
 from dcprog.risk.risk import Risk
 from dcprog.surrogates.complex_problem import real_form
-from dcprog.surrogates.cvxpy_fields import publish
+from dcprog.surrogates.cvxpy_fields import multipliers, negative_bases, publish
 from dcprog.surrogates.examination import ProblemExaminer
-from dcprog.surrogates.multipliers import multipliers
-from dcprog.surrogates.negative_bases import negative_bases
 from dcprog.surrogates.outcome import Outcome
-from dcprog.surrogates.plan import planned
 from dcprog.surrogates.polish import polished
 from dcprog.surrogates.problem import ProblemSurrogate
-from dcprog.surrogates.race import Race, optima, race, winner
+from dcprog.surrogates.race import Race, optima, planned, race, winner
 from dcprog.surrogates.runs import run_all, seeded
 from dcprog.surrogates.task import Spec, Task, keep
 from dcprog.surrogates.trivial import triviality

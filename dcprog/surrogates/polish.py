@@ -2,21 +2,205 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
+from cvxpy.atoms.affine.binary_operators import DivExpression, multiply
+from cvxpy.atoms.elementwise.hyperbolic import asinh, atanh, sinh, tanh
 from cvxpy.constraints.zero import Equality, Zero
 
-from dcprog.foundation.arrays import Array, vec
-from dcprog.majorants.gradients import gradient
-from dcprog.majorants.tree import Values
-from dcprog.surrogates.active_pieces import ActivePieces
+from dcprog.foundation.arrays import Array, unvec, vec
+from dcprog.majorants.atoms.axes import unbroadcast
+from dcprog.majorants.jacobians import atom_jacobian
+from dcprog.majorants.slopes import pull_back
+from dcprog.majorants.tree import Values, nodes, rebuilt, spread_to
 from dcprog.surrogates.outcome import Outcome
 from dcprog.surrogates.problem import ProblemSurrogate
 
-__all__ = ["polished"]
+__all__ = ["ActivePieces", "gradient", "polished"]
+
+# Derivatives of the atoms for which cvxpy has none.
+DERIVATIVES: dict[type, Callable[[Array], Array]] = {
+    tanh: lambda a: 1 - np.tanh(a) ** 2,
+    sinh: np.cosh,
+    asinh: lambda a: 1 / np.sqrt(1 + a**2),
+    atanh: lambda a: 1 / (1 - a**2),
+}
+
+
+def gradient(root: cp.Expression, weight: Array, values: Values) -> dict[int, Array]:
+    """The gradient of ⟨weight, root⟩ at the point that `values` holds, backwards through the tree.
+
+    Parameters
+    ----------
+    root : cvxpy expression
+    weight : array of its shape
+    values : Values
+
+    Returns
+    -------
+    dict of variable id to array, column by column
+        The gradient; at a kink that of one piece.
+
+    Raises
+    ------
+    ValueError
+        There is no finite gradient: outside a domain, or where a slope is infinite.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> x = cp.Variable(2, value=[1.0, 2.0])
+    >>> print(gradient(x[0] / x[1] + cp.nlp.sinh(0 * x[0]), np.array(1.0), Values())[x.id])
+    [ 0.5  -0.25]
+    """
+    adjoints: dict[int, Any] = {id(root): np.asarray(weight, dtype=float).reshape(root.shape)}
+    total: dict[int, Array] = {}
+    for node in reversed(nodes(root)):
+        adjoint = adjoints.pop(id(node), None)
+        if adjoint is None or node.is_constant():
+            continue
+        if isinstance(node, cp.Variable):
+            total[node.id] = total.get(node.id, 0.0) + vec(adjoint)
+            continue
+        args = [values.array(arg) for arg in node.args]
+        for arg, slope in zip(node.args, _slopes(node, args, adjoint, values), strict=True):
+            adjoints[id(arg)] = adjoints.get(id(arg), 0.0) + np.reshape(slope, arg.shape)
+    if not all(np.all(np.isfinite(slope)) for slope in total.values()):
+        raise ValueError("no finite gradient at the current point")
+    return total
+
+
+def _slopes(node: Any, args: Sequence[Array], adjoint: Array, values: Values) -> list[Array]:
+    """(∂node/∂arg)ᵀ adjoint of each argument."""
+    with np.errstate(all="ignore"):
+        if isinstance(node, DivExpression):
+            a, b = args
+            slopes = adjoint / b, -adjoint * a / b**2
+            return [unbroadcast(s, arg.shape) for s, arg in zip(slopes, args, strict=True)]
+        if isinstance(node, multiply):
+            slopes = adjoint * args[1], adjoint * args[0]
+            return [unbroadcast(s, arg.shape) for s, arg in zip(slopes, args, strict=True)]
+        if type(node) in DERIVATIVES:
+            return [adjoint * DERIVATIVES[type(node)](args[0])]
+    if node.is_atom_convex() and node.is_atom_concave():
+        matrices = atom_jacobian(node, values)
+        pairs = zip(matrices, node.args, strict=True)
+        return [
+            np.zeros(arg.shape) if arg.is_constant() else unvec(matrix @ vec(adjoint), arg.shape)
+            for matrix, arg in pairs
+        ]
+    return pull_back(node, args, values.array(node), adjoint)
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+class ActivePieces:
+    """Expressions with the pieces that attain maxima, minima and absolute values in their place.
+
+    At the variables' present values. Of pieces that tie the first is taken, and the others are to
+    equal it: a maximum of two that is minimised has its minimum where they meet.
+
+    Parameters
+    ----------
+    reach : float
+        Pieces that differ by less, relative to their size, tie.
+
+    Attributes
+    ----------
+    ties : list of expressions
+        Vectors that are 0 on the piece.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> x = cp.Variable(3, value=[1.0, 1.0, -2.0], name="x")
+    >>> pieces = ActivePieces(1e-6)
+    >>> smooth = pieces.of(cp.max(x) + cp.norm1(x))
+    >>> float(smooth.value), [tie.shape for tie in pieces.ties], smooth.is_affine()
+    (5.0, [(1,)], True)
+    """
+
+    def __init__(self, reach: float) -> None:
+        self._reach = reach
+        self._seen: dict[int, cp.Expression] = {}
+        self._keep: list[cp.Expression] = []  # ids stay theirs
+        self.ties: list[cp.Expression] = []
+
+    def of(self, node: cp.Expression) -> cp.Expression:
+        """The expression on its active pieces."""
+        if id(node) not in self._seen:
+            self._keep.append(node)
+            self._seen[id(node)] = self._piece(node)
+        return self._seen[id(node)]
+
+    def _piece(self, node: cp.Expression) -> cp.Expression:
+        if node.is_constant() or not node.args:
+            return node
+        args = [self.of(arg) for arg in node.args]
+        first = args[0]
+        if isinstance(node, cp.abs):
+            return self._magnitude(first)
+        if isinstance(node, cp.norm1):
+            return cp.sum(self._magnitude(first), axis=node.axis, keepdims=node.keepdims)
+        if isinstance(node, cp.norm_inf):
+            return self._largest(self._magnitude(first), node.axis, node.keepdims)
+        if isinstance(node, cp.max):
+            return self._largest(first, node.axis, node.keepdims)
+        if isinstance(node, cp.min):
+            return -self._largest(-first, node.axis, node.keepdims)
+        if isinstance(node, cp.maximum | cp.minimum):
+            return self._extreme(args, node.shape, 1 if isinstance(node, cp.maximum) else -1)
+        if all(new is old for new, old in zip(args, node.args, strict=True)):
+            return node
+        return rebuilt(node, args)
+
+    def _magnitude(self, arg: cp.Expression) -> cp.Expression:
+        at = Values().array(arg)
+        small = np.abs(at) <= self._reach * self._size(at)
+        self._tie(arg, small)
+        return cp.multiply(np.where(small, 0.0, np.sign(at)), arg)
+
+    def _largest(
+        self, arg: cp.Expression, axis: int | tuple[int, ...] | None, keepdims: bool
+    ) -> cp.Expression:
+        at = Values().array(arg)
+        top = np.max(at, axis=axis, keepdims=True)
+        near = at >= top - self._reach * self._size(at)
+        order = np.where(near, np.arange(at.size).reshape(at.shape), at.size)
+        first = order == np.min(order, axis=axis, keepdims=True)
+        chosen = cp.sum(cp.multiply(first.astype(float), arg), axis=axis, keepdims=True)
+        self._tie(arg - spread_to(chosen, arg.shape), near & ~first)
+        return cp.sum(cp.multiply(first.astype(float), arg), axis=axis, keepdims=keepdims)
+
+    def _extreme(
+        self, args: list[cp.Expression], shape: tuple[int, ...], sign: int
+    ) -> cp.Expression:
+        spread = [spread_to(arg, shape) for arg in args]
+        at = np.array([sign * Values().array(arg) for arg in spread])
+        near = at >= np.max(at, axis=0) - self._reach * self._size(at)
+        first = near & (np.cumsum(near, axis=0) == 1)
+        terms = [cp.multiply(m.astype(float), e) for m, e in zip(first, spread, strict=True)]
+        chosen = sum(terms[1:], terms[0])
+        for expression, tied in zip(spread, near & ~first, strict=True):
+            self._tie(expression - chosen, tied)
+        return chosen
+
+    def _size(self, at: Array) -> float:
+        return float(np.max(np.abs(at), initial=0.0)) or 1.0
+
+    def _tie(self, expression: cp.Expression, where: npt.NDArray[np.bool_]) -> None:
+        places = np.flatnonzero(where.ravel(order="F"))
+        if places.size:
+            self.ties.append(cp.vec(expression, order="F")[places])
+
+
+# ----------------------------------------------------------------------------------------------
 
 # What is so near, relative to its size, counts as active; one after the other is tried.
 REACHES = 1e-5, 1e-4, 1e-6, 1e-3

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import cvxpy as cp
 import numpy as np
@@ -23,10 +24,8 @@ from dcprog.majorants.atoms.table import add, added
 from dcprog.majorants.frozen_problem import check_data
 from dcprog.risk.risk import Risk
 from dcprog.solvers.registry import SOLVERS, registered
-from dcprog.surrogates.given_starts import current, given, kind_of, numbers
-from dcprog.surrogates.kept import compiled, kept
+from dcprog.surrogates.given_starts import completed, current, given, kind_of, numbers
 from dcprog.surrogates.outcome import Outcome
-from dcprog.surrogates.partial_starts import completed
 from dcprog.surrogates.problem import ProblemSurrogate
 from dcprog.surrogates.recentred import recentred
 from dcprog.surrogates.recognised.recognise import Recognised, recognised
@@ -35,6 +34,39 @@ from dcprog.surrogates.rescue import checked, restored, solved_once
 from dcprog.surrogates.risk import RiskSurrogate
 
 __all__ = ["Spec", "Task", "keep"]
+
+Options = Mapping[str, Any] | None
+
+_KEPT: WeakKeyDictionary[cp.Problem, dict[tuple[str | None, str], ProblemSurrogate]]
+_KEPT = WeakKeyDictionary()
+
+
+def compiled(problem: cp.Problem, solver: str | None, options: Options = None) -> ProblemSurrogate:
+    """The surrogate kept from the last solve with that solver and its options, or a new one.
+
+    It is taken out while it is used: two threads never share one.
+    """
+    key = solver, repr(options)
+    before = _KEPT.get(problem, {}).pop(key, None) if _is_name(solver) else None
+    if before is not None:
+        check_data(problem)
+        if before.renew():
+            return before
+    return ProblemSurrogate(problem, solver, options=options)
+
+
+def kept(
+    problem: cp.Problem, solver: str | None, surrogate: ProblemSurrogate, options: Options = None
+) -> None:
+    """Keep a surrogate for the next solve."""
+    _KEPT.setdefault(problem, {})[solver, repr(options)] = surrogate
+
+
+def _is_name(solver: object) -> bool:
+    return solver is None or isinstance(solver, str)
+
+
+# ----------------------------------------------------------------------------------------------
 
 
 class Spec(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dcprog.bounds.hinge_sums import hinge_sums
+from dcprog.bounds.state_space import hinge_sums
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])

@@ -103,7 +103,7 @@ def by_states(monkeypatch: pytest.MonkeyPatch) -> None:
 def in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both are searched in turns, a few boxes each."""
     monkeypatch.setattr("dcprog.bounds.state_space.FEW_ENTRIES", 0)
-    monkeypatch.setattr("dcprog.bounds.race.FIRST_TURN", 1e-3)
+    monkeypatch.setattr("dcprog.bounds.lower_bound.FIRST_TURN", 1e-3)
 
 
 @pytest.mark.usefixtures("by_states")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.majorants.rules.gradient import Gradient
+from dcprog.majorants.rules.frame import Gradient
 
 Build = Callable[[Any, Any], Any]
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.majorants.stacking import form_of, stacked
-from dcprog.surrogates.split_constraints import split
+from dcprog.surrogates.split_constraints import form_of, split, stacked
 
 RNG = np.random.default_rng(5)
 x = cp.Variable((4, 2), name="x")

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from dcprog.checks.numerical_checks import check_transform
+from dcprog.checks.declarations import check_transform
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.transforms import (
     Transform,

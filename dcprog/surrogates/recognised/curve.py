@@ -28,10 +28,10 @@ from dcprog.losses import (
     squared_hinge,
 )
 from dcprog.losses.convex_operations import stretched
-from dcprog.surrogates.recognised.unrecognised import Unrecognised
 
 __all__ = [
     "Curve",
+    "Unrecognised",
     "absolute_value",
     "exponential",
     "huberized",
@@ -42,6 +42,13 @@ __all__ = [
     "softplus",
     "squared_value",
 ]
+
+
+class Unrecognised(Exception):
+    """The problem, or a part of it, is not of the form that is looked for."""
+
+
+# ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

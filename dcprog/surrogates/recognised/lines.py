@@ -15,9 +15,8 @@ from cvxpy.atoms.affine.unary_operators import NegExpression
 
 from dcprog.foundation.arrays import Array, vec
 from dcprog.majorants.tree import Values
-from dcprog.surrogates.recognised.curve import Curve
+from dcprog.surrogates.recognised.curve import Curve, Unrecognised
 from dcprog.surrogates.recognised.matrices import Matrices
-from dcprog.surrogates.recognised.unrecognised import Unrecognised
 
 __all__ = ["Affine", "Lines", "arguments", "uniform"]
 

@@ -16,6 +16,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.majorants.tree import Values
 from dcprog.surrogates.recognised.curve import (
     Curve,
+    Unrecognised,
     absolute_value,
     exponential,
     huberized,
@@ -26,7 +27,6 @@ from dcprog.surrogates.recognised.curve import (
     softplus,
 )
 from dcprog.surrogates.recognised.lines import Lines, uniform
-from dcprog.surrogates.recognised.unrecognised import Unrecognised
 
 __all__ = ["Reading"]
 

@@ -14,7 +14,7 @@ from dcprog.foundation.arrays import Array, dense
 from dcprog.majorants.jacobians import Adjoint
 from dcprog.majorants.rules.frame import is_affine_atom
 from dcprog.majorants.tree import Values, nodes
-from dcprog.surrogates.recognised.unrecognised import Unrecognised
+from dcprog.surrogates.recognised.curve import Unrecognised
 
 __all__ = ["weighted_terms"]
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import same
-from dcprog.surrogates.recognised import assembly, recognise
+from dcprog.surrogates.recognised import recognise
 from dcprog.surrogates.recognised.reading import Reading
 from dcprog.surrogates.recognised.recognise import recognised
 
@@ -263,7 +263,7 @@ def test_terms_written_in_a_loop_cost_nothing(monkeypatch: pytest.MonkeyPatch) -
     def refuse(*_: Any) -> None:
         raise AssertionError("a term was looked at")
 
-    monkeypatch.setattr(assembly, "Lines", refuse)
+    monkeypatch.setattr(recognise, "Lines", refuse)
     loop = sum(cp.minimum(cp.pos(1 - Y[i] * (X[i] @ W)), 1) for i in range(N))
     assert recognised(cp.Problem(cp.Minimize(loop + RIDGE))) is None
 
