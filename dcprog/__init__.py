@@ -59,6 +59,7 @@ from dcprog.losses import (
 )
 from dcprog.majorants.atoms.register import register_atom
 from dcprog.majorants.majorant import Majorant, majorize
+from dcprog.moves.registry import register_move
 from dcprog.penalties import (
     Penalty,
     capped_l1,
@@ -81,11 +82,12 @@ from dcprog.rows.kernel import (
 )
 from dcprog.rows.kernel_expansion import expansion_margins, expansion_residuals
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
+from dcprog.solving import cvxpy_habit as _cvxpy_habit  # noqa: F401  # registers a method
 from dcprog.solvers.registry import explain_choice, register_solver
-from dcprog.surrogates import cvxpy_habit as _cvxpy_habit  # noqa: F401  # registers a method
-from dcprog.surrogates.driver import solve
-from dcprog.surrogates.explained import explain, is_majorizable
-from dcprog.surrogates.precompiled import Compiled, compile
+from dcprog.solving.driver import solve
+from dcprog.solving.explained import explain, is_majorizable
+from dcprog.solving.precompiled import Compiled, compile
+from dcprog.starts.registry import register_start
 from dcprog.transforms import (
     Transform,
     andrews_by,
@@ -188,7 +190,9 @@ __all__ = [
     "rational",
     "rational_by",
     "register_atom",
+    "register_move",
     "register_solver",
+    "register_start",
     "rescale",
     "rescale_by",
     "residual_rows",

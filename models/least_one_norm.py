@@ -19,7 +19,7 @@ from dcprog.estimators.parameter_constraints import POSITIVE, WIDTH, one_of
 from dcprog.foundation.arrays import Array
 from dcprog.losses import absolute
 from dcprog.risk.risk import Risk
-from dcprog.surrogates.driver import solve
+from dcprog.solving.driver import solve
 
 __all__ = ["LeastOneNormSVC", "Optimality"]
 

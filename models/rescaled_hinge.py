@@ -17,7 +17,7 @@ from dcprog.estimators.parameter_constraints import COUNT, POSITIVE, WIDTH, one_
 from dcprog.foundation.arrays import Array
 from dcprog.losses import hinge, rescale
 from dcprog.risk.risk import Risk
-from dcprog.surrogates.driver import solve
+from dcprog.solving.driver import solve
 
 __all__ = ["RescaledHingeSVC", "class_centre_weights"]
 

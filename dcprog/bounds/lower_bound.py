@@ -23,12 +23,12 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable
 from dcprog.foundation.parameters import check_flag, check_number
 from dcprog.foundation.progress_log import visible
+from dcprog.reductions.complex import RealForm, real_form
+from dcprog.reductions.recognised.recognise import Recognised, recognised
 from dcprog.risk.risk import Risk
-from dcprog.surrogates.complex_problem import RealForm, real_form
-from dcprog.surrogates.driver import solve
-from dcprog.surrogates.given_starts import given, numbers
-from dcprog.surrogates.recognised.recognise import Recognised, recognised
-from dcprog.surrogates.whole_numbers import local_search
+from dcprog.solving.driver import solve
+from dcprog.solving.given_starts import given, numbers
+from dcprog.solving.whole_numbers import local_search
 
 __all__ = ["lower_bound"]
 

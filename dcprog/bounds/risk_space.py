@@ -20,8 +20,8 @@ from dcprog.bounds.search import Found, Incumbent, heeded
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
-from dcprog.surrogates.driver import solve
-from dcprog.surrogates.given_starts import numbers
+from dcprog.solving.driver import solve
+from dcprog.solving.given_starts import numbers
 
 __all__ = ["RiskSpace", "decided"]
 

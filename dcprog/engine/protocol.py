@@ -201,6 +201,14 @@ class Surrogate(Protocol):
         """True if F is its own majorant."""
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of ``start``."""
+
+    @property
+    def constant(self) -> float:
+        """The objective without its sign, minus F."""
+
+    @property
     def start_solver(self) -> str:
         """The solver of the convex start; empty if there was none."""
 
@@ -240,3 +248,15 @@ class Surrogate(Protocol):
 
     def dual(self, x: Array) -> Array | None:
         """Multipliers of a risk's rows at x, where the last solver left them."""
+
+
+MOST_TIGHTENINGS = 20
+
+
+def centre(surrogate: Surrogate, x: Array) -> None:
+    """Centre a majorant at x under the F that a run from there ends with."""
+    surrogate.begin(x)
+    for _ in range(MOST_TIGHTENINGS):
+        surrogate.tighten(x)
+        if surrogate.settled:
+            break

@@ -27,6 +27,8 @@ class Unconstrained:
     resolution = 0.0
     floor = -np.inf
     start_solver = ""
+    constant = 0.0
+    kinds: tuple[str, ...] = ("convex", "half", "random")
 
     def minimise_ahead(
         self,

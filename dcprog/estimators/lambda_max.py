@@ -13,7 +13,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss
 from dcprog.penalties import Penalty, l2
 from dcprog.risk.risk import Risk
-from dcprog.surrogates.driver import solve
+from dcprog.solving.driver import solve
 
 __all__ = ["intercepts_alone", "lambda_max", "lambda_max_of"]
 

@@ -20,9 +20,9 @@ from dcprog.estimators.sparsity import cleared
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.risk.risk import Risk
-from dcprog.surrogates.driver import solve
-from dcprog.surrogates.race import EFFORTS
-from dcprog.surrogates.trivial import triviality
+from dcprog.solving.driver import solve
+from dcprog.solving.trivial import triviality
+from dcprog.starts.effort import NAMES
 
 __all__ = ["Callback", "LoopOptions"]
 
@@ -94,7 +94,7 @@ class LoopOptions(DeclaredEstimator):
     max_iter: int = parameter(COUNT, default=100)
     time_limit: float | None = parameter(None, POSITIVE, default=None)
     n_starts: int | str = parameter(COUNT, one_of("auto"), default="auto")
-    effort: str = parameter(one_of(*EFFORTS), default="default")
+    effort: str = parameter(one_of(*NAMES), default="default")
     random_state: int | np.random.RandomState | None = parameter("random_state", default=None)
     acceleration: str | None = parameter(None, one_of("linesearch", "squarem"), default=None)
     verbose: bool = parameter("verbose", default=False)

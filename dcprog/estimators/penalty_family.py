@@ -14,9 +14,9 @@ from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss, square
 from dcprog.penalties import Penalty, l1
 from dcprog.risk.risk import Risk
+from dcprog.risk_mm.bound import split_penalty
+from dcprog.risk_mm.usual_sizes import starts_finite
 from dcprog.rows.linear import residual_rows
-from dcprog.surrogates.risk_bound import split_penalty
-from dcprog.surrogates.usual_sizes import starts_finite
 
 __all__ = ["USUAL", "Kinks", "PenaltyFamily"]
 

@@ -19,8 +19,8 @@ from dcprog.foundation.parameters import check_count, check_number
 from dcprog.losses import Loss
 from dcprog.penalties import Penalty
 from dcprog.risk.risk import Risk
-from dcprog.surrogates.driver import solve
-from dcprog.surrogates.usual_sizes import convex_problem
+from dcprog.risk_mm.usual_sizes import convex_problem
+from dcprog.solving.driver import solve
 
 __all__ = ["PenaltyPath", "penalty_path"]
 

@@ -357,7 +357,7 @@ class Risk(RiskValues):
         return risk
 
     def surrogate(self, solver: str | None = None) -> Any:
-        """A new surrogate for the outer loop; ``dcprog.surrogates.risk`` sets its constructor."""
+        """A new surrogate for the outer loop; ``dcprog.risk_mm.surrogate`` sets its constructor."""
         return self._surrogate(self, solver)
 
     def __repr__(self) -> str:

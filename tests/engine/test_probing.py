@@ -15,7 +15,7 @@ from dcprog.engine.descent import descend
 from dcprog.engine.probing import downhill, guarded
 from dcprog.engine.track import Settings
 from dcprog.foundation.arrays import Array
-from dcprog.surrogates.problem import ProblemSurrogate
+from dcprog.problem.surrogate import ProblemSurrogate
 
 RNG = np.random.default_rng(0)
 S = RNG.standard_normal((4, 4))

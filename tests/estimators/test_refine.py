@@ -118,7 +118,7 @@ def test_where_no_solver_finds_a_start_zero_is_one(monkeypatch: pytest.MonkeyPat
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("injected")
 
-    monkeypatch.setattr("dcprog.surrogates.risk.make", fail)
+    monkeypatch.setattr("dcprog.risk_mm.surrogate.make", fail)
     X, y = _data(0)
     with pytest.warns(ConvergenceWarning, match="injected"):
         model = RobustRegressor(

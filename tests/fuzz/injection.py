@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-import dcprog.surrogates.risk as risk_door
+import dcprog.risk_mm.surrogate as risk_door
 from dcprog.foundation.errors import SubproblemError
 from dcprog.solvers.conic.portfolio import Portfolio
 from tests.fuzz.landscape import Array

@@ -14,7 +14,7 @@ from cvxpy.atoms.elementwise.trig import cos, tan
 from dcprog.majorants.rules import Frame, fresh_context
 from dcprog.majorants.slopes import pull_back
 from dcprog.majorants.tree import Values, evaluate, nodes
-from dcprog.surrogates.majorised_problem import finite_in_domain
+from dcprog.problem.majorised_problem import finite_in_domain
 
 X, Y, M, S = (3,), (), (2, 3), (3, 3)
 Build = Callable[..., Any]

@@ -11,7 +11,7 @@ import pytest
 
 from dcprog.majorants.feasibility import LEAST_SIZE, Feasibility, distance_to_attributes
 from dcprog.majorants.tree import Values
-from dcprog.surrogates.split_constraints import split
+from dcprog.problem.split_constraints import split
 
 
 def miss(constraint: Any, *, learnt: Any = None, **values: Any) -> Any:

@@ -13,7 +13,7 @@ from dcprog.foundation.arrays import dense
 from dcprog.majorants.edges import EDGE
 from dcprog.majorants.rules import Frame, fresh_context
 from dcprog.majorants.tree import Values
-from dcprog.surrogates.problem_starts import halved
+from dcprog.problem.starts import halved
 
 RNG = np.random.default_rng(7)
 A = RNG.normal(size=(3, 3)).round(2)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.surrogates.split_constraints import form_of, split, stacked
+from dcprog.problem.split_constraints import form_of, split, stacked
 
 RNG = np.random.default_rng(5)
 x = cp.Variable((4, 2), name="x")

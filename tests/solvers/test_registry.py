@@ -39,7 +39,7 @@ from dcprog.solvers import jit, registry
 from dcprog.solvers.cost import COSTS, Cost
 from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.solvers.registry import SOLVERS, choose, explain_choice, make
-from dcprog.surrogates.runs import Task
+from dcprog.solving.runs import Task
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((12, 3))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dcprog.foundation.arrays import Array
-from dcprog.surrogates.majorised_problem import MajorisedProblem
+from dcprog.problem.majorised_problem import MajorisedProblem
 
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(size=(20, 3)), RNG.normal(size=20)

@@ -10,7 +10,7 @@ import pytest
 
 import dcprog as dc
 from dcprog.foundation.arrays import Array
-from dcprog.surrogates.coordinate_search import profiled, searched, takes
+from dcprog.starts.coordinate_search import profiled, searched, takes
 
 PENALTIES = (
     dc.log_sum(3.0, 0.1),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.surrogates.cvxpy_fields import STATUS
+from dcprog.solving.cvxpy_fields import STATUS
 
 RNG = np.random.default_rng(3)
 TARGET = np.array([0.3, 0.2])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.surrogates.examination import settle
+from dcprog.solving.examination import settle
 
 
 def classes(seed: int, n: int = 40, p: int = 2) -> dc.Risk:

@@ -13,8 +13,8 @@ import pytest
 import dcprog as dc
 from dcprog.engine.descent import descend
 from dcprog.engine.track import Settings
-from dcprog.surrogates.problem import ProblemSurrogate
-from dcprog.surrogates.rescue import restored
+from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.solving.rescue import restored
 
 
 def packing(n: int) -> cp.Problem:

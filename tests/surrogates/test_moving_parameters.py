@@ -13,8 +13,8 @@ import dcprog as dc
 from dcprog.majorants.frozen_problem import Frozen, freeze
 from dcprog.majorants.rules import Context, Frame, fresh_context
 from dcprog.majorants.tree import Values
+from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.solvers.conic.compiled import CompiledProblem
-from dcprog.surrogates.problem import ProblemSurrogate
 
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(size=(6, 3)), RNG.normal(size=6)
@@ -107,7 +107,7 @@ def test_a_moving_problem_is_solved_as_the_constant_one(
     at, least = np.array([0.3, -0.2, 0.5]), []
     for moving in (False, True):
         monkeypatch.setattr(
-            "dcprog.surrogates.majorised_problem.Frozen", lambda p, m=moving: Frozen(p, m)
+            "dcprog.problem.majorised_problem.Frozen", lambda p, m=moving: Frozen(p, m)
         )
         surrogate = ProblemSurrogate(problem)
         surrogate.begin(at)

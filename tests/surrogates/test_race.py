@@ -14,11 +14,11 @@ from joblib import parallel_config
 import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
-from dcprog.surrogates.drafts import drafts
-from dcprog.surrogates.graduated_paths import graduated_paths
-from dcprog.surrogates.many_points import ManyPoints
-from dcprog.surrogates.race import TOLD
-from dcprog.surrogates.smoothed_newton import step
+from dcprog.risk_mm.many_points import ManyPoints
+from dcprog.risk_mm.smoothed_newton import step
+from dcprog.solving.race import TOLD
+from dcprog.starts.drafts import drafts
+from dcprog.starts.graduated_paths import graduated_paths
 
 PLAIN: dict[str, Any] = {"start": "convex", "n_starts": 1}
 
@@ -364,7 +364,7 @@ def test_ctrl_c_between_runs_keeps_the_plain_one(monkeypatch: pytest.MonkeyPatch
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dcprog.surrogates.risk_starts.drafts", stop)
+    monkeypatch.setattr("dcprog.risk_mm.risk_starts.drafts", stop)
     risk = ramp(*flipped(60, 3, 4))
     result = dc.solve(risk)
     assert result.status == "interrupted"

@@ -7,8 +7,8 @@ import pytest
 
 import dcprog as dc
 from dcprog.engine.track import Settings
-from dcprog.surrogates.rims import over_rims
-from dcprog.surrogates.task import Task
+from dcprog.risk_mm.smoothed_slopes import over_rims
+from dcprog.solving.task import Task
 
 # |u|^0.6 of a mean: a well at 0, where one target lies, and a far deeper one at 1, where ten do.
 TARGETS = np.r_[0.0, 1.0 + 1e-3 * np.arange(10)]

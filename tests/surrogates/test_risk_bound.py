@@ -11,11 +11,11 @@ import dcprog as dc
 from dcprog.penalties import group_lasso
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
+from dcprog.risk_mm.bound import duality_gap
 from dcprog.rows.angle import angle_differences
 from dcprog.rows.kernel_expansion import expansion_residuals
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers.registry import choose, make
-from dcprog.surrogates.risk_bound import duality_gap
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((25, 3))

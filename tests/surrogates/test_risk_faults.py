@@ -14,11 +14,11 @@ import dcprog as dc
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
+from dcprog.risk_mm import surrogate as risk_surrogate
 from dcprog.rows.kernel import kernel_margins
 from dcprog.rows.linear import binary_margins
 from dcprog.solvers.conic.portfolio import Portfolio
 from dcprog.solvers.registry import make
-from dcprog.surrogates import risk as risk_surrogate
 
 RNG = np.random.default_rng(0)
 Y = RNG.choice([-1.0, 1.0], 30)

@@ -14,10 +14,10 @@ import pytest
 
 import dcprog as dc
 from dcprog.engine.track import Settings
+from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.solvers.conic.compiled import CompiledProblem
-from dcprog.surrogates.problem import ProblemSurrogate
-from dcprog.surrogates.runs import run_all
-from dcprog.surrogates.task import Task
+from dcprog.solving.runs import run_all
+from dcprog.solving.task import Task
 
 RNG = np.random.default_rng(0)
 Y = RNG.choice([-1.0, 1.0], 60)

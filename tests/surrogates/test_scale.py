@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.surrogates.problem import ProblemSurrogate
+from dcprog.problem.surrogate import ProblemSurrogate
 
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=(20, 3))

@@ -10,7 +10,7 @@ from cvxpy.lin_ops import lin_utils
 
 import dcprog as dc
 from dcprog.foundation.arrays import Array
-from dcprog.surrogates.problem import ProblemSurrogate
+from dcprog.problem.surrogate import ProblemSurrogate
 from tests.surrogates.capped_regression import (
     A,
     B,
@@ -131,7 +131,7 @@ def test_numbers_of_variables_do_not_clash_in_another_process(
     x: cp.Variable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dcprog.engine.track import Settings
-    from dcprog.surrogates.task import Task
+    from dcprog.solving.task import Task
 
     goal = cp.log(1 + capped(A @ x - B, 2)) + cp.exp(cp.minimum(cp.abs(x[0] - 1), 1))
     problem = cp.Problem(cp.Minimize(goal))

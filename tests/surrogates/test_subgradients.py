@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.surrogates.near import Near
-from dcprog.surrogates.subgradients import shortest
+from dcprog.risk_mm.near import Near
+from dcprog.risk_mm.subgradients import shortest
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(6, 3))

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.surrogates.examination import settle
-from dcprog.surrogates.near import Near
-from dcprog.surrogates.ties import ties
+from dcprog.risk_mm.near import Near
+from dcprog.risk_mm.ties import ties
+from dcprog.solving.examination import settle
 
 GAMMA = 0.5
 # Both ways along each axis: the losses of a sample and of its mirror image tie at 0.

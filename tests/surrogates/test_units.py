@@ -14,11 +14,11 @@ from dcprog.losses.convex_operations import stretched
 from dcprog.penalties import Penalty, group_lasso
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
+from dcprog.risk_mm.units import Units, margin_unit
 from dcprog.rows.angle import angle_differences, angle_margins
 from dcprog.rows.kernel import kernel_margins
 from dcprog.rows.kernel_expansion import expansion_residuals
 from dcprog.rows.linear import binary_margins, residual_rows
-from dcprog.surrogates.risk_units import Units, margin_unit
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((50, 4))

@@ -11,8 +11,8 @@ import pytest
 
 import dcprog as dc
 from dcprog.engine.descent import descend
+from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.solvers.conic.portfolio import Portfolio
-from dcprog.surrogates.problem import ProblemSurrogate
 
 RNG = np.random.default_rng(0)
 Y = RNG.choice([-1.0, 1.0], 30)

@@ -14,10 +14,10 @@ from dcprog.losses import ConvexLoss, absolute, epsilon_insensitive, hinge, pinb
 from dcprog.penalties import l1, l2
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
+from dcprog.risk_mm.bound import duality_gap
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers import jit
 from dcprog.solvers.registry import choose, explain_choice, make
-from dcprog.surrogates.risk_bound import duality_gap
 
 pytest.importorskip("numba")
 

@@ -12,10 +12,10 @@ from dcprog.foundation.arrays import Array
 from dcprog.losses import absolute, epsilon_insensitive, hinge, pinball
 from dcprog.penalties import elastic_net, l1, l2
 from dcprog.risk.weighted import WeightedRisk
+from dcprog.risk_mm.bound import duality_gap
 from dcprog.solvers.piecewise.kink_basis import KinkBasis
 from dcprog.solvers.piecewise.pivoting import PivotingSolver
 from dcprog.solvers.registry import make
-from dcprog.surrogates.risk_bound import duality_gap
 
 KINDS = ("any", "rounded", "twice", "of one column", "zeros and ones")
 MARGINS: list[Any] = [hinge(), hinge(0.5), absolute(at=1.0)]

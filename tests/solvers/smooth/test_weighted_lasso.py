@@ -14,9 +14,9 @@ from dcprog.foundation.arrays import Array
 from dcprog.penalties import Penalty, weighted_l1
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
+from dcprog.risk_mm.bound import duality_gap
 from dcprog.solvers import jit
 from dcprog.solvers.registry import choose, explain_choice, make
-from dcprog.surrogates.risk_bound import duality_gap
 
 TIGHT = 1e-10
 

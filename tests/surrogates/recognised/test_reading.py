@@ -13,9 +13,9 @@ import scipy.sparse as sp
 import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import same
-from dcprog.surrogates.recognised import recognise
-from dcprog.surrogates.recognised.reading import Reading
-from dcprog.surrogates.recognised.recognise import recognised
+from dcprog.reductions.recognised import recognise
+from dcprog.reductions.recognised.reading import Reading
+from dcprog.reductions.recognised.recognise import recognised
 
 RNG = np.random.default_rng(0)
 N, P = 40, 3

@@ -1,0 +1,61 @@
+"""The moves that a race tries, open to users."""
+
+from __future__ import annotations
+
+from dcprog.moves.activate import Activate
+from dcprog.moves.exchange import Exchange
+from dcprog.moves.protocol import Move
+from dcprog.starts.registry import check_strategy
+
+__all__ = ["MOVES", "register_move", "registered_moves"]
+
+MOVES: dict[str, type[Move]] = {"exchange": Exchange, "activated": Activate}
+OWN = frozenset(MOVES)
+
+
+def register_move(name: str, move: type[Move]) -> None:
+    """Register a move, which every race tries at its end from now on.
+
+    Parameters
+    ----------
+    name : str
+        The name in ``result.starts``.
+    move : class
+        A class constructed without arguments, with ``takes(surrogate)``, the reason why it has no
+        points for a problem or None, and ``points(surrogate, x, budget)``, an iterable of arrays;
+        see :class:`~dcprog.moves.protocol.Move`.
+
+    Raises
+    ------
+    TypeError
+        The name is not a string, or the class is not a move.
+    ValueError
+        The name is taken.
+
+    Examples
+    --------
+    One coefficient at a time with its sign changed:
+
+    >>> import numpy as np
+    >>> import dcprog as dc
+    >>> class Flip:
+    ...     def takes(self, surrogate):
+    ...         return None if isinstance(surrogate.declared, dc.Risk) else "it is no risk"
+    ...     def points(self, surrogate, x, budget):
+    ...         for j in range(x.size):
+    ...             other = x.copy()
+    ...             other[j] = -x[j]
+    ...             yield other
+    >>> dc.register_move("flip", Flip)
+    >>> X, y = np.eye(3), np.array([1.0, 1.0, -1.0])
+    >>> dc.solve(dc.Risk.from_loss(dc.binary_margins(X, y), dc.cap(dc.hinge(), 1.0))).status
+    'converged'
+    >>> del MOVES["flip"]
+    """
+    check_strategy(name, move, "move", MOVES)
+    MOVES[name] = move
+
+
+def registered_moves() -> dict[str, type[Move]]:
+    """The user-registered moves by name, which must be passed to other processes."""
+    return {name: move for name, move in MOVES.items() if name not in OWN}

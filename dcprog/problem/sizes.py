@@ -1,0 +1,337 @@
+"""How large coordinates and constraints are along a run: what everything is measured by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+from dcprog.majorants.tree import Values
+from dcprog.problem.majorised_problem import MajorisedProblem
+
+__all__ = ["Sizes"]
+
+DECADES = 15  # either way from 1
+RESPONSE = 0.5
+MANY = 20  # variables share their unit
+
+
+class NaturalUnits:
+    """At what size of its variables a problem's terms answer.
+
+    Parameters
+    ----------
+    problem : MajorisedProblem
+    """
+
+    def __init__(self, problem: MajorisedProblem) -> None:
+        self._problem = problem
+        self._points = problem.points
+
+    @property
+    def unit(self) -> Array:
+        """A size of every coordinate, the same for all of a variable; dear to find.
+
+        For each variable, the smallest power of ten by which a random step of it alone changes the
+        objective or a constraint by half of what they are at 0; where it changes none so (or there
+        are MANY), the same for all variables together, or at which an objective that is 0 there
+        bends; 1 where none does.
+        """
+        return self._answer[0]
+
+    @property
+    def variation(self) -> float:
+        """The change of the objective over that step."""
+        return self._answer[1]
+
+    @cached_property
+    def _answer(self) -> tuple[Array, float]:
+        """The unit, and the variation."""
+        with self._values_kept():
+            return self._measured()
+
+    def change(self, x: Array, step: Array) -> float:
+        """The larger one of the objective, by a step either way; 0 where it is not finite."""
+        with self._values_kept(), np.errstate(all="ignore"):
+            here, *there = (self._objective(x + side * step) for side in (0.0, 1.0, -1.0))
+            changes = np.abs(np.array(there) - here)
+        return float(np.max(changes, where=np.isfinite(changes), initial=0.0))
+
+    @contextmanager
+    def _values_kept(self) -> Iterator[None]:
+        variables = self._points.variables
+        before = [v.value for v in variables]
+        try:
+            yield
+        finally:
+            for variable, value in zip(variables, before, strict=True):
+                variable.save_value(value)
+
+    def _objective(self, x: Array) -> float:
+        """NaN where it has no value."""
+        self._points.load(self._points.projected(x))
+        try:
+            return float(np.sum(Values().array(self._problem.frame.node)))
+        except (ValueError, ArithmeticError):
+            return np.nan
+
+    def _measured(self) -> tuple[Array, float]:
+        problem = self._problem
+        nodes = [problem.frame.node, *(frame.node for frame in problem.constraints)]
+        nodes += [node for c in problem.problem.constraints for node in _sides(c)]
+        direction = np.random.default_rng(0).standard_normal(self._points.size)
+        here = self._numbers(np.zeros(direction.size), nodes)
+
+        def power(step: Array) -> int | None:
+            def answers(power: int) -> bool:
+                change = np.abs(self._numbers(10.0**power * step, nodes) - here)
+                return bool(np.any(change[here != 0] >= RESPONSE * np.abs(here[here != 0])))
+
+            return _smallest(answers)
+
+        units = self._of_each(direction, power)
+        if np.any(np.isnan(units)):
+            balance = self._balance(direction)
+            common = power(balance * direction)
+            common = self._bend(balance * direction) if common is None else common
+            units = np.where(np.isnan(units), balance * 10.0 ** (common or 0), units)
+        units = np.minimum(units, self._room())
+        return units, self._change(units * direction, float(np.sum(here[: nodes[0].size])))
+
+    def _room(self) -> Array:
+        """How far from 0 each variable's own bounds let it go."""
+        far = np.full(self._points.size, 10.0**DECADES)
+        ways = [np.abs(self._points.projected(step)) for step in (far, -far)]
+        room = self._points.largest(np.maximum(*ways))
+        return self._points.spread(np.where(room > 0, room, np.inf))
+
+    def _change(self, step: Array, here: float) -> float:
+        """Of the objective, one way, the other way or with one sign."""
+        for there in (step, -step, np.abs(step)):
+            numbers = self._numbers(there, [self._problem.frame.node])
+            change = float(abs(np.sum(numbers) - here))
+            if change > 0:
+                return change
+        return 0.0
+
+    def _of_each(self, direction: Array, power: Callable[[Array], int | None]) -> Array:
+        """The unit of each variable by itself; NaN where it has none."""
+        units = np.full(len(self._points.variables), np.nan)
+        for i, alone in enumerate(self._alone(direction)):
+            found = (power(step) for step in (alone, -alone))  # it may have a sign
+            units[i] = next((10.0**k for k in found if k is not None), np.nan)
+        return self._points.spread(units)
+
+    def _balance(self, direction: Array) -> Array:
+        """Steps of the variables that change the objective alike, beside one another's.
+
+        Each alone; then those that only a product shows, with the others where they are.
+        """
+        n, alone = len(self._points.variables), self._alone(direction)
+        steps = np.ones(n)
+        base, left = np.zeros(direction.size), list(range(len(alone)))
+        for _ in range(2):
+            found = {i: self._step(base, alone[i]) for i in left}
+            left = [i for i in left if found[i] is None]
+            for i, step in found.items():
+                steps[i] = step or 1.0
+            known = np.array([i not in left for i in range(n)])
+            base = self._points.spread(steps * known) * np.abs(direction)
+        return self._points.spread(steps)
+
+    def _alone(self, direction: Array) -> list[Array]:
+        """The step of each variable by itself; none where there is one, or MANY."""
+        n = len(self._points.variables)
+        if not 1 < n <= MANY:
+            return []
+        return [direction * self._points.spread(np.arange(n) == i) for i in range(n)]
+
+    def _step(self, base: Array, alone: Array) -> float | None:
+        """The factor of a step by which it changes the objective by 1; None where it does not."""
+        node = [self._problem.frame.node]
+        here, one, ten = (
+            float(np.sum(self._numbers(base + factor * np.abs(alone), node)))
+            for factor in (0.0, 1.0, 10.0)
+        )
+        small, large = abs(one - here), abs(ten - here)
+        if not (0 < small < large < np.inf):
+            return None
+        power = np.log10(large / small)
+        return float(10.0 ** np.round(-np.log10(small) / power)) if power > RESPONSE else None
+
+    def _bend(self, direction: Array) -> int | None:
+        """Where the objective, 0 at 0, goes over from one power of the step to another one."""
+        node = [self._problem.frame.node]
+        powers = range(-DECADES, DECADES + 1)
+        sizes = [abs(np.sum(self._numbers(10.0**k * direction, node))) for k in powers]
+        with np.errstate(all="ignore"):
+            slopes = np.diff(np.log10(np.where(np.isfinite(sizes), sizes, 0.0)))
+        known = np.flatnonzero(np.isfinite(slopes))
+        bent = [k for k in known if abs(slopes[k] - slopes[known[0]]) > RESPONSE]
+        return powers[bent[0]] if bent else None
+
+    def _numbers(self, x: Array, nodes: list[Any]) -> Array:
+        """All entries of the nodes at x, what is not finite as 0."""
+        self._points.load(self._points.projected(x))
+        values, numbers = Values(), []
+        for node in nodes:
+            try:
+                with np.errstate(all="ignore"):
+                    numbers.append(values.array(node).ravel())
+            except (ValueError, ArithmeticError):
+                numbers.append(np.zeros(node.size))
+        joined = np.concatenate(numbers or [np.zeros(0)])
+        return np.where(np.isfinite(joined), joined, 0.0)
+
+
+def _sides(constraint: cp.Constraint) -> list[cp.Expression]:
+    """The sides that are compared with 0, or a cone's arguments."""
+    compared = isinstance(constraint, cp.constraints.Inequality | cp.constraints.Equality)
+    return [constraint.expr] if compared else list(constraint.args)
+
+
+def _smallest(answers: Callable[[int], bool]) -> int | None:
+    """The least power that answers, from 0 down or up; None where none does."""
+    if answers(0):
+        return next((k + 1 for k in range(-1, -DECADES - 1, -1) if not answers(k)), -DECADES)
+    return next((k for k in range(1, DECADES + 1) if answers(k)), None)
+
+
+# ----------------------------------------------------------------------------------------------
+
+SHAKEN = 0.1  # units
+# A start so many times as large as what comes after it says nothing of sizes: they are measured
+# anew, and what variables reached is forgotten by the other factor a step.
+WILD = 1e3
+DECAY = 10.0
+# Points below SMALL may be 0 but for rounding, if they are NEGLIGIBLE beside the natural unit.
+SMALL = 1e-3
+NEGLIGIBLE = 1e-6
+ENTRY = 1e-8  # an entry so much smaller than the largest of its variable counts as 0
+
+
+class Sizes:
+    """Typical sizes of the coordinates, and what constraints' terms add up to around a run.
+
+    Parameters
+    ----------
+    problem : MajorisedProblem
+    """
+
+    def __init__(self, problem: MajorisedProblem) -> None:
+        self._problem = problem
+        self._points = problem.points
+        self.natural = NaturalUnits(problem)
+        self._reach: Array | None = None
+        self._last: Array | None = None
+        self._n_points = 0
+
+    def begin(self, x: Array) -> None:
+        """A run starts at x."""
+        self._reach, self._last, self._n_points = None, None, 0
+        self._measure(x)
+
+    def learn(self, x: Array, *, narrower: bool = False, convex: bool = True) -> None:
+        """Learn sizes of terms around x, for points where they vanish; wild starts do not count."""
+        problem = self._problem
+        for sizes in (problem.feasibility, problem.domain) if convex else (problem.feasibility,):
+            sizes.learn(self.around(x, widely=narrower), narrower=narrower, convex=convex)
+
+    def follow(self, x: Array) -> bool:
+        """The run is at x; True if sizes have been measured anew."""
+        self._n_points += 1
+        self._problem.feasibility.extend(self._problem.at(x))
+        narrower = self._n_points > 1 and self._narrow(x)
+        self._last = x.copy()
+        self._reach = self._reached(x)
+        return narrower
+
+    @property
+    def variation(self) -> float:
+        """The variation of the objective over the problem's own unit, or a step in the run's shape.
+
+        The smaller one: where variables are of very different sizes, the problem's own unit may be
+        far from all points that matter. The step is as long as that unit allows, for a run that
+        goes to 0 has short ones.
+        """
+        natural = self.natural.variation
+        if self._last is None or not self._last.size:
+            return natural
+        units = self.units(self._last)
+        units = units * np.min(self.natural.unit / units)
+        step = units * np.random.default_rng(0).standard_normal(units.size)
+        change = self.natural.change(self._last, step)
+        return min(natural, change) if change > 0 else natural
+
+    def step(self, x: Array) -> float:
+        """Length of the step to x in units of the coordinates; 0 before the first."""
+        if self._last is None:
+            return 0.0
+        return float(np.max(np.abs(x - self._last) / self.units(x), initial=0.0))
+
+    def units(self, x: Array) -> Array:
+        """The size each coordinate has had; where that is 0, its variable's, or its unit."""
+        entries = self._reached(x)
+        of_variable = self._points.spread(self._points.largest(entries))
+        # where no price is paid, what is not small is a size and no rounding
+        if self._problem.penalised or np.any(of_variable < SMALL):
+            unit = self.natural.unit
+            tiny = of_variable < NEGLIGIBLE * unit
+            entries, of_variable = np.where(tiny, 0.0, entries), np.where(tiny, unit, of_variable)
+        return np.where(entries > ENTRY * of_variable, entries, of_variable)
+
+    def cleared(self, x: Array) -> Array:
+        """The point x with entries at rounding level set to 0."""
+        return np.where(np.abs(x) <= ENTRY * self.units(x), 0.0, x)
+
+    def beside(self, x: Array, rng: np.random.Generator, size: float = SHAKEN) -> Array:
+        """A random point some units from x."""
+        return x + size * self.units(x) * rng.standard_normal(x.size)
+
+    def around(self, x: Array, *, widely: bool = False) -> Iterator[Values]:
+        """Values at x and a little beside it; widely: by the natural unit, too."""
+        rng = np.random.default_rng(0)
+        projected, at = self._points.projected, self._problem.at
+        yield at(x)
+        yield at(projected(self.beside(x, rng)))
+        if widely:
+            yield at(projected(x + SHAKEN * self.natural.unit * rng.standard_normal(x.size)))
+
+    # ------------------------------------------------------------------------------------------
+
+    def _measure(self, x: Array) -> None:
+        """How large the arguments of atoms with an edge are, at x and a step away."""
+        problem = self._problem
+        problem.context.begin()
+        for point in (x, x + self.units(x)):
+            self._points.load(point)
+            problem.context.measure(problem.roots, problem.context.values())
+        problem.forget_values()
+
+    def _narrow(self, x: Array) -> bool:
+        """Forget the sizes of a wild start: steps end somewhere better."""
+        if self._is_smaller(x, WILD):
+            reach, self._reach = self._reach, None
+            self._measure(x)
+            self._reach = reach
+        if self._n_points > 2 and not self._is_smaller(x, DECAY):
+            return False
+        assert self._reach is not None
+        held = np.minimum(self._reach, self.natural.unit)
+        self._reach = np.maximum(self._reach / DECAY, held)
+        self.learn(x, narrower=True, convex=self._n_points == 2)
+        return True
+
+    def _is_smaller(self, x: Array, factor: float) -> bool:
+        """True if a variable is that many times smaller than it has been."""
+        before = self._points.largest(self._reached(x))
+        return bool(np.any(factor * self._points.largest(np.abs(x)) < before))
+
+    def _reached(self, x: Array) -> Array:
+        """The largest that each coordinate has been."""
+        return np.abs(x) if self._reach is None else np.maximum(np.abs(x), self._reach)

@@ -1,0 +1,241 @@
+"""Where runs on a cvxpy problem begin: convex, half, random, shaken and restored points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.errors import SubproblemError
+from dcprog.problem.majorised_problem import MajorisedProblem
+from dcprog.problem.sizes import SHAKEN, Sizes
+
+__all__ = ["Starts", "halved"]
+
+START_TOLERANCE = 1e-8
+# Levels of graduation, each solved so well.
+LEVELS = 8.0, 4.0, 2.8, 2.0, 1.4
+GRADUATED_TOLERANCE = 1e-4
+SOFT = 0.1  # times the first slope
+FAR_OFF = 1e2  # units
+# How far inside its domain a start is moved, in units.
+MARGINS = (0.1, 1e-3, 1e-6, 0.0)
+MARGINS_STRICT = (1e-7, 1e-5, 1e-3)  # and from there back as near as possible
+HALVINGS = 30
+
+
+class Starts:
+    """Starting points of a problem.
+
+    Parameters
+    ----------
+    problem : MajorisedProblem
+    sizes : Sizes
+
+    Attributes
+    ----------
+    middle : array or None
+        The last convex problem's solution, before anything was done to it.
+    """
+
+    def __init__(self, problem: MajorisedProblem, sizes: Sizes) -> None:
+        self._problem = problem
+        self._points = problem.points
+        self._sizes = sizes
+        self._deadline = Deadline()
+        self.middle: Array | None = None
+
+    def __call__(
+        self, kind: str, rng: np.random.Generator, time_limit: float | None = None
+    ) -> Array:
+        """A start of a kind.
+
+        ``convex``, the convex problem's solution; ``half``, the same with random halves of the
+        terms; ``soft``, with concave functions at a small share of their first slope, for where
+        that slope holds everything at 0; ``graduated``, where nearly convex problems that come
+        closer to this one lead; ``random``.
+
+        Raises
+        ------
+        SubproblemError
+            The convex constraints contradict one another.
+        """
+        self.limit(time_limit)
+        if kind == "random":
+            return self.random(rng)
+        try:
+            x = self._convex(_kept(kind, rng))
+        except SubproblemError as error:
+            if error.status == "infeasible" and self.is_proved_infeasible():
+                raise
+            self._problem.note("convex start", START_TOLERANCE, str(error))
+            return self.random(rng)  # unbounded or failed: F need not be
+        if self._problem.is_convex:
+            return x
+        self.middle = x
+        if kind == "graduated":
+            x = self._graduated(x)
+        x = self._tame(self.inside(x), rng)
+        # ‖x‖ at 0 has no slope to leave by: a point that misses a constraint may as well move, and
+        # so may one that the convex problem says nothing about
+        missed = not self._problem.is_feasible(x)
+        return self.shaken(x, rng) if missed or self._is_flat(x, rng) else x
+
+    def limit(self, seconds: float | None) -> None:
+        """From now on, at most so many seconds for everything together."""
+        self._deadline = Deadline(seconds)
+
+    def random(self, rng: np.random.Generator, size: float = 1.0) -> Array:
+        """A random point that meets the convex constraints, some units from 0."""
+        x = size * self._sizes.natural.unit * rng.standard_normal(self._points.size)
+        return self.inside(self._points.projected(x))
+
+    def shaken(self, x: Array, rng: np.random.Generator, size: float = SHAKEN) -> Array:
+        """A point beside x that meets the convex constraints."""
+        return self.inside(self._points.projected(self._sizes.beside(x, rng, size)))
+
+    # ------------------------------------------------------------------------------------------
+
+    def inside(self, x: Array, *, strictly: bool = False) -> Array:
+        """The point x, or a point near it inside the convex constraints and the domain of F.
+
+        Strictly: cvxpy's own evaluation, too, finds a number everywhere.
+        """
+
+        def accepts(point: Array) -> bool:
+            return self._usable(point) and (not strictly or self._problem.is_finite(point))
+
+        if accepts(x):
+            return x
+        units, split = self._sizes.units(x), self._points.split
+        largest = float(np.max(units, initial=0.0))
+        for margin in MARGINS_STRICT if strictly else MARGINS:
+            self._problem.modes.aim(split(x), split(units), margin * largest)
+            try:
+                near = self._first_solved("project")
+            except SubproblemError:
+                continue
+            if accepts(near):
+                return _nearest(x, near, accepts) if strictly else near
+        return x
+
+    def inside_domain(self, x: Array) -> Array:
+        """The point x, or a point near it at which F has slopes; constraints may be missed."""
+        try:
+            with np.errstate(all="ignore"):
+                self._problem.update(self._problem.at(x))
+        except (ValueError, ArithmeticError):
+            return self.inside(x)
+        return x
+
+    def _usable(self, x: Array) -> bool:
+        """True if x meets the convex constraints, and F has a value and slopes there."""
+        problem = self._problem
+        try:
+            with np.errstate(all="ignore"):
+                values = problem.at(x)
+                met = problem.convex_miss(values).relative <= problem.tolerance
+                problem.update(values)
+                return met and bool(np.isfinite(problem.objective(values)))
+        except (ValueError, ArithmeticError):
+            return False
+
+    def is_proved_infeasible(self) -> bool:
+        """True if the convex constraints alone contradict one another.
+
+        By a certificate that was checked, or by the word of two solvers.
+        """
+        said, order = 0, self._problem.solvers("relaxation")
+        for solver in order:
+            try:
+                self._problem.minimise("relaxation", START_TOLERANCE, solver, self._deadline.left)
+                return False
+            except SubproblemError as error:
+                said += error.status == "infeasible"
+                if error.proved or said == min(2, len(order)):
+                    return error.status == "infeasible"
+        return False
+
+    # ------------------------------------------------------------------------------------------
+
+    def _graduated(self, x: Array) -> Array:
+        """A few inexact steps at each level down to the function itself."""
+        problem = self._problem
+        mode = "free" if problem.constraints else "feasible"
+        for level in LEVELS:
+            self._points.load(x)
+            problem.update(problem.context.values(level=level))
+            try:
+                x = self._first_solved(mode, GRADUATED_TOLERANCE)
+            except SubproblemError:
+                break
+        return x
+
+    def _convex(self, keep: Callable[[Array], Array] | None) -> Array:
+        problem = self._problem
+        self._points.fill()  # tangents in the convex start do not depend on the point
+        problem.mode = "feasible"
+        problem.update(problem.context.values(level=np.inf, keep=keep))
+        return self._first_solved("free" if problem.constraints else "feasible")
+
+    def _first_solved(self, mode: str, tolerance: float = START_TOLERANCE) -> Array:
+        """By the first solver that can; one behind the first has a share of the time left."""
+        failures: list[SubproblemError] = []
+        for solver in self._problem.solvers(mode):
+            left = self._deadline.share if failures else self._deadline.left
+            try:
+                if left == 0:
+                    raise SubproblemError("failed", "the time limit is reached")
+                x = self._problem.minimise(mode, tolerance, solver, left)
+            except SubproblemError as error:
+                failures.append(error)
+                self._problem.note(solver, tolerance, str(error))
+                continue
+            if mode != "project":
+                self._problem.start_solver = solver
+            return x
+        decided = [e for e in failures if e.status != "failed"]
+        raise (decided or failures)[0]
+
+    def _tame(self, x: Array, rng: np.random.Generator) -> Array:
+        """The point x, or a random point with lower F if x is absurdly far.
+
+        A flat relaxation has its minimum anywhere, and solvers find it thousands of units away.
+        """
+        if not np.any(np.abs(x) > FAR_OFF * self._sizes.natural.unit):
+            return x
+        near, problem = self.random(rng), self._problem
+        with np.errstate(all="ignore"):
+            far_value, near_value = (problem.objective(problem.at(p)) for p in (x, near))
+        return near if near_value < far_value and self._usable(near) else x
+
+    def _is_flat(self, x: Array, rng: np.random.Generator) -> bool:
+        """True if the convex start's objective is a constant."""
+        there = self._problem.majorant(self._sizes.beside(x, rng))
+        return bool(np.isclose(there, self._problem.majorant(x), rtol=1e-12, atol=0))
+
+
+def halved(rng: np.random.Generator) -> Callable[[Array], Array]:
+    """A random half of the entries, twice; a single number stays."""
+    return lambda slope: slope if slope.size == 1 else 2.0 * slope * (rng.random(slope.shape) < 0.5)
+
+
+def _kept(kind: str, rng: np.random.Generator) -> Callable[[Array], Array] | None:
+    """A function that changes the slopes of the convex start; None if they stay."""
+    if kind == "half":
+        return halved(rng)
+    return (lambda slope: SOFT * slope) if kind == "soft" else None
+
+
+def _nearest(x: Array, inside: Array, accepts: Callable[[Array], bool]) -> Array:
+    """The first accepted point on the way from x to one that is accepted, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if accepts(x + middle * (inside - x)):
+            high = middle
+        else:
+            low = middle
+    return x + high * (inside - x) if high < 1 else inside

@@ -1,0 +1,1 @@
+"""Other forms of a problem: real, recentred, and the risk behind it."""

@@ -1,0 +1,399 @@
+"""From a cvxpy problem to the risk that it is, if it is one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from dcprog.foundation.arrays import Array, dense, vec
+from dcprog.losses import Loss, absolute, cap, log, power, square
+from dcprog.majorants.points import Points
+from dcprog.majorants.tree import Values
+from dcprog.penalties import Penalty, capped_l1, elastic_net, l1, l2, log_sum, lp
+from dcprog.penalties.penalty import weighted_l1
+from dcprog.reductions.recognised.curve import Curve, Unrecognised
+from dcprog.reductions.recognised.lines import ROUNDING, Lines, arguments, uniform
+from dcprog.reductions.recognised.matrices import Matrices, scaled_rows
+from dcprog.reductions.recognised.reading import Reading
+from dcprog.reductions.recognised.weighted_terms import Term, weighted_terms
+from dcprog.risk.risk import Risk
+from dcprog.risk_mm.usual_sizes import usual_coefficients
+from dcprog.rows.linear import Margins, Samples
+from dcprog.rows.scores import Scores
+from dcprog.solvers.registry import REFERENCE, choose
+from dcprog.transforms import cap_at
+
+__all__ = ["Recognised", "recognised"]
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Σ_i weights_i · min(loss(u_i), caps_i), up to a constant.
+
+    Attributes
+    ----------
+    lines : Lines
+        Where u comes from.
+    weights : array of shape (n,)
+        At least 0.
+    loss : Loss
+    caps : array of shape (n,) or None
+    """
+
+    lines: Lines
+    weights: Array
+    loss: Loss
+    caps: Array | None = None
+
+
+def joined(terms: list[Term], matrices: Matrices) -> Losses:
+    """Terms as one loss of rows.
+
+    Raises
+    ------
+    Unrecognised
+        They are of different rows, or no losses.
+    """
+    lines = Lines([arg for node, _ in terms for arg in arguments(node)], matrices)
+    try:
+        return _of_lines(terms, lines)
+    except Unrecognised:  # margins fall where scores rise
+        return _of_lines(terms, lines.mirrored())
+
+
+def _of_lines(terms: list[Term], lines: Lines) -> Losses:
+    reading, weights = Reading(lines), np.abs(terms[0][1])
+    curve, caps = Curve(), None
+    for node, own in terms:
+        inside, levels = reading.caps(node) if len(terms) == 1 else (node, None)
+        curve = curve + reading.curve(inside).times(_multiple(own, weights))
+        caps = None if levels is None else vec(np.broadcast_to(levels, node.shape))
+    factor, loss = curve.as_loss()
+    caps = None if caps is None else (caps - curve.constant) / factor
+    return Losses(lines, factor * weights, loss, caps)
+
+
+def _multiple(weights: Array, of: Array) -> float:
+    """The number by which one vector is another, which is nowhere negative."""
+    place = int(np.argmax(of))
+    share = float(weights[place] / of[place]) if weights.shape == of.shape else 0.0
+    if not np.allclose(weights, share * of, rtol=ROUNDING, atol=0) or share == 0:
+        raise Unrecognised("losses of other weights")
+    return share
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+class Shrinkage:
+    """Σ_j (λ_j|θ_j| + (q_j/2)θ_j²) and concave functions of |θ_j|.
+
+    Parameters
+    ----------
+    size : int
+        Entries of θ.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._l1, self._l2 = np.zeros(size), np.zeros(size)
+        self._concave: list[tuple[Penalty, npt.NDArray[np.integer]]] = []
+
+    def takes(self, matrix: sp.csr_array, loss: Loss, weights: Array) -> bool:
+        """Add Σ weights·loss(matrix·θ) if it is a penalty, and return True if it is."""
+        columns, sizes = matrix.indices, np.abs(matrix.data)
+        once = np.array_equal(np.diff(matrix.indptr), np.ones(len(weights)))
+        if not once or len(set(columns.tolist())) < columns.size or not np.all(sizes > 0):
+            return False
+        if isinstance(loss, absolute | square) and loss.at == 0:
+            if isinstance(loss, absolute):
+                self._l1[columns] += weights * sizes
+            else:
+                self._l2[columns] += 2 * weights * sizes**2
+            return True
+        weight = uniform(weights)
+        penalty = None if weight is None or np.any(sizes != 1) else _concave(loss, weight)
+        if penalty is not None:
+            self._concave.append((penalty, columns))
+        return penalty is not None
+
+    @property
+    def penalized(self) -> npt.NDArray[np.bool_]:
+        """The entries of θ that are penalised."""
+        mask = (self._l1 > 0) | (self._l2 > 0)
+        for _, columns in self._concave:
+            mask[columns] = True
+        return mask
+
+    def penalty(self) -> Penalty:
+        """Their penalty.
+
+        Raises
+        ------
+        Unrecognised
+            They are not penalised alike.
+        """
+        mask = self.penalized
+        if not np.any(mask):
+            return l2(0.0)
+        total: Penalty | int = 0
+        for penalty, columns in self._concave:
+            if columns.size < mask.sum():
+                raise Unrecognised("a concave penalty of a part of the coefficients")
+            total = total + penalty
+        ridge, sizes = uniform(self._l2[mask]), self._l1[mask]
+        if ridge is None:
+            raise Unrecognised("a ridge that differs between coefficients")
+        lam = uniform(sizes)
+        if lam and ridge:
+            return total + elastic_net(lam, ridge)
+        if np.any(sizes):
+            total = total + (l1(lam) if lam else weighted_l1(sizes))
+        return total + l2(ridge) if ridge else total  # type: ignore[return-value]
+
+
+def _concave(loss: Loss, weight: float) -> Penalty | None:
+    """The penalty weight·loss(|θ_j|)."""
+    inside = getattr(loss, "loss", None)
+    if not isinstance(inside, absolute) or inside.at != 0:
+        return None
+    if isinstance(loss, cap):
+        return capped_l1(weight, float(loss.c))
+    if isinstance(loss, log):
+        return log_sum(weight * loss.scale, loss.scale)
+    if isinstance(loss, power) and loss.delta == 0:
+        return lp(weight, loss.p)
+    return None
+
+
+# ----------------------------------------------------------------------------------------------
+
+SIZES = (0.1, 1.0, 1.0, 10.0)  # of the points, in units of the coefficients
+AGREES = 1e-9  # of what the terms of the risk add up to
+NO_CONSTANT = 1e-13  # of the objective there: a smaller constant is rounding
+
+
+def agreed_constant(objective: cp.Expression, sign: float, risk: Risk, points: Points) -> float:
+    """The constant sign·objective − risk, the same at 0 and at random points of several sizes.
+
+    The variables keep their values.
+
+    Raises
+    ------
+    Unrecognised
+        It is none.
+    """
+    before = [v.value for v in points.variables]
+    rng, unit = np.random.default_rng(0), usual_coefficients(risk)
+
+    def value(theta: Array) -> float:
+        points.load(theta)
+        return sign * float(Values().array(objective).sum())
+
+    try:
+        origin = np.zeros(points.size)
+        here, known = value(origin), risk(origin)
+        constant = here - known
+        if abs(constant) <= NO_CONSTANT * max(abs(here), risk.magnitude(origin)):
+            constant = 0.0
+        for size in SIZES:
+            theta = size * unit * rng.standard_normal(points.size)
+            apart = abs(value(theta) - risk(theta) - constant)
+            if not apart <= AGREES * risk.magnitude(theta) + NO_CONSTANT * abs(constant):
+                raise Unrecognised("another function")
+    finally:
+        for variable, array in zip(points.variables, before, strict=True):
+            variable.save_value(array)
+    return constant
+
+
+# ----------------------------------------------------------------------------------------------
+
+Mask = npt.NDArray[np.bool_]
+
+MOST_TERMS = 20  # written in a loop they are rather many losses, and to look at each takes long
+DENSE = 0.25  # a matrix with a larger share of entries is an array
+
+
+def risk_of(objective: cp.Expression, sign: float, points: Points) -> tuple[Risk, Points]:
+    """The risk that sign·objective is up to a constant, and its points.
+
+    A free scalar that every row has with +1 or −1 is the intercept, whose variable comes last.
+
+    Raises
+    ------
+    Unrecognised
+        There is none.
+    """
+    matrices, shrinkage = Matrices(points), Shrinkage(points.size)
+    terms = weighted_terms(objective, sign)
+    if len(terms) > MOST_TERMS:
+        raise Unrecognised("many terms")
+    rest = [term for term in terms if not _is_penalty(term, matrices, shrinkage)]
+    if not rest:
+        raise Unrecognised("nothing but penalties")
+    losses, penalized = joined(rest, matrices), shrinkage.penalized
+    intercept = _intercept(losses.lines.matrix, penalized, points)
+    points, order = _with_last(points, intercept)
+    rows = _rows(losses.lines.matrix[:, order], intercept is not None)
+    penalized = penalized[order] if np.any(penalized) else rows.penalized
+    return _declared(losses, rows, shrinkage.penalty(), penalized), points
+
+
+def _is_penalty(term: Term, matrices: Matrices, shrinkage: Shrinkage) -> bool:
+    """Is the term one of single entries of θ? If so, the shrinkage has it now."""
+    node, weights = term
+    try:
+        lines = Lines(arguments(node), matrices)
+        if lines.offset is not None or _entries(lines.matrix) != len(weights):
+            return False
+        side = -1.0 if np.all(weights <= 0) else 1.0
+        factor, loss = Reading(lines).curve(node).times(side).as_loss()
+    except Unrecognised:
+        return False
+    return shrinkage.takes(sp.csr_array(lines.matrix), loss, factor * side * weights)
+
+
+def _entries(matrix: Any) -> int:
+    return int(matrix.nnz if isinstance(matrix, sp.csr_array) else np.count_nonzero(matrix))
+
+
+def _declared(losses: Losses, rows: Scores, penalty: Penalty, penalized: Mask) -> Risk:
+    loss, weights, offset = losses.loss, losses.weights, losses.lines.offset
+    shares = None if np.all(weights == 1) else weights
+    if losses.caps is None:
+        return Risk.from_loss(rows, loss, penalty, shares, offset, penalized)
+    if loss.subtracted is not None:
+        raise Unrecognised("caps of a difference")
+    return Risk(
+        rows,
+        loss.base,
+        transform=cap_at(losses.caps, loss.transform),
+        penalty=penalty,
+        penalized=penalized,
+        sample_weight=shares,
+        offset=offset,
+    )
+
+
+# ----------------------------------------------------------------------------------------------
+# rows
+
+
+def _intercept(matrix: Any, penalized: Mask, points: Points) -> int | None:
+    """The place among the variables of the one free scalar whose column is made of ±1."""
+    sizes = np.ravel(abs(matrix).sum(axis=0))
+    if np.any((sizes == 0) & ~penalized):
+        raise Unrecognised("a free coefficient in no loss")
+    n, column = matrix.shape[0], np.cumsum([0, *(v.size for v in points.variables)])
+
+    def fits(i: int) -> bool:
+        j = column[i]
+        free = points.variables[i].size == 1 and not penalized[j] and sizes[j] == n
+        return bool(free and np.all(np.abs(dense(matrix[:, [j]])) == 1))
+
+    found = [i for i in range(len(points.variables)) if fits(i)]
+    return found[0] if len(found) == 1 and points.size > 1 else None
+
+
+def _with_last(points: Points, last: int | None) -> tuple[Points, npt.NDArray[np.intp]]:
+    """The points with a variable in the last place, and where their entries were before."""
+    places = np.arange(points.size)
+    if last is None:
+        return points, places
+    pieces = points.split(places.astype(float))
+    variables = [*points.variables, points.variables[last]]
+    del variables[last]
+    moved = Points(variables)
+    order = moved.pack({v.id: p for v, p in zip(points.variables, pieces, strict=True)})
+    return moved, order.astype(np.intp)
+
+
+def _rows(matrix: Any, intercept: bool) -> Scores:
+    """Samples, or margins where the last column is an intercept's."""
+    if _entries(matrix) > DENSE * matrix.shape[0] * matrix.shape[1]:
+        matrix = np.ascontiguousarray(dense(matrix))
+    if not intercept:
+        return Samples(matrix)
+    signs = dense(matrix[:, [-1]])
+    return Margins(scaled_rows(signs.ravel(), matrix[:, :-1]), signs)
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """A problem's objective, as sign·(risk + constant).
+
+    Attributes
+    ----------
+    risk : Risk
+        Of θ, all entries of all variables.
+    points : Points
+        θ and the variables.
+    sign : float
+        −1 for a maximisation.
+    constant : float
+    """
+
+    risk: Risk
+    points: Points
+    sign: float
+    constant: float
+
+
+@np.errstate(all="ignore")
+def recognised(problem: cp.Problem) -> Recognised | None:
+    """The risk that a nonconvex problem without constraints is; None if it is none.
+
+    The risk is built by rules, and then compared with the problem at random points: where they
+    are not one function, there is no risk. Nor is there where none but cvxpy's solvers take it.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        Parameters count with their present values; variables keep theirs.
+
+    Returns
+    -------
+    Recognised or None
+
+    Examples
+    --------
+    >>> import cvxpy as cp, numpy as np
+    >>> X, y, w, b = np.eye(3), np.array([1.0, -1.0, 1.0]), cp.Variable(3), cp.Variable()
+    >>> ramp = cp.sum(cp.minimum(cp.pos(1 - cp.multiply(y, X @ w + b)), 1))
+    >>> found = recognised(cp.Problem(cp.Minimize(2 + ramp + 0.5 * cp.sum_squares(w))))
+    >>> found.risk, found.constant
+    (Risk(3 rows, 4 coefficients: cap(c=1.0, loss=hinge()) + l2()), 2.0)
+    """
+    if not _is_plain(problem):
+        return None
+    sign = -1.0 if isinstance(problem.objective, cp.Maximize) else 1.0
+    objective = problem.objective.args[0]
+    try:
+        risk, points = risk_of(objective, sign, Points(problem.variables()))
+        constant = agreed_constant(objective, sign, risk, points)
+        solvers = choose(risk)
+    except (Unrecognised, ValueError, ArithmeticError, RecursionError):
+        return None
+    return Recognised(risk, points, sign, constant) if solvers[0] != REFERENCE else None
+
+
+def _is_plain(problem: cp.Problem) -> bool:
+    """True for a nonconvex problem of real variables and known data, and nothing else."""
+    variables = problem.variables()
+    if problem.constraints or not variables or any(_is_declared(v) for v in variables):
+        return False
+    known = all(parameter.value is not None for parameter in problem.parameters())
+    return known and not problem.is_dcp()
+
+
+def _is_declared(variable: cp.Variable) -> bool:
+    """True if a variable is declared to be more than real."""
+    return any(value is not None and value is not False for value in variable.attributes.values())

@@ -1,0 +1,1 @@
+"""The surrogate of a risk: its majorant, units, subproblems, duality bound and ties."""

@@ -1,0 +1,261 @@
+"""A lower bound of a weighted risk's minimum that rests on no solver's word."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.foundation.arrays import Array
+from dcprog.losses import Pieces
+from dcprog.penalties import Penalty, group_lasso, kernel_norm, penalty_sum
+from dcprog.risk.weighted import WeightedRisk
+from dcprog.risk_mm.units import column_sizes
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["above_least", "duality_gap", "split_penalty"]
+
+# How far from 0 the bound looks for coefficients that nothing holds, in their sizes and units.
+RADIUS = 10.0
+
+
+def duality_gap(
+    problem: WeightedRisk,
+    theta: Array,
+    dual: Array | None = None,
+    centre: Array | None = None,
+) -> float:
+    r"""By how much the weighted risk P(θ) may miss its minimum, at most.
+
+    Every convex loss lies above its lines: with slopes s_r of the weighted losses and
+    e_r = f_r(u_r) + f_r*(s_r) − s_r u_r ≥ 0 (Fenchel's inequality)
+
+    .. math::
+        P(z) \ge P(\theta) - \sum_r e_r - [\mathrm{pen}(\theta) + g·\theta] +
+        [\mathrm{pen}(z) + g·z],  \qquad g = A^\top (s + t),
+
+    whose minimum over z falls apart. The slopes are the multipliers that a solver left, moved to
+    where f_r* is finite, or those of smooth losses at θ, whichever bounds better: wrong ones make
+    the gap large, never too small. Coefficients that no penalty holds are taken to lie within ten
+    times the largest of them and of their units. Those under an ℓ1 norm or a group lasso alone are
+    held by their penalty, which is no more than P(θ) at points below θ, where nothing is tilted.
+
+    Parameters
+    ----------
+    problem : WeightedRisk
+    theta : array of shape (p,)
+    dual : array of shape (n_rows,), optional
+        Minus the slope of each weighted loss.
+    centre : array of shape (p,), optional
+        Another point, whose sizes count too for what nothing holds.
+
+    Returns
+    -------
+    float
+        At least 0; ∞ where losses with kinks have no multipliers, or the penalty has no known form.
+
+    References
+    ----------
+    Rockafellar (1970), Convex Analysis, §31.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.losses import square
+    >>> from dcprog.risk.risk import Risk
+    >>> from dcprog.risk.weighted import WeightedRisk
+    >>> from dcprog.risk_mm.bound import duality_gap
+    >>> risk = Risk(np.array([[1.0]]), square(at=1.0))  # (1 − θ)² + θ²/2
+    >>> duality_gap(WeightedRisk(risk, np.ones(1)), np.array([2 / 3]))
+    0.0
+    """
+    gap = np.inf
+    size = np.abs(theta) if centre is None else np.maximum(np.abs(theta), np.abs(centre))
+    for slopes, missed in _supports(problem, theta, dual):
+        pull = slopes if problem.tilts is None else slopes + problem.tilts
+        found = missed + _penalty_gap(problem, theta, pull, size)
+        gap = min(gap, max(found, 0.0)) if np.isfinite(found) else gap
+    return gap
+
+
+def above_least(problem: WeightedRisk, theta: Array) -> float:
+    """By how much P(θ) is above the least values of its losses and 0 of its penalty.
+
+    That bounds the gap too where θ fits perfectly, whatever multipliers there are.
+
+    Parameters
+    ----------
+    problem, theta
+        As for :func:`duality_gap`.
+
+    Returns
+    -------
+    float
+        At least 0; ∞ where a tilt, or a penalty of unknown form, could make P lower than that.
+    """
+    risk = problem.risk
+    known = split_penalty(risk.penalty.convex_part, int(risk.penalized.sum())) is not None
+    if problem.tilts is not None or not known:
+        return np.inf
+    above = problem.value(theta) - _ground(risk, problem.weights)
+    return max(above, 0.0) if np.isfinite(above) else np.inf
+
+
+# ---- lines below the losses ----------------------------------------------------------------------
+
+
+def _supports(problem: WeightedRisk, theta: Array, dual: Array | None) -> list[tuple[Array, float]]:
+    """Slopes of the weighted losses in the margins, and Σ e for each choice of them."""
+    risk = problem.risk
+    u = risk.margins(theta)
+    known = dual is not None and dual.shape == u.shape and bool(np.all(np.isfinite(dual)))
+    pieces = risk.base.pieces
+    found = []
+    if risk.aggregate == "max":
+        lines = _outer_lines(pieces)
+        if known and dual is not None and lines is not None:
+            found.append(_shared(risk, problem.weights, u, -dual, lines))
+        return found
+    weight = problem.row_weights
+    if risk.base.is_smooth:
+        slopes = np.empty(u.shape)
+        for rows, part in risk.parts(theta):
+            w, steep = weight[rows], risk.base.slope(part.margins(theta))
+            slopes[rows] = np.where(w > 0, w * steep, 0.0)
+        found.append((slopes, 0.0))
+    if known and dual is not None and pieces is not None:
+        found.append(_conjugate(pieces, weight, u, -dual))
+    return found
+
+
+def _conjugate(pieces: Pieces, weight: Array, u: Array, slopes: Array) -> tuple[Array, float]:
+    """The slopes moved into the losses' range, and Σ e by the conjugate of the pieces."""
+    live = weight > 0
+    w = weight[live]
+    s = np.clip(slopes[live] / w, *pieces.slopes())
+    moved = np.zeros(u.shape)
+    moved[live] = w * s
+    return moved, float(w @ pieces.missed(u[live], s))
+
+
+def _outer_lines(pieces: Pieces | None) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """Slope and constant of the first and the last piece, where all are lines."""
+    if pieces is None or any(pieces.quadratic):
+        return None
+    ends = [(pieces.linear[k], pieces.constant[k]) for k in (0, -1)]
+    return ends[0], ends[1]
+
+
+def _shared(
+    risk: Risk,
+    weights: Array,
+    u: Array,
+    slopes: Array,
+    lines: tuple[tuple[float, float], tuple[float, float]],
+) -> tuple[Array, float]:
+    """Slopes of maxima: a group's weight is shared out among the outer lines of its rows.
+
+    What the slopes leave of it goes to the least value that a loss can have.
+    """
+    unit = np.ones(u.shape) if risk.weights is None else risk.weights
+    share, height = np.zeros(u.shape), np.zeros(u.shape)
+    for (slope, constant), side in zip(lines, (slopes < 0, slopes > 0), strict=True):
+        fits = side & (unit * slope * slopes > 0)
+        share[fits] = slopes[fits] / (unit[fits] * slope)
+        height[fits] = unit[fits] * (slope * u[fits] + constant)
+    total = np.bincount(risk.groups, share, risk.n_groups)
+    much = total > weights
+    factor = np.where(much, weights / np.where(much, total, 1.0), 1.0)
+    share = share * factor[risk.groups]
+    rest = np.where(much, 0.0, weights - total)
+    value = float(weights @ risk._combined(risk._scaled(risk.base(u))))
+    missed = value - float(share @ height) - _ground(risk, rest)
+    return np.where(share > 0, slopes * factor[risk.groups], 0.0), missed
+
+
+# ---- the penalty ---------------------------------------------------------------------------------
+
+
+def _penalty_gap(problem: WeightedRisk, theta: Array, pull: Array, size: Array) -> float:
+    """pen(θ) + g·θ − min_z [pen(z) + g·z]."""
+    risk, shrinkage = problem.risk, problem.shrinkage
+    held = risk.penalized
+    slope = np.asarray(risk.rows.T @ pull).ravel()
+    free = np.flatnonzero(~held)
+    gap = float(slope[free] @ theta[free]) + _boxed(risk, size, free, np.abs(slope[free]))
+    w, g = theta[held], slope[held]
+    part = risk.penalty.convex_part
+    if isinstance(part, kernel_norm) and risk.no_matrix is None and risk.scores.gram is not None:
+        return gap + _kernel_gap(part, w, risk.scores.unmix(pull[:, None])[:, 0])
+    split = split_penalty(part, w.size)
+    if split is None:
+        return np.inf
+    (sizes, ridge), groups = split
+    sizes = sizes if shrinkage is None else sizes + shrinkage
+    if groups is None:
+        norms, steep = np.abs(w), np.abs(g)
+    elif np.any(sizes):
+        return np.inf
+    else:
+        members = groups.members(w.size)
+        norms, steep = (np.array([np.linalg.norm(v[m]) for m in members]) for v in (w, g))
+        sizes = np.full(len(members), float(groups.lam))
+    over = np.maximum(steep - sizes, 0.0)
+    gap += float(sizes @ norms) + 0.5 * ridge * float(w @ w) + float(g @ w)
+    if ridge > 0:
+        return gap + float(over @ over) / (2 * ridge)
+    ball = (sizes > 0) & (problem.tilts is None)
+    if np.any(over[ball]):
+        reach = problem.value(theta) - _ground(risk, problem.weights)
+        gap += reach * float(np.max(over[ball] / sizes[ball]))
+    if groups is not None:
+        return gap if np.all(ball) else np.inf
+    return gap + _boxed(risk, size, np.flatnonzero(held)[~ball], over[~ball])
+
+
+def _kernel_gap(penalty: kernel_norm, a: Array, pull: Array) -> float:
+    """(λ/2)aᵀKa + aᵀKh + hᵀKh/(2λ), where the slope is Kh."""
+    if not penalty.lam > 0:
+        return np.inf
+    total = penalty.lam * a + pull
+    return 0.5 * float(total @ penalty.gram.times(total)) / penalty.lam
+
+
+def split_penalty(
+    part: Penalty | None, size: int
+) -> tuple[tuple[Array, float], group_lasso | None] | None:
+    """A penalty as Σ l_j|w_j| + (q/2)‖w‖² and a group lasso; None if it is more than that."""
+    if part is None:
+        return (np.zeros(size), 0.0), None
+    form = part.as_l1_l2(size)
+    if form is not None:
+        return form, None
+    if isinstance(part, group_lasso):
+        return (np.zeros(size), 0.0), part
+    if not isinstance(part, penalty_sum):
+        return None
+    first, second = split_penalty(part.first, size), split_penalty(part.second, size)
+    if first is None or second is None or (first[1] is not None and second[1] is not None):
+        return None
+    (a, b), (c, d) = first[0], second[0]
+    return (a + c, b + d), second[1] if first[1] is None else first[1]
+
+
+def _ground(risk: Risk, weights: Array) -> float:
+    """Below which the weighted losses never are."""
+    lower = np.broadcast_to(risk.base.lower, risk.rows.shape[:1])
+    return float(weights @ risk._combined(risk._scaled(lower)))
+
+
+def _boxed(risk: Risk, size: Array, places: npt.NDArray[np.intp], over: Array) -> float:
+    """Σ over·reach for coefficients that nothing holds."""
+    if not np.any(over):
+        return 0.0
+    constants = 1.0 if risk.offset is None else float(np.max(np.abs(risk.offset))) or 1.0
+    sizes = column_sizes(risk.rows)[places]
+    units = constants / np.where(sizes > 0, sizes, np.inf)
+    reach = np.maximum(units, np.max(size[places]))
+    return RADIUS * float(over @ reach)

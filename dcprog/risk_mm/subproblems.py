@@ -1,0 +1,215 @@
+"""The subproblems of a risk: solved in natural units, whatever a solver does."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dcprog.engine.history import Attempt
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.errors import SubproblemError
+from dcprog.risk.weighted import WeightedRisk
+from dcprog.risk_mm.bound import above_least, duality_gap
+from dcprog.risk_mm.units import Units
+from dcprog.risk_mm.usual_sizes import convex_problem
+from dcprog.solvers.protocol import ExactSolver, Solution, SubproblemSolver
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["Aim", "Subproblems"]
+
+logger = logging.getLogger("dcprog")
+
+START = (1e-8, 1e-6, 1e-4)  # a start that is less accurate than a step still is one
+FINEST, COARSEST = 1e-14, 5e-1  # tolerances for solvers
+OUT_OF_SIZE = 30.0  # the objective's size, over that at which the solvers were made
+PERFECT = 1e-4  # of the objective's size: what a fit that is almost perfect leaves
+ACCEPT = 10.0  # times a start's tolerance, above its centre
+
+Aim = tuple[float, float]  # what a minimum may miss, and the value at the centre
+
+
+class Subproblems:
+    """The weighted risks of a run, and the solvers made for them.
+
+    Parameters
+    ----------
+    risk : Risk
+        As declared.
+    make : callable
+        A solver of a name, for a risk in natural units.
+
+    Attributes
+    ----------
+    time : float
+        Seconds spent in solvers.
+    steps : int
+        Of the solvers that count them.
+    last : Solution or None
+        The last answer, in the risk's own units.
+    """
+
+    def __init__(self, risk: Risk, make: Callable[[str, Risk], SubproblemSolver]) -> None:
+        self.risk = risk
+        self.time = 0.0
+        self.steps = 0
+        self.last: Solution | None = None
+        self._problem: WeightedRisk | None = None  # that the last answer is for
+        self._make = make
+        self._made: dict[str, SubproblemSolver] = {}
+        self._units: Units | None = None
+
+    @property
+    def units(self) -> Units:
+        """Natural units: before :meth:`fit` those of the convex problem at θ = 0."""
+        if self._units is None:
+            zero = np.zeros(self.risk.rows.shape[1])
+            self.fit(abs(convex_problem(self.risk).value(zero)))
+        assert self._units is not None
+        return self._units
+
+    def fit(self, size: float) -> None:
+        """Natural units for an objective of that size, unless it is about the one they are for."""
+        if not 0 < size < np.inf:
+            size = 1.0
+        units = self._units
+        if units is None or not 1 / OUT_OF_SIZE <= size / units.size <= OUT_OF_SIZE:
+            self._units = Units.of(self.risk, size)
+            self._made = {}
+
+    def solve(
+        self,
+        problem: WeightedRisk,
+        centre: Array,
+        aim: Aim,
+        solver: str,
+        limit: float | None,
+    ) -> Array:
+        """The minimiser by one solver.
+
+        Raises
+        ------
+        SubproblemError
+            ``failed`` for whatever it raised or returned that is no point; or what it says itself.
+        """
+        begun = time.perf_counter()
+        if self._problem is not None and not problem.repeats(self._problem):
+            self._problem = None  # its vectors are as long as the data
+        try:
+            solution = self._answer(problem, centre, aim, solver, limit)
+        except SubproblemError:
+            raise
+        except Exception as error:
+            self._made.pop(solver, None)  # whatever it keeps is half done
+            logger.debug("%s", solver, exc_info=True)
+            reason = f"{solver} raised {type(error).__name__}: {error}"
+            raise SubproblemError("failed", reason) from error
+        finally:
+            self.time += time.perf_counter() - begun
+        if solution.coefficients.shape != centre.shape:
+            raise SubproblemError("failed", f"{solver} returned {solution.coefficients.shape}")
+        if not np.all(np.isfinite(solution.coefficients)):
+            raise SubproblemError("failed", f"the solution of {solver} is not finite")
+        self.steps += solution.n_iter or 0
+        self.last, self._problem = solution, problem
+        return solution.coefficients
+
+    def _answer(
+        self,
+        problem: WeightedRisk,
+        centre: Array,
+        aim: Aim,
+        solver: str,
+        limit: float | None,
+    ) -> Solution:
+        """A solver's answer in natural units, put back into the risk's own."""
+        made = self._solver(solver)
+        units = self.units
+        slack, value = aim
+        tolerance = min(max(slack / (units.size + abs(value)), FINEST), COARSEST)
+        found = made.minimise(units.problem(problem), units.theta(centre), tolerance, limit)
+        return units.solution(found)
+
+    def _solver(self, name: str) -> SubproblemSolver:
+        if name not in self._made:
+            self._made[name] = self._make(name, self.units.natural)
+        return self._made[name]
+
+    def first_solved(
+        self,
+        solvers: tuple[str, ...],
+        attempts: list[Attempt],
+        problem: WeightedRisk,
+        centre: Array,
+        time_limit: float | None,
+        tolerances: tuple[float, ...] = START,
+    ) -> Array:
+        """By the first solver that can, to the first tolerance that any can.
+
+        A solver gets a share of the time left, the last one all of it. Those that failed are noted
+        among the attempts.
+        """
+        deadline = Deadline(time_limit)
+        failures: list[SubproblemError] = []
+        value = problem.value(centre)
+        for tolerance, solver in product(tolerances, solvers):
+            decided = tolerance > tolerances[0] and any(e.status != "failed" for e in failures)
+            if failures and (deadline.left == 0 or decided):
+                break
+            at_most = deadline.left if solver == solvers[-1] else deadline.share
+            aim = tolerance * (self.units.size + abs(value)), value
+            try:
+                found = self.solve(problem, centre, aim, solver, at_most)
+                rise = problem.value(found) - value
+                if rise <= ACCEPT * aim[0]:
+                    return found
+                raise SubproblemError("failed", f"{solver} rose from θ = 0 by {rise:.3g}")
+            except SubproblemError as error:
+                failures.append(error)
+                attempts.append(Attempt(0, solver, tolerance, str(error)))
+        raise failures[0]
+
+    def further(self, problem: WeightedRisk, x: Array, solver: str) -> Array:
+        """Where a solver goes on to from x; see :meth:`ExactSolver.further`."""
+        begun, made, units = time.perf_counter(), self._solver(solver), self.units
+        if not isinstance(made, ExactSolver):
+            return x
+        start = units.theta(x)
+        theta = made.further(units.problem(problem), start)
+        self.time += time.perf_counter() - begun
+        return x if theta is start else units.solution(Solution(theta, None, 0.0)).coefficients
+
+    def value(self, name: str, problem: WeightedRisk, x: Array, centre: Array) -> float:
+        """The function that a solver minimises from a centre: mostly the weighted risk itself."""
+        made = self._solver(name)
+        if isinstance(made, ExactSolver):
+            return problem.value(x)
+        units = self.units
+        value = made.value(units.problem(problem), units.theta(x), units.theta(centre))
+        return value * units.size
+
+    def bound(self, problem: WeightedRisk) -> float:
+        """A lower bound of the weighted risk from the last answer itself."""
+        known = self._problem is not None and problem.repeats(self._problem)
+        return self.last.bound if known and self.last is not None else -np.inf
+
+    def gap(self, problem: WeightedRisk, centre: Array) -> float:
+        """By how much the last answer may miss the minimum; see :func:`duality_gap`."""
+        if self.last is None:
+            return np.inf
+        units = self.units
+        natural = units.problem(problem)
+        if natural.risk._known is None:
+            natural = replace(natural, risk=natural.risk.remembering())
+        where = natural, units.theta(self.last.coefficients)
+        gap = duality_gap(*where, units.dual(self.last.dual), units.theta(centre))
+        above = above_least(*where)  # too large, it says nothing of the solver
+        return units.size * (min(gap, above) if above <= PERFECT else gap)

@@ -1,0 +1,377 @@
+"""The majorant of a risk: one weight a group, a tilt a row, one weight a penalised coefficient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.engine.history import Attempt
+from dcprog.engine.stationarity import Stationarity
+from dcprog.engine.unconstrained import Unconstrained
+from dcprog.foundation.arrays import EDGE, Array
+from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.errors import SubproblemError
+from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
+from dcprog.risk_mm.loose_starts import Solve, graduated_start
+from dcprog.risk_mm.smoothed_slopes import over_rims
+from dcprog.risk_mm.stationarity import descents, stationarity
+from dcprog.risk_mm.subproblems import START, Subproblems
+from dcprog.risk_mm.usual_sizes import (
+    convex_problem,
+    starts_finite,
+    usual_coefficient,
+    usual_coefficients,
+)
+from dcprog.solvers.protocol import Solution
+from dcprog.solvers.registry import choose, is_exact, loosest, make, witnesses
+
+__all__ = ["RiskSurrogate"]
+
+FIRST_EDGE = 0.1
+EDGE_DECAY = 0.1
+NEAR_EDGE = 1e-6
+LOOSE_START = 1e-2  # tolerance of the convex start where steps are loose
+# Tolerances are relative to what the terms of F add up to; never to less than these shares of the
+# same at the start of the run (or at θ = 0, if a bad start is far above that), and at θ = 0, where
+# rounding and a perfect fit would be all.
+LEAST = 1e-3, 1e-7
+ROUNDING = 1e-13  # of the latter: no solver is asked for less
+
+
+class RiskSurrogate(Unconstrained):
+    """Majorant of a risk: concave functions at their tangents.
+
+    M(θ; θ₀) = Σ_g d_g agg_g(θ) + Σ_r t_r u_r(θ) + convex penalty + Σ_j ν_j |θ_j| + const, with
+    the weights d_g = s_g φ'(agg_g), the tilts t_r = −s_g v_r sub'(u_r) and the slopes ν_j of a
+    concave penalty, all at θ₀.
+
+    Where a slope at 0 is infinite, the function is carried on along its tangent at a small ε: a
+    tenth of the arguments' size at first, then ten times less each tightening down to 1e-10 of it.
+    With that from the start, what is 0 at the start could never leave.
+
+    Parameters
+    ----------
+    risk : Risk
+    solver : str, optional
+        A name of :mod:`dcprog.solvers.registry` or of a cvxpy solver. By default (or ``"auto"``)
+        the fastest solver that takes the risk, with cvxpy behind it.
+
+    Attributes
+    ----------
+    risk : Risk
+        The risk F is read from. Where its transform adapts or its ε falls, the tightenings
+        replace it.
+    problem : WeightedRisk
+        The last tightening, with its weights d, tilts t and shrinkage ν.
+    witnesses : tuple of str
+        All solvers that can take the risk, those of `solvers` first.
+
+    Raises
+    ------
+    ValueError
+        The solver is unknown or cannot take the risk.
+
+    Notes
+    -----
+    What overflows in here is seen in the values, and warned of nowhere.
+    """
+
+    kinds = ("convex", "graduated", "half", "random")
+
+    def __init__(self, risk: Risk, solver: str | None = None) -> None:
+        self.declared = self.risk = risk = risk.remembering()
+        self.solvers = choose(risk, solver)
+        self.witnesses = witnesses(risk, self.solvers)
+        self.loosest = loosest(self.solvers[0], risk)
+        self._attempts: list[Attempt] = []
+        self.subproblems = Subproblems(risk, lambda name, natural: make(name, natural))
+        self._least = self._rounding = 0.0
+        self.problem = WeightedRisk(risk, np.broadcast_to(1.0, risk.n_groups))
+        self._offset = 0.0
+        self._weighted = 0.0
+        self._centre: Array | None = None
+        self._edges: Array | None = None
+        self._last_edges = np.full(2, EDGE)
+        self._accepted: Solution | None = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self.risk = self.declared
+        self._tightenings = 0
+        self._centre = None
+        self._edges = None
+        self.settled = self.declared.transform.rounds == 0 and not any(self._steep())
+
+    def _steep(self) -> tuple[bool, bool]:
+        """True if the transform or the penalty has an infinite slope."""
+        risk = self.declared
+        extended = risk.extended()
+        return extended.transform is not risk.transform, not starts_finite(risk)
+
+    @np.errstate(all="ignore")
+    def begin(self, x: Array) -> None:
+        """Let the transform adapt anew, and infinite slopes come in again."""
+        self._reset()
+        sizes = [self.declared.magnitude(y) for y in (x, np.zeros(x.size))]
+        usable = [size for size in sizes if np.isfinite(size)] or [0.0]
+        at_zero = sizes[1] if np.isfinite(sizes[1]) else 0.0
+        self._least = max(LEAST[0] * min(usable), LEAST[1] * at_zero)
+        self._rounding = ROUNDING * at_zero
+        self.subproblems.fit(self.scale(x))
+
+    @np.errstate(all="ignore")
+    def scale(self, x: Array) -> float:
+        """The sum of the absolute values of F's terms at x."""
+        size = self.risk.magnitude(x)
+        return max(size, self._least) if np.isfinite(size) else size
+
+    @np.errstate(all="ignore")
+    def units(self, x: Array) -> Array:
+        """Steps that move the margins by about their unit, or x_j where that is more."""
+        return np.maximum(np.abs(x), self._usual)
+
+    @cached_property
+    def _usual(self) -> Array:
+        return usual_coefficients(self.declared)
+
+    @np.errstate(all="ignore")
+    def take_attempts(self) -> tuple[Attempt, ...]:
+        """The solvers that failed at a start; they are handed over once."""
+        attempts, self._attempts = self._attempts, []
+        return tuple(attempts)
+
+    def tighten(self, x: Array) -> bool:
+        """Centre the majorant at x."""
+        self._move(x)
+        self.subproblems.fit(self.scale(x))
+        if _is_at(self.subproblems.last, x):
+            self._accepted = self.subproblems.last
+        risk = self.risk
+        before, weights = self.problem, risk.slopes(x)
+        self.problem = WeightedRisk(risk, weights, risk.tilts(x), _shrinkage(risk, x))
+        same = self._centre is not None and self.problem.repeats(before)
+        self._centre = x.copy()
+        self._weighted = self.problem.value(x)
+        self._offset = risk(x) - self._weighted
+        return not same or not is_exact(self.solvers[0])
+
+    def _move(self, x: Array) -> None:
+        """Move what F itself still has to move: an adapting cap, and ε."""
+        if self.settled and self._edges is None:
+            return
+        rounds = self.declared.transform.rounds
+        if self._tightenings < rounds or self._tightenings == 0:
+            self._fixed = self.declared.fixed(x)
+        if self._edges is None:
+            self._edges = self._first_edges(x)
+        else:
+            self._edges = np.maximum(self._last_edges, EDGE_DECAY * self._edges)
+        self.risk = self._fixed.extended(*self._edges.tolist())
+        self._tightenings += 1
+        self.settled = self._tightenings >= rounds and bool(np.all(self._edges == self._last_edges))
+
+    def _first_edges(self, x: Array) -> Array:
+        """ε of the transform and the penalty for the first step; sets those to end with."""
+        risk = self.declared
+        sizes = risk.aggregates(x), np.abs(x[risk.penalized])
+        units = self.subproblems.units.loss, usual_coefficient(risk)
+        # a start may fit almost perfectly: what losses are usually, those at θ = 0 say
+        usual = risk.aggregates(np.zeros(x.size)), sizes[1]
+        scales = [_largest(size, unit) for size, unit in zip(usual, units, strict=True)]
+        self._last_edges = EDGE * np.array(scales)
+        starts = [
+            steep and np.min(size, initial=np.inf) <= NEAR_EDGE * scale
+            for steep, size, scale in zip(self._steep(), sizes, scales, strict=True)
+        ]
+        return np.where(starts, FIRST_EDGE * np.array(scales), self._last_edges)
+
+    @np.errstate(all="ignore")
+    def minimise(
+        self, start: Array, tolerance: float, solver: str, time_limit: float | None = None
+    ) -> Array:
+        """Minimiser of the weighted risk, to a tolerance relative to :meth:`scale`."""
+        centre = start if self._centre is None else self._centre
+        aim = max(tolerance * self.scale(centre), self._rounding), self._weighted
+        return self.subproblems.solve(self.problem, centre, aim, solver, time_limit)
+
+    @np.errstate(all="ignore")
+    def further(self, x: Array) -> Array:
+        """Where only the penalty is majorised, a point that its solver reaches by F itself."""
+        risk = self.declared
+        if risk.penalty.is_convex or not (risk.has_convex_losses and self.settled):
+            return x
+        return self.subproblems.further(self.problem, x, self.solvers[0])
+
+    def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
+        """The penalty's, at coefficients that are 0."""
+        risk = self.declared
+        found = np.zeros(x.size, dtype=bool)
+        found[risk.penalized] = risk.penalty.sparse_sizes(x[risk.penalized]) == 0
+        return found
+
+    @property
+    def weights(self) -> Array:
+        """The vector d of the last tightening."""
+        return self.problem.weights
+
+    @property
+    def tilts(self) -> Array | None:
+        """The vector t, None where nothing is subtracted."""
+        return self.problem.tilts
+
+    @property
+    def shrinkage(self) -> Array | None:
+        """The vector ν, None where the penalty is convex."""
+        return self.problem.shrinkage
+
+    def dual(self, x: Array) -> Array | None:
+        """Multipliers of the rows at x: where x is a subproblem's solution and has some."""
+        accepted = self._accepted
+        return accepted.dual if accepted is not None and _is_at(accepted, x) else None
+
+    @np.errstate(all="ignore")
+    def value(self, x: Array) -> float:
+        """F(x), under the transform and the ε as they stand."""
+        return self.risk(x)
+
+    @np.errstate(all="ignore")
+    def along(self, x: Array, way: Array) -> Callable[[float], float]:
+        """F(x + t·way) as a function of t, whose margins are linear in it."""
+        return self.risk.along(x, way)
+
+    @np.errstate(all="ignore")
+    def majorant_value(self, x: Array) -> float:
+        """M(x; centre)."""
+        if self._centre is None:
+            raise RuntimeError("the majorant has no centre yet; call tighten first")
+        solver, centre = self.solvers[0], self._centre
+        return self._offset + self.subproblems.value(solver, self.problem, x, centre)
+
+    @np.errstate(all="ignore")
+    def bound(self) -> float:
+        """A lower bound of min M(·; centre), by duality from the last solution's multipliers.
+
+        See :func:`duality_gap` for what it certifies; cvxpy's solvers leave
+        multipliers of their own.
+        """
+        last = self.subproblems.last
+        if self._centre is None or last is None:
+            return -np.inf
+        value = self._offset + self.problem.value(last.coefficients)
+        bounds = (
+            value - self.subproblems.gap(self.problem, self._centre),
+            self._offset + self.subproblems.bound(self.problem),
+        )
+        return max((bound for bound in bounds if np.isfinite(bound)), default=-np.inf)
+
+    @np.errstate(all="ignore")
+    def objective(self, x: Array) -> float:
+        """The declared risk, without ε; under the cap the run has set."""
+        return self.risk(x) if self._edges is None else self._fixed(x)
+
+    @property
+    def adapted(self) -> Risk | None:
+        """The risk under the cap that the run has set; None where nothing adapts."""
+        return None if self.declared.transform.rounds == 0 or self._edges is None else self._fixed
+
+    @property
+    def solve_time(self) -> float:
+        """Seconds spent in solvers."""
+        return self.subproblems.time
+
+    @property
+    def solver_steps(self) -> int:  # type: ignore[override]
+        """Steps of the solvers that count them."""
+        return self.subproblems.steps
+
+    # ------------------------------------------------------------------------------------------
+    # starts
+
+    @property
+    def is_convex(self) -> bool:  # type: ignore[override]
+        """True if nothing has to be majorised."""
+        return self.declared.has_convex_losses and self.declared.penalty.is_convex
+
+    @property
+    def _tolerances(self) -> tuple[float, ...]:
+        """Of the convex start: loose where steps are, and there are some to come."""
+        loose = not self.is_convex and self.loosest > START[-1]
+        return (min(self.loosest, LOOSE_START),) if loose else START
+
+    def solver(self, deadline: Deadline) -> Solve:
+        """A minimiser of weighted risks by the first solver, until a deadline."""
+
+        def solve(problem: WeightedRisk, centre: Array, tolerance: float) -> Array:
+            aim, left = (tolerance, problem.value(centre)), deadline.left
+            return self.subproblems.solve(problem, centre, aim, self.solvers[0], left)
+
+        return solve
+
+    @np.errstate(all="ignore")
+    def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
+        """The convex problem behind the risk, the same on a random half of the groups, or random θ.
+
+        The convex problem has the base losses with the transform's slope at 0, nothing subtracted,
+        and a concave penalty's slope at 0; where those are infinite, at a usual size. Where no
+        solver can, θ = 0. ``"graduated"`` goes on from the convex start.
+        """
+        risk = self.declared
+        if kind == "graduated":
+            deadline = Deadline(time_limit)
+            convex = self.start("convex", rng, time_limit)
+            return graduated_start(risk, convex, self.solver(deadline))
+        p = risk.rows.shape[1]
+        if kind == "random":
+            return usual_coefficients(risk) * rng.standard_normal(p)
+        problem, zero = convex_problem(risk), np.zeros(p)
+        if kind == "half":
+            weights = problem.weights.copy()
+            weights[rng.permutation(weights.size)[: weights.size // 2]] = 0.0
+            problem = replace(problem, weights=weights)
+        try:
+            return self.subproblems.first_solved(
+                self.solvers, self._attempts, problem, zero, time_limit, self._tolerances
+            )
+        except SubproblemError:
+            if not np.isfinite(risk(zero)):
+                raise
+            return zero  # better than no point, as long as it is one
+
+    # ------------------------------------------------------------------------------------------
+    # stationarity
+
+    @np.errstate(all="ignore")
+    def stationarity(self, x: Array, time_limit: float | None = None) -> Stationarity:
+        """How far x, where the majorant is centred, is from stationary."""
+        return stationarity(self.problem, x, self.units(x), self.scale(x), time_limit)
+
+    @np.errstate(all="ignore")
+    def off_ties(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
+        """Down the slopes that other choices at ties have, and over the rims of narrow wells."""
+        deadline = Deadline(time_limit)
+        yield from descents(self.problem, x, self.units(x), self.scale(x), time_limit)
+        yield from over_rims(self.declared, x, self.solver(deadline))
+
+    def __repr__(self) -> str:
+        return f"RiskSurrogate({self.declared!r}, solvers={self.solvers})"
+
+
+def _is_at(solution: Solution | None, x: Array) -> bool:
+    return solution is not None and np.array_equal(solution.coefficients, x)
+
+
+def _largest(size: Array, unit: float) -> float:
+    """The largest finite size, or the unit where all are 0."""
+    return float(np.max(size, where=np.isfinite(size), initial=0.0)) or float(unit)
+
+
+def _shrinkage(risk: Risk, x: Array) -> Array | None:
+    return None if risk.penalty.is_convex else risk.penalty.weights(x[risk.penalized])
+
+
+Risk._surrogate = staticmethod(RiskSurrogate)

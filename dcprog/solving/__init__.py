@@ -1,0 +1,1 @@
+"""``dc.solve``: options, the race, runs, results, certificates, and the doors beside it."""

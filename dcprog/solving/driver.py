@@ -1,0 +1,319 @@
+"""``dc.solve``: from a problem and its options to a Result."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from sklearn.utils import check_random_state
+
+from dcprog.engine.acceleration import acceleration_named
+from dcprog.engine.result import Result, StartSummary, VariableValues
+from dcprog.engine.track import Progress, Run, Settings
+from dcprog.factorable.problem import FEASIBLE
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import TrivialSolutionWarning
+from dcprog.foundation.progress_log import visible
+from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.reductions.complex import real_form
+from dcprog.risk.risk import Risk
+from dcprog.solving.cvxpy_fields import multipliers, negative_bases, publish
+from dcprog.solving.examination import ProblemExaminer
+from dcprog.solving.outcome import Outcome
+from dcprog.solving.polish import polished
+from dcprog.solving.race import Race, optima, planned, race, winner
+from dcprog.solving.runs import run_all, seeded
+from dcprog.solving.task import Spec, Task, keep
+from dcprog.solving.trivial import triviality
+from dcprog.solving.whole_numbers import has_whole_numbers, solve_whole
+
+__all__ = ["Spec", "solve"]
+
+
+def solve(
+    problem: cp.Problem | Spec,
+    *,
+    start: str | Mapping[cp.Variable, Any] | Array | Result | list[Any] = "auto",
+    solver: str | None = None,
+    solver_options: Mapping[str, Any] | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+    time_limit: float | None = None,
+    n_starts: int | str = "auto",
+    effort: str = "default",
+    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    acceleration: str | None = None,
+    callback: Callable[[Progress], object] | None = None,
+    verbose: bool = False,
+    escape: bool = True,
+    polish: bool = False,
+) -> Result:
+    r"""Minimise (or maximise) a nonconvex problem by successive convex majorants.
+
+    x⁺ ∈ argmin_z M(z; x), where M(·; x) is convex, nowhere below the objective and equal to it at
+    x. The objective never rises, and M(x; x) − min M(·; x), the criticality gap, is zero exactly
+    at a critical point.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem or Risk
+        Any problem the rules can majorise (see :func:`dcprog.explain`). A convex one is solved
+        once. One with integer or boolean variables goes to the global search of
+        :func:`dcprog.lower_bound`, which ends when no point is lower by more than `tol` times the
+        terms, and then to the loop on its continuous part: starts that are points begin the search,
+        `n_starts`, `effort` and `random_state` say nothing there, and ``converged`` is proved to be
+        optimal.
+    start : str, mapping, array, Result or list of those, default "auto"
+        ``"auto"`` races many starts. A start that is named is the only one, unless `n_starts` says
+        otherwise: ``"convex"``, the solution of the convex problem behind it (concave functions of
+        convex losses at their slope for loss 0, nonconvex constraints left out; where that misses
+        a constraint, moved a little at random); ``"graduated"``, from where concave functions come
+        in step by step; ``"random"``; ``"current"``, the variables' values; a mapping from
+        Variables to arrays; for a ``Risk`` an array, θ; a ``Result``, whose run is resumed.
+        Variables without a value are completed by the convex problem. A list of starts enters the
+        race: from each of them a run goes all the way.
+    solver : str, optional
+        Subproblem solver to try first, a name cvxpy knows or ``"ARROW"``, our own for quadratic
+        programs in few shared variables. By default (or ``"auto"``) a cvxpy problem that is a
+        :class:`~dcprog.Risk` is solved as one, with its intercept as the last entry of ``x``; of
+        all others, and with ``"cvxpy"``, ARROW or PIQP take quadratic programs, HiGHS linear ones,
+        Clarabel the rest, and the others are fallbacks.
+    solver_options : mapping, optional
+        For the solver of cvxpy's that is named, in its own words, such as
+        ``solver="CLARABEL", solver_options={"max_iter": 50}``. They go before ours.
+    tol : float, default 1e-6
+        Stop when the criticality gap and the decrease are at most tol times what the terms of F
+        add up to in absolute value. Subproblems are solved to tol/100, by dual coordinate descent
+        less exactly far from the end.
+    max_iter : int, default 100
+        Steps from each start.
+    time_limit : float, optional
+        Seconds for all starts together. A call that cannot be told of it, such as cvxpy's
+        compilation of the first subproblem, is not cut short.
+    n_starts : int or "auto", default "auto"
+        The race of ``start="auto"`` runs from the convex problem, drafts many points (fits of small
+        subsets, graduated paths, points between good ones), ranks them and runs from the best
+        ones, for the time of some three to five plain runs. Its result is never above the plain
+        run's. A number is that many runs: with ``start="auto"`` the plain one and the best drafts,
+        with a start that is named that one, random halves of the terms and random points in turn.
+        ``start="convex", n_starts=1`` is one plain run.
+    effort : {"low", "default", "high"}, default "default"
+        Of the race: one graduated run, some three to five plain runs, or about ten.
+    random_state : int, Generator, RandomState or None, default None
+        Seed of the starts; None is a fixed seed, so that results repeat.
+    n_jobs : int, optional
+        Processes for the starts, by joblib.
+    acceleration : {"linesearch", "squarem"}, optional
+        Boosted DCA's line search, or SQUAREM's extrapolation; both only ever go downhill.
+    callback : callable, optional
+        ``callback(progress)`` after every step, with ``n_iter, x, value, gap, step, violation,
+        time``; a true return value stops the run. Forces ``n_jobs=1``.
+    verbose : bool, default False
+        Log a line a step to the logger ``dcprog``.
+    escape : bool, default True
+        Look around a point that seems critical, and go on where the objective is lower: at saddles
+        and symmetric points, and down the other slopes at ties. False ends where the majorants do,
+        as published algorithms.
+    polish : bool, default False
+        Of a cvxpy problem: end with Newton's method on the smooth pieces and the constraints that
+        are active, which brings x from a solver's accuracy (about the root of `tol`) to that of the
+        machine. Only taken where F is no higher, but for what the point before gained by missing
+        constraints, and no constraint is missed by more. For up to 400 coordinates without matrix
+        attributes or cone constraints; gap and history are those of the point before.
+
+    Returns
+    -------
+    Result
+        The variables of a cvxpy problem hold the best point too, and its other fields say in
+        cvxpy's words what became of it: ``problem.status`` is ``optimal`` where ours is
+        ``converged``, ``constraint.dual_value`` is a multiplier of the last majorised problem.
+
+    Raises
+    ------
+    NotMajorizable
+        No rule applies to a sub-expression, or none translates it where variables are integer.
+    ValueError
+        Bad data or options: NaN, an unknown solver, a start of wrong shape.
+    TypeError
+        `problem` is not a problem.
+
+    References
+    ----------
+    Lipp and Boyd (2016), Variations and extension of the convex-concave procedure, Optimization
+    and Engineering 17. Le Thi and Pham Dinh (2018), DC programming and DCA: thirty years of
+    developments, Math. Program. 169.
+
+    Examples
+    --------
+    A ramp loss, as written:
+
+    >>> import cvxpy as cp, numpy as np, dcprog as dc
+    >>> X = np.array([[1.0], [2.0], [3.0], [-2.0]])   # the last sample is an outlier
+    >>> w = cp.Variable(1)
+    >>> loss = cp.sum(cp.minimum(cp.pos(1 - X @ w), 1))
+    >>> result = dc.solve(cp.Problem(cp.Minimize(loss + 0.05 * cp.sum_squares(w))))
+    >>> result.status, round(result.value, 4)
+    ('converged', 1.05)
+
+    To the last digit: the point outside a ball that is nearest to (1, −2).
+
+    >>> x = cp.Variable(2)
+    >>> far = cp.Problem(cp.Minimize(cp.sum_squares(x - [1, -2])), [cp.norm(x) >= 3])
+    >>> _ = dc.solve(far, polish=True)
+    >>> np.allclose(x.value, 3 * np.array([1, -2]) / np.sqrt(5), rtol=1e-12)
+    True
+
+    Whole numbers: two of the products are worth 8, no other choice fits better.
+
+    >>> take = cp.Variable(3, boolean=True)
+    >>> worth = np.array([3, 4, 5])
+    >>> dc.solve(cp.Problem(cp.Maximize(worth @ take), [worth @ take <= 8.5])).value
+    8.0
+    """
+    begun = time.perf_counter()
+    settings = _checked(
+        tol, max_iter, time_limit, n_starts, n_jobs, acceleration, callback, verbose, escape
+    )
+    if not isinstance(polish, bool | np.bool_) or (polish and isinstance(problem, Risk)):
+        raise ValueError(f"polish={polish!r}: True or False is needed, and False for a Risk")
+    form = real_form(problem)
+    start = start if form is None else form.start(start)
+    plan = planned(start, n_starts, effort)
+    real = problem if form is None else form.problem
+    if has_whole_numbers(real):
+        options: dict[str, Any] = {"solver": solver, "solver_options": solver_options, "tol": tol}
+        options |= {"max_iter": max_iter, "callback": callback, "polish": polish}
+        with visible(verbose):
+            result = solve_whole(real, solve, start, settings, options)
+        if form is not None:
+            result, _ = form.back(result, {})
+        publish(problem, result, {}, feasible=result.relative_violation <= FEASIBLE)
+        return result
+    task = Task(real, solver, settings, solver_options)
+    task.check()  # bad problems are refused here, before any process starts
+    seed, n_jobs = _seed(random_state), None if callback else n_jobs
+    with visible(verbose):
+        if isinstance(plan, Race):
+            outcomes = race(task, plan, seed, n_jobs)
+        else:
+            outcomes = run_all(task, seeded(plan, seed), n_jobs)
+    best = winner([o for o in outcomes if o.run.status != "dropped"], settings.tol)
+    surrogate = task.surrogate()
+    if polish and isinstance(surrogate, ProblemSurrogate) and task.left() != 0:
+        best = polished(surrogate, best)
+    if isinstance(surrogate, ProblemSurrogate):
+        negative = negative_bases(task.problem, surrogate, best.run.x)
+        if negative is not None:
+            warnings.warn(negative, UserWarning, stacklevel=2)
+    duals, setup_time = _multipliers(task, best)
+    keep(task)
+    result = _result(task, outcomes, best, time.perf_counter() - begun)
+    if form is not None:
+        result, duals = form.back(result, duals)
+    if isinstance(problem, cp.Problem):
+        publish(problem, result, duals, feasible=best.feasible, setup_time=setup_time)
+    elif isinstance(problem, Risk) and result.x is not None:
+        trivial = triviality(problem, result.x)
+        if trivial is not None:
+            warnings.warn(trivial, TrivialSolutionWarning, stacklevel=2)
+    return result
+
+
+def _checked(
+    tol: float,
+    max_iter: int,
+    time_limit: float | None,
+    n_starts: Any,
+    n_jobs: int | None,
+    acceleration: str | None,
+    callback: Callable[[Progress], object] | None,
+    verbose: bool,
+    escape: bool,
+) -> Settings:
+    for name, number in (("tol", tol), ("time_limit", 1.0 if time_limit is None else time_limit)):
+        if not _is_a(Real, number) or not 0 < number < np.inf:
+            raise ValueError(f"{name}={number!r}: a positive finite number is needed")
+    counts = [("max_iter", max_iter, 0)]
+    counts += [] if n_starts == "auto" else [("n_starts", n_starts, 1)]
+    for name, count, least in counts:
+        if not _is_a(Integral, count) or count < least:
+            raise ValueError(f"{name}={count!r}: an integer of at least {least} is needed")
+    if n_jobs is not None and (not _is_a(Integral, n_jobs) or n_jobs == 0):
+        raise ValueError(f"n_jobs={n_jobs!r}: an integer other than 0 is needed, or None")
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback={callback!r} is not callable")
+    for name, flag in (("verbose", verbose), ("escape", escape)):
+        if not isinstance(flag, bool | Integral | np.bool_):
+            raise ValueError(f"{name}={flag!r}: True or False is needed")
+    acceleration_named(acceleration)
+    return Settings(tol, max_iter, time_limit, acceleration, callback, verbose, bool(escape))
+
+
+def _is_a(kind: type, value: object) -> bool:
+    """Is it a number of that kind? True and False are not numbers here."""
+    return isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+
+
+def _seed(random_state: Any) -> np.random.SeedSequence:
+    if isinstance(random_state, np.random.Generator):
+        entropy = random_state.integers(2**32, size=4)
+    else:
+        state = check_random_state(0 if random_state is None else random_state)
+        entropy = state.randint(2**31 - 1, size=4)
+    return np.random.SeedSequence([int(e) for e in entropy])
+
+
+# ----------------------------------------------------------------------------------------------
+# the result
+
+
+def _multipliers(task: Task, best: Outcome) -> tuple[dict[int, Any], float]:
+    """Of the constraints at the best point, where it meets them; and the time of compiling."""
+    if isinstance(task.problem, Risk):
+        return {}, 0.0
+    surrogate = task.surrogate()
+    if not isinstance(surrogate, ProblemSurrogate):
+        return {}, 0.0
+    x, duals = best.run.x, {}
+    wanted = bool(surrogate.majorised.problem.constraints) and task.left() != 0
+    if wanted and best.run.status == "converged" and best.feasible and x is not None:
+        with np.errstate(all="ignore"):
+            duals = multipliers(surrogate, x, task.left())
+    return duals, surrogate.compile_time
+
+
+def _result(task: Task, outcomes: list[Outcome], best: Outcome, seconds: float) -> Result:
+    run = best.run
+    value = -best.sign * np.inf if run.status == "unbounded" else run.value
+    return Result(
+        value=value,
+        status=run.status,
+        n_iter=run.n_iter,
+        gap=run.gap,
+        violation=run.violation,
+        variables=VariableValues(best.values),
+        x=run.x,
+        history=run.history,
+        starts=tuple(_summary(o.kind, o.run) for o in outcomes),
+        mode=best.mode,
+        solver=best.solver,
+        solve_time=sum(o.solve_time for o in outcomes),
+        total_time=seconds,
+        message=run.message,
+        solver_steps=sum(o.solver_steps for o in outcomes),
+        dual=best.dual,
+        scale=run.scale,
+        relative_violation=best.relative_violation,
+        optima=optima(outcomes),
+        examiner=ProblemExaminer(task.problem, best.spec or outcomes[0].spec, task.solver),
+    )
+
+
+def _summary(kind: str, run: Run) -> StartSummary:
+    return StartSummary(kind, run.value, run.status, run.n_iter, run.gap, run.violation)

@@ -1,0 +1,446 @@
+"""A last Newton step on the active pieces: from a solver's accuracy to that of the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+from cvxpy.atoms.affine.binary_operators import DivExpression, multiply
+from cvxpy.atoms.elementwise.hyperbolic import asinh, atanh, sinh, tanh
+from cvxpy.constraints.zero import Equality, Zero
+
+from dcprog.foundation.arrays import Array, unvec, vec
+from dcprog.majorants.atoms.axes import unbroadcast
+from dcprog.majorants.jacobians import atom_jacobian
+from dcprog.majorants.slopes import pull_back
+from dcprog.majorants.tree import Values, nodes, rebuilt, spread_to
+from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.solving.outcome import Outcome
+
+__all__ = ["ActivePieces", "gradient", "polished"]
+
+# Derivatives of the atoms for which cvxpy has none.
+DERIVATIVES: dict[type, Callable[[Array], Array]] = {
+    tanh: lambda a: 1 - np.tanh(a) ** 2,
+    sinh: np.cosh,
+    asinh: lambda a: 1 / np.sqrt(1 + a**2),
+    atanh: lambda a: 1 / (1 - a**2),
+}
+
+
+def gradient(root: cp.Expression, weight: Array, values: Values) -> dict[int, Array]:
+    """The gradient of ⟨weight, root⟩ at the point that `values` holds, backwards through the tree.
+
+    Parameters
+    ----------
+    root : cvxpy expression
+    weight : array of its shape
+    values : Values
+
+    Returns
+    -------
+    dict of variable id to array, column by column
+        The gradient; at a kink that of one piece.
+
+    Raises
+    ------
+    ValueError
+        There is no finite gradient: outside a domain, or where a slope is infinite.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> x = cp.Variable(2, value=[1.0, 2.0])
+    >>> print(gradient(x[0] / x[1] + cp.nlp.sinh(0 * x[0]), np.array(1.0), Values())[x.id])
+    [ 0.5  -0.25]
+    """
+    adjoints: dict[int, Any] = {id(root): np.asarray(weight, dtype=float).reshape(root.shape)}
+    total: dict[int, Array] = {}
+    for node in reversed(nodes(root)):
+        adjoint = adjoints.pop(id(node), None)
+        if adjoint is None or node.is_constant():
+            continue
+        if isinstance(node, cp.Variable):
+            total[node.id] = total.get(node.id, 0.0) + vec(adjoint)
+            continue
+        args = [values.array(arg) for arg in node.args]
+        for arg, slope in zip(node.args, _slopes(node, args, adjoint, values), strict=True):
+            adjoints[id(arg)] = adjoints.get(id(arg), 0.0) + np.reshape(slope, arg.shape)
+    if not all(np.all(np.isfinite(slope)) for slope in total.values()):
+        raise ValueError("no finite gradient at the current point")
+    return total
+
+
+def _slopes(node: Any, args: Sequence[Array], adjoint: Array, values: Values) -> list[Array]:
+    """(∂node/∂arg)ᵀ adjoint of each argument."""
+    with np.errstate(all="ignore"):
+        if isinstance(node, DivExpression):
+            a, b = args
+            slopes = adjoint / b, -adjoint * a / b**2
+            return [unbroadcast(s, arg.shape) for s, arg in zip(slopes, args, strict=True)]
+        if isinstance(node, multiply):
+            slopes = adjoint * args[1], adjoint * args[0]
+            return [unbroadcast(s, arg.shape) for s, arg in zip(slopes, args, strict=True)]
+        if type(node) in DERIVATIVES:
+            return [adjoint * DERIVATIVES[type(node)](args[0])]
+    if node.is_atom_convex() and node.is_atom_concave():
+        matrices = atom_jacobian(node, values)
+        pairs = zip(matrices, node.args, strict=True)
+        return [
+            np.zeros(arg.shape) if arg.is_constant() else unvec(matrix @ vec(adjoint), arg.shape)
+            for matrix, arg in pairs
+        ]
+    return pull_back(node, args, values.array(node), adjoint)
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+class ActivePieces:
+    """Expressions with the pieces that attain maxima, minima and absolute values in their place.
+
+    At the variables' present values. Of pieces that tie the first is taken, and the others are to
+    equal it: a maximum of two that is minimised has its minimum where they meet.
+
+    Parameters
+    ----------
+    reach : float
+        Pieces that differ by less, relative to their size, tie.
+
+    Attributes
+    ----------
+    ties : list of expressions
+        Vectors that are 0 on the piece.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> x = cp.Variable(3, value=[1.0, 1.0, -2.0], name="x")
+    >>> pieces = ActivePieces(1e-6)
+    >>> smooth = pieces.of(cp.max(x) + cp.norm1(x))
+    >>> float(smooth.value), [tie.shape for tie in pieces.ties], smooth.is_affine()
+    (5.0, [(1,)], True)
+    """
+
+    def __init__(self, reach: float) -> None:
+        self._reach = reach
+        self._seen: dict[int, cp.Expression] = {}
+        self._keep: list[cp.Expression] = []  # ids stay theirs
+        self.ties: list[cp.Expression] = []
+
+    def of(self, node: cp.Expression) -> cp.Expression:
+        """The expression on its active pieces."""
+        if id(node) not in self._seen:
+            self._keep.append(node)
+            self._seen[id(node)] = self._piece(node)
+        return self._seen[id(node)]
+
+    def _piece(self, node: cp.Expression) -> cp.Expression:
+        if node.is_constant() or not node.args:
+            return node
+        args = [self.of(arg) for arg in node.args]
+        first = args[0]
+        if isinstance(node, cp.abs):
+            return self._magnitude(first)
+        if isinstance(node, cp.norm1):
+            return cp.sum(self._magnitude(first), axis=node.axis, keepdims=node.keepdims)
+        if isinstance(node, cp.norm_inf):
+            return self._largest(self._magnitude(first), node.axis, node.keepdims)
+        if isinstance(node, cp.max):
+            return self._largest(first, node.axis, node.keepdims)
+        if isinstance(node, cp.min):
+            return -self._largest(-first, node.axis, node.keepdims)
+        if isinstance(node, cp.maximum | cp.minimum):
+            return self._extreme(args, node.shape, 1 if isinstance(node, cp.maximum) else -1)
+        if all(new is old for new, old in zip(args, node.args, strict=True)):
+            return node
+        return rebuilt(node, args)
+
+    def _magnitude(self, arg: cp.Expression) -> cp.Expression:
+        at = Values().array(arg)
+        small = np.abs(at) <= self._reach * self._size(at)
+        self._tie(arg, small)
+        return cp.multiply(np.where(small, 0.0, np.sign(at)), arg)
+
+    def _largest(
+        self, arg: cp.Expression, axis: int | tuple[int, ...] | None, keepdims: bool
+    ) -> cp.Expression:
+        at = Values().array(arg)
+        top = np.max(at, axis=axis, keepdims=True)
+        near = at >= top - self._reach * self._size(at)
+        order = np.where(near, np.arange(at.size).reshape(at.shape), at.size)
+        first = order == np.min(order, axis=axis, keepdims=True)
+        chosen = cp.sum(cp.multiply(first.astype(float), arg), axis=axis, keepdims=True)
+        self._tie(arg - spread_to(chosen, arg.shape), near & ~first)
+        return cp.sum(cp.multiply(first.astype(float), arg), axis=axis, keepdims=keepdims)
+
+    def _extreme(
+        self, args: list[cp.Expression], shape: tuple[int, ...], sign: int
+    ) -> cp.Expression:
+        spread = [spread_to(arg, shape) for arg in args]
+        at = np.array([sign * Values().array(arg) for arg in spread])
+        near = at >= np.max(at, axis=0) - self._reach * self._size(at)
+        first = near & (np.cumsum(near, axis=0) == 1)
+        terms = [cp.multiply(m.astype(float), e) for m, e in zip(first, spread, strict=True)]
+        chosen = sum(terms[1:], terms[0])
+        for expression, tied in zip(spread, near & ~first, strict=True):
+            self._tie(expression - chosen, tied)
+        return chosen
+
+    def _size(self, at: Array) -> float:
+        return float(np.max(np.abs(at), initial=0.0)) or 1.0
+
+    def _tie(self, expression: cp.Expression, where: npt.NDArray[np.bool_]) -> None:
+        places = np.flatnonzero(where.ravel(order="F"))
+        if places.size:
+            self.ties.append(cp.vec(expression, order="F")[places])
+
+
+# ----------------------------------------------------------------------------------------------
+
+# What is so near, relative to its size, counts as active; one after the other is tried.
+REACHES = 1e-5, 1e-4, 1e-6, 1e-3
+MOST_COORDINATES, MOST_ROWS = 400, 800
+STEPS, ROUNDS = 8, 5
+ASIDE = 1e-5  # of differences of gradients, in units of the coordinates
+ENDED = 1e-13
+AWAY = 0.1  # a step so long, in units, is no last one
+RANK = 1e-9
+# Multipliers of inequalities below that share of the largest have the wrong sign.
+WRONG = 1e-7
+ROUNDING = 1e-12
+
+Mask = npt.NDArray[np.bool_]
+
+
+def polished(surrogate: ProblemSurrogate, outcome: Outcome) -> Outcome:
+    """The outcome at the solution of the KKT conditions beside its point, where that is better.
+
+    On the active pieces (see :class:`ActivePieces`) and constraints F is smooth, and Newton's
+    method solves ∇f + Aᵀλ = 0, c = 0. Its end is taken if F is no higher there, counting what x
+    gains by missing constraints at the price of their multipliers, and no constraint is missed by
+    more.
+
+    Parameters
+    ----------
+    surrogate : ProblemSurrogate
+    outcome : Outcome
+        Of a run of it.
+
+    Returns
+    -------
+    Outcome
+        The same object where nothing is better: of large problems, of semidefinite ones, where a
+        slope is infinite or a matrix singular in a way that matters.
+    """
+    x = outcome.run.x
+    small = x is not None and 0 < x.size <= MOST_COORDINATES
+    if not small or outcome.run.status != "converged" or not outcome.feasible:
+        return outcome
+    assert x is not None
+    for reach in REACHES:
+        try:
+            with np.errstate(all="ignore"):
+                found = _Kkt(surrogate, x, reach).solved()
+        except (ValueError, ArithmeticError, NotImplementedError):  # LinAlgError is a ValueError
+            found = None
+        if found is not None:
+            return _moved(surrogate, outcome, found)
+    return outcome
+
+
+def _moved(surrogate: ProblemSurrogate, outcome: Outcome, x: Array) -> Outcome:
+    problem = surrogate.majorised
+    miss = problem.miss(x)
+    value = outcome.sign * problem.exact(x)
+    return replace(
+        outcome,
+        run=replace(outcome.run, x=x, value=value, violation=miss.absolute),
+        values=[(v, array.copy()) for v, array in problem.points.unpack(x)],
+        relative_violation=miss.relative,
+    )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Entries of an expression that are asked to be 0; of inequalities: at most 0."""
+
+    expression: cp.Expression
+    inequality: bool
+
+
+class _Kkt:
+    """The KKT conditions of a problem on the pieces that are active at a point."""
+
+    def __init__(self, surrogate: ProblemSurrogate, x: Array, reach: float) -> None:
+        self._problem = surrogate.majorised
+        self._points = surrogate.points
+        self._x = x
+        self._units = surrogate.units(x)
+        self._points.load(x)
+        self._reach = reach
+        pieces = ActivePieces(reach)
+        self._objective = pieces.of(self._problem.frame.node)
+        rows = [
+            _active(pieces.of(expression), inequality, reach)
+            for expression, inequality in _asked(self._problem.problem.constraints)
+        ]
+        rows += [_Rows(tie, False) for tie in pieces.ties]
+        rows += self._at_bounds()
+        self._rows = [row for row in rows if row.expression.size]
+        sizes = [row.expression.size for row in self._rows]
+        if sum(sizes) > MOST_ROWS:
+            raise ValueError("too many active constraints")
+        kinds = np.array([row.inequality for row in self._rows], dtype=bool)
+        self._inequality: Mask = np.repeat(kinds, np.array(sizes, dtype=int))
+
+    def _at_bounds(self) -> list[_Rows]:
+        """Variables' entries at their declared bounds."""
+        found = []
+        for variable, unit in zip(
+            self._points.variables, self._points.split(self._units), strict=True
+        ):
+            kept = variable.attributes
+            if any(kept[name] for name in ("PSD", "NSD", "symmetric", "diag")):
+                raise NotImplementedError("matrices with attributes")
+            low, high = variable.get_bounds()
+            for gap in (variable - high, low - variable):
+                least = np.broadcast_to(Values().array(gap), variable.shape)
+                places = np.flatnonzero(vec(least >= -self._reach * unit))
+                if places.size:
+                    found.append(_Rows(cp.vec(gap, order="F")[places], True))
+        return found
+
+    def solved(self) -> Array | None:
+        """The solution beside the point, if it is no worse."""
+        kept: Mask = np.ones(self._inequality.size, dtype=bool)
+        for _ in range(ROUNDS):
+            found = self._newton(kept)
+            if found is None:
+                return None
+            x, multipliers = found
+            full = np.zeros(kept.size)
+            full[kept] = multipliers
+            wrong = self._inequality & (full < -WRONG * np.max(np.abs(full), initial=0.0))
+            if not np.any(wrong):
+                return x if self._is_no_worse(x, full) else None
+            kept = kept & ~wrong
+        return None
+
+    def _newton(self, kept: Mask) -> tuple[Array, Array] | None:
+        x, units, n = self._x.copy(), self._units, self._x.size
+        multipliers = np.zeros(0)
+        for k in range(STEPS):
+            slope, matrix, residual = self._system(x, kept)
+            if k == 0:
+                least = np.linalg.lstsq((matrix * units).T, -slope * units, rcond=RANK)
+                multipliers = np.asarray(least[0])
+            bend = self._hessian(x, kept, multipliers) * np.outer(units, units)
+            lever = matrix * units
+            rows = 1 / np.maximum(np.linalg.norm(lever, axis=1), np.finfo(float).tiny)
+            lever = lever * rows[:, None]
+            size = np.max(np.abs(bend), initial=0.0) or 1.0
+            whole = np.block([[bend / size, lever.T], [lever, np.zeros((rows.size, rows.size))]])
+            asked = np.concatenate([-slope * units / size, -residual * rows])
+            answer = np.linalg.lstsq(whole, asked, rcond=RANK)[0]
+            step, multipliers = answer[:n], answer[n:] * rows * size
+            if not np.all(np.isfinite(answer)) or np.max(np.abs(step)) > AWAY:
+                return None
+            x = x + units * step
+            if np.max(np.abs(step)) <= ENDED:
+                break
+        return self._inside(x), multipliers
+
+    def _inside(self, x: Array) -> Array:
+        """Rounding does not leave declared bounds."""
+        bounds = [v.get_bounds() for v in self._points.variables]
+        arrays = self._points.split(x)
+        clipped = [np.clip(a, *sides) for a, sides in zip(arrays, bounds, strict=True)]
+        return np.concatenate([vec(a) for a in clipped])
+
+    def _flat(self, slopes: dict[int, Array]) -> Array:
+        parts = [slopes.get(v.id, np.zeros(v.size)) for v in self._points.variables]
+        return np.concatenate(parts)
+
+    def _system(self, x: Array, kept: Mask) -> tuple[Array, Array, Array]:
+        """∇f, the Jacobian of the rows that are kept, and their values."""
+        self._points.load(x)
+        values = Values()
+        slope = self._flat(gradient(self._objective, np.ones(self._objective.shape), values))
+        matrix, residual = [], []
+        for row in self._rows:
+            residual.append(vec(values.array(row.expression)))
+            for one in np.eye(row.expression.size):
+                matrix.append(self._flat(gradient(row.expression, one, values)))
+        lines = np.array(matrix).reshape(-1, x.size)[kept]
+        return slope, lines, np.concatenate([np.zeros(0), *residual])[kept]
+
+    def _lagrangian(self, x: Array, weights: list[Array]) -> Array:
+        """∇f + Aᵀλ."""
+        self._points.load(x)
+        values = Values()
+        total = self._flat(gradient(self._objective, np.ones(self._objective.shape), values))
+        for row, weight in zip(self._rows, weights, strict=True):
+            total = total + self._flat(gradient(row.expression, weight, values))
+        return total
+
+    def _hessian(self, x: Array, kept: Mask, multipliers: Array) -> Array:
+        """Of the Lagrangian, by differences of its gradient."""
+        full = np.zeros(kept.size)
+        full[kept] = multipliers
+        ends = np.cumsum([row.expression.size for row in self._rows])[:-1].astype(int)
+        weights = np.split(full, ends) if self._rows else []
+        lines = []
+        for j in range(x.size):
+            aside = np.zeros(x.size)
+            aside[j] = ASIDE * self._units[j]
+            change = self._lagrangian(x + aside, weights) - self._lagrangian(x - aside, weights)
+            lines.append(change / (2 * aside[j]))
+        bend = np.array(lines)
+        return (bend + bend.T) / 2
+
+    def _is_no_worse(self, x: Array, multipliers: Array) -> bool:
+        """True if F, with missed constraints priced, is no higher and none is missed by more."""
+        problem, before = self._problem, self._x
+        if not (np.all(np.isfinite(x)) and problem.is_finite(x)):
+            return False
+        if problem.miss(x).relative > max(problem.miss(before).relative, ROUNDING):
+            return False
+        self._points.load(before)
+        missed = np.concatenate([np.zeros(0), *(vec(r.expression.value) for r in self._rows)])
+        missed = np.where(self._inequality, np.maximum(missed, 0.0), np.abs(missed))
+        worth = float(np.abs(multipliers) @ missed)
+        terms = problem.terms(problem.at(before))
+        return problem.exact(x) <= problem.exact(before) + worth + ROUNDING * terms
+
+
+def _asked(constraints: list[cp.Constraint]) -> list[tuple[cp.Expression, bool]]:
+    """Expressions that are to be at most 0 (True), or 0."""
+    asked: list[tuple[cp.Expression, bool]] = []
+    for constraint in constraints:
+        if isinstance(constraint, cp.constraints.Inequality):
+            asked.append((constraint.expr, True))
+        elif isinstance(constraint, Equality | Zero):
+            zero = constraint.expr if isinstance(constraint, Equality) else constraint.args[0]
+            asked.append((zero, False))
+        elif isinstance(constraint, cp.NonNeg | cp.NonPos):
+            sign = -1 if isinstance(constraint, cp.NonNeg) else 1
+            asked.append((sign * constraint.args[0], True))
+        else:
+            raise NotImplementedError(type(constraint).__name__)
+    return asked
+
+
+def _active(expression: cp.Expression, inequality: bool, reach: float) -> _Rows:
+    """The entries that count at the variables' present values."""
+    if not inequality:
+        return _Rows(cp.vec(expression, order="F"), False)
+    values = Values()
+    at = values.array(expression)
+    size = np.maximum(values.magnitude(expression), np.abs(at))
+    places = np.flatnonzero(vec(at >= -reach * np.where(size > 0, size, 1.0)))
+    return _Rows(cp.vec(expression, order="F")[places], True)

@@ -1,0 +1,330 @@
+"""The race: one plain run, a pool of candidates, runs from the best of them, and moves."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dcprog.engine.history import History
+from dcprog.engine.protocol import Surrogate
+from dcprog.engine.result import Optimum
+from dcprog.engine.track import Run
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
+from dcprog.moves.protocol import Move
+from dcprog.moves.registry import MOVES
+from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.risk.risk import Risk
+from dcprog.risk_mm.surrogate import RiskSurrogate
+from dcprog.solving.given_starts import SIMPLE, is_list, kind_of
+from dcprog.solving.outcome import ROUNDING, Outcome
+from dcprog.solving.runs import run_all, seeded
+from dcprog.solving.task import Task
+from dcprog.starts.effort import EFFORTS, NAMES
+from dcprog.starts.pool import pool
+from dcprog.starts.protocol import Budget, Candidate
+from dcprog.starts.registry import STARTS
+
+__all__ = ["Race", "in_turn", "optima", "planned", "race", "winner"]
+
+
+def planned(start: Any, n_starts: Any, effort: str) -> list[Any] | Race:
+    """The starts of the runs, or the race.
+
+    A start that is named alone is all there is; of several, those after it are random halves and
+    random points in turn. ``"auto"`` and a list of starts are raced.
+
+    Raises
+    ------
+    ValueError
+        An unknown start or effort.
+    """
+    if not isinstance(effort, str) or effort not in NAMES:
+        raise ValueError(f"effort={effort!r}: choose one of {NAMES}")
+    for one in start if is_list(start) else [start]:
+        if isinstance(one, str) and one not in ("auto", *SIMPLE, *STARTS):
+            names = tuple(dict.fromkeys(("auto", *SIMPLE, *STARTS)))
+            choices = f"one of {names}, a mapping, an array, a Result or a list of those"
+            raise ValueError(f"start={one!r}: choose {choices}")
+    automatic = isinstance(start, str) and start == "auto"
+    if automatic or is_list(start):
+        return _raced(["convex"] if automatic else list(start), n_starts, effort)
+    count = 1 if n_starts == "auto" else int(n_starts)
+    if isinstance(start, str) and start == "random":
+        return ["random"] * count
+    return [start, *in_turn(count - 1)]
+
+
+def _raced(first: list[Any], n_starts: Any, effort: str) -> list[Any] | Race:
+    first = ["convex" if isinstance(one, str) and one == "auto" else one for one in first]
+    if n_starts == "auto":
+        if effort == "low":
+            return ["graduated"] if isinstance(first[0], str) and first[0] == "convex" else first
+        return Race(first, effort)
+    more = int(n_starts) - len(first)
+    return Race(first, "default" if effort == "low" else effort, more) if more > 0 else first
+
+
+# ----------------------------------------------------------------------------------------------
+
+logger = logging.getLogger("dcprog")
+
+# Candidates above the lowest value so far by more than that share of F's scale are dropped; of more
+# than a few coefficients by as many times more, for their candidates are less finely improved.
+HOPELESS, SMALL = 2e-2, 10
+# Two optima are one if they are as near as that, relative to their sizes, and as high.
+SAME = 1e-3
+NEAR = 1e-2  # a candidate that is no lower and as near to a run's end leads there
+# Dropped candidates that the result lists.
+TOLD = 4
+
+
+@dataclass(frozen=True)
+class Race:
+    """Who runs.
+
+    Attributes
+    ----------
+    first : list
+        Starts from which a run goes all the way, the plain one first.
+    effort : {"default", "high"}
+    finished : int, optional
+        Candidates to run from; by default as the effort has it.
+    """
+
+    first: list[Any]
+    effort: str
+    finished: int | None = None
+
+
+def race(task: Task, plan: Race, seed: np.random.SeedSequence, n_jobs: int | None) -> list[Outcome]:
+    """The outcomes of all starts and moves, those that were dropped among them.
+
+    The plain run comes first and is never dropped, so that no result is above it. What it left of
+    the objective (a cap set by its losses) is what the others minimise.
+    """
+    outcomes = run_all(task, seeded(plan.first, seed), n_jobs)
+    if _is_over(task, outcomes):
+        return outcomes
+    task = _afresh(task, outcomes[0])
+    best = min(outcomes, key=lambda o: o.rank)
+    budget = Budget(
+        EFFORTS[plan.effort],
+        np.random.default_rng(seed),
+        Deadline(task.left()),
+        [o.run.x for o in outcomes if o.run.x is not None],
+    )
+    try:
+        candidates = _candidates(task, budget)
+    except KeyboardInterrupt:
+        return [_interrupted(outcomes[0]), *outcomes[1:]]
+    chosen, others = _chosen(candidates, best, plan)
+    outcomes += run_all(task, seeded(chosen, seed), n_jobs, spare=True)
+    if plan.finished is not None:
+        return outcomes
+    try:
+        outcomes += _moved(task, outcomes, budget, seed)
+    except KeyboardInterrupt:
+        outcomes[0] = _interrupted(outcomes[0])
+    return outcomes + [_dropped(candidate, best) for candidate in others[:TOLD]]
+
+
+def in_turn(count: int) -> list[str]:
+    """Starts where nothing better is known: random halves and random points."""
+    return ["half" if i % 2 == 0 else "random" for i in range(count)]
+
+
+def _candidates(task: Task, budget: Budget) -> list[Candidate]:
+    """The pool of the starts, and points of cheap moves from the ends of runs, lowest first."""
+    surrogate = task.surrogate()
+    found = pool(surrogate, budget)
+    for name, move in _moves(surrogate):
+        if move.is_cheap and not surrogate.is_convex:
+            points = [y for x in budget.ended for y in _points(name, move, surrogate, x, budget)]
+            found += [Candidate(name, y, surrogate.value(y)) for y in points]
+    told = [
+        replace(one, value=one.value + surrogate.constant + ROUNDING * surrogate.scale(one.x))
+        for one in found
+    ]
+    return sorted(told, key=lambda one: one.value)
+
+
+def _moved(
+    task: Task, outcomes: list[Outcome], budget: Budget, seed: np.random.SeedSequence
+) -> list[Outcome]:
+    """Runs from the points that moves find below the best run's end, one after the other."""
+    best, found = min(outcomes, key=lambda o: o.rank), list[Outcome]()
+    for _ in range(budget.effort.rounds):
+        for candidate in _lower_points(task, best, budget):
+            outcome = task(candidate, seed, spare=True)
+            if outcome is None:
+                return found
+            found.append(outcome)
+            if outcome.rank < best.rank:
+                best = outcome
+                break
+        else:
+            return found
+    return found
+
+
+def _lower_points(task: Task, best: Outcome, budget: Budget) -> Iterator[Candidate]:
+    """For each move the first of its points at which F is lower than at the best run's end."""
+    x = best.run.x
+    if x is None or best.run.status != "converged":
+        return
+    for name in MOVES:
+        surrogate = task.surrogate()
+        for one, move in _moves(surrogate):
+            if one != name or task.left() == 0:
+                continue
+            begun = surrogate.value(x)
+            for point in _points(name, move, surrogate, x, budget):
+                value = surrogate.value(point)
+                if value < begun:
+                    yield Candidate(name, point, value)
+                    break
+
+
+def _moves(surrogate: Surrogate) -> list[tuple[str, Move]]:
+    """The moves that take a problem, by name."""
+    if not isinstance(surrogate, RiskSurrogate | ProblemSurrogate):
+        return []
+    made = [(name, move()) for name, move in MOVES.items()]
+    return [(name, move) for name, move in made if move.takes(surrogate) is None]
+
+
+def _points(
+    name: str, move: Move, surrogate: Surrogate, x: Array, budget: Budget
+) -> Iterator[Array]:
+    """The points of a move; whatever it raises, the runs before it stand."""
+    try:
+        for point in move.points(surrogate, x, budget):
+            yield np.asarray(point, dtype=float)
+    except Exception:
+        logger.debug("the move %r has failed", name, exc_info=True)
+
+
+def _is_over(task: Task, outcomes: list[Outcome]) -> bool:
+    """True if no other start is to be tried after the plain run."""
+    plain = outcomes[0].run
+    ended = plain.status in ("interrupted", "time_limit", "infeasible", "unbounded")
+    return ended or plain.x is None or task.left() == 0
+
+
+def _afresh(task: Task, plain: Outcome) -> Task:
+    """A task with the plain run's caps and empty warm-start caches."""
+    problem = task.problem if plain.spec is None else plain.spec
+    if task.found is not None:
+        other = copy(task)
+        other.found = replace(task.found, risk=_on_new_rows(task.found.risk))
+        return other
+    if not isinstance(problem, Risk):
+        return task
+    other = Task(_on_new_rows(problem), task.solver, task.settings)
+    other.deadline = task.deadline
+    return other
+
+
+def _on_new_rows(risk: Risk) -> Risk:
+    """The risk on new rows, with empty caches."""
+    risk = copy(risk)
+    risk.rows = copy(risk.rows)
+    return risk
+
+
+def _chosen(
+    candidates: list[Candidate], best: Outcome, plan: Race
+) -> tuple[list[Any], list[Candidate]]:
+    """The candidates to run from, with halves and random points where too few; the others."""
+    if plan.finished is not None:
+        missing = max(plan.finished - len(candidates), 0)
+        return [*candidates[: plan.finished], *in_turn(missing)], candidates[plan.finished :]
+    assert best.run.x is not None
+    leeway = HOPELESS * max(1.0, best.run.x.size / SMALL) * best.run.scale
+    limit = best.sign * best.run.value + leeway if best.feasible else np.inf
+    hopeful = [one for one in candidates if one.value <= limit and not _is_near(one, best)]
+    chosen = hopeful[: EFFORTS[plan.effort].finished]
+    return chosen, [one for one in candidates if one not in chosen]
+
+
+def _is_near(candidate: Candidate, best: Outcome) -> bool:
+    """True if the candidate leads to where the best run has ended."""
+    run = best.run
+    assert run.x is not None
+    size = max(np.linalg.norm(run.x), np.linalg.norm(candidate.x))
+    lower = candidate.value < best.sign * run.value - SAME * run.scale
+    return bool(not lower and _distance(candidate.x, run.x) <= NEAR * size)
+
+
+def _dropped(candidate: Candidate, like: Outcome) -> Outcome:
+    value, nothing = like.sign * candidate.value, History.empty()
+    run = Run(candidate.x, value, np.inf, 0.0, "dropped", "given up", nothing)
+    return Outcome(kind_of(candidate), run, [], like.sign)
+
+
+def _interrupted(outcome: Outcome) -> Outcome:
+    run = replace(
+        outcome.run, status="interrupted", message="stopped by Ctrl-C after the first run"
+    )
+    return replace(outcome, run=run)
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+def winner(outcomes: list[Outcome], tol: float) -> Outcome:
+    """The best run; of those that are as good up to what tol can tell, the first."""
+    best = min(outcomes, key=lambda o: o.rank)
+
+    def is_as_good(other: Outcome) -> bool:
+        *ends, value = other.rank
+        least = best.rank[-1]
+        even = value == least or value - least <= tol * abs(least)
+        return ends == list(best.rank[:-1]) and even and other.run.status == best.run.status
+
+    return next(outcome for outcome in outcomes if is_as_good(outcome))
+
+
+def optima(outcomes: list[Outcome]) -> tuple[Optimum, ...]:
+    """The distinct points at which runs have converged, best first."""
+    ended = [o for o in outcomes if o.run.status == "converged" and o.run.x is not None]
+    found: list[list[Outcome]] = []
+    for outcome in sorted(ended, key=lambda o: o.rank):
+        same = (group for group in found if _is_same(group[0].run, outcome.run))
+        group = next(same, None)
+        if group is None:
+            found.append([outcome])
+        else:
+            group.append(outcome)
+    return tuple(_optimum(group, found[0][0]) for group in found)
+
+
+def _is_same(one: Run, other: Run) -> bool:
+    assert one.x is not None
+    assert other.x is not None
+    size = max(np.linalg.norm(one.x), np.linalg.norm(other.x))
+    near = _distance(one.x, other.x) <= SAME * size
+    return bool(near and abs(one.value - other.value) <= SAME * max(one.scale, other.scale))
+
+
+def _distance(one: Array, other: Array) -> float:
+    return float(np.linalg.norm(one - other))
+
+
+def _optimum(group: list[Outcome], best: Outcome) -> Optimum:
+    first = group[0].run
+    assert first.x is not None
+    assert best.run.x is not None
+    return Optimum(
+        value=first.value,
+        count=len(group),
+        starts=tuple(o.kind for o in group),
+        x=first.x,
+        distance=_distance(first.x, best.run.x),
+    )

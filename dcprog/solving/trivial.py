@@ -1,0 +1,99 @@
+"""Ends of runs that are critical and say nothing of the data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.foundation.arrays import Array
+from dcprog.risk_mm.units import margin_unit
+from dcprog.risk_mm.usual_sizes import usual_coefficients
+from dcprog.rows.scores import Scores
+
+if TYPE_CHECKING:
+    from dcprog.risk.risk import Risk
+
+__all__ = ["triviality"]
+
+# Coefficients below that share of what moves the margins by their unit are 0.
+NOTHING = 1e-3
+# Residuals of that share of the data's are rounding.
+ROUNDED = 1e-9
+# A sample is given up where a per cent more of its loss costs less than that, in per cent.
+FLAT = 1e-2
+# More than that share of the samples is too much to be outliers only.
+MANY = 0.25
+ADVICE = (
+    "try effort='high' or a larger n_starts, another cap or scale of the loss, a smaller penalty"
+)
+
+
+@np.errstate(all="ignore")
+def triviality(risk: Risk, x: Array) -> str | None:
+    """A message if a solution of a nonconvex risk is trivial, with what to try; else None.
+
+    All coefficients are 0 though residuals are left, all samples are predicted as of one class, or
+    more than a quarter of them is given up (beyond what a trimmed loss is told to drop).
+    """
+    if risk.has_convex_losses and risk.penalty.is_convex:
+        return None
+    risk, found = risk.remembering(), []
+    if _is_zero(risk, x) and not _is_exact(risk, x):
+        found.append("all coefficients are 0")
+    elif _is_of_one_class(risk, x):
+        found.append("all samples are predicted as of one class")
+    given_up = sum(np.count_nonzero(_given_up(part, x)) for _, part in risk.parts(x))
+    share = given_up / risk.n_groups
+    if share - _declared_share(risk) > MANY:
+        found.append(f"{share:.0%} of the samples are given up, their losses count no more")
+    return f"{' and '.join(found)}: {ADVICE}" if found else None
+
+
+def _is_zero(risk: Risk, x: Array) -> bool:
+    held = risk.penalized
+    sizes = np.abs(x[held]) / usual_coefficients(risk)[held]
+    return bool(sizes.size > 0 and np.all(sizes <= NOTHING))
+
+
+def _is_exact(risk: Risk, x: Array) -> bool:
+    """Are all residuals 0? Then y is a constant, and so is what predicts it."""
+    if risk.base.is_joint:
+        return False
+    unit = ROUNDED * margin_unit(risk)
+    zero, *near = risk.base(np.array([0.0, unit, -unit]))
+    return bool(zero == 0 and max(np.max(p.aggregates(x)) for _, p in risk.parts(x)) <= max(near))
+
+
+def _is_of_one_class(risk: Risk, x: Array) -> bool:
+    rows = risk.rows
+    if not isinstance(rows, Scores) or rows.signs is None or rows.signs.shape[1] > 1:
+        return False
+    signs = rows.signs.ravel()
+    if not np.ptp(signs) > 0:
+        return False
+    parts = risk.parts(x)
+    total = sum(float(np.sum(np.sign(signs[at] * part.margins(x)))) for at, part in parts)
+    return abs(total) == signs.size
+
+
+def _given_up(risk: Risk, x: Array) -> npt.NDArray[np.bool_]:
+    """Mask of the groups whose loss is flat."""
+    losses = risk.aggregates(x)
+    rise = risk.transform(losses) - risk.transform(np.zeros(losses.shape))
+    flat = (losses > 0) & (risk.transform.slope(losses) * losses < FLAT * rise)
+    if risk.transform.is_joint:
+        flat = (losses > 0) & (risk.transform.slope(losses) == 0)
+    tilts = risk.tilts(x)
+    if tilts is None:
+        return flat
+    weights = risk.row_weights(risk.slopes(x))
+    pull = np.abs(weights * risk.base.slope(risk.margins(x)))
+    level = (pull > 0) & (np.abs(pull - np.abs(tilts)) < FLAT * pull)
+    return flat | (np.bincount(risk.groups, level & (pull > 0)) > 0)
+
+
+def _declared_share(risk: Risk) -> float:
+    """The share of samples given up by declaration, by trimming or a cap set by a share."""
+    return float(getattr(risk.transform, "fraction", 0.0))

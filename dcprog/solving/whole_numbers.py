@@ -1,0 +1,315 @@
+"""Integer and boolean variables: the global search finds them, the loop solves for the rest."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from dcprog.engine.certificate import Examination
+from dcprog.engine.history import History
+from dcprog.engine.result import Result, StartSummary, VariableValues
+from dcprog.engine.stationarity import Stationarity
+from dcprog.engine.track import Settings
+from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point, whole_entries
+from dcprog.factorable.search import GlobalSearch
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import NotMajorizable, SubproblemError
+from dcprog.majorants.frozen_problem import freeze, has_whole_entries
+from dcprog.majorants.tree import rebuilt
+from dcprog.solving.examination import ProblemExaminer
+from dcprog.solving.given_starts import current, given, is_list, numbers
+
+__all__ = ["has_whole_numbers", "local_search", "solve_whole"]
+
+# Outer steps that a point of the global search is worth.
+STEPS = 30
+
+Loop = Callable[..., Result]
+
+
+def has_whole_numbers(problem: Any) -> bool:
+    """True for a cvxpy problem with integer or boolean variables."""
+    return isinstance(problem, cp.Problem) and any(map(has_whole_entries, problem.variables()))
+
+
+class Held:
+    """A problem in its continuous variables, the whole numbers held at a point's.
+
+    Parameters
+    ----------
+    problem : FactorableProblem
+    x : array of shape (p,)
+
+    Attributes
+    ----------
+    problem : cvxpy.Problem
+        The user's own where no variable is integer or boolean.
+    """
+
+    def __init__(self, problem: FactorableProblem, x: Array) -> None:
+        self._points = problem.points
+        self._x = np.where(problem.whole, np.round(x), x)
+        self._stand_ins: dict[int, cp.Expression] = {}
+        self.problem = problem.problem
+        if np.any(problem.whole):
+            self.problem = self._swapped(freeze(problem.problem))
+
+    def _swapped(self, problem: cp.Problem) -> cp.Problem:
+        held: list[cp.Constraint] = []
+        for variable, array in self._points.unpack(self._x):
+            flag = whole_entries(variable)
+            if np.all(flag):
+                self._stand_ins[variable.id] = cp.Constant(array)
+            elif np.any(flag):
+                lower, upper = variable.get_bounds()
+                free = cp.Variable(variable.shape, bounds=[lower, upper])
+                self._stand_ins[variable.id] = free
+                held.append(free[flag] == array[flag])
+        memo: dict[int, Any] = {}
+        objective = type(problem.objective)(self._with(problem.objective.args[0], memo))
+        constraints = [c.copy([self._with(a, memo) for a in c.args]) for c in problem.constraints]
+        return cp.Problem(objective, [*constraints, *held])
+
+    def _with(self, node: Any, memo: dict[int, Any]) -> Any:
+        """The expression with the stand-ins in it."""
+        if id(node) not in memo:
+            if isinstance(node, cp.Variable):
+                memo[id(node)] = self._stand_ins.get(node.id, node)
+            elif node.args and node.variables():
+                memo[id(node)] = rebuilt(node, [self._with(arg, memo) for arg in node.args])
+            else:
+                memo[id(node)] = node
+        return memo[id(node)]
+
+    def start(self, x: Array) -> dict[cp.Variable, Array]:
+        """A point as a start of the problem."""
+        known = {v.id: array for v, array in self._points.unpack(x)}
+        twins = {e.id: key for key, e in self._stand_ins.items() if isinstance(e, cp.Variable)}
+        return {v: known[twins.get(v.id, v.id)] for v in self.problem.variables()}
+
+    def whole(self, values: Mapping[cp.Variable, Array]) -> Array:
+        """All entries, from values of the problem's variables."""
+        known = {v.id: array for v, array in values.items()}
+        arrays = {}
+        for variable, array in self._points.unpack(self._x):
+            other = self._stand_ins.get(variable.id, variable)
+            found = array if isinstance(other, cp.Constant) else known.get(other.id, array)
+            arrays[variable.id] = found
+        return self._points.pack(arrays)
+
+
+def _looped(held: Held, start: Any, loop: Loop, options: dict[str, Any]) -> Result | None:
+    """The loop's result; None where no rule takes the problem, or no variable is left."""
+    if not held.problem.variables():
+        return None
+    try:
+        result = loop(held.problem, start=start, n_starts=1, **options)
+    except (SubproblemError, NotMajorizable, ValueError):  # the last: a point without a slope
+        return None
+    if result.status == "interrupted":
+        raise KeyboardInterrupt
+    return result if result.variables else None
+
+
+def _limit(seconds: float) -> dict[str, Any]:
+    return {"time_limit": max(seconds, 1e-3)} if np.isfinite(seconds) else {}
+
+
+def local_search(
+    problem: FactorableProblem, loop: Loop
+) -> Callable[[Array | None, float], Array | None]:
+    """A function that improves points: the loop on the continuous part, whole numbers held.
+
+    Parameters
+    ----------
+    problem : FactorableProblem
+    loop : callable
+        :func:`dcprog.solve`.
+
+    Returns
+    -------
+    callable
+        ``improve(x, seconds)``: where the loop gets to from x, or from the convex problem for
+        None; None where it has no feasible point.
+    """
+
+    def improve(x: Array | None, seconds: float) -> Array | None:
+        if x is None and np.any(problem.whole):
+            return None
+        held = Held(problem, np.zeros(problem.points.size) if x is None else x)
+        start = "convex" if x is None else held.start(x)
+        with problem.untouched(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of a run that the user did not ask for
+            options: dict[str, Any] = {} if x is None else {"max_iter": STEPS}
+            result = _looped(held, start, loop, {**_limit(seconds), **options})
+        if result is None or not (
+            result.status == "converged" or result.relative_violation <= FEASIBLE
+        ):
+            return None
+        return held.whole(result.variables)
+
+    return improve
+
+
+def solve_whole(
+    problem: cp.Problem, loop: Loop, start: Any, settings: Settings, options: dict[str, Any]
+) -> Result:
+    """Solve a problem with integer or boolean variables.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        In real variables.
+    loop : callable
+        :func:`dcprog.solve`.
+    start : mapping, array, Result, str or list
+        Points among these begin the search; names of starts say nothing here.
+    settings : Settings
+        The gap is closed to ``tol``; without a time limit the search goes on until it is.
+    options : dict
+        Of the loop: solver, and so on.
+
+    Returns
+    -------
+    Result
+        ``converged`` is proved to be optimal.
+    """
+    begun = time.perf_counter()
+    factorable = FactorableProblem(problem)
+    search = GlobalSearch(factorable, settings.tol, local_search(factorable, loop))
+    for x in _given(factorable, start):
+        search.note(x)
+    status = search.run(np.inf if settings.time_limit is None else settings.time_limit)
+    said = f"bound {factorable.sign * search.lower:.10g} after {search.nodes} nodes of SCIP"
+    if search.best is None:
+        return _without_point(factorable, status, said, time.perf_counter() - begun)
+    held = Held(factorable, search.best.x)
+    try:
+        result = _looped(held, held.start(search.best.x), loop, options)
+    except KeyboardInterrupt:
+        result, status = None, "interrupted"
+    if result is not None:
+        search.note(held.whole(result.variables), trusted=True)
+    return _with_point(factorable, held, search.best, result, STATUS[status], said, begun)
+
+
+# The outcome of a global search with a point, as the status of a solve.
+STATUS = {
+    "proved": "converged",
+    "inaccurate": "solver_failed",
+    "time_limit": "time_limit",
+    "interrupted": "interrupted",
+    "stopped": "interrupted",
+}
+
+
+def _given(problem: FactorableProblem, start: Any) -> list[Array]:
+    """The points among the starts."""
+    points = problem.points
+    found = []
+    for one in start if is_list(start) else [start]:
+        if isinstance(one, Result):
+            one = one.variables
+        if isinstance(one, str) and one == "current":
+            known = current(points.variables)
+        elif isinstance(one, Mapping):
+            known = given(points.variables, one)
+        elif isinstance(one, str):
+            continue
+        else:
+            found.append(numbers(one, (points.size,), "the start"))
+            continue
+        if all(v.id in known for v in points.variables):
+            found.append(points.pack(known))
+    return found
+
+
+def _without_point(problem: FactorableProblem, status: str, message: str, seconds: float) -> Result:
+    ended = {"infeasible": "infeasible", "interrupted": "interrupted"}
+    status = ended.get(status, "no_feasible_point")
+    value = problem.sign * np.inf
+    return Result(
+        value=value,
+        status=status,
+        n_iter=0,
+        gap=np.inf,
+        violation=np.inf,
+        variables={},
+        x=None,
+        history=History.empty(),
+        starts=(StartSummary("global", value, status, 0, np.inf, np.inf),),
+        mode="none",
+        solver="SCIP",
+        solve_time=seconds,
+        total_time=seconds,
+        message=message,
+    )
+
+
+def _with_point(
+    problem: FactorableProblem,
+    held: Held,
+    best: Point,
+    result: Result | None,
+    status: str,
+    message: str,
+    begun: float,
+) -> Result:
+    value, violation = problem.sign * best.value, problem.violation(best.x)
+    seconds = time.perf_counter() - begun
+    if result is None or not np.array_equal(held.whole(result.variables), best.x):
+        history, gap = History.single(value, violation), 0.0
+        solver, n_iter, mode = "SCIP", 0, "none"
+    else:
+        history, gap = result.history, result.gap
+        solver, n_iter, mode = f"SCIP, {result.solver}", result.n_iter, result.mode
+    return Result(
+        value=value,
+        status=status,
+        n_iter=n_iter,
+        gap=gap,
+        violation=violation,
+        variables=VariableValues(problem.points.unpack(best.x)),
+        x=best.x,
+        history=history,
+        starts=(StartSummary("global", value, status, n_iter, gap, violation),),
+        mode=mode,
+        solver=solver,
+        solve_time=seconds,
+        total_time=seconds,
+        message=message,
+        scale=best.scale,
+        relative_violation=best.missed,
+        examiner=HeldExaminer(problem.problem),
+    )
+
+
+class HeldExaminer:
+    """The continuous part of a problem asked about a point, for certificates.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        Parameters count with their present values.
+    """
+
+    def __init__(self, problem: cp.Problem) -> None:
+        self.problem = problem
+
+    def __call__(self, x: Array, time_limit: float | None = None) -> Examination:
+        """Gap and stationarity in the continuous variables, violation of the whole problem."""
+        factorable = FactorableProblem(self.problem)
+        point, held = factorable.at(x), Held(factorable, x)
+        rest = held.problem
+        if not rest.variables():
+            return Examination(0.0, point.scale, point.missed, Stationarity())
+        start = held.start(x)
+        part = np.concatenate([np.ravel(start[v], order="F") for v in rest.variables()])
+        found = ProblemExaminer(rest)(part, time_limit)
+        return replace(found, violation=max(found.violation, point.missed))

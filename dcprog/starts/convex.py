@@ -1,0 +1,179 @@
+"""Starts by a convex problem: graduated, soft, light, halves, and points beside and far away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+import numpy as np
+
+from dcprog.engine.protocol import Surrogate
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
+from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
+from dcprog.risk_mm.loose_starts import LOOSE, Solve, graduated_start
+from dcprog.risk_mm.many_points import ManyPoints
+from dcprog.risk_mm.surrogate import RiskSurrogate
+from dcprog.risk_mm.usual_sizes import convex_problem, starts_finite
+from dcprog.starts.batch import FEW, is_dear
+from dcprog.starts.coordinate_search import is_searched
+from dcprog.starts.protocol import Budget
+
+__all__ = ["Beside", "Graduated", "Half", "Light", "Random", "Soft"]
+
+CROWDED = 3  # samples a coefficient, at most, of which a batch fits too few
+SOFT = 0.1  # the share of all first slopes
+FARTHEST, NEAREST = 1.0, 0.1  # units, of points beside another one
+
+
+class _Loose:
+    """A start of a risk by its subproblems' solver, at a loose tolerance.
+
+    It has points where samples are few for the coefficients, or a batch has led nowhere.
+    """
+
+    def takes(self, surrogate: Surrogate) -> str | None:
+        """Risks."""
+        return None if isinstance(surrogate, RiskSurrogate) else "it is no risk"
+
+    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
+        """Where the solver leads."""
+        assert isinstance(surrogate, RiskSurrogate)
+        if _is_worth_it(surrogate, budget) and budget.deadline.left != 0:
+            with np.errstate(all="ignore"), suppress(SubproblemError):
+                yield from self._solved(surrogate, budget, surrogate.solver(budget.deadline))
+
+    def _solved(self, surrogate: RiskSurrogate, budget: Budget, solve: Solve) -> Iterable[Array]:
+        raise NotImplementedError
+
+
+class _Made(_Loose):
+    """A start that the surrogate of a cvxpy problem makes itself."""
+
+    def takes(self, surrogate: Surrogate) -> str | None:
+        """Risks and cvxpy problems."""
+        made = isinstance(surrogate, RiskSurrogate | ProblemSurrogate)
+        return None if made else "it is neither a risk nor a cvxpy problem"
+
+    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
+        """One point."""
+        if isinstance(surrogate, RiskSurrogate):
+            return super().points(surrogate, budget)
+        return _made(surrogate, type(self).__name__.lower(), 1, budget)
+
+
+class Graduated(_Made):
+    """The end of a path of graduated problems, from nearly convex to the problem itself."""
+
+    def _solved(self, surrogate: RiskSurrogate, budget: Budget, solve: Solve) -> Iterable[Array]:
+        risk = surrogate.declared
+        if not risk.has_convex_losses:
+            yield graduated_start(risk, budget.ended[0], solve)
+
+
+class Soft(_Made):
+    """The convex start with all concave functions at a small share of their first slope.
+
+    Capped losses pull less against the penalty, so that θ begins small; a penalty that is
+    infinitely steep at 0 holds less there.
+    """
+
+    def _solved(self, surrogate: RiskSurrogate, budget: Budget, solve: Solve) -> Iterable[Array]:
+        risk = surrogate.declared
+        if _is_crowded(risk) and _softens(risk):
+            yield _eased(risk, 1.0 if risk.transform.is_linear else SOFT, SOFT, solve)
+
+
+class Light(_Loose):
+    """The convex start under a share of the slope that a concave penalty has at 0.
+
+    With the whole slope every coefficient that is 0 stays there, and often all are.
+    """
+
+    def _solved(self, surrogate: RiskSurrogate, budget: Budget, solve: Solve) -> Iterable[Array]:
+        risk, effort = surrogate.declared, budget.effort
+        # an infinite slope has been replaced by a lighter one in the convex start
+        if risk.penalty.is_convex or (effort.name == "default" and not starts_finite(risk)):
+            return
+        for share in effort.lighter:
+            if budget.deadline.left == 0:
+                return
+            with suppress(SubproblemError):
+                yield _eased(risk, 1.0, share, solve)
+
+
+class _OfProblem:
+    """A start of cvxpy problems only: a risk's convex problem has better ones."""
+
+    def takes(self, surrogate: Surrogate) -> str | None:
+        """Problems with constraints or variables of their own."""
+        return None if isinstance(surrogate, ProblemSurrogate) else "it is no cvxpy problem"
+
+
+class Half(_OfProblem):
+    """Convex starts of random halves of the terms."""
+
+    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
+        """As many as the effort says."""
+        return _made(surrogate, "half", budget.effort.halves, budget)
+
+
+class Beside(_OfProblem):
+    """Points beside the plain run's end that meet the convex constraints."""
+
+    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
+        """As many as the effort says."""
+        assert isinstance(surrogate, ProblemSurrogate)
+        for _ in range(budget.effort.beside):
+            if budget.deadline.left == 0:
+                return
+            size = float(budget.rng.uniform(NEAREST, FARTHEST))
+            with suppress(SubproblemError):
+                yield surrogate.starts.shaken(budget.ended[0], budget.rng, size)
+
+
+class Random(_OfProblem):
+    """Random points that meet the convex constraints."""
+
+    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
+        """As many as the effort says."""
+        return _made(surrogate, "random", budget.effort.random, budget)
+
+
+def _made(surrogate: Surrogate, kind: str, count: int, budget: Budget) -> Iterator[Array]:
+    """Starts of a kind, as the surrogate makes them."""
+    for _ in range(count):
+        if budget.deadline.left == 0:
+            return
+        with suppress(SubproblemError):
+            yield surrogate.start(kind, budget.rng, budget.deadline.left)
+
+
+def _is_worth_it(surrogate: RiskSurrogate, budget: Budget) -> bool:
+    risk = surrogate.declared
+    if is_searched(surrogate, budget.ended[0]):
+        return False
+    few = risk.rows.shape[1] <= FEW
+    return _is_crowded(risk) or not (budget.found or few or is_dear(risk, budget.effort))
+
+
+def _is_crowded(risk: Risk) -> bool:
+    """True if a batch takes no such risk, or has few samples to tell its coefficients by."""
+    return not ManyPoints.takes(risk) or CROWDED * risk.rows.shape[1] >= risk.n_groups
+
+
+def _softens(risk: Risk) -> bool:
+    """True if another first slope is another start; no kernel's, where a start is dear."""
+    if risk.no_matrix is not None or risk.scores.kernel is not None:
+        return False
+    return not risk.transform.is_linear or not starts_finite(risk)
+
+
+def _eased(risk: Risk, of_losses: float, of_penalty: float, solve: Solve) -> Array:
+    """The convex start under shares of the first slopes."""
+    problem, zero = convex_problem(risk), np.zeros(risk.rows.shape[1])
+    shrinkage = None if problem.shrinkage is None else of_penalty * problem.shrinkage
+    eased = WeightedRisk(risk, of_losses * problem.weights, None, shrinkage)
+    return solve(eased, zero, LOOSE * risk.magnitude(zero))

@@ -1,0 +1,79 @@
+"""What a race asks of a start: which problems it takes, and points to run from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from dcprog.engine.protocol import Surrogate
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
+from dcprog.starts.effort import EFFORTS, Effort
+
+__all__ = ["Budget", "Candidate", "Start"]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A point from which a run may go all the way.
+
+    Attributes
+    ----------
+    kind : str
+        The name of the start or move that found it.
+    x : array
+    value : float
+        F(x).
+    """
+
+    kind: str
+    x: Array
+    value: float
+
+
+@dataclass
+class Budget:
+    """What a start may use.
+
+    Attributes
+    ----------
+    effort : Effort
+        The row of the table of effort; ``effort.name`` is ``"default"`` or ``"high"``.
+    rng : numpy Generator
+        The only source of random numbers.
+    deadline : Deadline
+        ``deadline.left`` is the seconds left, None without a limit.
+    ended : list of array
+        Points at which runs have ended, the plain run's first.
+    found : list of Candidate
+        Points of the starts before this one.
+    """
+
+    effort: Effort = EFFORTS["default"]
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    deadline: Deadline = field(default_factory=Deadline)
+    ended: list[Array] = field(default_factory=list)
+    found: list[Candidate] = field(default_factory=list)
+
+
+class Start(Protocol):
+    """A way to find points from which runs begin.
+
+    Constructed without arguments, anew for every race.
+    """
+
+    def takes(self, surrogate: Surrogate) -> str | None:
+        """The reason why the start has no points for a problem, None if it has.
+
+        ``surrogate.declared`` is the user's :class:`dcprog.Risk` or cvxpy problem.
+        """
+
+    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array | Candidate]:
+        """Points to begin at.
+
+        Arrays are improved by a few loose steps of the loop and compared after them; a
+        :class:`Candidate` is compared as it is.
+        """

@@ -1,0 +1,31 @@
+"""θ = 0 as a start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from dcprog.engine.protocol import Surrogate
+from dcprog.risk_mm.surrogate import RiskSurrogate
+from dcprog.starts.protocol import Budget, Candidate
+
+__all__ = ["Zero"]
+
+
+class Zero:
+    """θ = 0: below a plain run's end where a penalty outweighs the losses.
+
+    Plain runs on absolute losses with almost as many coefficients as samples have ended above it.
+    """
+
+    def takes(self, surrogate: Surrogate) -> str | None:
+        """Risks; at 0 a cvxpy problem may have no slope."""
+        return None if isinstance(surrogate, RiskSurrogate) else "it is no risk"
+
+    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Candidate]:
+        """The point 0 as it is: one evaluation, which mostly is all."""
+        assert isinstance(surrogate, RiskSurrogate)
+        risk = surrogate.declared
+        x = np.zeros(risk.rows.shape[1])
+        yield Candidate("zero", x, risk(x))

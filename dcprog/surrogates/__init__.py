@@ -1,1 +1,0 @@
-"""Surrogates of cvxpy problems and risks, their starts, and ``dc.solve``."""
