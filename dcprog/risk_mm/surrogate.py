@@ -81,7 +81,7 @@ class RiskSurrogate(Unconstrained):
     What overflows in here is seen in the values, and warned of nowhere.
     """
 
-    kinds = ("convex", "graduated", "half", "random")
+    kinds = ("convex", "graduated", "half", "random", "zero")
 
     def __init__(self, risk: Risk, solver: str | None = None) -> None:
         self.declared = self.risk = risk = risk.remembering()
@@ -326,6 +326,8 @@ class RiskSurrogate(Unconstrained):
             convex = self.start("convex", rng, time_limit)
             return graduated_start(risk, convex, self.solver(deadline))
         p = risk.rows.shape[1]
+        if kind == "zero":
+            return np.zeros(p)
         if kind == "random":
             return usual_coefficients(risk) * rng.standard_normal(p)
         problem, zero = convex_problem(risk), np.zeros(p)

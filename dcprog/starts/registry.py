@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dcprog.starts.batch import Batch
 from dcprog.starts.convex import Beside, Graduated, Half, Light, Random, Soft
 from dcprog.starts.coordinate_search import CoordinateSearch
@@ -72,9 +74,7 @@ def register_start(name: str, start: type[Start]) -> None:
     STARTS[name] = start
 
 
-def check_strategy(
-    name: str, strategy: type, what: str, known: dict[str, type[Start]] | dict[str, type]
-) -> None:
+def check_strategy(name: str, strategy: type, what: str, known: Mapping[str, type]) -> None:
     """Refuse a name that is taken or no string, and a class without the members of a strategy."""
     if not isinstance(name, str):
         raise TypeError(f"name={name!r}: a string is needed")

@@ -24,8 +24,10 @@ class Zero:
         return None if isinstance(surrogate, RiskSurrogate) else "it is no risk"
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Candidate]:
-        """The point 0 as it is: one evaluation, which mostly is all."""
+        """The point 0, if F is lower there than at all ends of runs."""
         assert isinstance(surrogate, RiskSurrogate)
         risk = surrogate.declared
         x = np.zeros(risk.rows.shape[1])
-        yield Candidate("zero", x, risk(x))
+        value = risk(x)
+        if all(value < risk(end) for end in budget.ended):
+            yield Candidate("zero", x, value)

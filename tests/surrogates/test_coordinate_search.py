@@ -10,7 +10,8 @@ import pytest
 
 import dcprog as dc
 from dcprog.foundation.arrays import Array
-from dcprog.starts.coordinate_search import profiled, searched, takes
+from dcprog.starts.coordinate_search import CoordinateSearch, profiled
+from dcprog.starts.protocol import Budget
 
 PENALTIES = (
     dc.log_sum(3.0, 0.1),
@@ -52,8 +53,7 @@ def test_values_differ_as_those_of_the_risk(penalty: dc.Penalty, intercept: bool
 def test_no_coordinate_has_a_lower_minimum_where_it_ends(penalty: dc.Penalty) -> None:
     X, y = data(40, 10, 1)
     risk = sparse(X, y, penalty, intercept=False)
-    with np.errstate(divide="ignore"):
-        x = searched(risk, np.zeros(10), "default", np.random.default_rng(0))
+    x = searched(risk, 10)
     value = risk(x)
     for j in range(10):
         for size in np.linspace(-4, 4, 401):
@@ -66,8 +66,7 @@ def test_it_finds_the_best_subset_of_few() -> None:
     """Under ℓ½ F is convex nowhere; the minimum on each support is found from many starts."""
     X, y = data(30, 6, 2)
     risk = sparse(X, y, dc.lp(4.0, 0.5), intercept=False)
-    with np.errstate(divide="ignore"):
-        x = searched(risk, np.zeros(6), "default", np.random.default_rng(0))
+    x = searched(risk, 6)
     supports = [s for k in range(7) for s in combinations(range(6), k)]
     root = np.sqrt(np.linspace(0.5, 1.5, 30))
     for support in supports:
@@ -80,17 +79,20 @@ def test_it_finds_the_best_subset_of_few() -> None:
 def test_it_has_no_units() -> None:
     X, y = data(40, 10, 3)
     a = 2.0**20
-    with np.errstate(divide="ignore"):
-        one = searched(sparse(X, y, dc.mcp(2.0, 0.1)), np.zeros(11), "default", _rng())
-        other = searched(
-            sparse(X * a, y, dc.mcp(2.0 * a, 0.1 / a**2)), np.zeros(11), "default", _rng()
-        )
+    one = searched(sparse(X, y, dc.mcp(2.0, 0.1)), 11)
+    other = searched(sparse(X * a, y, dc.mcp(2.0 * a, 0.1 / a**2)), 11)
     other[:-1] *= a
     np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
-def _rng() -> np.random.Generator:
-    return np.random.default_rng(0)
+def searched(risk: dc.Risk, p: int) -> Array:
+    (found,) = CoordinateSearch().points(risk.surrogate(), Budget(ended=[np.zeros(p)]))
+    assert found.value == pytest.approx(risk(found.x))
+    return found.x
+
+
+def takes(risk: dc.Risk) -> bool:
+    return CoordinateSearch().takes(risk.surrogate()) is None
 
 
 def test_it_takes_squares_with_concave_penalties_only() -> None:

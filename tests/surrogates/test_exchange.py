@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.solving.examination import settle
+from dcprog.engine.protocol import centre
+from dcprog.foundation.deadline import Deadline
+from dcprog.moves.exchange import Exchange
+from dcprog.starts.effort import EFFORTS
+from dcprog.starts.protocol import Budget
 
 
 def classes(seed: int, n: int = 40, p: int = 2) -> dc.Risk:
@@ -31,10 +36,9 @@ def other_losses(risk: dc.Risk) -> list[dc.Risk]:
     return [dc.Risk.from_loss(risk.rows, loss, risk.penalty) for loss in losses]
 
 
-def exchanged(risk: dc.Risk, x: Any, flips: int = 6) -> Any:
-    surrogate = risk.surrogate()
-    settle(surrogate, x)
-    return surrogate.exchanged(x, flips)
+def exchanged(risk: dc.Risk, x: Any, flips: int = 6, seconds: float | None = None) -> Any:
+    budget = Budget(replace(EFFORTS["default"], flips=flips), deadline=Deadline(seconds))
+    return next(iter(Exchange().points(risk.surrogate(), x, budget)), None)
 
 
 def plain(risk: dc.Risk) -> dc.Result:
@@ -68,7 +72,7 @@ def test_after_all_exchanges_no_flip_leads_lower(seed: int) -> None:
     while (point := exchanged(risk, x, flips=20)) is not None:
         x = end(risk, point)
     surrogate = risk.surrogate()
-    settle(surrogate, x)
+    centre(surrogate, x)
     problem, value = surrogate.problem, risk(x)
     near = np.abs(risk.aggregates(x) - 1) < 0.4
     for g in np.flatnonzero(near):
@@ -124,7 +128,5 @@ def test_smooth_and_convex_losses_have_no_sides(loss: dc.Loss) -> None:
 
 def test_no_time_is_no_exchange() -> None:
     risk = next(r for r in RISKS if exchanged(r, end(r)) is not None)
-    surrogate, x = risk.surrogate(), end(risk)
-    settle(surrogate, x)
-    assert surrogate.exchanged(x, 6, 0.0) is None
-    assert surrogate.exchanged(x, 0) is None
+    assert exchanged(risk, end(risk), seconds=0.0) is None
+    assert exchanged(risk, end(risk), flips=0) is None

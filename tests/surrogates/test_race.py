@@ -17,8 +17,9 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.risk_mm.many_points import ManyPoints
 from dcprog.risk_mm.smoothed_newton import step
 from dcprog.solving.race import TOLD
-from dcprog.starts.drafts import drafts
+from dcprog.starts.batch import Batch
 from dcprog.starts.graduated_paths import graduated_paths
+from dcprog.starts.protocol import Budget
 
 PLAIN: dict[str, Any] = {"start": "convex", "n_starts": 1}
 
@@ -114,14 +115,14 @@ def test_it_is_never_above_the_plain_run(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n, risk in RISKS.items() if ManyPoints.takes(risk)])
 @pytest.mark.parametrize("near", [True, False])
-def test_drafts_are_points_with_their_values_lowest_first(name: str, near: bool) -> None:
+def test_candidates_are_points_with_their_values_lowest_first(name: str, near: bool) -> None:
     risk = RISKS[name]
     ended = [np.zeros(risk.rows.shape[1])] if near else []
-    found = drafts(risk, ended, "default", np.random.default_rng(0))
+    found = list(Batch().points(risk.surrogate(), Budget(ended=ended)))
     assert found
     assert [d.value for d in found] == sorted(d.value for d in found)
-    for draft in found:
-        assert risk(draft.x) == pytest.approx(draft.value, rel=1e-9)
+    for one in found:
+        assert risk(one.x) == pytest.approx(one.value, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", [n for n, risk in RISKS.items() if ManyPoints.takes(risk)])
@@ -248,7 +249,7 @@ def test_leverage_is_got_away_from_with_many_coefficients(loss: dc.Loss, seed: i
     assert dc.solve(risk).value <= near.value * (1 + 1e-6)
 
 
-def test_of_very_many_samples_only_far_better_drafts_are_run_from() -> None:
+def test_of_very_many_samples_only_far_better_candidates_are_run_from() -> None:
     X, y, _ = far_out(100_000, 20, 1)
     risk = residuals(X, y, dc.tukey(0.5 * dc.square(), 4.685))
     plain = dc.solve(risk, start="convex", n_starts=1)
@@ -258,7 +259,7 @@ def test_of_very_many_samples_only_far_better_drafts_are_run_from() -> None:
 
 
 @pytest.mark.parametrize(("seed", "known"), [(1, 3.28505), (3, 3.044)])
-def test_drafts_of_constrained_problems_meet_the_constraints(seed: int, known: float) -> None:
+def test_candidates_of_constrained_problems_meet_the_constraints(seed: int, known: float) -> None:
     """Circles in a square whose plain runs end 5 to 14% above the best known."""
     radii = np.random.default_rng(seed).uniform(0.5, 2, 4 + seed)
     centres = cp.Variable((len(radii), 2))
@@ -364,7 +365,7 @@ def test_ctrl_c_between_runs_keeps_the_plain_one(monkeypatch: pytest.MonkeyPatch
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dcprog.risk_mm.risk_starts.drafts", stop)
+    monkeypatch.setattr("dcprog.solving.race.pool", stop)
     risk = ramp(*flipped(60, 3, 4))
     result = dc.solve(risk)
     assert result.status == "interrupted"

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import dcprog as dc
+from dcprog.engine.protocol import centre
 from dcprog.risk_mm.near import Near
 from dcprog.risk_mm.ties import ties
-from dcprog.solving.examination import settle
 
 GAMMA = 0.5
 # Both ways along each axis: the losses of a sample and of its mirror image tie at 0.
@@ -134,7 +134,7 @@ def test_verdicts_are_those_of_all_directions(seed: int) -> None:
     verdicts = set()
     for risk, x in tied_points(seed):
         surrogate = risk.surrogate()
-        settle(surrogate, x)
+        centre(surrogate, x)
         units, scale = surrogate.units(x), surrogate.scale(x)
         slope, found = steepest(risk, x, units, scale), surrogate.stationarity(x)
         if slope < -0.02:
@@ -151,7 +151,7 @@ def test_a_stationary_tie_is_told_from_the_others() -> None:
     rows = dc.residual_rows([[10.0, 0.0], [0.1, 0.0], [0.0, 1.0]], [0.0, 1.0, 0.0], False)
     risk = dc.Risk.from_loss(rows, dc.cap(dc.absolute(), 1.0), dc.l2(0.1))
     surrogate = risk.surrogate()
-    settle(surrogate, np.zeros(2))
+    centre(surrogate, np.zeros(2))
     x = np.zeros(2)
     near = Near(risk, x, surrogate.units(x), surrogate.scale(x), 1e-5)
     assert len(ties(surrogate.problem, near).flips) == 1
@@ -162,7 +162,7 @@ def test_every_choice_of_few_ties_is_tried() -> None:
     rows = MANY[:3]
     risk = dc.Risk.from_loss(rows, dc.cap(dc.hinge(), 1.0), dc.l2(0.1))
     surrogate, x = risk.surrogate(), np.zeros(3)
-    settle(surrogate, x)
+    centre(surrogate, x)
     tied = ties(surrogate.problem, Near(risk, x, np.ones(3), 1.0, 1e-5))
     choices = {tuple(choice.weights) for choice in tied.choices()}
     assert choices | {(1.0, 1.0, 1.0)} == set(product((0.0, 1.0), repeat=3))
