@@ -19,8 +19,8 @@ class Move(Protocol):
 
     Attributes
     ----------
-    is_cheap : bool, default False
-        Whether the points from the plain run's end also join the pool of starts.
+    is_cheap : bool, optional
+        Whether the points from the plain run's end also join the pool of starts; False if missing.
     """
 
     is_cheap: ClassVar[bool]

@@ -1,4 +1,4 @@
-"""Out of wells that are narrower than tangents see: steps with slopes from further out."""
+"""Steps out of narrow wells, with slopes taken at larger losses."""
 
 from __future__ import annotations
 

@@ -74,7 +74,9 @@ def solve(
         otherwise: ``"convex"``, the solution of the convex problem behind it (concave functions of
         convex losses at their slope for loss 0, nonconvex constraints left out; where that misses
         a constraint, moved a little at random); ``"graduated"``, from where concave functions come
-        in step by step; ``"random"``; ``"current"``, the variables' values; a mapping from
+        in step by step; ``"random"``; of a risk ``"zero"``, θ = 0; the name of a start of
+        :func:`dcprog.register_start`, for its first point; ``"current"``, the variables' values; a
+        mapping from
         Variables to arrays; for a ``Risk`` an array, θ; a ``Result``, whose run is resumed.
         Variables without a value are completed by the convex problem. A list of starts enters the
         race: from each of them a run goes all the way.
@@ -97,11 +99,11 @@ def solve(
         Seconds for all starts together. A call that cannot be told of it, such as cvxpy's
         compilation of the first subproblem, is not cut short.
     n_starts : int or "auto", default "auto"
-        The race of ``start="auto"`` runs from the convex problem, drafts many points (fits of small
-        subsets, graduated paths, points between good ones), ranks them and runs from the best
-        ones, for the time of some three to five plain runs. Its result is never above the plain
-        run's. A number is that many runs: with ``start="auto"`` the plain one and the best drafts,
-        with a start that is named that one, random halves of the terms and random points in turn.
+        The race of ``start="auto"`` runs from the convex problem, improves the points of all
+        registered starts (fits of small subsets, graduated paths, points between good ones, …) by a
+        few loose steps, runs from the best ones, and then from lower points that moves find, for
+        the time of some three to five plain runs. Its result is never above the plain run's. A
+        number is that many runs: with ``start="auto"`` the plain one and the best candidates, with a start that is named that one, random halves of the terms and random points in turn.
         ``start="convex", n_starts=1`` is one plain run.
     effort : {"low", "default", "high"}, default "default"
         Of the race: one graduated run, some three to five plain runs, or about ten.

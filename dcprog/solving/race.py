@@ -144,7 +144,7 @@ def _candidates(task: Task, budget: Budget) -> list[Candidate]:
     surrogate = task.surrogate()
     found = pool(surrogate, budget)
     for name, move in _moves(surrogate):
-        if move.is_cheap and not surrogate.is_convex:
+        if getattr(move, "is_cheap", False) and not surrogate.is_convex:
             points = [y for x in budget.ended for y in _points(name, move, surrogate, x, budget)]
             found += [Candidate(name, y, surrogate.value(y)) for y in points]
     told = [

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from dcprog.majorants.atoms.table import TABLE
+from dcprog.moves.registry import MOVES
 from dcprog.solvers.registry import SOLVERS
+from dcprog.starts.registry import STARTS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
@@ -19,6 +21,8 @@ MOST = {
     "a penalty": 8,
     "an atom's rule": 12,
     "a subproblem's solver": 40,
+    "a start": 15,
+    "a move": 12,
     "a published model": 40,
 }
 
@@ -37,6 +41,8 @@ def test_the_blocks_run_in_their_order() -> None:
             exec(compile(worth, "contributing.md", "exec"), here)
     finally:
         SOLVERS.pop("lbfgs", None)
+        STARTS.pop("small samples", None)
+        MOVES.pop("no small coefficients", None)
         for kind in set(TABLE) - set(atoms):
             del TABLE[kind]
 

@@ -16,6 +16,8 @@ HOUSE = Path(dcprog.__file__).parent
 # What each room may import, beside its own files. Late imports and those for types count.
 MATHEMATICS = {"foundation", "transforms", "losses", "penalties"}
 DECLARED = MATHEMATICS | {"checks", "rows", "risk"}
+SURROGATES = {"engine", "problem", "risk_mm", "reductions"}
+RACE = {"starts", "moves"}
 ROOMS: dict[str, set[str]] = {
     "foundation": set(),
     "transforms": {"foundation"},
@@ -28,11 +30,16 @@ ROOMS: dict[str, set[str]] = {
     "engine": {"foundation"},
     "solvers": DECLARED - {"checks"},
     "factorable": {"foundation", "majorants"},
-    "surrogates": DECLARED | {"majorants", "engine", "solvers", "factorable"},
-    "bounds": DECLARED | {"majorants", "engine", "factorable", "surrogates"},
+    "problem": {"foundation", "majorants", "engine", "solvers"},
+    "risk_mm": DECLARED | {"engine", "solvers"},
+    "reductions": DECLARED | {"majorants", "engine", "solvers", "problem", "risk_mm"},
+    "starts": DECLARED | SURROGATES,
+    "moves": DECLARED | SURROGATES | {"starts"},
+    "solving": DECLARED | SURROGATES | {"majorants", "solvers", "factorable", *RACE},
+    "bounds": DECLARED | SURROGATES | {"majorants", "factorable", "solving", *RACE},
     "display": MATHEMATICS,
-    "estimators": DECLARED | {"engine", "surrogates"},
-    "models": DECLARED | {"engine", "surrogates", "estimators", "display"},
+    "estimators": DECLARED | {"engine", "risk_mm", "solving", *RACE},
+    "models": DECLARED | {"engine", "solving", "estimators", "display"},
 }
 # A result plots itself by the room that plots results.
 LATE = {("dcprog.engine.result", "display")}

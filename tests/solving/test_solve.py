@@ -10,7 +10,7 @@ import pytest
 
 import dcprog as dc
 from dcprog.foundation.arrays import Array
-from tests.surrogates.capped_regression import (
+from tests.solving.capped_regression import (
     A,
     B,
     capped,

@@ -6,7 +6,7 @@ import pytest
 
 import dcprog as dc
 from dcprog.foundation.arrays import Array
-from tests.surrogates.capped_regression import A, B, nothing, regression, regression_value, watch
+from tests.solving.capped_regression import A, B, nothing, regression, regression_value, watch
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from cvxpy.lin_ops import lin_utils
 import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.problem.surrogate import ProblemSurrogate
-from tests.surrogates.capped_regression import (
+from tests.solving.capped_regression import (
     A,
     B,
     capped,
