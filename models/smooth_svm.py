@@ -65,7 +65,7 @@ class SmoothSVC(PaperClassifier):
         ratio > 0.1. ``"trimmed"`` minimises ½(‖w‖² + b²) plus the loss without its K largest terms,
         a difference of convex functions, to a critical point. The former is one step of the latter.
     solver : str, default "auto"
-        ``"newton_armijo"`` (``"auto"``), ``"newton"``, or, for the sigmoid, ``"cvxpy"`` or a cvxpy
+        ``"newton"``, with Armijo's rule (``"auto"``), or, for the sigmoid, ``"cvxpy"`` or a cvxpy
         solver by name.
     tol : float, default 1e-6
         Stop when the criticality gap and the decrease are at most tol·F. With ``outlier_ratio=0`` F

@@ -19,7 +19,7 @@ from dcprog.solvers.published.coordinate import CoordinateSolver
 from dcprog.solvers.published.single_pass import SinglePassSolver
 from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
 from dcprog.solvers.smooth.block_newton import BlockNewtonSolver
-from dcprog.solvers.smooth.newton import LeastSquaresSolver, NewtonArmijoSolver, NewtonSolver
+from dcprog.solvers.smooth.newton import NewtonSolver
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 from dcprog.solvers.smooth.weighted_lasso import WeightedLassoSolver
 
@@ -39,8 +39,6 @@ __all__ = [
 ]
 
 SOLVERS: dict[str, type[SubproblemSolver]] = {
-    "least_squares": LeastSquaresSolver,
-    "newton_armijo": NewtonArmijoSolver,
     "block_newton": BlockNewtonSolver,
     "newton": NewtonSolver,
     "weighted_lasso": WeightedLassoSolver,

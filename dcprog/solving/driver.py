@@ -103,8 +103,8 @@ def solve(
         registered starts (fits of small subsets, graduated paths, points between good ones, …) by a
         few loose steps, runs from the best ones, and then from lower points that moves find, for
         the time of some three to five plain runs. Its result is never above the plain run's. A
-        number is that many runs: with ``start="auto"`` the plain one and the best candidates, with a
-        start that is named that one, random halves of the terms and random points in turn.
+        number is that many runs: with ``start="auto"`` the plain one and the best candidates, with
+        a start that is named that one, random halves of the terms and random points in turn.
         ``start="convex", n_starts=1`` is one plain run.
     effort : {"low", "default", "high"}, default "default"
         Of the race: one graduated run, some three to five plain runs, or about ten.

@@ -162,7 +162,7 @@ DUAL = [
     (cap(hinge(), 2.0), "cvxpy"),
     (cap(squared_hinge(), 2.0), "newton"),
     (cap(logistic(), 2.0), "newton"),
-    (cap(square(at=1.0), 2.0), "least_squares"),
+    (cap(square(at=1.0), 2.0), "newton"),
     (rescale(hinge(), 0.5), "smo"),
     (hinge(), "multipliers"),
     (hinge(), "smo"),

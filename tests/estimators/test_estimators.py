@@ -19,7 +19,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
 from dcprog.estimators import RobustClassifier, RobustRegressor
@@ -30,7 +29,6 @@ from dcprog.losses import (
     absolute,
     cap,
     hinge,
-    huber,
     logistic,
     rescale,
     square,
@@ -91,23 +89,6 @@ AUTO = {
 }
 
 # ---- the scikit-learn contract -------------------------------------------------------------------
-
-
-@parametrize_with_checks(
-    [
-        RobustClassifier(),
-        RobustClassifier(rescale(squared_hinge(), 0.5), l2(0.1), multiclass="ovr"),
-        RobustClassifier(truncate(hinge(), 0.0), l1(0.1), multiclass="ovr"),
-        RobustClassifier("logistic", l1(1e-3), normalize="mean"),
-        RobustRegressor(),
-        RobustRegressor(welsch(square(), 1.0), l2(0.1)),
-        RobustRegressor(cap(huber(1.0), 2.0), elastic_net(0.1, 0.1)),
-        RobustRegressor(welsch(square(), 1.0), l2(0.1), kernel="rbf"),
-    ]
-)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_estimator_contract(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize("k", [2, 3])

@@ -1,12 +1,14 @@
 """Every public estimator, whichever there are, keeps scikit-learn's contract without exception.
 
-Those with other parameters are checked beside their own tests.
+Once with its default parameters, and once more where others lead to other code: another solver,
+another way of coding classes, a kernel.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -29,7 +31,21 @@ def estimators() -> dict[str, type[BaseEstimator]]:
     }
 
 
-@parametrize_with_checks([cls(**QUICK.get(name, {})) for name, cls in estimators().items()])
+OTHERS = [
+    dc.RobustClassifier(dc.truncate(dc.hinge(), 0.0), dc.l1(0.1), multiclass="ovr"),
+    dc.RobustRegressor(dc.welsch(dc.square(), 1.0), dc.l2(0.1), kernel="rbf"),
+    dc.models.AngleSVC(2, penalty="elasticnet", lam=0.01),
+    dc.models.AngleSVC(kernel="rbf"),
+    dc.models.CappedSVC(2.0, algorithm="alternating", max_iter=2000),
+    dc.models.LeastOneNormSVC(solver="smo", kernel="linear"),
+    dc.models.SmoothSVC(outlier_ratio=0.05, filtering="trimmed"),
+]
+
+
+@parametrize_with_checks(
+    [cls(**QUICK.get(name, {})) for name, cls in estimators().items()] + OTHERS
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
     check(estimator)
 

@@ -15,7 +15,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
 from dcprog.engine.certificate import criticality_gap
@@ -593,19 +592,6 @@ def test_truncation_withstands_outliers(form: int) -> None:
 
 
 # ---- contract ------------------------------------------------------------------------------------
-
-
-@parametrize_with_checks(
-    [
-        AngleSVC(),
-        AngleSVC(2, majorant="dc"),
-        AngleSVC(penalty="l1", lam=0.01),
-        AngleSVC(2, penalty="elasticnet", lam=0.01),
-        AngleSVC(kernel="rbf"),
-    ]
-)
-def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])

@@ -16,7 +16,6 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import minmax_scale, scale
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
 from dcprog.engine.descent import descend
@@ -312,13 +311,6 @@ def test_well_separated_classes_are_learnt_with_default_cap() -> None:
 
 
 # ---- contract ------------------------------------------------------------------------------------
-
-
-@parametrize_with_checks(
-    [CappedSVC(1.0, cap_floor=0.0), CappedSVC(2.0, algorithm="alternating", max_iter=2000)]
-)
-def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def test_attributes_and_shapes() -> None:

@@ -14,7 +14,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import scale
 from sklearn.svm import SVR
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
 from dcprog.foundation.arrays import Array
@@ -253,11 +252,6 @@ def test_an_indefinite_kernel_matrix_is_refused(solver: str) -> None:
 
 
 # ---- the estimator contract ----------------------------------------------------------------------
-
-
-@parametrize_with_checks([LeastOneNormSVC(), LeastOneNormSVC(solver="smo", kernel="linear")])
-def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def test_pickle_and_clone() -> None:

@@ -16,7 +16,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.preprocessing import scale
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
 from dcprog.foundation.arrays import Array
@@ -364,13 +363,6 @@ def test_baselines_are_declarations(name: str) -> None:
 
 
 # ---- the estimator contract ----------------------------------------------------------------------
-
-
-@parametrize_with_checks(
-    [RescaledHingeSVC(), RescaledHingeSVC(kernel="linear", multiclass="ovr", eta=2.0)]
-)
-def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def test_pickle_clone_and_grid() -> None:

@@ -65,9 +65,7 @@ CLASSES = Risk(class_margins(X, Y), dc.squared_hinge(), aggregate="sum")
 KERNEL = Risk(kernel_margins(X @ X.T, Y), dc.hinge())
 HELD = Risk(MARGINS, dc.hinge(), penalized=np.ones(4))
 NO_SHRINKAGE = {
-    "least_squares": Risk(MARGINS, dc.square(at=1.0)),
     "newton": Risk(MARGINS, dc.squared_hinge()),
-    "newton_armijo": Risk(MARGINS, dc.logistic()),
     "multipliers": Risk(MARGINS, dc.hinge()),
     "smo": KERNEL,
     "smo_first_order": KERNEL,

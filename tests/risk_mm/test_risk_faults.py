@@ -18,7 +18,7 @@ from dcprog.risk_mm import surrogate as risk_surrogate
 from dcprog.rows.kernel import kernel_margins
 from dcprog.rows.linear import binary_margins
 from dcprog.solvers.conic.portfolio import Portfolio
-from dcprog.solvers.registry import make
+from dcprog.solvers.registry import choose, make
 
 RNG = np.random.default_rng(0)
 Y = RNG.choice([-1.0, 1.0], 30)
@@ -31,7 +31,7 @@ RISKS = {
     "proximal_newton": Risk.from_loss(
         binary_margins(X, Y), dc.trim(dc.logistic(), 0.1), dc.l1(0.5)
     ),
-    "least_squares": Risk.from_loss(binary_margins(X, Y), dc.trim(dc.square(1.0), 0.1), dc.l2()),
+    "squares": Risk.from_loss(binary_margins(X, Y), dc.trim(dc.square(1.0), 0.1), dc.l2()),
 }
 Fault = Callable[[Any, np.ndarray], Any]
 
@@ -113,13 +113,13 @@ def test_one_fault_costs_a_retry(
 def test_a_solver_that_always_fails_leaves_it_to_the_next(
     name: str, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clean = dc.solve(RISKS[name])
-    _spoil(monkeypatch, range(10**6), FAULTS[fault], only=name)
+    clean, first = dc.solve(RISKS[name]), choose(RISKS[name])[0]
+    _spoil(monkeypatch, range(10**6), FAULTS[fault], only=first)
     result = dc.solve(RISKS[name])
     assert result.status == "converged"
-    assert result.solver != name
+    assert result.solver != first
     assert result.value == pytest.approx(clean.value, rel=1e-4)
-    assert any(attempt.solver == name for attempt in result.history.attempts)
+    assert any(attempt.solver == first for attempt in result.history.attempts)
 
 
 @pytest.mark.parametrize("fault", ["LinAlgError", "nan", "nothing"])
@@ -195,12 +195,12 @@ def test_a_fault_of_one_cvxpy_solver_leaves_it_to_the_next(
 # ---- time ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["newton", "newton_armijo", "multipliers", "smo"])
+@pytest.mark.parametrize("name", ["newton", "logistic", "multipliers", "smo"])
 def test_a_deadline_that_has_passed_ends_a_solver(name: str) -> None:
     K = np.exp(-np.sum((X[:, None] - X) ** 2, axis=2))
-    base = {"newton": dc.squared_hinge(), "newton_armijo": dc.logistic()}.get(name, dc.hinge())
+    base = {"newton": dc.squared_hinge(), "logistic": dc.logistic()}.get(name, dc.hinge())
     rows = kernel_margins(K, Y) if name == "smo" else binary_margins(X, Y)
     risk = Risk(rows, base)
-    solver = make(name, risk)
+    solver = make("newton" if name == "logistic" else name, risk)
     with pytest.raises(SubproblemError, match="the time limit ended"):
         solver.minimise(WeightedRisk(risk, np.ones(30)), np.zeros(rows.shape[1]), 1e-8, 0.0)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
-from dcprog.losses import ConvexLoss, square
+from dcprog.losses import ConvexLoss
 from dcprog.solvers.cost import COSTS
-from dcprog.solvers.linalg.line_search import Line, armijo, bottom
+from dcprog.solvers.linalg.line_search import armijo, bottom
 from dcprog.solvers.linalg.per_score import Separable, separable_refusal
 from dcprog.solvers.protocol import ExactSolver, Solution, refuse
 from dcprog.solvers.smooth.newton_loop import NewtonScore, Place, Weighted
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["LeastSquaresSolver", "NewtonArmijoSolver", "NewtonSolver", "roughness", "softer_first"]
+__all__ = ["NewtonSolver", "roughness", "softer_first"]
 
 Sides = tuple[Array, Array, Array]  # the signs, offsets and tilts of a score
 
@@ -33,9 +33,17 @@ class NewtonSolver(ExactSolver):
     r"""Minimise Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖² for every score k.
 
     Each step minimises the quadratic model at the current point exactly and moves in that
-    direction. For a piecewise quadratic base the line search is exact, and the method ends after
-    finitely many pieces (finite Newton). Otherwise it ends where the slope has fallen to a tenth,
-    which admits full steps near the solution and gives quadratic convergence.
+    direction d = −H⁻¹∇F, with the Hessian H = λI + Aᵀdiag(d_i base''(u_i))A. Only the margins with
+    curvature enter H; if they are far fewer than the coefficients, their Gram matrix is used
+    instead (Woodbury). For a piecewise quadratic base the line search is exact, and the method ends
+    after finitely many pieces (finite Newton); for a square, after one step.
+
+    For other bases the step length is Armijo's, the largest α of 1, ½, ¼, … with
+    F(θ) − F(θ + αd) ≥ −σα∇Fᵀd. Every step decreases F, while full steps may not: a smoothed hinge
+    has no curvature outside a narrow band, and if no margin lies inside, H = λI and d is a gradient
+    step. For a sharp base, a run from θ = 0 first solves with smoother losses
+    (`ConvexLoss.softer`), each started from the previous solution: with fewer samples than
+    coefficients that is twice as fast, and does not stall.
 
     Parameters
     ----------
@@ -47,25 +55,22 @@ class NewtonSolver(ExactSolver):
     ----------
     Mangasarian (2002), A finite Newton method for classification, Optim. Methods Softw. 17.
     Keerthi, DeCoste (2005), A modified finite Newton method for fast solution of large scale
-    linear SVMs, JMLR 6.
+    linear SVMs, JMLR 6. Lee, Mangasarian (2001), SSVM: a smooth support vector machine, Comput.
+    Optim. Appl. 20. Shen, Peng (2013), A new smooth support vector machine with 1-norm penalty
+    term, iJOE 9.
     """
 
-    name: ClassVar[str] = "newton"
     cost = COSTS["newton"]
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
         self.scores = Separable(risk)
+        self.is_finite = risk.base.pieces is not None
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
         """The reason why Newton's method cannot solve a risk, None if it can."""
         return roughness(risk.base) or separable_refusal(risk)
-
-    @staticmethod
-    def search(line: Line) -> float:
-        """The step length along a line, by a search for the minimum."""
-        return bottom(line)
 
     def minimise(
         self,
@@ -75,7 +80,7 @@ class NewtonSolver(ExactSolver):
         time_limit: float | None = None,
     ) -> Solution:
         """The minimiser to rounding accuracy; `tolerance` only decides whether the run failed."""
-        refuse(self.name, shrinkage=problem.shrinkage)
+        refuse("newton", shrinkage=problem.shrinkage)
         scores, base, deadline = self.scores, self.risk.base, Deadline(time_limit)
         spread, tilt = scores.spread(problem)
         coef, intercept = scores.split(start)
@@ -92,76 +97,14 @@ class NewtonSolver(ExactSolver):
     ) -> NewtonScore:
         """Newton's method for a score, with the given base."""
         losses, ridge = Weighted(base, weight), self.scores.ridge
-        return NewtonScore(ridge, losses, *sides, search=self.search, deadline=deadline)
+        search = bottom if self.is_finite else armijo
+        return NewtonScore(ridge, losses, *sides, search=search, deadline=deadline)
 
     def _score(
         self, newton: Callable[[ConvexLoss], NewtonScore], w: Array, b: float, tolerance: float
     ) -> tuple[Array, float]:
-        return newton(self.risk.base).minimise(w, b, tolerance)
-
-
-class LeastSquaresSolver(NewtonSolver):
-    r"""Weighted ridge regression Σ_i d_i (a − u_i)² + t·u + (λ/2)‖w‖², by one Newton step.
-
-    Parameters
-    ----------
-    risk : Risk
-        The square of margins or residuals with an ``l2`` penalty.
-    """
-
-    name = "least_squares"
-    cost = COSTS["least_squares"]
-
-    @staticmethod
-    def refusal(risk: Risk) -> str | None:
-        """The reason why one step does not solve a risk, None if it does."""
-        if not isinstance(risk.base, square):
-            return f"its base is {risk.base!r}, not square"
-        return separable_refusal(risk)
-
-
-class NewtonArmijoSolver(NewtonSolver):
-    r"""Minimise Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖² with Armijo's rule for every score.
-
-    From θ the step is d = −H⁻¹∇F with the Hessian H = λI + Aᵀdiag(d_i base''(u_i))A, and its
-    length α the largest of 1, ½, ¼, … with F(θ) − F(θ + αd) ≥ −σα∇Fᵀd. Every step decreases F,
-    while full steps may not: a smoothed hinge has no curvature outside a narrow band, and if no
-    margin lies inside, H = λI and d is a gradient step. Only the margins with curvature enter H; if
-    they are far fewer than the coefficients, their Gram matrix is used instead (Woodbury).
-
-    For a sharp base, a run from θ = 0 first solves with smoother losses (`ConvexLoss.softer`), each
-    started from the previous solution.
-
-    Parameters
-    ----------
-    risk : Risk
-        A base with a continuous slope and a ``curvature`` that does not jump, on margins or
-        residuals, without groups or with sums over them, with an ``l2`` penalty.
-
-    References
-    ----------
-    Lee, Mangasarian (2001), SSVM: a smooth support vector machine, Comput. Optim. Appl. 20.
-    Shen, Peng (2013), A new smooth support vector machine with 1-norm penalty term, iJOE 9.
-    """
-
-    name = "newton_armijo"
-    cost = COSTS["newton_armijo"]
-
-    @staticmethod
-    def refusal(risk: Risk) -> str | None:
-        """The reason why the method cannot solve a risk, None if it can."""
-        if risk.base.pieces is not None and risk.base.is_smooth:
-            return f"its base is {risk.base!r}, piecewise quadratic: finite Newton ends exactly"
-        return NewtonSolver.refusal(risk)
-
-    @staticmethod
-    def search(line: Line) -> float:
-        """The step length along a line, by Armijo's rule."""
-        return armijo(line)
-
-    def _score(
-        self, newton: Callable[[ConvexLoss], NewtonScore], w: Array, b: float, tolerance: float
-    ) -> tuple[Array, float]:
+        if self.is_finite:
+            return newton(self.risk.base).minimise(w, b, tolerance)
         if not np.any(w) and b == 0:
             for base in softer_first(self.risk.base):
                 place = newton(base).last(w, b, np.inf, precision=LOOSE)

@@ -18,7 +18,7 @@ from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import binary_margins
 from dcprog.solvers.linalg.line_search import ROUNDING, armijo
-from dcprog.solvers.smooth.newton import NewtonArmijoSolver, NewtonSolver, softer_first
+from dcprog.solvers.smooth.newton import NewtonSolver, softer_first
 from dcprog.solvers.smooth.newton_loop import NewtonScore, Weighted
 
 BASES: list[ConvexLoss] = [
@@ -61,7 +61,7 @@ def test_gradient_vanishes_and_the_start_does_not_matter(
 ) -> None:
     risk = _risk(base, shape, held)
     weights = np.random.default_rng(1).uniform(0, 3, shape[0])
-    solver = NewtonArmijoSolver(risk)
+    solver = NewtonSolver(risk)
     rng = np.random.default_rng(2)
     values = []
     for size in (0.0, 1.0, 100.0):
@@ -78,9 +78,7 @@ def test_gradient_vanishes_and_the_start_does_not_matter(
 def test_agrees_with_a_generic_minimiser(base: ConvexLoss, shape: tuple[int, int]) -> None:
     risk = _risk(base, shape)
     ones = np.ones(shape[0])
-    solution = NewtonArmijoSolver(risk).minimise(
-        WeightedRisk(risk, ones), np.zeros(shape[1] + 1), 1e-10
-    )
+    solution = NewtonSolver(risk).minimise(WeightedRisk(risk, ones), np.zeros(shape[1] + 1), 1e-10)
     generic: Any = minimize(  # type: ignore[call-overload]
         risk,
         np.zeros(shape[1] + 1),
@@ -120,7 +118,7 @@ def test_full_steps_cycle_where_armijo_does_not() -> None:
     risk = _risk(pade_hinge(100.0))
     full = list(islice(_score(risk, 1.0, lambda line: 1.0).path(np.zeros(5), 0.0), 400))
     assert min(place.promise for place in full[200:]) > 1e-3
-    ends = NewtonArmijoSolver(risk).minimise(WeightedRisk(risk, np.ones(60)), np.zeros(5), 1e-10)
+    ends = NewtonSolver(risk).minimise(WeightedRisk(risk, np.ones(60)), np.zeros(5), 1e-10)
     assert ends.value < min(place.value for place in full) - 1e-3
 
 
@@ -160,7 +158,7 @@ def test_sparse_rows_equal_dense_rows(shape: tuple[int, int]) -> None:
         penalized=np.ones(shape[1] + 1),
     )
     ends = [
-        NewtonArmijoSolver(risk).minimise(
+        NewtonSolver(risk).minimise(
             WeightedRisk(risk, np.ones(shape[0])), np.zeros(shape[1] + 1), 1e-9
         )
         for risk in (dense, sparse)
@@ -171,7 +169,7 @@ def test_sparse_rows_equal_dense_rows(shape: tuple[int, int]) -> None:
 def test_a_tilt_without_end_is_reported() -> None:
     risk = _risk(logistic(), held=False)
     with pytest.raises(SubproblemError) as caught:
-        NewtonArmijoSolver(risk).minimise(
+        NewtonSolver(risk).minimise(
             WeightedRisk(risk, np.zeros(60), np.ones(60) * risk.rows.signs[:, 0]), np.zeros(5), 1e-8
         )
     assert caught.value.status == "unbounded"
