@@ -2,19 +2,179 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 from sklearn.utils.validation import check_is_fitted
 
-from dcprog.estimators.coefficient_table import CoefficientTable
 from dcprog.estimators.coefficients import feature_names
 from dcprog.estimators.declared_estimator import DeclaredEstimator
-from dcprog.estimators.sandwich import sandwich
+from dcprog.estimators.risk_derivatives import (
+    curvature_matrix,
+    loss_curvature,
+    loss_slope,
+    ridge_of,
+)
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.table import Table
 from dcprog.risk.risk import Risk
 
 __all__ = ["LinearInference"]
+
+NO_ERRORS = "standard errors are NaN: "
+FLAT = (
+    "the curvature of the objective, as estimated from the residuals, is not positive at these "
+    "coefficients. A smoother loss, such as tukey, or a bootstrap can tell them"
+)
+
+
+def sandwich(risk: Risk, theta: Array, repeats: float = 1.0) -> Array:
+    r"""The sandwich covariance H⁻¹ M H⁻¹ of a minimiser of Σ s_i ℓ(u_i) + penalty, u = Aθ + offset.
+
+    .. math::
+        M = \tfrac{n}{n-p} \sum_i s_i\, \ell'(u_i)^2\, a_i a_i^\top, \qquad
+        H = \sum_i s_i\, \ell''(u_i)\, a_i a_i^\top + \Lambda,
+
+    with Λ the Hessian of the penalty's ridge, n = Σs and p coefficients. A sample of weight s
+    counts as s samples. If ℓ' jumps, ℓ'' is a difference quotient over Hall and Sheather's
+    bandwidth, which estimates the residuals' density at the jumps. A trimmed loss is replaced by a
+    loss capped at the largest value it keeps.
+
+    Parameters
+    ----------
+    risk : Risk
+        A risk on the residuals or margins of one score.
+    theta : array of shape (p,)
+    repeats : float, default 1.0
+        The number of samples that a weight of 1 represents.
+
+    Returns
+    -------
+    array of shape (p, p)
+        NaN for penalised coefficients that are 0, and everywhere if the warning is raised.
+
+    Warns
+    -----
+    RuntimeWarning
+        H is not positive definite, or there are no more samples than coefficients.
+
+    References
+    ----------
+    Huber (1967), The behavior of maximum likelihood estimates under nonstandard conditions, Proc.
+    5th Berkeley Symp. Hall, Sheather (1988), On the distribution of a studentized quantile, JRSS B
+    50. Powell (1991), in: Nonparametric and semiparametric methods in econometrics.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dcprog as dc
+    >>> from dcprog.estimators.inference import sandwich
+    >>> y = np.array([1.0, 2.0, 3.0, 6.0])
+    >>> rows = dc.residual_rows(np.ones((4, 1)), y, False)
+    >>> sandwich(dc.Risk.from_loss(rows, dc.square(), dc.l2(0.0)), np.array([3.0]))
+    array([[1.16666667]])
+    """
+    u = risk.margins(theta)
+    shares = np.ones(u.size) if risk.sample_weight is None else risk.sample_weight
+    slope = loss_slope(risk, theta)
+    active = (theta != 0) | ~risk.penalized
+    n, p = repeats * float(shares.sum()), int(active.sum())
+    curvature = loss_curvature(slope, u, repeats * shares)
+    curved = curvature_matrix(risk.rows, shares * curvature, active) + ridge_of(risk, active)
+    spread = curvature_matrix(risk.rows, shares * slope(u) ** 2, active)
+    spread *= n / max(n - p, 1.0) / repeats
+    covariance = np.full((theta.size, theta.size), np.nan)
+    if n <= p:
+        warnings.warn(NO_ERRORS + f"{n:g} samples for {p} coefficients", RuntimeWarning, 2)
+    elif np.any(np.linalg.eigvalsh(curved) <= 0):
+        warnings.warn(NO_ERRORS + FLAT, RuntimeWarning, 2)
+    else:
+        half = np.linalg.solve(curved, spread)
+        covariance[np.ix_(active, active)] = np.linalg.solve(curved, half.T)
+    return covariance
+
+
+# ----------------------------------------------------------------------------------------------
+
+HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
+
+
+@dataclass(frozen=True)
+class CoefficientTable:
+    """Estimates and standard errors, with z, p-values and intervals by the normal distribution.
+
+    Attributes
+    ----------
+    title : str
+        The first line of the table.
+    names : list of str
+    coef, errors : array of shape (k,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.estimators.inference import CoefficientTable
+    >>> CoefficientTable("a fit", ["x0"], np.array([2.0]), np.array([0.5]))
+    a fit
+              coef   std err         z     P>|z|    [0.025    0.975]
+    x0           2       0.5         4   6.3e-05      1.02      2.98
+    """
+
+    title: str
+    names: list[str]
+    coef: Array
+    errors: Array
+
+    @property
+    def z(self) -> Array:
+        """The coefficients divided by their standard errors."""
+        with np.errstate(all="ignore"):
+            return self.coef / self.errors
+
+    @property
+    def p_values(self) -> Array:
+        """The two-sided p-values for the hypothesis that a coefficient is 0."""
+        return 2 * ndtr(-np.abs(self.z))
+
+    def interval(self, level: float = 0.95) -> Array:
+        """The ends of the confidence intervals, of shape (k, 2).
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            0 < level < 1.
+
+        Raises
+        ------
+        ValueError
+            The level is not between 0 and 1.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level={level!r}: a number between 0 and 1 is needed")
+        reach = float(ndtri((1 + level) / 2)) * self.errors
+        return np.column_stack([self.coef - reach, self.coef + reach])
+
+    def _columns(self) -> list[Array]:
+        return [self.coef, self.errors, self.z, self.p_values, *self.interval().T]
+
+    def _table(self) -> Table:
+        return Table(self.title, self.names, dict(zip(HEADINGS, self._columns(), strict=True)))
+
+    def to_frame(self) -> Any:
+        """The table as a pandas DataFrame; pandas must be installed."""
+        return self._table().to_frame()
+
+    def __repr__(self) -> str:
+        return repr(self._table())
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
+
+
+# ----------------------------------------------------------------------------------------------
 
 
 class LinearInference(DeclaredEstimator):
@@ -24,7 +184,7 @@ class LinearInference(DeclaredEstimator):
     ----------
     covariance_ : array of shape (d + 1, d + 1)
         The covariance of ``coef_`` and the intercept by the sandwich formula at fixed σ̂
-        (:func:`~dcprog.estimators.sandwich.sandwich`). It is NaN for coefficients that a penalty
+        (:func:`~dcprog.estimators.inference.sandwich`). It is NaN for coefficients that a penalty
         has set to 0 and, with a warning, for all if the objective's estimated curvature is not
         positive; 0 for an intercept that is not fitted. A weight s_i counts as s_i samples.
         Computed on access.

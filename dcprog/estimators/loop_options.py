@@ -5,18 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, fields, replace
 from typing import Any
 
 import numpy as np
 
+from dcprog.engine.history import History
 from dcprog.engine.result import Result
 from dcprog.engine.track import Progress
 from dcprog.estimators.declared_estimator import DeclaredEstimator, parameter
 from dcprog.estimators.parameter_constraints import COUNT, POSITIVE, one_of
-from dcprog.estimators.refine import refined
 from dcprog.estimators.refusal import unusable
-from dcprog.estimators.sparsity import cleared
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.risk.risk import Risk
@@ -24,7 +23,142 @@ from dcprog.solving.driver import solve
 from dcprog.solving.trivial import triviality
 from dcprog.starts.effort import NAMES
 
-__all__ = ["Callback", "LoopOptions"]
+__all__ = ["Callback", "LoopOptions", "cleared", "refined"]
+
+# Thresholds as shares of the largest coefficient; 1 clears all of them.
+SHARES = (1.0, *(10.0 ** -np.arange(4, 13)))
+
+
+def cleared(risk: Risk, theta: Array, tolerance: float) -> Array:
+    """Set small coefficients of θ to 0 where the penalty has a kink at 0.
+
+    Such penalties are ℓ1, concave ones and, for whole groups, the group lasso; an interior point
+    solver leaves tiny coefficients where the solution has zeros. The largest set of coefficients is
+    cleared for which the objective does not rise by more than the tolerance: all of them, or those
+    up to a share of 1e-4, 1e-5, …, 1e-12 of the largest.
+
+    Parameters
+    ----------
+    risk : Risk
+    theta : array of shape (p,)
+    tolerance : float
+        The accuracy of θ, relative to the sum of the sizes of the risk's terms.
+
+    Returns
+    -------
+    array of shape (p,)
+        θ itself if no coefficient can be cleared, or the penalty has no kink at 0.
+    """
+    sizes = np.full(theta.shape, np.inf)
+    sizes[risk.penalized] = risk.penalty.sparse_sizes(theta[risk.penalized])
+    largest = np.max(sizes[np.isfinite(sizes)], initial=0.0)
+    if largest == 0:
+        return theta
+    value, slack = risk(theta), tolerance * risk.magnitude(theta)
+    for share in SHARES:
+        sparse = np.where(sizes <= share * largest, 0.0, theta)
+        if risk(sparse) <= value + slack:
+            return sparse
+    return theta
+
+
+# ----------------------------------------------------------------------------------------------
+
+ROUNDS = 10
+SPECK = 1e-9  # of the largest coefficient
+CLOCKS = ("time", "solve_time")  # cumulative columns of a history
+
+
+@np.errstate(all="ignore")
+def refined(
+    result: Result,
+    risk: Risk,
+    tidy: Callable[[Array], Array],
+    resume: Callable[[Array, int], Result],
+    *,
+    tol: float,
+    max_iter: int,
+) -> Result:
+    """The result of a run at its tidied end point, continued until both agree.
+
+    Setting small coefficients to 0 may lower F by more than the tolerance. The run's certificate
+    then does not hold at the tidy point, and the descent is resumed from there.
+
+    Parameters
+    ----------
+    result : Result
+        The result of a run that found a point.
+    risk : Risk
+        The function that it minimised.
+    tidy : callable
+        Maps θ to a point without specks, no worse than θ up to a small part of the tolerance.
+    resume : callable
+        Maps θ and a number of steps to the result of a run from θ with at most that many steps.
+    tol : float
+        The tolerance relative to the scale of F.
+    max_iter : int
+        The most steps of all runs together.
+
+    Returns
+    -------
+    Result
+        Its status and history are those of the joined runs; its value is the risk at its point.
+    """
+    assert result.x is not None
+    x = result.x
+    for _ in range(ROUNDS):
+        theta = tidy(x)
+        value = risk(theta)
+        moved = replace(result, x=theta, value=value)
+        slack = tol * max(result.scale, risk.magnitude(theta))
+        if not risk(x) - value > slack or result.status in ("interrupted", "time_limit"):
+            return moved
+        left = max_iter - len(result.history)
+        if left < 1:
+            message = f"no criticality after {max_iter} steps"
+            return replace(moved, status="max_iter", message=message, gap=np.inf)
+        more = resume(theta, left)
+        if more.x is None or not risk(more.x) <= value + slack:
+            # the resumed run ends higher: the certificate holds at x and, for mere specks, at θ too
+            largest = float(np.max(np.abs(x), initial=0.0))
+            specks = np.max(np.abs(theta - x), initial=0.0) <= SPECK * largest
+            return moved if specks else replace(result, value=risk(x))
+        result = _joined(result, more, float(np.linalg.norm(theta - x)))
+        x = more.x
+    return replace(result, value=risk(x))
+
+
+def _joined(first: Result, then: Result, step: float) -> Result:
+    """The results of a run and of its continuation, joined into one."""
+    history = _one_after_the_other(first.history, then.history, step)
+    return replace(
+        then,
+        n_iter=len(history) - 1,
+        history=history,
+        starts=first.starts,
+        solve_time=first.solve_time + then.solve_time,
+        total_time=first.total_time + then.total_time,
+        solver_steps=first.solver_steps + then.solver_steps,
+    )
+
+
+def _one_after_the_other(first: History, then: History, step: float) -> History:
+    begun = len(first)
+    columns = {}
+    for name in (f.name for f in fields(History) if f.name != "attempts"):
+        before, after = getattr(first, name), getattr(then, name).copy()
+        if name == "step":
+            after[0] = step
+        elif name == "rise":
+            after[0] = then.value[0] - first.value[-1]
+        elif name in CLOCKS:
+            after += before[-1]
+        columns[name] = np.concatenate([before, after])
+    later = tuple(replace(a, iteration=a.iteration + begun) for a in then.attempts)
+    return History(**columns, attempts=(*first.attempts, *later))
+
+
+# ----------------------------------------------------------------------------------------------
 
 # Exact zeros may raise the objective by this share of the tolerance, the subproblems' accuracy.
 CLEARED = 1e-2

@@ -1,4 +1,4 @@
-"""What a race asks of a move: lower points near the end of a run."""
+"""The protocol of moves: lower points near the end of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a race asks of a start: which problems it takes, and points to run from."""
+"""The protocol of starts: which problems one takes, and points to run from."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Candidate:
 
 @dataclass
 class Budget:
-    """What a start may use.
+    """The means of a start: effort, random numbers, time, and points known so far.
 
     Attributes
     ----------

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import dcprog as dc
-from dcprog.estimators.newton_polish import polished
+from dcprog.estimators.regressor import polished
 from dcprog.foundation.arrays import Array
 
 

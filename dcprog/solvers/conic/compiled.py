@@ -15,7 +15,6 @@ from cvxpy.reductions.solution import Solution
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
-from dcprog.solvers.conic.options import options
 from dcprog.solvers.conic.outcome import dual_ray, multipliers, point, primal_ray
 from dcprog.solvers.conic.program import ParamProgram, problem_class, save
 from dcprog.solvers.conic.scaler import Scaler, minimise_in_units
@@ -23,7 +22,75 @@ from dcprog.solvers.conic.scaling import Scaling
 from dcprog.solvers.conic.standard_form import Evidence, StandardForm, solver_data
 from dcprog.solvers.faults import failures, refusals
 
-__all__ = ["CompiledProblem", "check_solver", "problem_class", "solver_order"]
+__all__ = ["CompiledProblem", "check_solver", "options", "problem_class", "solver_order"]
+
+MOST_STEPS = 500  # most steps of an interior point method
+# Most steps of SCS. Ten times as many rarely help, so they are allowed only for tight tolerances.
+FIRST_ORDER_STEPS, PATIENT_STEPS = 20_000, 200_000
+LOOSE = 1e-7
+
+
+def options(
+    solver: str, tolerance: float, time_limit: float | None, pace: float | None
+) -> dict[str, Any]:
+    """The options of a solver for a tolerance and a time limit.
+
+    Parameters
+    ----------
+    solver : str
+    tolerance : float
+        The relative and the absolute tolerance.
+    time_limit : float, optional
+        Seconds. PIQP and ECOS have no time limit; their number of steps is limited instead.
+    pace : float, optional
+        Seconds per step in the last call.
+    """
+    tol = max(tolerance, 1e-12)
+    seconds = {} if time_limit is None else {"time_limit": max(time_limit, 1e-3)}
+    steps = MOST_STEPS
+    if time_limit is not None and pace:
+        steps = int(np.clip(time_limit / pace, 1, MOST_STEPS))
+    match solver:
+        case "CLARABEL":
+            return {"tol_gap_abs": tol, "tol_gap_rel": tol, "tol_feas": tol, **seconds}
+        case "PIQP":
+            return {
+                "eps_abs": tol,
+                "eps_rel": tol,
+                "eps_duality_gap_abs": tol,
+                "eps_duality_gap_rel": tol,
+                "max_iter": steps,
+            }
+        case "OSQP":
+            # without this option only the first of a series of solves is polished
+            return {
+                "eps_abs": tol,
+                "eps_rel": tol,
+                "max_iter": 200_000,
+                "polishing": True,
+                **seconds,
+            }
+        case "ECOS":
+            return {"abstol": tol, "reltol": tol, "feastol": tol, "max_iters": steps}
+        case "HIGHS":
+            feasibility = float(np.clip(tol, 1e-10, 1e-7))
+            return {
+                "primal_feasibility_tolerance": feasibility,
+                "dual_feasibility_tolerance": feasibility,
+                "qp_iteration_limit": 20_000,  # its active set method may cycle
+                **seconds,
+            }
+        case "SCS":
+            limit = {} if time_limit is None else {"time_limit_secs": max(time_limit, 1e-3)}
+            most = FIRST_ORDER_STEPS if tol > LOOSE else PATIENT_STEPS
+            return {"eps_abs": tol, "eps_rel": tol, "max_iters": most, **limit}
+        case "SCIPY" if seconds:
+            return {"scipy_options": seconds}
+        case _:
+            return {}
+
+
+# ----------------------------------------------------------------------------------------------
 
 # Preferred solvers by problem class: the first installed one is used, later ones are fallbacks.
 PREFERENCE = {

@@ -2,23 +2,398 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.cost import COSTS
-from dcprog.solvers.piecewise.kink_pivots import Index, Kinks, Pivots
 from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
 from dcprog.solvers.protocol import ExactSolver, Solution
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["PivotingSolver"]
+__all__ = ["KinkBasis", "PivotingSolver"]
+
+
+class KinkBasis:
+    r"""The inverse of  K = [[H, Bᵀ], [B, 0]]  with H = diag(h) ≥ 0 and one row of B per held kink.
+
+    Holding, dropping and exchanging a kink are changes of rank two, of (q + k)² operations.
+
+    Parameters
+    ----------
+    h : array of shape (q,)
+    rows : array of shape (k, q)
+        The rows B, for which K must be regular.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        K is singular.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> basis = KinkBasis(np.array([1.0, 0.0]), np.array([[1.0, 1.0]]))
+    >>> basis.hold(np.array([1.0, -1.0]))
+    >>> basis.drop(0)
+    >>> step, multipliers = basis.step(np.array([2.0, 1.0]))  # on w = b, from the slope there
+    >>> step.round(12).tolist(), multipliers.round(12).tolist()
+    ([-3.0, -3.0], [1.0])
+    """
+
+    def __init__(self, h: Array, rows: Array) -> None:
+        self._q, k = h.size, len(rows)
+        K = np.zeros((h.size + k,) * 2)
+        K[: h.size, : h.size] = np.diag(h)
+        K[h.size :, : h.size] = rows
+        K[: h.size, h.size :] = rows.T
+        self._inverse: Array = np.asarray(np.linalg.inv(K), dtype=float)
+
+    @property
+    def size(self) -> float:
+        """The largest absolute entry of the inverse, which amplifies rounding errors."""
+        return float(np.max(np.abs(self._inverse)))
+
+    def step(self, slope: Array) -> tuple[Array, Array]:
+        """The minimiser d of ½d'Hd + slope·d with B d = 0, and the multipliers of the kinks."""
+        found = self._inverse[:, : self._q] @ -slope
+        return found[: self._q], found[self._q :]
+
+    def to(self, changes: Array) -> Array:
+        """The step of least H-norm that changes the scores of the held kinks by `changes`."""
+        step: Array = self._inverse[: self._q, self._q :] @ changes
+        return step
+
+    def away(self, j: int) -> Array:
+        """The direction in which the score of kink j grows at rate 1 and the others are fixed."""
+        return self._inverse[: self._q, self._q + j].copy()
+
+    def lengths(self) -> Array:
+        """The lengths of all directions :meth:`away`."""
+        away = self._inverse[: self._q, self._q :]
+        lengths: Array = np.sqrt(np.einsum("ij,ij->j", away, away))
+        return lengths
+
+    def hold(self, row: Array) -> None:
+        """Add a kink at the end."""
+        size = len(self._inverse)
+        image = self._inverse[:, : self._q] @ row
+        image_and_one = np.append(image, -1.0)
+        corner = float(row @ image[: self._q])
+        larger = np.zeros((size + 1,) * 2)
+        larger[:size, :size] = self._inverse
+        larger -= np.outer(image_and_one, image_and_one / corner)
+        self._inverse = larger
+
+    def drop(self, j: int) -> None:
+        """Remove kink j; later kinks move up by one."""
+        column = self._inverse[:, self._q + j]
+        inverse = self._inverse - np.outer(column, column / column[self._q + j])
+        keep = np.arange(len(column)) != self._q + j
+        self._inverse = np.ascontiguousarray(inverse[np.ix_(keep, keep)])
+
+    def exchange(self, j: int, change: Array) -> None:
+        """Change the row of kink j by `change`, also if dropping j would make K singular."""
+        M, place = self._inverse, self._q + j
+        one, other = M[:, place].copy(), M[:, : self._q] @ change
+        own, across, corner = one[place], 1.0 + other[place], change @ other[: self._q]
+        scale = own * corner - across * across
+        left = (corner * one - across * other) / scale
+        right = (own * other - across * one) / scale
+        self._inverse = M - np.outer(one, left) - np.outer(other, right)
+
+
+# ----------------------------------------------------------------------------------------------
+
+Index = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+
+STILL = 1e-11  # a step shorter than this, relative to 1 + the size of θ, counts as none
+WRONG = 1e-9  # tolerance of a multiplier's bounds, relative to the mean jump
+FLAT = 1e-12  # a score with a rate below this share of the fastest does not move
+ROUNDING = 1e-13  # relative rounding error of sums of slopes
+STRAY = 1e-3  # a step that moves held kinks at more than this share of the fastest rate is rounding
+EVEN = 1e-10  # a slope below this share of the initial one counts as 0
+APART = 1e-6  # size of the perturbation, relative to the mean size of the places
+FRESH = 100  # pivots between recomputations that remove rounding errors
+MOST_PIVOTS = 3  # most pivots, times the number of kinks and coefficients
+STANDING = 5  # most pivots in a row without progress, times the number of coefficients
+
+
+@dataclass
+class Kinks:
+    r"""The function ½ Σ_j h_j θ_j² + g·θ + Σ_i J_i (v_i − c_i)₊, v = [Aθ; θ] at the kinks' owners.
+
+    Attributes
+    ----------
+    A : array of shape (n, q)
+    owner : int array of shape (m,)
+        The row of A of each kink; n + j for θ_j itself.
+    place, jump : arrays of shape (m,)
+        The places c and the jumps J ≥ 0.
+    linear, h : arrays of shape (q,)
+        The linear term g and the curvatures h ≥ 0.
+    """
+
+    A: Array
+    owner: Index
+    place: Array
+    jump: Array
+    linear: Array
+    h: Array
+
+    def apart(self) -> Kinks:
+        """The function with slightly perturbed places, so that no two kinks meet."""
+        size = float(np.mean(np.abs(self.place))) or 1.0
+        moves = np.random.default_rng(0).uniform(-APART, APART, self.place.size)
+        return replace(self, place=self.place + size * moves)
+
+    def scores(self, x: Array) -> Array:
+        """The scores [Ax; x] at the owners of the kinks."""
+        return np.concatenate([self.A @ x, x])[self.owner]
+
+    def rows(self, which: Index) -> Array:
+        """The rows of [A; I] that own the given kinks."""
+        owner, n = self.owner[which], len(self.A)
+        rows = np.zeros((owner.size, self.A.shape[1]))
+        of_loss = owner < n
+        rows[of_loss] = self.A[owner[of_loss]]
+        rows[~of_loss, owner[~of_loss] - n] = 1.0
+        return rows
+
+    def row(self, kink: int) -> Array:
+        """The row of one kink."""
+        owner = self.owner[kink]
+        if owner < len(self.A):
+            return self.A[owner]
+        row = np.zeros(self.A.shape[1])
+        row[owner - len(self.A)] = 1.0
+        return row
+
+    def pull(self, weights: Array) -> Array:
+        """The sum of the kinks' rows times their weights."""
+        n = len(self.A)
+        total = np.bincount(self.owner, weights, n + self.A.shape[1])
+        return np.asarray(total[:n] @ self.A + total[n:])
+
+
+class Pivots:
+    """A primal active set method: a point and the kinks that are held there.
+
+    Parameters
+    ----------
+    kinks : Kinks
+    x : array of shape (q,)
+        The start θ.
+    held : int array
+        Kinks at which θ lies, enough of them that no direction is left without curvature.
+    deadline : Deadline
+
+    Attributes
+    ----------
+    x, held
+        The current point and the held kinks.
+    taken : int
+        The number of pivots.
+    """
+
+    def __init__(self, kinks: Kinks, x: Array, held: Index, deadline: Deadline) -> None:
+        self.kinks, self.x, self.held, self.deadline = kinks, x, held, deadline
+        self.taken = 0
+        self._standing = 0
+        self._bends = kinks.jump > 0
+        self._longest = max(float(np.max(np.abs(kinks.A))), 1.0)
+        self._wrong_by = WRONG * float(np.mean(kinks.jump))
+        self._refresh(kinks.scores(x) > kinks.place)
+
+    def run(self) -> bool:
+        """Pivot to the minimum; False after too many pivots, in all or without progress.
+
+        Raises
+        ------
+        SubproblemError
+            ``unbounded``, or ``failed`` at the time limit.
+        """
+        fresh, most = True, MOST_PIVOTS * (self.kinks.place.size + self.x.size)
+        while self._standing <= STANDING * self.x.size and self.taken < most:
+            done = not self._pivot()
+            if done and fresh:
+                return True
+            fresh = done or self.taken % FRESH == 0
+            if fresh:
+                self.deadline.check("pivoting")
+                self._refresh(self._above)
+        return False
+
+    def go_on(self, kinks: Kinks) -> None:
+        """Continue with the same held kinks for a function with other places."""
+        self.kinks, self._standing = kinks, 0
+        self._refresh(self._above)
+
+    def point(self) -> Array:
+        """The point θ, with held coefficients exactly at their places."""
+        own = self.held[self.kinks.owner[self.held] >= len(self.kinks.A)]
+        x = self.x.copy()
+        x[self.kinks.owner[own] - len(self.kinks.A)] = self.kinks.place[own]
+        return x
+
+    def multipliers(self) -> Array:
+        """The slope of each kink's term: J above the kink, between 0 and J at a held kink."""
+        slopes = np.where(self._above, self.kinks.jump, 0.0)
+        slopes[self.held] = np.clip(self._mu, 0.0, self.kinks.jump[self.held])
+        return slopes
+
+    def _refresh(self, above: Mask) -> None:
+        """Recompute all updated quantities, and project the point onto the held kinks."""
+        kinks, held = self.kinks, self.held
+        self._above = above
+        above[held] = False
+        self._is_held = np.zeros(above.size, dtype=bool)
+        self._is_held[held] = True
+        self._basis = KinkBasis(kinks.h, kinks.rows(held))
+        self.x = self.x + self._basis.to(kinks.place[held] - kinks.scores(self.x)[held])
+        self._v = kinks.scores(self.x)
+        self._slope = kinks.h * self.x + kinks.linear + kinks.pull(kinks.jump * above)
+
+    def _pivot(self) -> bool:
+        """Take one descent step; False at the minimum."""
+        step, self._mu = self._basis.step(self._slope)
+        rate = self.kinks.scores(step)
+        if self._descends(step, rate):
+            self._move(step, rate, None)
+            return True
+        j = self._wrong()
+        if j is None:
+            return False
+        up = self._mu[j] > 0
+        direction = self._basis.away(j)
+        kink = self.held[j]
+        self._is_held[kink] = False
+        if up:
+            self._flip(kink)
+        direction = direction if up else -direction
+        self._move(direction, self.kinks.scores(direction), j)
+        return True
+
+    def _descends(self, step: Array, rate: Array) -> bool:
+        """True if a step decreases the function by more than rounding errors."""
+        size = float(np.max(np.abs(step)))
+        noise = ROUNDING * size * float(np.max(np.abs(self._slope)))
+        if size <= self._least_step or float(self._slope @ step) >= -noise:
+            return False
+        off = np.max(np.abs(rate[self.held]), initial=0.0)
+        return bool(off <= STRAY * np.max(np.abs(rate)))
+
+    @property
+    def _blur(self) -> float:
+        """The rounding error of a score along the step to the minimum on the held kinks."""
+        size = self._basis.size * float(np.max(np.abs(self._slope)))
+        return ROUNDING * self._longest * size
+
+    @property
+    def _least_step(self) -> float:
+        return STILL * (1.0 + float(np.max(np.abs(self.x))))
+
+    def _wrong(self) -> int | None:
+        """The held kink to drop for the steepest descent; None if all multipliers are right."""
+        mu, jump = self._mu, self.kinks.jump[self.held]
+        off = np.maximum(-mu, mu - jump)
+        wrong = np.flatnonzero(off > self._wrong_by)
+        if not wrong.size:
+            return None
+        if self._standing:  # Bland's rule prevents cycling
+            return int(wrong[np.argmin(self.held[wrong])])
+        return int(np.argmax(off / self._basis.lengths()))
+
+    def _move(self, direction: Array, rate: Array, dropped: int | None) -> None:
+        """Move to the minimum along a direction, and hold the kink at which it lies."""
+        rate[self._is_held] = 0.0
+        if dropped is None:
+            rate[np.abs(rate) <= self._blur] = 0.0
+        farthest = 1.0 if dropped is None else np.inf
+        length, crossed, turn = self._least(direction, rate, farthest)
+        moved = length * float(np.max(np.abs(direction))) > self._least_step
+        self._standing = 0 if moved else self._standing + 1
+        self.x = self.x + length * direction
+        self._v += length * rate
+        self._slope = self._slope + length * self.kinks.h * direction
+        self._cross(crossed)
+        self.taken += 1
+        if turn is not None:
+            self._hold(turn, dropped)
+        elif dropped is not None:
+            self._basis.drop(dropped)
+            self.held = np.delete(self.held, dropped)
+
+    def _hold(self, kink: int, dropped: int | None) -> None:
+        """Hold one more kink, or one in place of the dropped kink."""
+        if self._above[kink]:
+            self._flip(kink)
+        self._is_held[kink] = True
+        self._v[kink] = self.kinks.place[kink]
+        row = self.kinks.row(kink)
+        if dropped is None:
+            self._basis.hold(row)
+            self.held = np.append(self.held, kink)
+        else:
+            self._basis.exchange(dropped, row - self.kinks.row(self.held[dropped]))
+            self.held = self.held.copy()
+            self.held[dropped] = kink
+
+    def _cross(self, which: Index) -> None:
+        """Update the slope for crossing the given kinks."""
+        if which.size <= 1:
+            for kink in which:
+                self._flip(kink)
+            return
+        jump, above = self.kinks.jump[which], self._above[which]
+        self._slope = self._slope + np.where(above, -jump, jump) @ self.kinks.rows(which)
+        self._above[which] = ~above
+
+    def _flip(self, kink: int) -> None:
+        """Update the slope for crossing one kink."""
+        jump, above = self.kinks.jump[kink], self._above[kink]
+        self._slope = self._slope + (-jump if above else jump) * self.kinks.row(kink)
+        self._above[kink] = not above
+
+    def _least(
+        self, direction: Array, rate: Array, farthest: float
+    ) -> tuple[float, Index, int | None]:
+        """The step length to the minimum, the crossed kinks, and the kink there or None."""
+        kinks = self.kinks
+        curvature = float(direction @ (kinks.h * direction))
+        falls = float(self._slope @ direction)
+        speed = np.abs(rate)
+        moves = speed > FLAT * speed.max()
+        meets = np.flatnonzero(moves & ((rate > 0) != self._above) & self._bends)
+        when = np.maximum((kinks.place[meets] - self._v[meets]) / rate[meets], 0.0)
+        if curvature > 0:  # kinks can only shorten the step
+            farthest = min(farthest, -falls / curvature)
+            near = when <= farthest
+            meets, when = meets[near], when[near]
+        order = np.argsort(when)
+        meets, when = meets[order], when[order]
+        jumps = kinks.jump[meets] * speed[meets]
+        rises = np.cumsum(jumps)
+        behind = falls + curvature * when + rises  # the slope just beyond each kink
+        k = int(np.searchsorted(behind, -EVEN * abs(falls)))
+        if k < meets.size and behind[k] - jumps[k] < 0:
+            return float(when[k]), meets[:k], int(meets[k])
+        falls += float(rises[k - 1]) if k else 0.0
+        if curvature <= 0:
+            raise SubproblemError("unbounded", "no loss and no penalty holds a direction")
+        return min(-falls / curvature, farthest), meets[:k], None
+
+
+# ----------------------------------------------------------------------------------------------
 
 MOST_NUMBERS = 2**22  # most numbers in the matrix of all rows
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.penalties.restricted import restricted
+from dcprog.penalties.concave_penalty import ConcavePenalty
+from dcprog.penalties.norms import elastic_net, l1, l2
+from dcprog.penalties.penalty import Penalty, penalty_in_units, penalty_sum, weighted_l1
 from dcprog.risk.weighted import penalty_form
 from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.coefficients import coefficient_units
 from dcprog.solvers.linalg.column_gram import ColumnGram
 from dcprog.solvers.protocol import ExactSolver, Solution
-from dcprog.solvers.smooth.reweighting import Reweighting
 from dcprog.solvers.smooth.smooth_problem import SmoothPlace, SmoothProblem
 from dcprog.solvers.smooth.working_set import Index, Profiled, WorkingSet
 from dcprog.solvers.warm_starts import WarmStarts
@@ -28,6 +31,148 @@ if TYPE_CHECKING:
     from dcprog.risk.weighted import WeightedRisk
 
 __all__ = ["WeightedLassoSolver"]
+
+STEPS = 200
+LONGEST = 16  # most steps between attempts of Newton's method
+REWEIGHTING_EPOCHS = 2  # epochs of descent with the same weights
+NOTHING = 1e-14  # a decrease below this share of the size counts as none
+APART = 1e-6  # relative step of the difference quotient of the penalty's slopes
+
+
+@dataclass(frozen=True)
+class Point:
+    """The entries x, the slope of the quadratic there, and the function's rise from the start."""
+
+    x: Array
+    slope: Array
+    rise: float
+
+
+class Reweighting:
+    r"""Descent on ½(x − x₀)'H(x − x₀) + slope·(x − x₀) + Σ_j ψ_j(|x_j|) by cheap steps.
+
+    Each step weights |x_j| by ψ_j'(|x_j|) and descends on that majorant for a few epochs. If the
+    step changes no sign, a Newton step with the curvature of ψ, which majorants ignore, is tried:
+    near a minimum it replaces about a hundred reweightings.
+
+    Parameters
+    ----------
+    problem : WorkingSet
+    weights : callable
+        Maps x to the weights ψ_j'(|x_j|).
+    penalty : callable
+        Maps x to Σ_j ψ_j(|x_j|).
+    size : float
+        The size of the whole function's terms.
+
+    References
+    ----------
+    Zou, Li (2008), One-step sparse estimates in nonconcave penalized likelihood models, Ann.
+    Statist. 36.
+    """
+
+    def __init__(
+        self,
+        problem: WorkingSet,
+        weights: Callable[[Array], Array],
+        penalty: Callable[[Array], float],
+        size: float,
+    ) -> None:
+        self.problem, self.weights, self.penalty = problem, weights, penalty
+        self.nothing = NOTHING * size
+
+    def descend(self, x: Array, slope: Array) -> Array:
+        """The end of the descent from x₀."""
+        self._start, self._slope, self._height = x, slope, self.penalty(x)
+        here = Point(x, slope, 0.0)
+        pause = wait = 1  # steps until the next Newton step, more after each failure
+        for _ in range(STEPS):
+            new = self._reweighted(here)
+            pause = pause - 1 if np.array_equal(np.sign(new.x), np.sign(here.x)) else wait
+            if pause <= 0:
+                lower = self._newton(new)
+                wait = 1 if lower is not new else min(2 * wait, LONGEST)
+                pause, new = (0 if lower is not new else wait), lower
+            if not here.rise - new.rise > self.nothing:
+                break
+            here = new
+        return here.x
+
+    def _at(self, x: Array, slope: Array) -> Point:
+        """The point at x; the quadratic's change is (slope + slope₀)/2·(x − x₀)."""
+        rise = float((self._slope + slope) @ (x - self._start)) / 2
+        return Point(x, slope, rise + self.penalty(x) - self._height)
+
+    def _reweighted(self, here: Point) -> Point:
+        weights = self.weights(here.x)
+        return self._at(
+            *self.problem.descended(here.x, here.slope, weights, self.nothing, REWEIGHTING_EPOCHS)
+        )
+
+    def _newton(self, here: Point) -> Point:
+        """The point after a Newton step in the nonzero entries, or `here` if it is not lower."""
+        live = np.flatnonzero(here.x)
+        if live.size == 0:
+            return here
+        x, H = here.x[live], self.problem.H
+        nearby = here.x.copy()
+        nearby[live] = x * (1 + APART)
+        pull = self.weights(here.x)[live]
+        curvature = (self.weights(nearby)[live] - pull) / (APART * np.abs(x))
+        S = H[np.ix_(live, live)]
+        S[np.diag_indices_from(S)] += curvature
+        try:
+            step = -cho_solve(cho_factor(S), here.slope[live] + pull * np.sign(x))
+        except LinAlgError:
+            return here
+        if not np.all(np.isfinite(step)) or np.any((x + step) * x <= 0):
+            return here
+        moved = here.x.copy()
+        moved[live] += step
+        new = self._at(moved, here.slope + H[:, live] @ step)
+        return new if new.rise < here.rise else here
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+def restricted(penalty: Penalty, places: npt.NDArray[np.intp]) -> Penalty | None:
+    """The penalty as a function of the selected coefficients, with all others 0.
+
+    Parameters
+    ----------
+    penalty : Penalty
+    places : int array
+
+    Returns
+    -------
+    Penalty or None
+        None if the penalty is not known to be a sum over coefficients.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.penalties import mcp, weighted_l1
+    >>> from dcprog.solvers.smooth.weighted_lasso import restricted
+    >>> restricted(mcp(1.0) + weighted_l1([1.0, 2.0, 3.0]), np.array([0, 2]))
+    penalty_sum(first=mcp(lam=1.0), second=weighted_l1(v=array([1., 3.])))
+    """
+    match penalty:
+        case weighted_l1():
+            v = np.asarray(penalty.v, dtype=float)
+            return weighted_l1(v[places]) if v.size > 1 else penalty
+        case penalty_sum():
+            first, second = (restricted(part, places) for part in (penalty.first, penalty.second))
+            return None if first is None or second is None else first + second
+        case penalty_in_units():
+            part = restricted(penalty.penalty, places)
+            return None if part is None else part.in_units(penalty.unit, penalty.factor)
+        case l1() | l2() | elastic_net() | ConcavePenalty():
+            return penalty
+    return None
+
+
+# ----------------------------------------------------------------------------------------------
 
 MOST = 3000  # most entries of a working set
 ROUNDS = 100

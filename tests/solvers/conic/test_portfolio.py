@@ -11,8 +11,7 @@ import pytest
 
 from dcprog import SubproblemError
 from dcprog.solvers.conic import compiled
-from dcprog.solvers.conic.compiled import CompiledProblem, installed_solvers
-from dcprog.solvers.conic.options import options
+from dcprog.solvers.conic.compiled import CompiledProblem, installed_solvers, options
 from dcprog.solvers.conic.portfolio import Portfolio
 
 RNG = np.random.default_rng(0)

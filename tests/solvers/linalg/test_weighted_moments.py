@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.weighted_gram import weighted_gram
-from dcprog.solvers.linalg import weighted_moments
-from dcprog.solvers.linalg.weighted_moments import Moments, WeightedMoments
+from dcprog.solvers.linalg import ridge
+from dcprog.solvers.linalg.ridge import Moments, WeightedMoments
 
 N, D = 200, 4
 
@@ -53,7 +53,7 @@ def test_few_changes_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
         summed.append(weights.size)
         return plain(X, weights, *rest)
 
-    monkeypatch.setattr(weighted_moments, "weighted_gram", counted)
+    monkeypatch.setattr(ridge, "weighted_gram", counted)
     moments, c = WeightedMoments(np.random.default_rng(0).normal(size=(N, D)), True), np.ones(N)
     for place in range(3):
         c = c.copy()

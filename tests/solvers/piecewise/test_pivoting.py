@@ -13,8 +13,7 @@ from dcprog.losses import absolute, epsilon_insensitive, hinge, pinball
 from dcprog.penalties import elastic_net, l1, l2
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.risk_mm.bound import duality_gap
-from dcprog.solvers.piecewise.kink_basis import KinkBasis
-from dcprog.solvers.piecewise.pivoting import PivotingSolver
+from dcprog.solvers.piecewise.pivoting import KinkBasis, PivotingSolver
 from dcprog.solvers.registry import make
 
 KINDS = ("any", "rounded", "twice", "of one column", "zeros and ones")
