@@ -28,7 +28,7 @@ demo: $(VENV)/.dev
 	$(ONE_THREAD) $(BIN)/python -m examples.guides.demo --output demo_output
 
 test: $(VENV)/.dev
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --durations=30
 
 # Five seeds solve some 2,000 problems, 10,000 fits and 1,400 faults.
 SEED ?= 0
