@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import Array
@@ -15,15 +15,9 @@ __all__ = ["Move"]
 class Move(Protocol):
     """A way from the end of a run to a lower point, from which the next run begins.
 
-    Constructed without arguments, anew for every race.
-
-    Attributes
-    ----------
-    is_cheap : bool, optional
-        Whether the points from the plain run's end also join the pool of starts; False if missing.
+    Constructed without arguments, anew for every race. With ``is_cheap = True`` in its class the
+    points from the plain run's end also join the pool of starts.
     """
-
-    is_cheap: ClassVar[bool]
 
     def takes(self, surrogate: Surrogate) -> str | None:
         """The reason why the move has no points for a problem, None if it has."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+from weakref import ref
 
 import cvxpy as cp
 import numpy as np
@@ -80,8 +81,6 @@ class ProblemSurrogate:
 
     Attributes
     ----------
-    declared : cvxpy.Problem
-        The problem as the user passed it.
     firmness : float
         Factor of the first price of violations.
 
@@ -103,11 +102,16 @@ class ProblemSurrogate:
         feasibility: float = 1e-6,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.declared = problem
+        self._declared = ref(problem)  # what is compiled must not keep the problem alive
         self.majorised = MajorisedProblem(problem, solver, feasibility, options)
         self.points = self.majorised.points
         self.sign = self.majorised.sign
         self._forget()
+
+    @property
+    def declared(self) -> cp.Problem | None:
+        """The problem as the user passed it; None once nobody else holds it."""
+        return self._declared()
 
     def renew(self) -> bool:
         """Take the user's Parameters at their present values; False if that takes a new object."""

@@ -68,7 +68,8 @@ class Start(Protocol):
     def takes(self, surrogate: Surrogate) -> str | None:
         """The reason why the start has no points for a problem, None if it has.
 
-        ``surrogate.declared`` is the user's :class:`dcprog.Risk` or cvxpy problem.
+        ``surrogate.declared`` is the user's :class:`dcprog.Risk` or cvxpy problem, the risk also of
+        a cvxpy problem that is recognised as one.
         """
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array | Candidate]:

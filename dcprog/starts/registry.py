@@ -65,7 +65,7 @@ def register_start(name: str, start: type[Start]) -> None:
     ...         yield theta
     >>> dc.register_start("median", Median)
     >>> X, y = np.ones((5, 1)), np.array([1.0, 2.0, 3.0, 4.0, 50.0])
-    >>> risk = dc.Risk.from_loss(dc.residuals(X, y, intercept=False), dc.cap(dc.square(), 4.0))
+    >>> risk = dc.Risk.from_loss(dc.residual_rows(X, y), dc.cap(dc.square(), 4.0))
     >>> dc.solve(risk, start="median").status
     'converged'
     >>> del STARTS["median"]

@@ -15,7 +15,9 @@ import scipy.sparse as sp
 import dcprog as dc
 from dcprog.losses import excess
 from dcprog.majorants.atoms.table import TABLE
+from dcprog.moves.registry import MOVES
 from dcprog.solvers.registry import SOLVERS
+from dcprog.starts.registry import STARTS
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
 HOLED = np.array([[0.0, np.nan], [1.0, 0.0], [2.0, 2.0]])
@@ -260,6 +262,14 @@ CASES: dict[str, Case] = {
     "register_solver": (
         {"name": "mine", "solver": SOLVERS["newton"]},
         {"name": (3, "newton", "auto"), "solver": (int, "newton", None)},
+    ),
+    "register_start": (
+        {"name": "mine", "start": STARTS["zero"]},
+        {"name": (3, "zero", "auto"), "start": (int, "zero", None)},
+    ),
+    "register_move": (
+        {"name": "mine", "move": MOVES["exchange"]},
+        {"name": (3, "exchange", "auto"), "move": (int, "exchange", None)},
     ),
     "solve": (
         {"problem": CAPPED},

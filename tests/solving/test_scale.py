@@ -120,8 +120,6 @@ def test_scale_and_units_follow(name: str, factor: float) -> None:
         np.testing.assert_array_less(np.abs(np.log10(unit / sizes[0][2])), 2.01)
 
 
-LEFT = pytest.mark.xfail(strict=False, reason="solvers see the two units of a square in one cone")
-
 Constrained = Callable[[cp.Variable, float], list[Any]]
 SQUARES: dict[str, Constrained] = {
     "sum of squares": lambda x, u: [cp.sum_squares(x) <= u**2],
@@ -133,9 +131,7 @@ SQUARES: dict[str, Constrained] = {
 
 
 @pytest.mark.parametrize("u", [1e-6, 1e-3, 1e3, 1e6])
-@pytest.mark.parametrize(
-    "name", ["outside", *(pytest.param(n, marks=LEFT) for n in SQUARES if n != "outside")]
-)
+@pytest.mark.parametrize("name", SQUARES)
 def test_squares_in_constraints(name: str, u: float) -> None:
     """A square's unit is another one than its argument's, in one cone."""
     values = []
