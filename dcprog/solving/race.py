@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from dcprog.solving.outcome import ROUNDING, Outcome
 from dcprog.solving.runs import run_all, seeded
 from dcprog.solving.task import Task
 from dcprog.starts.effort import EFFORTS, NAMES
-from dcprog.starts.pool import pool
+from dcprog.starts.pool import pool, usable
 from dcprog.starts.protocol import Budget, Candidate
 from dcprog.starts.registry import STARTS
 
@@ -145,8 +146,8 @@ def _candidates(task: Task, budget: Budget) -> list[Candidate]:
     found = pool(surrogate, budget)
     for name, move in _moves(surrogate):
         if getattr(move, "is_cheap", False) and not surrogate.is_convex:
-            points = [y for x in budget.ended for y in _points(name, move, surrogate, x, budget)]
-            found += [Candidate(name, y, surrogate.value(y)) for y in points]
+            for x in budget.ended:
+                found += _moved_to(name, move, surrogate, x, budget)
     told = [
         replace(one, value=one.value + surrogate.constant + ROUNDING * surrogate.scale(one.x))
         for one in found
@@ -178,36 +179,33 @@ def _lower_points(task: Task, best: Outcome, budget: Budget) -> Iterator[Candida
     x = best.run.x
     if x is None or best.run.status != "converged":
         return
-    for name in MOVES:
-        surrogate = task.surrogate()
-        for one, move in _moves(surrogate):
-            if one != name or task.left() == 0:
-                continue
-            begun = surrogate.value(x)
-            for point in _points(name, move, surrogate, x, budget):
-                value = surrogate.value(point)
-                if value < begun:
-                    yield Candidate(name, point, value)
-                    break
+    surrogate = task.surrogate()
+    for name, move in _moves(surrogate):
+        if task.left() == 0:
+            return
+        begun = surrogate.value(x)
+        points = _moved_to(name, move, surrogate, x, budget)
+        lower = next((one for one in points if one.value < begun), None)
+        if lower is not None:
+            yield lower
+            surrogate = task.surrogate()  # the run may have moved the one before
 
 
-def _moves(surrogate: Surrogate) -> list[tuple[str, Move]]:
-    """The moves that take a problem, by name."""
-    if not isinstance(surrogate, RiskSurrogate | ProblemSurrogate):
-        return []
-    made = [(name, move()) for name, move in MOVES.items()]
-    return [(name, move) for name, move in made if move.takes(surrogate) is None]
-
-
-def _points(
+def _moved_to(
     name: str, move: Move, surrogate: Surrogate, x: Array, budget: Budget
-) -> Iterator[Array]:
-    """The points of a move; whatever it raises, the runs before it stand."""
-    try:
-        for point in move.points(surrogate, x, budget):
-            yield np.asarray(point, dtype=float)
-    except Exception:
-        logger.debug("the move %r has failed", name, exc_info=True)
+) -> Iterator[Candidate]:
+    """The points of a move with their values."""
+    for point in usable(name, partial(move.points, surrogate, x, budget), x.size):
+        if not isinstance(point, Candidate):
+            yield Candidate(name, point, surrogate.value(point))
+
+
+def _moves(surrogate: Surrogate) -> Iterator[tuple[str, Move]]:
+    """The moves that take a problem, by name."""
+    for name, move in MOVES.items():
+        one = move()
+        if isinstance(surrogate, RiskSurrogate | ProblemSurrogate) and one.takes(surrogate) is None:
+            yield name, one
 
 
 def _is_over(task: Task, outcomes: list[Outcome]) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.starts.protocol import Budget, Candidate
 from dcprog.starts.registry import STARTS
 
-__all__ = ["pool"]
+__all__ = ["pool", "usable"]
 
 logger = logging.getLogger("dcprog")
 
@@ -63,14 +65,31 @@ def _runners(surrogate: Surrogate, budget: Budget) -> Iterator[_Runner]:
         one = start()
         if one.takes(surrogate) is not None:
             continue
-        try:
-            for point in one.points(surrogate, budget):
-                if isinstance(point, Candidate):
-                    budget.found.append(point)
-                else:
-                    yield _Runner(name, np.asarray(point, dtype=float))
-        except Exception:  # other starts stand, whatever a loss does with odd points
-            logger.debug("the start %r has failed", name, exc_info=True)
+        points = partial(one.points, surrogate, budget)
+        for point in usable(name, points, budget.ended[0].size):
+            if isinstance(point, Candidate):
+                budget.found.append(point)
+            else:
+                yield _Runner(name, point)
+
+
+def usable(
+    name: str, points: Callable[[], Iterable[Array | Candidate]], size: int
+) -> Iterator[Array | Candidate]:
+    """The finite points of a start or move, until it fails; the runs before it stand.
+
+    Warns of a point that is not a vector of the problem's size.
+    """
+    try:
+        for point in points():
+            x = np.asarray(point.x if isinstance(point, Candidate) else point, dtype=float)
+            if x.shape != (size,):
+                shapes = f"has given a point of shape {x.shape} where {(size,)} is needed"
+                warnings.warn(f"{name!r} {shapes}", UserWarning, stacklevel=2)
+            elif np.all(np.isfinite(x)):
+                yield point if isinstance(point, Candidate) else x
+    except Exception:  # whatever a user's loss does with odd points
+        logger.debug("%r has failed", name, exc_info=True)
 
 
 def _stepped(surrogate: RiskSurrogate, runner: _Runner, budget: Budget) -> Candidate:

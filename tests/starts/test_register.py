@@ -80,6 +80,22 @@ def test_what_they_raise_leaves_the_race_as_it_was() -> None:
     assert after.value <= before.value + 1e-9 * abs(before.value)
 
 
+class Short(Known):
+    """A point of another problem."""
+
+    def points(self, surrogate: Any, *_: Any) -> Iterator[Array]:
+        yield np.zeros(3)
+        yield self.point
+
+
+@pytest.mark.parametrize("register", [dc.register_start, dc.register_move])
+def test_a_point_of_wrong_size_is_named_and_skipped(register: Any) -> None:
+    register("short", Short)
+    with pytest.warns(UserWarning, match=r"'short' has given a point of shape \(3,\)"):
+        result = dc.solve(RAMP)
+    assert result.value <= RAMP(Known.point) + 1e-9
+
+
 def test_a_start_that_does_not_take_a_problem_says_why() -> None:
     dc.register_start("known", Known)
     x = cp.Variable(2)
