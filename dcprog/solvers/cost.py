@@ -45,12 +45,10 @@ class Cost:
 # benchmarks/bench_solver_choice.py (--fit). The exponents are rounded, so that solvers that differ
 # by a factor keep their order at all sizes. The factors are adjusted to the measured break-even
 # points: simplex and interior at 300 rows, multipliers and interior at p = 0.8·n^0.72, pivoting and
-# multipliers at 1000 rows and 100 columns. newton is never more than a tenth behind block_newton on
-# arrays in memory (200 000 × 20: squares 65 against 87 ms, squared hinges 210 against 295, logistic
-# losses 440 against 411) and has the lower cost. If two solvers are within the noise, the one that
-# was chosen before has the lower cost.
+# multipliers at 1000 rows and 100 columns, newton and block_newton at n = 50 000 and p = 20. If two
+# solvers are within the noise, the one that was chosen before has the lower cost.
 COSTS = {
-    "newton": Cost(0.005, 0.3, 0.5),
+    "newton": Cost(0.014, 0.5, 0.5),
     "weighted_lasso": Cost(0.02, 0.5, 0.5),
     "block_newton": Cost(0.053, 0.3, 0.8),
     "proximal_newton": Cost(0.03, 0.5, 0.5),

@@ -136,7 +136,12 @@ def _ordered(risk: Risk) -> list[str]:
     names = [name for name in SOLVERS if _verdict(name, risk) is None]
     is_kernel = risk.no_matrix is None and risk.scores.kernel is not None
     sizes = *risk.rows.shape, is_kernel
-    return sorted(names, key=lambda name: (name == REFERENCE, SOLVERS[name].cost(*sizes)))
+
+    def cost(name: str) -> float:
+        share = getattr(SOLVERS[name], "share_of_cost", None)
+        return SOLVERS[name].cost(*sizes) * (1.0 if share is None else share(risk))
+
+    return sorted(names, key=lambda name: (name == REFERENCE, cost(name)))
 
 
 def _verdict(name: str, risk: Risk) -> str | None:

@@ -46,7 +46,7 @@ BEYOND, NOISE, KICK = 1.5, 0.05, 0.1  # noise relative to the size of a coeffici
 # many as there are coefficients; of more coefficients than a few there are fewer.
 JUDGES, JURIES = 150, 4
 FEW = 20
-NEAR = "near"  # points that runs have ended at: they have children, and are no drafts
+NEAR = "near"  # points that runs have ended at: they have children, and are no candidates
 # A transform is steep at 0 whose tangent there is so many times higher at a usual loss.
 STEEP = 100.0
 # Of more samples than half as many again so many are drawn, or twenty times as many as there are
