@@ -150,3 +150,47 @@ def test_files_form_no_circle() -> None:
         list(TopologicalSorter(graph).static_order())
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
+
+
+# Rooms whose classes are whole; estimators declare parameters, which their base class sets.
+WHOLE = {"engine", "factorable", "problem", "risk_mm", "reductions", "starts", "moves", "solving"}
+WHOLE |= {"bounds", "majorants", "penalties", "rows", "transforms", "checks", "display"}
+
+
+def halves(source: str) -> Iterator[str]:
+    """Attributes that a class declares and does not set: some other class does."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        kinds = [ast.unparse(one) for one in (*node.bases, *node.decorator_list)]
+        if any("Protocol" in kind or "dataclass" in kind for kind in kinds):
+            continue
+        declared = {
+            one.target.id
+            for one in node.body
+            if isinstance(one, ast.AnnAssign)
+            and one.value is None
+            and isinstance(one.target, ast.Name)
+        }
+        stored = {
+            one.attr
+            for one in ast.walk(node)
+            if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)
+        }
+        yield from (f"{node.name}.{name}" for name in sorted(declared - stored))
+
+
+def test_no_class_declares_what_another_sets() -> None:
+    found = {
+        module: list(halves(file.read_text()))
+        for module, file in MODULES.items()
+        if room(module) in WHOLE
+    }
+    assert {module: names for module, names in found.items() if names} == {}
+
+
+def test_a_half_class_would_be_seen() -> None:
+    half = "class Values:\n    x: int\n    def value(self):\n        return self.x\n"
+    assert list(halves(half)) == ["Values.x"]
+    whole = half + "    def begin(self):\n        self.x = 1\n"
+    assert list(halves(whole)) == []
