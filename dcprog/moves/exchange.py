@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import ClassVar
 
 import numpy as np
 
@@ -37,8 +36,6 @@ Solve = Callable[[WeightedRisk, Array], Array]
 class Exchange:
     """A point that is lower because samples near a cap have changed sides; see :func:`exchange`."""
 
-    is_cheap: ClassVar[bool] = False
-
     def takes(self, surrogate: Surrogate) -> str | None:
         """Risks."""
         return None if isinstance(surrogate, RiskSurrogate) else "it is no risk"
@@ -51,8 +48,8 @@ class Exchange:
         centre(surrogate, x)
         size, solver = surrogate.scale(x), surrogate.solver(budget.deadline)
 
-        def solve(problem: WeightedRisk, centre: Array) -> Array:
-            return solver(problem, centre, TOLERANCE * size)
+        def solve(problem: WeightedRisk, start: Array) -> Array:
+            return solver(problem, start, TOLERANCE * size)
 
         with np.errstate(all="ignore"):
             point = exchange(

@@ -143,15 +143,19 @@ def in_turn(count: int) -> list[str]:
 def _candidates(task: Task, budget: Budget) -> list[Candidate]:
     """The pool of the starts, and points of cheap moves from the ends of runs, lowest first."""
     surrogate = task.surrogate()
-    found = pool(surrogate, budget)
-    for name, move in _moves(surrogate):
-        if getattr(move, "is_cheap", False) and not surrogate.is_convex:
-            for x in budget.ended:
-                found += _moved_to(name, move, surrogate, x, budget)
-    told = [
-        replace(one, value=one.value + surrogate.constant + ROUNDING * surrogate.scale(one.x))
-        for one in found
-    ]
+    try:
+        found = pool(surrogate, budget)
+        for name, move in _moves(surrogate):
+            if getattr(move, "is_cheap", False) and not surrogate.is_convex:
+                for x in budget.ended:
+                    found += _moved_to(name, move, surrogate, x, budget)
+        told = [
+            replace(one, value=one.value + surrogate.constant + ROUNDING * surrogate.scale(one.x))
+            for one in found
+        ]
+    except Exception:  # the plain run stands, whatever a user's loss does with odd points
+        logger.debug("no candidates", exc_info=True)
+        return []
     return sorted(told, key=lambda one: one.value)
 
 
@@ -195,9 +199,10 @@ def _moved_to(
     name: str, move: Move, surrogate: Surrogate, x: Array, budget: Budget
 ) -> Iterator[Candidate]:
     """The points of a move with their values."""
-    for point in usable(name, partial(move.points, surrogate, x, budget), x.size):
-        if not isinstance(point, Candidate):
-            yield Candidate(name, point, surrogate.value(point))
+    points = partial(move.points, surrogate, x, budget)
+    for point in usable(name, points, x.size, surrogate.value):
+        if isinstance(point, Candidate):
+            yield point
 
 
 def _moves(surrogate: Surrogate) -> Iterator[tuple[str, Move]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from typing import ClassVar
 
 import numpy as np
 
@@ -50,7 +51,15 @@ class _Loose:
 
 
 class _Made(_Loose):
-    """A start that the surrogate of a cvxpy problem makes itself."""
+    """A start that the surrogate of a cvxpy problem makes itself.
+
+    Attributes
+    ----------
+    kind : str
+        Of the surrogate's starts.
+    """
+
+    kind: ClassVar[str] = ""
 
     def takes(self, surrogate: Surrogate) -> str | None:
         """Risks and cvxpy problems."""
@@ -61,11 +70,13 @@ class _Made(_Loose):
         """One point."""
         if isinstance(surrogate, RiskSurrogate):
             return super().points(surrogate, budget)
-        return _made(surrogate, type(self).__name__.lower(), 1, budget)
+        return _made(surrogate, self.kind, 1, budget)
 
 
 class Graduated(_Made):
     """The end of a path of graduated problems, from nearly convex to the problem itself."""
+
+    kind = "graduated"
 
     def _solved(self, surrogate: RiskSurrogate, budget: Budget, solve: Solve) -> Iterable[Array]:
         risk = surrogate.declared
@@ -79,6 +90,8 @@ class Soft(_Made):
     Capped losses pull less against the penalty, so that θ begins small; a penalty that is
     infinitely steep at 0 holds less there.
     """
+
+    kind = "soft"
 
     def _solved(self, surrogate: RiskSurrogate, budget: Budget, solve: Solve) -> Iterable[Array]:
         risk = surrogate.declared

@@ -71,7 +71,7 @@ class Effort:
 
 NAMES = ("low", "default", "high")
 
-# A default race costs about five plain runs, a high one about fifty; benchmarks/bench_race.py.
+# A default race costs some three to five plain runs, a high one about ten: benchmarks/bench_race.py
 EFFORTS = {
     "default": Effort(
         name="default",

@@ -34,7 +34,7 @@ SAME = 1e-2  # two points closer than that, in units, are one
 
 
 def pool(surrogate: Surrogate, budget: Budget) -> list[Candidate]:
-    """The candidates of all starts, the lowest first; none of a convex problem.
+    """The candidates of all starts; none of a convex problem.
 
     Those of a cvxpy problem meet its constraints.
     """
@@ -47,7 +47,7 @@ def pool(surrogate: Surrogate, budget: Budget) -> list[Candidate]:
         found = [_stepped(surrogate, runner, budget) for runner in runners]
     else:
         found = _heats(surrogate, runners, budget)
-    return sorted(budget.found + found, key=lambda one: one.value)
+    return budget.found + found
 
 
 @dataclass
@@ -74,11 +74,15 @@ def _runners(surrogate: Surrogate, budget: Budget) -> Iterator[_Runner]:
 
 
 def usable(
-    name: str, points: Callable[[], Iterable[Array | Candidate]], size: int
+    name: str,
+    points: Callable[[], Iterable[Array | Candidate]],
+    size: int,
+    value: Callable[[Array], float] | None = None,
 ) -> Iterator[Array | Candidate]:
     """The finite points of a start or move, until it fails; the runs before it stand.
 
-    Warns of a point that is not a vector of the problem's size.
+    With a `value`, an array becomes a candidate. Warns of a point that is not a vector of the
+    problem's size.
     """
     try:
         for point in points():
@@ -87,7 +91,10 @@ def usable(
                 shapes = f"has given a point of shape {x.shape} where {(size,)} is needed"
                 warnings.warn(f"{name!r} {shapes}", UserWarning, stacklevel=2)
             elif np.all(np.isfinite(x)):
-                yield point if isinstance(point, Candidate) else x
+                if isinstance(point, Candidate):
+                    yield point
+                else:
+                    yield x if value is None else Candidate(name, x, value(x))
     except Exception:  # whatever a user's loss does with odd points
         logger.debug("%r has failed", name, exc_info=True)
 

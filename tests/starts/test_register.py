@@ -88,6 +88,34 @@ class Short(Known):
         yield self.point
 
 
+class Guarded(dc.ConvexLoss):
+    """A hinge that raises far from the data: no candidate is worth the plain run."""
+
+    def __call__(self, u: Any) -> Array:
+        if np.any(np.abs(u) > 1e3):
+            raise RuntimeError("far out")
+        return np.maximum(1 - np.asarray(u), 0.0)
+
+    def slope(self, u: Any) -> Array:
+        return -(np.asarray(u) < 1.0).astype(float)
+
+    def expression(self, u: Any) -> Any:
+        return cp.pos(1 - u)
+
+
+class Far(Known):
+    """A point at which the loss raises."""
+
+    point = np.full(4, 1e6)
+
+
+@pytest.mark.parametrize("register", [dc.register_start, dc.register_move])
+def test_a_loss_that_raises_at_their_points_leaves_the_plain_run(register: Any) -> None:
+    risk = dc.Risk.from_loss(RAMP.rows, dc.cap(Guarded(), 1.0), dc.l2(0.1))
+    register("far", Far)
+    assert dc.solve(risk).value <= dc.solve(risk, **PLAIN).value + 1e-9
+
+
 @pytest.mark.parametrize("register", [dc.register_start, dc.register_move])
 def test_a_point_of_wrong_size_is_named_and_skipped(register: Any) -> None:
     register("short", Short)
