@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import scipy.sparse as sp
 
 import dcprog as dc
 from dcprog.losses import excess
-from dcprog.majorants.atoms.table import TABLE
 from dcprog.moves.registry import MOVES
 from dcprog.solvers.registry import SOLVERS
 from dcprog.starts.registry import STARTS
@@ -353,15 +351,8 @@ CALLS = [
 
 
 @pytest.fixture(autouse=True)
-def tables_as_they_were() -> Iterator[None]:
-    """What is registered here does not stay."""
-    atoms, solvers = dict(TABLE), dict(SOLVERS)
+def _own_atom() -> None:
     dc.register_atom(Own)
-    yield
-    tables: list[tuple[Any, Any]] = [(TABLE, atoms), (SOLVERS, solvers)]
-    for table, before in tables:
-        table.clear()
-        table.update(before)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -6,11 +6,6 @@ from typing import Any
 
 import pytest
 
-from dcprog.majorants.atoms.table import TABLE
-from dcprog.moves.registry import MOVES
-from dcprog.solvers.registry import SOLVERS
-from dcprog.starts.registry import STARTS
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n# (.*?)\n(.*?)# what it is worth\n(.*?)```", PAGE, re.DOTALL)
@@ -34,17 +29,9 @@ def test_all_extensions_are_there() -> None:
 
 def test_the_blocks_run_in_their_order() -> None:
     here: dict[str, Any] = {"__name__": "contributing"}
-    atoms = dict(TABLE)
-    try:
-        for _, extension, worth in BLOCKS:
-            exec(compile(extension, "contributing.md", "exec"), here)
-            exec(compile(worth, "contributing.md", "exec"), here)
-    finally:
-        SOLVERS.pop("lbfgs", None)
-        STARTS.pop("small samples", None)
-        MOVES.pop("no small coefficients", None)
-        for kind in set(TABLE) - set(atoms):
-            del TABLE[kind]
+    for _, extension, worth in BLOCKS:
+        exec(compile(extension, "contributing.md", "exec"), here)
+        exec(compile(worth, "contributing.md", "exec"), here)
 
 
 @pytest.mark.parametrize("name", MOST)

@@ -35,7 +35,7 @@ from dcprog.rows.angle import angle_margins
 from dcprog.rows.kernel import kernel_margins
 from dcprog.rows.kernel_expansion import expansion_margins
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
-from dcprog.solvers import jit, registry
+from dcprog.solvers import jit
 from dcprog.solvers.cost import COSTS, Cost
 from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.solvers.registry import SOLVERS, choose, explain_choice, make
@@ -201,9 +201,8 @@ class Requested(Copied):
 
 
 @pytest.fixture
-def outsider(monkeypatch: pytest.MonkeyPatch) -> str:
+def outsider() -> str:
     """A solver from outside, for one test."""
-    monkeypatch.setattr(registry, "SOLVERS", dict(SOLVERS))
     dc.register_solver("copied", Copied)
     return "copied"
 
@@ -233,14 +232,9 @@ def test_a_solver_on_request_says_why() -> None:
 
 def test_other_processes_know_it() -> None:
     dc.register_solver("copied", Copied)
-    try:
-        task = pickle.dumps(Task(SQUARES, None, Settings()))
-    finally:
-        del SOLVERS["copied"]
-    try:
-        assert pickle.loads(task).surrogate().solvers[0] == "copied"
-    finally:
-        del SOLVERS["copied"]
+    task = pickle.dumps(Task(SQUARES, None, Settings()))
+    del SOLVERS["copied"]
+    assert pickle.loads(task).surrogate().solvers[0] == "copied"
 
 
 class Half(ExactSolver):

@@ -42,17 +42,6 @@ class Broken(Known):
         raise RuntimeError("broken")
 
 
-@pytest.fixture(autouse=True)
-def _forgotten() -> Iterator[None]:
-    """What a test registers is forgotten after it."""
-    starts, moves = dict(STARTS), dict(MOVES)
-    yield
-    for name in STARTS.keys() - starts.keys():
-        del STARTS[name]
-    for name in MOVES.keys() - moves.keys():
-        del MOVES[name]
-
-
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_start_by_name_begins_at_its_first_point(n_jobs: int | None) -> None:
     dc.register_start("known", Known)

@@ -1,0 +1,26 @@
+"""What every test shares: the tables that users extend are restored after each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dcprog.majorants.atoms.table import TABLE
+from dcprog.moves.registry import MOVES
+from dcprog.solvers.registry import SOLVERS
+from dcprog.starts.registry import STARTS
+
+REGISTRIES: tuple[dict[Any, Any], ...] = (TABLE, SOLVERS, STARTS, MOVES)
+
+
+@pytest.fixture(autouse=True)
+def _registries_restored() -> Iterator[None]:
+    """Atoms, solvers, starts and moves registered by a test are gone after it."""
+    before = [dict(table) for table in REGISTRIES]
+    yield
+    for table, entries in zip(REGISTRIES, before, strict=True):
+        if table != entries:
+            table.clear()
+            table.update(entries)
