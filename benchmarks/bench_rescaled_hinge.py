@@ -20,7 +20,6 @@ from sklearn.svm import SVC
 from benchmarks.line import HEADER, Line
 from benchmarks.timing import timed
 from dcprog.models import RescaledHingeSVC
-from dcprog.solvers import jit
 
 Array = np.ndarray
 ROUNDS = 10
@@ -85,10 +84,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[500, 1000, 2000, 5000])
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--without-numba", action="store_true", help="SMO's loops in NumPy")
     options = parser.parse_args()
-    if options.without_numba:
-        jit.is_compiled = lambda: False
     compile_all()
     print(f"{HEADER}; CPU seconds of the loop")
     for n in options.sizes:

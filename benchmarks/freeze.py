@@ -6,7 +6,7 @@
 
 Of every part: what a user of the defaults gets. ``values``: F, the status and the certificate on
 the families of ``bench_optima`` by a plain run and by the default race. ``choices``: which solver
-is chosen for the classes of ``bench_solver_choice``. ``fuzz``: how cases of the fuzzer end, and
+is chosen for the classes of ``bench_solvers``. ``fuzz``: how cases of the fuzzer end, and
 what they fail at. ``speed``: CPU time over that of a fixed piece of work in NumPy.
 """
 
@@ -25,7 +25,7 @@ import numpy as np
 
 import dcprog as dc
 from benchmarks.bench_race import data
-from benchmarks.bench_solver_choice import CLASSES, sizes
+from benchmarks.bench_solvers import CLASSES, sizes
 from benchmarks.optima.families import FAMILIES
 from benchmarks.timing import timed
 from dcprog.solvers.registry import choose

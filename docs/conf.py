@@ -11,7 +11,6 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]  # the pictures' script; the galler
 
 from draw_pictures import DRAWN, draw_all  # noqa: E402
 
-from dcprog.solvers.cost import COSTS  # noqa: E402
 from examples.common.plots import STYLE  # noqa: E402
 
 project = "dcprog"
@@ -40,7 +39,7 @@ html_title = f"dcprog {version}"
 html_css_files = ["wide.css"]
 html_static_path = ["_static"]
 html_show_sourcelink = False
-exclude_patterns = ["_build", "_templates", "measured", "generated/costs.md"]
+exclude_patterns = ["_build", "_templates", "measured"]
 suppress_warnings = [
     "ref.term",  # scikit-learn's own docstrings point into its manual
     "ref.ref",
@@ -111,21 +110,7 @@ def escape_bars(app, what, name, obj, options, lines):
             lines[i] = "".join(parts)
 
 
-def write_costs(file: Path) -> None:
-    """The estimates of the solvers' costs as a table."""
-    heads = ["solver", "seconds at 1000 × 100", "power of rows", "power of columns"]
-    rows = [
-        [f"`{name}`", f"{cost.seconds:g}", f"{cost.rows:g}", f"{cost.columns:g}"]
-        for name, cost in COSTS.items()
-    ]
-    lines = [heads, ["---"] * len(heads), *rows]
-    text = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-    if not file.exists() or file.read_text(encoding="utf-8") != text:
-        file.write_text(text, encoding="utf-8")
-
-
 def setup(app):
     """Before numpydoc, which would make sections of the lines."""
     app.connect("autodoc-process-docstring", escape_bars, priority=100)
     draw_all(HERE / "generated" / "pictures")
-    write_costs(HERE / "generated" / "costs.md")

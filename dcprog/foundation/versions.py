@@ -7,9 +7,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 __all__ = ["__version__", "show_versions"]
 
-NEEDED = ("dcprog", "numpy", "scipy", "scikit-learn", "cvxpy", "joblib")
+NEEDED = ("dcprog", "numpy", "scipy", "scikit-learn", "cvxpy", "joblib", "numba")
 SOLVERS = ("clarabel", "ecos", "highspy", "osqp", "piqp", "pyscipopt")
-OPTIONAL = ("dask", "matplotlib", "numba", "pandas")
+OPTIONAL = ("dask", "matplotlib", "pandas")
 
 
 def _version(name: str) -> str | None:

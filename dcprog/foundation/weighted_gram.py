@@ -15,6 +15,8 @@ from dcprog.foundation.blocked_matrix import BlockedMatrix
 
 __all__ = ["gram_with_constant", "weighted_gram", "weighted_sum"]
 
+FEW = 0.5  # of the weights are not 0: only these samples are gathered
+
 Index = npt.NDArray[np.intp]
 
 CHUNK = 2**17  # numbers of a block of samples that a product works on at a time
@@ -48,11 +50,14 @@ def weighted_gram(
     array([[ -8., -10.],
            [-10., -12.]])
     """
+    if isinstance(X, BlockedMatrix):
+        return np.asarray(X.total(partial(_by_blocks, mean=mean), weights))
     if isinstance(X, np.ndarray):
         return _by_blocks(X, weights, mean, rows)
     X = X if rows is None else X[rows]
-    if isinstance(X, BlockedMatrix):
-        return np.asarray(X.total(partial(_by_blocks, mean=mean), weights))
+    live = np.flatnonzero(weights)
+    if live.size < FEW * weights.size:
+        X, weights = X[live], weights[live]
     entries = X.data * np.repeat(weights, np.diff(X.indptr))
     gram: Array = (X.T @ sp.csr_array((entries, X.indices, X.indptr), shape=X.shape)).toarray()
     if mean is None:
@@ -61,12 +66,12 @@ def weighted_gram(
     return gram - across - across.T + np.sum(weights) * np.outer(mean, mean)
 
 
-def gram_with_constant(X: Any, weights: Array, constant: bool, rows: Index | None = None) -> Array:
+def gram_with_constant(X: Any, weights: Array, constant: bool) -> Array:
     """X̃ᵀDX̃, where X̃ is X with a column of ones appended if `constant`."""
-    gram = weighted_gram(X, weights, rows=rows)
+    gram = weighted_gram(X, weights)
     if not constant:
         return gram
-    pull = X.T @ weights if rows is None else weighted_sum(X, weights, rows)
+    pull = X.T @ weights
     return np.block([[gram, pull[:, None]], [pull, np.sum(weights)]])
 
 
@@ -88,6 +93,9 @@ def _parts(X: Array, size: int) -> Iterator[slice]:
 def _by_blocks(
     X: Array, weights: Array, mean: Array | None = None, places: Index | None = None
 ) -> Array:
+    live = np.flatnonzero(weights)
+    if live.size < FEW * weights.size:
+        weights, places = weights[live], live if places is None else places[live]
     d = X.shape[1]
     gram = np.zeros((d, d))
     definite = bool(np.all(weights >= 0))

@@ -192,6 +192,8 @@ class Starts:
             except SubproblemError as error:
                 failures.append(error)
                 self._problem.note(solver, tolerance, str(error))
+                if mode == "project" and error.status == "infeasible":
+                    break  # a start is no verdict: one word is enough, and a smaller margin is next
                 continue
             if mode != "project":
                 self._problem.start_solver = solver

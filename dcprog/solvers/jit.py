@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["compiled", "is_compiled"]
-
-
-@cache
-def is_compiled() -> bool:
-    """True if numba is installed; it comes with ``dcprog[fast]``."""
-    return find_spec("numba") is not None
+__all__ = ["compiled"]
 
 
 def compiled(function: Any, fastmath: Any = False) -> Any:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import numpy as np
 
 from dcprog.foundation.arrays import Array
-from dcprog.solvers.cost import Cost
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -55,9 +54,6 @@ class SubproblemSolver(Protocol):
     ----------
     on_request : str or None
         The reason why the solver is not chosen automatically; None if it may be.
-    cost : Cost
-        ``cost(n_rows, p, is_kernel)`` estimates seconds up to a factor; the cheapest solver is
-        chosen.
     loosest : float
         The loosest useful tolerance of steps far from the end; 0 if a loose one saves no time.
     by_blocks : bool
@@ -66,7 +62,6 @@ class SubproblemSolver(Protocol):
     """
 
     on_request: ClassVar[str | None]
-    cost: ClassVar[Cost]
     loosest: ClassVar[float]
     by_blocks: ClassVar[bool]
 
@@ -116,7 +111,6 @@ class ExactSolver:
     """A solver that minimises the weighted risk itself, by default one chosen automatically."""
 
     on_request: ClassVar[str | None] = None
-    cost: ClassVar[Cost]
     loosest: ClassVar[float] = 0.0
     by_blocks: ClassVar[bool] = False
 

@@ -1,24 +1,20 @@
-"""The registry of solvers and the choice of the cheapest suitable one for a risk."""
+"""The registry of solvers and the choice of one for a risk."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import scipy.sparse as sp
+
 from dcprog.solvers.conic.compiled import check_solver
 from dcprog.solvers.conic.reference import ReferenceSolver
-from dcprog.solvers.kernel.dual_qp import DualQpSolver
-from dcprog.solvers.kernel.libsvm import LibsvmSolver
-from dcprog.solvers.kernel.smo import FirstOrderSmoSolver, SmoSolver
+from dcprog.solvers.kernel.smo import SmoSolver
 from dcprog.solvers.piecewise.dual_coordinate import DualCoordinateSolver
 from dcprog.solvers.piecewise.interior import InteriorSolver
 from dcprog.solvers.piecewise.pivoting import PivotingSolver
 from dcprog.solvers.piecewise.simplex import SimplexSolver
 from dcprog.solvers.protocol import ExactSolver, SubproblemSolver
-from dcprog.solvers.published.alternating_linearization import AlternatingLinearizationSolver
-from dcprog.solvers.published.coordinate import CoordinateSolver
-from dcprog.solvers.published.single_pass import SinglePassSolver
 from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
-from dcprog.solvers.smooth.block_newton import BlockNewtonSolver
 from dcprog.solvers.smooth.newton import NewtonSolver
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 from dcprog.solvers.smooth.weighted_lasso import WeightedLassoSolver
@@ -39,42 +35,44 @@ __all__ = [
 ]
 
 SOLVERS: dict[str, type[SubproblemSolver]] = {
-    "block_newton": BlockNewtonSolver,
     "newton": NewtonSolver,
     "weighted_lasso": WeightedLassoSolver,
     "proximal_newton": ProximalNewtonSolver,
     "smo": SmoSolver,
-    "smo_first_order": FirstOrderSmoSolver,
-    "libsvm": LibsvmSolver,
-    "dual_qp": DualQpSolver,
     "dual_coordinate": DualCoordinateSolver,
     "multipliers": AugmentedLagrangianSolver,
     "pivoting": PivotingSolver,
     "simplex": SimplexSolver,
     "interior": InteriorSolver,
-    "coordinate": CoordinateSolver,
-    "alternating_linearization": AlternatingLinearizationSolver,
-    "alternating": SinglePassSolver,
     "cvxpy": ReferenceSolver,
 }
 OWN = frozenset(SOLVERS)
 REFERENCE = "cvxpy"
-CONTRACT = ("refusal", "cost", "minimise", "value")
+# Sizes at which another solver becomes the fastest, read off the table of bench_solvers.
+MANY_ROWS = 200_000  # rows from which Newton steps to the tolerance asked for pay
+SHORT, SHORT_COLUMNS = (
+    100,
+    30,
+)  # rows of a linear program up to which, columns from which HiGHS leads
+NARROW, SMALL = 60, 200_000  # columns, and numbers in the matrix, up to which pivoting leads
+TALL = 100  # samples a column from which the method of multipliers leads
+CONTRACT = ("refusal", "minimise", "value")
 
 
 def register_solver(name: str, solver: type[SubproblemSolver]) -> None:
-    """Register a solver of subproblems, which is chosen if its cost estimate is the lowest.
+    """Register a solver of subproblems, which is chosen for every risk that it takes.
 
     Parameters
     ----------
     name : str
         The name for ``solver=``, :func:`explain_choice` and results.
     solver : class
-        A class constructed with a risk. It has ``refusal(risk)``, ``cost(n_rows, p, is_kernel)``,
-        ``on_request``, ``minimise(problem, start, tolerance, time_limit)`` and
-        ``value(problem, theta, centre)`` as in
-        :class:`~dcprog.solvers.protocol.SubproblemSolver`; ``value`` and ``on_request = None`` are
-        inherited from :class:`~dcprog.solvers.protocol.ExactSolver`.
+        A class constructed with a risk. It has ``refusal(risk)``, the reason why it does not
+        take a risk or None, ``on_request``, the reason why it is not chosen unless named or None,
+        ``minimise(problem, start, tolerance, time_limit)`` and ``value(problem, theta, centre)`` as
+        in :class:`~dcprog.solvers.protocol.SubproblemSolver`; ``value`` and ``on_request = None``
+        are inherited from :class:`~dcprog.solvers.protocol.ExactSolver`. The solver registered last
+        is tried first, the library's own follow where it fails.
 
     Raises
     ------
@@ -87,11 +85,9 @@ def register_solver(name: str, solver: type[SubproblemSolver]) -> None:
     --------
     >>> import numpy as np
     >>> import dcprog as dc
-    >>> from dcprog.solvers.cost import Cost
     >>> from dcprog.solvers.protocol import ExactSolver, Solution
     >>> from dcprog.solvers.registry import SOLVERS
     >>> class Closed(ExactSolver):  # Σ d(1 − θ)² + (λ/2)θ² of one coefficient
-    ...     cost = Cost(1e-6, rows=1, columns=1)
     ...     def __init__(self, risk):
     ...         pass
     ...     @staticmethod
@@ -132,16 +128,44 @@ def _is_of_cvxpy(name: str) -> bool:
 
 
 def _ordered(risk: Risk) -> list[str]:
-    """The automatic choices for a risk: the cheapest solver first, the reference solver last."""
-    names = [name for name in SOLVERS if _verdict(name, risk) is None]
-    is_kernel = risk.no_matrix is None and risk.scores.kernel is not None
-    sizes = *risk.rows.shape, is_kernel
+    """The automatic choices for a risk: registered solvers, the rule's order, and the reference."""
+    names = (*reversed(registered()), *_by_size(risk), REFERENCE)
+    return [name for name in names if _verdict(name, risk) is None]
 
-    def cost(name: str) -> float:
-        share = getattr(SOLVERS[name], "share_of_cost", None)
-        return SOLVERS[name].cost(*sizes) * (1.0 if share is None else share(risk))
 
-    return sorted(names, key=lambda name: (name == REFERENCE, cost(name)))
+def _by_size(risk: Risk) -> tuple[str, ...]:
+    """The library's solvers, the fastest of those that take a risk first.
+
+    The rule and its sizes are read off the table of ``benchmarks/bench_solvers.py``.
+    """
+    known = risk.no_matrix is None
+    n, p = risk.scores.X.shape if known else risk.rows.shape
+    wide = p >= n and n * p > SMALL
+    first: tuple[str, ...] = ()
+    if known and risk.scores.kernel is not None:
+        first = ("smo", "multipliers")
+    elif p <= min(n, NARROW) and n * p <= SMALL:
+        first = ("pivoting",)
+    elif wide:
+        first = ("dual_coordinate",)
+    elif n >= TALL * p:
+        first = ("multipliers",)
+    if _is_short(risk) and p >= SHORT_COLUMNS:
+        first = ("simplex", *first)
+    smooth: tuple[str, ...] = ("newton", "weighted_lasso", "proximal_newton")
+    if wide and known and sp.issparse(risk.scores.X):
+        smooth = ("dual_coordinate", *smooth)
+    elif n >= MANY_ROWS:
+        smooth = ("weighted_lasso", "proximal_newton", "newton")
+    rest = ("interior", "multipliers", "dual_coordinate", "simplex", "pivoting")
+    return tuple(dict.fromkeys((*smooth, *first, *rest)))
+
+
+def _is_short(risk: Risk) -> bool:
+    """True if the linear program of a risk has few rows, one a sample and slanted piece."""
+    pieces = risk.base.pieces
+    slanted = 0 if pieces is None else sum(slope != 0 for slope in pieces.linear)
+    return slanted * risk.rows.shape[0] <= SHORT
 
 
 def _verdict(name: str, risk: Risk) -> str | None:

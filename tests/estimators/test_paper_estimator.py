@@ -92,7 +92,7 @@ def _outliers() -> tuple[Array, Any]:
     return X, y
 
 
-@parametrize_with_checks([TruncatedLogisticClassifier()])
+@parametrize_with_checks([TruncatedLogisticClassifier(n_starts=1)])
 def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
     check(estimator)
 

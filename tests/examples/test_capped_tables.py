@@ -22,6 +22,7 @@ def test_tables_and_plots(
 ) -> None:
     monkeypatch.setattr(protocol, "GRID", (0.1, 1.0))
     monkeypatch.setattr(protocol, "INNER_FOLDS", 2)
+    monkeypatch.setattr(protocol, "FOLDS", 3)
     monkeypatch.setattr(table_2, "GRID", (0.1, 1.0))
     monkeypatch.setattr(example, "SHARES", (0.0, 0.3))
     arguments = ["--output", str(tmp_path), "--repeats", "2", "--jobs", "1"]

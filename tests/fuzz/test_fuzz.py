@@ -30,7 +30,7 @@ from tests.fuzz.run_fits import _is_steep_anyhow, landscape_of
 from tests.fuzz.run_problems import check_problem
 from tests.fuzz.verdicts import find_descent
 
-SLICE = {"problems": 40, "fits": 150, "faults": 40, "bounds": 40}
+SLICE = {"problems": 20, "fits": 80, "faults": 20, "bounds": 20}
 CASES = [f"{kind}:{i}" for kind, count in SLICE.items() for i in range(count)]
 CHUNK = 10
 

@@ -39,7 +39,7 @@ ROOMS: dict[str, set[str]] = {
     "bounds": DECLARED | SURROGATES | {"majorants", "factorable", "solving", *RACE},
     "display": MATHEMATICS,
     "estimators": DECLARED | {"engine", "risk_mm", "solving", *RACE},
-    "models": DECLARED | {"engine", "solving", "estimators", "display"},
+    "models": DECLARED | {"engine", "solvers", "solving", "estimators", "display"},
 }
 # A result plots itself by the room that plots results.
 LATE = {("dcprog.engine.result", "display")}
@@ -51,7 +51,6 @@ FAMILIES: dict[str, set[str]] = {
     "smooth": set(),
     "piecewise": {"smooth"},
     "kernel": {"conic"},
-    "published": {"piecewise", "smooth"},
 }
 REGISTRY = "dcprog.solvers.registry"  # knows all of them
 
@@ -105,7 +104,7 @@ def family(module: str) -> str:
 def test_the_sources_are_read() -> None:
     assert len(MODULES) > 100
     assert ("dcprog.losses.margins", "dcprog.losses.loss") in ARROWS
-    assert ("dcprog.solvers.kernel.loops", "dcprog.solvers.kernel.smo_numba") in ARROWS
+    assert ("dcprog.solvers.kernel.schur_complement", "dcprog.solvers.kernel.smo_loops") in ARROWS
 
 
 def test_no_module_stands_at_the_top() -> None:

@@ -23,12 +23,12 @@ from dcprog.engine.track import Settings
 from dcprog.foundation.arrays import Array
 from dcprog.losses import squared_hinge
 from dcprog.models import CappedSVC
+from dcprog.models.capped_single_pass import SinglePassSolver
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import class_margins
 from dcprog.solvers.conic.reference import ReferenceSolver
-from dcprog.solvers.published.single_pass import SinglePassSolver
 from dcprog.solvers.smooth.newton import NewtonSolver
 from dcprog.transforms import cap_at, power_of
 

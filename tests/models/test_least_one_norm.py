@@ -21,7 +21,6 @@ from dcprog.models import LeastOneNormSVC
 from dcprog.models.baselines import baseline
 from dcprog.models.least_one_norm import DUAL, optimality
 from dcprog.rows.kernel import kernel_margins
-from dcprog.solvers import jit
 
 
 def _data(n: int = 60, seed: int = 0, apart: float = 1.0) -> tuple[Array, Array]:
@@ -71,15 +70,6 @@ def test_solvers_agree(solver: str, kernel: str) -> None:
     np.testing.assert_allclose(
         model.decision_function(X), reference.decision_function(X), atol=1e-3
     )
-
-
-def test_without_numba_the_same_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = _data()
-    here = LeastOneNormSVC().fit(X, y)
-    monkeypatch.setattr(jit, "is_compiled", lambda: False)
-    for solver in ("auto", "smo"):
-        without = LeastOneNormSVC(solver=solver).fit(X, y)
-        assert without.objective_ == pytest.approx(here.objective_, rel=1e-7)
 
 
 def test_objective_is_the_plain_sum() -> None:

@@ -23,7 +23,6 @@ from dcprog.models import RescaledHingeSVC
 from dcprog.models.baselines import LOSSES, baseline, one_shot_weights
 from dcprog.models.rescaled_hinge import class_centre_weights
 from dcprog.rows.kernel_expansion import expansion_margins
-from dcprog.solvers import jit
 
 ETAS = [0.2, 0.5, 1.0, 2.0, 3.0]
 
@@ -91,14 +90,6 @@ def test_solvers_agree(solver: str, kernel: str) -> None:
     auto = RescaledHingeSVC(kernel=kernel).fit(X, y)
     other = RescaledHingeSVC(kernel=kernel, solver=solver).fit(X, y)
     assert other.objective_ == pytest.approx(auto.objective_, rel=1e-6)
-
-
-def test_without_numba_the_same_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = _data(60)
-    here = RescaledHingeSVC().fit(X, y)
-    monkeypatch.setattr(jit, "is_compiled", lambda: False)
-    without = RescaledHingeSVC().fit(X, y)
-    assert without.objective_ == pytest.approx(here.objective_, rel=1e-7)
 
 
 def test_declared_spec_through_both_front_doors() -> None:

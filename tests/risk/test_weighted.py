@@ -79,8 +79,6 @@ NO_SHRINKAGE = {
 
 @pytest.mark.parametrize("name", NO_SHRINKAGE)
 def test_shrinkage_is_refused_where_it_would_be_ignored(name: str) -> None:
-    if name == "coordinate":
-        pytest.importorskip("numba")
     risk = NO_SHRINKAGE[name]
     start = np.zeros(risk.rows.shape[1])
     shrinkage = np.ones(int(risk.penalized.sum()))

@@ -18,7 +18,6 @@ from dcprog.engine.track import Progress
 from dcprog.foundation import large_data
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import StoredMatrix
-from dcprog.solvers.registry import choose
 
 RNG = np.random.default_rng(0)
 N, D = 400, 4
@@ -93,22 +92,6 @@ def test_values_are_those_of_numpy(start: str) -> None:
     u = LABELS * (X @ result.x[:-1] + result.x[-1])
     value = np.sum(np.minimum(np.maximum(1 - u, 0) ** 2, 1)) + 0.5 * result.x[:-1] @ result.x[:-1]
     assert result.value == pytest.approx(value, rel=1e-12)
-
-
-@every
-def test_passes_over_blocks_solve_what_newton_does(rows: Rows, loss: dc.Loss, penalty: Any) -> None:
-    risk = dc.Risk.from_loss(rows(X), loss, penalty)
-    try:
-        choose(risk, "block_newton")
-    except ValueError:
-        assert not risk.base.is_smooth or rows is ANGLES
-        return
-    passes = dc.solve(risk, solver="block_newton", start="convex")
-    general = dc.solve(risk, solver="proximal_newton", start="convex")
-    assert passes.x is not None
-    assert general.x is not None
-    assert passes.value == pytest.approx(general.value, rel=1e-9)
-    np.testing.assert_allclose(passes.x, general.x, atol=2e-5)
 
 
 def test_a_matrix_is_rows_by_itself() -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.solvers import jit
 
 N, D = 100_000, 20
 MOST = 1.2  # times X
@@ -21,7 +20,6 @@ MOST = 1.2  # times X
         pytest.param(
             dc.hinge(),
             "dual_coordinate",
-            marks=pytest.mark.skipif(not jit.is_compiled(), reason="numba is not there"),
         ),
         (dc.squared_hinge(), None),
     ],

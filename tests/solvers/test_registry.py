@@ -35,8 +35,6 @@ from dcprog.rows.angle import angle_margins
 from dcprog.rows.kernel import kernel_margins
 from dcprog.rows.kernel_expansion import expansion_margins
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
-from dcprog.solvers import jit
-from dcprog.solvers.cost import COSTS, Cost
 from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.solvers.registry import SOLVERS, choose, explain_choice, make
 from dcprog.solving.runs import Task
@@ -87,7 +85,7 @@ CHOICES: list[tuple[Risk, str]] = [
         Risk.from_loss(residual_rows(np.ones((2000, 1)), np.arange(2e3)), pinball(0.3), l1(0.1)),
         "pivoting",
     ),
-    (Risk(class_margins(X, Y), hinge(), aggregate="sum"), "multipliers"),
+    (Risk(class_margins(X, Y), hinge(), aggregate="sum"), "interior"),
     (Risk(class_margins(X, Y), hinge(), aggregate="max"), "interior"),
 ]
 
@@ -177,8 +175,6 @@ def test_unknown_solver_names_the_choices() -> None:
 class Copied(ExactSolver):
     """One of ours under another name, from outside."""
 
-    cost = Cost(1e-9, 0.0, 0.0)
-
     def __init__(self, risk: Risk) -> None:
         self.inner = make("newton", risk)
 
@@ -211,7 +207,7 @@ SQUARES = Risk.from_loss(TARGETS, cap(square(), 1.0))
 
 
 @pytest.mark.usefixtures("outsider")
-def test_a_registered_solver_is_chosen_where_it_is_the_cheapest() -> None:
+def test_a_registered_solver_is_chosen_before_the_library_s_own() -> None:
     assert choose(SQUARES)[:2] == ("copied", "newton")
     assert "copied: chosen" in explain_choice(SQUARES)
     result = dc.solve(SQUARES)
@@ -245,7 +241,7 @@ class Half(ExactSolver):
     ("name", "solver", "error", "reason"),
     [
         (3, Copied, TypeError, "a string"),
-        ("mine", Half, TypeError, "it has no refusal, cost, minimise"),
+        ("mine", Half, TypeError, "it has no refusal, minimise"),
         ("mine", Copied(SQUARES), TypeError, "the class"),
         ("mine", int, TypeError, "it has no refusal"),
         ("newton", Copied, ValueError, "taken"),
@@ -261,20 +257,13 @@ def test_what_is_no_solver_is_refused(
     assert "mine" not in SOLVERS
 
 
-@pytest.mark.parametrize("n", [10, 300, 10_000, 10**6])
-@pytest.mark.parametrize("p", [1, 30, 1000, 10**5])
-def test_estimates_keep_the_order_of_one_family(n: int, p: int) -> None:
-    family = ("newton", "proximal_newton", "multipliers")
-    costs = [COSTS[name](n, p) for name in family]
-    assert costs == sorted(costs)
-    assert all(cost > 0 for cost in costs)
-
-
 @pytest.mark.parametrize(
     ("n", "p", "penalty", "expected"),
     [
         (1000, 10, l2(1.0), "pivoting"),
-        (10_000, 100, l2(1.0), "dual_coordinate" if jit.is_compiled() else "multipliers"),
+        (10_000, 100, l2(1.0), "multipliers"),
+        (2000, 500, l2(1.0), "interior"),  # where dual coordinate descent fails
+        (300, 900, l2(1.0), "dual_coordinate"),
         (300, 300, l2(1.0), "interior"),
         (300, 10, l1(1.0), "pivoting"),
         (100, 50, l1(1.0), "simplex"),

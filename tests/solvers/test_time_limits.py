@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import dcprog as dc
 from dcprog.foundation.deadline import Deadline
@@ -28,6 +29,21 @@ def test_a_large_conic_program_is_not_begun() -> None:
     solver, start = ReferenceSolver(problem.risk), np.zeros(problem.risk.rows.shape[1])
     with pytest.raises(SubproblemError, match=r"entries are too many for 0\.1 s"):
         solver.minimise(problem, start, 1e-6, time_limit=0.1)
+
+
+def test_a_sparse_one_whose_factors_fill_in_is_not_begun() -> None:
+    rng = np.random.default_rng(0)
+    X = sp.random_array((4000, 4000), density=0.01, rng=rng, data_sampler=rng.standard_normal)
+    risk = dc.Risk(dc.binary_margins(X.tocsr(), np.arange(4000) % 2), dc.hinge())
+    problem, start = WeightedRisk(risk, np.ones(4000)), np.zeros(4001)
+    with pytest.raises(SubproblemError, match="entries are too many for 10 s"):
+        ReferenceSolver(risk).minimise(problem, start, 1e-6, time_limit=10.0)
+
+
+def test_weighted_squares_beyond_cvxpys_memory_are_refused() -> None:
+    rows = dc.binary_margins(np.ones((20_000, 1)), np.arange(20_000) % 2)
+    with pytest.raises(ValueError, match="weighted squares is more than 2 GB"):
+        dc.solve(dc.Risk(rows, dc.squared_hinge()), solver="cvxpy")
 
 
 def test_a_small_one_is() -> None:

@@ -20,7 +20,6 @@ from dcprog.risk.expressions import (
     penalty_in_units,
 )
 from dcprog.solvers.conic.portfolio import Portfolio
-from dcprog.solvers.cost import COSTS
 from dcprog.solvers.protocol import ExactSolver, Solution, refuse
 
 if TYPE_CHECKING:
@@ -43,6 +42,12 @@ NOTHING = 1e-16  # weights and weighted losses below this share of the largest c
 # A conic solver does not check the time while it orders and factors. With more entries in the rows
 # than SMALL and than RATE times the seconds left, it is not started.
 SMALL, RATE = 1e6, 2e5
+# Nor with more products in a factorisation than WORK times the seconds left, if fill-in makes the
+# smaller side dense: measured 2e7 to 9e7 a second for whole solves of dense rows, and more than ten
+# minutes, past any time limit, for 4000 × 4000 rows with 1% of entries.
+WORK = 1e8
+# cvxpy keeps n² pointers for the quadratic form of n squares with weights: 2 GB for so many.
+MOST_SQUARES = 2**14
 USUAL = 1e2  # columns of a size between 1/USUAL and USUAL are not rescaled
 
 
@@ -70,12 +75,12 @@ class ReferenceSolver(ExactSolver):
         The rows have no matrix.
     """
 
-    cost = COSTS["cvxpy"]
-
     def __init__(self, risk: Risk, solver: str | None = None) -> None:
         self.risk = risk
         matrix = risk.matrix()
         self.entries = int(matrix.size)  # the stored entries of a sparse matrix
+        long, short = max(matrix.shape), min(matrix.shape)
+        self.products = self.entries**2 / long + short**3 / 3
         self.units = _units(matrix)
         if self.units is not None:
             matrix = matrix @ sp.diags_array(self.units)
@@ -110,7 +115,17 @@ class ReferenceSolver(ExactSolver):
         """The reason why cvxpy cannot solve a risk, None if it can."""
         if not risk.base.has_expression:
             return f"its base {risk.base!r} has no cvxpy expression"
+        pieces = risk.base.pieces
+        if pieces is not None and any(pieces.quadratic) and risk.n_groups > MOST_SQUARES:
+            return f"cvxpy's memory for {risk.n_groups} weighted squares is more than 2 GB"
         return risk.no_matrix
+
+    def _check_work(self, time_limit: float) -> None:
+        """Raise SubproblemError if a solver that is started would run past the time limit."""
+        many = self.entries > max(SMALL, RATE * time_limit)
+        if many or self.products > max(WORK, WORK * time_limit):
+            reason = f"cvxpy: rows of {self.entries} entries are too many for {time_limit:.3g} s"
+            raise SubproblemError("failed", reason)
 
     def minimise(
         self,
@@ -122,9 +137,8 @@ class ReferenceSolver(ExactSolver):
         """The lowest of the solvers' points, with the best lower bound."""
         if self.risk.penalty.is_convex:
             refuse("cvxpy under a convex penalty", shrinkage=problem.shrinkage)
-        if time_limit is not None and self.entries > max(SMALL, RATE * time_limit):
-            reason = f"cvxpy: {self.entries} entries are too many for {time_limit:.3g} s"
-            raise SubproblemError("failed", reason)
+        if time_limit is not None:
+            self._check_work(time_limit)
         scaled, tilts = _Scaled(self, problem), problem.tilts
         centre = problem.value(start)
         if tilts is None and not np.any(problem.weights):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, solve_triangular
 
 from dcprog.foundation.arrays import Array
-from dcprog.solvers.kernel.loops import loops
 
 __all__ = ["SchurComplement"]
+
+LOOPS = "dcprog.solvers.kernel.smo_loops"
 
 Index = npt.NDArray[np.intp]
 WIDEST = 0.15  # a border wider than this share of the factor costs as much as a new factor
@@ -92,7 +94,7 @@ class SchurComplement:
         return free[self.place[free] < 0], self.base[~inside[self.base]]
 
     def _factored(self, free: Index) -> bool:
-        system = loops().triangle(self.K, self.sample[free])
+        system = import_module(LOOPS).triangle(self.K, self.sample[free])
         system[np.diag_indices_from(system)] += self.delta
         self._reset(free.copy())
         try:

@@ -9,7 +9,6 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.penalties import kernel_norm
-from dcprog.solvers.cost import COSTS
 from dcprog.solvers.kernel.smo_descent import DualPoint, minimise_dual
 from dcprog.solvers.kernel.smo_dual import Dual, warm
 from dcprog.solvers.protocol import ExactSolver, Solution, refuse
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["FirstOrderSmoSolver", "SmoSolver", "kernel_ridge"]
+__all__ = ["SmoSolver", "kernel_ridge"]
 
 
 def kernel_ridge(risk: Risk) -> float | None:
@@ -69,8 +68,6 @@ class SmoSolver(ExactSolver):
     Fan, Chen, Lin (2005), Working set selection using second order information for training
     support vector machines, JMLR 6.
     """
-
-    cost = COSTS["smo"]
 
     selection: ClassVar[str] = "second"
     max_iter: ClassVar[int | None] = None
@@ -153,19 +150,3 @@ class SmoSolver(ExactSolver):
         q = signs * (self.knots[:, None] - offset)
         sample = np.tile(np.arange(n), len(self.knots))
         return Dual(sample, q.ravel(), lo.ravel(), hi.ravel(), self.lam).above(at_zero)
-
-
-class FirstOrderSmoSolver(SmoSolver):
-    """SMO that always chooses the most violating pair among all variables, as first published.
-
-    References
-    ----------
-    Keerthi, Shevade, Bhattacharyya, Murthy (2001), Improvements to Platt's SMO algorithm for SVM
-    classifier design, Neural Computation 13.
-    """
-
-    cost = COSTS["smo_first_order"]
-    on_request: ClassVar[str | None] = "it takes more and dearer steps than smo"
-
-    selection: ClassVar[str] = "first"
-    max_iter: ClassVar[int | None] = 100_000_000

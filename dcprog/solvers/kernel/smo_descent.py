@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.kernel_matrix import symmetric_product
-from dcprog.solvers.kernel.loops import loops
-from dcprog.solvers.kernel.schur_complement import SchurComplement
+from dcprog.solvers.kernel.schur_complement import LOOPS, SchurComplement
 from dcprog.solvers.kernel.smo_dual import Dual, warm
 
 __all__ = ["DualPoint", "minimise_dual"]
@@ -28,7 +28,7 @@ def times(K: Array, change: Array) -> Array:
     """The product K·change, which reads only the rows of nonzero entries if they are few."""
     moved = np.flatnonzero(change)
     if moved.size < FEW * len(K):
-        return np.asarray(loops().combined(K, moved, change[moved]))
+        return np.asarray(import_module(LOOPS).combined(K, moved, change[moved]))
     return symmetric_product(K, change)
 
 
@@ -328,10 +328,11 @@ class _Descent:
         limited = self.second or self.deadline.end is not None
         left = min(left, PATIENCE * v.size + 1) if limited else left
         few = left if whole else min(left, COPIED * work.size)
-        moved = loops().descend(self.K, places, *parts, whole, self.second, aim, few)
+        loops = import_module(LOOPS)
+        moved = loops.descend(self.K, places, *parts, whole, self.second, aim, few)
         if few <= moved < left:
-            part, places = loops().block(self.K, places), np.arange(work.size)
-            moved += loops().descend(part, places, *parts, True, self.second, aim, left - moved)
+            part, places = loops.block(self.K, places), np.arange(work.size)
+            moved += loops.descend(part, places, *parts, True, self.second, aim, left - moved)
         self.n_iter += int(moved)
         v[work] = parts[3]
         return v

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.weighted_gram import gram_with_constant
 from dcprog.solvers.linalg.coefficients import coefficient_units
 from dcprog.solvers.linalg.kronecker import Curvature, DualSystem
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["RowHessian"]
 
 Index = npt.NDArray[np.intp]
-FEW = 0.5  # a larger share of the samples is not worth gathering
 
 
 class RowHessian:
@@ -78,30 +76,22 @@ class RowHessian:
         score, column = np.divmod(self._place[entries], self.d)
         columns, column = np.unique(column, return_inverse=True)
         curvature = curvature.reshape(self.n, -1)
-        some = live = self._live(curvature)
         M = None if self.scores.signs is not None else self._blocks(curvature)
         X, constant = self.scores.X, self.scores.fit_intercept
         if columns.size < self.d:
             constant = constant and columns[-1] == self.d - 1
             chosen = columns[:-1] if constant else columns
-            X, some = (X if some is None else X[some])[:, chosen], None
+            X = X[:, chosen]
         H = np.zeros((entries.size, entries.size))
         members = [np.flatnonzero(score == a) for a in range(self.c)]
         for a, b in self._pairs():
             if members[a].size and members[b].size:
                 d = self._of_score(curvature, a) if M is None else M[:, a, b]
-                block = gram_with_constant(X, d if live is None else d[live], constant, some)
+                block = gram_with_constant(X, d, constant)
                 block = block[np.ix_(column[members[a]], column[members[b]])]
                 H[np.ix_(members[a], members[b])] = block
                 H[np.ix_(members[b], members[a])] = block.T
         return H
-
-    def _live(self, curvature: Array) -> Index | None:
-        """The samples with curvature if they are few, else None; None for X read by blocks."""
-        if isinstance(self.scores.X, BlockedMatrix):
-            return None
-        live = np.flatnonzero(np.any(curvature != 0, axis=1))
-        return live if live.size < FEW * self.n else None
 
     def _of_score(self, curvature: Array, k: int) -> Array:
         """The diagonal entries M_kk, for rows that belong to one score each."""

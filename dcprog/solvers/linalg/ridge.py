@@ -89,14 +89,12 @@ class WeightedMoments:
         return changed if worth and np.sum(c) > self._largest / 2 else None
 
     def _sum(self, c: Array) -> None:
-        X, places = self.X, np.flatnonzero(c)
+        X = self.X
         self._updates, self._total = 0, float(np.sum(c))
         self._largest = self._total
         self._middle = np.asarray(X.T @ c) / self._total if self.centred else None
         self._first = np.zeros(X.shape[1])
-        few = 2 * places.size <= c.size and not isinstance(X, BlockedMatrix)
-        some = (c[places], self._middle, places) if few else (c, self._middle)
-        self._gram = weighted_gram(X, *some)
+        self._gram = weighted_gram(X, c, self._middle)
         self._size = np.diagonal(self._gram).copy()
 
     def _add(self, places: Index, c: Array) -> None:

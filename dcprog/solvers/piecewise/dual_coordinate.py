@@ -13,8 +13,6 @@ from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import Pieces
-from dcprog.solvers import jit
-from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.per_score import Separable
 from dcprog.solvers.protocol import ExactSolver, Solution, refuse
 from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
@@ -101,7 +99,7 @@ def free_step(
 
 # ----------------------------------------------------------------------------------------------
 
-LOOPS = "dcprog.solvers.piecewise.dual_coordinate_numba"
+LOOPS = "dcprog.solvers.piecewise.dual_coordinate_loops"
 EASE = 0.05  # square of the constant column, relative to the centred samples' mean square
 
 Index = npt.NDArray[np.intp]
@@ -274,7 +272,6 @@ class DualCoordinateSolver(ExactSolver):
     proximal point algorithm in convex programming, Math. Oper. Res. 1.
     """
 
-    cost = COSTS["dual_coordinate"]
     loosest = 1e-2
 
     def __init__(self, risk: Risk) -> None:
@@ -293,8 +290,6 @@ class DualCoordinateSolver(ExactSolver):
     @staticmethod
     def refusal(risk: Risk) -> str | None:
         """The reason why the method cannot solve a risk, None if it can."""
-        if not jit.is_compiled():
-            return "numba, which compiles it, is not there (dcprog[fast])"
         return AugmentedLagrangianSolver.refusal(risk)
 
     def minimise(

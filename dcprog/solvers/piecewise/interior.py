@@ -9,7 +9,6 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.interior_point import Optimum, Program, primal_dual
 from dcprog.solvers.piecewise.active_set import Candidate, Guess, crossover, guess_at
 from dcprog.solvers.piecewise.kronecker_rows import KroneckerRows
@@ -55,8 +54,6 @@ class InteriorSolver(PolyhedralSolver):
     Mehrotra (1992), On the implementation of a primal-dual interior point method, SIAM J. Optim.
     2(4).
     """
-
-    cost = COSTS["interior"]
 
     name = "interior"
 

@@ -12,7 +12,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.solvers.cost import COSTS
 from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
 from dcprog.solvers.protocol import ExactSolver, Solution
 
@@ -419,8 +418,6 @@ class PivotingSolver(ExactSolver):
     the l1 solution to an overdetermined linear system, SIAM J. Numer. Anal. 15. Nocedal, Wright
     (2006), Numerical Optimization, §16.5.
     """
-
-    cost = COSTS["pivoting"]
 
     def __init__(self, risk: Risk) -> None:
         n, q = risk.rows.shape

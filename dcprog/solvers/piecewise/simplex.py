@@ -10,7 +10,6 @@ import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers.cost import COSTS
 from dcprog.solvers.piecewise.active_set import Guess, crossover
 from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
 from dcprog.solvers.piecewise.polyhedral_solver import PolyhedralSolver
@@ -50,8 +49,6 @@ class SimplexSolver(PolyhedralSolver):
     ----------
     Huangfu, Hall (2018), Parallelizing the dual revised simplex method, Math. Program. Comput. 10.
     """
-
-    cost = COSTS["simplex"]
 
     name = "simplex"
 

@@ -12,7 +12,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import Pieces
-from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.per_score import Separable, separable_refusal
 from dcprog.solvers.linalg.ridge import Ridge
 from dcprog.solvers.protocol import ExactSolver, Solution, refuse
@@ -62,7 +61,6 @@ class AugmentedLagrangianSolver(ExactSolver):
     Newton augmented Lagrangian method for solving lasso problems, SIAM J. Optim. 28.
     """
 
-    cost = COSTS["multipliers"]
     by_blocks = True
 
     def __init__(self, risk: Risk, scores: Separable | None = None) -> None:

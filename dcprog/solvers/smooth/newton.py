@@ -10,8 +10,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
-from dcprog.losses import ConvexLoss, square
-from dcprog.solvers.cost import COSTS
+from dcprog.losses import ConvexLoss
 from dcprog.solvers.linalg.line_search import armijo, bottom
 from dcprog.solvers.linalg.per_score import Separable, separable_refusal
 from dcprog.solvers.protocol import ExactSolver, Solution, refuse
@@ -25,7 +24,6 @@ __all__ = ["NewtonSolver", "roughness", "softer_first"]
 
 Sides = tuple[Array, Array, Array]  # the signs, offsets and tilts of a score
 
-ONE_STEP = 0.3  # of the time of a few steps, measured at 100 to 3000 rows
 LOOSE = 1e-5  # tolerance of the smoother problems, relative to their value
 SHORT = 1e-4  # longest last step, relative to 1 + the coefficients' norm
 
@@ -61,8 +59,6 @@ class NewtonSolver(ExactSolver):
     term, iJOE 9.
     """
 
-    cost = COSTS["newton"]
-
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
         self.scores = Separable(risk)
@@ -72,11 +68,6 @@ class NewtonSolver(ExactSolver):
     def refusal(risk: Risk) -> str | None:
         """The reason why Newton's method cannot solve a risk, None if it can."""
         return roughness(risk.base) or separable_refusal(risk)
-
-    @staticmethod
-    def share_of_cost(risk: Risk) -> float:
-        """The part of its usual cost that the method takes for a risk: one step for a square."""
-        return ONE_STEP if isinstance(risk.base, square) else 1.0
 
     def minimise(
         self,

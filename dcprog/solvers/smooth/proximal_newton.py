@@ -12,7 +12,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.weighted import penalty_form
-from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.hessian import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.protocol import ExactSolver, Solution
@@ -76,7 +75,6 @@ class ProximalNewtonSolver(ExactSolver):
     SIAM J. Optim. 24. Lee, Battle, Raina, Ng (2007), Efficient sparse coding algorithms, NIPS 19.
     """
 
-    cost = COSTS["proximal_newton"]
     by_blocks = True
 
     def __init__(self, risk: Risk) -> None:

@@ -18,7 +18,6 @@ from dcprog.penalties.concave_penalty import ConcavePenalty
 from dcprog.penalties.norms import elastic_net, l1, l2
 from dcprog.penalties.penalty import Penalty, penalty_in_units, penalty_sum, weighted_l1
 from dcprog.risk.weighted import penalty_form
-from dcprog.solvers.cost import COSTS
 from dcprog.solvers.linalg.coefficients import coefficient_units
 from dcprog.solvers.linalg.column_gram import ColumnGram
 from dcprog.solvers.protocol import ExactSolver, Solution
@@ -197,8 +196,8 @@ class WeightedLassoSolver(ExactSolver):
     r"""min Σ_i w_i base(u_i) + t·u + ½ Σ_j q_j θ_j² + Σ_j l_j |θ_j| with base(u) = au² + bu + c.
 
     The working set consists of the nonzero coefficients and the zeros with the most violated
-    slopes. The problem is solved on its Gram matrix: by coordinate descent if numba is installed,
-    and for more accuracy then exactly by :class:`~dcprog.solvers.smooth.sign_search.SignSearch`.
+    slopes. The problem is solved on its Gram matrix: by coordinate descent, and for more
+    accuracy then exactly by :class:`~dcprog.solvers.smooth.sign_search.SignSearch`.
     The slopes of all coefficients give a duality gap (see :meth:`SmoothProblem.gap`) and the next
     working set. The free intercept is eliminated. The Gram matrix is kept with the rows, for the
     next majorant and the next problem of a path, so that most of its entries are computed once.
@@ -216,7 +215,6 @@ class WeightedLassoSolver(ExactSolver):
     Beyond L1: faster and better sparse models with skglm, NeurIPS.
     """
 
-    cost = COSTS["weighted_lasso"]
     loosest = 0.3
 
     def __init__(self, risk: Risk) -> None:

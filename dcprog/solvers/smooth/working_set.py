@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import import_module
 
 import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
-from dcprog.solvers import jit
 from dcprog.solvers.linalg.column_gram import ColumnGram
 from dcprog.solvers.smooth.sign_search import SignSearch
 from dcprog.solvers.smooth.smooth_problem import SmoothPlace, SmoothProblem
@@ -19,7 +17,7 @@ __all__ = ["Index", "Profiled", "WorkingSet"]
 
 Index = npt.NDArray[np.intp]
 
-LOOPS = "dcprog.solvers.smooth.lasso_numba"
+LOOPS = "dcprog.solvers.smooth.lasso_loops"
 FEW = 50  # least room for new coefficients in a working set
 
 
@@ -40,11 +38,6 @@ class WorkingSet:
     H: Array
     means: Array
 
-    @cached_property
-    def is_compiled(self) -> bool:
-        """True if compiled epochs of coordinate descent are available."""
-        return jit.is_compiled()
-
     def descended(
         self,
         x: Array,
@@ -53,12 +46,7 @@ class WorkingSet:
         enough: float,
         most: int,
     ) -> tuple[Array, Array]:
-        """The entries and their slope after epochs, until one gains at most `enough`.
-
-        Without numba the exact minimiser is returned.
-        """
-        if not self.is_compiled:
-            return self.minimised(x, slope, l)
+        """The entries and their slope after epochs, until one gains at most `enough`."""
         x, slope = x.copy(), slope.copy()
         import_module(LOOPS).epochs(self.H, l, x, slope, enough, most)
         return x, slope

@@ -1,4 +1,4 @@
-"""SMO: against LIBSVM, cvxpy and itself; duality gap, warm starts, selection rules, no numba."""
+"""SMO: against LIBSVM, cvxpy and itself; duality gap, warm starts, selection rules."""
 
 from __future__ import annotations
 
@@ -28,21 +28,11 @@ from dcprog.rows.kernel import kernel_margins
 from dcprog.rows.kernel_expansion import KernelExpansion, expansion_margins, expansion_residuals
 from dcprog.solvers import jit
 from dcprog.solvers.conic.reference import ReferenceSolver
-from dcprog.solvers.kernel import smo_numpy
-from dcprog.solvers.kernel.loops import loops
+from dcprog.solvers.kernel import smo_loops
 from dcprog.solvers.kernel.smo_descent import minimise_dual
 from dcprog.solvers.kernel.smo_dual import Dual, warm
 from dcprog.solvers.registry import make
-
-needs_numba = pytest.mark.skipif(not jit.is_compiled(), reason="numba is not installed")
-
-
-@pytest.fixture(params=[pytest.param("numba", marks=needs_numba), "numpy"])
-def loop(request: Any, monkeypatch: pytest.MonkeyPatch) -> str:
-    """With the compiled inner loop, and as if numba were not there."""
-    if request.param == "numpy":
-        monkeypatch.setattr(jit, "is_compiled", lambda: False)
-    return request.param
+from tests.solvers.kernel import smo_reference
 
 
 def _data(n: int = 80, seed: int = 0, gamma: float = 0.5) -> tuple[Array, Array]:
@@ -86,7 +76,7 @@ def _primal(K: Array, dual: Dual) -> float:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_gap_bounds_the_distance_to_an_independent_solution(seed: int, loop: str) -> None:
+def test_gap_bounds_the_distance_to_an_independent_solution(seed: int) -> None:
     K, dual = _random_dual(seed)
     point = minimise_dual(K, dual, tol=1e-8)
     assert np.all((dual.lo <= point.v) & (point.v <= dual.hi))
@@ -122,19 +112,19 @@ def _dual_value(K: np.ndarray, dual: Dual, v: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_gathered_rows_do_what_a_copy_does(seed: int, loop: str) -> None:
+def test_gathered_rows_do_what_a_copy_does(seed: int) -> None:
     """A working set's rows of K are read in place at first, and copied later."""
     K, dual = _random_dual(seed)
     work = np.sort(np.random.default_rng(seed).permutation(dual.q.size)[: dual.q.size // 2 + 1])
     places = dual.sample[work]
-    copied = loops().block(K, places)
+    copied = smo_loops.block(K, places)
     np.testing.assert_array_equal(copied, K[np.ix_(places, places)])
     v = warm(dual, np.zeros(dual.q.size))
     g = dual.gradient(K @ dual.coefficients(v, len(K)))
     outcomes = []
     for matrix, rows, whole in ((K, places, False), (copied, np.arange(work.size), True)):
         parts = [array[work].copy() for array in (dual.q, dual.lo, dual.hi, v, g)]
-        moved = loops().descend(matrix, rows, *parts, whole, True, 1e-6, 500)
+        moved = smo_loops.descend(matrix, rows, *parts, whole, True, 1e-6, 500)
         outcomes.append((moved, *parts[3:]))
     for in_place, copy in zip(*outcomes, strict=True):
         np.testing.assert_array_equal(in_place, copy)
@@ -142,13 +132,12 @@ def test_gathered_rows_do_what_a_copy_does(seed: int, loop: str) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_compiled_loop_is_the_plain_one(seed: int) -> None:
-    numba = pytest.importorskip("dcprog.solvers.kernel.smo_numba")
     K, dual = _random_dual(seed)
     rows = dual.sample
     whole = rows.size == len(K)
     for second in (True, False):
         outcomes = []
-        for descend in (numba.descend, smo_numpy.descend):
+        for descend in (smo_loops.descend, smo_reference.descend):
             v = warm(dual, np.zeros(dual.q.size))
             g = dual.gradient(K @ dual.coefficients(v, len(K)))
             parts = (dual.q, dual.lo, dual.hi, v, g)
@@ -163,11 +152,11 @@ def test_compiled_loop_is_the_plain_one(seed: int) -> None:
         assert fast_n == slow_n or max(fast_n, slow_n) > 20  # ties are broken alike at first
 
 
-def test_first_order_step_decreases_the_dual_by_half_the_squared_violation(loop: str) -> None:
+def test_first_order_step_decreases_the_dual_by_half_the_squared_violation() -> None:
     """Δ²/(2‖φ_U − φ_L‖²) for a step that meets no bound."""
     K, y = _data(40)
     dual = Dual(np.arange(40), y, np.full(40, -1e6), np.full(40, 1e6))
-    descend = loops().descend
+    descend = smo_loops.descend
     v, g, rows = np.zeros(40), -y, np.arange(40)
     for _ in range(60):
         before, value = v.copy(), 0.5 * v @ K @ v - y @ v
@@ -180,7 +169,7 @@ def test_first_order_step_decreases_the_dual_by_half_the_squared_violation(loop:
         assert value - (0.5 * v @ K @ v - y @ v) == pytest.approx(gain, rel=1e-8)
 
 
-def test_violation_rule_of_the_first_order_selection(loop: str) -> None:
+def test_violation_rule_of_the_first_order_selection() -> None:
     K, y = _data()
     dual = Dual(np.arange(80), y, -np.ones(80), np.ones(80))
     point = minimise_dual(K, dual, violation=1e-3, selection="first")
@@ -224,7 +213,7 @@ def test_warm_start_is_feasible_and_keeps_what_is_at_a_bound(seed: int) -> None:
     assert abs(np.sum(new)) <= 1e-12 * (1 + np.sum(np.abs(v)))
 
 
-def test_warm_start_of_a_solution_takes_no_pairs(loop: str) -> None:
+def test_warm_start_of_a_solution_takes_no_pairs() -> None:
     K, y = _data()
     dual = Dual(np.arange(80), y, np.minimum(0, y), np.maximum(0, y))
     point = minimise_dual(K, dual)
@@ -267,7 +256,7 @@ LOSSES: list[Any] = [
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @pytest.mark.parametrize("solver", ["smo", "smo_first_order", "libsvm"])
-def test_every_outer_step_agrees_with_cvxpy(loss: Any, solver: str, loop: str) -> None:
+def test_every_outer_step_agrees_with_cvxpy(loss: Any, solver: str) -> None:
     K, y = _data(50)
     rows = expansion_margins(K, y)
     weights = np.random.default_rng(1).uniform(0, 2, 50)
@@ -350,7 +339,7 @@ def test_epsilon_regression_is_libsvms() -> None:
     assert dc.solve(risk).value == pytest.approx(theirs, rel=1e-6)
 
 
-def test_a_missed_tolerance_is_said(loop: str) -> None:
+def test_a_missed_tolerance_is_said() -> None:
     K, y = _data()
     rows = expansion_margins(K, y)
     risk = Risk.from_loss(rows, hinge(), rows.norm(1.0))
@@ -430,7 +419,7 @@ def test_expansion_has_one_score() -> None:
         KernelExpansion(np.eye(2), np.ones((2, 2)))
 
 
-# ---- without numba -------------------------------------------------------------------------------
+# ---- compilation ---------------------------------------------------------------------------------
 
 
 def test_import_compiles_nothing() -> None:
@@ -438,24 +427,11 @@ def test_import_compiles_nothing() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_without_numba_the_same_solution(monkeypatch: pytest.MonkeyPatch) -> None:
-    K, y = _data(150)
-    rows = expansion_margins(K, y)
-    risk = Risk.from_loss(rows, rescale(hinge(), 1.0), rows.norm(1.0))
-    here = dc.solve(risk)
-    monkeypatch.setattr(jit, "is_compiled", lambda: False)
-    monkeypatch.setitem(sys.modules, "numba", None)  # an import would now fail
-    without = dc.solve(risk)
-    assert without.solver == here.solver == "smo"
-    assert without.value == pytest.approx(here.value, rel=1e-7)
-
-
-@needs_numba
 def test_where_numba_cannot_write_its_cache_it_compiles_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     numba = importlib.import_module("numba")
-    module = importlib.import_module("dcprog.solvers.kernel.smo_numba")
+    module = importlib.import_module("dcprog.solvers.kernel.smo_loops")
     plain = numba.njit
 
     def refusing(*, cache: bool = False, **options: Any) -> Any:

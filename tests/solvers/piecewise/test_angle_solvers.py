@@ -17,7 +17,6 @@ from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_differences, angle_margins
 from dcprog.rows.linear import binary_margins, residual_rows
-from dcprog.solvers import jit
 from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.piecewise.kronecker_rows import KroneckerRows
 from dcprog.solvers.piecewise.polyhedral import Polyhedral
@@ -124,7 +123,6 @@ def _check_multipliers(
 @pytest.mark.parametrize("k", [2, 3, 5])
 @pytest.mark.parametrize("d", [2, 20, 200])
 def test_coordinate_ascent_closes_its_gap_on_all_sizes(form: int, k: int, d: int) -> None:
-    pytest.importorskip("numba")
     rng = np.random.default_rng(k + d)
     X, y = _samples(rng, 50, d, k)
     for intercept, tilted in (("penalised", False), ("none", True)):
@@ -142,7 +140,6 @@ def test_coordinate_ascent_closes_its_gap_on_all_sizes(form: int, k: int, d: int
 
 
 def test_coordinate_ascent_goes_on_from_its_multipliers() -> None:
-    pytest.importorskip("numba")
     rng = np.random.default_rng(0)
     risk = _risk(*_samples(rng, 60, 5, 3), 1, l2(20.0), "penalised")
     solver: Any = make("coordinate", risk)
@@ -155,17 +152,7 @@ def test_coordinate_ascent_goes_on_from_its_multipliers() -> None:
     assert problem.gap(x, problem.feasible(duals)) <= 1e-8 * (1 + first.value)
 
 
-def test_without_numba_coordinate_ascent_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    risk = _risk(*_samples(rng, 20, 2, 3), 2, l2(1.0), "penalised")
-    monkeypatch.setattr(jit, "is_compiled", lambda: False)
-    with pytest.raises(ValueError, match="numba is not installed"):
-        choose(risk, "coordinate")
-    assert choose(risk)[0] == "interior"
-
-
 def test_coordinate_ascent_out_of_time_is_an_error() -> None:
-    pytest.importorskip("numba")
     rng = np.random.default_rng(0)
     risk = _risk(*_samples(rng, 60, 20, 3), 1, l2(1e-3), "penalised")
     with pytest.raises(SubproblemError, match="time limit ended coordinate"):

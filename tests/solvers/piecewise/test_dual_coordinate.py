@@ -16,10 +16,7 @@ from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.risk_mm.bound import duality_gap
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
-from dcprog.solvers import jit
-from dcprog.solvers.registry import choose, explain_choice, make
-
-pytest.importorskip("numba")
+from dcprog.solvers.registry import choose, make
 
 BASES = [
     hinge(),
@@ -181,15 +178,12 @@ class TestSteps:
 
 
 class TestChoice:
-    def test_it_is_chosen_where_there_is_much_and_numba(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        rows = binary_margins(np.ones((20_000, 50)), np.arange(20_000) % 2)
-        risk = Risk(rows, hinge())
-        assert choose(risk)[0] == "dual_coordinate"
-        monkeypatch.setattr(jit, "is_compiled", lambda: False)
-        assert choose(risk)[0] == "multipliers"
-        assert "dual_coordinate: not chosen: numba" in explain_choice(risk)
+    def test_it_is_chosen_for_wide_and_for_sparse_samples(self) -> None:
+        y = np.arange(2000) % 2
+        sparse = sp.random_array((2000, 4000), density=0.01, rng=np.random.default_rng(0)).tocsr()
+        for X in (np.ones((2000, 4000)), sparse):
+            assert choose(Risk(binary_margins(X, y), hinge()))[0] == "dual_coordinate"
+        assert choose(Risk(binary_margins(sparse, y), squared_hinge()))[0] == "dual_coordinate"
 
     def test_small_problems_go_where_they_went(self) -> None:
         risk = Risk(binary_margins(np.ones((1000, 50)), np.arange(1000) % 2), hinge())

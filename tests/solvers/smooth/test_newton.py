@@ -12,13 +12,13 @@ from scipy.sparse.linalg import LinearOperator
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import hinge, squared_hinge
+from dcprog.models.capped_single_pass import SinglePassSolver
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import Margins, binary_margins, class_margins
 from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.linalg.ridge import Ridge
-from dcprog.solvers.published.single_pass import SinglePassSolver
 from dcprog.solvers.smooth.newton import NewtonSolver
 
 SHAPES = [(40, 5, 3), (40, 5, 2), (25, 60, 3), (25, 60, 2)]

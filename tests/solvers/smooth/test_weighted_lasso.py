@@ -15,7 +15,6 @@ from dcprog.penalties import Penalty, weighted_l1
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.risk_mm.bound import duality_gap
-from dcprog.solvers import jit
 from dcprog.solvers.registry import choose, explain_choice, make
 
 TIGHT = 1e-10
@@ -69,13 +68,10 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("numba", [True, False], ids=["numba", "numpy"])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_minimum_is_that_of_the_other_paths(
-    case: tuple[int, int, Penalty, bool, bool], numba: bool, monkeypatch: pytest.MonkeyPatch
+    case: tuple[int, int, Penalty, bool, bool],
 ) -> None:
-    if not numba:
-        monkeypatch.setattr(jit, "is_compiled", lambda: False)
     problem = problem_of(*case)
     zero = np.zeros(problem.risk.rows.shape[1])
     ours = make("weighted_lasso", problem.risk).minimise(problem, zero, TIGHT)
@@ -161,18 +157,13 @@ def test_what_it_refuses(risk: Risk, word: str) -> None:
     assert word in line
 
 
-@pytest.mark.parametrize("numba", [True, False], ids=["numba", "numpy"])
 @pytest.mark.parametrize(
     "penalty",
     [dc.mcp(20.0, 0.05), dc.scad(20.0), dc.log_sum(2.0, 0.1), dc.mcp(20.0, 0.05) + dc.l2(1.0)],
     ids=repr,
 )
-def test_runs_end_where_majorants_do(
-    penalty: Penalty, numba: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_end_where_majorants_do(penalty: Penalty) -> None:
     """A run that goes on by the risk itself ends at a critical point of the other solvers."""
-    if not numba:
-        monkeypatch.setattr(jit, "is_compiled", lambda: False)
     X, y = data(60, 150)
     risk = Risk.from_loss(dc.residual_rows(X, y), dc.square(), penalty)
     assert choose(risk)[0] == "weighted_lasso"

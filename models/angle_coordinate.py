@@ -10,8 +10,6 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers import jit
-from dcprog.solvers.cost import COSTS
 from dcprog.solvers.piecewise.active_set import Candidate, Guess, crossover
 from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
 from dcprog.solvers.piecewise.polyhedral_solver import PolyhedralSolver
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CoordinateSolver"]
 
-KERNELS = "dcprog.solvers.published.coordinate_kernels"
+LOOPS = "dcprog.models.angle_coordinate_loops"
 FIRST_ROUNDS = 10
 MOST_ROUNDS = 400  # most passes in one order
 MOST_WORK = 3e8  # most numbers of X to visit before the solver gives up
@@ -60,7 +58,6 @@ class CoordinateSolver(PolyhedralSolver):
     machines using difference convex algorithm, Math. Program. 169.
     """
 
-    cost = COSTS["coordinate"]
     on_request: ClassVar[str | None] = "it is slow where the penalty is light"
 
     name = "coordinate"
@@ -85,8 +82,6 @@ class CoordinateSolver(PolyhedralSolver):
             return "some of its coefficients are not penalised"
         if not isinstance(risk.scores.X, np.ndarray):
             return "its samples are sparse"
-        if not jit.is_compiled():
-            return "numba is not installed: pip install 'dcprog[fast]'"
         return None
 
     def minimise(
@@ -115,7 +110,7 @@ class CoordinateSolver(PolyhedralSolver):
     def _ascended(
         self, problem: Subproblem, duals: Array, tolerance: float, deadline: Deadline
     ) -> Candidate:
-        passes: Any = import_module(KERNELS).passes  # the only place that needs numba
+        passes: Any = import_module(LOOPS).passes  # imports numba
         design, lam = self.design, float(problem.l2[0])
         arrays: Any = (
             design.code.reshape(*self._shape, design.c),

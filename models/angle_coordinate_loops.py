@@ -1,4 +1,4 @@
-"""Compiled passes of the block coordinate ascent; importing this module requires numba."""
+"""Compiled passes of the block coordinate ascent; importing this module imports numba."""
 
 from __future__ import annotations
 

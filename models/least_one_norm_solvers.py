@@ -1,15 +1,17 @@
-"""LIBSVM for kernel machines with hinge or ε-insensitive losses and weights."""
+"""The published ways to the dual of the least 1-norm machine: SMO, LIBSVM, a quadratic program."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+import cvxpy as cp
 import numpy as np
+import scipy.sparse as sp
 from sklearn.svm import SVC, SVR
 
 from dcprog.foundation.arrays import Array
 from dcprog.losses import absolute, epsilon_insensitive, hinge
-from dcprog.solvers.cost import COSTS
+from dcprog.solvers.conic.compiled import CompiledProblem
 from dcprog.solvers.kernel.smo import SmoSolver
 from dcprog.solvers.kernel.smo_dual import Dual, warm
 from dcprog.solvers.protocol import refuse
@@ -18,10 +20,27 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["LibsvmSolver"]
+__all__ = ["DualQpSolver", "FirstOrderSmoSolver", "LibsvmSolver"]
 
 CACHE_MB = 500
 TOLERANCE = 1e-4
+NEAR = 1e-6
+ACCURACY = 1e-9
+
+
+class FirstOrderSmoSolver(SmoSolver):
+    """SMO that always chooses the most violating pair among all variables, as first published.
+
+    References
+    ----------
+    Keerthi, Shevade, Bhattacharyya, Murthy (2001), Improvements to Platt's SMO algorithm for SVM
+    classifier design, Neural Computation 13.
+    """
+
+    on_request: ClassVar[str | None] = "it takes more and dearer steps than smo"
+
+    selection: ClassVar[str] = "first"
+    max_iter: ClassVar[int | None] = 100_000_000
 
 
 class LibsvmSolver(SmoSolver):
@@ -44,7 +63,6 @@ class LibsvmSolver(SmoSolver):
     Chang, Lin (2011), LIBSVM: a library for support vector machines, ACM TIST 2.
     """
 
-    cost = COSTS["libsvm"]
     on_request: ClassVar[str | None] = (
         "smo starts from the last solution and is faster from the second step on"
     )
@@ -96,3 +114,35 @@ class LibsvmSolver(SmoSolver):
             return signs
         at = getattr(self.risk.base, "at", 0.0)
         return signs * (at if self.risk.offset is None else at - self.risk.offset)
+
+
+class DualQpSolver(SmoSolver):
+    r"""Solve min ½ cᵀKc − q·v over lo ≤ v ≤ hi, Σv = 0, by a general quadratic program solver.
+
+    It is an independent way to the dual solution: a primal solved by cvxpy gives some coefficients
+    of the same f, not multipliers. SMO starts from the program's solution and completes it to the
+    tolerance, with the same certificate.
+
+    Parameters
+    ----------
+    risk : Risk
+        As for :class:`~dcprog.solvers.kernel.smo.SmoSolver`.
+    """
+
+    on_request: ClassVar[str | None] = "a general solver is slower than smo on the same dual"
+
+    def _start(self, dual: Dual, problem: WeightedRisk, start: Array) -> Array:
+        """The program's solution, with entries close to a bound set to the bound."""
+        n, m = len(self.rows.kernel), dual.q.size
+        if not np.any(dual.hi > dual.lo):
+            return super()._start(dual, problem, start)
+        size = float(np.max(dual.hi - dual.lo))  # scales unknowns to 1
+        v = cp.Variable(m)
+        c = sp.csr_array((np.ones(m), (dual.sample, np.arange(m))), shape=(n, m)) @ v
+        form = size / 2 * cp.quad_form(c, cp.psd_wrap(self.rows.kernel))
+        bounds = [cp.sum(v) == 0, v >= dual.lo / size, v <= dual.hi / size]
+        program = CompiledProblem(cp.Problem(cp.Minimize(form - dual.q @ v), bounds), "CLARABEL")
+        program.minimise(ACCURACY)
+        found, near = size * np.asarray(v.value, dtype=float), NEAR * (dual.hi - dual.lo)
+        found = np.where(found <= dual.lo + near, dual.lo, found)
+        return warm(dual, np.where(found >= dual.hi - near, dual.hi, found))

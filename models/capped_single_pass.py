@@ -9,7 +9,6 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.losses import squared_hinge
 from dcprog.rows.linear import Margins
-from dcprog.solvers.cost import COSTS, Cost
 from dcprog.solvers.linalg.per_score import separable_refusal
 from dcprog.solvers.linalg.ridge import Ridge
 from dcprog.solvers.protocol import Solution, refuse
@@ -48,7 +47,6 @@ class SinglePassSolver:
     algorithm 2.
     """
 
-    cost: ClassVar[Cost] = COSTS["alternating"]
     on_request: ClassVar[str | None] = "it minimises a coarser majorant"
     loosest: ClassVar[float] = 0.0
     by_blocks: ClassVar[bool] = False

@@ -10,7 +10,6 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers.cost import COSTS
 from dcprog.solvers.piecewise.active_set import Candidate, crossover, guess_at
 from dcprog.solvers.piecewise.interior import WARM_ROUNDS, interior_candidate
 from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
@@ -51,7 +50,6 @@ class AlternatingLinearizationSolver(PolyhedralSolver):
     vector machines using difference convex algorithm, Math. Program. 169, section 3.
     """
 
-    cost = COSTS["alternating_linearization"]
     on_request: ClassVar[str | None] = "its gap closes slowly"
 
     name = "alternating_linearization"

@@ -1,6 +1,6 @@
 """The loops of SMO, compiled by numba at their first call.
 
-:mod:`dcprog.solvers.kernel.smo_numpy` has the same functions in NumPy, with documentation.
+Importing this module imports numba, so that it is imported late.
 """
 
 from __future__ import annotations
@@ -30,6 +30,40 @@ def _descend(
     eps: float,
     limit: int,
 ) -> Any:
+    """Move pairs (i, j) by v_i += s, v_j −= s until no pair's gradients differ by more than eps.
+
+    i has the least gradient among the variables that can grow. j has the largest gradient among
+    those that can fall (first-order choice), or the largest predicted decrease (g_j − g_i)²/(2κ)
+    with κ = K_ii + K_jj − 2K_ij (second-order choice). The step s = (g_j − g_i)/κ minimises along
+    the pair, unless a bound comes first.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+    places : int array of shape (m,)
+        The row of K of each variable.
+    q, lo, hi : arrays of shape (m,)
+    v, g : arrays of shape (m,)
+        A feasible point and its gradient Kv − q (plus a fixed part); both are updated.
+    whole : bool
+        Whether the places are 0, 1, …, n − 1.
+    second : bool
+        Whether to use the second-order choice.
+    eps : float
+        The tolerance of the gradients' differences.
+    limit : int
+        The most pairs.
+
+    Returns
+    -------
+    int
+        The number of pairs moved.
+
+    References
+    ----------
+    Fan, Chen, Lin (2005), Working set selection using second order information for training
+    support vector machines, JMLR 6.
+    """
     n = q.size
     diagonal, gains, row_i, row_j = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     for k in range(n):

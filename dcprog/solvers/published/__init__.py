@@ -1,1 +1,0 @@
-"""Solvers that follow published algorithms exactly."""
