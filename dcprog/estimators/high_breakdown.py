@@ -165,8 +165,10 @@ class _Problem:
             return everything
         clean = (1 - BAD) ** p
         count = int(np.clip(np.log(1 - SURE) / np.log1p(-clean), LEAST_SUBSETS, MOST_SUBSETS))
-        share = self.weights / self.weights.sum()
-        chosen = np.array([rng.choice(n, p, replace=False, p=share) for _ in range(count)])
+        # The p largest of log weights plus Gumbel noise are draws without replacement.
+        with np.errstate(divide="ignore"):
+            keys = np.log(self.weights) + rng.gumbel(size=(count, n))
+        chosen = np.argpartition(keys, n - p, axis=1)[:, n - p :]
         picked = self.A[chosen]
         fits = _solved(np.swapaxes(picked, 1, 2) @ picked, picked, self.y[chosen])
         return np.concatenate([everything, fits])
@@ -180,14 +182,30 @@ class _Problem:
         return fits[np.argsort(value, kind="stable")[:count]]
 
     def settled(self, fits: Array) -> Array:
-        """The best of the fits after reweighted steps until they converge."""
+        """The best of the fits after reweighted steps, extrapolated, until they converge."""
         for _ in range(STEPS):
-            moved = self.improved(fits)
-            gone = np.abs((moved - fits) @ self.A.T).max()
-            fits = moved
-            if gone <= SETTLED * np.abs(self.y).max():
+            one = self.improved(fits)
+            step = (one - fits) @ self.A.T
+            if np.abs(step).max() <= SETTLED * np.abs(self.y).max():
                 break
-        return self.lowest(fits, 1)[0]
+            two = self.improved(one)
+            fits = self._extrapolated(fits, one, two)
+        return self.lowest(one, 1)[0]
+
+    def _extrapolated(self, fits: Array, one: Array, two: Array) -> Array:
+        """Squared extrapolation of two steps where it is lower, otherwise their end.
+
+        Varadhan, Roland (2008), Simple and globally convergent methods for accelerating the
+        convergence of any EM algorithm, Scand. J. Stat. 35, scheme S3; lengths are those of the
+        fitted values, so that it is equivariant.
+        """
+        step, bend = one - fits, two - 2 * one + fits
+        length, curve = (np.linalg.norm(d @ self.A.T, axis=1, keepdims=True) for d in (step, bend))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(curve > 0, np.maximum(length / curve, 1.0), 1.0)
+        far = fits + 2 * t * step + t**2 * bend
+        value = [self.criterion.value(self._residuals(f), self.weights) for f in (far, two)]
+        return np.where((value[0] < value[1])[:, None], far, two)
 
     def _residuals(self, fits: Array) -> Array:
         return self.y - fits @ self.A.T

@@ -50,10 +50,11 @@ def m_scale(R: Array, weights: Array, level: float = 0.5, tolerance: float = ROU
     scale = weighted_quantile(size, weights) / NORMAL_MAD
     scale = np.where(scale > 0, scale, size.max(axis=1))
     for _ in range(NEWTON):
-        u = _over(R, scale)
-        left = np.maximum(1 - (u / CHI) ** 2, 0.0)
-        excess = (1 - left**3) @ shares - level
-        slope = (6 * (u / CHI) ** 2 * left**2) @ shares
+        square = (_over(R, scale) / CHI) ** 2
+        left = np.maximum(1 - square, 0.0)
+        cut = left * left
+        excess = 1 - (cut * left) @ shares - level
+        slope = 6 * ((square * cut) @ shares)
         factor = 1 + excess / np.where(slope > 0, slope, np.inf)
         factor = np.where(slope > 0, np.clip(factor, 0.5, 2.0), np.where(excess > 0, 2.0, 0.5))
         scale = scale * factor
