@@ -13,8 +13,8 @@ from dcprog.estimators.named_parts import loss_of, penalty_of
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss, square
 from dcprog.penalties import Penalty, l1
+from dcprog.risk.duality import split_penalty
 from dcprog.risk.risk import Risk
-from dcprog.risk_mm.bound import split_penalty
 from dcprog.risk_mm.usual_sizes import starts_finite
 from dcprog.rows.linear import residual_rows
 

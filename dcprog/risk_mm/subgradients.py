@@ -14,8 +14,8 @@ import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
 from dcprog.penalties import kernel_norm
+from dcprog.risk.duality import split_penalty
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.risk_mm.bound import split_penalty
 from dcprog.risk_mm.near import Near
 
 __all__ = ["JUMP", "Pull", "shortest"]

@@ -15,8 +15,8 @@ from dcprog.engine.history import Attempt
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.risk.duality import above_least, duality_gap
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.risk_mm.bound import above_least, duality_gap
 from dcprog.risk_mm.units import Units
 from dcprog.risk_mm.usual_sizes import convex_problem
 from dcprog.solvers.protocol import ExactSolver, Solution, SubproblemSolver

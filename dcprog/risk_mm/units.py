@@ -22,7 +22,7 @@ from dcprog.solvers.protocol import Solution
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["Units", "column_sizes", "margin_unit"]
+__all__ = ["Units", "margin_unit"]
 
 # Samples of a size between these are left as they are: their copies would cost memory. So are
 # columns whose middle is no more than FAR times as large as they vary; only those whose entries
@@ -159,17 +159,6 @@ def margin_unit(risk: Risk) -> float:
         if 0 < size < np.inf:
             return float(size)
     return 1.0
-
-
-def column_sizes(rows: Any) -> Array:
-    """The mean size of the samples' entries for each column of the rows, and 1 for intercepts.
-
-    It is 1 for a general operator.
-    """
-    if not isinstance(rows, Scores):
-        return np.ones(rows.shape[1])
-    sizes = np.tile(rows.sizes, rows.n_scores)
-    return np.concatenate([sizes, np.ones(rows.shape[1] - sizes.size)])
 
 
 def _sample_columns(rows: Any) -> npt.NDArray[np.bool_]:

@@ -8,7 +8,8 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.risk_mm.units import column_sizes, margin_unit
+from dcprog.risk_mm.units import margin_unit
+from dcprog.rows.scores import column_sizes
 from dcprog.transforms import chain_of, scale_by
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from dcprog.foundation.parameters import check_flag
 from dcprog.penalties import Penalty, l2
 from dcprog.rows.kernel_factor import KernelFactor
 
-__all__ = ["Scores", "data_matrix", "with_ones"]
+__all__ = ["Scores", "column_sizes", "data_matrix", "with_ones"]
 
 # If fewer than the share SPARSE of more than MANY coefficients are nonzero, it pays to gather their
 # columns.
@@ -274,3 +274,14 @@ def with_ones(X: Any) -> Any:
         return np.hstack([X, ones])
     parts: Any = [X, sp.csr_array(ones)]
     return sp.csr_array(sp.hstack(parts))
+
+
+def column_sizes(rows: Any) -> Array:
+    """The mean size of the samples' entries for each column of the rows, and 1 for intercepts.
+
+    It is 1 for a general operator.
+    """
+    if not isinstance(rows, Scores):
+        return np.ones(rows.shape[1])
+    sizes = np.tile(rows.sizes, rows.n_scores)
+    return np.concatenate([sizes, np.ones(rows.shape[1] - sizes.size)])

@@ -12,9 +12,9 @@ import dcprog as dc
 from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import ConvexLoss, absolute, epsilon_insensitive, hinge, pinball, squared_hinge
 from dcprog.penalties import l1, l2
+from dcprog.risk.duality import duality_gap
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.risk_mm.bound import duality_gap
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers.registry import choose, make
 

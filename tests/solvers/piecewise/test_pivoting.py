@@ -11,8 +11,8 @@ import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.losses import absolute, epsilon_insensitive, hinge, pinball
 from dcprog.penalties import elastic_net, l1, l2
+from dcprog.risk.duality import duality_gap
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.risk_mm.bound import duality_gap
 from dcprog.solvers.piecewise.pivoting import KinkBasis, PivotingSolver
 from dcprog.solvers.registry import make
 

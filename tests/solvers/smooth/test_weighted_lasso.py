@@ -12,9 +12,9 @@ import scipy.sparse as sp
 import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.penalties import Penalty, weighted_l1
+from dcprog.risk.duality import duality_gap
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.risk_mm.bound import duality_gap
 from dcprog.solvers.registry import choose, explain_choice, make
 
 TIGHT = 1e-10

@@ -11,7 +11,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.losses import Pieces
 from dcprog.penalties import Penalty, group_lasso, kernel_norm, penalty_sum
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.risk_mm.units import column_sizes
+from dcprog.rows.scores import column_sizes
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -67,7 +67,7 @@ def duality_gap(
     >>> from dcprog.losses import square
     >>> from dcprog.risk.risk import Risk
     >>> from dcprog.risk.weighted import WeightedRisk
-    >>> from dcprog.risk_mm.bound import duality_gap
+    >>> from dcprog.risk.duality import duality_gap
     >>> risk = Risk(np.array([[1.0]]), square(at=1.0))  # (1 − θ)² + θ²/2
     >>> duality_gap(WeightedRisk(risk, np.ones(1)), np.array([2 / 3]))
     0.0

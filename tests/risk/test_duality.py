@@ -9,9 +9,9 @@ import pytest
 
 import dcprog as dc
 from dcprog.penalties import group_lasso
+from dcprog.risk.duality import duality_gap
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.risk_mm.bound import duality_gap
 from dcprog.rows.angle import angle_differences
 from dcprog.rows.kernel_expansion import expansion_residuals
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
