@@ -83,11 +83,11 @@ def test_errors_are_how_the_fits_vary(name: str) -> None:
     """Kinked and capped losses too, whose second derivative is a density."""
     fits = [
         dc.RobustRegressor(LOSSES[name](), dc.l2(0.0), n_starts=1).fit(*_data(seed=seed))
-        for seed in range(60)
+        for seed in range(40)
     ]
     spread = np.std([fit.coef_ for fit in fits], axis=0).mean()
     told = np.mean([fit.standard_errors_ for fit in fits])
-    assert told == pytest.approx(spread, rel=0.2)
+    assert told == pytest.approx(spread, rel=0.25)
 
 
 def test_errors_move_with_units() -> None:

@@ -11,7 +11,11 @@ from examples.guides import declare_a_loss as example
 from tests.examples.verdicts import is_png
 
 
-def test_declare_a_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_declare_a_loss(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(example, "LAMBDAS", (0.1, 1.0))
+    monkeypatch.setattr(example, "INNER_FOLDS", 2)
     example.main(["--output", str(tmp_path / "new"), "--seeds", "2", "--jobs", "1"])
     printed = capsys.readouterr().out
     accuracy = printed[printed.index("Accuracy") : printed.index("less SVM:")]

@@ -93,7 +93,7 @@ def test_link_leads_to_models() -> None:
     assert os.readlink(link) == os.path.join("..", "models")
 
 
-@pytest.mark.parametrize("through", ["tree", "sdist"])
+@pytest.mark.parametrize("through", [pytest.param("tree", marks=pytest.mark.slow), "sdist"])
 def test_wheel(copy: Path, tmp_path: Path, through: str) -> None:
     dist = tmp_path / "dist"
     # Without --wheel, build makes the sdist first and the wheel from the sdist.
@@ -121,6 +121,7 @@ def test_wheel(copy: Path, tmp_path: Path, through: str) -> None:
         assert file.is_relative_to(target.resolve())
 
 
+@pytest.mark.slow
 def test_install_from_the_folder(copy: Path, tmp_path: Path) -> None:
     target = tmp_path / "target"
     run(sys.executable, "-m", "pip", *PIP_INSTALL, "--target", target, ".", cwd=copy)
@@ -128,7 +129,9 @@ def test_install_from_the_folder(copy: Path, tmp_path: Path) -> None:
         assert file.is_relative_to(target.resolve())
 
 
-@pytest.mark.parametrize("linked", [True, False], ids=["link", "no link"])
+@pytest.mark.parametrize(
+    "linked", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["link", "no link"]
+)
 def test_editable_install(copy: Path, tmp_path: Path, linked: bool) -> None:
     if not linked:  # as in a checkout on a system without symbolic links
         (copy / "dcprog" / "models").unlink()

@@ -130,7 +130,7 @@ SQUARES: dict[str, Constrained] = {
 }
 
 
-@pytest.mark.parametrize("u", [1e-6, 1e-3, 1e3, 1e6])
+@pytest.mark.parametrize("u", [1e-6, 1e6])
 @pytest.mark.parametrize("name", SQUARES)
 def test_squares_in_constraints(name: str, u: float) -> None:
     """A square's unit is another one than its argument's, in one cone."""
@@ -178,7 +178,7 @@ def test_factors_in_units_of_their_own(a: float, b: float) -> None:
     assert result.value == pytest.approx(4, rel=1e-4)
 
 
-@pytest.mark.parametrize("units", [(1.0, 1.0, 1.0), (1e6, 1.0, 1.0), (1e9, 1e-9, 1.0)])
+@pytest.mark.parametrize("units", [(1.0, 1.0, 1.0), (1e9, 1e-9, 1.0)])
 def test_monomials_in_units_of_their_own(units: tuple[float, ...]) -> None:
     """No variable alone changes a product, from 0: the objective tells what their units are."""
     x = [cp.Variable() for _ in units]
@@ -195,7 +195,7 @@ def test_monomials_in_units_of_their_own(units: tuple[float, ...]) -> None:
     assert can.value == pytest.approx(1.889882, rel=1e-3)
 
 
-@pytest.mark.parametrize("k", [1.0, 1e-6, 1e6, 1e-12])
+@pytest.mark.parametrize("k", [1.0, 1e6, 1e-12])
 def test_a_constant_inside_a_product_changes_nothing(k: float) -> None:
     r, h = cp.Variable(nonneg=True), cp.Variable(nonneg=True)
     for volume in (k * cp.square(r) * h, cp.square(r) * k * h):
