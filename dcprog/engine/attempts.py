@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dcprog.engine.probing import guarded
@@ -43,6 +45,7 @@ def minimise(state: State) -> tuple[Array, float]:
     """
     failures: list[tuple[str, SubproblemError]] = []
     shortfalls: dict[str, float] = {}
+    reached: tuple[Array, float] | None = None
     first = state.solvers[0]
     for number, (solver, tolerance) in enumerate(_in_order(state)):
         if solver != first:
@@ -56,7 +59,11 @@ def minimise(state: State) -> tuple[Array, float]:
         except SubproblemError as error:
             failures.append((solver, error))
             state.note(solver, tolerance, str(error))
-            state.check_time("the time limit ended a subproblem")
+            reached = _lower(state, error.point, reached)
+            if reached is None:
+                state.check_time("the time limit ended a subproblem")
+            elif state.deadline.left == 0:
+                break
             continue
         loose = number == 0 and tolerance > state.accuracy
         if loose and state.track.last.gap <= state.slack:
@@ -64,7 +71,26 @@ def minimise(state: State) -> tuple[Array, float]:
         state.prefer(solver)
         state.was_loose = loose
         return new, new_value
+    if reached is not None:
+        state.was_loose = True
+        return reached
     raise AllFailed(failures, shortfalls)
+
+
+def _lower(
+    state: State, point: Any, before: tuple[Array, float] | None
+) -> tuple[Array, float] | None:
+    """A failed solver's point with its value, if it is a descent step lower than `before`."""
+    if point is None or not np.all(np.isfinite(point)) or not np.isfinite(state.value):
+        return before
+    value = guarded(state.surrogate.value, point)
+    below = state.value - guarded(state.surrogate.majorant_value, point)
+    if not (state.value - value > state.slack and below > state.slack):
+        return before
+    if before is not None and before[1] <= value:
+        return before
+    state.track.last.gap = below
+    return point, value
 
 
 def solve(state: State, solver: str, tolerance: float) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from dcprog.foundation.errors import SubproblemError
 
@@ -39,8 +40,8 @@ class Deadline:
         left = self.left
         return None if left is None else SHARE * left
 
-    def check(self, name: str) -> None:
-        """Raise an error if the deadline has passed.
+    def check(self, name: str, point: Any = None) -> None:
+        """Raise an error if the deadline has passed, with the best point so far.
 
         Raises
         ------
@@ -48,4 +49,4 @@ class Deadline:
             The deadline has passed; the status is ``failed``.
         """
         if self.end is not None and time.perf_counter() > self.end:
-            raise SubproblemError("failed", f"the time limit ended {name}")
+            raise SubproblemError("failed", f"the time limit ended {name}", point=point)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dcprog.foundation.arrays import Array
 
 __all__ = [
@@ -123,6 +125,9 @@ class SubproblemError(RuntimeError):
         The solver's message.
     proved : bool, default False
         Whether a certificate of "infeasible" or "unbounded" was checked.
+    point : array, optional
+        The best point that was reached, for a status of "failed". It is taken as a step if it
+        lowers the objective and its majorant and no solver gets further.
 
     Examples
     --------
@@ -131,10 +136,11 @@ class SubproblemError(RuntimeError):
     failed: no solver took it
     """
 
-    def __init__(self, status: str, message: str, proved: bool = False) -> None:
+    def __init__(self, status: str, message: str, proved: bool = False, point: Any = None) -> None:
         self.status = status
         self.message = message
         self.proved = proved
+        self.point = point
         super().__init__(status, message)
 
     def __str__(self) -> str:

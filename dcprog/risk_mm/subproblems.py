@@ -105,7 +105,10 @@ class Subproblems:
             self._problem = None  # its vectors are as long as the data
         try:
             solution = self._answer(problem, centre, aim, solver, limit)
-        except SubproblemError:
+        except SubproblemError as error:
+            if error.point is not None:
+                natural = Solution(error.point, None, 0.0)
+                error.point = self.units.solution(natural).coefficients
             raise
         except Exception as error:
             self._made.pop(solver, None)  # whatever it keeps is half done
@@ -154,12 +157,14 @@ class Subproblems:
     ) -> Array:
         """By the first solver that can, to the first tolerance that any can.
 
-        A solver gets a share of the time left, the last one all of it. Those that failed are noted
-        among the attempts.
+        Where none can, it is the lowest point that one has reached below the centre. A solver gets
+        a share of the time left, the last one all of it. Those that failed are noted among the
+        attempts.
         """
         deadline = Deadline(time_limit)
         failures: list[SubproblemError] = []
         value = problem.value(centre)
+        lowest, reached = value, centre
         for tolerance, solver in product(tolerances, solvers):
             decided = tolerance > tolerances[0] and any(e.status != "failed" for e in failures)
             if failures and (deadline.left == 0 or decided):
@@ -175,6 +180,11 @@ class Subproblems:
             except SubproblemError as error:
                 failures.append(error)
                 attempts.append(Attempt(0, solver, tolerance, str(error)))
+                above = np.inf if error.point is None else problem.value(error.point)
+                if above < lowest:
+                    lowest, reached = above, error.point
+        if reached is not centre:
+            return reached
         raise failures[0]
 
     def further(self, problem: WeightedRisk, x: Array, solver: str) -> Array:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
 from dcprog.rows.scores import with_ones
 from dcprog.solvers.linalg.ridge import Ridge
 
@@ -95,6 +98,17 @@ class Separable:
             coef, intercept = coef[:, :-1], coef[:, -1]
         tail = intercept if self.constant or self.free else np.zeros(0)
         return np.concatenate([coef.ravel(), tail])
+
+    @contextmanager
+    def completed(self, coef: Array, intercept: Array, k: int) -> Iterator[None]:
+        """Complete the point (w, b) that a failure of score k has reached to a θ."""
+        try:
+            yield
+        except SubproblemError as error:
+            if error.point is not None:
+                coef[k], intercept[k] = error.point
+                error.point = self.join(coef, intercept)
+            raise
 
     def spread(self, problem: WeightedRisk) -> tuple[Array, Array]:
         """The weights d and the tilts of each score, of shape (n, c)."""

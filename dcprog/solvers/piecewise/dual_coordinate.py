@@ -308,7 +308,9 @@ class DualCoordinateSolver(ExactSolver):
             sides = scores.signs[:, k], scores.offsets[:, k]
             score = ScoreProblem(scores.X, *sides, spread[:, k], tilt[:, k])
             point = self._point(k, score, coef[k], float(intercept[k]))
-            self._points[k] = point = self._score(k, score, point, tolerance / len(coef), deadline)
+            with scores.completed(coef, intercept, k):
+                point = self._score(k, score, point, tolerance / len(coef), deadline)
+            self._points[k] = point
             coef[k], intercept[k] = point.w, point.b
         theta = scores.join(coef, intercept)
         dual = -np.column_stack([point.alpha for point in self._points if point is not None])
@@ -344,7 +346,8 @@ class DualCoordinateSolver(ExactSolver):
             if gap <= tolerance:
                 return point.reached_from(start)
             if newton is None:
-                raise SubproblemError("failed", f"the duality gap stayed at {gap:.3g}, relative")
+                stayed = f"the duality gap stayed at {gap:.3g}, relative"
+                raise SubproblemError("failed", stayed, point=(point.w, point.b))
         newton.deadline = deadline
         known = point.w, point.b, point.alpha
         (w, b, alpha), _ = newton.score(problem, known, tolerance, point.reach)
@@ -384,7 +387,7 @@ class DualCoordinateSolver(ExactSolver):
             slow = slow + 1 if gap > SLOW * last else 0
             if gap <= tolerance or taken >= most * live.size or slow == STALLS:
                 break
-            deadline.check("dual coordinate descent")
+            deadline.check("dual coordinate descent", (w, b))
             if self._newton is None:
                 w, left = self._together(problem, alpha, u)
             places = live[(off | (away <= WIDE * change))[live]]

@@ -100,9 +100,10 @@ class AugmentedLagrangianSolver(ExactSolver):
             sides = scores.signs[:, k], scores.offsets[:, k]
             score = ScoreProblem(scores.X, *sides, spread[:, k], tilt[:, k])
             point = coef[k], float(intercept[k]), self._multipliers[:, k]
-            found, self._reach[k] = self.score(
-                score, point, tolerance / len(coef), float(self._reach[k])
-            )
+            with scores.completed(coef, intercept, k):
+                found, self._reach[k] = self.score(
+                    score, point, tolerance / len(coef), float(self._reach[k])
+                )
             coef[k], intercept[k], self._multipliers[:, k] = found
         theta = scores.join(coef, intercept)
         return Solution(theta, -self._multipliers.ravel(), problem.value(theta))
@@ -154,7 +155,8 @@ class AugmentedLagrangianSolver(ExactSolver):
                 return w, b, mu
             if apart > allowed / 2:
                 sigma *= GROWTH
-        raise SubproblemError("failed", f"the duality gap stayed at {apart + left:.3g}")
+        stayed = f"the duality gap stayed at {apart + left:.3g}"
+        raise SubproblemError("failed", stayed, point=(w, b))
 
     def _ridge(self, X: Any) -> Ridge:
         return (

@@ -84,7 +84,8 @@ class NewtonSolver(ExactSolver):
         for k in range(len(coef)):
             sides = scores.signs[:, k], scores.offsets[:, k], tilt[:, k]
             newton = partial(self._newton, spread[:, k], sides, deadline)
-            coef[k], intercept[k] = self._score(newton, coef[k], float(intercept[k]), tolerance)
+            with scores.completed(coef, intercept, k):
+                coef[k], intercept[k] = self._score(newton, coef[k], float(intercept[k]), tolerance)
         theta = scores.join(coef, intercept)
         dual = -spread.ravel() * base.slope(self.risk.margins(theta))
         return Solution(theta, dual, problem.value(theta))

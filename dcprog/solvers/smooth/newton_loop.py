@@ -189,9 +189,10 @@ class NewtonScore:
             done = place.promise <= precision * place.size and place.imbalance <= balance
             if done or stalled == STALLS or number == MAX_STEPS:
                 break
-            self.deadline.check("Newton's method")
+            self.deadline.check("Newton's method", (place.w, place.b))
         if place.promise > tolerance * (1 + abs(place.value)):
-            raise SubproblemError("failed", f"Newton's method stopped {place.promise:.3g} short")
+            short = f"Newton's method stopped {place.promise:.3g} short"
+            raise SubproblemError("failed", short, point=(place.w, place.b))
         return place
 
     def path(self, w: Array, b: float) -> Iterator[Place]:

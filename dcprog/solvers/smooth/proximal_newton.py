@@ -144,7 +144,7 @@ class ProximalNewtonSolver(ExactSolver):
                 raise SubproblemError("unbounded", "the function falls for ever")
             if place.gap <= SAFETY * enough or stalled == STALLS:
                 break
-            deadline.check("proximal Newton")
+            deadline.check("proximal Newton", best.theta)
             new, share = self._step(problem, place, damping)
             steps += 1
             if share >= GOOD:
@@ -157,7 +157,8 @@ class ProximalNewtonSolver(ExactSolver):
             best = min(best, place, key=lambda found: found.gap)
         place = best
         if certify and place.gap > tolerance * (1 + abs(place.value)):
-            raise SubproblemError("failed", f"proximal Newton's gap stays at {place.gap:.3g}")
+            stays = f"proximal Newton's gap stays at {place.gap:.3g}"
+            raise SubproblemError("failed", stays, point=place.theta)
         return place, steps
 
     def _step(
@@ -230,5 +231,6 @@ def _working(problem: SmoothProblem, place: SmoothPlace, g: Array) -> Index:
         asking = asking[np.argpartition(-over[asking], room)[:room]]
     moving[asking] = True
     if np.sum(moving) > MOST:
-        raise SubproblemError("failed", f"{np.sum(moving)} entries are not 0, more than {MOST}")
+        many = f"{np.sum(moving)} entries are not 0, more than {MOST}"
+        raise SubproblemError("failed", many, point=place.theta)
     return np.flatnonzero(moving)

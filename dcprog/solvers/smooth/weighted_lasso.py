@@ -351,10 +351,11 @@ class WeightedLassoSolver(ExactSolver):
             enough = tolerance * (1 + abs(place.value))
             if place.gap <= ENOUGH * enough:
                 break
-            deadline.check("weighted lasso")
+            deadline.check("weighted lasso", best.theta)
             size, some, rounds = some.size, profiled.working(place, some), rounds + 1
             if some.size > MOST:
-                raise SubproblemError("failed", f"{some.size} entries are worked on, above {MOST}")
+                many = f"{some.size} entries are worked on, above {MOST}"
+                raise SubproblemError("failed", many, point=best.theta)
             step = Step(profiled, place, some, SHARE * enough)
             exactly = tolerance < LOOSE or some.size <= SAME * size
             if exactly and tolerance >= LAX and profiled.covers(place, some):
@@ -364,7 +365,8 @@ class WeightedLassoSolver(ExactSolver):
             stalled = 0 if place.gap < best.gap / 2 else stalled + 1
             best = min(best, place, key=lambda found: found.gap)
         if best.gap > tolerance * (1 + abs(best.value)):
-            raise SubproblemError("failed", f"the gap of the lasso stays at {best.gap:.3g}")
+            stays = f"the gap of the lasso stays at {best.gap:.3g}"
+            raise SubproblemError("failed", stays, point=best.theta)
         self._last = best, profiled.working(best, some)
         return best, rounds
 
