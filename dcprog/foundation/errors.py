@@ -182,6 +182,7 @@ class TrivialSolutionWarning(UserWarning):
     >>> import warnings, numpy as np, dcprog as dc
     >>> X, y = np.arange(10.0)[:, None], np.arange(10) > 4
     >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
     ...     _ = dc.RobustClassifier("ramp", dc.l2(1e6)).fit(X, y)
     >>> any(issubclass(one.category, dc.TrivialSolutionWarning) for one in caught)
     True
