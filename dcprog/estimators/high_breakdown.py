@@ -187,10 +187,10 @@ class _Problem:
             one = self.improved(fits)
             step = (one - fits) @ self.A.T
             if np.abs(step).max() <= SETTLED * np.abs(self.y).max():
-                break
+                return self.lowest(one, 1)[0]
             two = self.improved(one)
             fits = self._extrapolated(fits, one, two)
-        return self.lowest(one, 1)[0]
+        return self.lowest(fits, 1)[0]
 
     def _extrapolated(self, fits: Array, one: Array, two: Array) -> Array:
         """Squared extrapolation of two steps where it is lower, otherwise their end.

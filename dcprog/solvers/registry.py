@@ -50,10 +50,7 @@ OWN = frozenset(SOLVERS)
 REFERENCE = "cvxpy"
 # Sizes at which another solver becomes the fastest, read off the table of bench_solvers.
 MANY_ROWS = 200_000  # rows from which Newton steps to the tolerance asked for pay
-SHORT, SHORT_COLUMNS = (
-    100,
-    30,
-)  # rows of a linear program up to which, columns from which HiGHS leads
+SHORT, SHORT_COLUMNS = 100, 30  # at most rows and at least columns where HiGHS leads
 NARROW, SMALL = 60, 200_000  # columns, and numbers in the matrix, up to which pivoting leads
 TALL = 100  # samples a column from which the method of multipliers leads
 CONTRACT = ("refusal", "minimise", "value")
@@ -299,14 +296,14 @@ def explain_choice(risk: Risk) -> str:
     >>> from dcprog.solvers.registry import explain_choice
     >>> risk = Risk.from_loss(np.ones((30, 3)), cap(hinge(), 1.0))
     >>> said = dict(line.split(": ", 1) for line in explain_choice(risk).splitlines())
-    >>> for name in ("pivoting", "multipliers", "cvxpy", "newton", "simplex", "alternating"):
+    >>> for name in ("pivoting", "multipliers", "cvxpy", "newton", "simplex", "smo"):
     ...     print(f"{name}: {said[name]}")
     pivoting: chosen
     multipliers: takes over where those above fail
     cvxpy: takes over where those above fail
     newton: not chosen: its base is hinge(), whose slope jumps
     simplex: not chosen: its penalty is l2(), which is not linear
-    alternating: not chosen: its base is hinge(), not squared_hinge
+    smo: not chosen: its rows are not those of a kernel machine
     """
     if not (hasattr(risk, "base") and hasattr(risk, "rows")):
         raise TypeError(f"risk={risk!r}: a Risk is needed; explain a cvxpy problem by dc.explain")
