@@ -98,8 +98,8 @@ class _Descent:
             message,
             track.freeze(),
             self.state.solvers[0] if self.state.solvers else "",
-            max(self.state.scale, self.surrogate.resolution),
-            self.surrogate.mode,
+            max(self.state.scale, self.surrogate.facts.attainable),
+            self.surrogate.domain.mode,
         )
 
     def _best(self) -> Entry:
@@ -107,8 +107,8 @@ class _Descent:
         last, best = self.state.track.last, self.state.track.best
         if best is None or best is last:
             return last
-        lost = self.surrogate.sign * (last.value - best.value) > 0
-        return best if lost or not self.surrogate.is_feasible(last.x) else last
+        lost = self.surrogate.facts.sign * (last.value - best.value) > 0
+        return best if lost or not self.surrogate.domain.is_feasible(last.x) else last
 
     # ------------------------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class _Descent:
             raise
         if self._is_flat(new_value):
             new, new_value = self.evidence.conclude()
-        elif self._is_short(new) and not self.surrogate.is_feasible(state.x):
+        elif self._is_short(new) and not self.surrogate.domain.is_feasible(state.x):
             new, new_value = self.evidence.aside() or (new, new_value)
         if self.accelerate is None:
             new, new_value = self._further(new, new_value)
@@ -158,7 +158,7 @@ class _Descent:
     def _further(self, new: Array, new_value: float) -> tuple[Array, float]:
         """Where the surrogate goes on to from there, if F is lower."""
         try:
-            found = self.surrogate.further(new)
+            found = self.surrogate.nearby.further(new)
         except Exception as error:  # it was but a try
             self.state.note(self.state.solvers[0], self.state.accuracy, f"further: {error}")
             return new, new_value
@@ -180,7 +180,7 @@ class _Descent:
         """
         state, last = self.state, self.falls[-LONG - 1 :]
         slow = len(last) > LONG and all(b > SLOW * a > 0 for a, b in pairwise(last))
-        usable = self.surrogate.may_look_ahead and self.accelerate is None
+        usable = self.surrogate.facts.looks_ahead and self.accelerate is None
         if not usable or not (slow or self.momentum) or last[-1] == 0:
             return None
         self.momentum += 1
@@ -189,7 +189,7 @@ class _Descent:
         solver, accuracy = state.solvers[0], state.accuracy
         try:
             left = state.deadline.left
-            new = self.surrogate.minimise_ahead(centre, state.x, accuracy, solver, left)
+            new = self.surrogate.nearby.ahead(centre, state.x, accuracy, solver, left)
         except Exception as error:  # it was but a try
             state.note(solver, accuracy, f"ahead of x: {error}")
             new = state.x
@@ -240,9 +240,9 @@ class _Descent:
         """Stop where F has fallen too far."""
         track = self.state.track
         seen = [abs(entry.value) for entry in track.entries[:3] if np.isfinite(entry.value)]
-        size = max(self.state.first_scale, self.surrogate.resolution, *seen, 0.0)
+        size = max(self.state.first_scale, self.surrogate.facts.attainable, *seen, 0.0)
         far = track.n_iter > 1 and size > 0 and new_value < -BOTTOMLESS * size
-        if far and self.surrogate.is_feasible(new):
+        if far and self.surrogate.domain.is_feasible(new):
             raise Stop("unbounded", f"the objective has fallen to {new_value:.3g} and goes on")
 
     def _arrive(self, new: Array) -> bool:

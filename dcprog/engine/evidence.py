@@ -68,7 +68,7 @@ class Evidence:
     def lower(self) -> Point | None:
         """A point around x where F is lower beyond doubt: x was a saddle, or a tie hid a slope."""
         state = self._state
-        if self._surrogate.is_convex and self._gap() <= EVIDENCE * state.slack:
+        if self._surrogate.facts.is_convex and self._gap() <= EVIDENCE * state.slack:
             return None  # F is its own majorant, and no point of that is lower by more
         below = state.value - EVIDENCE * state.slack
         if state.track.best is not None:  # a run that pays for violations may pass a better one
@@ -91,7 +91,7 @@ class Evidence:
             return None
         state.check_time()
         left = state.deadline.left
-        for point in self._surrogate.off_ties(state.x, left):
+        for point in self._surrogate.nearby.off_ties(state.x, left):
             value = guarded(self._surrogate.value, point)
             if value < below:
                 return point, value
@@ -116,7 +116,8 @@ class Evidence:
     def _denied(self) -> bool:
         """True if a dual bound contradicts x."""
         state, gap = self._state, self._gap()
-        return np.isfinite(gap) and gap > DENIAL * max(state.scale, self._surrogate.resolution)
+        attainable = max(state.scale, self._surrogate.facts.attainable)
+        return np.isfinite(gap) and gap > DENIAL * attainable
 
     def _second_opinion(self) -> tuple[Point | None, str | None]:
         """A point lower than x where a solver finds one, and what else stands for the gap."""
@@ -124,7 +125,7 @@ class Evidence:
         if words is not None:
             return None, words
         first, plain = state.solvers[0], state.accuracy
-        others = [name for name in self._surrogate.witnesses if name != first]
+        others = [name for name in self._surrogate.facts.verifiers if name != first]
         denied, witness = self._denied(), None
         tight = max(plain * TIGHTER, FINEST)
         for solver, tolerance in [*((s, plain) for s in others), (first, tight), (first, plain)]:
@@ -194,7 +195,7 @@ class Evidence:
     def _vanished(self) -> Point | None:
         """Stop, or go where F is lower, if F is below what solvers and the last gaps resolve."""
         state = self._state
-        resolved = state.settings.tol * self._surrogate.resolution
+        resolved = state.settings.tol * self._surrogate.facts.attainable
         measured = [e.gap for e in state.track.entries[:-1] if np.isfinite(e.gap)]
         gaps = measured[-VANISHED:]
         if len(gaps) < VANISHED or max(state.scale, *gaps) > resolved:
@@ -214,9 +215,9 @@ class Evidence:
             return None
         best: Point | None = None
         values = [state.value]  # further and further out
-        for point in surrogate.far(state.x, state.deadline.left):
+        for point in surrogate.nearby.far(state.x, state.deadline.left):
             value = guarded(surrogate.value, point)
-            if not (np.all(np.isfinite(point)) and surrogate.is_feasible(point)):
+            if not (np.all(np.isfinite(point)) and surrogate.domain.is_feasible(point)):
                 continue
             if state.value - value > FALLEN * state.scale > 0:
                 raise Stop("unbounded", f"the objective falls to {value:.3g} and goes on")
@@ -226,7 +227,7 @@ class Evidence:
         proofs = [str(e) for _, e in failures if e.status == "unbounded" and e.proved]
         # F lies under M: a ray along which M falls is one for F, unless M's curvature was lost
         falls = all(after < before - state.slack for before, after in pairwise(values))
-        if proofs and falls and surrogate.is_feasible(state.x):
+        if proofs and falls and surrogate.domain.is_feasible(state.x):
             raise Stop("unbounded", proofs[0])
         return best
 

@@ -68,9 +68,9 @@ def downhill(
     (array, float) or None
         Of the points at the first distance at which there is one, the lowest.
     """
-    leeway = max(guarded(surrogate.outside, x), TOUCHING)
+    leeway = max(guarded(surrogate.domain.outside, x), TOUCHING)
     units, inside, tried = surrogate.units(x), 0, 0
-    crowded = int(np.count_nonzero(surrogate.kinks(x))) > CROWDED
+    crowded = int(np.count_nonzero(surrogate.nearby.kinks(x))) > CROWDED
     for size in WIDE if wide else NEAR:
         with np.errstate(over="ignore", invalid="ignore"):
             ways = [units * d for d in _directions(x, rng, crowded)]
@@ -80,7 +80,7 @@ def downhill(
             i, side = divmod(int(np.argmin(values)), 2)
             return x + (-size if side else size) * ways[i], values[i][side]
     if wide or inside < tried:
-        proposals = surrogate.proposals(x, rng, time_limit)
+        proposals = surrogate.nearby.proposals(x, rng, time_limit)
         for point in proposals if wide else islice(proposals, 2):
             value = _allowed(surrogate, guarded(surrogate.value, point), point, leeway)
             if value < below:
@@ -92,7 +92,7 @@ def _along(
     surrogate: Surrogate, x: Array, way: Array, size: float, leeway: float
 ) -> tuple[float, float]:
     """F at x ± size·way, infinite where a constraint is missed by more than the leeway."""
-    line = surrogate.along(x, way)
+    line = surrogate.nearby.along(x, way)
     ahead, behind = (
         _allowed(surrogate, guarded(line, t), x + t * way, leeway) for t in (size, -size)
     )
@@ -101,7 +101,8 @@ def _along(
 
 def _allowed(surrogate: Surrogate, value: float, x: Array, leeway: float) -> float:
     """F(x), infinite where a constraint is missed by more than the leeway."""
-    return value if np.isfinite(value) and guarded(surrogate.outside, x) <= leeway else np.inf
+    near = np.isfinite(value) and guarded(surrogate.domain.outside, x) <= leeway
+    return value if near else np.inf
 
 
 def _directions(x: Array, rng: np.random.Generator, crowded: bool) -> list[Array]:

@@ -1,8 +1,14 @@
-"""The protocol between the outer loop and everything that can be majorised."""
+"""The protocol between the outer loop and everything that can be majorised.
+
+A surrogate is a function F with a majorant, and five capabilities beside them: facts, a domain,
+points nearby, starts and a record. Their classes answer for a smooth function without constraints;
+a surrogate that knows better overrides the methods.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -12,11 +18,17 @@ from dcprog.engine.history import Attempt
 from dcprog.engine.stationarity import Stationarity
 from dcprog.foundation.arrays import Array
 
-# How far in units of x, and along how many directions, an unbounded function is looked for.
-FAR = (1e3, 1e7)
-FAR_DIRECTIONS = 4
-
-__all__ = ["FAR", "FAR_DIRECTIONS", "Surrogate"]
+__all__ = [
+    "FAR",
+    "Domain",
+    "Facts",
+    "FixedFacts",
+    "Nearby",
+    "Record",
+    "Starts",
+    "Surrogate",
+    "centre",
+]
 
 
 class Surrogate(Protocol):
@@ -39,43 +51,8 @@ class Surrogate(Protocol):
         """Names for ``minimise``, in the order in which to try them."""
 
     @property
-    def witnesses(self) -> tuple[str, ...]:
-        """Names of solvers that may confirm what another one says.
-
-        Those of ``solvers`` and, where the user named one, the others behind it.
-        """
-
-    @property
     def settled(self) -> bool:
         """False while F still moves: the loop does not stop as converged before."""
-
-    @property
-    def sign(self) -> float:
-        """1 where the user minimises, −1 where the user maximises ``objective``."""
-
-    @property
-    def mode(self) -> str:
-        """How nonconvex constraints are met: ``none``, ``feasible`` or ``penalty``."""
-
-    @property
-    def solve_time(self) -> float:
-        """Seconds spent inside the solvers' own calls so far."""
-
-    @property
-    def may_look_ahead(self) -> bool:
-        """True if ``minimise_ahead`` is worth a try where steps are slow."""
-
-    @property
-    def loosest(self) -> float:
-        """Tolerance to which a step far from the end is solved at first; 0 for that of the end."""
-
-    @property
-    def resolution(self) -> float:
-        """A share of what F is elsewhere, in whose tolerance solvers lose digits: where F is 0."""
-
-    @property
-    def floor(self) -> float:
-        """A value below which F is known not to be anywhere; −∞ where none is."""
 
     def begin(self, x: Array) -> None:
         """Forget earlier runs: the next ``tighten`` is the first of a run that starts at x."""
@@ -106,43 +83,15 @@ class Surrogate(Protocol):
             ``infeasible``, ``unbounded`` or ``failed``.
         """
 
-    def minimise_ahead(
-        self,
-        centre: Array,
-        x: Array,
-        tolerance: float,
-        solver: str,
-        time_limit: float | None = None,
-    ) -> Array:
-        """A minimiser of M(·; centre), for the F that x is compared by; M is at x again after it.
-
-        Raises
-        ------
-        SubproblemError, ValueError
-            There is none, or M has no slope at the centre.
-        """
-
-    def further(self, x: Array) -> Array:
-        """A point near a minimiser x of the majorant at which F is lower still, or x itself.
-
-        By what is known of F beside its majorant; whether F is lower there the engine computes.
-        """
-
     def bound(self) -> float:
         """A lower bound of min M(·; centre), from multipliers that the last ``minimise`` left.
 
         Computed from the problem's data, so that no solver can fake it: wrong multipliers make it
-        low. −∞ where there are none, or where the majorant has moved since.
+        low. −∞ without multipliers, or if the majorant has moved since.
         """
 
     def value(self, x: Array) -> float:
-        """F(x), infinite where x violates a convex constraint."""
-
-    def along(self, x: Array, way: Array) -> Callable[[float], float]:
-        """F(x + t·way) as a function of t."""
-
-    def outside(self, x: Array) -> float:
-        """How far x is outside the constraints that make F infinite, relative to their terms."""
+        """F(x), infinite if x violates a convex constraint."""
 
     def majorant_value(self, x: Array) -> float:
         """M(x; centre)."""
@@ -153,101 +102,28 @@ class Surrogate(Protocol):
     def units(self, x: Array) -> Array:
         """A typical size of every coordinate near x, positive."""
 
-    def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
-        """Coordinates at a kink of F, which rises both ways off it where the majorant does."""
-
-    def proposals(
-        self, x: Array, rng: np.random.Generator, time_limit: float | None = None
-    ) -> Iterator[Array]:
-        """Points to try where x seems critical but may be a symmetric point; often none.
-
-        F stays as it is, and the majorant is centred at x again afterwards.
-        """
-
-    def off_ties(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
-        """Points to try where slopes are tied at x: down those that the majorant did not take.
-
-        None where nothing is tied. F and the majorant stay as they are.
-        """
-
-    def far(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
-        """Points ever further away at which M is low, where a solver calls it unbounded."""
-
-    def is_feasible(self, x: Array) -> bool:
-        """True if every constraint is met."""
-
     def objective(self, x: Array) -> float:
         """The value that the user is told: F without penalty terms, in the user's sign."""
 
-    def violation(self, x: Array) -> float:
-        """Largest constraint violation, 0 where there are none."""
-
-    def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
-        """A point to start from.
-
-        ``"convex"`` (the convex problem behind F), ``"half"`` (the same on a random half of its
-        terms) or ``"random"``.
-
-        Raises
-        ------
-        SubproblemError
-            The convex problem is infeasible, or was not solved.
-        """
-
-    # What the driver asks before, between and after runs.
+    @property
+    def facts(self) -> Facts:
+        """Facts about F and its solvers."""
 
     @property
-    def is_convex(self) -> bool:
-        """True if F is its own majorant."""
+    def domain(self) -> Domain:
+        """The constraints and the domain of F."""
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of ``start``."""
+    def nearby(self) -> Nearby:
+        """Points near x that may be lower."""
 
     @property
-    def constant(self) -> float:
-        """The objective without its sign, minus F."""
+    def starts(self) -> Starts:
+        """Points to start from."""
 
     @property
-    def start_solver(self) -> str:
-        """The solver of the convex start; empty if there was none."""
-
-    @property
-    def solver_steps(self) -> int:
-        """Steps inside the subproblems' solvers so far, where they count them."""
-
-    def bound_of_start(self) -> float:
-        """A lower bound of a convex F, from the solution of the convex start; −∞ without one."""
-
-    def take_attempts(self) -> tuple[Attempt, ...]:
-        """The solver calls that failed beside those of the steps; they are handed over once."""
-
-    def relative_violation(self, x: Array) -> float:
-        """Largest violation against what the constraint's terms add up to."""
-
-    def is_finite(self, x: Array) -> bool:
-        """True if x is inside the domain of the declared function itself."""
-
-    def mismatch(self, x: Array) -> float:
-        """How far F, carried on at infinite slopes, is from the declared function."""
-
-    def falls_off(self, x: Array) -> bool:
-        """True if x is at an edge of the domain towards which the objective falls to −∞."""
-
-    def cleared(self, x: Array) -> Array:
-        """The point x with entries at rounding level set to 0."""
-
-    def inside(self, x: Array) -> Array:
-        """The point x, or a point near it inside the domain of the declared function."""
-
-    def stationarity(self, x: Array, time_limit: float | None = None) -> Stationarity:
-        """How far x, where the majorant is centred, is from stationary, other choices at ties too.
-
-        F and the majorant stay as they are.
-        """
-
-    def dual(self, x: Array) -> Array | None:
-        """Multipliers of a risk's rows at x, where the last solver left them."""
+    def record(self) -> Record:
+        """The cost of the solver calls so far."""
 
 
 MOST_TIGHTENINGS = 20
@@ -260,3 +136,236 @@ def centre(surrogate: Surrogate, x: Array) -> None:
         surrogate.tighten(x)
         if surrogate.settled:
             break
+
+
+# ----------------------------------------------------------------------------------------------
+
+# How far in units of x, and along how many directions, an unbounded function is looked for.
+FAR = (1e3, 1e7)
+FAR_DIRECTIONS = 4
+
+
+class Facts(Protocol):
+    """Facts about F and its solvers that the loop and the race need, before any point is known."""
+
+    @property
+    def sign(self) -> float:
+        """1 if the user minimises, −1 if the user maximises the objective."""
+
+    @property
+    def constant(self) -> float:
+        """The objective without its sign, minus F."""
+
+    @property
+    def is_convex(self) -> bool:
+        """True if F is its own majorant."""
+
+    @property
+    def verifiers(self) -> tuple[str, ...]:
+        """Solvers that may confirm another solver's verdict; the surrogate's own come first."""
+
+    @property
+    def loosest(self) -> float:
+        """Tolerance of the first steps; 0 if every step is solved to the tolerance of the end."""
+
+    @property
+    def looks_ahead(self) -> bool:
+        """True if a majorant centred beyond x is worth a try where steps are slow."""
+
+    @property
+    def lower_bound(self) -> float:
+        """A lower bound of F; −∞ if none is known."""
+
+    @property
+    def attainable(self) -> float:
+        """The scale below which solvers lose digits: a share of F's size away from its zeros."""
+
+
+@dataclass(frozen=True)
+class FixedFacts:
+    """Facts that do not change along a run; see :class:`Facts`."""
+
+    verifiers: tuple[str, ...] = ()
+    sign: float = 1.0
+    constant: float = 0.0
+    is_convex: bool = False
+    loosest: float = 0.0
+    looks_ahead: bool = False
+    lower_bound: float = -np.inf
+    attainable: float = 0.0
+
+
+class Domain:
+    """The constraints of a problem and the domain of its functions; here: the whole space.
+
+    Parameters
+    ----------
+    surrogate : Surrogate
+
+    Attributes
+    ----------
+    mode : {"none", "feasible", "penalty"}
+        How nonconvex constraints are met.
+    """
+
+    mode: str = "none"
+
+    def __init__(self, surrogate: Surrogate) -> None:
+        self._surrogate = surrogate
+
+    def is_feasible(self, x: Array) -> bool:
+        """True if x meets every constraint."""
+        return True
+
+    def violation(self, x: Array) -> float:
+        """Largest constraint violation, 0 without constraints."""
+        return 0.0
+
+    def relative_violation(self, x: Array) -> float:
+        """Largest violation, relative to the sum of the constraint's terms."""
+        return 0.0
+
+    def outside(self, x: Array) -> float:
+        """Violation of the constraints outside which F is infinite, relative to their terms."""
+        return 0.0
+
+    def is_finite(self, x: Array) -> bool:
+        """True if the declared function has a finite value at x."""
+        return bool(np.isfinite(self._surrogate.objective(x)))
+
+    def mismatch(self, x: Array) -> float:
+        """Distance of F, which is extended beyond infinite slopes, from the declared function."""
+        return 0.0
+
+    def falls_off(self, x: Array) -> bool:
+        """True if x is at an edge of the domain towards which the objective falls to −∞."""
+        return False
+
+    def cleared(self, x: Array) -> Array:
+        """The point x with entries at rounding level set to 0."""
+        return x
+
+    def inside(self, x: Array) -> Array:
+        """The point x, or a point near it inside the domain of the declared function."""
+        return x
+
+
+class Nearby:
+    """Points near x that may be lower, and stationarity there; here: nothing but F is known.
+
+    Parameters
+    ----------
+    surrogate : Surrogate
+    """
+
+    def __init__(self, surrogate: Surrogate) -> None:
+        self._surrogate = surrogate
+
+    def along(self, x: Array, way: Array) -> Callable[[float], float]:
+        """F(x + t·way) as a function of t."""
+        return lambda t: self._surrogate.value(x + t * way)
+
+    def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
+        """Coordinates at a kink of F, which rises both ways off it where the majorant does."""
+        return np.zeros(x.size, dtype=bool)
+
+    def further(self, x: Array) -> Array:
+        """A point near a minimiser x of the majorant at which F may be lower still, or x itself."""
+        return x
+
+    def ahead(
+        self,
+        centre: Array,
+        x: Array,
+        tolerance: float,
+        solver: str,
+        time_limit: float | None = None,
+    ) -> Array:
+        """A minimiser of M(·; centre) for the F of x; afterwards the majorant is at x again.
+
+        Raises
+        ------
+        SubproblemError, ValueError
+            There is none, or M has no slope at the centre.
+        """
+        raise NotImplementedError
+
+    def proposals(
+        self, x: Array, rng: np.random.Generator, time_limit: float | None = None
+    ) -> Iterator[Array]:
+        """Points to try where x seems critical but may be a symmetric point; often none.
+
+        F stays as it is, and the majorant is centred at x again afterwards.
+        """
+        return iter(())
+
+    def off_ties(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
+        """Points to try where slopes are tied at x: along slopes that the majorant did not take.
+
+        F and the majorant stay as they are.
+        """
+        return iter(())
+
+    def far(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
+        """Points ever further away, tried if a solver calls the majorant unbounded."""
+        rng = np.random.default_rng(0)
+        directions = rng.standard_normal((FAR_DIRECTIONS, x.size))
+        units = self._surrogate.units(x)
+        for size in FAR:
+            yield from (x + size * units * d for d in (*directions, *-directions))
+
+    def stationarity(self, x: Array, time_limit: float | None = None) -> Stationarity:
+        """Distance of x, the majorant's centre, from stationarity, for all choices at ties.
+
+        F and the majorant stay as they are.
+        """
+        return Stationarity()
+
+
+class Starts(Protocol):
+    """Points to start from."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of points."""
+
+    @property
+    def solver(self) -> str:
+        """The solver of the convex start; empty if there was none."""
+
+    def __call__(
+        self, kind: str, rng: np.random.Generator, time_limit: float | None = None
+    ) -> Array:
+        """A point of a kind: ``"convex"`` (the convex problem behind F), ``"random"`` and others.
+
+        Raises
+        ------
+        SubproblemError
+            The convex problem is infeasible, or was not solved.
+        """
+
+    def bound(self) -> float:
+        """A lower bound of a convex F, from the solution of the convex start; −∞ without one."""
+
+
+class Record:
+    """The cost of the solver calls so far, and what they left; here: nothing is counted.
+
+    Attributes
+    ----------
+    solve_time : float
+        Seconds inside the solvers' own calls.
+    solver_steps : int
+        Steps of the subproblems' solvers, if they count them.
+    """
+
+    solve_time: float = 0.0
+    solver_steps: int = 0
+
+    def take_attempts(self) -> tuple[Attempt, ...]:
+        """The failed solver calls beside those of the steps; they are handed over once."""
+        return ()
+
+    def dual(self, x: Array) -> Array | None:
+        """Multipliers of a risk's rows at x, if the last solver left them."""
+        return None

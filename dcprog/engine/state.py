@@ -110,7 +110,7 @@ class State:
     @property
     def loose(self) -> float:
         """Of a subproblem far from the end: a share of what the last step gained."""
-        loosest, entries = self.surrogate.loosest, self.track.entries
+        loosest, entries = self.surrogate.facts.loosest, self.track.entries
         if loosest > 0 and self.scale > 0 and len(entries) > 1 and np.isfinite(entries[-2].value):
             gained = abs(entries[-1].value - entries[-2].value)
             loosest = min(loosest, WORTH * gained / self.scale)
@@ -124,7 +124,7 @@ class State:
     @property
     def coarse(self) -> float:
         """The tolerance where F vanishes: solvers resolve a share of F's value elsewhere."""
-        return self.settings.tol * max(self.scale, self.surrogate.resolution) + self.noise
+        return self.settings.tol * max(self.scale, self.surrogate.facts.attainable) + self.noise
 
     @property
     def allowed(self) -> float:
@@ -149,7 +149,7 @@ class State:
 
     def check_floor(self, within: float, reason: str) -> None:
         """Stop where F is at most that far above what it is known to be nowhere below."""
-        above = self.value - self.surrogate.floor
+        above = self.value - self.surrogate.facts.lower_bound
         if self.surrogate.settled and np.isfinite(above) and above <= within:
             self.track.last.gap = max(above, 0.0)
             raise Stop("converged", reason)
@@ -171,13 +171,13 @@ class State:
             value=surrogate.objective(x),
             step=step,
             time=time.perf_counter() - self._begun,
-            solve_time=surrogate.solve_time,
-            violation=surrogate.violation(x),
+            solve_time=surrogate.record.solve_time,
+            violation=surrogate.domain.violation(x),
             rise=rise,
         )
         self.track.entries.append(entry)
-        lower = best is None or surrogate.sign * (entry.value - best.value) < 0
-        if lower and np.isfinite(entry.value) and surrogate.is_feasible(x):
+        lower = best is None or surrogate.facts.sign * (entry.value - best.value) < 0
+        if lower and np.isfinite(entry.value) and surrogate.domain.is_feasible(x):
             self.track.best = entry
 
     def _best_so_far(self) -> Entry | None:

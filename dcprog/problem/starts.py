@@ -9,6 +9,7 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.majorants.tree import Values
 from dcprog.problem.majorised_problem import MajorisedProblem
 from dcprog.problem.sizes import SHAKEN, Sizes
 
@@ -39,6 +40,8 @@ class Starts:
     middle : array or None
         The last convex problem's solution, before anything was done to it.
     """
+
+    kinds = ("convex", "graduated", "soft", "half", "random")
 
     def __init__(self, problem: MajorisedProblem, sizes: Sizes) -> None:
         self._problem = problem
@@ -82,6 +85,18 @@ class Starts:
         # so may one that the convex problem says nothing about
         missed = not self._problem.is_feasible(x)
         return self.shaken(x, rng) if missed or self._is_flat(x, rng) else x
+
+    @property
+    def solver(self) -> str:
+        """The solver of the convex start; empty if there was none."""
+        return self._problem.start_solver
+
+    def bound(self) -> float:
+        """A dual bound of a convex problem that the start has solved; −∞ without one."""
+        node = self._problem.frame.node
+        if node.is_constant():
+            return float(np.sum(Values().array(node)))
+        return self._problem.modes.portfolio("feasible").bound()
 
     def limit(self, seconds: float | None) -> None:
         """From now on, at most so many seconds for everything together."""

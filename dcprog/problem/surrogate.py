@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from weakref import ref
 
 import cvxpy as cp
 import numpy as np
-import numpy.typing as npt
 
 from dcprog.engine.history import Attempt
-from dcprog.engine.protocol import FAR
+from dcprog.engine.protocol import FAR, Domain, Nearby, Record
 from dcprog.engine.stationarity import Stationarity, downhill_slope
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
+from dcprog.majorants.edges import falls_at, starts_at_edge
 from dcprog.majorants.feasibility import Miss
-from dcprog.majorants.tree import Values, short
-from dcprog.problem import edges
+from dcprog.majorants.tree import Values, nodes, short
 from dcprog.problem.majorised_problem import MajorisedProblem
 from dcprog.problem.penalty_parameter import Price, exchange_rate
 from dcprog.problem.sizes import Sizes
@@ -31,25 +31,15 @@ LEAST_SHARE = 1e-4
 
 UNSET = np.zeros(0)
 
-# Where beside x the majorant is centred, to look for a lower point: a tie has two sides.
-ASIDE = (1e-2, -1e-2, 1.0)
-PROPOSAL_TOLERANCE = 1e-6
-
-# Where F is 0, solvers resolve that share of what it is elsewhere, times tol.
+# Where F is 0, solvers resolve that share of its size elsewhere, times tol.
 RESOLVED = 1e-2
-# Slopes that differ by more than JUMP of the largest between points BESIDE units apart are tied.
-JUMP, BESIDE = 1e-2, 1e-5
-# So many directions in which to stand beside the point, either way.
-SIDES = 3
-ACCURACY = 1e-11
-# A strongly convex function falls by ½‖step‖² and the proximal term again; less than SURE of their
-# sum says that the solver missed its minimum. F is rounded by ROUNDING of its scale.
-SURE, ROUNDING = 0.9, 1e-10
-# So many solvers are asked for a proximal step: a third, of the first order, takes seconds to miss
-# that accuracy.
-ASKED = 2
-# A proximal step shorter than that, in units, leads nowhere.
-STEEP = 1e-4
+
+# Where a slope is infinite (√u at 0), the tangent is taken that far inside the domain, first a
+# fraction of the arguments' size and then less each step: with 1e-10 from the start, what is 0 in
+# the convex start could never leave.
+FIRST_EDGE = 0.1
+EDGE_DECAY = 0.1
+NEAR_EDGE = 1e-6
 
 
 class ProblemSurrogate:
@@ -87,13 +77,8 @@ class ProblemSurrogate:
     References
     ----------
     Lipp and Boyd (2016), Variations and extension of the convex-concave procedure, Optimization
-    and Engineering 17, algorithm 3.1 (penalty CCP). Davis, Drusvyatskiy (2019), Stochastic
-    model-based minimization of weakly convex functions, SIAM J. Optim. 29, for the residual.
+    and Engineering 17, algorithm 3.1 (penalty CCP).
     """
-
-    solver_steps = 0
-    kinds = ("convex", "graduated", "soft", "half", "random")
-    constant = 0.0
 
     def __init__(
         self,
@@ -105,7 +90,6 @@ class ProblemSurrogate:
         self._declared = ref(problem)  # what is compiled must not keep the problem alive
         self.majorised = MajorisedProblem(problem, solver, feasibility, options)
         self.points = self.majorised.points
-        self.sign = self.majorised.sign
         self._forget()
 
     @property
@@ -138,50 +122,30 @@ class ProblemSurrogate:
         self._slopes: dict[int, Array] = {}
         self._solved_in: str | None = None
 
-    # ------------------------------------------------------------------------------------------
-    # what is known before any point is
-
-    @property
-    def is_convex(self) -> bool:
-        """No rule had to change anything: the problem is its own majorant."""
-        return self.majorised.is_convex
-
     @property
     def solvers(self) -> tuple[str, ...]:
         """Solvers for the majorised problem, best first."""
         return self.majorised.solvers()
 
     @property
-    def witnesses(self) -> tuple[str, ...]:
-        """Solvers that may confirm a verdict: the one the user names, then the others."""
-        return self.solvers
+    def facts(self) -> ProblemFacts:
+        """Facts about F and its solvers."""
+        return ProblemFacts(self)
 
     @property
-    def mode(self) -> str:
-        """How nonconvex constraints are met: ``"none"``, ``"feasible"`` or ``"penalty"``."""
-        if not self.majorised.constraints:
-            return "none"
-        return "penalty" if self.majorised.penalised else "feasible"
+    def domain(self) -> Domain:
+        """The constraints and the domain of F."""
+        return _ProblemDomain(self)
 
     @property
-    def may_look_ahead(self) -> bool:
-        """Under nonconvex constraints: their majorants allow short steps only."""
-        return bool(self.majorised.constraints)
+    def nearby(self) -> Nearby:
+        """Points near x that may be lower."""
+        return _ProblemNearby(self)
 
     @property
-    def loosest(self) -> float:
-        """None: compiled programs start afresh at every tolerance."""
-        return 0.0
-
-    @property
-    def start_solver(self) -> str:
-        """The solver of the convex start."""
-        return self.majorised.start_solver
-
-    @property
-    def solve_time(self) -> float:
-        """Seconds inside the solvers' own calls."""
-        return self.majorised.modes.solve_time
+    def record(self) -> Record:
+        """The cost of the solver calls so far."""
+        return _ProblemRecord(self)
 
     @property
     def compile_time(self) -> float:
@@ -189,13 +153,8 @@ class ProblemSurrogate:
         return self.majorised.modes.compile_time
 
     def compile(self) -> None:
-        """Compile what runs solve."""
+        """Compile the problems that runs solve."""
         self.majorised.compile()
-
-    def take_attempts(self) -> tuple[Attempt, ...]:
-        """The failed calls beside those of the steps; they are handed over once."""
-        attempts, self.majorised.attempts = self.majorised.attempts, []
-        return tuple(attempts)
 
     # ------------------------------------------------------------------------------------------
     # a run
@@ -206,12 +165,12 @@ class ProblemSurrogate:
         problem.modes.reset()
         self._slopes, self._solved_in = {}, None
         self.sizes.begin(x)
-        problem.edge = edges.first_edge(problem, x)
+        problem.edge = self._first_edge(x)
         problem.forget_values()
         self.sizes.learn(x)
         problem.mode, self._price = "feasible", Price()
         priced = self.restoring or self.paying or problem.has_equalities
-        if problem.constraints and (priced or not self.is_feasible(x)):
+        if problem.constraints and (priced or not problem.is_feasible(x)):
             self._weights = [1 / size for size in problem.feasibility.sizes]
             rate = 0.0 if self.restoring else self._exchange_rate(x)
             self._price = Price(rate, self.firmness, fixed=self.restoring)
@@ -220,7 +179,8 @@ class ProblemSurrogate:
     def tighten(self, x: Array) -> bool:
         """Centre the majorant at x; raise τ where x misses a constraint."""
         problem = self.majorised
-        problem.edge = edges.next_edge(problem.edge)
+        closer = problem.edge * EDGE_DECAY
+        problem.edge = closer if closer > 2 * EDGE else EDGE
         self.settled = problem.edge == EDGE
         if problem.penalised:
             violation = problem.feasibility.nonconvex(problem.at(x)).relative
@@ -228,12 +188,26 @@ class ProblemSurrogate:
             self.settled &= self._price.follow(violation, problem.tolerance, step)
         if self.sizes.follow(x) and problem.mode == "penalty":
             self.settled &= not self._price.reconsider(self._exchange_rate(x))
-        return self._update(problem.at(x))
+        return self.centre_at(x)
 
-    def _update(self, values: Values) -> bool:
-        """Set the Parameters, and return True if any of the problem that is being solved moved."""
+    def _first_edge(self, x: Array) -> float:
+        """ε before the first step: large if an argument is where its atom's slope is infinite."""
         problem = self.majorised
-        problem.update(values)
+        problem.points.load(x)
+        values, extended = problem.context.values(), problem.context.edges.values()
+        steep = any(starts_at_edge(node, values, NEAR_EDGE) for node in extended)
+        return (FIRST_EDGE if steep else EDGE) / EDGE_DECAY
+
+    def centre_at(self, x: Array) -> bool:
+        """Centre the majorant at x for the present τ and ε; True if a slope has changed.
+
+        Raises
+        ------
+        ValueError
+            F has no slope at x.
+        """
+        problem = self.majorised
+        problem.update(problem.at(x))
         if problem.penalised:
             problem.modes.set_prices([self._price.tau * w for w in self._weights])
         parameters = problem.modes.problem(problem.mode).parameters()
@@ -242,8 +216,17 @@ class ProblemSurrogate:
         )
         self._slopes = {p.id: np.array(p.value) for p in parameters}
         if not same:
-            self._solved_in = None
+            self.forget_solution()
         return not same
+
+    @property
+    def slopes(self) -> list[Array]:
+        """The values of the majorant's Parameters."""
+        return list(self._slopes.values())
+
+    def forget_solution(self) -> None:
+        """Let no dual bound rest on the last solution."""
+        self._solved_in = None
 
     def minimise(
         self, start: Array, tolerance: float, solver: str, time_limit: float | None = None
@@ -262,53 +245,6 @@ class ProblemSurrogate:
         self._solved_in = problem.mode
         return x
 
-    def minimise_ahead(
-        self,
-        centre: Array,
-        x: Array,
-        tolerance: float,
-        solver: str,
-        time_limit: float | None = None,
-    ) -> Array:
-        """Minimiser of the majorant centred elsewhere, for the same τ and ε."""
-        problem, self._solved_in = self.majorised, None
-        try:
-            self._update(problem.at(centre))
-            return problem.minimise(problem.mode, tolerance, solver, time_limit)
-        finally:
-            self._update(problem.at(x))
-
-    def proposals(
-        self, x: Array, rng: np.random.Generator, time_limit: float | None = None
-    ) -> Iterator[Array]:
-        """Minimisers of the majorant centred beside x: they heed all constraints."""
-        aside, deadline = self.sizes.beside(x, rng, 1.0) - x, Deadline(time_limit)
-        for size in ASIDE:
-            beside, left = x + size * aside, deadline.left
-            if left == 0:
-                return
-            try:
-                yield self.minimise_ahead(beside, x, PROPOSAL_TOLERANCE, self.solvers[0], left)
-            except (SubproblemError, ValueError, ArithmeticError) as error:
-                self.majorised.note(self.solvers[0], PROPOSAL_TOLERANCE, f"beside x: {error}")
-
-    def far(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
-        """Minimisers of the majorant in growing boxes around x."""
-        problem, split = self.majorised, self.points.split
-        units, deadline = self.units(x), Deadline(time_limit)
-        for size in FAR:
-            corners = split(x - size * units), split(x + size * units)
-            mode = problem.modes.box(problem.mode, *corners)
-            for solver in problem.solvers(mode):
-                if deadline.left == 0:
-                    return
-                try:
-                    self._solved_in = None
-                    yield problem.minimise(mode, PROPOSAL_TOLERANCE, solver, deadline.left)
-                    break
-                except SubproblemError as error:
-                    problem.note(solver, PROPOSAL_TOLERANCE, f"in a box: {error}")
-
     # ------------------------------------------------------------------------------------------
     # values
 
@@ -318,24 +254,11 @@ class ProblemSurrogate:
         In feasible mode outside all constraints.
         """
         values = self.majorised.at(x)
+        strict = _ProblemDomain(self).strict_miss(values)
         value = 0.0 if self.restoring else self.majorised.objective(values)
-        if np.isnan(value) or not self._strict_miss(values).relative <= self.majorised.tolerance:
+        if np.isnan(value) or not strict.relative <= self.majorised.tolerance:
             return np.inf
         return value + self._paid(values)
-
-    def along(self, x: Array, way: Array) -> Callable[[float], float]:
-        """F(x + t·way) as a function of t."""
-        return lambda t: self.value(x + t * way)
-
-    def outside(self, x: Array) -> float:
-        """How far constraints without a price are missed, against what their terms add up to."""
-        return self._strict_miss(self.majorised.at(x)).relative
-
-    def _strict_miss(self, values: Values) -> Miss:
-        strict = self.majorised.convex_miss(values)
-        if not self.majorised.penalised:
-            strict |= self.majorised.feasibility.nonconvex(values)
-        return strict
 
     def _paid(self, values: Values, *, majorised: bool = False) -> float:
         """τ·Σ max(e, 0)/size."""
@@ -381,11 +304,6 @@ class ProblemSurrogate:
             return price
         return price + min(problem.terms(values), abs(problem.objective(values)))
 
-    @property
-    def resolution(self) -> float:
-        """A hundredth of what the objective varies by over the problem's own unit."""
-        return RESOLVED * self.sizes.variation + self._price.resolution
-
     def units(self, x: Array) -> Array:
         """The size each coordinate has had; where that is 0, its variable's, or its unit."""
         return self.sizes.units(x)
@@ -399,93 +317,206 @@ class ProblemSurrogate:
         if self.majorised.context.edges:
             exact = self.majorised.exact(x)
             if not np.isnan(exact):  # rounding may have left the domain
-                return self.sign * exact
-        return self.sign * self.majorised.objective(values)
+                return self.majorised.sign * exact
+        return self.majorised.sign * self.majorised.objective(values)
 
-    def violation(self, x: Array) -> float:
-        """Largest violation of any constraint or declared attribute."""
-        return self.majorised.miss(x).absolute
+    def bound(self) -> float:
+        """The dual bound of the last subproblem, if the majorant still is the same."""
+        known = self.facts.lower_bound
+        if self._solved_in is None:
+            return known
+        return max(known, self.majorised.modes.portfolio(self._solved_in).bound())
 
-    def relative_violation(self, x: Array) -> float:
-        """Largest violation against what the constraint's terms add up to."""
-        return self.majorised.miss(x).relative
+    @property
+    def attainable(self) -> float:
+        """A hundredth of the variation of F over the problem's own unit."""
+        return RESOLVED * self.sizes.variation + self._price.resolution
+
+    def __repr__(self) -> str:
+        return f"ProblemSurrogate({short(self.majorised.frame.node, 60)})"
+
+
+# ----------------------------------------------------------------------------------------------
+
+# Concave atoms fall to −∞ at the edge of their domain: within so many times EDGE of it.
+NEAR_BOTTOMLESS = 100.0
+
+
+class _ProblemDomain(Domain):
+    """Where a cvxpy problem's constraints are met and its functions are finite.
+
+    Parameters
+    ----------
+    surrogate : ProblemSurrogate
+    """
+
+    def __init__(self, surrogate: ProblemSurrogate) -> None:
+        super().__init__(surrogate)
+        self._made = surrogate
+        self._problem = problem = surrogate.majorised
+        if problem.constraints:
+            self.mode = "penalty" if problem.penalised else "feasible"
 
     def is_feasible(self, x: Array) -> bool:
         """True if every constraint is met, up to the tolerance relative to the sum of its terms."""
-        return self.majorised.is_feasible(x)
+        return self._problem.is_feasible(x)
+
+    def violation(self, x: Array) -> float:
+        """Largest violation of any constraint or declared attribute."""
+        return self._problem.miss(x).absolute
+
+    def relative_violation(self, x: Array) -> float:
+        """Largest violation, relative to the sum of the constraint's terms."""
+        return self._problem.miss(x).relative
+
+    def outside(self, x: Array) -> float:
+        """Violation of the constraints that no penalty stands for, relative to their terms."""
+        return self.strict_miss(self._problem.at(x)).relative
+
+    def strict_miss(self, values: Values) -> Miss:
+        """Violation of the convex constraints and, unless they are penalised, of the others."""
+        strict = self._problem.convex_miss(values)
+        if not self._problem.penalised:
+            strict |= self._problem.feasibility.nonconvex(values)
+        return strict
 
     def is_finite(self, x: Array) -> bool:
         """True if every node of the user's problem is inside its domain, as cvxpy evaluates it."""
-        return self.majorised.is_finite(x)
+        return self._problem.is_finite(x)
 
     def mismatch(self, x: Array) -> float:
-        """How far F, carried on at infinite slopes, is from the user's objective."""
-        return edges.mismatch(self.majorised, x)
+        """Distance of F, which is extended beyond infinite slopes, from the user's objective."""
+        problem = self._problem
+        if not problem.context.edges:
+            return 0.0
+        return abs(problem.objective(problem.at(x)) - problem.exact(x))
 
     def falls_off(self, x: Array) -> bool:
         """True if x is at an edge of the domain towards which the objective falls to −∞."""
-        return edges.falls_off(self.majorised, x)
-
-    # ------------------------------------------------------------------------------------------
-    # bounds
-
-    @property
-    def floor(self) -> float:
-        """0 where nothing is negative, the value of a constant; prices only add to it."""
-        node = self.majorised.frame.node
-        if node.is_constant() and not self.restoring:
-            return float(np.sum(Values().array(node)))
-        return 0.0 if self.restoring or node.is_nonneg() else -np.inf
-
-    def bound(self) -> float:
-        """The dual bound of the last subproblem, where the majorant still is the same."""
-        if self._solved_in is None:
-            return self.floor
-        return max(self.floor, self.majorised.modes.portfolio(self._solved_in).bound())
-
-    def bound_of_start(self) -> float:
-        """A dual bound of the problem itself, where it is convex and the start has solved it."""
-        if self.majorised.frame.node.is_constant():
-            return self.floor
-        return self.majorised.modes.portfolio("feasible").bound()
-
-    # ------------------------------------------------------------------------------------------
-    # starts
-
-    def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
-        """A start of one of the kinds."""
-        return self.starts(kind, rng, time_limit)
-
-    def inside(self, x: Array) -> Array:
-        """The point x, or a point near it inside the convex constraints and the domain of F."""
-        return self.starts.inside(x, strictly=True)
+        problem = self._problem
+        problem.points.load(x)
+        values = problem.context.values()
+        extended = (n for n in nodes(problem.frame.node) if id(n) in problem.context.edges)
+        return any(falls_at(node, values, NEAR_BOTTOMLESS * EDGE) for node in extended)
 
     def cleared(self, x: Array) -> Array:
         """The point x with entries at rounding level set to 0."""
-        return self.sizes.cleared(x)
+        return self._made.sizes.cleared(x)
 
-    # ------------------------------------------------------------------------------------------
-    # stationarity
+    def inside(self, x: Array) -> Array:
+        """The point x, or a point near it inside the convex constraints and the domain of F."""
+        return self._made.starts.inside(x, strictly=True)
 
-    def further(self, x: Array) -> Array:
-        """Nothing is known but the majorant."""
-        return x
 
-    def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
-        """Not looked for."""
-        return np.zeros(x.size, dtype=bool)
+# ----------------------------------------------------------------------------------------------
+
+# Distances from x, in units, at which the majorant is centred to look for a lower point: a tie has
+# two sides.
+ASIDE = (1e-2, -1e-2, 1.0)
+PROPOSAL_TOLERANCE = 1e-6
+
+# Slopes that differ by more than JUMP of the largest between points BESIDE units apart are tied.
+JUMP, BESIDE = 1e-2, 1e-5
+# So many directions in which to stand beside the point, either way.
+SIDES = 3
+ACCURACY = 1e-11
+# A strongly convex function falls by ½‖step‖² and the proximal term again; less than SURE of their
+# sum says that the solver missed its minimum. F is rounded by ROUNDING of its scale.
+SURE, ROUNDING = 0.9, 1e-10
+# So many solvers are asked for a proximal step: a third, of the first order, takes seconds to miss
+# that accuracy.
+ASKED = 2
+# A proximal step shorter than that, in units, leads nowhere.
+STEEP = 1e-4
+
+
+class _ProblemNearby(Nearby):
+    """Points near x that may be lower, by majorants that are centred elsewhere.
+
+    Every method leaves the majorant centred at x, and F as it is.
+
+    Parameters
+    ----------
+    surrogate : ProblemSurrogate
+
+    References
+    ----------
+    Davis, Drusvyatskiy (2019), Stochastic model-based minimization of weakly convex functions,
+    SIAM J. Optim. 29, for the residual.
+    """
+
+    def __init__(self, surrogate: ProblemSurrogate) -> None:
+        super().__init__(surrogate)
+        self._made = surrogate
+        self._problem = surrogate.majorised
+
+    @contextmanager
+    def _back_at(self, x: Array) -> Iterator[None]:
+        """Let the majorant be centred elsewhere inside; afterwards it is centred at x."""
+        self._made.forget_solution()
+        try:
+            yield
+        finally:
+            self._made.forget_solution()
+            self._made.centre_at(x)
+
+    def ahead(
+        self,
+        centre: Array,
+        x: Array,
+        tolerance: float,
+        solver: str,
+        time_limit: float | None = None,
+    ) -> Array:
+        """Minimiser of the majorant centred elsewhere, for the same τ and ε."""
+        problem = self._problem
+        with self._back_at(x):
+            self._made.centre_at(centre)
+            return problem.minimise(problem.mode, tolerance, solver, time_limit)
+
+    def proposals(
+        self, x: Array, rng: np.random.Generator, time_limit: float | None = None
+    ) -> Iterator[Array]:
+        """Minimisers of the majorant centred beside x: they heed all constraints."""
+        made, deadline = self._made, Deadline(time_limit)
+        aside, solver = made.sizes.beside(x, rng, 1.0) - x, made.solvers[0]
+        for size in ASIDE:
+            beside, left = x + size * aside, deadline.left
+            if left == 0:
+                return
+            try:
+                yield self.ahead(beside, x, PROPOSAL_TOLERANCE, solver, left)
+            except (SubproblemError, ValueError, ArithmeticError) as error:
+                self._problem.note(solver, PROPOSAL_TOLERANCE, f"beside x: {error}")
+
+    def far(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
+        """Minimisers of the majorant in growing boxes around x."""
+        problem, split = self._problem, self._made.points.split
+        units, deadline = self._made.units(x), Deadline(time_limit)
+        for size in FAR:
+            corners = split(x - size * units), split(x + size * units)
+            mode = problem.modes.box(problem.mode, *corners)
+            for solver in problem.solvers(mode):
+                if deadline.left == 0:
+                    return
+                try:
+                    self._made.forget_solution()
+                    yield problem.minimise(mode, PROPOSAL_TOLERANCE, solver, deadline.left)
+                    break
+                except SubproblemError as error:
+                    problem.note(solver, PROPOSAL_TOLERANCE, f"in a box: {error}")
 
     def stationarity(self, x: Array, time_limit: float | None = None) -> Stationarity:
-        """The residual of the majorant at x, and the descent that others find beside a tie.
+        """The residual of the majorant at x, and the descent of other majorants beside a tie.
 
-        Not known under nonconvex equations, and where x misses a constraint: there only a price
-        tells which directions are allowed.
+        Unknown under nonconvex equations, and where x misses a constraint: the directions that are
+        allowed there depend on the penalty parameter.
         """
         deadline = Deadline(time_limit)
         step = self._proximal_step(x, x, deadline) if self._is_plain(x) else None
         if step is None:
             return Stationarity()
-        residual = float(np.linalg.norm(step / self.units(x)))
+        residual = float(np.linalg.norm(step / self._made.units(x)))
         tied = self._is_tied(x)
         others = self._steps_aside(x, deadline) if tied else iter(())
         slopes = [self._walk(x, way)[1] for way in (step, *others)]
@@ -502,21 +533,20 @@ class ProblemSurrogate:
 
     def _is_plain(self, x: Array) -> bool:
         """True if no penalty is paid for constraints, and F has a scale."""
-        return self.mode != "penalty" and 0 < self.scale(x) < np.inf
+        made = self._made
+        return made.domain.mode != "penalty" and 0 < made.scale(x) < np.inf
 
     def _sides(self, x: Array) -> Iterator[Array]:
         rng = np.random.default_rng(0)
         for _ in range(SIDES):
-            aside = BESIDE * self.units(x) * rng.standard_normal(x.size)
+            aside = BESIDE * self._made.units(x) * rng.standard_normal(x.size)
             yield from (x + aside, x - aside)
 
     def _is_tied(self, x: Array) -> bool:
         """True if a slope of the majorant changes by a jump beside x."""
-        here = self._slopes_at(x)
-        try:
+        with self._back_at(x):
+            here = self._slopes_at(x)
             return any(self._jumps(here, beside) for beside in self._sides(x))
-        finally:
-            self._update(self.majorised.at(x))
 
     def _jumps(self, here: list[Array], beside: Array) -> bool:
         """True if the slopes at the point beside x differ by a jump."""
@@ -532,8 +562,8 @@ class ProblemSurrogate:
 
     def _slopes_at(self, centre: Array) -> list[Array]:
         """The majorant's Parameters, centred there."""
-        self._update(self.majorised.at(centre))
-        return list(self._slopes.values())
+        self._made.centre_at(centre)
+        return self._made.slopes
 
     def _steps_aside(self, x: Array, deadline: Deadline) -> Iterator[Array]:
         for beside in self._sides(x):
@@ -543,10 +573,13 @@ class ProblemSurrogate:
 
     def _proximal_step(self, centre: Array, x: Array, deadline: Deadline) -> Array | None:
         """argmin_z M(z; centre) + (scale/2)‖(z − x)/units‖² − x, None where no solver finds it."""
-        problem, split = self.majorised, self.points.split
-        stiffness = np.sqrt(self.scale(x)) / self.units(x)
-        try:
-            self._update(problem.at(centre))
+        problem, made = self._problem, self._made
+        split, stiffness = made.points.split, np.sqrt(made.scale(x)) / made.units(x)
+        with self._back_at(x):
+            try:
+                made.centre_at(centre)
+            except (ValueError, ArithmeticError):  # outside the domain
+                return None
             mode = problem.modes.pull(split(x), split(stiffness))
             for solver in problem.solvers(mode)[:ASKED]:
                 if deadline.left == 0:
@@ -557,30 +590,83 @@ class ProblemSurrogate:
                         return step
                 except (SubproblemError, UnfitSolver) as error:
                     problem.note(solver, ACCURACY, f"near a point: {error}")
-        except (ValueError, ArithmeticError):  # outside the domain
-            return None
-        finally:
-            self._solved_in = None
-            self._update(problem.at(x))
+                except (ValueError, ArithmeticError):  # outside the domain
+                    return None
         return None
 
     def _falls(self, x: Array, step: Array) -> bool:
         """True if M has fallen as a proximal step makes it fall, by the step's length squared."""
-        fall = self.majorised.majorant(x) - self.majorised.majorant(x + step)
-        square = float(np.sum((step / self.units(x)) ** 2))
-        return fall >= self.scale(x) * (SURE * square - ROUNDING)
+        fall = self._problem.majorant(x) - self._problem.majorant(x + step)
+        square = float(np.sum((step / self._made.units(x)) ** 2))
+        return fall >= self._made.scale(x) * (SURE * square - ROUNDING)
 
     def _walk(self, x: Array, step: Array) -> tuple[Array, float]:
-        length = float(np.linalg.norm(step / self.units(x)))
+        length = float(np.linalg.norm(step / self._made.units(x)))
         if length <= STEEP:
             return x, 0.0
-        return downhill_slope(self.value, x, step / length, self.scale(x))
+        return downhill_slope(self._made.value, x, step / length, self._made.scale(x))
 
-    # ------------------------------------------------------------------------------------------
-    # what the driver asks
 
-    def dual(self, x: Array) -> None:
-        """Of a Risk only."""
+# ----------------------------------------------------------------------------------------------
 
-    def __repr__(self) -> str:
-        return f"ProblemSurrogate({short(self.majorised.frame.node, 60)})"
+
+class ProblemFacts:
+    """Facts about the objective of a cvxpy problem and its solvers.
+
+    Parameters
+    ----------
+    surrogate : ProblemSurrogate
+    """
+
+    constant = 0.0
+    loosest = 0.0  # compiled programs start afresh at every tolerance
+
+    def __init__(self, surrogate: ProblemSurrogate) -> None:
+        self._surrogate = surrogate
+        self._problem = surrogate.majorised
+
+    @property
+    def sign(self) -> float:
+        """1 for a minimisation, −1 for a maximisation."""
+        return self._problem.sign
+
+    @property
+    def is_convex(self) -> bool:
+        """True if no rule had to change anything: the problem is its own majorant."""
+        return self._problem.is_convex
+
+    @property
+    def verifiers(self) -> tuple[str, ...]:
+        """The solver that the user names, then the others."""
+        return self._problem.solvers()
+
+    @property
+    def looks_ahead(self) -> bool:
+        """True under nonconvex constraints: their majorants allow short steps only."""
+        return bool(self._problem.constraints)
+
+    @property
+    def lower_bound(self) -> float:
+        """0 if no term is negative, the value of a constant; penalties only add to it."""
+        node = self._problem.frame.node
+        if node.is_constant() and not self._surrogate.restoring:
+            return float(np.sum(Values().array(node)))
+        return 0.0 if self._surrogate.restoring or node.is_nonneg() else -np.inf
+
+    @property
+    def attainable(self) -> float:
+        """The scale below which solvers lose digits."""
+        return self._surrogate.attainable
+
+
+class _ProblemRecord(Record):
+    """The cost of the solver calls of a cvxpy problem."""
+
+    def __init__(self, surrogate: ProblemSurrogate) -> None:
+        self._problem = surrogate.majorised
+        self.solve_time = self._problem.modes.solve_time
+
+    def take_attempts(self) -> tuple[Attempt, ...]:
+        """The failed calls beside those of the steps; they are handed over once."""
+        attempts, self._problem.attempts = self._problem.attempts, []
+        return tuple(attempts)

@@ -161,7 +161,7 @@ def recentred(
         around = Recentred(frozen, points, x)
         if refine:
             first = ProblemSurrogate(around.problem)
-            first.start("convex", np.random.default_rng(0))
+            first.starts("convex", np.random.default_rng(0))
             if first.starts.middle is not None:
                 better = around.back(first.points.unpack(first.starts.middle))
                 around = Recentred(frozen, points, better)

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.engine.history import Attempt
+from dcprog.engine.protocol import Domain, FixedFacts, Nearby, Record
 from dcprog.engine.stationarity import Stationarity
-from dcprog.engine.unconstrained import Unconstrained
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
@@ -43,7 +43,7 @@ LEAST = 1e-3, 1e-7
 ROUNDING = 1e-13  # of the latter: no solver is asked for less
 
 
-class RiskSurrogate(Unconstrained):
+class RiskSurrogate:
     """Majorant of a risk: concave functions at their tangents.
 
     M(θ; θ₀) = Σ_g d_g agg_g(θ) + Σ_r t_r u_r(θ) + convex penalty + Σ_j ν_j |θ_j| + const, with
@@ -68,8 +68,6 @@ class RiskSurrogate(Unconstrained):
         replace it.
     problem : WeightedRisk
         The last tightening, with its weights d, tilts t and shrinkage ν.
-    witnesses : tuple of str
-        All solvers that can take the risk, those of `solvers` first.
 
     Raises
     ------
@@ -81,14 +79,15 @@ class RiskSurrogate(Unconstrained):
     What overflows in here is seen in the values, and warned of nowhere.
     """
 
-    kinds = ("convex", "graduated", "half", "random", "zero")
-
     def __init__(self, risk: Risk, solver: str | None = None) -> None:
         self.declared = self.risk = risk = risk.remembering()
         self.solvers = choose(risk, solver)
-        self.witnesses = witnesses(risk, self.solvers)
-        self.loosest = loosest(self.solvers[0], risk)
-        self._attempts: list[Attempt] = []
+        self.facts = FixedFacts(
+            verifiers=witnesses(risk, self.solvers),
+            is_convex=risk.has_convex_losses and risk.penalty.is_convex,
+            loosest=loosest(self.solvers[0], risk),
+        )
+        self.attempts: list[Attempt] = []
         self.subproblems = Subproblems(risk, lambda name, natural: make(name, natural))
         self._least = self._rounding = 0.0
         self.problem = WeightedRisk(risk, np.broadcast_to(1.0, risk.n_groups))
@@ -97,7 +96,7 @@ class RiskSurrogate(Unconstrained):
         self._centre: Array | None = None
         self._edges: Array | None = None
         self._last_edges = np.full(2, EDGE)
-        self._accepted: Solution | None = None
+        self.accepted: Solution | None = None
         self._reset()
 
     def _reset(self) -> None:
@@ -139,18 +138,12 @@ class RiskSurrogate(Unconstrained):
     def _usual(self) -> Array:
         return usual_coefficients(self.declared)
 
-    @np.errstate(all="ignore")
-    def take_attempts(self) -> tuple[Attempt, ...]:
-        """The solvers that failed at a start; they are handed over once."""
-        attempts, self._attempts = self._attempts, []
-        return tuple(attempts)
-
     def tighten(self, x: Array) -> bool:
         """Centre the majorant at x."""
         self._move(x)
         self.subproblems.fit(self.scale(x))
         if _is_at(self.subproblems.last, x):
-            self._accepted = self.subproblems.last
+            self.accepted = self.subproblems.last
         risk = self.risk
         before, weights = self.problem, risk.slopes(x)
         self.problem = WeightedRisk(risk, weights, risk.tilts(x), _shrinkage(risk, x))
@@ -199,21 +192,6 @@ class RiskSurrogate(Unconstrained):
         aim = max(tolerance * self.scale(centre), self._rounding), self._weighted
         return self.subproblems.solve(self.problem, centre, aim, solver, time_limit)
 
-    @np.errstate(all="ignore")
-    def further(self, x: Array) -> Array:
-        """Where only the penalty is majorised, a point that its solver reaches by F itself."""
-        risk = self.declared
-        if risk.penalty.is_convex or not (risk.has_convex_losses and self.settled):
-            return x
-        return self.subproblems.further(self.problem, x, self.solvers[0])
-
-    def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
-        """The penalty's, at coefficients that are 0."""
-        risk = self.declared
-        found = np.zeros(x.size, dtype=bool)
-        found[risk.penalized] = risk.penalty.sparse_sizes(x[risk.penalized]) == 0
-        return found
-
     @property
     def weights(self) -> Array:
         """The vector d of the last tightening."""
@@ -229,20 +207,10 @@ class RiskSurrogate(Unconstrained):
         """The vector ν, None where the penalty is convex."""
         return self.problem.shrinkage
 
-    def dual(self, x: Array) -> Array | None:
-        """Multipliers of the rows at x: where x is a subproblem's solution and has some."""
-        accepted = self._accepted
-        return accepted.dual if accepted is not None and _is_at(accepted, x) else None
-
     @np.errstate(all="ignore")
     def value(self, x: Array) -> float:
         """F(x), under the transform and the ε as they stand."""
         return self.risk(x)
-
-    @np.errstate(all="ignore")
-    def along(self, x: Array, way: Array) -> Callable[[float], float]:
-        """F(x + t·way) as a function of t, whose margins are linear in it."""
-        return self.risk.along(x, way)
 
     @np.errstate(all="ignore")
     def majorant_value(self, x: Array) -> float:
@@ -279,30 +247,6 @@ class RiskSurrogate(Unconstrained):
         """The risk under the cap that the run has set; None where nothing adapts."""
         return None if self.declared.transform.rounds == 0 or self._edges is None else self._fixed
 
-    @property
-    def solve_time(self) -> float:
-        """Seconds spent in solvers."""
-        return self.subproblems.time
-
-    @property
-    def solver_steps(self) -> int:  # type: ignore[override]
-        """Steps of the solvers that count them."""
-        return self.subproblems.steps
-
-    # ------------------------------------------------------------------------------------------
-    # starts
-
-    @property
-    def is_convex(self) -> bool:  # type: ignore[override]
-        """True if nothing has to be majorised."""
-        return self.declared.has_convex_losses and self.declared.penalty.is_convex
-
-    @property
-    def _tolerances(self) -> tuple[float, ...]:
-        """Of the convex start: loose where steps are, and there are some to come."""
-        loose = not self.is_convex and self.loosest > START[-1]
-        return (min(self.loosest, LOOSE_START),) if loose else START
-
     def solver(self, deadline: Deadline) -> Solve:
         """A minimiser of weighted risks by the first solver, until a deadline."""
 
@@ -312,55 +256,161 @@ class RiskSurrogate(Unconstrained):
 
         return solve
 
+    @property
+    def domain(self) -> Domain:
+        """Losses have finite values everywhere, and a risk has no constraints."""
+        return Domain(self)
+
+    @property
+    def nearby(self) -> Nearby:
+        """Points near a solution that may be lower."""
+        return _RiskNearby(self)
+
+    @property
+    def starts(self) -> RiskStarts:
+        """Points to start from."""
+        return RiskStarts(self)
+
+    @property
+    def record(self) -> Record:
+        """The cost of the solver calls so far, and the last multipliers."""
+        return _RiskRecord(self)
+
+    def __repr__(self) -> str:
+        return f"RiskSurrogate({self.declared!r}, solvers={self.solvers})"
+
+
+class RiskStarts:
+    """Points to start a risk from.
+
+    Parameters
+    ----------
+    surrogate : RiskSurrogate
+    """
+
+    kinds = ("convex", "graduated", "half", "random", "zero")
+    solver = ""
+
+    def __init__(self, surrogate: RiskSurrogate) -> None:
+        self._surrogate = surrogate
+
     @np.errstate(all="ignore")
-    def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
-        """The convex problem behind the risk, the same on a random half of the groups, or random θ.
+    def __call__(
+        self, kind: str, rng: np.random.Generator, time_limit: float | None = None
+    ) -> Array:
+        """The convex problem's solution, that of a random half of the groups, or random θ.
 
         The convex problem has the base losses with the transform's slope at 0, nothing subtracted,
-        and a concave penalty's slope at 0; where those are infinite, at a usual size. Where no
-        solver can, θ = 0. ``"graduated"`` goes on from the convex start.
+        and a concave penalty's slope at 0; infinite slopes are taken at a usual size. If no solver
+        finds its solution, θ = 0. ``"graduated"`` goes on from the convex start.
+
+        Raises
+        ------
+        SubproblemError
+            ``failed``: no solver finds the convex start, and F(0) is infinite.
         """
-        risk = self.declared
-        if kind == "graduated":
-            deadline = Deadline(time_limit)
-            convex = self.start("convex", rng, time_limit)
-            return graduated_start(risk, convex, self.solver(deadline))
+        risk, solver = self._surrogate.declared, self._surrogate.solver
         p = risk.rows.shape[1]
         if kind == "zero":
             return np.zeros(p)
         if kind == "random":
             return usual_coefficients(risk) * rng.standard_normal(p)
-        problem, zero = convex_problem(risk), np.zeros(p)
+        if kind == "graduated":
+            deadline = Deadline(time_limit)
+            return graduated_start(risk, self("convex", rng, time_limit), solver(deadline))
+        problem = convex_problem(risk)
         if kind == "half":
             weights = problem.weights.copy()
             weights[rng.permutation(weights.size)[: weights.size // 2]] = 0.0
             problem = replace(problem, weights=weights)
-        try:
-            return self.subproblems.first_solved(
-                self.solvers, self._attempts, problem, zero, time_limit, self._tolerances
-            )
-        except SubproblemError:
-            if not np.isfinite(risk(zero)):
-                raise
-            return zero  # better than no point, as long as it is one
+        return self._solved(problem, time_limit)
 
-    # ------------------------------------------------------------------------------------------
-    # stationarity
+    def bound(self) -> float:
+        """−∞: the loop solves a convex risk again, and bounds it by duality."""
+        return -np.inf
+
+    def _solved(self, problem: WeightedRisk, time_limit: float | None) -> Array:
+        made, zero = self._surrogate, np.zeros(problem.risk.rows.shape[1])
+        try:
+            return made.subproblems.first_solved(
+                made.solvers, made.attempts, problem, zero, time_limit, self._tolerances
+            )
+        except SubproblemError as error:
+            if np.isfinite(made.declared(zero)):
+                return zero  # better than no point
+            if error.status == "infeasible":
+                raise SubproblemError(
+                    "failed", f"a risk has no constraints: {error}", point=error.point
+                ) from error
+            raise
+
+    @property
+    def _tolerances(self) -> tuple[float, ...]:
+        """Tolerances of the convex start: loose if the first steps are, and there are steps."""
+        facts = self._surrogate.facts
+        loose = not facts.is_convex and facts.loosest > START[-1]
+        return (min(facts.loosest, LOOSE_START),) if loose else START
+
+
+class _RiskNearby(Nearby):
+    """Points near a solution of a risk that may be lower."""
+
+    def __init__(self, surrogate: RiskSurrogate) -> None:
+        super().__init__(surrogate)
+        self._made = surrogate
 
     @np.errstate(all="ignore")
-    def stationarity(self, x: Array, time_limit: float | None = None) -> Stationarity:
-        """How far x, where the majorant is centred, is from stationary."""
-        return stationarity(self.problem, x, self.units(x), self.scale(x), time_limit)
+    def along(self, x: Array, way: Array) -> Callable[[float], float]:
+        """F(x + t·way) as a function of t, whose margins are linear in it."""
+        return self._made.risk.along(x, way)
+
+    def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
+        """Penalised coefficients that are 0, if the penalty has a kink there."""
+        risk = self._made.declared
+        found = np.zeros(x.size, dtype=bool)
+        found[risk.penalized] = risk.penalty.sparse_sizes(x[risk.penalized]) == 0
+        return found
+
+    @np.errstate(all="ignore")
+    def further(self, x: Array) -> Array:
+        """If the penalty alone is majorised, a point that its solver reaches by F itself."""
+        made = self._made
+        risk = made.declared
+        if risk.penalty.is_convex or not (risk.has_convex_losses and made.settled):
+            return x
+        return made.subproblems.further(made.problem, x, made.solvers[0])
 
     @np.errstate(all="ignore")
     def off_ties(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
-        """Down the slopes that other choices at ties have, and over the rims of narrow wells."""
-        deadline = Deadline(time_limit)
-        yield from descents(self.problem, x, self.units(x), self.scale(x), time_limit)
-        yield from over_rims(self.declared, x, self.solver(deadline))
+        """Points along the slopes of other choices at ties, and beyond the rims of narrow wells."""
+        made, deadline = self._made, Deadline(time_limit)
+        yield from descents(made.problem, x, made.units(x), made.scale(x), time_limit)
+        yield from over_rims(made.declared, x, made.solver(deadline))
 
-    def __repr__(self) -> str:
-        return f"RiskSurrogate({self.declared!r}, solvers={self.solvers})"
+    @np.errstate(all="ignore")
+    def stationarity(self, x: Array, time_limit: float | None = None) -> Stationarity:
+        """Distance of x, the majorant's centre, from stationarity."""
+        made = self._made
+        return stationarity(made.problem, x, made.units(x), made.scale(x), time_limit)
+
+
+class _RiskRecord(Record):
+    """The cost of a risk's solver calls so far, and the last multipliers."""
+
+    def __init__(self, surrogate: RiskSurrogate) -> None:
+        self._surrogate = surrogate
+        self.solve_time = surrogate.subproblems.time
+        self.solver_steps = surrogate.subproblems.steps
+
+    def take_attempts(self) -> tuple[Attempt, ...]:
+        """The solvers that failed at a start; they are handed over once."""
+        attempts, self._surrogate.attempts = self._surrogate.attempts, []
+        return tuple(attempts)
+
+    def dual(self, x: Array) -> Array | None:
+        """Multipliers of the rows at x, if x is a subproblem's solution and has some."""
+        accepted = self._surrogate.accepted
+        return accepted.dual if accepted is not None and _is_at(accepted, x) else None
 
 
 def _is_at(solution: Solution | None, x: Array) -> bool:

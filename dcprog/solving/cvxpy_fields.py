@@ -101,7 +101,7 @@ def multipliers(
         Empty where no solver finds them.
     """
     deadline = Deadline(time_limit)
-    if surrogate.is_convex:  # its own majorant, wherever it is centred
+    if surrogate.facts.is_convex:  # its own majorant, wherever it is centred
         try:
             return _found(surrogate, deadline) or {}
         except (SubproblemError, UnfitSolver):

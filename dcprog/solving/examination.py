@@ -53,15 +53,15 @@ class ProblemExaminer:
         task = Task(self._ended, self._solver, Settings())
         surrogate = task.surrogate()
         centre(surrogate, x)
-        violation, scale = surrogate.relative_violation(x), surrogate.scale(x)
-        gap, seen = _gap(surrogate, x, time_limit), surrogate.stationarity(x, time_limit)
+        violation, scale = surrogate.domain.relative_violation(x), surrogate.scale(x)
+        gap, seen = _gap(surrogate, x, time_limit), surrogate.nearby.stationarity(x, time_limit)
         keep(task)
         return Examination(gap, scale, violation, seen)
 
 
 def _gap(surrogate: Surrogate, x: Array, time_limit: float | None) -> float:
     """M(x; x) − min M(·; x); NaN where no solver tells, or a price counts that only a run finds."""
-    if surrogate.mode == "penalty":
+    if surrogate.domain.mode == "penalty":
         return np.nan
     for solver in surrogate.solvers:
         try:

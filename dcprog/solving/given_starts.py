@@ -48,7 +48,7 @@ def completed(
     points = surrogate.points
     if all(v.id in known for v in points.variables):
         return points.pack(known)
-    convex = surrogate.start("convex", np.random.default_rng(0), time_limit)
+    convex = surrogate.starts("convex", np.random.default_rng(0), time_limit)
     x = points.pack({v.id: known.get(v.id, array) for v, array in points.unpack(convex)})
     return x if isinstance(surrogate, RecognisedSurrogate) else _fitted(surrogate, x, known)
 
@@ -72,7 +72,7 @@ def _fitted(surrogate: ProblemSurrogate, x: Array, known: Mapping[int, Array]) -
     except (ValueError, ArithmeticError):  # outside the domain
         pass
     finally:
-        attempts = surrogate.take_attempts()
+        attempts = surrogate.record.take_attempts()
         surrogate.restart()
         problem.attempts.extend(attempts)
     return x

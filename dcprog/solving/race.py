@@ -146,17 +146,19 @@ def _candidates(task: Task, budget: Budget) -> list[Candidate]:
     try:
         found = pool(surrogate, budget)
         for name, move in _moves(surrogate):
-            if getattr(move, "is_cheap", False) and not surrogate.is_convex:
+            if getattr(move, "is_cheap", False) and not surrogate.facts.is_convex:
                 for x in budget.ended:
                     found += _moved_to(name, move, surrogate, x, budget)
-        told = [
-            replace(one, value=one.value + surrogate.constant + ROUNDING * surrogate.scale(one.x))
-            for one in found
-        ]
+        told = [replace(one, value=_told(surrogate, one)) for one in found]
     except Exception:  # the plain run stands, whatever a user's loss does with odd points
         logger.debug("no candidates", exc_info=True)
         return []
     return sorted(told, key=lambda one: one.value)
+
+
+def _told(surrogate: Surrogate, one: Candidate) -> float:
+    """The candidate's objective without its sign, and rounding that it may hide."""
+    return one.value + surrogate.facts.constant + ROUNDING * surrogate.scale(one.x)
 
 
 def _moved(

@@ -33,7 +33,7 @@ FIRMNESS = (10.0, 1000.0)
 
 def solved_once(surrogate: Surrogate, x: Array, settings: Settings) -> Run | None:
     """A convex problem's only step, where a dual bound says that its start is its solution."""
-    bound = surrogate.bound_of_start()
+    bound = surrogate.starts.bound()
     if bound == -np.inf:
         return None
     surrogate.begin(x)
@@ -41,7 +41,7 @@ def solved_once(surrogate: Surrogate, x: Array, settings: Settings) -> Run | Non
     gap = surrogate.value(x) - bound
     if not gap <= EVIDENCE * settings.tol * scale:
         return None
-    value, violation = surrogate.objective(x), surrogate.violation(x)
+    value, violation = surrogate.objective(x), surrogate.domain.violation(x)
     run = Run(
         x=x,
         value=value,
@@ -50,7 +50,7 @@ def solved_once(surrogate: Surrogate, x: Array, settings: Settings) -> Run | Non
         status="converged",
         message="the problem is convex: solved once",
         history=History.single(value, violation),
-        solver=surrogate.start_solver,
+        solver=surrogate.starts.solver,
         scale=scale,
     )
     run = checked(surrogate, run)
@@ -59,20 +59,20 @@ def solved_once(surrogate: Surrogate, x: Array, settings: Settings) -> Run | Non
 
 def checked(surrogate: Surrogate, run: Run) -> Run:
     """The run under a status, and at a point, that is true of the user's own function."""
-    if run.x is None or not surrogate.is_feasible(run.x):
+    if run.x is None or not surrogate.domain.is_feasible(run.x):
         return run
-    finite = surrogate.is_finite(run.x)
-    falls = surrogate.sign * run.value == -np.inf
-    if falls or (run.status in ENDED and surrogate.falls_off(run.x)):
+    finite = surrogate.domain.is_finite(run.x)
+    falls = surrogate.facts.sign * run.value == -np.inf
+    if falls or (run.status in ENDED and surrogate.domain.falls_off(run.x)):
         return replace(
             run,
-            value=-surrogate.sign * np.inf,
+            value=-surrogate.facts.sign * np.inf,
             status="unbounded",
             message="the objective falls for ever towards the edge of its domain",
         )
     if not finite:
         return _moved_inside(surrogate, run)
-    if run.status == "converged" and surrogate.mismatch(run.x) > MISMATCH * run.scale:
+    if run.status == "converged" and surrogate.domain.mismatch(run.x) > MISMATCH * run.scale:
         message = f"at the edge of the objective's domain its slope is infinite ({run.message})"
         return replace(run, status="solver_failed", message=message)
     return run
@@ -81,14 +81,14 @@ def checked(surrogate: Surrogate, run: Run) -> Run:
 def _moved_inside(surrogate: Surrogate, run: Run) -> Run:
     """The run at a point a little further inside the domain."""
     assert run.x is not None
-    near = surrogate.cleared(run.x)
-    if not (surrogate.is_finite(near) and surrogate.is_feasible(near)):
-        near = surrogate.inside(run.x)
-    if not (surrogate.is_finite(near) and surrogate.is_feasible(near)):
+    near = surrogate.domain.cleared(run.x)
+    if not (surrogate.domain.is_finite(near) and surrogate.domain.is_feasible(near)):
+        near = surrogate.domain.inside(run.x)
+    if not (surrogate.domain.is_finite(near) and surrogate.domain.is_feasible(near)):
         message = f"the point is outside the domain of the objective ({run.message})"
         return replace(run, status="solver_failed", message=message)
     value = surrogate.objective(near)
-    violation = surrogate.violation(near)
+    violation = surrogate.domain.violation(near)
     history = run.history.ending(value, violation)
     moved = replace(run, x=near, value=value, violation=violation, history=history)
     if run.status != "converged" or abs(value - run.value) <= NEAR_ENOUGH * run.scale:
@@ -116,7 +116,7 @@ def restored(
     if _meets(surrogate, run):
         return run
     surrogate.starts.limit(left())
-    if surrogate.mode == "none":
+    if surrogate.domain.mode == "none":
         return _without_convex_point(surrogate, run)
     attempts = run.history.attempts
     for origin in _origins(surrogate, run, rng):
@@ -148,7 +148,7 @@ def _paying(
     finally:
         surrogate.paying = False
     other = checked(surrogate, other)
-    worse = surrogate.sign * (other.value - run.value) > 0 and other.status != "converged"
+    worse = surrogate.facts.sign * (other.value - run.value) > 0 and other.status != "converged"
     return run if worse or not _meets(surrogate, other) else other
 
 
@@ -158,11 +158,11 @@ def _without_convex_point(surrogate: ProblemSurrogate, run: Run) -> Run:
         return run
     if not surrogate.starts.is_proved_infeasible():
         return replace(run, status="no_feasible_point")
-    return replace(run, value=surrogate.sign * np.inf)
+    return replace(run, value=surrogate.facts.sign * np.inf)
 
 
 def _meets(surrogate: ProblemSurrogate, run: Run) -> bool:
-    return run.x is not None and surrogate.is_feasible(run.x)
+    return run.x is not None and surrogate.domain.is_feasible(run.x)
 
 
 def _origins(surrogate: ProblemSurrogate, run: Run, rng: np.random.Generator) -> Iterator[Array]:
@@ -202,6 +202,6 @@ def _from_feasible(
         run = checked(surrogate, run)
         if _meets(surrogate, run) or run.status == "unbounded":
             return run
-        if surrogate.mode == "feasible":
+        if surrogate.domain.mode == "feasible":
             return None
     return None

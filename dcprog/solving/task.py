@@ -200,14 +200,14 @@ class Task:
         if spare and self.left() == 0:
             return None  # the time went on the starts before
         surrogate, self._unused = self._unused or self.surrogate(), None
-        before = surrogate.solve_time  # a surrogate may serve several starts
+        before = surrogate.record.solve_time  # a surrogate may serve several starts
         rng = np.random.default_rng(seed)
         try:
             start = self._start(surrogate, kind, rng)
         except SubproblemError as error:
             if error.status == "infeasible" and not isinstance(surrogate, ProblemSurrogate):
                 error = SubproblemError("failed", f"a risk has no constraints: {error}")
-            run = _no_point(error, surrogate.sign)
+            run = _no_point(error, surrogate.facts.sign)
             if run.status == "solver_failed" and self.left() == 0:
                 run = replace(run, status="time_limit")
         else:
@@ -226,7 +226,7 @@ class Task:
         before: float,
     ) -> Outcome | None:
         """The run of the problem around a start far from 0, which is what its terms hide."""
-        if not isinstance(surrogate, ProblemSurrogate) or surrogate.is_convex:
+        if not isinstance(surrogate, ProblemSurrogate) or surrogate.facts.is_convex:
             return None
         own = isinstance(kind, str) and kind != "current"
         centre = surrogate.starts.middle if own else start
@@ -250,7 +250,7 @@ class Task:
             kind=kind_of(kind),
             run=replace(outcome.run, x=x),
             values=surrogate.points.unpack(x),
-            solve_time=outcome.solve_time + surrogate.solve_time - before,
+            solve_time=outcome.solve_time + surrogate.record.solve_time - before,
         )
 
     def _outcome(self, surrogate: Surrogate, run: Run, kind: Any, before: float) -> Outcome:
@@ -262,20 +262,22 @@ class Task:
             kind=kind_of(kind),
             run=run,
             values=[(variable, array.copy()) for variable, array in pairs],
-            sign=surrogate.sign,
+            sign=surrogate.facts.sign,
             mode=run.mode,
-            feasible=run.x is None or surrogate.is_feasible(run.x),
-            relative_violation=np.inf if run.x is None else surrogate.relative_violation(run.x),
+            feasible=run.x is None or surrogate.domain.is_feasible(run.x),
+            relative_violation=np.inf
+            if run.x is None
+            else surrogate.domain.relative_violation(run.x),
             solver=run.solver or surrogate.solvers[0],
-            solve_time=surrogate.solve_time - before,
-            solver_steps=surrogate.solver_steps,
-            dual=None if run.x is None else surrogate.dual(run.x),
+            solve_time=surrogate.record.solve_time - before,
+            solver_steps=surrogate.record.solver_steps,
+            dual=None if run.x is None else surrogate.record.dual(run.x),
             spec=surrogate.adapted if isinstance(surrogate, RiskSurrogate) else None,
         )
 
     def _run(self, surrogate: Surrogate, start: Array, kind: Any, rng: np.random.Generator) -> Run:
         """The run from a start, judged; where it misses a constraint, from restored points too."""
-        if isinstance(kind, str) and kind == "convex" and surrogate.is_convex:
+        if isinstance(kind, str) and kind == "convex" and surrogate.facts.is_convex:
             once = solved_once(surrogate, start, self.settings)
             if once is not None:
                 return once
@@ -285,7 +287,7 @@ class Task:
             if not isinstance(kind, str | Candidate) or kind == "current":
                 raise
             failure = SubproblemError("failed", f"the start is of no use: {error}")
-            return _no_point(failure, surrogate.sign)
+            return _no_point(failure, surrogate.facts.sign)
         run = checked(surrogate, run)
         if isinstance(surrogate, ProblemSurrogate):
             run = restored(surrogate, run, rng, self.settings, self.left)
@@ -298,17 +300,17 @@ class Task:
             kind = kind.variables if kind.variables else kind.x
             if kind is None:
                 raise ValueError("the result to resume from has no point")
-        if isinstance(kind, str) and kind == "graduated" and kind not in surrogate.kinds:
+        if isinstance(kind, str) and kind == "graduated" and kind not in surrogate.starts.kinds:
             kind = "convex"
-        if isinstance(kind, str) and kind in STARTS and kind not in surrogate.kinds:
+        if isinstance(kind, str) and kind in STARTS and kind not in surrogate.starts.kinds:
             return self._first_point(surrogate, kind, rng)
         if isinstance(kind, str) and kind != "current":
-            return surrogate.start(kind, rng, self.left())
+            return surrogate.starts(kind, rng, self.left())
         if isinstance(surrogate, WITH_VARIABLES):
             return self._given(surrogate, kind)
         if isinstance(kind, str | Mapping):
             raise ValueError("a Risk has no variables: start it from an array, θ, or from a Result")
-        return numbers(kind, surrogate.start("random", rng).shape, "the start")
+        return numbers(kind, surrogate.starts("random", rng).shape, "the start")
 
     def _first_point(self, surrogate: Surrogate, kind: str, rng: np.random.Generator) -> Array:
         """The first point of a registered start, which may look at the convex start.
@@ -322,7 +324,7 @@ class Task:
         refused = start.takes(surrogate)
         if refused is not None:
             raise ValueError(f"start={kind!r} does not take this problem: {refused}")
-        convex = surrogate.start("convex", rng, self.left())
+        convex = surrogate.starts("convex", rng, self.left())
         budget = Budget(rng=rng, deadline=Deadline(self.left()), ended=[convex])
         for point in start.points(surrogate, budget):
             return point.x if isinstance(point, Candidate) else np.asarray(point, dtype=float)
@@ -354,5 +356,5 @@ def _no_point(error: SubproblemError, sign: float) -> Run:
 
 def _with_attempts(run: Run, surrogate: Surrogate) -> Run:
     """The run, with the solver calls that failed on the way to its start."""
-    attempts = (*surrogate.take_attempts(), *run.history.attempts)
+    attempts = (*surrogate.record.take_attempts(), *run.history.attempts)
     return replace(run, history=replace(run.history, attempts=attempts))

@@ -161,7 +161,7 @@ def _made(surrogate: Surrogate, kind: str, count: int, budget: Budget) -> Iterat
         if budget.deadline.left == 0:
             return
         with suppress(SubproblemError):
-            yield surrogate.start(kind, budget.rng, budget.deadline.left)
+            yield surrogate.starts(kind, budget.rng, budget.deadline.left)
 
 
 def _is_worth_it(surrogate: RiskSurrogate, budget: Budget) -> bool:

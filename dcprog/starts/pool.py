@@ -40,7 +40,7 @@ def pool(surrogate: Surrogate, budget: Budget) -> list[Candidate]:
     """
     if not isinstance(surrogate, RiskSurrogate | ProblemSurrogate) or not budget.ended:
         return []
-    if surrogate.is_convex or _is_at_the_bound(surrogate, budget.ended[0]):
+    if surrogate.facts.is_convex or _is_at_the_bound(surrogate, budget.ended[0]):
         return []
     runners = list(_runners(surrogate, budget))
     if isinstance(surrogate, RiskSurrogate):
@@ -136,18 +136,22 @@ def _run_on(surrogate: Surrogate, runner: _Runner, steps: int, budget: Budget) -
 
 def _rank(surrogate: Surrogate, run: Run) -> tuple[float, float]:
     assert run.x is not None
-    missed = 0.0 if surrogate.is_feasible(run.x) else surrogate.relative_violation(run.x)
-    value = surrogate.sign * run.value
+    missed = (
+        0.0 if surrogate.domain.is_feasible(run.x) else surrogate.domain.relative_violation(run.x)
+    )
+    value = surrogate.facts.sign * run.value
     return missed, value if np.isfinite(value) else np.inf
 
 
 def _is_at_the_bound(surrogate: Surrogate, x: Array) -> bool:
     """True if F is at a known lower bound."""
-    if not np.isfinite(surrogate.floor):
+    facts = surrogate.facts
+    if not np.isfinite(facts.lower_bound):
         return False
     surrogate.begin(x)
-    slack = LOOSE * max(surrogate.scale(x), surrogate.resolution)
-    return surrogate.is_feasible(x) and surrogate.value(x) - surrogate.floor <= slack
+    slack = LOOSE * max(surrogate.scale(x), facts.attainable)
+    above = surrogate.value(x) - facts.lower_bound
+    return surrogate.domain.is_feasible(x) and above <= slack
 
 
 def _distinct(surrogate: Surrogate, runners: list[_Runner]) -> list[_Runner]:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dcprog.engine.acceleration import LineSearch, Squarem
 from dcprog.engine.descent import descend
+from dcprog.engine.protocol import Domain, FixedFacts, Nearby, Record, Starts
 from dcprog.engine.track import Progress, Run, Settings
-from dcprog.engine.unconstrained import Unconstrained
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 
@@ -24,15 +24,32 @@ START = np.full(4, 5.0)
 Fault = Callable[[Array], Array]
 
 
-class Reweighted(Unconstrained):
+class RandomStarts:
+    kinds = ("random",)
+    solver = ""
+
+    def __call__(
+        self, kind: str, rng: np.random.Generator, time_limit: float | None = None
+    ) -> Array:
+        return rng.normal(size=4)
+
+    def bound(self) -> float:
+        return -np.inf
+
+
+class Reweighted:
     """F(x) = Σ log(1 + (aᵢx − bᵢ)²/δ), majorised by weighted least squares."""
 
     def __init__(
         self, *, solvers: tuple[str, ...] = ("first", "second"), delta: float = 1.0, **faults: Fault
     ) -> None:
-        self.solvers = self.witnesses = solvers
+        self.solvers = solvers
+        self.facts = FixedFacts(verifiers=solvers)
+        self.domain = Domain(self)
+        self.nearby = Nearby(self)
+        self.starts: Starts = RandomStarts()
+        self.record = Record()
         self.settled = True
-        self.solve_time = 0.0
         self.delta = delta
         self.faults = faults
         self.calls: list[tuple[str, float]] = []
@@ -79,9 +96,6 @@ class Reweighted(Unconstrained):
 
     def objective(self, x: Array) -> float:
         return self.value(x)
-
-    def start(self, kind: str, rng: np.random.Generator, time_limit: float | None = None) -> Array:
-        return rng.normal(size=4)
 
 
 def fail(status: str, *, proved: bool = False) -> Fault:
@@ -203,7 +217,8 @@ VERBS = ["tighten", "minimise", "value", "majorant_value", "objective", "violati
 @pytest.mark.parametrize("call", range(1, 8))
 def test_ctrl_c_anywhere_keeps_a_point_and_its_value(verb: str, call: int) -> None:
     surrogate = Reweighted()
-    verbatim, count = getattr(surrogate, verb), [0]
+    owner = surrogate.domain if verb == "violation" else surrogate
+    verbatim, count = getattr(owner, verb), [0]
 
     def interrupted(*args: object) -> object:
         count[0] += 1
@@ -211,7 +226,7 @@ def test_ctrl_c_anywhere_keeps_a_point_and_its_value(verb: str, call: int) -> No
             raise KeyboardInterrupt
         return verbatim(*args)
 
-    setattr(surrogate, verb, interrupted)
+    setattr(owner, verb, interrupted)
     seen: list[Progress] = []
     try:
         run = descend(surrogate, START, Settings(callback=seen.append))
@@ -233,10 +248,7 @@ class Farther(Reweighted):
 
     def __init__(self, onward: Callable[[Array], Array]) -> None:
         super().__init__()
-        self.onward = onward
-
-    def further(self, x: Array) -> Array:
-        return self.onward(x)
+        self.nearby.further = onward  # type: ignore[method-assign,assignment]
 
 
 def test_a_run_goes_on_from_a_minimiser_where_f_is_lower() -> None:

@@ -33,6 +33,7 @@ class Landscape:
         proposed: tuple[Array, ...] = (),
     ) -> None:
         self.value = function
+        self.domain = self.nearby = self
         self.outside = outside
         self.unit = unit
         self.proposed = proposed
@@ -203,9 +204,9 @@ def test_from_the_symmetric_point_itself(name: str) -> None:
     zero = np.zeros(surrogate.points.size)
     run = descend(surrogate, zero)
     assert run.status == "converged"
-    assert surrogate.sign * run.value <= most
+    assert surrogate.facts.sign * run.value <= most
     assert run.x is not None
-    assert surrogate.is_feasible(run.x)
+    assert surrogate.domain.is_feasible(run.x)
 
 
 @pytest.mark.parametrize("name", ["in a box", "squares", "wells"])
@@ -214,7 +215,7 @@ def test_without_escapes_the_majorants_have_the_last_word(name: str) -> None:
     surrogate = ProblemSurrogate(make())
     zero = np.zeros(surrogate.points.size)
     run = descend(surrogate, zero, Settings(escape=False))
-    assert surrogate.sign * run.value > most
+    assert surrogate.facts.sign * run.value > most
 
 
 @pytest.mark.parametrize("escape", [True, False])

@@ -71,7 +71,7 @@ def test_newton_and_cvxpy_agree_on_every_subproblem(shape: tuple[int, int, int],
     spec = CappedSVC(p=p, gamma=0.5).spec(X, y)
     surrogate = spec.surrogate("newton")
     reference = ReferenceSolver(spec)
-    x = surrogate.start("convex", np.random.default_rng(0))
+    x = surrogate.starts("convex", np.random.default_rng(0))
     surrogate.begin(x)
     for _ in range(12):
         surrogate.tighten(x)
@@ -236,12 +236,12 @@ def test_single_pass_stalls_for_small_delta_and_exact_does_not() -> None:
     values = {}
     for solver in ("newton", "alternating"):
         surrogate = spec.surrogate(solver)
-        start = surrogate.start("convex", np.random.default_rng(0))
+        start = surrogate.starts("convex", np.random.default_rng(0))
         values[solver] = descend(surrogate, start, Settings(tol=1e-9, max_iter=300)).value
     assert values["alternating"] > 1.05 * values["newton"]
     for solver in values:
         surrogate = CappedSVC(p=2.0, eps=1.0, gamma=0.5).spec(X, y).surrogate(solver)
-        start = surrogate.start("convex", np.random.default_rng(0))
+        start = surrogate.starts("convex", np.random.default_rng(0))
         values[solver] = descend(surrogate, start, Settings(tol=1e-9, max_iter=3000)).value
     assert values["alternating"] == pytest.approx(values["newton"], rel=0.05)
 
@@ -266,7 +266,7 @@ def test_cap_is_the_quantile_of_the_fifth_tightening() -> None:
     model = CappedSVC(p=2.0, delta=0.0, cap_fraction=0.2, cap_floor=0.0, max_iter=5)
     spec = model.spec(X, y)
     surrogate = spec.surrogate()
-    x = surrogate.start("convex", np.random.default_rng(0))
+    x = surrogate.starts("convex", np.random.default_rng(0))
     surrogate.begin(x)
     for step in range(5):
         surrogate.tighten(x)

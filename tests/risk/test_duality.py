@@ -107,7 +107,7 @@ def size_of(solution: Any) -> int:
 def test_a_solver_that_hands_back_its_start_leaves_a_gap() -> None:
     risk = RISKS["hinge l2"]
     surrogate = risk.surrogate()
-    start = surrogate.start("convex", np.random.default_rng(0))
+    start = surrogate.starts("convex", np.random.default_rng(0))
     surrogate.begin(start + 1)
     surrogate.tighten(start + 1)
     assert surrogate.bound() < surrogate.value(start + 1) - 1

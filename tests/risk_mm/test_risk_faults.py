@@ -144,9 +144,9 @@ def test_interrupts_are_no_failures(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_failed_starts_are_on_record(monkeypatch: pytest.MonkeyPatch) -> None:
     _spoil(monkeypatch, {0}, FAULTS["MemoryError"])
     surrogate = RISKS["newton"].surrogate()
-    surrogate.start("convex", np.random.default_rng(0))
-    (attempt,) = surrogate.take_attempts()
-    assert surrogate.take_attempts() == ()
+    surrogate.starts("convex", np.random.default_rng(0))
+    (attempt,) = surrogate.record.take_attempts()
+    assert surrogate.record.take_attempts() == ()
     assert attempt.solver == "newton"
     assert "MemoryError: injected" in attempt.outcome
 
@@ -154,8 +154,8 @@ def test_failed_starts_are_on_record(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_named_solver_has_the_others_for_witnesses() -> None:
     surrogate = RISKS["newton"].surrogate("CLARABEL")
     assert surrogate.solvers == ("CLARABEL",)
-    assert surrogate.witnesses[0] == "CLARABEL"
-    assert {"newton", "cvxpy"} < set(surrogate.witnesses)
+    assert surrogate.facts.verifiers[0] == "CLARABEL"
+    assert {"newton", "cvxpy"} < set(surrogate.facts.verifiers)
 
 
 def test_a_failure_keeps_its_cause(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ def test_unchanged_weights_are_reported() -> None:
 def test_infinite_slope_comes_in_gradually_and_the_value_is_the_declared_one() -> None:
     risk = capped_risk(transform=power_of(0.5))
     surrogate = risk.surrogate()
-    theta = surrogate.start("convex", np.random.default_rng(0))
+    theta = surrogate.starts("convex", np.random.default_rng(0))
     surrogate.begin(theta)
     settled = []
     for _ in range(12):

@@ -136,7 +136,7 @@ def test_verdicts_are_those_of_all_directions(seed: int) -> None:
         surrogate = risk.surrogate()
         centre(surrogate, x)
         units, scale = surrogate.units(x), surrogate.scale(x)
-        slope, found = steepest(risk, x, units, scale), surrogate.stationarity(x)
+        slope, found = steepest(risk, x, units, scale), surrogate.nearby.stationarity(x)
         if slope < -0.02:
             assert found.slope < -1e-3
             verdicts.add(False)

@@ -93,7 +93,7 @@ def test_fast_backend_and_cvxpy_agree_at_every_outer_step(seed: int) -> None:
     known = ("newton", "multipliers", "interior", "pivoting")
     assert fast in known
     reference = ReferenceSolver(risk)
-    x = surrogate.start("convex", np.random.default_rng(0))
+    x = surrogate.starts("convex", np.random.default_rng(0))
     surrogate.begin(x)
     for _ in range(6):
         surrogate.tighten(x)
@@ -195,7 +195,7 @@ def test_general_path_takes_every_penalty(penalty: Any, solver: str) -> None:
     X, y = rng.standard_normal((40, 6)), rng.standard_normal(40)
     risk = Risk.from_loss(residual_rows(X, y), cap(absolute(), 1.0), penalty)
     surrogate = risk.surrogate()
-    x = surrogate.start("convex", np.random.default_rng(0))
+    x = surrogate.starts("convex", np.random.default_rng(0))
     surrogate.begin(x)
     for _ in range(4):
         surrogate.tighten(x)

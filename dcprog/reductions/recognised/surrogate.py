@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dcprog.foundation.arrays import Array
 from dcprog.reductions.recognised.recognise import Recognised
 from dcprog.risk_mm.surrogate import RiskSurrogate
@@ -12,7 +14,7 @@ __all__ = ["RecognisedSurrogate"]
 class RecognisedSurrogate(RiskSurrogate):
     """Majorant of a risk that is, up to a constant and the sign, a problem's objective.
 
-    F is the risk, as everywhere below; what is told of to the user has the constant.
+    F is the risk; the objective that the user is told adds the constant and the sign.
 
     Parameters
     ----------
@@ -22,17 +24,14 @@ class RecognisedSurrogate(RiskSurrogate):
     ----------
     points : Points
         Of the problem's variables.
-    constant : float
-        The user's objective without its sign is F plus this constant.
     """
 
     def __init__(self, found: Recognised) -> None:
         super().__init__(found.risk)
         self.points = found.points
-        self.sign = found.sign
-        self.constant = found.constant
+        self.facts = replace(self.facts, sign=found.sign, constant=found.constant)
 
     def objective(self, x: Array) -> float:
         """The user's objective, in the user's sign; the variables hold the point, for callbacks."""
         self.points.load(x)
-        return self.sign * (super().objective(x) + self.constant)
+        return self.facts.sign * (super().objective(x) + self.facts.constant)

@@ -45,7 +45,7 @@ def test_no_wrong_answer_makes_a_bound_too_high(
 ) -> None:
     for risk in _risks(penalty):
         surrogate = risk.surrogate("cvxpy")
-        x = surrogate.start("convex", np.random.default_rng(0)) + 0.1
+        x = surrogate.starts("convex", np.random.default_rng(0)) + 0.1
         surrogate.begin(x)
         surrogate.tighten(x)
         least = surrogate.majorant_value(surrogate.minimise(x, 1e-10, "cvxpy"))

@@ -267,7 +267,7 @@ def test_every_outer_step_agrees_with_cvxpy(loss: Any, solver: str) -> None:
         assert solver == "libsvm"
         return
     reference = ReferenceSolver(risk)
-    x = surrogate.start("convex", np.random.default_rng(0))
+    x = surrogate.starts("convex", np.random.default_rng(0))
     surrogate.begin(x)
     for _ in range(4):
         surrogate.tighten(x)
