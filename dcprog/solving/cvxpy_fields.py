@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import cvxpy as cp
@@ -170,7 +171,7 @@ STATUS = {
 def publish(
     problem: cp.Problem,
     result: Result,
-    duals: dict[int, Any],
+    duals: Mapping[int, Any],
     *,
     feasible: bool,
     setup_time: float = 0.0,

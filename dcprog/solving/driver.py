@@ -19,18 +19,17 @@ from dcprog.factorable.problem import FEASIBLE
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import visible
-from dcprog.problem.surrogate import ProblemSurrogate
-from dcprog.reductions.complex import real_form
+from dcprog.reductions.chain import chain
 from dcprog.risk.risk import Risk
-from dcprog.solving.cvxpy_fields import multipliers, negative_bases, publish
+from dcprog.solving.cvxpy_fields import publish
 from dcprog.solving.examination import ProblemExaminer
+from dcprog.solving.forms import Spec
 from dcprog.solving.outcome import Outcome
-from dcprog.solving.polish import polished
 from dcprog.solving.race import Race, optima, planned, race, winner
 from dcprog.solving.runs import run_all, seeded
-from dcprog.solving.task import Spec, Task, keep
+from dcprog.solving.task import Task
 from dcprog.solving.trivial import triviality
-from dcprog.solving.whole_numbers import has_whole_numbers, solve_whole
+from dcprog.solving.whole_numbers import solve_whole
 
 __all__ = ["Spec", "solve"]
 
@@ -185,20 +184,18 @@ def solve(
     )
     if not isinstance(polish, bool | np.bool_) or (polish and isinstance(problem, Risk)):
         raise ValueError(f"polish={polish!r}: True or False is needed, and False for a Risk")
-    form = real_form(problem)
-    start = start if form is None else form.start(start)
+    way = chain(problem)
+    start = way.start(start)
     plan = planned(start, n_starts, effort)
-    real = problem if form is None else form.problem
-    if has_whole_numbers(real):
+    if way.has_whole_numbers:
         options: dict[str, Any] = {"solver": solver, "solver_options": solver_options, "tol": tol}
         options |= {"max_iter": max_iter, "callback": callback, "polish": polish}
         with visible(verbose):
-            result = solve_whole(real, solve, start, settings, options)
-        if form is not None:
-            result, _ = form.back(result, {})
+            result = solve_whole(way.problem, solve, start, settings, options)
+        result, _ = way.back(result, {})
         publish(problem, result, {}, feasible=result.relative_violation <= FEASIBLE)
         return result
-    task = Task(real, solver, settings, solver_options)
+    task = Task(way.problem, solver, settings, solver_options)
     task.check()  # bad problems are refused here, before any process starts
     seed, n_jobs = _seed(random_state), None if callback else n_jobs
     with visible(verbose):
@@ -207,18 +204,19 @@ def solve(
         else:
             outcomes = run_all(task, seeded(plan, seed), n_jobs)
     best = winner([o for o in outcomes if o.run.status != "dropped"], settings.tol)
-    surrogate = task.surrogate()
-    if polish and isinstance(surrogate, ProblemSurrogate) and task.left() != 0:
-        best = polished(surrogate, best)
-    if isinstance(surrogate, ProblemSurrogate):
-        negative = negative_bases(task.problem, surrogate, best.run.x)
-        if negative is not None:
-            warnings.warn(negative, UserWarning, stacklevel=2)
-    duals, setup_time = _multipliers(task, best)
-    keep(task)
-    result = _result(task, outcomes, best, time.perf_counter() - begun)
-    if form is not None:
-        result, duals = form.back(result, duals)
+    if polish and task.left() != 0:
+        best = task.form.polished(best)
+    warning = task.form.warning(best.run.x)
+    if warning is not None:
+        warnings.warn(warning, UserWarning, stacklevel=2)
+    found: Mapping[int, Any] = {}
+    if best.run.status == "converged" and best.feasible and best.run.x is not None:
+        found = task.form.multipliers(best.run.x, task.left())
+    setup_time = task.form.compile_time
+    task.form.keep()
+    examiner = ProblemExaminer(way.problem, best.spec or outcomes[0].spec, solver)
+    result = _result(outcomes, best, examiner, time.perf_counter() - begun)
+    result, duals = way.back(result, found)
     if isinstance(problem, cp.Problem):
         publish(problem, result, duals, feasible=best.feasible, setup_time=setup_time)
     elif isinstance(problem, Risk) and result.x is not None:
@@ -272,26 +270,9 @@ def _seed(random_state: Any) -> np.random.SeedSequence:
     return np.random.SeedSequence([int(e) for e in entropy])
 
 
-# ----------------------------------------------------------------------------------------------
-# the result
-
-
-def _multipliers(task: Task, best: Outcome) -> tuple[dict[int, Any], float]:
-    """Of the constraints at the best point, where it meets them; and the time of compiling."""
-    if isinstance(task.problem, Risk):
-        return {}, 0.0
-    surrogate = task.surrogate()
-    if not isinstance(surrogate, ProblemSurrogate):
-        return {}, 0.0
-    x, duals = best.run.x, {}
-    wanted = bool(surrogate.majorised.problem.constraints) and task.left() != 0
-    if wanted and best.run.status == "converged" and best.feasible and x is not None:
-        with np.errstate(all="ignore"):
-            duals = multipliers(surrogate, x, task.left())
-    return duals, surrogate.compile_time
-
-
-def _result(task: Task, outcomes: list[Outcome], best: Outcome, seconds: float) -> Result:
+def _result(
+    outcomes: list[Outcome], best: Outcome, examiner: ProblemExaminer, seconds: float
+) -> Result:
     run = best.run
     value = -best.sign * np.inf if run.status == "unbounded" else run.value
     return Result(
@@ -314,7 +295,7 @@ def _result(task: Task, outcomes: list[Outcome], best: Outcome, seconds: float) 
         scale=run.scale,
         relative_violation=best.relative_violation,
         optima=optima(outcomes),
-        examiner=ProblemExaminer(task.problem, best.spec or outcomes[0].spec, task.solver),
+        examiner=examiner,
     )
 
 

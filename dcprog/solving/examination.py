@@ -9,10 +9,9 @@ import numpy as np
 
 from dcprog.engine.certificate import Examination
 from dcprog.engine.protocol import Surrogate, centre
-from dcprog.engine.track import Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
-from dcprog.solving.task import Task, keep
+from dcprog.solving.forms import form_of
 
 __all__ = ["ProblemExaminer"]
 
@@ -50,12 +49,12 @@ class ProblemExaminer:
 
     @np.errstate(all="ignore")
     def _examined(self, x: Array, time_limit: float | None) -> Examination:
-        task = Task(self._ended, self._solver, Settings())
-        surrogate = task.surrogate()
+        form = form_of(self._ended, self._solver)
+        surrogate = form.surrogate()
         centre(surrogate, x)
         violation, scale = surrogate.domain.relative_violation(x), surrogate.scale(x)
         gap, seen = _gap(surrogate, x, time_limit), surrogate.nearby.stationarity(x, time_limit)
-        keep(task)
+        form.keep()
         return Examination(gap, scale, violation, seen)
 
 

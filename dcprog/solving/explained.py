@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from itertools import chain
 
 import cvxpy as cp
 import numpy as np
@@ -17,8 +17,7 @@ from dcprog.majorants.rules.refusals import check_expression
 from dcprog.majorants.signs import Box
 from dcprog.majorants.tree import nodes, short
 from dcprog.problem.surrogate import ProblemSurrogate
-from dcprog.reductions.complex import real_form
-from dcprog.reductions.recognised.recognise import recognised
+from dcprog.reductions.chain import chain
 
 __all__ = ["explain", "is_majorizable"]
 
@@ -50,8 +49,7 @@ def is_majorizable(problem: cp.Problem | cp.Expression) -> bool:
     """
     try:
         if isinstance(problem, cp.Problem):
-            form = real_form(problem)
-            ProblemSurrogate(problem if form is None else form.problem)
+            ProblemSurrogate(chain(problem).problem)
         else:
             Majorant(problem)
     except ValueError:
@@ -90,7 +88,7 @@ def _together(parts: list[_Explained]) -> str:
     alike: dict[str, list[_Explained]] = {}
     for part in parts:
         alike.setdefault(NUMBER.sub("#", "\n".join(part.lines)), []).append(part)
-    refused = chain.from_iterable(first.refused for first, *_ in alike.values())
+    refused = itertools.chain.from_iterable(first.refused for first, *_ in alike.values())
     lines = []
     for first, *others in alike.values():
         lines += first.lines
@@ -164,7 +162,7 @@ class _Explained:
     def _notes(self, *roots: cp.Expression, deep: bool = True) -> str:
         """Notes on rewritten nodes: on all below the roots, or on the roots only if not `deep`."""
         known, originals = self._rewriting.notes, self._rewriting.originals
-        below = chain.from_iterable(map(nodes, roots)) if deep else roots
+        below = itertools.chain.from_iterable(map(nodes, roots)) if deep else roots
         noted = dict.fromkeys(id(node) for node in below if id(node) in known)
         return "".join(f"; {short(originals[key])} is {known[key]}" for key in noted)
 
@@ -211,9 +209,5 @@ def explain(problem: cp.Problem | cp.Expression) -> str:
     minimum(power(x, 2.0), 1.0)  [quasiconvex]  concave atom: tangent
       power(x, 2.0)  [convex]  convex: kept, times a slope
     """
-    said = rules_of(problem)
-    found = recognised(problem) if isinstance(problem, cp.Problem) else None
-    if found is None:
-        return said
-    with np.printoptions(threshold=2, edgeitems=1):  # a cap for each sample is one line too
-        return f'solved as {found.risk!r}; by these rules with solver="cvxpy":\n{said}'
+    links = chain(problem).links() if isinstance(problem, cp.Problem) else []
+    return "\n".join([*links, rules_of(problem)])

@@ -7,11 +7,9 @@ from typing import Any
 import cvxpy as cp
 
 from dcprog.engine.result import Result
-from dcprog.engine.track import Settings
-from dcprog.problem.surrogate import ProblemSurrogate
-from dcprog.reductions.complex import real_form
+from dcprog.reductions.chain import chain
 from dcprog.solving.driver import solve
-from dcprog.solving.task import Task, keep
+from dcprog.solving.forms import form_of
 
 __all__ = ["Compiled", "compile"]
 
@@ -51,14 +49,10 @@ class Compiled:
             kind = type(problem).__name__
             raise TypeError(f"a {kind} has nothing to compile: pass a cvxpy Problem")
         self.problem, self.solver = problem, solver
-        self.compile_time = 0.0
-        form = real_form(problem)
-        task = Task(problem if form is None else form.problem, solver, Settings())
-        surrogate = task.surrogate()
-        if isinstance(surrogate, ProblemSurrogate):
-            surrogate.compile()
-            self.compile_time = surrogate.compile_time
-        keep(task)
+        form = form_of(chain(problem).problem, solver)
+        form.compile()
+        self.compile_time = form.compile_time
+        form.keep()
 
     def solve(self, **options: Any) -> Result:
         """:func:`dcprog.solve` with the Parameters' present values.

@@ -20,7 +20,6 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.moves.protocol import Move
 from dcprog.moves.registry import MOVES
 from dcprog.problem.surrogate import ProblemSurrogate
-from dcprog.risk.risk import Risk
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.solving.given_starts import SIMPLE, is_list, kind_of
 from dcprog.solving.outcome import ROUNDING, Outcome
@@ -142,7 +141,7 @@ def in_turn(count: int) -> list[str]:
 
 def _candidates(task: Task, budget: Budget) -> list[Candidate]:
     """The pool of the starts, and points of cheap moves from the ends of runs, lowest first."""
-    surrogate = task.surrogate()
+    surrogate = task.form.surrogate()
     try:
         found = pool(surrogate, budget)
         for name, move in _moves(surrogate):
@@ -185,7 +184,7 @@ def _lower_points(task: Task, best: Outcome, budget: Budget) -> Iterator[Candida
     x = best.run.x
     if x is None or best.run.status != "converged":
         return
-    surrogate = task.surrogate()
+    surrogate = task.form.surrogate()
     for name, move in _moves(surrogate):
         if task.left() == 0:
             return
@@ -194,7 +193,7 @@ def _lower_points(task: Task, best: Outcome, budget: Budget) -> Iterator[Candida
         lower = next((one for one in points if one.value < begun), None)
         if lower is not None:
             yield lower
-            surrogate = task.surrogate()  # the run may have moved the one before
+            surrogate = task.form.surrogate()  # the run may have moved the one before
 
 
 def _moved_to(
@@ -224,23 +223,9 @@ def _is_over(task: Task, outcomes: list[Outcome]) -> bool:
 
 def _afresh(task: Task, plain: Outcome) -> Task:
     """A task with the plain run's caps and empty warm-start caches."""
-    problem = task.problem if plain.spec is None else plain.spec
-    if task.found is not None:
-        other = copy(task)
-        other.found = replace(task.found, risk=_on_new_rows(task.found.risk))
-        return other
-    if not isinstance(problem, Risk):
-        return task
-    other = Task(_on_new_rows(problem), task.solver, task.settings)
-    other.deadline = task.deadline
+    other = copy(task)
+    other.form = task.form.afresh(plain.spec)
     return other
-
-
-def _on_new_rows(risk: Risk) -> Risk:
-    """The risk on new rows, with empty caches."""
-    risk = copy(risk)
-    risk.rows = copy(risk.rows)
-    return risk
 
 
 def _chosen(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
-from typing import Any, Protocol
-from weakref import WeakKeyDictionary
+from typing import Any
 
-import cvxpy as cp
 import numpy as np
 from cvxpy.lin_ops import lin_utils
 
@@ -21,105 +20,53 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitStart
 from dcprog.majorants.atoms.table import add, added
-from dcprog.majorants.frozen_problem import check_data
 from dcprog.moves.registry import MOVES, registered_moves
-from dcprog.problem.surrogate import ProblemSurrogate
-from dcprog.reductions.recentred import recentred
-from dcprog.reductions.recognised.recognise import Recognised, recognised
-from dcprog.reductions.recognised.surrogate import RecognisedSurrogate
-from dcprog.risk.risk import Risk
-from dcprog.risk_mm.surrogate import RiskSurrogate
+from dcprog.reductions.recentred import Recentred
 from dcprog.solvers.registry import SOLVERS, registered
-from dcprog.solving.given_starts import completed, current, given, kind_of, numbers
+from dcprog.solving.forms import Form, ProblemForm, form_of
+from dcprog.solving.given_starts import kind_of
 from dcprog.solving.outcome import Outcome
-from dcprog.solving.rescue import checked, restored, solved_once
+from dcprog.solving.rescue import checked, solved_once
 from dcprog.starts.protocol import Budget, Candidate
 from dcprog.starts.registry import STARTS, registered_starts
 
-__all__ = ["Spec", "Task", "keep"]
-
-Options = Mapping[str, Any] | None
-
-_KEPT: WeakKeyDictionary[cp.Problem, dict[tuple[str | None, str], ProblemSurrogate]]
-_KEPT = WeakKeyDictionary()
-
-
-def compiled(problem: cp.Problem, solver: str | None, options: Options = None) -> ProblemSurrogate:
-    """The surrogate kept from the last solve with that solver and its options, or a new one.
-
-    It is taken out while it is used: two threads never share one.
-    """
-    key = solver, repr(options)
-    before = _KEPT.get(problem, {}).pop(key, None) if _is_name(solver) else None
-    if before is not None:
-        check_data(problem)
-        if before.renew():
-            return before
-    return ProblemSurrogate(problem, solver, options=options)
-
-
-def kept(
-    problem: cp.Problem, solver: str | None, surrogate: ProblemSurrogate, options: Options = None
-) -> None:
-    """Keep a surrogate for the next solve."""
-    _KEPT.setdefault(problem, {})[solver, repr(options)] = surrogate
-
-
-def _is_name(solver: object) -> bool:
-    return solver is None or isinstance(solver, str)
-
-
-# ----------------------------------------------------------------------------------------------
-
-
-class Spec(Protocol):
-    """A declaration that makes its own surrogate, such as :class:`dcprog.Risk`."""
-
-    rows: Any
-
-    def surrogate(self, solver: str | None = None) -> Surrogate:
-        """A fresh surrogate."""
-
-
-# Names that let the class of the problem decide: whichever path, and cvxpy's.
-AUTOMATIC = (None, "auto")
-GENERIC = "cvxpy"
-
-WITH_VARIABLES = ProblemSurrogate, RecognisedSurrogate
-
-
-def keep(task: Task) -> None:
-    """Keep what a task has compiled."""
-    if isinstance(task.problem, cp.Problem) and task._compiled is not None:
-        kept(task.problem, task._named, task._compiled, task.solver_options)
-        task._compiled = None
+__all__ = ["Task"]
 
 
 class Task:
-    """One problem and its options; every process that runs it builds its own surrogate."""
+    """One problem and its options; every process that runs it builds its own surrogate.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem or Spec
+        In real variables.
+    solver : str or None
+    settings : Settings
+    solver_options : mapping, optional
+
+    Attributes
+    ----------
+    form : Form
+        The form in which the problem is solved.
+    """
 
     def __init__(
         self,
-        problem: cp.Problem | Spec,
+        problem: Any,
         solver: str | None,
         settings: Settings,
         solver_options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.problem = problem
-        self.solver = solver
-        self.solver_options = solver_options
+        self.form: Form[Any] = form_of(problem, solver, solver_options)
         self.settings = settings
         limit = settings.time_limit
         self.deadline = None if limit is None else time.time() + limit
-        self._compiled: ProblemSurrogate | None = None
-        self._recentred = False
         self._unused: Surrogate | None = None
-        self.found = self._recognised()
 
     def __getstate__(self) -> dict[str, Any]:
         process = {"next_id": lin_utils.get_id(), "atoms": added(), "solvers": registered()}
         process |= {"starts": registered_starts(), "moves": registered_moves()}
-        return self.__dict__ | {"_compiled": None, "_unused": None} | process
+        return self.__dict__ | {"_unused": None} | process
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # cvxpy numbers variables by a counter a process: those that the majorant adds here must
@@ -133,61 +80,8 @@ class Task:
         self.__dict__.update(state)
 
     def check(self) -> None:
-        """Refuse a bad problem; a risk's first run takes the surrogate that this has made."""
-        made = self.surrogate()
-        self._unused = made if isinstance(self.problem, Risk) else None
-
-    def surrogate(self) -> Surrogate:
-        """A surrogate that remembers nothing of other starts, so that their order is no matter.
-
-        Raises
-        ------
-        TypeError, ValueError
-            The problem is none, or cannot be majorised.
-        """
-        self._check_options()
-        if self.found is not None:
-            return RecognisedSurrogate(self.found)
-        if isinstance(self.problem, cp.Problem):
-            if self._compiled is None:
-                self._compiled = compiled(self.problem, self._named, self.solver_options)
-            self._compiled.restart()
-            return self._compiled
-        if isinstance(self.problem, Risk):
-            return RiskSurrogate(self.problem, self.solver)
-        if not (hasattr(self.problem, "surrogate") and hasattr(self.problem, "rows")):
-            raise TypeError(
-                f"a {type(self.problem).__name__} is not a problem: pass a cvxpy Problem, such as "
-                "cp.Problem(cp.Minimize(expression), constraints), or a dcprog Risk"
-            )
-        return self.problem.surrogate(self.solver)
-
-    def _check_options(self) -> None:
-        options = self.solver_options
-        if options is not None and not isinstance(options, Mapping):
-            raise ValueError(
-                f"solver_options={options!r}: a mapping from names to values is needed"
-            )
-        if options and not (isinstance(self.problem, cp.Problem) and self._takes_options):
-            raise ValueError(
-                "solver_options are one solver's: name one of cvxpy's, such as solver='CLARABEL'"
-            )
-
-    @property
-    def _takes_options(self) -> bool:
-        return isinstance(self._named, str) and self._named.upper() != "ARROW"
-
-    def _recognised(self) -> Recognised | None:
-        """The risk that a cvxpy problem is, where no solver of cvxpy's is asked for."""
-        if not isinstance(self.problem, cp.Problem) or self.solver not in AUTOMATIC:
-            return None
-        check_data(self.problem)
-        return recognised(self.problem)
-
-    @property
-    def _named(self) -> str | None:
-        """The solver of cvxpy's that is asked for."""
-        return None if self.solver in (*AUTOMATIC, GENERIC) else self.solver
+        """Refuse a bad problem; the first run takes the surrogate that this has made."""
+        self._unused = self.form.surrogate()
 
     def left(self) -> float | None:
         """Seconds until the deadline."""
@@ -199,45 +93,33 @@ class Task:
         """The run from one start; None for a spare one that there is no time for."""
         if spare and self.left() == 0:
             return None  # the time went on the starts before
-        surrogate, self._unused = self._unused or self.surrogate(), None
+        surrogate, self._unused = self._unused or self.form.surrogate(), None
         before = surrogate.record.solve_time  # a surrogate may serve several starts
         rng = np.random.default_rng(seed)
         try:
             start = self._start(surrogate, kind, rng)
         except SubproblemError as error:
-            if error.status == "infeasible" and not isinstance(surrogate, ProblemSurrogate):
-                error = SubproblemError("failed", f"a risk has no constraints: {error}")
             run = _no_point(error, surrogate.facts.sign)
             if run.status == "solver_failed" and self.left() == 0:
                 run = replace(run, status="time_limit")
         else:
-            outcome = self._from_afar(surrogate, start, kind, seed, before)
-            if outcome is not None:
-                return outcome
+            around = self.form.around(surrogate, kind, start)
+            outcome = around and self._from_afar(around, kind, start, seed)
+            if outcome:
+                spent = outcome.solve_time + surrogate.record.solve_time - before
+                return replace(outcome, solve_time=spent)
             run = self._run(surrogate, start, kind, rng)
         return self._outcome(surrogate, run, kind, before)
 
     def _from_afar(
-        self,
-        surrogate: Surrogate,
-        start: Array,
-        kind: Any,
-        seed: np.random.SeedSequence,
-        before: float,
+        self, around: Recentred, kind: Any, start: Array, seed: np.random.SeedSequence
     ) -> Outcome | None:
-        """The run of the problem around a start far from 0, which is what its terms hide."""
-        if not isinstance(surrogate, ProblemSurrogate) or surrogate.facts.is_convex:
-            return None
-        own = isinstance(kind, str) and kind != "current"
-        centre = surrogate.starts.middle if own else start
-        if centre is None or self._recentred:
-            return None
-        around = recentred(self.problem, surrogate, centre, refine=own)
-        if around is None:
-            return None
+        """The run of the recentred problem, in the user's variables; None if it has no point."""
         settings = replace(self.settings, callback=around.callback(self.settings.callback))
-        task = Task(around.problem, self.solver, settings, self.solver_options)
-        task.deadline, task._recentred = self.deadline, True
+        form, own = self.form, isinstance(kind, str) and kind != "current"
+        assert isinstance(form, ProblemForm)
+        task = copy(self)
+        task.form, task.settings = form.recentred(around), settings
         try:
             outcome = task(kind if own else around.there(start), seed)
         except (NotMajorizable, UnfitStart):
@@ -245,34 +127,30 @@ class Task:
         if outcome is None or outcome.run.x is None:
             return None
         x = around.back(outcome.values)
-        return replace(
-            outcome,
-            kind=kind_of(kind),
-            run=replace(outcome.run, x=x),
-            values=surrogate.points.unpack(x),
-            solve_time=outcome.solve_time + surrogate.record.solve_time - before,
-        )
+        run = replace(outcome.run, x=x)
+        return replace(outcome, kind=kind_of(kind), run=run, values=form.values(x))
 
     def _outcome(self, surrogate: Surrogate, run: Run, kind: Any, before: float) -> Outcome:
-        run = _with_attempts(run, surrogate)
-        pairs = []
-        if isinstance(surrogate, WITH_VARIABLES) and run.x is not None:
-            pairs = surrogate.points.unpack(run.x)
-        return Outcome(
+        run, domain, record = _with_attempts(run, surrogate), surrogate.domain, surrogate.record
+        outcome = Outcome(
             kind=kind_of(kind),
             run=run,
-            values=[(variable, array.copy()) for variable, array in pairs],
+            values=[],
             sign=surrogate.facts.sign,
             mode=run.mode,
-            feasible=run.x is None or surrogate.domain.is_feasible(run.x),
-            relative_violation=np.inf
-            if run.x is None
-            else surrogate.domain.relative_violation(run.x),
             solver=run.solver or surrogate.solvers[0],
-            solve_time=surrogate.record.solve_time - before,
-            solver_steps=surrogate.record.solver_steps,
-            dual=None if run.x is None else surrogate.record.dual(run.x),
-            spec=surrogate.adapted if isinstance(surrogate, RiskSurrogate) else None,
+            solve_time=record.solve_time - before,
+            solver_steps=record.solver_steps,
+            spec=self.form.adapted(surrogate),
+        )
+        if run.x is None:
+            return replace(outcome, relative_violation=np.inf)
+        return replace(
+            outcome,
+            values=self.form.values(run.x),
+            feasible=domain.is_feasible(run.x),
+            relative_violation=domain.relative_violation(run.x),
+            dual=record.dual(run.x),
         )
 
     def _run(self, surrogate: Surrogate, start: Array, kind: Any, rng: np.random.Generator) -> Run:
@@ -288,10 +166,7 @@ class Task:
                 raise
             failure = SubproblemError("failed", f"the start is of no use: {error}")
             return _no_point(failure, surrogate.facts.sign)
-        run = checked(surrogate, run)
-        if isinstance(surrogate, ProblemSurrogate):
-            run = restored(surrogate, run, rng, self.settings, self.left)
-        return run
+        return self.form.restored(surrogate, checked(surrogate, run), rng, self.settings, self.left)
 
     def _start(self, surrogate: Surrogate, kind: Any, rng: np.random.Generator) -> Array:
         if isinstance(kind, Candidate):
@@ -306,11 +181,7 @@ class Task:
             return self._first_point(surrogate, kind, rng)
         if isinstance(kind, str) and kind != "current":
             return surrogate.starts(kind, rng, self.left())
-        if isinstance(surrogate, WITH_VARIABLES):
-            return self._given(surrogate, kind)
-        if isinstance(kind, str | Mapping):
-            raise ValueError("a Risk has no variables: start it from an array, θ, or from a Result")
-        return numbers(kind, surrogate.starts("random", rng).shape, "the start")
+        return self.form.point(surrogate, kind, self.left())
 
     def _first_point(self, surrogate: Surrogate, kind: str, rng: np.random.Generator) -> Array:
         """The first point of a registered start, which may look at the convex start.
@@ -329,21 +200,6 @@ class Task:
         for point in start.points(surrogate, budget):
             return point.x if isinstance(point, Candidate) else np.asarray(point, dtype=float)
         raise ValueError(f"start={kind!r} has no point for this problem")
-
-    def _given(self, surrogate: ProblemSurrogate | RecognisedSurrogate, kind: Any) -> Array:
-        """A start in terms of variables, where F has slopes."""
-        points = surrogate.points
-        if isinstance(kind, Mapping | str):
-            mapping = kind if isinstance(kind, Mapping) else None
-            known = (
-                current(points.variables) if mapping is None else given(points.variables, mapping)
-            )
-            start = completed(surrogate, known, self.left())
-        else:
-            start = numbers(kind, (points.size,), "the start")
-        if isinstance(surrogate, RecognisedSurrogate):
-            return start
-        return surrogate.starts.inside_domain(start)
 
 
 def _no_point(error: SubproblemError, sign: float) -> Run:

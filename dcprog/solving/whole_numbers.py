@@ -20,22 +20,17 @@ from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point, whole_
 from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError
-from dcprog.majorants.frozen_problem import freeze, has_whole_entries
+from dcprog.majorants.frozen_problem import freeze
 from dcprog.majorants.tree import rebuilt
 from dcprog.solving.examination import ProblemExaminer
 from dcprog.solving.given_starts import current, given, is_list, numbers
 
-__all__ = ["has_whole_numbers", "local_search", "solve_whole"]
+__all__ = ["local_search", "solve_whole"]
 
 # Outer steps that a point of the global search is worth.
 STEPS = 30
 
 Loop = Callable[..., Result]
-
-
-def has_whole_numbers(problem: Any) -> bool:
-    """True for a cvxpy problem with integer or boolean variables."""
-    return isinstance(problem, cp.Problem) and any(map(has_whole_entries, problem.variables()))
 
 
 class Held:

@@ -50,16 +50,23 @@ class Dies:
         self.parent = os.getpid()
 
     def surrogate(self, solver: str | None = None) -> Any:
-        surrogate: Any = self.risk.surrogate(solver)
-        real = surrogate.start
+        return Dying(self.risk.surrogate(solver), self)
 
-        def start(kind: str, *rest: Any) -> Any:
-            if os.getpid() != self.parent and kind in self.kinds:
-                os._exit(9)
-            return real(kind, *rest)
 
-        surrogate.start = start
-        return surrogate
+class Dying:
+    """A surrogate whose starts end the process that asks for them."""
+
+    def __init__(self, surrogate: Any, risk: Dies) -> None:
+        self._surrogate, self._risk = surrogate, risk
+        self.starts, self.kinds = self, surrogate.starts.kinds
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._surrogate, name)
+
+    def __call__(self, kind: str, *rest: Any) -> Any:
+        if os.getpid() != self._risk.parent and kind in self._risk.kinds:
+            os._exit(9)
+        return self._surrogate.starts(kind, *rest)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -1,0 +1,103 @@
+"""The chain of reductions: the forms that a problem takes between the user and the loop.
+
+1. Complex variables and data become real and imaginary parts (:mod:`dcprog.reductions.complex`).
+2. Integer and boolean variables are left to the global search, which holds them while the loop
+   solves for the others.
+3. A nonconvex problem without constraints that is a risk becomes that :class:`dcprog.Risk`
+   (:mod:`dcprog.reductions.recognised`).
+4. A problem whose start is far from 0 counts from there (:mod:`dcprog.reductions.recentred`),
+   which a run decides at its start.
+
+Every link has an inverse, through which starts go forward and points, values and multipliers back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from dcprog.engine.result import Result
+from dcprog.majorants.frozen_problem import check_data, has_whole_entries
+from dcprog.reductions.complex import RealForm, real_form
+from dcprog.reductions.recognised.recognise import Recognised, recognised
+
+__all__ = ["AUTOMATIC", "Chain", "chain", "recognised_risk"]
+
+AUTOMATIC = (None, "auto")  # names of solvers under which risks are recognised
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The links that are known before the first step.
+
+    Attributes
+    ----------
+    problem : cvxpy.Problem or Spec
+        In real variables.
+    form : RealForm or None
+        The first link, of a problem with complex numbers.
+    """
+
+    problem: Any
+    form: RealForm | None
+
+    @property
+    def has_whole_numbers(self) -> bool:
+        """True if a variable has integer or boolean entries."""
+        is_written = isinstance(self.problem, cp.Problem)
+        return is_written and any(map(has_whole_entries, self.problem.variables()))
+
+    def start(self, start: Any) -> Any:
+        """A start in the user's variables, in those of the problem."""
+        return start if self.form is None else self.form.start(start)
+
+    def back(self, result: Result, duals: Mapping[int, Any]) -> tuple[Result, Mapping[int, Any]]:
+        """A result and multipliers, in the user's variables and constraints."""
+        return (result, duals) if self.form is None else self.form.back(result, duals)
+
+    def links(self) -> list[str]:
+        """A sentence on each link."""
+        said = []
+        if self.form is not None:
+            said.append("complex numbers: solved in real and imaginary parts")
+        if self.has_whole_numbers:
+            said.append("integer variables: the global search of SCIP, then the loop on the others")
+            return said
+        found = recognised_risk(self.problem, None)
+        if found is not None:
+            with np.printoptions(threshold=2, edgeitems=1):  # a cap a sample is one line too
+                said.append(f'solved as {found.risk!r}; by these rules with solver="cvxpy":')
+        return said
+
+
+def chain(problem: Any) -> Chain:
+    """The chain of a problem.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> z = cp.Variable(2, complex=True)
+    >>> made = chain(cp.Problem(cp.Maximize(cp.square(cp.abs(z[0]))), [cp.norm(z) <= 1]))
+    >>> made.links()
+    ['complex numbers: solved in real and imaginary parts']
+    """
+    form = real_form(problem)
+    return Chain(problem if form is None else form.problem, form)
+
+
+def recognised_risk(problem: Any, solver: str | None) -> Recognised | None:
+    """The risk that a cvxpy problem in real variables is, unless a solver of cvxpy's is named.
+
+    Raises
+    ------
+    ValueError
+        The data hold NaN or infinity, or a variable takes whole numbers only.
+    """
+    if not isinstance(problem, cp.Problem) or solver not in AUTOMATIC:
+        return None
+    check_data(problem)
+    return recognised(problem)

@@ -1,0 +1,432 @@
+"""The forms in which a problem is solved: a risk, a risk that a cvxpy problem is, or as written.
+
+A form makes the surrogate, reads the user's starts as points of it, and tells points in the
+user's variables. It is the last link of the chain of reductions (:mod:`dcprog.reductions.chain`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import replace
+from typing import Any, Generic, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+import cvxpy as cp
+import numpy as np
+
+from dcprog.engine.protocol import Surrogate
+from dcprog.engine.track import Run, Settings
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
+from dcprog.majorants.frozen_problem import check_data
+from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.reductions.chain import AUTOMATIC, recognised_risk
+from dcprog.reductions.recentred import Recentred, recentred
+from dcprog.reductions.recognised.recognise import Recognised
+from dcprog.reductions.recognised.surrogate import RecognisedSurrogate
+from dcprog.risk.risk import Risk
+from dcprog.risk_mm.surrogate import RiskSurrogate
+from dcprog.solving.cvxpy_fields import multipliers, negative_bases
+from dcprog.solving.given_starts import current, given, numbers
+from dcprog.solving.outcome import Outcome
+from dcprog.solving.polish import polished
+from dcprog.solving.rescue import restored
+
+__all__ = ["Form", "Spec", "form_of"]
+
+Pairs = list[tuple[cp.Variable, Array]]
+Options = Mapping[str, Any] | None
+Left = Callable[[], float | None]
+
+GENERIC = "cvxpy"  # the name of the path through cvxpy, whichever of its solvers
+# Of a start of which some variables are given, the others are solved for to that tolerance.
+TOLERANCE = 1e-8
+# The price of violations, over the usual: a start should meet what its given part allows it to.
+FIRM = 1e3
+
+
+class Spec(Protocol):
+    """A declaration that makes its own surrogate, such as :class:`dcprog.Risk`."""
+
+    rows: Any
+
+    def surrogate(self, solver: str | None = None) -> Surrogate:
+        """A fresh surrogate."""
+
+
+S = TypeVar("S", bound=Surrogate)
+
+
+class Form(Generic[S]):
+    """A problem in the form in which it is solved; here with the answers of a risk.
+
+    Parameters
+    ----------
+    problem : Spec or cvxpy.Problem
+    """
+
+    def __init__(self, problem: Any) -> None:
+        self.problem = problem
+
+    def surrogate(self) -> S:
+        """A surrogate that remembers nothing of other starts, so that their order is no matter.
+
+        Raises
+        ------
+        ValueError
+            The problem cannot be majorised.
+        """
+        raise NotImplementedError
+
+    def point(self, surrogate: S, start: Any, time_limit: float | None) -> Array:
+        """A start that the user gives, as a point of the surrogate.
+
+        Raises
+        ------
+        ValueError
+            Its shape is wrong, or it is not made of numbers.
+        """
+        if isinstance(start, str | Mapping):
+            raise ValueError("a Risk has no variables: start it from an array, θ, or from a Result")
+        some = surrogate.starts("random", np.random.default_rng(0))
+        return numbers(start, some.shape, "the start")
+
+    def values(self, x: Array) -> Pairs:
+        """The values of the user's variables at a point."""
+        return []
+
+    def adapted(self, surrogate: S) -> Risk | None:
+        """The risk under the cap that the run has set; None if nothing adapts."""
+        return surrogate.adapted if isinstance(surrogate, RiskSurrogate) else None
+
+    def afresh(self, spec: Risk | None) -> Form[S]:
+        """The form with the caps that a run has set and empty caches."""
+        return self
+
+    def around(self, surrogate: S, kind: Any, start: Array) -> Recentred | None:
+        """The problem recentred at a start that is far from 0; None if there is no need."""
+        return None
+
+    def restored(
+        self, surrogate: S, run: Run, rng: np.random.Generator, settings: Settings, left: Left
+    ) -> Run:
+        """The run, or one from a restored point if it misses a constraint."""
+        return run
+
+    def polished(self, outcome: Outcome) -> Outcome:
+        """The outcome after Newton's method on the active pieces."""
+        return outcome
+
+    def warning(self, x: Array | None) -> str | None:
+        """A message about a point that the user may not have meant."""
+        return None
+
+    def multipliers(self, x: Array, time_limit: float | None) -> dict[int, Any]:
+        """Multipliers of the constraints at a point that meets them, by the constraints' ids."""
+        return {}
+
+    @property
+    def compile_time(self) -> float:
+        """Seconds spent compiling."""
+        return 0.0
+
+    def compile(self) -> None:
+        """Compile what can be compiled before the first step."""
+
+    def keep(self) -> None:
+        """Keep what is compiled for the next solve."""
+
+
+class SpecForm(Form[Surrogate]):
+    """A risk, or another declaration that makes its own surrogate.
+
+    Parameters
+    ----------
+    problem : Spec
+    solver : str, optional
+    """
+
+    def __init__(self, problem: Spec, solver: str | None) -> None:
+        super().__init__(problem)
+        self._solver = solver
+
+    def surrogate(self) -> Surrogate:
+        """The surrogate that the declaration makes."""
+        made: Surrogate = self.problem.surrogate(self._solver)
+        return made
+
+    def afresh(self, spec: Risk | None) -> Form[Surrogate]:
+        """The risk on new rows, with empty caches."""
+        problem = self.problem if spec is None else spec
+        return SpecForm(_on_new_rows(problem), self._solver) if isinstance(problem, Risk) else self
+
+
+class RecognisedForm(Form[RecognisedSurrogate]):
+    """The risk that a cvxpy problem is.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+    found : Recognised
+    """
+
+    def __init__(self, problem: cp.Problem, found: Recognised) -> None:
+        super().__init__(problem)
+        self._found = found
+
+    def surrogate(self) -> RecognisedSurrogate:
+        """A surrogate of the risk."""
+        return RecognisedSurrogate(self._found)
+
+    def point(self, surrogate: RecognisedSurrogate, start: Any, time_limit: float | None) -> Array:
+        """The given values of variables; the others are those of the convex start."""
+        points = self._found.points
+        known = _known(points.variables, start)
+        if known is None:
+            return numbers(start, (points.size,), "the start")
+        if len(known) < len(points.variables):
+            convex = surrogate.starts("convex", np.random.default_rng(0), time_limit)
+            known = dict((v.id, array) for v, array in points.unpack(convex)) | known
+        return points.pack(known)
+
+    def values(self, x: Array) -> Pairs:
+        """The values of the user's variables at a point."""
+        return [(variable, array.copy()) for variable, array in self._found.points.unpack(x)]
+
+    def afresh(self, spec: Risk | None) -> RecognisedForm:
+        """The risk on new rows, with empty caches."""
+        risk = _on_new_rows(self._found.risk)
+        return RecognisedForm(self.problem, replace(self._found, risk=risk))
+
+
+def _on_new_rows(risk: Risk) -> Risk:
+    risk = copy(risk)
+    risk.rows = copy(risk.rows)
+    return risk
+
+
+def _known(variables: list[cp.Variable], start: Any) -> dict[int, Array] | None:
+    """The values of variables that a mapping gives or the variables hold; None of an array."""
+    if isinstance(start, Mapping):
+        return given(variables, start)
+    return current(variables) if isinstance(start, str) else None
+
+
+# ----------------------------------------------------------------------------------------------
+
+_KEPT: WeakKeyDictionary[cp.Problem, dict[tuple[str | None, str], ProblemSurrogate]]
+_KEPT = WeakKeyDictionary()
+
+
+class ProblemForm(Form[ProblemSurrogate]):
+    """A cvxpy problem as it is written, in real variables.
+
+    One surrogate, compiled once, serves all starts. Between solves it is kept with the problem, by
+    the solver and its options; it is taken out while it is used, so that two threads never share
+    one.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+    solver : str, optional
+        A solver of cvxpy's.
+    options : mapping, optional
+        Of that solver.
+    is_recentred : bool, default False
+        The problem's variables count from a start already.
+    """
+
+    def __init__(
+        self,
+        problem: cp.Problem,
+        solver: str | None = None,
+        options: Options = None,
+        *,
+        is_recentred: bool = False,
+    ) -> None:
+        super().__init__(problem)
+        self._solver, self._options = solver, options
+        self._is_recentred = is_recentred
+        self._made: ProblemSurrogate | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_made": None}
+
+    def surrogate(self) -> ProblemSurrogate:
+        """The compiled surrogate, restarted."""
+        made = self._made = self._made or self._kept()
+        if made is None:
+            made = ProblemSurrogate(self.problem, self._solver, options=self._options)
+            self._made = made
+        made.restart()
+        return made
+
+    @property
+    def _key(self) -> tuple[str | None, str]:
+        return self._solver, repr(self._options)
+
+    def _kept(self) -> ProblemSurrogate | None:
+        """The surrogate of the last solve, with the Parameters' present values."""
+        named = self._solver is None or isinstance(self._solver, str)
+        before = _KEPT.get(self.problem, {}).pop(self._key, None) if named else None
+        if before is None:
+            return None
+        check_data(self.problem)
+        return before if before.renew() else None
+
+    def keep(self) -> None:
+        """Keep the surrogate for the next solve."""
+        if self._made is not None:
+            _KEPT.setdefault(self.problem, {})[self._key] = self._made
+            self._made = None
+
+    @property
+    def compile_time(self) -> float:
+        """Seconds spent compiling."""
+        return 0.0 if self._made is None else self._made.compile_time
+
+    def compile(self) -> None:
+        """Compile the problems that runs solve."""
+        self.surrogate().compile()
+
+    def values(self, x: Array) -> Pairs:
+        """The values of the user's variables at a point."""
+        pairs = (self._made or self.surrogate()).points.unpack(x)
+        return [(variable, array.copy()) for variable, array in pairs]
+
+    def point(self, surrogate: ProblemSurrogate, start: Any, time_limit: float | None) -> Array:
+        """The given values of variables and the best that go with them, where F has slopes.
+
+        An epigraph variable follows from what it bounds: variables that are not given come from
+        the convex start, and then from the majorant centred there, minimised with the given ones
+        fixed.
+
+        Raises
+        ------
+        SubproblemError
+            The convex constraints contradict one another.
+        """
+        points = surrogate.points
+        known = _known(points.variables, start)
+        if known is None:
+            x = numbers(start, (points.size,), "the start")
+        elif len(known) == len(points.variables):
+            x = points.pack(known)
+        else:
+            convex = surrogate.starts("convex", np.random.default_rng(0), time_limit)
+            whole = {v.id: known.get(v.id, array) for v, array in points.unpack(convex)}
+            x = _fitted(surrogate, points.pack(whole), known)
+        return surrogate.starts.inside_domain(x)
+
+    def around(self, surrogate: ProblemSurrogate, kind: Any, start: Array) -> Recentred | None:
+        """The problem recentred at the convex start, or at a start that is given."""
+        if surrogate.facts.is_convex or self._is_recentred:
+            return None
+        own = isinstance(kind, str) and kind != "current"
+        centre = surrogate.starts.middle if own else start
+        if centre is None:
+            return None
+        return recentred(self.problem, surrogate, centre, refine=own)
+
+    def recentred(self, around: Recentred) -> ProblemForm:
+        """The form of the recentred problem, by the same solver."""
+        return ProblemForm(around.problem, self._solver, self._options, is_recentred=True)
+
+    def restored(
+        self,
+        surrogate: ProblemSurrogate,
+        run: Run,
+        rng: np.random.Generator,
+        settings: Settings,
+        left: Left,
+    ) -> Run:
+        """The run, or one from a restored point if it misses a constraint."""
+        return restored(surrogate, run, rng, settings, left)
+
+    def polished(self, outcome: Outcome) -> Outcome:
+        """The outcome after Newton's method on the active pieces."""
+        return polished(self.surrogate(), outcome)
+
+    def warning(self, x: Array | None) -> str | None:
+        """A message about powers whose base is negative at the point."""
+        return negative_bases(self.problem, self.surrogate(), x)
+
+    def multipliers(self, x: Array, time_limit: float | None) -> dict[int, Any]:
+        """Multipliers of the majorised problem at the point."""
+        surrogate = self.surrogate()
+        if not surrogate.majorised.problem.constraints or time_limit == 0:
+            return {}
+        with np.errstate(all="ignore"):
+            return multipliers(surrogate, x, time_limit)
+
+
+def _fitted(surrogate: ProblemSurrogate, x: Array, known: Mapping[int, Array]) -> Array:
+    """The variables that are not given, moved to where the majorant at x is least."""
+    problem = surrogate.majorised
+    surrogate.paying, surrogate.firmness = True, FIRM
+    try:
+        surrogate.begin(x)
+        surrogate.tighten(x)
+        mode = problem.modes.fix(problem.mode, known)
+        for solver in problem.solvers(mode):
+            try:
+                found = problem.minimise(mode, TOLERANCE, solver)
+            except SubproblemError as error:
+                problem.note(solver, TOLERANCE, f"completing a start: {error}")
+                continue
+            exact = {v.id: known.get(v.id, array) for v, array in surrogate.points.unpack(found)}
+            return surrogate.points.pack(exact)
+    except (ValueError, ArithmeticError):  # outside the domain
+        pass
+    finally:
+        attempts = surrogate.record.take_attempts()
+        surrogate.restart()
+        problem.attempts.extend(attempts)
+    return x
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+def form_of(problem: Any, solver: str | None, options: Options = None) -> Form[Any]:
+    """The form in which a problem in real variables is solved.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem or Spec
+    solver : str, optional
+        ``None`` or ``"auto"`` recognises risks.
+    options : mapping, optional
+        Of a solver of cvxpy's that is named.
+
+    Raises
+    ------
+    TypeError
+        `problem` is not a problem.
+    ValueError
+        The options are none, or no solver of cvxpy's is named for them.
+    """
+    is_written = isinstance(problem, cp.Problem)
+    named = None if solver in (*AUTOMATIC, GENERIC) else solver
+    _check_options(options, is_written and isinstance(named, str) and named.upper() != "ARROW")
+    if is_written:
+        found = recognised_risk(problem, solver)
+        if found is not None:
+            return RecognisedForm(problem, found)
+        return ProblemForm(problem, named, options)
+    if not (hasattr(problem, "surrogate") and hasattr(problem, "rows")):
+        raise TypeError(
+            f"a {type(problem).__name__} is not a problem: pass a cvxpy Problem, such as "
+            "cp.Problem(cp.Minimize(expression), constraints), or a dcprog Risk"
+        )
+    return SpecForm(problem, solver)
+
+
+def _check_options(options: Any, are_taken: bool) -> None:
+    if options is not None and not isinstance(options, Mapping):
+        raise ValueError(f"solver_options={options!r}: a mapping from names to values is needed")
+    if options and not are_taken:
+        raise ValueError(
+            "solver_options are one solver's: name one of cvxpy's, such as solver='CLARABEL'"
+        )
