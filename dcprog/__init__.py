@@ -8,9 +8,8 @@ from dcprog.bounds.lower_bound import lower_bound
 from dcprog.checks.declarations import check_loss, check_penalty
 from dcprog.display import ConvergenceDisplay, LossDisplay, OutlierDisplay
 from dcprog.engine.certificate import Certificate, Claim
-from dcprog.engine.history import History
 from dcprog.engine.result import Result
-from dcprog.engine.track import Progress
+from dcprog.engine.track import History, Progress
 from dcprog.estimators import (
     RobustClassifier,
     RobustClassifierCV,

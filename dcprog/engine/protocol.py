@@ -14,8 +14,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.engine.history import Attempt
 from dcprog.engine.stationarity import Stationarity
+from dcprog.engine.track import Attempt
 from dcprog.foundation.arrays import Array
 
 __all__ = [

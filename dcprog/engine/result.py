@@ -11,7 +11,7 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.engine.certificate import Certificate, Examiner, certify
-from dcprog.engine.history import History
+from dcprog.engine.track import History
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 from dcprog.foundation.table import Table

@@ -8,10 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from dcprog.engine.history import Attempt
 from dcprog.engine.probing import guarded
 from dcprog.engine.protocol import Surrogate
-from dcprog.engine.track import Entry, Progress, Settings, Stop, Track
+from dcprog.engine.track import Attempt, Entry, Progress, Settings, Stop, Track
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 

@@ -1,16 +1,119 @@
-"""The state of a run: its options, points and solver calls so far, and how it ended."""
+"""The record of a run: its options, its steps and solver calls, and how it ended."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 
-from dcprog.engine.history import Attempt, History
 from dcprog.foundation.arrays import Array
 
-__all__ = ["Entry", "Progress", "Run", "Settings", "Stop", "Track"]
+__all__ = ["Attempt", "Entry", "History", "Progress", "Run", "Settings", "Stop", "Track"]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One call of a subproblem solver that was not accepted.
+
+    Attributes
+    ----------
+    iteration : int
+    solver : str
+    tolerance : float
+    outcome : str
+        What was wrong.
+    """
+
+    iteration: int
+    solver: str
+    tolerance: float
+    outcome: str
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The run, step by step; entry 0 is the start.
+
+    Attributes
+    ----------
+    value : array of shape (n_iter + 1,)
+        True objective, recomputed, in the user's sign.
+    gap : array of shape (n_iter + 1,)
+        Criticality gap: majorant at the point minus the majorant's minimum; infinite where it
+        was not measured.
+    step : array of shape (n_iter + 1,)
+        Euclidean distance from the point before.
+    time : array of shape (n_iter + 1,)
+        Seconds since the start.
+    solve_time : array of shape (n_iter + 1,)
+        Seconds of them inside the solvers' own calls (and those before the start).
+    violation : array of shape (n_iter + 1,)
+        Largest constraint violation.
+    rise : array of shape (n_iter + 1,)
+        Change of the minimised function over the step; positive is a rise. In penalty CCP the
+        function includes the penalty of that step.
+    attempts : tuple of Attempt
+        Solver calls that were not accepted.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, numpy as np, dcprog as dc
+    >>> far = cp.norm(cp.Variable(2, name="x") - np.ones(2)) >= 2
+    >>> result = dc.solve(cp.Problem(cp.Minimize(cp.norm1(far.variables()[0])), [far]))
+    >>> len(result.history.value) == result.n_iter + 1
+    True
+    """
+
+    value: Array
+    gap: Array
+    step: Array
+    time: Array
+    solve_time: Array
+    violation: Array
+    rise: Array
+    attempts: tuple[Attempt, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @classmethod
+    def empty(cls) -> History:
+        """The history of a run that found no point."""
+        return cls._of([])
+
+    @classmethod
+    def single(cls, value: float, violation: float) -> History:
+        """The history of a problem that its start solves."""
+        return cls._of([(value, 0.0, 0.0, 0.0, 0.0, violation, 0.0)])
+
+    def ending(self, value: float, violation: float) -> History:
+        """The history with F of a last point that the run itself did not reach."""
+        values, violations = self.value.copy(), self.violation.copy()
+        values[-1:], violations[-1:] = value, violation
+        return replace(self, value=values, violation=violations)
+
+    @classmethod
+    def _of(cls, rows: list[tuple[float, ...]]) -> History:
+        value, gap, step, time, solve_time, violation, rise = np.array(rows).reshape(-1, 7).T
+        return cls(value, gap, step, time, solve_time, violation, rise)
+
+    def to_frame(self) -> Any:
+        """The arrays as a pandas DataFrame.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        import pandas as pd
+
+        arrays = (f.name for f in fields(self) if f.name != "attempts")
+        return pd.DataFrame({name: getattr(self, name) for name in arrays})
+
+
+# ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dcprog.engine.history import History
 from dcprog.engine.result import Result
-from dcprog.engine.track import Progress
+from dcprog.engine.track import History, Progress
 from dcprog.estimators.declared_estimator import DeclaredEstimator, parameter
 from dcprog.estimators.parameter_constraints import COUNT, POSITIVE, one_of
 from dcprog.estimators.refusal import unusable

@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 from cvxpy.expressions.leaf import Leaf
 
-from dcprog.engine.history import Attempt
+from dcprog.engine.track import Attempt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitSolver
 from dcprog.majorants.atoms.entry import plain

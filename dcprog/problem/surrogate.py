@@ -10,9 +10,9 @@ from weakref import ref
 import cvxpy as cp
 import numpy as np
 
-from dcprog.engine.history import Attempt
 from dcprog.engine.protocol import FAR, Domain, Nearby, Record
 from dcprog.engine.stationarity import Stationarity, downhill_slope
+from dcprog.engine.track import Attempt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.engine.history import Attempt
 from dcprog.engine.protocol import Domain, FixedFacts, Nearby, Record
 from dcprog.engine.stationarity import Stationarity
+from dcprog.engine.track import Attempt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError

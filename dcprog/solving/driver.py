@@ -22,12 +22,10 @@ from dcprog.foundation.progress_log import visible
 from dcprog.reductions.chain import chain
 from dcprog.risk.risk import Risk
 from dcprog.solving.cvxpy_fields import publish
-from dcprog.solving.examination import ProblemExaminer
-from dcprog.solving.forms import Spec
+from dcprog.solving.forms import ProblemExaminer, Spec
 from dcprog.solving.outcome import Outcome
 from dcprog.solving.race import Race, optima, planned, race, winner
-from dcprog.solving.runs import run_all, seeded
-from dcprog.solving.task import Task
+from dcprog.solving.task import Task, run_all, seeded
 from dcprog.solving.trivial import triviality
 from dcprog.solving.whole_numbers import solve_whole
 

@@ -15,16 +15,16 @@ from weakref import WeakKeyDictionary
 import cvxpy as cp
 import numpy as np
 
-from dcprog.engine.protocol import Surrogate
+from dcprog.engine.certificate import Examination
+from dcprog.engine.protocol import Surrogate, centre
 from dcprog.engine.track import Run, Settings
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.errors import SubproblemError, UnfitSolver
 from dcprog.majorants.frozen_problem import check_data
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.reductions.chain import AUTOMATIC, recognised_risk
 from dcprog.reductions.recentred import Recentred, recentred
 from dcprog.reductions.recognised.recognise import Recognised
-from dcprog.reductions.recognised.surrogate import RecognisedSurrogate
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.solving.cvxpy_fields import multipliers, negative_bases
@@ -33,7 +33,37 @@ from dcprog.solving.outcome import Outcome
 from dcprog.solving.polish import polished
 from dcprog.solving.rescue import restored
 
-__all__ = ["Form", "Spec", "form_of"]
+__all__ = ["Form", "ProblemExaminer", "RecognisedSurrogate", "Spec", "form_of"]
+
+
+class RecognisedSurrogate(RiskSurrogate):
+    """Majorant of a risk that is, up to a constant and the sign, a problem's objective.
+
+    F is the risk; the objective that the user is told adds the constant and the sign.
+
+    Parameters
+    ----------
+    found : Recognised
+
+    Attributes
+    ----------
+    points : Points
+        Of the problem's variables.
+    """
+
+    def __init__(self, found: Recognised) -> None:
+        super().__init__(found.risk)
+        self.points = found.points
+        self.facts = replace(self.facts, sign=found.sign, constant=found.constant)
+
+    def objective(self, x: Array) -> float:
+        """The user's objective, in the user's sign; the variables hold the point, for callbacks."""
+        self.points.load(x)
+        return self.facts.sign * (super().objective(x) + self.facts.constant)
+
+
+# ----------------------------------------------------------------------------------------------
+
 
 Pairs = list[tuple[cp.Variable, Array]]
 Options = Mapping[str, Any] | None
@@ -430,3 +460,61 @@ def _check_options(options: Any, are_taken: bool) -> None:
         raise ValueError(
             "solver_options are one solver's: name one of cvxpy's, such as solver='CLARABEL'"
         )
+
+
+# ----------------------------------------------------------------------------------------------
+
+ACCURACY = 1e-9
+
+
+class ProblemExaminer:
+    """The numbers that certificates of a problem need.
+
+    Parameters
+    ----------
+    problem : Risk, cvxpy.Problem or spec
+        As the user passed it.
+    ended : Risk, optional
+        What the run ended with where it adapts: a cap that was set by the losses.
+    solver : str, optional
+        That the run was asked to take.
+    """
+
+    def __init__(self, problem: Any, ended: Any = None, solver: str | None = None) -> None:
+        self.problem = problem
+        self._ended = problem if ended is None else ended
+        self._solver = solver
+
+    def __call__(self, x: Array, time_limit: float | None = None) -> Examination:
+        """Gap, scale, violation and stationarity at x; variables keep their values."""
+        if not isinstance(self.problem, cp.Problem):
+            return self._examined(x, time_limit)
+        before = [(v, v.value) for v in self.problem.variables()]
+        try:
+            return self._examined(x, time_limit)
+        finally:
+            for variable, value in before:
+                variable.save_value(value)
+
+    @np.errstate(all="ignore")
+    def _examined(self, x: Array, time_limit: float | None) -> Examination:
+        form = form_of(self._ended, self._solver)
+        surrogate = form.surrogate()
+        centre(surrogate, x)
+        violation, scale = surrogate.domain.relative_violation(x), surrogate.scale(x)
+        gap, seen = _gap(surrogate, x, time_limit), surrogate.nearby.stationarity(x, time_limit)
+        form.keep()
+        return Examination(gap, scale, violation, seen)
+
+
+def _gap(surrogate: Surrogate, x: Array, time_limit: float | None) -> float:
+    """M(x; x) − min M(·; x); NaN where no solver tells, or a price counts that only a run finds."""
+    if surrogate.domain.mode == "penalty":
+        return np.nan
+    for solver in surrogate.solvers:
+        try:
+            best = surrogate.minimise(x, ACCURACY, solver, time_limit)
+        except (SubproblemError, UnfitSolver):
+            continue
+        return max(0.0, surrogate.value(x) - surrogate.majorant_value(best))
+    return np.nan

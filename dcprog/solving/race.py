@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dcprog.engine.history import History
 from dcprog.engine.protocol import Surrogate
 from dcprog.engine.result import Optimum
-from dcprog.engine.track import Run
+from dcprog.engine.track import History, Run
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.moves.protocol import Move
@@ -23,8 +22,7 @@ from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.solving.given_starts import SIMPLE, is_list, kind_of
 from dcprog.solving.outcome import ROUNDING, Outcome
-from dcprog.solving.runs import run_all, seeded
-from dcprog.solving.task import Task
+from dcprog.solving.task import Task, run_all, seeded
 from dcprog.starts.effort import EFFORTS, NAMES
 from dcprog.starts.pool import pool, usable
 from dcprog.starts.protocol import Budget, Candidate

@@ -10,9 +10,8 @@ import numpy as np
 
 from dcprog.engine.descent import descend
 from dcprog.engine.evidence import EVIDENCE
-from dcprog.engine.history import History
 from dcprog.engine.protocol import Surrogate
-from dcprog.engine.track import Run, Settings
+from dcprog.engine.track import History, Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import UnfitStart
 

@@ -12,17 +12,16 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.engine.certificate import Examination
-from dcprog.engine.history import History
 from dcprog.engine.result import Result, StartSummary, VariableValues
 from dcprog.engine.stationarity import Stationarity
-from dcprog.engine.track import Settings
+from dcprog.engine.track import History, Settings
 from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point, whole_entries
 from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError
 from dcprog.majorants.frozen_problem import freeze
 from dcprog.majorants.tree import rebuilt
-from dcprog.solving.examination import ProblemExaminer
+from dcprog.solving.forms import ProblemExaminer
 from dcprog.solving.given_starts import current, given, is_list, numbers
 
 __all__ = ["local_search", "solve_whole"]

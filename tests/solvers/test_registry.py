@@ -37,7 +37,7 @@ from dcprog.rows.kernel_expansion import expansion_margins
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.solvers.registry import SOLVERS, choose, explain_choice, make
-from dcprog.solving.runs import Task
+from dcprog.solving.task import Task
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((12, 3))

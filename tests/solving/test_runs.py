@@ -16,8 +16,7 @@ import dcprog as dc
 from dcprog.engine.track import Settings
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.solvers.conic.compiled import CompiledProblem
-from dcprog.solving.runs import run_all
-from dcprog.solving.task import Task
+from dcprog.solving.task import Task, run_all
 
 RNG = np.random.default_rng(0)
 Y = RNG.choice([-1.0, 1.0], 60)
