@@ -1,11 +1,12 @@
 """The chain of reductions: the forms that a problem takes between the user and the loop.
 
 1. Complex variables and data become real and imaginary parts (:mod:`dcprog.reductions.complex`).
-2. Integer and boolean variables are left to the global search, which holds them while the loop
+2. A geometric program becomes a convex problem in logarithms (:mod:`dcprog.reductions.geometric`).
+3. Integer and boolean variables are left to the global search, which holds them while the loop
    solves for the others.
-3. A nonconvex problem without constraints that is a risk becomes that :class:`dcprog.Risk`
+4. A nonconvex problem without constraints that is a risk becomes that :class:`dcprog.Risk`
    (:mod:`dcprog.reductions.recognised`).
-4. A problem whose start is far from 0 counts from there (:mod:`dcprog.reductions.recentred`),
+5. A problem whose start is far from 0 counts from there (:mod:`dcprog.reductions.recentred`),
    which a run decides at its start.
 
 Every link has an inverse, through which starts go forward and points, values and multipliers back.
@@ -13,21 +14,50 @@ Every link has an inverse, through which starts go forward and points, values an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import cvxpy as cp
 import numpy as np
 
 from dcprog.engine.result import Result
+from dcprog.engine.track import Progress
 from dcprog.majorants.frozen_problem import check_data, has_whole_entries
-from dcprog.reductions.complex import RealForm, real_form
+from dcprog.reductions.complex import real_form
+from dcprog.reductions.geometric import geometric_form
 from dcprog.reductions.recognised.recognise import Recognised, recognised
 
-__all__ = ["AUTOMATIC", "Chain", "chain", "recognised_risk"]
+__all__ = ["AUTOMATIC", "Chain", "Link", "chain", "recognised_risk"]
+
+Callback = Callable[[Progress], object]
 
 AUTOMATIC = (None, "auto")  # names of solvers under which risks are recognised
+
+
+class Link(Protocol):
+    """A problem in another form, with the ways there and back."""
+
+    @property
+    def said(self) -> str:
+        """A sentence on the form."""
+
+    @property
+    def problem(self) -> cp.Problem:
+        """The problem in that form."""
+
+    def start(self, start: Any) -> Any:
+        """A start in that form; names of starts stay."""
+
+    def callback(self, told: Callback | None) -> Callback | None:
+        """The user's callback, told of points of the problem before."""
+
+    def back(self, result: Result, duals: Mapping[int, Any]) -> tuple[Result, Mapping[int, Any]]:
+        """A result and multipliers in the variables and constraints of the problem before."""
+
+
+# In their order: each gives the next form of a problem, or None.
+LINKS: tuple[Callable[[Any], Link | None], ...] = (real_form, geometric_form)
 
 
 @dataclass(frozen=True)
@@ -37,13 +67,12 @@ class Chain:
     Attributes
     ----------
     problem : cvxpy.Problem or Spec
-        In real variables.
-    form : RealForm or None
-        The first link, of a problem with complex numbers.
+        At the end of the links.
+    made : tuple of Link
     """
 
     problem: Any
-    form: RealForm | None
+    made: tuple[Link, ...] = ()
 
     @property
     def has_whole_numbers(self) -> bool:
@@ -53,17 +82,25 @@ class Chain:
 
     def start(self, start: Any) -> Any:
         """A start in the user's variables, in those of the problem."""
-        return start if self.form is None else self.form.start(start)
+        for link in self.made:
+            start = link.start(start)
+        return start
+
+    def callback(self, told: Callback | None) -> Callback | None:
+        """The user's callback, for runs on the problem."""
+        for link in self.made:
+            told = link.callback(told)
+        return told
 
     def back(self, result: Result, duals: Mapping[int, Any]) -> tuple[Result, Mapping[int, Any]]:
         """A result and multipliers, in the user's variables and constraints."""
-        return (result, duals) if self.form is None else self.form.back(result, duals)
+        for link in reversed(self.made):
+            result, duals = link.back(result, duals)
+        return result, duals
 
     def links(self) -> list[str]:
         """A sentence on each link."""
-        said = []
-        if self.form is not None:
-            said.append("complex numbers: solved in real and imaginary parts")
+        said = [link.said for link in self.made]
         if self.has_whole_numbers:
             said.append("integer variables: the global search of SCIP, then the loop on the others")
             return said
@@ -85,8 +122,13 @@ def chain(problem: Any) -> Chain:
     >>> made.links()
     ['complex numbers: solved in real and imaginary parts']
     """
-    form = real_form(problem)
-    return Chain(problem if form is None else form.problem, form)
+    made: list[Link] = []
+    for form in LINKS:
+        link = form(problem)
+        if link is not None:
+            made.append(link)
+            problem = link.problem
+    return Chain(problem, tuple(made))
 
 
 def recognised_risk(problem: Any, solver: str | None) -> Recognised | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,8 +14,11 @@ from cvxpy.reductions.complex2real.complex2real import Complex2Real, accepts
 from cvxpy.reductions.solution import Solution
 
 from dcprog.engine.result import Result, VariableValues
+from dcprog.engine.track import Progress
 
 __all__ = ["RealForm", "real_form"]
+
+Callback = Callable[[Progress], object]
 
 # What is compiled for a problem is kept for its next solve: so is what it is compiled from.
 _FORMS: WeakKeyDictionary[cp.Problem, RealForm] = WeakKeyDictionary()
@@ -44,6 +47,8 @@ class RealForm:
     (2.0, True)
     """
 
+    said = "complex numbers: solved in real and imaginary parts"
+
     def __init__(self, problem: cp.Problem) -> None:
         self._variables = problem.variables()
         self._reduction = Complex2Real()
@@ -66,6 +71,10 @@ class RealForm:
             known = {v: v.value for v in self._variables if v.value is not None}
             return self._parts(known) if known else start
         return start
+
+    def callback(self, told: Callback | None) -> Callback | None:
+        """The user's callback, which is told of real and imaginary parts."""
+        return told
 
     def back(self, result: Result, duals: Mapping[int, Any]) -> tuple[Result, dict[int, Any]]:
         """The result and the multipliers, in the user's variables and constraints."""

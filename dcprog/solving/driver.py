@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -193,6 +194,7 @@ def solve(
         result, _ = way.back(result, {})
         publish(problem, result, {}, feasible=result.relative_violation <= FEASIBLE)
         return result
+    settings = replace(settings, callback=way.callback(callback))
     task = Task(way.problem, solver, settings, solver_options)
     task.check()  # bad problems are refused here, before any process starts
     seed, n_jobs = _seed(random_state), None if callback else n_jobs
