@@ -80,6 +80,8 @@ class GlobalSearch:
         None if there is none.
     report : callable, optional
         Called about twice a second; a true return value stops the search.
+    nodes : int, default -1
+        Nodes of a run, at most; −1 sets no limit.
 
     Attributes
     ----------
@@ -102,8 +104,10 @@ class GlobalSearch:
         gap: float,
         improve: Callable[[Array | None, float], Array | None],
         report: Callable[[], object] | None = None,
+        nodes: int = -1,
     ) -> None:
         scip()
+        self._most_nodes = nodes
         self.problem, self.gap = problem, gap
         self._improve, self.report = improve, report
         self.is_running = False
@@ -384,6 +388,7 @@ class GlobalSearch:
         if loose:
             model.setPresolve(scip().SCIP_PARAMSETTING.OFF)
         model.setParam("limits/solutions", points)
+        model.setParam("limits/totalnodes", self._most_nodes)
         for name, value in SETTINGS.items():
             model.setParam(name, value)
         for name, value in OTHER_WAYS.items() if self._otherwise else ():

@@ -23,6 +23,7 @@ from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.solving.given_starts import SIMPLE, is_list, kind_of
 from dcprog.solving.outcome import ROUNDING, Outcome
 from dcprog.solving.task import Task, run_all, seeded
+from dcprog.starts.branch_and_bound import GAP as PROVED
 from dcprog.starts.effort import EFFORTS, NAMES
 from dcprog.starts.pool import pool, usable
 from dcprog.starts.protocol import Budget, Candidate
@@ -123,6 +124,8 @@ def race(task: Task, plan: Race, seed: np.random.SeedSequence, n_jobs: int | Non
         return [_interrupted(outcomes[0]), *outcomes[1:]]
     chosen, others = _chosen(candidates, best, plan)
     outcomes += run_all(task, seeded(chosen, seed), n_jobs, spare=True)
+    if budget.proof:
+        return [_proved(outcome, candidates, budget.proof) for outcome in outcomes]
     if plan.finished is not None:
         return outcomes
     try:
@@ -130,6 +133,15 @@ def race(task: Task, plan: Race, seed: np.random.SeedSequence, n_jobs: int | Non
     except KeyboardInterrupt:
         outcomes[0] = _interrupted(outcomes[0])
     return outcomes + [_dropped(candidate, best) for candidate in others[:TOLD]]
+
+
+def _proved(outcome: Outcome, candidates: list[Candidate], proof: str) -> Outcome:
+    """A run that has stopped at a point that is proved to be optimal has converged."""
+    run, least = outcome.run, min((one.value for one in candidates), default=-np.inf)
+    ended = outcome.feasible and outcome.sign * run.value - least <= PROVED * run.scale
+    if run.status not in ("solver_failed", "max_iter") or not ended:
+        return outcome
+    return replace(outcome, run=replace(run, status="converged", message=proof))
 
 
 def in_turn(count: int) -> list[str]:
@@ -142,7 +154,7 @@ def _candidates(task: Task, budget: Budget) -> list[Candidate]:
     surrogate = task.form.surrogate()
     try:
         found = pool(surrogate, budget)
-        for name, move in _moves(surrogate):
+        for name, move in () if budget.proof else _moves(surrogate):
             if getattr(move, "is_cheap", False) and not surrogate.facts.is_convex:
                 for x in budget.ended:
                     found += _moved_to(name, move, surrogate, x, budget)

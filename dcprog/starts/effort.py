@@ -51,6 +51,10 @@ class Effort:
     halves, beside, random : int
         Starts of a cvxpy problem: convex starts of random halves of its terms, points beside the
         plain run's end, and random points.
+    nodes : int
+        Nodes of the branch and bound search of a cvxpy problem.
+    seconds : float
+        The same search ends after that time, if its nodes are slow.
     heats : tuple of (int, int)
         Heats of a cvxpy problem's starts: how many take part in each, and their steps.
     """
@@ -66,6 +70,8 @@ class Effort:
     halves: int
     beside: int
     random: int
+    nodes: int
+    seconds: float
     heats: tuple[tuple[int, int], ...]
 
 
@@ -85,6 +91,8 @@ EFFORTS = {
         halves=0,
         beside=1,
         random=6,
+        nodes=1000,
+        seconds=2.0,
         heats=((9, 2), (4, 2), (2, 4)),
     ),
     "high": Effort(
@@ -99,6 +107,8 @@ EFFORTS = {
         halves=6,
         beside=6,
         random=6,
+        nodes=20_000,
+        seconds=20.0,
         heats=((20, 3), (8, 5), (6, 10)),
     ),
 }

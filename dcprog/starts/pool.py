@@ -43,6 +43,8 @@ def pool(surrogate: Surrogate, budget: Budget) -> list[Candidate]:
     if surrogate.facts.is_convex or _is_at_the_bound(surrogate, budget.ended[0]):
         return []
     runners = list(_runners(surrogate, budget))
+    if budget.proof:
+        return budget.found
     if isinstance(surrogate, RiskSurrogate):
         found = [_stepped(surrogate, runner, budget) for runner in runners]
     else:
@@ -60,7 +62,7 @@ class _Runner:
 def _runners(surrogate: Surrogate, budget: Budget) -> Iterator[_Runner]:
     """The points to improve; those that count as they are join what the budget has found."""
     for name, start in STARTS.items():
-        if budget.deadline.left == 0:
+        if budget.deadline.left == 0 or budget.proof:
             return
         one = start()
         if one.takes(surrogate) is not None:

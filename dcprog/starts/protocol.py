@@ -50,6 +50,9 @@ class Budget:
         Points at which runs have ended, the plain run's first.
     found : list of Candidate
         Points of the starts before this one.
+    proof : str
+        The claim that is proved of the lowest point so far: that it is optimal, and among which
+        points. No other point is needed then. Empty if there is no proof.
     """
 
     effort: Effort = EFFORTS["default"]
@@ -57,6 +60,7 @@ class Budget:
     deadline: Deadline = field(default_factory=Deadline)
     ended: list[Array] = field(default_factory=list)
     found: list[Candidate] = field(default_factory=list)
+    proof: str = ""
 
 
 class Start(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dcprog.starts.batch import Batch
+from dcprog.starts.branch_and_bound import BranchAndBound
 from dcprog.starts.convex import Beside, Graduated, Half, Light, Random, Soft
 from dcprog.starts.coordinate_search import CoordinateSearch
 from dcprog.starts.protocol import Start
@@ -14,6 +15,7 @@ __all__ = ["STARTS", "register_start", "registered_starts"]
 
 # In the order in which a race asks them: loose starts look at what a batch has found.
 STARTS: dict[str, type[Start]] = {
+    "global": BranchAndBound,
     "batch": Batch,
     "searched": CoordinateSearch,
     "graduated": Graduated,

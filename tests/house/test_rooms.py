@@ -33,7 +33,7 @@ ROOMS: dict[str, set[str]] = {
     "problem": {"foundation", "majorants", "engine", "solvers"},
     "risk_mm": DECLARED | {"engine", "solvers"},
     "reductions": DECLARED | {"majorants", "engine", "solvers", "problem", "risk_mm"},
-    "starts": DECLARED | SURROGATES,
+    "starts": DECLARED | SURROGATES | {"majorants", "factorable"},
     "moves": DECLARED | SURROGATES | {"starts"},
     "solving": DECLARED | SURROGATES | {"majorants", "solvers", "factorable", *RACE},
     "bounds": DECLARED | SURROGATES | {"majorants", "factorable", "solving", *RACE},

@@ -1,0 +1,92 @@
+"""The best point of a short global search: branch and bound, for problems in few variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from dcprog.engine.protocol import Surrogate
+from dcprog.factorable.problem import FactorableProblem
+from dcprog.factorable.search import GlobalSearch
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import NotBoundable
+from dcprog.majorants.points import Points
+from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.starts.protocol import Budget, Candidate
+
+__all__ = ["BranchAndBound"]
+
+# More entries of variables, and more columns of the search, take more nodes than a start has.
+MOST_ENTRIES, MOST_COLUMNS = 40, 300
+# Where variables are not bounded, points are looked for so many units around the plain run's end.
+REACH, EVERYWHERE = 10.0, np.inf
+INSIDE = 1 - 1e-6  # at the edge of such a box lower points may lie beyond
+# The gap, relative to the scale of F, at which the best point counts as the optimum.
+GAP = 1e-5
+
+
+class BranchAndBound:
+    """A spatial branch and bound search with a limited number of nodes.
+
+    It takes cvxpy problems whose atoms and constraints have a translation for SCIP, and whose
+    variables are bounded, by declaration or by the constraints and the plain run's value. If the
+    search ends, its point is proved to be within 1e-5 of the optimum, relative to the scale of F,
+    and no other start is needed.
+    """
+
+    def takes(self, surrogate: Surrogate) -> str | None:
+        """Cvxpy problems in few variables."""
+        if not isinstance(surrogate, ProblemSurrogate) or surrogate.declared is None:
+            return "it is no cvxpy problem"
+        if surrogate.points.size > MOST_ENTRIES:
+            return f"it has more than {MOST_ENTRIES} entries of variables"
+        return None
+
+    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array | Candidate]:
+        """The best point, if the search finds a lower one than the plain run's."""
+        assert isinstance(surrogate, ProblemSurrogate)
+        try:
+            search = _searched(surrogate, budget, EVERYWHERE)
+        except NotBoundable:
+            try:
+                search = _searched(surrogate, budget, REACH)
+            except NotBoundable:  # an atom has no translation
+                return
+        if search.best is not None:
+            yield Candidate("global", _there(search, surrogate), search.best.value)
+
+
+def _searched(surrogate: ProblemSurrogate, budget: Budget, reach: float) -> GlobalSearch:
+    """A search, everywhere or so many units around the plain run's end."""
+    points, end = surrogate.points, budget.ended[0]
+    problem = FactorableProblem(surrogate.declared)
+    here = _here(problem, points, end)
+    away = reach * _here(problem, points, surrogate.units(end))
+    if reach < EVERYWHERE:
+        problem = FactorableProblem(surrogate.declared, (here - away, here + away))
+    if len(problem.terms) > MOST_COLUMNS:
+        raise NotBoundable("the problem", f"it has more than {MOST_COLUMNS} terms", "fewer terms")
+    effort, seconds = budget.effort, budget.deadline.left
+    search = GlobalSearch(problem, GAP, lambda x, seconds: None, nodes=effort.nodes)
+    with problem.untouched():
+        for x in budget.ended:
+            search.note(_here(problem, points, x))
+        status = search.run(min(effort.seconds, np.inf if seconds is None else seconds))
+    if status == "proved" and search.best is not None:
+        if np.all(np.abs(search.best.x - here) < INSIDE * away):
+            where = "no point" if reach == EVERYWHERE else f"no point within {reach:g} units"
+            budget.proof = f"{where} is lower by more than {GAP:g} of the scale"
+    return search
+
+
+def _here(problem: FactorableProblem, points: Points, x: Array) -> Array:
+    """A flat point of the surrogate in the order of the search."""
+    return problem.points.pack({v.id: array for v, array in points.unpack(x)})
+
+
+def _there(search: GlobalSearch, surrogate: ProblemSurrogate) -> Array:
+    """The best point in the order of the surrogate."""
+    assert search.best is not None
+    pairs = search.problem.points.unpack(search.best.x)
+    return surrogate.points.pack({v.id: array for v, array in pairs})
