@@ -27,7 +27,7 @@ from dcprog.engine.track import Progress
 from dcprog.foundation.arrays import Array
 from dcprog.majorants.points import Points
 from dcprog.majorants.signs import Box
-from dcprog.majorants.tree import rebuilt
+from dcprog.majorants.tree import nodes, rebuilt
 
 __all__ = ["GeometricForm", "geometric_form"]
 
@@ -244,7 +244,15 @@ def _made(problem: cp.Problem) -> GeometricForm | None:
     if not twins or problem.is_dcp():
         return None
     stated = _restated(problem, twins)
-    return GeometricForm(problem, stated, twins) if stated.is_dgp() else None
+    if not (stated.is_dgp() and _is_positive(stated)):
+        return None
+    return GeometricForm(problem, stated, twins)
+
+
+def _is_positive(problem: cp.Problem) -> bool:
+    """True if no expression falls below 0, where cvxpy's rules leave it out, as log x for x < 1."""
+    roots = [problem.objective.args[0], *(arg for c in problem.constraints for arg in c.args)]
+    return all(node.is_nonneg() for root in roots for node in nodes(root))
 
 
 def _positive(variable: cp.Variable, box: Box) -> cp.Variable | None:

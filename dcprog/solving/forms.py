@@ -30,7 +30,7 @@ from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.solving.cvxpy_fields import multipliers, negative_bases
 from dcprog.solving.given_starts import current, given, numbers
 from dcprog.solving.outcome import Outcome
-from dcprog.solving.polish import polished
+from dcprog.solving.polish import polished, verified
 from dcprog.solving.rescue import restored
 
 __all__ = ["Form", "ProblemExaminer", "RecognisedSurrogate", "Spec", "form_of"]
@@ -371,8 +371,11 @@ class ProblemForm(Form[ProblemSurrogate]):
         settings: Settings,
         left: Left,
     ) -> Run:
-        """The run, or one from a restored point if it misses a constraint."""
-        return restored(surrogate, run, rng, settings, left)
+        """The run, or one from a restored point; where solvers failed, judged by KKT conditions."""
+        run = restored(surrogate, run, rng, settings, left)
+        if run.status != "solver_failed" or run.x is None or left() == 0:
+            return run
+        return verified(surrogate, run) if surrogate.domain.is_feasible(run.x) else run
 
     def polished(self, outcome: Outcome) -> Outcome:
         """The outcome after Newton's method on the active pieces."""

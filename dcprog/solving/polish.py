@@ -12,7 +12,9 @@ import numpy.typing as npt
 from cvxpy.atoms.affine.binary_operators import DivExpression, multiply
 from cvxpy.atoms.elementwise.hyperbolic import asinh, atanh, sinh, tanh
 from cvxpy.constraints.zero import Equality, Zero
+from scipy.linalg import null_space
 
+from dcprog.engine.track import Run
 from dcprog.foundation.arrays import Array, unvec, vec
 from dcprog.majorants.atoms.axes import unbroadcast
 from dcprog.majorants.jacobians import atom_jacobian
@@ -21,7 +23,7 @@ from dcprog.majorants.tree import Values, nodes, rebuilt, spread_to
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.solving.outcome import Outcome
 
-__all__ = ["ActivePieces", "gradient", "polished"]
+__all__ = ["ActivePieces", "gradient", "polished", "verified"]
 
 # Derivatives of the atoms for which cvxpy has none.
 DERIVATIVES: dict[type, Callable[[Array], Array]] = {
@@ -213,6 +215,9 @@ RANK = 1e-9
 # Multipliers of inequalities below that share of the largest have the wrong sign.
 WRONG = 1e-7
 ROUNDING = 1e-12
+# Of a local minimum: the gradient of the Lagrangian over a unit step, and the curvature downwards,
+# at most, relative to the scale of F; differences of gradients tell no less than the latter.
+STATIONARY, CURVED = 1e-7, 1e-6
 
 Mask = npt.NDArray[np.bool_]
 
@@ -253,6 +258,54 @@ def polished(surrogate: ProblemSurrogate, outcome: Outcome) -> Outcome:
     return outcome
 
 
+def verified(surrogate: ProblemSurrogate, run: Run) -> Run:
+    """A run that no solver could take further, converged if its point is a local minimum.
+
+    That is said of a point beside which the KKT conditions of the active constraints have a
+    solution, where nothing is at a kink, if the Hessian of the Lagrangian is positive semidefinite
+    on the null space of these constraints.
+
+    Parameters
+    ----------
+    surrogate : ProblemSurrogate
+    run : Run
+        Ended at a point that meets the constraints.
+
+    Returns
+    -------
+    Run
+        The same object where the conditions are not shown to hold.
+    """
+    x = run.x
+    if x is None or not 0 < x.size <= MOST_COORDINATES:
+        return run
+    # a run that failed may have been far away: its units say nothing of x
+    largest = surrogate.points.spread(surrogate.points.largest(np.abs(x)))
+    units = np.where(largest > 0, largest, surrogate.sizes.natural.unit)
+    for reach in REACHES:
+        try:
+            with np.errstate(all="ignore"):
+                kkt = _Kkt(surrogate, x, reach, units)
+                found = kkt.minimum() if kkt.is_smooth else None
+                if found is None:
+                    continue
+        except (ValueError, ArithmeticError, NotImplementedError):
+            continue
+        miss = surrogate.majorised.miss(found)
+        value = surrogate.facts.sign * surrogate.majorised.exact(found)
+        return replace(
+            run,
+            x=found,
+            value=value,
+            gap=0.0,
+            violation=miss.absolute,
+            status="converged",
+            message="the KKT conditions hold, and the Lagrangian curves upwards",
+            history=run.history.ending(value, miss.absolute),
+        )
+    return run
+
+
 def _moved(surrogate: ProblemSurrogate, outcome: Outcome, x: Array) -> Outcome:
     problem = surrogate.majorised
     miss = problem.miss(x)
@@ -276,11 +329,13 @@ class _Rows:
 class _Kkt:
     """The KKT conditions of a problem on the pieces that are active at a point."""
 
-    def __init__(self, surrogate: ProblemSurrogate, x: Array, reach: float) -> None:
+    def __init__(
+        self, surrogate: ProblemSurrogate, x: Array, reach: float, units: Array | None = None
+    ) -> None:
         self._problem = surrogate.majorised
         self._points = surrogate.points
         self._x = x
-        self._units = surrogate.units(x)
+        self._units = surrogate.units(x) if units is None else units
         self._points.load(x)
         self._reach = reach
         pieces = ActivePieces(reach)
@@ -290,6 +345,7 @@ class _Kkt:
             for expression, inequality in _asked(self._problem.problem.constraints)
         ]
         rows += [_Rows(tie, False) for tie in pieces.ties]
+        self._tied = bool(pieces.ties)
         rows += self._at_bounds()
         self._rows = [row for row in rows if row.expression.size]
         sizes = [row.expression.size for row in self._rows]
@@ -297,6 +353,8 @@ class _Kkt:
             raise ValueError("too many active constraints")
         kinds = np.array([row.inequality for row in self._rows], dtype=bool)
         self._inequality: Mask = np.repeat(kinds, np.array(sizes, dtype=int))
+        self._kept: Mask = np.ones(self._inequality.size, dtype=bool)
+        self._multipliers = np.zeros(self._inequality.size)
 
     def _at_bounds(self) -> list[_Rows]:
         """Variables' entries at their declared bounds."""
@@ -315,6 +373,39 @@ class _Kkt:
                     found.append(_Rows(cp.vec(gap, order="F")[places], True))
         return found
 
+    @property
+    def is_smooth(self) -> bool:
+        """True if no two pieces tie at the point."""
+        return not self._tied
+
+    def minimum(self) -> Array | None:
+        """The point, or the solution beside it, if it is shown to be a local minimum."""
+        x = self._x
+        self._kept[:] = True
+        slope, matrix, _ = self._system(x, self._kept)
+        answer = np.linalg.lstsq((matrix * self._units).T, -slope * self._units, rcond=RANK)
+        self._multipliers = np.asarray(answer[0])
+        least = -WRONG * np.max(np.abs(self._multipliers), initial=0.0)
+        if np.all(self._multipliers[self._inequality] >= least) and self._is_minimal(x):
+            return x
+        found = self.solved()  # where equal terms cancel, Newton's steps wander on a ridge of F
+        return found if found is not None and self._is_minimal(found) else None
+
+    def _is_minimal(self, x: Array) -> bool:
+        """True if the KKT conditions hold for the multipliers, and nothing curves downwards."""
+        kept, units = self._kept, self._units
+        slope, matrix, _ = self._system(x, kept)
+        scale = self._problem.terms(self._problem.at(x))
+        left = float(np.max(np.abs((slope + matrix.T @ self._multipliers) * units), initial=0.0))
+        if not (scale > 0 and left <= STATIONARY * scale):
+            return False
+        bend = self._hessian(x, kept, self._multipliers) * np.outer(units, units)
+        flat = null_space(matrix * units, rcond=RANK) if matrix.size else np.eye(x.size)
+        if not flat.size:
+            return True
+        least = float(np.linalg.eigvalsh(flat.T @ bend @ flat)[0])
+        return least >= -CURVED * max(float(np.max(np.abs(bend))), scale)
+
     def solved(self) -> Array | None:
         """The solution beside the point, if it is no worse."""
         kept: Mask = np.ones(self._inequality.size, dtype=bool)
@@ -327,6 +418,7 @@ class _Kkt:
             full[kept] = multipliers
             wrong = self._inequality & (full < -WRONG * np.max(np.abs(full), initial=0.0))
             if not np.any(wrong):
+                self._kept, self._multipliers = kept, multipliers
                 return x if self._is_no_worse(x, full) else None
             kept = kept & ~wrong
         return None

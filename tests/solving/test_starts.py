@@ -85,6 +85,7 @@ def test_half_starts_use_half_of_the_terms() -> None:
     firsts: list[float] = []
     dc.solve(
         problem,
+        start="convex",
         n_starts=8,
         solver="cvxpy",
         callback=lambda p: firsts.append(float(p.x[0])) if p.n_iter == 0 else None,

@@ -144,7 +144,7 @@ def test_a_solver_that_always_lies_leaves_it_to_the_next(
 def test_the_best_point_survives_when_all_lie(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next solver is compiled while the variables hold NaN."""
     lies(monkeypatch, LIES["nan"], lambda number, solver: number > 0)
-    result = dc.solve(ramp(), solver="cvxpy")
+    result = dc.solve(ramp(), solver="cvxpy", start="convex")
     assert result.status == "solver_failed"
     assert result.x is not None
     assert np.all(np.isfinite(result.x))
