@@ -16,10 +16,11 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.engine.certificate import Examination
+from dcprog.engine.descent import descend
 from dcprog.engine.protocol import Surrogate, centre
 from dcprog.engine.track import Run, Settings
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.errors import SubproblemError, UnfitSolver
+from dcprog.foundation.errors import SubproblemError, UnfitSolver, UnfitStart
 from dcprog.majorants.frozen_problem import check_data
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.reductions.chain import AUTOMATIC, recognised_risk
@@ -30,8 +31,8 @@ from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.solving.cvxpy_fields import multipliers, negative_bases
 from dcprog.solving.given_starts import current, given, numbers
 from dcprog.solving.outcome import Outcome
-from dcprog.solving.polish import polished, verified
-from dcprog.solving.rescue import restored
+from dcprog.solving.polish import examined, polished, verified
+from dcprog.solving.rescue import checked, restored
 
 __all__ = ["Form", "ProblemExaminer", "RecognisedSurrogate", "Spec", "form_of"]
 
@@ -74,6 +75,8 @@ GENERIC = "cvxpy"  # the name of the path through cvxpy, whichever of its solver
 TOLERANCE = 1e-8
 # The price of violations, over the usual: a start should meet what its given part allows it to.
 FIRM = 1e3
+# Steps from a saddle along its negative curvature, in units of the coordinates.
+SADDLE_STEPS = 0.1, 0.1
 
 
 class Spec(Protocol):
@@ -371,11 +374,29 @@ class ProblemForm(Form[ProblemSurrogate]):
         settings: Settings,
         left: Left,
     ) -> Run:
-        """The run, or one from a restored point; where solvers failed, judged by KKT conditions."""
-        run = restored(surrogate, run, rng, settings, left)
-        if run.status != "solver_failed" or run.x is None or left() == 0:
-            return run
-        return verified(surrogate, run) if surrogate.domain.is_feasible(run.x) else run
+        """The run, or one from a restored point, judged by second-order conditions.
+
+        These tell whether the point of a run whose solvers failed is a local minimum, and whether
+        a run under nonconvex equations has ended at a saddle, which it then leaves.
+        """
+        for size in (*SADDLE_STEPS, 0.0):
+            run = restored(surrogate, run, rng, settings, left)
+            stuck = run.status == "solver_failed"
+            curved = run.status == "converged" and surrogate.majorised.has_equalities
+            if run.x is None or not (stuck or curved) or left() == 0:
+                return run
+            if not surrogate.domain.is_feasible(run.x):
+                return run
+            verdict = examined(surrogate, run.x)
+            if verdict.downhill is None or size == 0 or not settings.escape:
+                if verdict.x is None or not stuck:
+                    return run
+                return verified(surrogate, run, verdict.x)
+            lower = _beyond(surrogate, run, size * verdict.downhill, settings, left)
+            if lower is None:
+                return run
+            run = lower
+        return run
 
     def polished(self, outcome: Outcome) -> Outcome:
         """The outcome after Newton's method on the active pieces."""
@@ -392,6 +413,24 @@ class ProblemForm(Form[ProblemSurrogate]):
             return {}
         with np.errstate(all="ignore"):
             return multipliers(surrogate, x, time_limit)
+
+
+def _beyond(
+    surrogate: ProblemSurrogate, run: Run, step: Array, settings: Settings, left: Left
+) -> Run | None:
+    """A run from beside a saddle, on the side where it ends lower; None if neither does."""
+    assert run.x is not None
+    best = None
+    for start in (run.x + step, run.x - step):
+        try:
+            other = descend(surrogate, start, replace(settings, time_limit=left()))
+        except UnfitStart:
+            continue
+        other = checked(surrogate, other)
+        lower = surrogate.facts.sign * (other.value - run.value) < -settings.tol * run.scale
+        if lower and other.x is not None and surrogate.domain.is_feasible(other.x):
+            best, run = other, other
+    return best
 
 
 def _fitted(surrogate: ProblemSurrogate, x: Array, known: Mapping[int, Array]) -> Array:

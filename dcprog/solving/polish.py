@@ -23,7 +23,7 @@ from dcprog.majorants.tree import Values, nodes, rebuilt, spread_to
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.solving.outcome import Outcome
 
-__all__ = ["ActivePieces", "gradient", "polished", "verified"]
+__all__ = ["ActivePieces", "Verdict", "examined", "gradient", "polished", "verified"]
 
 # Derivatives of the atoms for which cvxpy has none.
 DERIVATIVES: dict[type, Callable[[Array], Array]] = {
@@ -218,6 +218,7 @@ ROUNDING = 1e-12
 # Of a local minimum: the gradient of the Lagrangian over a unit step, and the curvature downwards,
 # at most, relative to the scale of F; differences of gradients tell no less than the latter.
 STATIONARY, CURVED = 1e-7, 1e-6
+SADDLE = 1e-4  # the same of a direction that is worth a run
 
 Mask = npt.NDArray[np.bool_]
 
@@ -258,52 +259,67 @@ def polished(surrogate: ProblemSurrogate, outcome: Outcome) -> Outcome:
     return outcome
 
 
-def verified(surrogate: ProblemSurrogate, run: Run) -> Run:
-    """A run that no solver could take further, converged if its point is a local minimum.
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The second-order conditions at the end of a run.
 
-    That is said of a point beside which the KKT conditions of the active constraints have a
-    solution, where nothing is at a kink, if the Hessian of the Lagrangian is positive semidefinite
-    on the null space of these constraints.
+    Attributes
+    ----------
+    x : array or None
+        The point, or one beside it at which the conditions hold; None if nothing is shown.
+    downhill : array or None
+        A direction along the constraints in which the Lagrangian curves downwards.
+    """
+
+    x: Array | None = None
+    downhill: Array | None = None
+
+
+def examined(surrogate: ProblemSurrogate, x: Array) -> Verdict:
+    """The second-order conditions at a point that meets the constraints.
+
+    A point is a local minimum if the KKT conditions of the active constraints have a solution
+    there, nothing is at a kink, and the Hessian of the Lagrangian is positive semidefinite on the
+    null space of these constraints.
 
     Parameters
     ----------
     surrogate : ProblemSurrogate
-    run : Run
-        Ended at a point that meets the constraints.
+    x : array
 
     Returns
     -------
-    Run
-        The same object where the conditions are not shown to hold.
+    Verdict
     """
-    x = run.x
-    if x is None or not 0 < x.size <= MOST_COORDINATES:
-        return run
     # a run that failed may have been far away: its units say nothing of x
     largest = surrogate.points.spread(surrogate.points.largest(np.abs(x)))
     units = np.where(largest > 0, largest, surrogate.sizes.natural.unit)
-    for reach in REACHES:
+    for reach in REACHES if 0 < x.size <= MOST_COORDINATES else ():
         try:
             with np.errstate(all="ignore"):
                 kkt = _Kkt(surrogate, x, reach, units)
-                found = kkt.minimum() if kkt.is_smooth else None
-                if found is None:
-                    continue
+                verdict = kkt.verdict() if kkt.is_smooth else Verdict()
         except (ValueError, ArithmeticError, NotImplementedError):
             continue
-        miss = surrogate.majorised.miss(found)
-        value = surrogate.facts.sign * surrogate.majorised.exact(found)
-        return replace(
-            run,
-            x=found,
-            value=value,
-            gap=0.0,
-            violation=miss.absolute,
-            status="converged",
-            message="the KKT conditions hold, and the Lagrangian curves upwards",
-            history=run.history.ending(value, miss.absolute),
-        )
-    return run
+        if verdict.x is not None or verdict.downhill is not None:
+            return verdict
+    return Verdict()
+
+
+def verified(surrogate: ProblemSurrogate, run: Run, x: Array) -> Run:
+    """A run that no solver could take further, converged at its local minimum x."""
+    miss = surrogate.majorised.miss(x)
+    value = surrogate.facts.sign * surrogate.majorised.exact(x)
+    return replace(
+        run,
+        x=x,
+        value=value,
+        gap=0.0,
+        violation=miss.absolute,
+        status="converged",
+        message="the KKT conditions hold, and the Lagrangian curves upwards",
+        history=run.history.ending(value, miss.absolute),
+    )
 
 
 def _moved(surrogate: ProblemSurrogate, outcome: Outcome, x: Array) -> Outcome:
@@ -378,33 +394,40 @@ class _Kkt:
         """True if no two pieces tie at the point."""
         return not self._tied
 
-    def minimum(self) -> Array | None:
-        """The point, or the solution beside it, if it is shown to be a local minimum."""
+    def verdict(self) -> Verdict:
+        """The second-order conditions at the point, or at the solution beside it."""
         x = self._x
-        self._kept[:] = True
         slope, matrix, _ = self._system(x, self._kept)
         answer = np.linalg.lstsq((matrix * self._units).T, -slope * self._units, rcond=RANK)
         self._multipliers = np.asarray(answer[0])
         least = -WRONG * np.max(np.abs(self._multipliers), initial=0.0)
-        if np.all(self._multipliers[self._inequality] >= least) and self._is_minimal(x):
-            return x
+        if np.all(self._multipliers[self._inequality] >= least) and self._is_stationary(x):
+            return self._curvature(x)
         found = self.solved()  # where equal terms cancel, Newton's steps wander on a ridge of F
-        return found if found is not None and self._is_minimal(found) else None
+        if found is None or not self._is_stationary(found):
+            return Verdict()
+        return self._curvature(found)
 
-    def _is_minimal(self, x: Array) -> bool:
-        """True if the KKT conditions hold for the multipliers, and nothing curves downwards."""
-        kept, units = self._kept, self._units
-        slope, matrix, _ = self._system(x, kept)
+    def _is_stationary(self, x: Array) -> bool:
+        slope, matrix, _ = self._system(x, self._kept)
+        left = (slope + matrix.T @ self._multipliers) * self._units
         scale = self._problem.terms(self._problem.at(x))
-        left = float(np.max(np.abs((slope + matrix.T @ self._multipliers) * units), initial=0.0))
-        if not (scale > 0 and left <= STATIONARY * scale):
-            return False
-        bend = self._hessian(x, kept, self._multipliers) * np.outer(units, units)
+        return 0 < scale and float(np.max(np.abs(left), initial=0.0)) <= STATIONARY * scale
+
+    def _curvature(self, x: Array) -> Verdict:
+        """A local minimum, or the direction of the most negative curvature."""
+        units = self._units
+        _, matrix, _ = self._system(x, self._kept)
+        bend = self._hessian(x, self._kept, self._multipliers) * np.outer(units, units)
         flat = null_space(matrix * units, rcond=RANK) if matrix.size else np.eye(x.size)
-        if not flat.size:
-            return True
-        least = float(np.linalg.eigvalsh(flat.T @ bend @ flat)[0])
-        return least >= -CURVED * max(float(np.max(np.abs(bend))), scale)
+        if not flat.shape[1]:
+            return Verdict(x)
+        curves, ways = np.linalg.eigh(flat.T @ bend @ flat)
+        size = max(float(np.max(np.abs(bend))), self._problem.terms(self._problem.at(x)))
+        if curves[0] >= -CURVED * size:
+            return Verdict(x)
+        steep = curves[0] < -SADDLE * size
+        return Verdict(None, units * (flat @ ways[:, 0])) if steep else Verdict()
 
     def solved(self) -> Array | None:
         """The solution beside the point, if it is no worse."""
