@@ -11,12 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk, boxed
-from dcprog.bounds.boxes import Boxes
-from dcprog.bounds.ranges import group_range, row_range, row_rounding, steepest
-from dcprog.bounds.relaxation import bound_boxes
-from dcprog.bounds.root_box import ground, root_box
+from dcprog.bounds.minorant import bound_boxes
+from dcprog.bounds.ranges import ground, group_range, root_box, row_range, row_rounding, steepest
 from dcprog.bounds.rounding import of_functions, of_terms
-from dcprog.bounds.search import Found, Incumbent, heeded
+from dcprog.bounds.search import Boxes, Found, Incumbent, heeded
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk

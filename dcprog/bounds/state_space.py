@@ -8,17 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk
-from dcprog.bounds.boxes import Boxes
-from dcprog.bounds.minorant import Minorant, View, row_weights
-from dcprog.bounds.relaxation import bounded, contract
+from dcprog.bounds.minorant import Minorant, View, bounded, contract, lines_of_shares, row_weights
 from dcprog.bounds.risk_space import RiskSpace
 from dcprog.bounds.rounding import KNOWN_DIGITS
-from dcprog.bounds.search import Found, Incumbent
-from dcprog.bounds.supports import lines_of_shares
+from dcprog.bounds.search import Boxes, Found, Incumbent
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform, cap_at
-from dcprog.transforms.sums_and_chains import chain_of
+from dcprog.transforms.transform import chain_of
 
 __all__ = ["StateSpace", "hinge_sums", "risk_spaces"]
 

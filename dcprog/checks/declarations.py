@@ -15,7 +15,7 @@ from dcprog.foundation.parameters import check_count, check_number
 from dcprog.losses import Composed, ConvexLoss, Loss
 from dcprog.penalties import Penalty
 from dcprog.transforms import Transform
-from dcprog.transforms.limits import FAR, seen_limit
+from dcprog.transforms.from_functions import FAR, seen_limit
 
 __all__ = ["check_loss", "check_penalty", "check_transform"]
 

@@ -1,8 +1,8 @@
-"""A cvxpy problem as SCIP is asked it: rows of terms, and its value at points by NumPy."""
+"""A cvxpy problem as rows of terms, with bounds of its variables and its values at points."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -10,7 +10,6 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.factorable.first_box import first_box, propagate
 from dcprog.factorable.terms import ROUNDING, Ranges, Row
 from dcprog.factorable.translation import Translation
 from dcprog.foundation.arrays import Array, dense
@@ -20,7 +19,129 @@ from dcprog.majorants.frozen_problem import check_data, freeze
 from dcprog.majorants.points import Points
 from dcprog.majorants.tree import Values, short
 
-__all__ = ["FEASIBLE", "FactorableProblem", "Point", "whole_entries"]
+__all__ = [
+    "FEASIBLE",
+    "FactorableProblem",
+    "Point",
+    "first_box",
+    "inside",
+    "propagate",
+    "restored",
+    "whole_entries",
+]
+
+# Distances at which an edge is tried: in units of the point or, where an edge is known, in shares
+# of the distance to it.
+DISTANCES = 2.0 ** np.arange(-20, 100)
+SHARES = np.concatenate([DISTANCES[:20], 1 - DISTANCES[18::-1]])
+FINER = 33
+REFINED = 7  # times: the edge is found to 32⁻⁶, a billionth of the distance
+SWEEPS = 8  # over the variables
+MARGIN = 1e-9
+# Another sweep is worth while where an edge moves by that share of itself.
+ENOUGH = 0.01
+
+Excluded = Callable[[Array, Array], npt.NDArray[np.bool_]]
+
+
+def first_box(
+    lo: Array, hi: Array, x: Array, places: npt.NDArray[np.intp], excluded: Excluded
+) -> tuple[Array, Array]:
+    """Edges moved in, one coordinate after the other, as far as what lies beyond is excluded.
+
+    Parameters
+    ----------
+    lo, hi : arrays of shape (p,)
+        What the variables were declared to be; infinite where nothing is known.
+    x : array of shape (p,)
+        A point inside.
+    places : array of int
+        The coordinates whose edges are moved.
+    excluded : callable
+        Whether boxes (boxes, p) hold no point of interest, by ranges alone.
+
+    Returns
+    -------
+    lo, hi : arrays of shape (p,)
+        Infinite where nothing was found.
+    """
+    lo, hi = lo.copy(), hi.copy()
+    for _ in range(SWEEPS):
+        before = np.concatenate([lo, hi])
+        for j in places:
+            hi[j] = _edge(lo, hi, x, j, 1.0, excluded)
+            lo[j] = _edge(lo, hi, x, j, -1.0, excluded)
+        after = np.concatenate([lo, hi])
+        if not np.any(_moved(before, after)):
+            break
+    return lo, hi
+
+
+def propagate(lo: Array, hi: Array, rows: Sequence[Row]) -> None:
+    """Narrow bounds, in place, by what rows of variables alone, each at most 0, imply.
+
+    Parameters
+    ----------
+    lo, hi : arrays of shape (p,)
+    rows : sequence of Row
+        Those with other columns than variables say nothing here.
+    """
+    linear = [row for row in rows if row.terms and row.terms[-1][0] < lo.size]
+    for _ in range(SWEEPS):
+        before = np.concatenate([lo, hi])
+        for row in linear:
+            _narrow(lo, hi, row)
+        if not np.any(_moved(before, np.concatenate([lo, hi]))):
+            break
+
+
+def _narrow(lo: Array, hi: Array, row: Row) -> None:
+    """One row: c·x_j ≤ −(least of the rest)."""
+    least = [c * (lo[j] if c > 0 else hi[j]) for j, c in row.terms]
+    infinite = [k for k, part in enumerate(least) if np.isinf(part)]
+    if len(infinite) > 1:
+        return
+    for k, (j, c) in enumerate(row.terms):
+        if infinite and k != infinite[0]:
+            continue
+        others = [row.constant, *(part for i, part in enumerate(least) if i != k)]
+        slack = ROUNDING * sum(map(abs, others))
+        edge = (slack - sum(others)) / c
+        if c > 0:
+            hi[j] = min(hi[j], edge)
+        else:
+            lo[j] = max(lo[j], edge)
+
+
+def _moved(before: Array, after: Array) -> npt.NDArray[np.bool_]:
+    """True for edges that are new, or far from where they were."""
+    known = np.isfinite(before) & np.isfinite(after)
+    far = np.abs(np.subtract(after, before, where=known, out=np.zeros(before.shape)))
+    return (known & (far > ENOUGH * np.abs(before))) | (np.isinf(before) & np.isfinite(after))
+
+
+def _edge(lo: Array, hi: Array, x: Array, j: int, side: float, excluded: Excluded) -> float:
+    """The innermost edge found on one side of x_j."""
+    edge = float(hi[j] if side > 0 else lo[j])
+    room = abs(edge - x[j])
+    unit = abs(x[j]) if x[j] else 1.0
+    tries = x[j] + side * (room * SHARES if np.isfinite(room) else unit * DISTANCES)
+    for _ in range(REFINED):
+        tries = tries[np.isfinite(tries)]
+        low, high = np.tile(lo, (tries.size, 1)), np.tile(hi, (tries.size, 1))
+        (low if side > 0 else high)[:, j] = tries
+        gone = np.flatnonzero(excluded(low, high))
+        if not gone.size:
+            return edge
+        first = int(gone[0])
+        edge = float(tries[first])
+        inner = x[j] if first == 0 else tries[first - 1]
+        tries = np.linspace(inner, edge, FINER)[1:]
+    return edge + side * MARGIN * abs(edge - x[j])
+
+
+# ----------------------------------------------------------------------------------------------
+
 
 # Violations up to that share of what a constraint's terms add up to count as none.
 FEASIBLE = 1e-6
@@ -410,3 +531,121 @@ def _declared_bound(variable: cp.Variable, side: int) -> Array:
 
 def _parameter_values(problem: cp.Problem) -> dict[int, Array]:
     return {p.id: dense(p.value).copy() for p in problem.parameters()}
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+STEPS = 8
+# Terms that vanish at the point count with that share of their median over the box.
+LEAST = 1e-3
+# Differences are taken over that share of a coordinate's size: the cube root of the precision.
+DIFFERENCE = 6e-6
+
+
+def restored(problem: FactorableProblem, x: Array) -> Array:
+    """Gauss–Newton steps to the constraints that x misses: the shortest ones, in units of x.
+
+    Parameters
+    ----------
+    problem : FactorableProblem
+    x : array of shape (p,)
+        Its whole numbers stay as they are.
+
+    Returns
+    -------
+    array of shape (p,)
+        The point reached; x itself where that is no nearer.
+    """
+    with np.errstate(all="ignore"):
+        return _restored(problem, x)
+
+
+def _restored(problem: FactorableProblem, x: Array) -> Array:
+    rows = [*problem.zero, *problem.below]
+    equal = np.arange(len(rows)) < len(problem.zero)
+    active = equal.copy()
+    size = problem.coordinate_sizes(x)
+    usual = LEAST * np.median(_values(problem, rows, problem.samples())[1], axis=0)
+    best, least = x, np.inf
+    for _ in range(STEPS):
+        value, terms = (found[0] for found in _values(problem, rows, x[None]))
+        terms = np.maximum(terms, usual)
+        missed = np.where(equal, np.abs(value), np.maximum(value, 0.0))
+        worst = float(np.max(missed / np.where(terms > 0, terms, 1.0), initial=0.0))
+        if not worst < least:
+            break
+        best, least = x, worst
+        active |= missed > 0
+        if worst <= ROUNDING or not np.any(active):
+            break
+        # inequalities that were missed are aimed a hair inside
+        aim = value[active] + np.where(equal[active], 0.0, ROUNDING * terms[active])
+        x = _step(problem, [r for r, a in zip(rows, active, strict=True) if a], x, size, aim)
+    return best
+
+
+# Arguments of roots and logarithms are brought that far inside, as shares of their terms: a root is
+# steep there, so the smallest one that will do is taken.
+DEPTHS = (0.0, 4 * np.finfo(float).eps, 1e-12)
+
+
+def inside(problem: FactorableProblem, x: Array) -> list[Array]:
+    """Points next to x where the arguments of roots and logarithms are positive or 0.
+
+    To first order, that is: rounding decides whether they are.
+
+    Parameters
+    ----------
+    problem : FactorableProblem
+    x : array of shape (p,)
+
+    Returns
+    -------
+    list of arrays of shape (p,)
+        The nearest first; empty where all arguments are positive.
+    """
+    with np.errstate(all="ignore"):
+        value, terms = (found[0] for found in _values(problem, problem.domain, x[None]))
+        least = np.flatnonzero((value >= 0) & np.isfinite(value))
+        rows = [problem.domain[k] for k in least]
+        size = problem.coordinate_sizes(x)
+        aims = [value[least] + depth * terms[least] for depth in DEPTHS]
+        return [_step(problem, rows, x, size, aim) for aim in aims] if rows else []
+
+
+def _step(problem: FactorableProblem, rows: list[Row], x: Array, size: Array, aim: Array) -> Array:
+    """The shortest step to where the rows are lower by `aim`, to first order, inside the bounds."""
+    free = ~problem.whole & (problem.lo < problem.hi)
+    slopes = _slopes(problem, rows, x, size)
+    for _ in range(x.size + 1):
+        move = np.zeros(x.size)
+        moves = slopes[:, free] * size[free]
+        if not (np.all(np.isfinite(moves)) and np.any(free)):
+            return x
+        move[free] = size[free] * np.linalg.lstsq(moves, -aim, rcond=1e-9)[0]
+        outward = free & ((x + move < problem.lo) | (x + move > problem.hi))
+        stuck = outward & (np.clip(x + move, problem.lo, problem.hi) == x)
+        if not np.any(stuck):
+            break
+        free &= ~stuck
+    return np.clip(x + move, problem.lo, problem.hi)
+
+
+def _values(problem: FactorableProblem, rows: list[Row], x: Array) -> tuple[Array, Array]:
+    """The rows at points, and the sums of the absolute values of their terms."""
+    columns = problem.columns(x).lo
+    value, terms = np.empty((x.shape[0], len(rows))), np.empty((x.shape[0], len(rows)))
+    for k, row in enumerate(rows):
+        parts = [c * columns[:, j] for j, c in row.terms]
+        value[:, k] = np.sum(parts, axis=0) + row.constant if parts else row.constant
+        terms[:, k] = np.sum(np.abs(parts), axis=0) + abs(row.constant) if parts else 0.0
+    return value, terms
+
+
+def _slopes(problem: FactorableProblem, rows: list[Row], x: Array, size: Array) -> Array:
+    """Central differences of the rows, a line each."""
+    steps = np.diag(DIFFERENCE * size)
+    above, _ = _values(problem, rows, x + steps)
+    below, _ = _values(problem, rows, x - steps)
+    return np.asarray(((above - below) / (2 * DIFFERENCE * size)[:, None]).T)

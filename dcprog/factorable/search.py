@@ -12,10 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.factorable.first_box import first_box
 from dcprog.factorable.model import ROUNDS, ScipModel, scip
-from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point
-from dcprog.factorable.restoration import inside, restored
+from dcprog.factorable.problem import (
+    FEASIBLE,
+    FactorableProblem,
+    Point,
+    first_box,
+    inside,
+    restored,
+)
 from dcprog.factorable.terms import ROUNDING
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable, WrongBound

@@ -1,4 +1,4 @@
-"""cvxpy's expressions as rows of terms: the table of the atoms that bounds and integers rest on."""
+"""The table of atoms: cvxpy's expressions as rows of terms."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.majorants.rewrites import Rewriting
 from dcprog.majorants.rules import Frame, Piece, fresh_context
-from dcprog.majorants.rules.refusals import check_expression
+from dcprog.majorants.rules.frame import check_expression
 from dcprog.majorants.tree import Values, short, variables
 
 __all__ = ["Majorant", "majorize"]

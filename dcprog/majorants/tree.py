@@ -22,8 +22,7 @@ from cvxpy.atoms.elementwise.elementwise import Elementwise
 from cvxpy.expressions.leaf import Leaf
 
 from dcprog.foundation.arrays import EDGE, Array, dense
-from dcprog.majorants.atoms.entry import SLACK, FaultyAtom
-from dcprog.majorants.atoms.table import entry
+from dcprog.majorants.atoms import SLACK, FaultyAtom, entry
 
 __all__ = [
     "Values",
@@ -113,7 +112,7 @@ class Values:
         start (see ``Majorant.relax``).
     extensions : mapping of node id to function, optional
         How to evaluate nodes whose tangent is taken inside their domain's edge, from the values
-        of their arguments (see ``edges.extended``).
+        of their arguments (see ``slopes.extended``).
     edge : float
         Distance of these tangents from the edge, relative to the arguments' size.
     sizes : mapping of node id to float, optional

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dcprog.foundation.arrays import EDGE, Array
-from dcprog.majorants.edges import falls_at, starts_at_edge
+from dcprog.majorants.slopes import falls_at, starts_at_edge
 from dcprog.majorants.tree import nodes
 from dcprog.problem.majorised_problem import MajorisedProblem
 

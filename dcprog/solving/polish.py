@@ -14,7 +14,7 @@ from cvxpy.atoms.elementwise.hyperbolic import asinh, atanh, sinh, tanh
 from cvxpy.constraints.zero import Equality, Zero
 
 from dcprog.foundation.arrays import Array, unvec, vec
-from dcprog.majorants.atoms.axes import unbroadcast
+from dcprog.majorants.atoms import unbroadcast
 from dcprog.majorants.jacobians import atom_jacobian
 from dcprog.majorants.slopes import pull_back
 from dcprog.majorants.tree import Values, nodes, rebuilt, spread_to

@@ -20,7 +20,7 @@ from dcprog.engine.track import Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitStart
-from dcprog.majorants.atoms.table import add, added
+from dcprog.majorants.atoms import add, added
 from dcprog.majorants.frozen_problem import check_data
 from dcprog.moves.registry import MOVES, registered_moves
 from dcprog.problem.surrogate import ProblemSurrogate

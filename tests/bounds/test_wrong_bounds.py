@@ -13,9 +13,8 @@ import numpy.typing as npt
 import pytest
 
 import dcprog as dc
-from dcprog.bounds.boxes import Boxes
 from dcprog.bounds.minorant import Minorant
-from dcprog.bounds.search import Found, Incumbent, Search
+from dcprog.bounds.search import Boxes, Found, Incumbent, Search
 from tests.bounds.random_risks import exponential, tilted
 
 Array = npt.NDArray[np.float64]

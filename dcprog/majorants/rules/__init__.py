@@ -43,19 +43,20 @@ from dcprog.majorants.rules.affine_atoms import affine_atom, both_signs
 from dcprog.majorants.rules.compositions import composition
 from dcprog.majorants.rules.context import Context
 from dcprog.majorants.rules.divergence import divergence
-from dcprog.majorants.rules.exponentials import quotient_of_exponentials
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, rewrite
-from dcprog.majorants.rules.leaves import affine, constant, curved, scalar
+from dcprog.majorants.rules.leaves import affine, constant, curved, scalar, shared
 from dcprog.majorants.rules.own import own
-from dcprog.majorants.rules.positive_products import positive_product, prod
-from dcprog.majorants.rules.products import product, quad_form
-from dcprog.majorants.rules.quotients import (
+from dcprog.majorants.rules.products import (
     log_of_quotient,
+    positive_product,
+    prod,
+    product,
     product_with_quotient,
+    quad_form,
     quotient,
+    quotient_of_exponentials,
     signed_quotients,
 )
-from dcprog.majorants.rules.sharing import shared
 from dcprog.majorants.rules.smooth import (
     bounded_curvature,
     odd_power,

@@ -23,8 +23,7 @@ from dcprog.majorants.rules.frame import (
     plus,
     slope_sign,
 )
-from dcprog.majorants.rules.leaves import weighted_leaf
-from dcprog.majorants.rules.sharing import is_spent
+from dcprog.majorants.rules.leaves import is_spent, weighted_leaf
 from dcprog.majorants.tree import Values, short
 
 __all__ = ["affine_atom", "both_signs"]

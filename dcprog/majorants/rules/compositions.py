@@ -9,7 +9,7 @@ from cvxpy.atoms.atom import Atom
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable
-from dcprog.majorants.atoms.table import is_even_in
+from dcprog.majorants.atoms import is_even_in
 from dcprog.majorants.rules.context import Context
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, slope_sign
 from dcprog.majorants.rules.leaves import fixed_leaf, is_dpp, weighted_leaf

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import cvxpy as cp
 
-from dcprog.majorants.atoms.entry import FaultyAtom
-from dcprog.majorants.atoms.table import entry
+from dcprog.majorants.atoms import FaultyAtom, entry
 from dcprog.majorants.rules.frame import Frame, Piece, Weight
 
 __all__ = ["own"]

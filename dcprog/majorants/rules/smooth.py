@@ -14,7 +14,7 @@ from cvxpy.atoms.elementwise.normcdf import normcdf
 from cvxpy.atoms.elementwise.trig import cos, sin, tan
 
 from dcprog.foundation.arrays import Array
-from dcprog.majorants.atoms.both_sides import OddPower, SignedXexp
+from dcprog.majorants.atoms import OddPower, SignedXexp
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, rewrite
 from dcprog.majorants.tree import Values
 

@@ -14,12 +14,10 @@ from cvxpy.atoms.elementwise.elementwise import Elementwise
 
 from dcprog.foundation.arrays import Array, unvec, vec
 from dcprog.foundation.errors import NotMajorizable
-from dcprog.majorants.atoms.axes import spread
-from dcprog.majorants.atoms.table import edge
-from dcprog.majorants.edges import has_edge, interior
+from dcprog.majorants.atoms import edge, spread
 from dcprog.majorants.rules.context import Context
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, slope_sign
-from dcprog.majorants.slopes import has_slope, pull_back
+from dcprog.majorants.slopes import has_edge, has_slope, interior, pull_back
 from dcprog.majorants.tree import Values, evaluate, short
 
 __all__ = ["keep_domain", "tangent"]

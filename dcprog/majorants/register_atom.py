@@ -9,17 +9,18 @@ import numpy as np
 from cvxpy.atoms.atom import Atom
 
 from dcprog.foundation.arrays import Array
-from dcprog.majorants.atoms.entry import (
+from dcprog.majorants.atoms import (
+    TABLE,
     Edge,
     Entry,
     Evaluation,
     FaultyAtom,
     PullBack,
+    add,
     cvxpy_slope,
     plain,
     within,
 )
-from dcprog.majorants.atoms.table import TABLE, add
 
 __all__ = ["register_atom"]
 
@@ -137,7 +138,7 @@ def register_atom(
     >>> result = dc.solve(cp.Problem(cp.Minimize(sine(y))), start="current")
     >>> round(result.value, 6)
     -1.0
-    >>> from dcprog.majorants.atoms.table import TABLE
+    >>> from dcprog.majorants.atoms import TABLE
     >>> del TABLE[cbrt], TABLE[sine]
     """
     _check(kind, slope=slope, evaluate=evaluate, rule=rule)
