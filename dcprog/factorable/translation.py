@@ -22,7 +22,7 @@ from cvxpy.atoms import (
 from cvxpy.atoms.affine.affine_atom import AffAtom
 from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression, multiply
 from cvxpy.atoms.cumprod import cumprod
-from cvxpy.atoms.elementwise.hyperbolic import asinh, atanh, sinh, tanh
+from cvxpy.atoms.elementwise.hyperbolic import asinh, tanh
 from cvxpy.atoms.elementwise.trig import cos, sin, tan
 from cvxpy.atoms.prod import Prod
 
@@ -30,6 +30,7 @@ from dcprog.factorable import operations as op
 from dcprog.factorable.terms import Row, Terms
 from dcprog.foundation.arrays import Array, dense, vec
 from dcprog.foundation.errors import NotBoundable
+from dcprog.majorants.atoms import entry
 from dcprog.majorants.tree import short
 
 __all__ = ["Translation"]
@@ -86,9 +87,11 @@ class Translation:
             return [self.terms.variable(self._starts[node.id] + k) for k in range(node.size)]
         if node.is_constant():
             return [Row((), float(c)) for c in vec(node.value)]
-        rule = RULES.get(type(node))
+        rule, equal = RULES.get(type(node)), entry(node).equal
         if rule is not None:
             return rule(self, node)
+        if equal is not None:
+            return self(equal(node))
         if isinstance(node, AffAtom):
             return self.affine(node)
         raise NotBoundable(
@@ -259,10 +262,6 @@ def _rel_entr(t: Translation, node: Any, x: Row, y: Row) -> Row:
     return t.terms.add(op.XLogX(), x) - t.product(x, t.log(y))
 
 
-def _atanh(t: Translation, node: Any, a: Row) -> Row:
-    return 0.5 * t.log(1 + a) - 0.5 * t.log(1 - a)
-
-
 def _cos(t: Translation, a: Row) -> Row:
     return t.terms.add(op.Sin(), a + np.pi / 2)
 
@@ -387,7 +386,6 @@ RULES: dict[type, Rule] = {
     cp.log1p: _elementwise(lambda t, node, a: t.log(1 + a)),
     cp.entr: _elementwise(lambda t, node, a: -t.terms.add(op.XLogX(), a)),
     cp.rel_entr: _elementwise(_rel_entr),
-    cp.kl_div: _elementwise(lambda t, node, x, y: _rel_entr(t, node, x, y) - x + y),
     cp.logistic: _unary(op.Logistic()),
     cp.abs: _unary(op.Abs()),
     cp.huber: _elementwise(lambda t, node, a: t.terms.add(op.Huber(float(node.M.value)), a)),
@@ -401,8 +399,6 @@ RULES: dict[type, Rule] = {
     tan: _elementwise(_tan),
     tanh: _unary(op.Tanh()),
     asinh: _unary(op.Asinh()),
-    sinh: _elementwise(lambda t, node, a: 0.5 * t.exp(a) - 0.5 * t.exp(-a)),
-    atanh: _elementwise(_atanh),
     cp.max: _along(lambda t, node, rows: t.largest_of(rows)),
     cp.min: _along(lambda t, node, rows: -t.largest_of([-a for a in rows])),
     cp.norm1: _along(lambda t, node, rows: total([t.abs(a) for a in rows])),

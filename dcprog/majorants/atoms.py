@@ -12,7 +12,7 @@ several non-constant arguments the first one wins. Norms have slope 0 at 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cvxpy as cp
@@ -28,12 +28,17 @@ from cvxpy.atoms import (
     PowerApprox,
     QuadForm,
 )
+from cvxpy.atoms.affine.binary_operators import DivExpression, multiply
+from cvxpy.atoms.elementwise.hyperbolic import asinh, atanh, sinh, tanh
+from cvxpy.atoms.elementwise.normcdf import normcdf
+from cvxpy.atoms.elementwise.trig import cos, sin, tan
 
 from dcprog.foundation.arrays import Array, dense, unvec, vec
 
 __all__ = [
     "SLACK",
     "TABLE",
+    "Bend",
     "Edge",
     "Entry",
     "Evaluation",
@@ -153,6 +158,39 @@ def cvxpy_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) 
 
 
 @dataclass(frozen=True)
+class Bend:
+    """A convex function h of an atom's argument, times a factor c ≥ 0.
+
+    Parameters
+    ----------
+    function : function of a cvxpy expression
+    derivative : function of an array
+        h'.
+    factor : float, or function of an array
+        c, or c at the point where the majorant touches.
+    """
+
+    function: Callable[[cp.Expression], cp.Expression]
+    derivative: Callable[[Array], Array]
+    factor: float | Callable[[Array], Array]
+
+    def scale(self, w: Array, x0: Array) -> Array:
+        """The factor c·|w| of h at x₀."""
+        return np.abs(w) * (self.factor(x0) if callable(self.factor) else self.factor)
+
+
+def parabola(factor: float | Callable[[Array], Array]) -> Bend:
+    """The square of the argument as a bend."""
+    return Bend(cp.square, lambda x: 2 * x, factor)
+
+
+def curved(slope: Callable[[Array], Array], most: float) -> Entry:
+    """The entry of a smooth function with the derivative `slope` and |φ''| ≤ `most`."""
+    bends = (parabola(most / 2),)
+    return Entry(derivative(lambda atom, a: slope(a)), bends=(bends, bends))
+
+
+@dataclass(frozen=True)
 class Entry:
     """The rules' data of one atom class; by default cvxpy's own slope and value.
 
@@ -168,6 +206,10 @@ class Entry:
         Whether the atom is convex and an increasing function of the argument's absolute value.
     from_zero : slice, optional
         The arguments whose domain has its edge at 0, so that a change of units only scales it.
+    bends : pair of tuples of Bend, optional
+        Convex functions Σ c·h such that Σ c·h − φ is convex, and those for Σ c·h + φ.
+    equal : function (atom) -> cvxpy expression, optional
+        An equal expression of other atoms.
     rule : function (node, weight, frame) -> Piece or None, optional
         A rule that is tried before those of the library.
     """
@@ -177,6 +219,8 @@ class Entry:
     edge: Edge | Callable[[Any], Edge | None] | None = None
     even: bool | Callable[[Any, int], bool] = False
     from_zero: slice | None = None
+    bends: tuple[tuple[Bend, ...], tuple[Bend, ...]] | None = None
+    equal: Callable[[Any], cp.Expression] | None = None
     rule: Callable[[Any, Any, Any], Any] | None = None
 
 
@@ -300,18 +344,25 @@ def entr_value(atom: Any, args: list[Any], slack: float) -> Any:
     return np.where(np.isnan(inside), np.nan, plain(atom, [inside]))
 
 
-def rel_entr_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """Slopes of x·log(x/y)."""
-    x, y = args
-    slopes = (np.log(x / y) + 1, -x / y)
-    return [unbroadcast(adjoint * d, a.shape) for d, a in zip(slopes, args, strict=True)]
+def binary_slope(*slopes: Callable[[Array, Array], Array]) -> PullBack:
+    """The slope of an elementwise atom of two arguments, from its two partial derivatives."""
+
+    def rule(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
+        parts = (adjoint * slope(*args) for slope in slopes)
+        return [unbroadcast(part, a.shape) for part, a in zip(parts, args, strict=True)]
+
+    return rule
 
 
-def kl_div_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """Slopes of x·log(x/y) − x + y."""
-    x, y = args
-    slopes = (np.log(x / y), 1 - x / y)
-    return [unbroadcast(adjoint * d, a.shape) for d, a in zip(slopes, args, strict=True)]
+def normal_density(a: Array) -> Array:
+    """The density of the standard normal distribution."""
+    return np.asarray(np.exp(-(a**2) / 2) / np.sqrt(2 * np.pi))
+
+
+def odd_power_halves(atom: Any) -> cp.Expression:
+    """x₊ᵖ − (−x)₊ᵖ."""
+    x, p = atom.args[0], atom.p.value
+    return cp.power(cp.pos(x), p) - cp.power(cp.neg(x), p)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -558,7 +609,35 @@ _POWER = Entry(
     even=even_power,
     from_zero=ALL,
 )
-_XEXP = Entry(derivative(xexp_derivative))
+_XEXP = derivative(xexp_derivative)
+# For every c the curvature (x + 2)eˣ of x·eˣ is at most (eˣ⁻ᶜ + c + 1)eˣ, and −(x + 2)eˣ at most
+# eᶜ − (c + 3)eˣ, with equality at x = c. So c is x₀, or −1 and −3 where the factor of eˣ would be
+# negative.
+_XEXP_BENDS = (
+    (
+        Bend(
+            lambda x: cp.exp(2 * x),
+            lambda x: 2 * np.exp(2 * x),
+            lambda x0: np.exp(-np.maximum(x0, -1)) / 4,
+        ),
+        Bend(cp.exp, np.exp, lambda x0: np.maximum(x0, -1) + 1),
+    ),
+    (
+        parabola(lambda x0: np.exp(np.minimum(x0, -3)) / 2),
+        Bend(cp.exp, np.exp, lambda x0: -3 - np.minimum(x0, -3)),
+    ),
+)
+# tan x = 1/(π/2 − x) − 1/(π/2 + x) + r(x) with |r''| ≤ 2/π³.
+_TAN_BENDS = (
+    (
+        Bend(lambda x: cp.inv_pos(np.pi / 2 - x), lambda x: (np.pi / 2 - x) ** -2, 1.0),
+        parabola(np.pi**-3),
+    ),
+    (
+        Bend(lambda x: cp.inv_pos(np.pi / 2 + x), lambda x: -((np.pi / 2 + x) ** -2), 1.0),
+        parabola(np.pi**-3),
+    ),
+)
 _PNORM = Entry(
     slope=pnorm_slope,
     evaluate=pnorm_value,
@@ -574,7 +653,13 @@ TABLE: dict[type, Entry] = {
     cp.entr: Entry(derivative(lambda atom, a: -np.log(a) - 1), entr_value, Edge(), from_zero=ALL),
     cp.exp: Entry(derivative(lambda atom, a: np.exp(a))),
     cp.huber: Entry(derivative(huber_derivative), even=True),
-    cp.kl_div: Entry(kl_div_slope, of_nonnegative, NOT_CARRIED, from_zero=ALL),
+    cp.kl_div: Entry(
+        binary_slope(lambda x, y: np.log(x / y), lambda x, y: 1 - x / y),
+        of_nonnegative,
+        NOT_CARRIED,
+        from_zero=ALL,
+        equal=lambda atom: cp.rel_entr(*atom.args) - atom.args[0] + atom.args[1],
+    ),
     cp.log: Entry(derivative(lambda atom, a: 1 / a), of_nonnegative, FALLS, from_zero=ALL),
     cp.log1p: Entry(derivative(lambda atom, a: 1 / (1 + a)), edge=Edge(-1.0, bottomless=True)),
     cp.logistic: Entry(derivative(sigmoid)),
@@ -582,10 +667,32 @@ TABLE: dict[type, Entry] = {
     cp.minimum: Entry(minimum_slope),
     Power: _POWER,
     PowerApprox: _POWER,
-    OddPower: _POWER,
-    cp.rel_entr: Entry(rel_entr_slope, of_nonnegative, NOT_CARRIED, from_zero=ALL),
-    cp.xexp: _XEXP,
-    SignedXexp: _XEXP,
+    OddPower: replace(_POWER, equal=odd_power_halves),
+    cp.rel_entr: Entry(
+        binary_slope(lambda x, y: np.log(x / y) + 1, lambda x, y: -x / y),
+        of_nonnegative,
+        NOT_CARRIED,
+        from_zero=ALL,
+    ),
+    cp.xexp: Entry(_XEXP),
+    SignedXexp: Entry(_XEXP, bends=_XEXP_BENDS),
+    # smooth, neither convex nor concave
+    sin: curved(np.cos, 1.0),
+    cos: curved(lambda a: -np.sin(a), 1.0),
+    tan: Entry(derivative(lambda atom, a: np.cos(a) ** -2.0), bends=_TAN_BENDS),
+    tanh: curved(lambda a: 1 - np.tanh(a) ** 2, 4 / 27**0.5),
+    asinh: curved(lambda a: 1 / np.sqrt(1 + a**2), 2 / 27**0.5),
+    normcdf: curved(normal_density, float(normal_density(np.array(1.0)))),
+    sinh: Entry(
+        derivative(lambda atom, a: np.cosh(a)),
+        equal=lambda atom: 0.5 * cp.exp(atom.args[0]) - 0.5 * cp.exp(-atom.args[0]),
+    ),
+    atanh: Entry(
+        derivative(lambda atom, a: 1 / (1 - a**2)),
+        equal=lambda atom: 0.5 * cp.log1p(atom.args[0]) - 0.5 * cp.log1p(-atom.args[0]),
+    ),
+    multiply: Entry(binary_slope(lambda a, b: b, lambda a, b: a)),
+    DivExpression: Entry(binary_slope(lambda a, b: 1 / b, lambda a, b: -a / b**2)),
     # the largest, the least, the first when sorted
     cp.max: Entry(extreme_entry_slope),
     cp.min: Entry(extreme_entry_slope),
