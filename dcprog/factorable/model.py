@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from dcprog.factorable.operations import AWAY, Sin, Written, XLogX
+from dcprog.factorable.operations import AWAY, Sin, Written, XLogX, scip
 from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point
 from dcprog.factorable.terms import Operation, Ranges, Row
 from dcprog.foundation.arrays import Array
 
-__all__ = ["ROUNDS", "ScipModel", "scip"]
+__all__ = ["ROUNDS", "ScipModel"]
 
 # A column's unit is at least that share of its largest value on the box, at most that value.
 SMALLEST = 1e-6
@@ -36,26 +36,6 @@ ROUNDS = len(TYPICAL_OBJECTIVE)
 
 # The largest coefficient of a model, in units of its row: SCIP takes 1e20 for infinite.
 LARGEST = 1e15
-
-INSTALL = "pip install pyscipopt"
-
-
-def scip() -> Any:
-    """The module ``pyscipopt``.
-
-    Raises
-    ------
-    ImportError
-        It is not installed; the message says how to install it.
-    """
-    try:
-        import pyscipopt
-    except ImportError as error:
-        raise ImportError(
-            "bounds of cvxpy problems and integer variables are SCIP's, by the package pyscipopt, "
-            f"which is not installed: {INSTALL}"
-        ) from error
-    return pyscipopt
 
 
 class ScipModel:
@@ -318,11 +298,11 @@ class _Sizes:
 
     def of_terms(self, row: Row, share: float) -> float:
         """The sum of the sizes of the terms."""
-        return self._blend(lambda ranges: _terms(row, ranges), share)
+        return self._blend(lambda ranges: ranges.size(row), share)
 
     def usual(self, row: Row) -> float:
         """The median, over points of the box, of the sum of the sizes of the terms."""
-        return _median(_terms(row, self._samples))
+        return _median(self._samples.size(row))
 
     def _blend(self, measure: Callable[[Ranges], Array], share: float) -> float:
         median = _median(measure(self._samples))
@@ -330,12 +310,6 @@ class _Sizes:
             return median
         here = float(measure(self._known)[0])
         return max(here if np.isfinite(here) else 0.0, share * median)
-
-
-def _terms(row: Row, ranges: Ranges) -> Array:
-    parts = [np.abs(c * ranges.lo[:, j]) for j, c in row.terms]
-    total = np.sum(parts, axis=0) if parts else np.zeros(ranges.lo.shape[0])
-    return np.asarray(total + abs(row.constant))
 
 
 def _median(sizes: Array) -> float:

@@ -419,8 +419,7 @@ class FactorableProblem:
         for rows, equal in ((self.below, False), (self.zero, True)):
             for row in rows:
                 found, _ = columns.of(row)
-                sizes = [np.abs(c * columns.lo[:, j]) for j, c in row.terms]
-                terms = np.sum(sizes, axis=0) + abs(row.constant) + np.finfo(float).tiny
+                terms = columns.size(row) + np.finfo(float).tiny
                 excess = np.abs(found) if equal else np.maximum(found, 0.0)
                 missed = np.fmax(missed, excess / terms)
         missed[columns.empty | ~np.isfinite(value)] = np.inf
@@ -562,8 +561,9 @@ def restored(problem: FactorableProblem, x: Array) -> Array:
 
 
 def _restored(problem: FactorableProblem, x: Array) -> Array:
-    rows = [*problem.zero, *problem.below]
-    equal = np.arange(len(rows)) < len(problem.zero)
+    zero = [row for row in problem.zero if not row.is_constant]
+    rows = [*zero, *(row for row in problem.below if not row.is_constant)]
+    equal = np.arange(len(rows)) < len(zero)
     active = equal.copy()
     size = problem.coordinate_sizes(x)
     usual = LEAST * np.median(_values(problem, rows, problem.samples())[1], axis=0)
@@ -634,13 +634,9 @@ def _step(problem: FactorableProblem, rows: list[Row], x: Array, size: Array, ai
 
 def _values(problem: FactorableProblem, rows: list[Row], x: Array) -> tuple[Array, Array]:
     """The rows at points, and the sums of the absolute values of their terms."""
-    columns = problem.columns(x).lo
-    value, terms = np.empty((x.shape[0], len(rows))), np.empty((x.shape[0], len(rows)))
-    for k, row in enumerate(rows):
-        parts = [c * columns[:, j] for j, c in row.terms]
-        value[:, k] = np.sum(parts, axis=0) + row.constant if parts else row.constant
-        terms[:, k] = np.sum(np.abs(parts), axis=0) + abs(row.constant) if parts else 0.0
-    return value, terms
+    columns, none = problem.columns(x), np.empty((0, x.shape[0]))
+    value = np.array([columns.of(row)[0] for row in rows] or none)
+    return value.T, np.array([columns.size(row) for row in rows] or none).T
 
 
 def _slopes(problem: FactorableProblem, rows: list[Row], x: Array, size: Array) -> Array:

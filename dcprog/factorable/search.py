@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.factorable.model import ROUNDS, ScipModel, scip
+from dcprog.factorable.model import ROUNDS, ScipModel
+from dcprog.factorable.operations import scip
 from dcprog.factorable.problem import (
     FEASIBLE,
     FactorableProblem,

@@ -157,6 +157,11 @@ class Ranges:
         """Bounds of a row, of shape (boxes,)."""
         return row.range(self.lo, self.hi)
 
+    def size(self, row: Row) -> Array:
+        """The sums of the absolute values of a row's terms at the lower ends, of shape (boxes,)."""
+        sizes = [np.abs(c * self.lo[:, j]) for j, c in row.terms]
+        return np.asarray(sum(sizes, np.full(self.lo.shape[0], abs(row.constant))))
+
 
 class Terms:
     """Columns: the entries of the variables first, then the nonlinear terms, arguments first.
