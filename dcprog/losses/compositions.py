@@ -74,6 +74,7 @@ class Composed(Loss):
     """
 
     loss: Loss
+    made_of = ("outer", "loss")
     _of: ClassVar[type[Any]]
     _parameters: ClassVar[tuple[str, ...]]
 
@@ -150,11 +151,6 @@ class Composed(Loss):
         if self.outer.lowest >= 0 and not inner.is_nonneg():
             inner = cp.pos(inner)  # shows cvxpy that it is nonnegative; avoids a domain constraint
         return self.outer.expression(inner)
-
-    @property
-    def has_expression(self) -> bool:
-        """True if both the outer function and the inner loss have a cvxpy expression."""
-        return self.outer.has_expression and self.loss.has_expression
 
     def _extremes(self) -> tuple[float, float]:
         return float(self.outer(self.loss.lower)), self.outer.up_to(self.loss.bound)

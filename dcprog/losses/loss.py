@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import cvxpy as cp
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.errors import NotMajorizable
-from dcprog.foundation.parameters import Declared, advice, check_number, same
+from dcprog.foundation.parameters import Declared, advice, check_number, parts_of, same
 from dcprog.losses.piecewise_quadratic import Pieces
 from dcprog.transforms import Transform, chain, identity, scale_by, sum_of
 
@@ -52,6 +52,7 @@ class Loss(Declared, ABC):
     """
 
     __array_ufunc__ = None  # a NumPy number times a loss is a loss, not an object array
+    made_of: ClassVar[tuple[str, ...]] = ("base", "transform", "subtracted")
 
     @property
     @abstractmethod
@@ -91,10 +92,8 @@ class Loss(Declared, ABC):
 
     @property
     def has_expression(self) -> bool:
-        """True if the loss has a cvxpy expression."""
-        parts: list[Any] = [self.base, self.transform]
-        parts += [] if self.subtracted is None else [self.subtracted]
-        return all(part.has_expression for part in parts)
+        """True if the loss has a cvxpy expression: if all of its parts have one."""
+        return all(part.has_expression for part in parts_of(self))
 
     def surrogate(self, u: npt.ArrayLike, edge: float = EDGE) -> tuple[Array, Array]:
         """The weight and tilt of the convex majorant that touches the loss at u.
@@ -123,9 +122,8 @@ class Loss(Declared, ABC):
 
     @property
     def is_joint(self) -> bool:
-        """True if an entry depends on all entries of u, as in a trimmed loss."""
-        rest = self.subtracted
-        return self.transform.is_joint or (rest is not None and rest.is_joint)
+        """True if an entry depends on all entries of u, as in a trimmed loss or one made of it."""
+        return any(part.is_joint for part in parts_of(self))
 
     @property
     def bound(self) -> float:
@@ -203,8 +201,8 @@ class ConvexLoss(Loss):
     bound: float = np.inf
     lower: float = 0.0
     pieces: Pieces | None = None
-    is_joint: bool = False
     is_smooth = False
+    made_of: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def __call__(self, u: npt.ArrayLike) -> Array:
@@ -226,8 +224,9 @@ class ConvexLoss(Loss):
 
     @property
     def has_expression(self) -> bool:
-        """True if the loss has a cvxpy expression; by default, if its class defines one."""
-        return type(self).expression is not ConvexLoss.expression
+        """True if the loss has a cvxpy expression: if its class defines one and its parts have."""
+        defined = type(self).expression is not ConvexLoss.expression
+        return defined and super().has_expression
 
     def curvature(self, u: npt.ArrayLike) -> Array:
         """The second derivative, entry by entry; the smaller one where it jumps, 0 at kinks.
@@ -308,7 +307,16 @@ def check_is_loss(name: str, loss: Any, kind: Any = Loss) -> None:
 # ----------------------------------------------------------------------------------------------
 
 
-class convex_sum(ConvexLoss):
+class _OfConvex(ConvexLoss):
+    """A convex loss made of convex losses, its parts."""
+
+    @property
+    def is_smooth(self) -> bool:  # type: ignore[override]
+        """True if all parts are smooth."""
+        return all(part.is_smooth for part in parts_of(self))
+
+
+class convex_sum(_OfConvex):
     """Σ_k factor_k·loss_k(u) with positive factors.
 
     Parameters
@@ -322,6 +330,8 @@ class convex_sum(ConvexLoss):
     >>> convex_sum((hinge(), absolute()), (1.0, 2.0))([-1.0, 1.0])
     array([4., 2.])
     """
+
+    made_of = ("losses",)
 
     def __init__(self, losses: tuple[ConvexLoss, ...], factors: tuple[float, ...]) -> None:
         for loss in losses:
@@ -362,26 +372,11 @@ class convex_sum(ConvexLoss):
         return convex_sum(tuple(f for _, f, _ in parts), factors), common
 
     @property
-    def is_smooth(self) -> bool:  # type: ignore[override]
-        """True if all losses are smooth."""
-        return all(f.is_smooth for f in self.losses)
-
-    @property
-    def has_expression(self) -> bool:
-        """True if all losses have a cvxpy expression."""
-        return all(f.has_expression for f in self.losses)
-
-    @property
     def lower(self) -> float:  # type: ignore[override]
         """The infimum, exact for piecewise quadratics; otherwise the sum of the infima."""
         if self.pieces is not None:
             return self.pieces.extremes()[0]
         return float(sum(c * f.lower for c, f in self._terms))
-
-    @property
-    def is_joint(self) -> bool:  # type: ignore[override]
-        """True if one of the losses is joint."""
-        return any(f.is_joint for f in self.losses)
 
     @property
     def pieces(self) -> Pieces | None:  # type: ignore[override]
@@ -394,7 +389,7 @@ class convex_sum(ConvexLoss):
         return total
 
 
-class squared(ConvexLoss):
+class squared(_OfConvex):
     """loss(u)², the square of a nonnegative convex loss.
 
     Parameters
@@ -418,6 +413,8 @@ class squared(ConvexLoss):
     >>> squared(sigmoid_hinge(5.0))([-1.0, 1.0]).round(3)
     array([4.   , 0.019])
     """
+
+    made_of = ("loss",)
 
     def __init__(self, loss: ConvexLoss) -> None:
         check_is_loss("loss", loss, ConvexLoss)
@@ -465,18 +462,8 @@ class squared(ConvexLoss):
         """The square of the loss's lower bound."""
         return self.loss.lower**2
 
-    @property
-    def is_smooth(self) -> bool:  # type: ignore[override]
-        """True if the loss is smooth."""
-        return self.loss.is_smooth
 
-    @property
-    def has_expression(self) -> bool:
-        """True if the loss has a cvxpy expression."""
-        return self.loss.has_expression
-
-
-class stretched(ConvexLoss):
+class stretched(_OfConvex):
     """loss(unit·u): a loss of margins measured in another unit.
 
     Parameters
@@ -492,6 +479,8 @@ class stretched(ConvexLoss):
     >>> stretched(hinge(), 10.0)([0.0, 0.05])
     array([1. , 0.5])
     """
+
+    made_of = ("loss",)
 
     def __init__(self, loss: ConvexLoss, unit: float) -> None:
         check_is_loss("loss", loss, ConvexLoss)
@@ -534,21 +523,6 @@ class stretched(ConvexLoss):
     def lower(self) -> float:  # type: ignore[override]
         """The lower bound of the loss."""
         return self.loss.lower
-
-    @property
-    def is_smooth(self) -> bool:  # type: ignore[override]
-        """True if the loss is smooth."""
-        return self.loss.is_smooth
-
-    @property
-    def is_joint(self) -> bool:  # type: ignore[override]
-        """True if the loss is joint."""
-        return self.loss.is_joint
-
-    @property
-    def has_expression(self) -> bool:
-        """True if the loss has a cvxpy expression."""
-        return self.loss.has_expression
 
 
 def combination(terms: Sequence[tuple[float, ConvexLoss | None]]) -> ConvexLoss | None:
@@ -593,6 +567,7 @@ class excess(ConvexLoss):
     """
 
     lower = -np.inf
+    made_of = ("outer", "plus", "minus")
 
     def __init__(
         self,
@@ -626,17 +601,6 @@ class excess(ConvexLoss):
         inside = plus if self.minus is None else plus - self.minus.expression(u)
         outer = self.outer.expression(inside)
         return self.outer.steepest * (cp.sum(plus) if self.is_joint else plus) - outer
-
-    @property
-    def has_expression(self) -> bool:
-        """True if all parts have a cvxpy expression."""
-        minus = self.minus is None or self.minus.has_expression
-        return self.outer.has_expression and self.plus.has_expression and minus
-
-    @property
-    def is_joint(self) -> bool:  # type: ignore[override]
-        """True if φ is joint."""
-        return self.outer.is_joint
 
 
 def difference_form(loss: Loss) -> tuple[float, ConvexLoss, ConvexLoss | None]:
@@ -697,6 +661,8 @@ class scaled(Loss):
     array([2., 0.])
     """
 
+    made_of = ("loss",)
+
     def __init__(self, factor: float, loss: Loss) -> None:
         check_is_loss("loss", loss)
         try:
@@ -725,11 +691,6 @@ class scaled(Loss):
         """``factor * loss``."""
         return self.factor * self.loss.expression(u)
 
-    @property
-    def has_expression(self) -> bool:
-        """True if the loss has a cvxpy expression."""
-        return self.loss.has_expression
-
 
 class added(Loss):
     """first(u) + second(u), written ``first + second``.
@@ -752,6 +713,8 @@ class added(Loss):
     >>> (cap(hinge(), 1.0) + hinge()).surrogate([0.5, -3.0])
     (array([2., 1.]), array([0., 0.]))
     """
+
+    made_of = ("first", "second")
 
     def __init__(self, first: Loss, second: Loss) -> None:
         check_is_loss("first", first)
@@ -789,15 +752,8 @@ class added(Loss):
 
     def expression(self, u: cp.Expression) -> cp.Expression:
         """``first + second``; the sum over all entries if one of them is trimmed."""
-        terms = [loss.expression(u) for loss in (self.first, self.second)]
-        if terms[0].shape != terms[1].shape:
-            terms = [cp.sum(term) for term in terms]
-        return terms[0] + terms[1]
-
-    @property
-    def has_expression(self) -> bool:
-        """True if both losses have a cvxpy expression."""
-        return self.first.has_expression and self.second.has_expression
+        first, second = _of_one_shape(self.first, self.second, u)
+        return first + second
 
     def _extremes(self) -> tuple[float, float]:
         if self.subtracted is None:
@@ -829,6 +785,8 @@ class difference(Loss):
     (array([2., 1., 0.]), 2.0)
     """
 
+    made_of = ("first", "second")
+
     def __init__(self, first: Loss, second: Loss) -> None:
         check_is_loss("first", first)
         check_is_loss("second", second)
@@ -859,12 +817,13 @@ class difference(Loss):
 
     def expression(self, u: cp.Expression) -> cp.Expression:
         """``first - second``; the difference of the sums if the first one is trimmed."""
-        terms = [loss.expression(u) for loss in (self.first, self.second)]
-        if terms[0].shape != terms[1].shape:
-            terms = [cp.sum(term) for term in terms]
-        return terms[0] - terms[1]
+        first, second = _of_one_shape(self.first, self.second, u)
+        return first - second
 
-    @property
-    def has_expression(self) -> bool:
-        """True if both losses have a cvxpy expression."""
-        return self.first.has_expression and self.second.has_expression
+
+def _of_one_shape(
+    first: Loss, second: Loss, u: cp.Expression
+) -> tuple[cp.Expression, cp.Expression]:
+    """The expressions of two losses; their sums over all entries if only one of them is a sum."""
+    one, other = first.expression(u), second.expression(u)
+    return (one, other) if one.shape == other.shape else (cp.sum(one), cp.sum(other))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import cvxpy as cp
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.errors import NotMajorizable
-from dcprog.foundation.parameters import Declared, check_number
+from dcprog.foundation.parameters import Declared, check_number, parts_of
 
 __all__ = [
     "Transform",
@@ -163,7 +164,33 @@ class identity(Transform):
         return t
 
 
-class extended_from(Transform):
+class _Composite(Transform):
+    """A transform that is made of others."""
+
+    made_of: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def has_expression(self) -> bool:
+        """True if all parts have a cvxpy expression."""
+        return all(part.has_expression for part in parts_of(self))
+
+    @property
+    def is_joint(self) -> bool:  # type: ignore[override]
+        """True if a part is joint."""
+        return any(part.is_joint for part in parts_of(self))
+
+    @property
+    def is_linear(self) -> bool:  # type: ignore[override]
+        """True if all parts are linear."""
+        return all(part.is_linear for part in parts_of(self))
+
+    @property
+    def lowest(self) -> float:  # type: ignore[override]
+        """The lower end of the domain: 0 if a part is defined from 0 on only."""
+        return max(part.lowest for part in parts_of(self))
+
+
+class extended_from(_Composite):
     """φ(t) for t ≥ `edge`, and its tangent φ(edge) + φ'(edge)(t − edge) below.
 
     Parameters
@@ -181,6 +208,7 @@ class extended_from(Transform):
     """
 
     has_expression = False
+    made_of = ("transform",)
 
     def __init__(self, transform: Transform, edge: float = EDGE) -> None:
         self.transform = transform
@@ -190,11 +218,6 @@ class extended_from(Transform):
     def limit(self) -> float:  # type: ignore[override]
         """The limit of φ."""
         return self.transform.limit
-
-    @property
-    def is_joint(self) -> bool:  # type: ignore[override]
-        """True if φ is joint."""
-        return self.transform.is_joint
 
     def __call__(self, t: npt.ArrayLike) -> Array:
         """φ(max(t, edge)) − φ'(edge)·(edge − t)₊."""
@@ -211,7 +234,7 @@ class extended_from(Transform):
         raise ValueError(f"use {self.transform!r}.expression, whose edges cvxpy's path handles")
 
 
-class perspective_of(Transform):
+class perspective_of(_Composite):
     """φ_s(t) = s·φ(t/s), with the slope φ'(t/s); it becomes more linear as s grows.
 
     Parameters
@@ -233,6 +256,8 @@ class perspective_of(Transform):
     array([2., 4.])
     """
 
+    made_of = ("transform",)
+
     def __init__(self, transform: Transform, s: float) -> None:
         check_is_transform("transform", transform)
         check_number("s", s, 0)
@@ -243,26 +268,6 @@ class perspective_of(Transform):
     def limit(self) -> float:  # type: ignore[override]
         """The limit of φ times s."""
         return self.s * self.transform.limit
-
-    @property
-    def lowest(self) -> float:  # type: ignore[override]
-        """The lower end of φ's domain times s."""
-        return self.s * self.transform.lowest
-
-    @property
-    def is_linear(self) -> bool:  # type: ignore[override]
-        """True if φ is linear."""
-        return self.transform.is_linear
-
-    @property
-    def is_joint(self) -> bool:  # type: ignore[override]
-        """True if φ is joint."""
-        return self.transform.is_joint
-
-    @property
-    def has_expression(self) -> bool:
-        """True if φ has a cvxpy expression."""
-        return self.transform.has_expression
 
     @property
     def steepest(self) -> float:
@@ -332,7 +337,7 @@ class scale_by(Transform):
         return self.factor * t
 
 
-class sum_of(Transform):
+class sum_of(_Composite):
     """φ(t) = first(t) + second(t).
 
     Parameters
@@ -346,6 +351,8 @@ class sum_of(Transform):
     array([1., 3.])
     """
 
+    made_of = ("first", "second")
+
     def __init__(self, first: Transform, second: Transform) -> None:
         self.first = first
         self.second = second
@@ -354,26 +361,6 @@ class sum_of(Transform):
     def limit(self) -> float:  # type: ignore[override]
         """The sum of the limits."""
         return self.first.limit + self.second.limit
-
-    @property
-    def lowest(self) -> float:  # type: ignore[override]
-        """The lower end of the common domain."""
-        return max(self.first.lowest, self.second.lowest)
-
-    @property
-    def is_linear(self) -> bool:  # type: ignore[override]
-        """True if both transforms are linear."""
-        return self.first.is_linear and self.second.is_linear
-
-    @property
-    def is_joint(self) -> bool:  # type: ignore[override]
-        """True if one of the transforms is joint."""
-        return self.first.is_joint or self.second.is_joint
-
-    @property
-    def has_expression(self) -> bool:
-        """True if both transforms have a cvxpy expression."""
-        return self.first.has_expression and self.second.has_expression
 
     def graduated(self, s: float) -> Transform:
         """The sum of both graduated transforms."""
@@ -395,7 +382,7 @@ class sum_of(Transform):
         return terms[0] + terms[1]
 
 
-class chain_of(Transform):
+class chain_of(_Composite):
     """φ(t) = outer(inner(t)).
 
     Parameters
@@ -414,6 +401,8 @@ class chain_of(Transform):
     >>> chain_of(cap_at(2.0), power_of(0.5)).slope([1.0, 4.0, 9.0])
     array([0.5 , 0.25, 0.  ])
     """
+
+    made_of = ("outer", "inner")
 
     def __init__(self, outer: Transform, inner: Transform) -> None:
         name = f"{outer!r} of {inner!r}"
@@ -437,26 +426,6 @@ class chain_of(Transform):
     def limit(self) -> float:  # type: ignore[override]
         """The supremum of the outer transform up to the limit of the inner one."""
         return self.outer.up_to(self.inner.limit)
-
-    @property
-    def lowest(self) -> float:  # type: ignore[override]
-        """The lower end of the domain: 0 if either transform is defined only from 0 on."""
-        return max(self.inner.lowest, self.outer.lowest)
-
-    @property
-    def is_linear(self) -> bool:  # type: ignore[override]
-        """True if both transforms are linear."""
-        return self.outer.is_linear and self.inner.is_linear
-
-    @property
-    def is_joint(self) -> bool:  # type: ignore[override]
-        """True if one of the transforms is joint."""
-        return self.outer.is_joint or self.inner.is_joint
-
-    @property
-    def has_expression(self) -> bool:
-        """True if both transforms have a cvxpy expression."""
-        return self.outer.has_expression and self.inner.has_expression
 
     @property
     def rounds(self) -> int:  # type: ignore[override]
