@@ -30,7 +30,9 @@ __all__ = [
 class StartingLoss(ConvexLoss):
     """A loss of at − u, which starts where u falls below `at`."""
 
-    at: float
+    def __init__(self, at: float = 1.0) -> None:
+        check_number("at", at)
+        self.at = at
 
     def _t(self, u: npt.ArrayLike) -> Array:
         return self.at - np.asarray(u, dtype=float)
@@ -72,10 +74,6 @@ class hinge(StartingLoss):
     >>> hinge()([-1.0, 0.5, 2.0])
     array([2. , 0.5, 0. ])
     """
-
-    def __init__(self, at: float = 1.0) -> None:
-        check_number("at", at)
-        self.at = at
 
     def __call__(self, u: npt.ArrayLike) -> Array:
         """(at − u)₊."""
@@ -121,10 +119,6 @@ class squared_hinge(StartingLoss):
     """
 
     is_smooth = True
-
-    def __init__(self, at: float = 1.0) -> None:
-        check_number("at", at)
-        self.at = at
 
     def __call__(self, u: npt.ArrayLike) -> Array:
         """(at − u)₊²."""
@@ -207,9 +201,8 @@ class SmoothHinge(StartingLoss):
 
     def __init__(self, eta: float, at: float = 1.0) -> None:
         check_number("eta", eta, 0)
-        check_number("at", at)
+        super().__init__(at)
         self.eta = eta
-        self.at = at
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
         """The loss with η and `at` in the unit, and the unit as the factor."""
@@ -362,7 +355,18 @@ def _denominator(x: Array) -> Array:
 # ----------------------------------------------------------------------------------------------
 
 
-class absolute(ConvexLoss):
+class _CentredLoss(ConvexLoss):
+    """A loss of u − at, which is 0 at u = at."""
+
+    def __init__(self, at: float = 0.0) -> None:
+        check_number("at", at)
+        self.at = at
+
+    def _r(self, u: npt.ArrayLike) -> Array:
+        return np.asarray(u, dtype=float) - self.at
+
+
+class absolute(_CentredLoss):
     """The absolute loss |at − u|.
 
     Parameters
@@ -382,17 +386,13 @@ class absolute(ConvexLoss):
     array([2. , 0. , 0.5])
     """
 
-    def __init__(self, at: float = 0.0) -> None:
-        check_number("at", at)
-        self.at = at
-
     def __call__(self, u: npt.ArrayLike) -> Array:
         """|at − u|."""
-        return np.abs(np.asarray(u, dtype=float) - self.at)
+        return np.abs(self._r(u))
 
     def slope(self, u: npt.ArrayLike) -> Array:
         """The sign of u − at, 0 at the kink."""
-        return np.sign(np.asarray(u, dtype=float) - self.at)
+        return np.sign(self._r(u))
 
     def expression(self, u: cp.Expression) -> cp.Expression:
         """``abs(u - at)``."""
@@ -413,7 +413,7 @@ class absolute(ConvexLoss):
         return Pieces((self.at,), (0.0, 0.0), (-1.0, 1.0), (self.at, -self.at))
 
 
-class square(ConvexLoss):
+class square(_CentredLoss):
     """The square (at − u)².
 
     Parameters
@@ -435,17 +435,13 @@ class square(ConvexLoss):
 
     is_smooth = True
 
-    def __init__(self, at: float = 0.0) -> None:
-        check_number("at", at)
-        self.at = at
-
     def __call__(self, u: npt.ArrayLike) -> Array:
         """(at − u)²."""
-        return (np.asarray(u, dtype=float) - self.at) ** 2
+        return self._r(u) ** 2
 
     def slope(self, u: npt.ArrayLike) -> Array:
         """2(u − at)."""
-        return 2.0 * (np.asarray(u, dtype=float) - self.at)
+        return 2.0 * self._r(u)
 
     def curvature(self, u: npt.ArrayLike) -> Array:
         """The constant 2."""
@@ -576,7 +572,7 @@ class pinball(ConvexLoss):
         return Pieces((0.0,), (0.0, 0.0), (self.tau - 1, self.tau), (0.0, 0.0))
 
 
-class epsilon_insensitive(ConvexLoss):
+class epsilon_insensitive(_CentredLoss):
     """The ε-insensitive loss (|at − u| − ε)₊.
 
     Parameters
@@ -604,12 +600,8 @@ class epsilon_insensitive(ConvexLoss):
 
     def __init__(self, eps: float, at: float = 0.0) -> None:
         check_number("eps", eps, 0, closed=True)
-        check_number("at", at)
+        super().__init__(at)
         self.eps = eps
-        self.at = at
-
-    def _r(self, u: npt.ArrayLike) -> Array:
-        return np.asarray(u, dtype=float) - self.at
 
     def __call__(self, u: npt.ArrayLike) -> Array:
         """(|at − u| − ε)₊."""
