@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,25 @@ from dcprog.transforms import (
     trim_of,
 )
 
-__all__ = ["BoxPenalty", "BoxedRisk", "boxed"]
+__all__ = ["BoxPenalty", "BoxedRisk", "PerBox", "boxed"]
+
+
+class PerBox:
+    """A dataclass whose arrays have a line per box; the fields in `shared` hold for all boxes."""
+
+    shared: ClassVar[tuple[str, ...]] = ()
+
+    def take(self, boxes: npt.NDArray[np.intp]) -> Self:
+        """The record of some of the boxes."""
+        own = [f.name for f in fields(self) if f.name not in self.shared]  # type: ignore[arg-type]
+        return replace(self, **{name: _lines(getattr(self, name), boxes) for name in own})  # type: ignore[type-var]
+
+
+def _lines(value: Any, boxes: npt.NDArray[np.intp]) -> Any:
+    if value is None or isinstance(value, PerBox):
+        return value and value.take(boxes)
+    return tuple(v[boxes] for v in value) if isinstance(value, tuple) else value[boxes]
+
 
 OfSize = Callable[[Array], Array]
 
@@ -95,7 +113,7 @@ def _sizes(lo: Array, hi: Array) -> tuple[Array, Array]:
 
 
 @dataclass
-class BoxPenalty:
+class BoxPenalty(PerBox):
     """The function constant + Σ_j [weight_j|w_j| + (q_j/2) w_j²] on boxes, one box per line."""
 
     lo: Array
@@ -103,11 +121,7 @@ class BoxPenalty:
     weight: Array
     q: Array
     constant: Array
-
-    def take(self, boxes: npt.NDArray[np.intp]) -> BoxPenalty:
-        """The penalty on some of the boxes."""
-        weight = self.weight[boxes]
-        return BoxPenalty(self.lo[boxes], self.hi[boxes], weight, self.q, self.constant[boxes])
+    shared = ("q",)
 
     def value(self, z: Array) -> Array:
         """The values at one point per box."""

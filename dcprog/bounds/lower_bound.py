@@ -408,7 +408,7 @@ def lower_bound(
     risk = _declared(problem)
     spaces = risk_spaces(risk, _checked_box(box, risk.rows.shape[1], start))
     space = spaces[0]
-    with visible(verbose), space.untouched():
+    with visible(verbose):
         best = _incumbent(space, start, STARTING * time_limit)
         searches = _searches(spaces, best, start, gap)
 
@@ -501,7 +501,7 @@ def _searches(spaces: list[RiskSpace], best: Incumbent, start: Any, gap: float) 
     """Searches from the root, or one that resumes a Bound; with a finer gap again from the root."""
     if not isinstance(start, Bound):
         return [Search(space, space.root(best), best, gap) for space in spaces]
-    known = spaces[0].sign * start.objective
+    known = start.objective
     if not abs(best.value - known) <= SAME * max(best.scale, start.scale):
         raise ValueError("start is a Bound of another problem: its point has another value here")
     if not _same(spaces[0].marks(best.x), start.marks):
@@ -547,12 +547,12 @@ def _bound(space: RiskSpace, search: Search, nodes: int, status: str, seconds: f
     missing = 0.0 if value == best.value else best.value - value
     gap = missing / search.scale if search.scale > 0 else (0.0 if missing <= 0 else np.inf)
     return Bound(
-        value=space.sign * value,
+        value=value,
         gap=max(gap, 0.0),
         status=status,
         nodes=nodes,
         x=best.x,
-        objective=space.sign * best.value,
+        objective=best.value,
         scale=search.scale,
         time=seconds,
         open=search.open.all(),
@@ -560,7 +560,6 @@ def _bound(space: RiskSpace, search: Search, nodes: int, status: str, seconds: f
         asked=search.gap,
         box=space.box,
         marks=space.marks(best.x),
-        variables={} if best.x is None else space.variables(best.x),
     )
 
 

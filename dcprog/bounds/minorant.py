@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.bounds.boxed_risk import BoxedRisk, BoxPenalty
+from dcprog.bounds.boxed_risk import BoxedRisk, BoxPenalty, PerBox
 from dcprog.bounds.ranges import group_range, loss_rounding, row_range
 from dcprog.bounds.rounding import of_functions, of_terms
 from dcprog.bounds.search import Found
@@ -19,7 +19,6 @@ __all__ = [
     "Chords",
     "Minorant",
     "View",
-    "bound_boxes",
     "bounded",
     "contract",
     "lines_of_shares",
@@ -111,7 +110,7 @@ def lines_of_shares(pieces: Pieces, u: Array, shares: list[Array]) -> tuple[Arra
 
 
 @dataclass
-class Chords:
+class Chords(PerBox):
     """Chords at_low + slope·(t − low) ≤ φ(t) for low ≤ t ≤ high, one per box and group.
 
     Attributes
@@ -155,11 +154,6 @@ class Chords:
             steps = 2 * self.slope * np.maximum(np.abs(self.low), np.abs(self.high))
         return np.abs(self.at_low) + np.where(self.slope == 0, 0.0, steps)
 
-    def take(self, boxes: npt.NDArray[np.intp]) -> Chords:
-        """The chords on some of the boxes."""
-        low, high, slope = self.low[boxes], self.high[boxes], self.slope[boxes]
-        return Chords(low, high, self.at_low[boxes], self.at_high[boxes], slope)
-
 
 def _slopes(low: Array, high: Array, bottom: Array, top: Array) -> Array:
     """Slopes of chords; 0 if the range is empty or infinite: φ is nondecreasing.
@@ -174,7 +168,7 @@ def _slopes(low: Array, high: Array, bottom: Array, top: Array) -> Array:
 
 
 @dataclass
-class Lines:
+class Lines(PerBox):
     """Lines level + slope·(u − low) ≤ −s·v·sub(u) for low ≤ u ≤ high, one per box and row.
 
     Attributes
@@ -192,10 +186,6 @@ class Lines:
     def at(self, u: Array) -> Array:
         """The values of the lines at u."""
         return self.level + self.slope * (u - self.low)
-
-    def take(self, boxes: npt.NDArray[np.intp]) -> Lines:
-        """The lines on some of the boxes."""
-        return Lines(self.low[boxes], self.level[boxes], self.slope[boxes], self.rounding[boxes])
 
 
 def subtracted_lines(
@@ -248,7 +238,7 @@ class View:
 
 
 @dataclass
-class Minorant:
+class Minorant(PerBox):
     """The convex minorant of a risk on boxes, by chords of the transform on ranges of the losses.
 
     Attributes
@@ -276,6 +266,7 @@ class Minorant:
     penalty: BoxPenalty
     lines: Lines | None
     states: tuple[Flags, Flags] | None = None
+    shared = ("risk", "blur")
 
     @classmethod
     def on(cls, risk: BoxedRisk, lo: Array, hi: Array) -> Minorant:
@@ -287,22 +278,6 @@ class Minorant:
         blur = loss_rounding(risk, risk.base, lo, hi, low, high)
         sizes = chords.sizes() @ risk.sample_weight
         return cls(risk, lo, hi, low, high, blur, sizes, chords, penalty, lines)
-
-    def take(self, boxes: npt.NDArray[np.intp]) -> Minorant:
-        """The minorant on some of the boxes."""
-        return Minorant(
-            self.risk,
-            self.lo[boxes],
-            self.hi[boxes],
-            self.low[boxes],
-            self.high[boxes],
-            self.blur,
-            self.sizes[boxes],
-            self.chords.take(boxes),
-            self.penalty.take(boxes),
-            None if self.lines is None else self.lines.take(boxes),
-            None if self.states is None else (self.states[0][boxes], self.states[1][boxes]),
-        )
 
     def view(self, z: Array, share: float) -> View:
         """The view at one point per box, with kinks smoothed over a share of the ranges."""
@@ -360,23 +335,13 @@ class Minorant:
 
         A trimmed sum, without the k largest, is the maximum of Σ min(φ, ν) − kν over ν, so that
         every ν gives a lower bound. The best ν at z separates the kept values from the dropped.
+        Samples with a known state need no ν.
         """
         risk, chords = self.risk, self.chords
         if not risk.dropped:
             return each, chords.at_low, chords.slope, 0.0
-        if self.states is not None:
-            return self._with_states(each, *self.states)
-        place = min(risk.n_groups - risk.dropped, risk.n_groups - 1)
-        ceiling = np.partition(each, place, axis=1)[:, place]
-        level, slope = chords.capped(ceiling)
-        less = risk.dropped * risk.sample_weight[0] * ceiling
-        return np.minimum(each, ceiling[:, None]), level, slope, less
-
-    def _with_states(
-        self, each: Array, kept: Flags, dropped: Flags
-    ) -> tuple[Array, Array, Array, Array | float]:
-        """The result of ``_chorded`` for a trimmed sum with known states of some samples."""
-        risk, chords = self.risk, self.chords
+        none = np.zeros(each.shape, dtype=bool)
+        kept, dropped = self.states or (none, none)
         free = ~(kept | dropped)
         left = risk.dropped - dropped.sum(axis=1)
         ranked = -np.sort(np.where(free, -each, np.inf), axis=1)
@@ -454,36 +419,32 @@ BENT = 0.05
 EDGE_ROUNDING = 1e-12
 
 
-def bound_boxes(risk: BoxedRisk, lo: Array, hi: Array, z: Array, target: float) -> Found:
+def bounded(
+    minorant: Minorant, z: Array, target: float, steps: int = STEPS, sharper: float = SHARPER
+) -> Found:
     """Lower bounds of a risk's minimum on boxes.
 
-    On a box each loss has an interval; the concave φ lies above its chord there, which is a convex
-    function of θ. Newton's method, with smoothed kinks, minimises the sum; at each of its points
+    Newton's method, with smoothed kinks, minimises the convex minorants; at each of its points
     lines below the losses add up to one plane below the sum, and the minimum of that plane and the
     penalty over the box is a bound, exact whatever Newton's method found.
 
     Parameters
     ----------
-    risk : BoxedRisk
-    lo, hi : arrays of shape (boxes, p)
+    minorant : Minorant
+        The minorants on the boxes.
     z : array of shape (boxes, p)
         Starting points of Newton's method, one per box.
     target : float
         A box is finished once its bound reaches the target, or once a value of its minorant is
         below it.
+    steps : int
+        The largest number of Newton steps.
+    sharper : float
+        The factor of the width over which kinks are smoothed, in each step.
 
     Returns
     -------
     Found
-    """
-    return bounded(Minorant.on(risk, lo, hi), z, target, STEPS, SHARPER)
-
-
-def bounded(minorant: Minorant, z: Array, target: float, steps: int, sharper: float) -> Found:
-    """Lower bounds on boxes from given minorants, as those of :func:`bound_boxes`.
-
-    `steps` is the largest number of Newton steps; each multiplies the width over which kinks are
-    smoothed by `sharper`.
     """
     lo, hi = minorant.lo, minorant.hi
     n = lo.shape[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk, boxed
-from dcprog.bounds.minorant import bound_boxes
+from dcprog.bounds.minorant import Minorant, bounded
 from dcprog.bounds.ranges import ground, group_range, root_box, row_range, row_rounding, steepest
 from dcprog.bounds.rounding import of_functions, of_terms
-from dcprog.bounds.search import Boxes, Found, Incumbent, heeded
+from dcprog.bounds.search import Boxes, Found, Incumbent
+from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
@@ -161,6 +161,13 @@ def _with_quadratic(
 # ----------------------------------------------------------------------------------------------
 
 
+def heeded(result: Result) -> Result:
+    """A result of the outer loop; if the loop was interrupted, KeyboardInterrupt is raised."""
+    if result.status == "interrupted":
+        raise KeyboardInterrupt
+    return result
+
+
 @dataclass
 class Centring:
     """Coordinates η: the penalised coefficients w, and the free ones plus `middles` times w.
@@ -260,8 +267,6 @@ class RiskSpace:
         rows = max(self.parts.matrix.shape[0], 1)
         self.lot = int(np.clip(BATCH // rows, 16, MOST_BOXES))
 
-    sign = 1.0
-
     @property
     def entries(self) -> int:
         """The number of coordinates of a box."""
@@ -290,14 +295,6 @@ class RiskSpace:
         """The incumbent that the outer loop finds within `seconds`."""
         x = heeded(solve(self.risk, time_limit=seconds)).x
         return self.at(self.point(np.zeros(self.parts.size) if x is None else x))
-
-    def variables(self, x: Array) -> Mapping[Any, Array]:
-        """An empty mapping: a risk has no cvxpy variables."""
-        return {}
-
-    def untouched(self) -> AbstractContextManager[None]:
-        """A context that does nothing: the search changes no object of the user's."""
-        return nullcontext()
 
     def at(self, theta: Array) -> Incumbent:
         """The incumbent at a point."""
@@ -361,7 +358,7 @@ class RiskSpace:
     def bound(self, boxes: Boxes, target: float) -> Found:
         """Bounds by chords on each box; samples decided on all boxes are summed first."""
         near = decided(self.parts, *boxes.hull)
-        return bound_boxes(near, boxes.lo, boxes.hi, boxes.z, target)
+        return bounded(Minorant.on(near, boxes.lo, boxes.hi), boxes.z, target)
 
     def improved(self, z: Array, polish: bool) -> Incumbent:
         """The incumbent at z or, if `polish`, a better one that the outer loop finds from it."""

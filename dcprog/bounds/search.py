@@ -5,24 +5,24 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import count
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from dcprog.bounds.boxed_risk import PerBox
 from dcprog.bounds.rounding import KNOWN_DIGITS, SMALLEST
-from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import WrongBound
 from dcprog.foundation.progress_log import logger
 
-__all__ = ["Boxes", "Found", "Incumbent", "OpenBoxes", "Search", "Space", "halved", "heeded"]
+__all__ = ["Boxes", "Found", "Incumbent", "OpenBoxes", "Search", "Space", "halved"]
 
 
 @dataclass
-class Boxes:
+class Boxes(PerBox):
     """Boxes with bounds and points, one box per line.
 
     Attributes
@@ -45,20 +45,10 @@ class Boxes:
     def __len__(self) -> int:
         return self.lower.size
 
-    def take(self, places: npt.NDArray[np.intp]) -> Boxes:
-        """Some of the boxes."""
-        return Boxes(
-            self.lo[places],
-            self.hi[places],
-            self.lower[places],
-            self.z[places],
-            self.effect[places],
-        )
-
     @staticmethod
     def joined(parts: list[Boxes]) -> Boxes:
         """The boxes of several lots as one lot."""
-        names = ("lo", "hi", "lower", "z", "effect")
+        names = [field.name for field in fields(Boxes)]
         return Boxes(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     @property
@@ -126,15 +116,9 @@ def halved(boxes: Boxes) -> Boxes:
     sides = boxes.hi - boxes.lo
     j = np.argmax(np.where(sides > 0, boxes.effect, -np.inf), axis=1)
     middle = 0.5 * (boxes.lo[rows, j] + boxes.hi[rows, j])
-    left, right = boxes.hi.copy(), boxes.lo.copy()
-    left[rows, j], right[rows, j] = middle, middle
-    both = Boxes(
-        np.concatenate([boxes.lo, right]),
-        np.concatenate([left, boxes.hi]),
-        np.tile(boxes.lower, 2),
-        np.tile(boxes.z, (2, 1)),
-        np.tile(boxes.effect, (2, 1)),
-    )
+    both = boxes.take(np.tile(rows, 2))
+    both.hi[rows, j] = middle
+    both.lo[rows + rows.size, j] = middle
     both.z = np.clip(both.z, both.lo, both.hi)
     return both
 
@@ -171,31 +155,18 @@ class Incumbent:
 
 
 @dataclass
-class Points:
-    """Known points, with intervals around their coordinates.
+class Placed:
+    """A known point with bounds of its search coordinates."""
 
-    Attributes
-    ----------
-    known : list of Incumbent
-    low, high : arrays of shape (points, p)
-        Bounds of their coordinates.
-    """
-
-    known: list[Incumbent]
+    point: Incumbent
     low: Array
     high: Array
 
-    def and_(self, others: Points, most: int) -> Points:
-        """These points followed by the others, `most` of them at most."""
-        if not others.known:
-            return self
-        low, high = np.vstack([self.low, others.low]), np.vstack([self.high, others.high])
-        return Points([*self.known, *others.known][:most], low[:most], high[:most])
 
-    def inside(self, boxes: Boxes) -> npt.NDArray[np.bool_]:
-        """A mask of which point may lie in which box, of shape (points, boxes)."""
-        low, high = self.low[:, None], self.high[:, None]
-        return np.asarray(np.all((boxes.lo <= high) & (low <= boxes.hi), axis=2))
+def inside(known: list[Placed], boxes: Boxes) -> npt.NDArray[np.bool_]:
+    """A mask of which point may lie in which box, of shape (points, boxes)."""
+    low, high = np.array([k.low for k in known]), np.array([k.high for k in known])
+    return np.asarray(np.all((boxes.lo <= high[:, None]) & (low[:, None] <= boxes.hi), axis=2))
 
 
 @dataclass
@@ -249,13 +220,6 @@ class Space(Protocol):
         """Bounds of the search coordinates of the user's point x."""
 
 
-def heeded(result: Result) -> Result:
-    """A result of the outer loop; if the loop was interrupted, KeyboardInterrupt is raised."""
-    if result.status == "interrupted":
-        raise KeyboardInterrupt
-    return result
-
-
 class Search:
     """Best-first branch and bound.
 
@@ -298,7 +262,7 @@ class Search:
         self.floor = floor
         self._least_scale = space.least_scale
         self._first = boxes
-        self._known = Points([], np.zeros((0, 0)), np.zeros((0, 0)))
+        self._known: list[Placed] = []
         self.open = OpenBoxes()
         if boxes is not None:
             self.open.push(boxes, space.lot)
@@ -392,37 +356,36 @@ class Search:
         place = int(np.argmin(room))
         z = found.z[place]
         if room[place] < np.inf and self.space.value(z) < boxes.lower[place]:
-            self._hold(self._placed(self.space.improved(z, False)), boxes)
+            self._hold([self._placed(self.space.improved(z, False))], boxes)
 
     def _learn(self, point: Incumbent) -> None:
         """Check a point against all bounds so far, and remember it."""
         placed = self._placed(point)
-        held = [self._hold(placed, lot) for _, _, lot in self.open.heap]
+        held = [self._hold([placed], lot) for _, _, lot in self.open.heap]
         if not any(held):
             self._hold_outside(placed)
-        self._known = placed.and_(self._known, REMEMBERED)
+        self._known = [placed, *self._known][:REMEMBERED]
 
-    def _placed(self, point: Incumbent) -> Points:
-        low, high = self.space.region(point.x)
-        return Points([point], low[None], high[None])
+    def _placed(self, point: Incumbent) -> Placed:
+        return Placed(point, *self.space.region(point.x))
 
-    def _hold(self, points: Points, boxes: Boxes) -> bool:
+    def _hold(self, known: list[Placed], boxes: Boxes) -> bool:
         """Check points against the bounds of the boxes they are in; True if any is in a box."""
-        inside = points.inside(boxes)
-        claims = np.where(inside, boxes.lower, -np.inf)
-        for point, worst, claim in zip(points.known, claims.argmax(axis=1), claims, strict=True):
-            self._refute(point, float(claim[worst]), (boxes.lo[worst], boxes.hi[worst]))
-        return bool(np.any(inside))
+        within = inside(known, boxes)
+        claims = np.where(within, boxes.lower, -np.inf)
+        for one, worst, claim in zip(known, claims.argmax(axis=1), claims, strict=True):
+            self._refute(one.point, float(claim[worst]), (boxes.lo[worst], boxes.hi[worst]))
+        return bool(np.any(within))
 
-    def _hold_outside(self, points: Points) -> None:
+    def _hold_outside(self, placed: Placed) -> None:
         """Check a point that lies in no open box against the bound of the dropped boxes.
 
         For a point outside the first boxes, the claim is that some point inside is as good.
         """
-        if self._first is not None and np.any(points.inside(self._first)):
-            self._refute(points.known[0], self.floor, self._first.hull)
+        if self._first is not None and np.any(inside([placed], self._first)):
+            self._refute(placed.point, self.floor, self._first.hull)
         else:
-            self._refute(points.known[0], self.lower, None)
+            self._refute(placed.point, self.lower, None)
 
     def _refute(self, point: Incumbent, claim: float, box: tuple[Array, Array] | None) -> None:
         """Raise WrongBound if the point lies below the claim by more than rounding."""
