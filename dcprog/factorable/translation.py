@@ -150,17 +150,9 @@ class Translation:
         """The quotient a/b for b of either sign."""
         return self.product(a, self.power(b, -1.0))
 
-    def abs(self, a: Row) -> Row:
-        """The absolute value."""
-        return self.terms.add(op.Abs(), a)
-
-    def exp(self, a: Row) -> Row:
-        """The exponential."""
-        return self.terms.add(op.Exp(), a)
-
-    def log(self, a: Row) -> Row:
-        """The logarithm."""
-        return self.terms.add(op.Log(), a)
+    def of(self, operation: op.Operation, *args: Row) -> Row:
+        """An operation of rows."""
+        return self.terms.add(operation, *args)
 
     def largest(self, a: Row, b: Row) -> Row:
         """The larger of two numbers."""
@@ -245,7 +237,7 @@ def _along(function: Callable[[Translation, Any, Rows], Row]) -> Rule:
 
 
 def _unary(operation: op.Operation) -> Rule:
-    return _elementwise(lambda t, node, a: t.terms.add(operation, a))
+    return _elementwise(lambda t, node, a: t.of(operation, a))
 
 
 def _power(t: Translation, node: Any, a: Row, *_: Row) -> Row:
@@ -259,18 +251,18 @@ def _rel_entr(t: Translation, node: Any, x: Row, y: Row) -> Row:
     if x.is_constant and x.constant == 0:
         t.nonnegative(y)
         return Row(())
-    return t.terms.add(op.XLogX(), x) - t.product(x, t.log(y))
+    return t.of(op.XLogX(), x) - t.product(x, t.of(op.Log(), y))
 
 
 def _cos(t: Translation, a: Row) -> Row:
-    return t.terms.add(op.Sin(), a + np.pi / 2)
+    return t.of(op.Sin(), a + np.pi / 2)
 
 
 def _tan(t: Translation, node: Any, a: Row) -> Row:
     """On (−π/2, π/2), where cvxpy has it."""
     t.nonnegative(a + np.pi / 2)
     t.nonnegative(np.pi / 2 - a)
-    return t.quotient(t.terms.add(op.Sin(), a), _cos(t, a))
+    return t.quotient(t.of(op.Sin(), a), _cos(t, a))
 
 
 def _product(t: Translation, node: Any) -> Rows:
@@ -307,11 +299,11 @@ def _norm(t: Translation, node: Any, rows: Rows) -> Row:
         return t.power(total([t.power(t.nonnegative(a), p) for a in rows]), 1 / p)
     if p == 2:
         return t.power(total([t.power(a, 2) for a in rows]), 0.5)
-    return t.power(total([t.power(t.abs(a), p) for a in rows]), 1 / p)
+    return t.power(total([t.power(t.of(op.Abs(), a), p) for a in rows]), 1 / p)
 
 
 def _log_sum_exp(t: Translation, node: Any, rows: Rows) -> Row:
-    return t.log(total([t.exp(a) for a in rows]))
+    return t.of(op.Log(), total([t.of(op.Exp(), a) for a in rows]))
 
 
 def _sum_largest(t: Translation, node: Any) -> Rows:
@@ -383,13 +375,13 @@ def _cumprod(t: Translation, node: Any) -> Rows:
 RULES: dict[type, Rule] = {
     cp.exp: _unary(op.Exp()),
     cp.log: _unary(op.Log()),
-    cp.log1p: _elementwise(lambda t, node, a: t.log(1 + a)),
-    cp.entr: _elementwise(lambda t, node, a: -t.terms.add(op.XLogX(), a)),
+    cp.log1p: _elementwise(lambda t, node, a: t.of(op.Log(), 1 + a)),
+    cp.entr: _elementwise(lambda t, node, a: -t.of(op.XLogX(), a)),
     cp.rel_entr: _elementwise(_rel_entr),
     cp.logistic: _unary(op.Logistic()),
     cp.abs: _unary(op.Abs()),
-    cp.huber: _elementwise(lambda t, node, a: t.terms.add(op.Huber(float(node.M.value)), a)),
-    cp.xexp: _elementwise(lambda t, node, a: t.product(a, t.exp(a))),
+    cp.huber: _elementwise(lambda t, node, a: t.of(op.Huber(float(node.M.value)), a)),
+    cp.xexp: _elementwise(lambda t, node, a: t.product(a, t.of(op.Exp(), a))),
     Power: _elementwise(_power),
     PowerApprox: _elementwise(_power),
     cp.maximum: _elementwise(lambda t, node, *rows: t.largest_of(list(rows))),
@@ -401,8 +393,8 @@ RULES: dict[type, Rule] = {
     asinh: _unary(op.Asinh()),
     cp.max: _along(lambda t, node, rows: t.largest_of(rows)),
     cp.min: _along(lambda t, node, rows: -t.largest_of([-a for a in rows])),
-    cp.norm1: _along(lambda t, node, rows: total([t.abs(a) for a in rows])),
-    cp.norm_inf: _along(lambda t, node, rows: t.largest_of([t.abs(a) for a in rows])),
+    cp.norm1: _along(lambda t, node, rows: total([t.of(op.Abs(), a) for a in rows])),
+    cp.norm_inf: _along(lambda t, node, rows: t.largest_of([t.of(op.Abs(), a) for a in rows])),
     Pnorm: _along(_norm),
     PnormApprox: _along(_norm),
     cp.log_sum_exp: _along(_log_sum_exp),

@@ -28,7 +28,6 @@ __all__ = [
     "Values",
     "constants",
     "evaluate",
-    "magnitude",
     "nodes",
     "rebuilt",
     "short",
@@ -151,7 +150,24 @@ class Values:
         return dense(self(node)).reshape(node.shape, order="F")
 
     def magnitude(self, node: cp.Expression) -> Array:
-        """The sum of the absolute values of the terms of `node` (see ``magnitude``)."""
+        """The sum of the absolute values of the terms of `node`.
+
+        For Σ cᵢtᵢ + const. it is Σ |cᵢ||tᵢ|: sums, constant factors, indexing, stacking and other
+        affine atoms are passed through, everything else counts with its absolute value, constants
+        do not count. Homogeneous of degree 1, and large where the value is small by cancellation.
+
+        Returns
+        -------
+        array of the node's shape
+            Entries ≥ 0 and finite: NaN and infinite ones count as 0.
+
+        Examples
+        --------
+        >>> import cvxpy as cp
+        >>> x = cp.Variable(value=2.0)
+        >>> float(Values().magnitude(cp.square(x) - 3 * x + 7))
+        10.0
+        """
         key = id(node)
         if key not in self._magnitudes:
             self._magnitudes[key] = _magnitude(node, self)
@@ -230,34 +246,6 @@ def rebuilt(node: cp.Expression, args: list[cp.Expression]) -> cp.Expression:
     return new if new.shape == node.shape else cp.reshape(new, node.shape, order="F")
 
 
-def magnitude(node: cp.Expression, values: Values) -> Array:
-    r"""The sum of the absolute values of an expression's terms.
-
-    For Σ cᵢtᵢ + const. it is Σ |cᵢ||tᵢ|: sums, constant factors, indexing, stacking and other
-    affine atoms are passed through, everything else counts with its absolute value, constants do
-    not count. Homogeneous of degree 1, and large where the value is small by cancellation.
-
-    Parameters
-    ----------
-    node : cvxpy expression
-    values : Values
-        The values at its nodes.
-
-    Returns
-    -------
-    array of the node's shape
-        Entries ≥ 0 and finite: NaN and infinite ones count as 0.
-
-    Examples
-    --------
-    >>> import cvxpy as cp
-    >>> x = cp.Variable(value=2.0)
-    >>> float(magnitude(cp.square(x) - 3 * x + 7, Values()))
-    10.0
-    """
-    return values.magnitude(node)
-
-
 _SCALINGS = (MulExpression, DivExpression, kron, conv, convolve)  # multiply is a MulExpression
 
 
@@ -274,7 +262,7 @@ def _magnitude(node: cp.Expression, values: Values) -> Array:
 def constants(node: cp.Expression) -> Array:
     """The sum of the absolute values of the constants among an expression's terms.
 
-    ``magnitude`` leaves them out: 7 for square(x) − 3x + 7.
+    ``Values.magnitude`` leaves them out: 7 for square(x) − 3x + 7.
 
     Parameters
     ----------
