@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.bounds.rounding import of_terms
+from dcprog.bounds.rounding import OF_LINE
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotBoundable
 from dcprog.losses import ConvexLoss, Loss, absolute, epsilon_insensitive, hinge
@@ -147,7 +147,7 @@ class BoxPenalty(PerBox):
         sign = np.where(self.lo >= 0, 1.0, np.where(self.hi <= 0, -1.0, 0.0))
         at_z = np.abs(sign) * self.weight * np.abs(z) + 0.5 * self.q * z**2
         size = np.abs(room) + 2 * self.terms(np.maximum(np.abs(self.lo), np.abs(self.hi)))
-        rest = room - at_z + of_terms(3) * size
+        rest = room - at_z + OF_LINE * size
         tilt = slope + sign * self.weight + self.q * z
         with np.errstate(all="ignore"):
             square = tilt**2 + 2 * self.q * rest

@@ -16,7 +16,7 @@ from dcprog.bounds.search import Boxes, Incumbent, Search
 from dcprog.bounds.state_space import risk_spaces
 from dcprog.engine.result import Result, VariableValues
 from dcprog.factorable.problem import FactorableProblem
-from dcprog.factorable.search import GlobalSearch
+from dcprog.factorable.search import STARTING, GlobalSearch
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable
 from dcprog.foundation.parameters import check_flag, check_number
@@ -279,8 +279,6 @@ def run_in_turns(
 
 # ----------------------------------------------------------------------------------------------
 
-# The share of the time that the search for a first point may take.
-STARTING = 0.3
 # Relative tolerance of the values by which a Bound is recognised as one of the same problem.
 SAME = 1e-9
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk, BoxPenalty, PerBox
 from dcprog.bounds.ranges import group_range, loss_rounding, row_range
-from dcprog.bounds.rounding import of_functions, of_terms
+from dcprog.bounds.rounding import OF_LINE, of_functions
 from dcprog.bounds.search import Found
 from dcprog.foundation.arrays import Array
 from dcprog.losses import ConvexLoss, Pieces
@@ -76,7 +76,7 @@ def supporting_lines(
     meet = np.clip(np.where(rises > falls, meet, a), a, b)
     fall, rise = falls * (meet - a), slope * (u - meet)
     size = np.abs(left) + np.abs(fall) + np.abs(rise)
-    return slope, left + fall + rise - of_terms(3) * size, bend
+    return slope, left + fall + rise - OF_LINE * size, bend
 
 
 def _of_lines(pieces: Pieces, u: Array, reach: Array) -> tuple[Array, Array, Array]:

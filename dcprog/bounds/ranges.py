@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dcprog.bounds.boxed_risk import BoxedRisk
-from dcprog.bounds.rounding import KNOWN_DIGITS, of_terms
+from dcprog.bounds.rounding import KNOWN_DIGITS, OF_LINE, of_terms
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable
 from dcprog.losses import ConvexLoss, Pieces
@@ -61,7 +61,7 @@ def loss_rounding(
     if pieces is None or any(pieces.quadratic):
         return rounding * steepest(base, low.min(axis=0), high.max(axis=0))
     knots = np.abs(pieces.knots).max(initial=0.0)
-    return (rounding + of_terms(3) * knots) * np.abs(pieces.linear).max()
+    return (rounding + OF_LINE * knots) * np.abs(pieces.linear).max()
 
 
 def base_range(base: ConvexLoss, low: Array, high: Array) -> tuple[Array, Array]:
@@ -78,7 +78,7 @@ def base_range(base: ConvexLoss, low: Array, high: Array) -> tuple[Array, Array]
         if base.pieces is None and np.any(turns):  # the infimum may be a bound of it only
             fall = falls * rises * (high - low)
             size = np.abs(left) * rises - np.abs(right) * falls - fall
-            meet = left * rises - right * falls + fall - of_terms(3) * size
+            meet = left * rises - right * falls + fall - OF_LINE * size
             meet = meet / (rises - falls)
             bottom = np.where(turns & (meet > base.lower), meet, bottom)
         top = np.maximum(left, right)

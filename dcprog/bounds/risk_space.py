@@ -225,9 +225,10 @@ def centred(risk: BoxedRisk) -> tuple[BoxedRisk, Centring]:
 
 # ----------------------------------------------------------------------------------------------
 
-# Numbers in the largest arrays of a batch, so that they fit into the processor's cache.
-BATCH = 2**16
-MOST_BOXES = 256
+# Numbers in the largest arrays of a batch, and boxes in it: the arrays fit into the processor's
+# cache, and the overhead of a batch is shared by some boxes.
+BATCH = 2**18
+FEWEST_BOXES, MOST_BOXES = 16, 256
 # Outer steps spent on a new incumbent, at most.
 POLISHING = 20
 # A scale is at least this share of the one at θ = 0.
@@ -264,8 +265,8 @@ class RiskSpace:
         self.centring: Centring | None = None
         if box is None and not np.all(risk.penalized):
             self.parts, self.centring = centred(self.parts)
-        rows = max(self.parts.matrix.shape[0], 1)
-        self.lot = int(np.clip(BATCH // rows, 16, MOST_BOXES))
+        size = max(self.parts.matrix.size, 1)
+        self.lot = int(np.clip(BATCH // size, FEWEST_BOXES, MOST_BOXES))
 
     @property
     def entries(self) -> int:

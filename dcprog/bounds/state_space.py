@@ -19,11 +19,16 @@ from dcprog.transforms.transform import chain_of
 
 __all__ = ["StateSpace", "hinge_sums", "risk_spaces"]
 
+# Steps of the interior point method, at most; a poorer solution gives a poorer bound.
 HINGE_STEPS = 25
+# The share of the way to the edge that a step takes, as usual in Mehrotra's method.
 STEP_SHARE = 0.995
+# The method ends where the mean of the products of slacks and multipliers, for data of about 1, is
+# below this.
 SOLVED = 1e-10
+# Share of the diagonal added to it, so that a singular system has a solution.
 REGULAR = 1e-13
-# Scaled weights are at least this.
+# Scaled weights are at least this: shares of hinges without weight are defined, too.
 LEAST = 1e-12
 
 
@@ -168,9 +173,6 @@ def _room(x: Array, dx: Array) -> Array:
 
 Flags = npt.NDArray[np.bool_]
 
-# Numbers in the largest arrays of a batch.
-BATCH = 2**18
-MOST_BOXES = 128
 # Newton steps for smooth losses.
 STEPS = 12
 # Factor of θ's effects, so that θ is cut only if no sample is left to decide.
@@ -241,7 +243,6 @@ class StateSpace(RiskSpace):
         found = _corner(transform)
         self.rate: float = float(transform.steepest) if found is None else found[0]
         self.cap: Array = np.asarray(np.inf) if found is None else found[1]
-        self.lot = int(np.clip(BATCH // max(self.parts.matrix.size, 1), 8, MOST_BOXES))
 
     @staticmethod
     def takes(parts: BoxedRisk) -> bool:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dcprog.factorable.operations import AWAY, Sin, Written, XLogX, scip
+from dcprog.factorable.operations import AWAY, ZERO, Sin, Written, XLogX, scip
 from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point
 from dcprog.factorable.terms import Operation, Ranges, Row
 from dcprog.foundation.arrays import Array
+from dcprog.majorants.feasibility import LEAST_SIZE
 
 __all__ = ["ROUNDS", "ScipModel"]
 
@@ -24,14 +25,9 @@ NARROW = 1e-2
 SMALL = 1e-2
 # Such a unit is at least that share of its expression's, so that rounding stays below tolerances.
 FINEST = 1e-8
-# A term whose range is narrower than that share of its expression's unit, which SCIP does not tell
-# apart, may take any value of its range.
-EPSILON = 1e-9
-# Beside what a term is at the best point, that share of its median over the box counts.
-TYPICAL = 1e-3
 # The same of the objective in the first tree and in those that follow if the gap to a value near 0
 # does not close: a millionth of that is still a thousand times what rounding does to its terms.
-TYPICAL_OBJECTIVE = (1e-4, 1e-7, 1e-7)
+TYPICAL_OBJECTIVE = (1e-4, *[1e-7] * 2)
 ROUNDS = len(TYPICAL_OBJECTIVE)
 
 # The largest coefficient of a model, in units of its row: SCIP takes 1e20 for infinite.
@@ -108,7 +104,7 @@ class ScipModel:
         """A power of two next to the usual size of a row, not far from its largest value."""
         low, high = (float(side[0]) for side in row.range(self._lo[None], self._hi[None]))
         most = max(abs(low), abs(high))
-        size = self._sizes.of(row, TYPICAL)
+        size = self._sizes.of(row, LEAST_SIZE)
         if np.isfinite(most):
             size = min(max(size, SMALLEST * most), most)
         return _power_of_two(size)
@@ -150,7 +146,7 @@ class ScipModel:
             self.model.addCons(equation == 0)
             return
         expression, factor = operation.expression(*written)
-        is_narrow = self._hi[j] - self._lo[j] <= EPSILON * factor
+        is_narrow = self._hi[j] - self._lo[j] <= ZERO * factor
         if self._uses[j] == 1 and unit > SMALL * factor and not is_narrow:
             self._expressions[j] = expression, factor
             return
@@ -226,7 +222,7 @@ class ScipModel:
             return  # its variables cancel; points are held against the constraint itself
         is_linear = row.terms[-1][0] < self._problem.terms.size
         slack = 0.0 if is_linear and not loose else FEASIBLE
-        expression = self._sum(row, self._unit_of_terms(row, TYPICAL))
+        expression = self._sum(row, self._unit_of_terms(row, LEAST_SIZE))
         if equal and slack == 0:
             self.model.addCons(expression == 0)
             return

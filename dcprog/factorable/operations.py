@@ -13,6 +13,7 @@ from dcprog.foundation.arrays import Array
 
 __all__ = [
     "AWAY",
+    "ZERO",
     "Abs",
     "Asinh",
     "Exp",
@@ -31,8 +32,10 @@ __all__ = [
 
 # SCIP keeps arguments of logarithms and of negative powers 1e-9 away from 0, inside their domain.
 NEAR = 1e-6
-# Entropies are taken that far from 0, in units of their argument: twice what SCIP takes for 0.
-AWAY = 2e-9
+# What SCIP takes for 0, in the unit of an expression.
+ZERO = 1e-9
+# Entropies are taken this far from 0, in units of their argument.
+AWAY = 2 * ZERO
 # An exponential of more is not formed: e^20 is 5e8 times the 1 it is added to.
 WIDE = 20.0
 

@@ -10,11 +10,11 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.factorable.terms import ROUNDING, Ranges, Row
+from dcprog.factorable.terms import CROSSING, LAST_PLACES, ROUNDING, Ranges, Row
 from dcprog.factorable.translation import Translation
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotBoundable
-from dcprog.majorants.feasibility import Feasibility
+from dcprog.majorants.feasibility import LEAST_SIZE, Feasibility
 from dcprog.majorants.frozen_problem import check_data, freeze
 from dcprog.majorants.points import Points
 from dcprog.majorants.tree import Values, short
@@ -32,12 +32,12 @@ __all__ = [
 
 # Distances at which an edge is tried: in units of the point or, where an edge is known, in shares
 # of the distance to it.
-DISTANCES = 2.0 ** np.arange(-20, 100)
-SHARES = np.concatenate([DISTANCES[:20], 1 - DISTANCES[18::-1]])
+HALVINGS = 20
+DISTANCES = 2.0 ** np.arange(-HALVINGS, 100)
+SHARES = np.concatenate([DISTANCES[:HALVINGS], 1 - DISTANCES[HALVINGS - 2 :: -1]])
 FINER = 33
 REFINED = 7  # times: the edge is found to 32⁻⁶, a billionth of the distance
 SWEEPS = 8  # over the variables
-MARGIN = 1e-9
 # Another sweep is worth while where an edge moves by that share of itself.
 ENOUGH = 0.01
 
@@ -137,7 +137,7 @@ def _edge(lo: Array, hi: Array, x: Array, j: int, side: float, excluded: Exclude
         edge = float(tries[first])
         inner = x[j] if first == 0 else tries[first - 1]
         tries = np.linspace(inner, edge, FINER)[1:]
-    return edge + side * MARGIN * abs(edge - x[j])
+    return edge + side * CROSSING * abs(edge - x[j])
 
 
 # ----------------------------------------------------------------------------------------------
@@ -145,12 +145,8 @@ def _edge(lo: Array, hi: Array, x: Array, j: int, side: float, excluded: Exclude
 
 # Violations up to that share of what a constraint's terms add up to count as none.
 FEASIBLE = 1e-6
-# A number that far from a whole one is that.
-INTEGRAL = 1e-9
 # Points of the box at which terms are measured, to tell their usual sizes.
 SAMPLES = 32
-# The size of an entry at 0 is that share of the distance between its bounds.
-SMALL = 1e-3
 # Points among them at which constraints are.
 FEW_SAMPLES = 8
 # A term that may be so many times as large as at a sample asks for narrower bounds.
@@ -307,8 +303,8 @@ class FactorableProblem:
 
     def _round_whole(self, lo: Array, hi: Array) -> None:
         """Move bounds of whole numbers, in place, to the nearest ones inside, but for rounding."""
-        lo[self.whole] = np.ceil(lo[self.whole] - INTEGRAL)
-        hi[self.whole] = np.floor(hi[self.whole] + INTEGRAL)
+        lo[self.whole] = np.ceil(lo[self.whole] - CROSSING)
+        hi[self.whole] = np.floor(hi[self.whole] + CROSSING)
 
     def _narrow(self) -> None:
         """Move the bounds of the variables to where the constraints hold them."""
@@ -481,7 +477,7 @@ class FactorableProblem:
     def coordinate_sizes(self, x: Array) -> Array:
         """The sizes of a point's entries: at least a small share of what their bounds allow."""
         widest = np.where(np.isfinite(self.hi - self.lo), self.hi - self.lo, 1.0)
-        return np.maximum(np.maximum(np.abs(x), SMALL * widest), np.finfo(float).tiny)
+        return np.maximum(np.maximum(np.abs(x), LEAST_SIZE * widest), np.finfo(float).tiny)
 
     def name(self, place: int) -> str:
         """The variable that an entry belongs to, for messages."""
@@ -536,8 +532,6 @@ def _parameter_values(problem: cp.Problem) -> dict[int, Array]:
 
 
 STEPS = 8
-# Terms that vanish at the point count with that share of their median over the box.
-LEAST = 1e-3
 # Differences are taken over that share of a coordinate's size: the cube root of the precision.
 DIFFERENCE = 6e-6
 
@@ -566,7 +560,7 @@ def _restored(problem: FactorableProblem, x: Array) -> Array:
     equal = np.arange(len(rows)) < len(zero)
     active = equal.copy()
     size = problem.coordinate_sizes(x)
-    usual = LEAST * np.median(_values(problem, rows, problem.samples())[1], axis=0)
+    usual = LEAST_SIZE * np.median(_values(problem, rows, problem.samples())[1], axis=0)
     best, least = x, np.inf
     for _ in range(STEPS):
         value, terms = (found[0] for found in _values(problem, rows, x[None]))
@@ -587,7 +581,7 @@ def _restored(problem: FactorableProblem, x: Array) -> Array:
 
 # Arguments of roots and logarithms are brought that far inside, as shares of their terms: a root is
 # steep there, so the smallest one that will do is taken.
-DEPTHS = (0.0, 4 * np.finfo(float).eps, 1e-12)
+DEPTHS = (0.0, LAST_PLACES, ROUNDING)
 
 
 def inside(problem: FactorableProblem, x: Array) -> list[Array]:

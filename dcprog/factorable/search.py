@@ -28,24 +28,25 @@ from dcprog.foundation.errors import NotBoundable, WrongBound
 from dcprog.foundation.progress_log import logger
 from dcprog.majorants.tree import short
 
-__all__ = ["ACCURACY", "GlobalSearch"]
+__all__ = ["ACCURACY", "STARTING", "GlobalSearch"]
 
-# Bounds are lowered by that share of F's unit: SCIP's linear programs are exact to a tenth of it.
+# SCIP's tolerance of constraints, in their units: below FEASIBLE, so that its points are feasible.
+TOLERANCE = 1e-7
+# Bounds are lowered by this share of F's unit, ten times the accuracy of SCIP's linear programs.
 ACCURACY = 1e-6
 SETTINGS = {
     "misc/catchctrlc": False,  # Ctrl-C is ours: SCIP would print
     "timing/clocktype": 2,  # what the limit is measured by: the clock on the wall
-    # The tolerance of constraints, in their units: below ours, so that points are feasible.
-    "numerics/feastol": 1e-7,
+    "numerics/feastol": TOLERANCE,
     # Ranges are widened by that share before bounds are tightened: with SCIP's own 1e-9, values at
     # the edges were cut off.
-    "constraints/nonlinear/varboundrelaxamount": 1e-7,
+    "constraints/nonlinear/varboundrelaxamount": TOLERANCE,
     # SCIP 10 takes some products h·f(ch + d) with c < 0 for convex that are not, as x·exp(−x).
     "nlhdlr/convex/cvxprodcomp": False,
     "nlhdlr/concave/cvxprodcomp": False,
     # Tolerances tighter than its linear programs can have make SCIP print.
     "constraints/nonlinear/tightenlpfeastol": False,
-    "propagating/obbt/dualfeastol": 1e-7,
+    "propagating/obbt/dualfeastol": TOLERANCE,
 }
 # Settings of SCIP after an error or a wrong bound, so that it is not made twice.
 OTHER_WAYS = {
@@ -292,7 +293,7 @@ class GlobalSearch:
             )
         operation, _ = problem.terms.operations[column - problem.terms.size]
         return NotBoundable(
-            short(problem.problem.objective, 60),
+            short(problem.problem.objective),
             f"the range of a {type(operation).__name__} in it is not finite, as far as ranges show",
             "bounds on the variables, and such that keep divisors and arguments of logarithms away "
             "from 0",
@@ -402,8 +403,7 @@ class GlobalSearch:
         """The run of SCIP, from where a limit has ended it."""
         assert self._built is not None
         model = self._built.model
-        left = max(_left(end), 1e-3)
-        limit = min(float(model.getSolvingTime()) + left, float(model.infinity()))
+        limit = min(float(model.getSolvingTime()) + _left(end), float(model.infinity()))
         model.setParam("limits/time", limit)
         try:
             with _interrupts_held(self._interrupt):
@@ -434,7 +434,7 @@ class GlobalSearch:
         self._take(built)
         if status in ("unbounded", "inforunbd"):
             raise NotBoundable(
-                short(self.problem.problem.objective, 60),
+                short(self.problem.problem.objective),
                 "it falls without end, as far as SCIP tells",
                 "bounds on the variables",
             )

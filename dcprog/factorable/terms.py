@@ -16,13 +16,14 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 
-__all__ = ["ROUNDING", "Operation", "Range", "Ranges", "Row", "Terms"]
+__all__ = ["CROSSING", "LAST_PLACES", "ROUNDING", "Operation", "Range", "Ranges", "Row", "Terms"]
 
 # Sums of numbers are exact to that share of their terms.
 ROUNDING = 1e-12
 # A sum of a few numbers, or a function of one, is rounded by no more than that share of them.
 LAST_PLACES = 4 * float(np.finfo(float).eps)
-# Bounds of a term that come from two sides may cross by rounding: a share of their size.
+# Bounds that are found in two ways, a whole number and what is computed of it: they may differ by
+# this share of their size by rounding.
 CROSSING = 1e-9
 
 Range = tuple[Array, Array]

@@ -121,7 +121,7 @@ class Majorant:
         return self._frame.piece
 
     def __repr__(self) -> str:
-        return f"Majorant({short(self.original, 60)})"
+        return f"Majorant({short(self.original)})"
 
 
 def majorize(expression: cp.Expression) -> Majorant:

@@ -293,13 +293,16 @@ def _sized_arguments(
     return [size(arg) for arg in node.args] if keeps_sign else None
 
 
+# Characters of an expression in a message, and nodes of one that is written: shared parts, written
+# out in every place, may exceed the memory.
+WIDTH, MOST_WRITTEN = 90, 1000
 _WRITTEN = re.compile(r"\b(Power|GeoMean|Pnorm)(Approx)?\(")
 _FUNCTIONS = {"Power": "power(", "GeoMean": "geo_mean(", "Pnorm": "pnorm("}
 
 
-def short(expression: cp.Expression, width: int = 90) -> str:
+def short(expression: cp.Expression, width: int = WIDTH) -> str:
     """One-line text of an expression for messages, with atoms as users write them."""
-    if _written_nodes(expression) > 1000:  # written out, shared parts may exceed the memory
+    if _written_nodes(expression) > MOST_WRITTEN:
         return f"{type(expression).__name__}(…)"
     with _named_by_shape(expression):
         plain = " ".join(str(expression).split())

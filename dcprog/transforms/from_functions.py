@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
-from dcprog.transforms.transform import Transform
+from dcprog.transforms.transform import ROUNDING, Transform
 
 __all__ = ["FAR", "concave", "seen_limit"]
 
-FAR = np.geomspace(1.0, 1e300, 601)  # slow functions such as log(log t) need a wide range
+POINTS = 601
+FAR = np.geomspace(1.0, 1e300, POINTS)  # slow functions such as log(log t) need a wide range
+CHECKED = np.append(0.0, np.geomspace(1e-6, 1e4, POINTS))  # where slopes are checked
 SETTLED = 1e-3  # most share of the whole rise over the second half of the exponents
-ROUNDING = 1e-9  # a larger relative fall means that the formula has lost its digits
 
 
 def seen_limit(function: Callable[[Array], Array]) -> float:
@@ -164,8 +165,7 @@ class concave(Transform):
         return self._expression(t)
 
     def _check(self) -> None:
-        t = np.concatenate([[0.0], np.geomspace(1e-6, 1e4, 201), np.linspace(0.05, 20, 200)])
-        t = np.unique(t)
+        t = CHECKED
         value, slope = self(t), self.slope(t)
         for name, numbers in (("value", value), ("slope", slope[1:])):
             if not np.all(np.isfinite(numbers)):
@@ -182,7 +182,7 @@ class concave(Transform):
         known = np.isfinite(slope)
         tangent = value[known, None] + slope[known, None] * (t - t[known, None])
         size = np.abs(value) + np.abs(value[known, None]) + np.abs(tangent)
-        above = value - tangent - 1e-9 * size
+        above = value - tangent - ROUNDING * size
         i, j = np.unravel_index(np.argmax(above), above.shape)
         if above[i, j] > 1e-12:
             raise ValueError(

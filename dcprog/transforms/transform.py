@@ -14,6 +14,7 @@ from dcprog.foundation.errors import NotMajorizable
 from dcprog.foundation.parameters import Declared, check_number, parts_of
 
 __all__ = [
+    "ROUNDING",
     "Transform",
     "chain",
     "chain_of",
@@ -24,6 +25,10 @@ __all__ = [
     "scale_by",
     "sum_of",
 ]
+
+
+# Values computed in two ways differ by at most this share of their size, in users' formulas too.
+ROUNDING = 1e-9
 
 
 class Transform(Declared, ABC):

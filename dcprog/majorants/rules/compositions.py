@@ -135,6 +135,6 @@ def _not_monotone(node: cp.Expression, index: int) -> NotMajorizable:
     return NotMajorizable(
         short(node),
         f"{type(node).__name__} is convex but neither even nor monotone in its nonconvex "
-        f"argument {index}, `{short(node.args[index], 50)}`",
+        f"argument {index}, `{short(node.args[index])}`",
         "a variable in its place and an equality constraint, or an outer atom that is monotone",
     )
