@@ -39,6 +39,7 @@ __all__ = [
     "Weight",
     "check_expression",
     "is_affine_atom",
+    "keep_domain",
     "majorise",
     "plus",
     "refusal",
@@ -304,3 +305,24 @@ def is_affine_atom(node: cp.Expression) -> bool:
 def slope_sign(node: Any, index: int) -> int:
     """1 where the atom is nondecreasing in an argument, −1 nonincreasing, 0 unknown."""
     return 1 if node.is_incr(index) else -1 if node.is_decr(index) else 0
+
+
+def keep_domain(node: Any, context: Context) -> None:
+    """Add the atom's domain, such as log's positive argument: its tangent is defined everywhere."""
+    for constraint in node._domain():
+        if not isinstance(constraint, cp.constraints.Inequality):
+            if not constraint.is_dcp():
+                raise NotMajorizable(
+                    short(node),
+                    f"{type(node).__name__} asks for a symmetric or semidefinite argument, which "
+                    "is not affine here",
+                    "a matrix variable in its place and an equality constraint",
+                )
+            context.domain.append(constraint)
+        elif not constraint.expr.is_nonpos():
+            if constraint.is_dcp():
+                context.domain.append(constraint)
+            else:
+                inner = Frame(constraint.expr, context, entrywise=True)
+                context.domain.append(inner.expression <= 0)
+                context.frames.append(inner)

@@ -9,8 +9,15 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.majorants.atoms import Bend, FaultyAtom, entry
-from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, rewrite
-from dcprog.majorants.rules.tangents import keep_domain
+from dcprog.majorants.rules.frame import (
+    Frame,
+    Piece,
+    Weight,
+    keep_domain,
+    majorise,
+    plus,
+    rewrite,
+)
 from dcprog.majorants.slopes import pull_back
 from dcprog.majorants.tree import Values
 
