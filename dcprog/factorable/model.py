@@ -16,17 +16,19 @@ from dcprog.majorants.feasibility import LEAST_SIZE
 
 __all__ = ["ROUNDS", "ScipModel"]
 
-# A column's unit is at least that share of its largest value on the box, at most that value.
+# A column's unit is at least this share of its largest value on the box, and at most that value.
 SMALLEST = 1e-6
-# A variable is counted from its lower bound where its range is that share of it.
+# A variable is counted from its lower bound if its range is below this share of its size.
 NARROW = 1e-2
-# A term whose values are usually below that share of its expression's unit is a variable in a unit
-# of its own: SCIP's tolerances are absolute.
+# A term whose usual size is below this share of its expression's unit becomes a variable in a unit
+# of its own, because SCIP's tolerances are absolute.
 SMALL = 1e-2
-# Such a unit is at least that share of its expression's, so that rounding stays below tolerances.
+# Such a unit is at least this share of the expression's, so that rounding errors stay below SCIP's
+# tolerances.
 FINEST = 1e-8
-# The same of the objective in the first tree and in those that follow if the gap to a value near 0
-# does not close: a millionth of that is still a thousand times what rounding does to its terms.
+# The unit of the objective is at least this share of its usual size over the box, in the first tree
+# and in the next ones, which follow if the gap to a value near 0 does not close. A millionth of the
+# last share is still a thousand times the rounding error of the terms.
 TYPICAL_OBJECTIVE = (1e-4, *[1e-7] * 2)
 ROUNDS = len(TYPICAL_OBJECTIVE)
 
@@ -37,9 +39,9 @@ LARGEST = 1e15
 class ScipModel:
     """The model: minimise t + linear terms, F's nonlinear terms being at most t.
 
-    Every entry of x is a variable in a unit of its own. A nonlinear term stands as an expression
-    in its place or, where it is used more than once, is small or has a pole in its domain's
-    closure, as a variable with bounds and an equation.
+    Every entry of x is a variable in a unit of its own. A nonlinear term is an expression, or a
+    variable with bounds and an equation if it is used more than once, is small or has a pole in the
+    closure of its domain.
 
     Parameters
     ----------
@@ -47,23 +49,23 @@ class ScipModel:
     lo, hi : arrays of shape (columns,)
         Finite bounds of all columns.
     known : Point or None
-        The best point, from which units are taken.
+        The best point known, which determines units.
     rounds : int, default 0
-        Trees before.
+        The number of trees solved before.
     loose : bool, default False
-        Linear constraints may be missed by as much as nonlinear ones.
+        Allow linear constraints the same violation as nonlinear ones.
 
     Attributes
     ----------
     model : pyscipopt.Model
     unit : float
-        Of the objective: F is the model's objective times it, plus the offset.
+        The unit of the objective: F is `unit` times the model's objective, plus `offset`.
     offset : float
     floor : float
-        A small share of what the objective's terms usually add up to in the box: a thousandth of it
-        is as much as SCIP tells apart.
+        A small share of the usual size of the objective's terms over the box: SCIP resolves a
+        thousandth of it.
     seen : float
-        The objective of the last solution that was taken over.
+        The objective of the last solution that the search has read.
     """
 
     def __init__(
@@ -101,7 +103,7 @@ class ScipModel:
     # building
 
     def _unit_of(self, row: Row) -> float:
-        """A power of two next to the usual size of a row, not far from its largest value."""
+        """A power of two near the usual size of a row, at least SMALLEST of its largest value."""
         low, high = (float(side[0]) for side in row.range(self._lo[None], self._hi[None]))
         most = max(abs(low), abs(high))
         size = self._sizes.of(row, LEAST_SIZE)
@@ -110,7 +112,7 @@ class ScipModel:
         return _power_of_two(size)
 
     def _unit_of_terms(self, row: Row, share: float) -> float:
-        """A power of two next to the usual sum of a row's terms, and no coefficient too large."""
+        """A power of two near the usual size of a row's terms; coefficients stay below LARGEST."""
         largest = max(abs(c) * self._expressions[j][1] for j, c in row.terms)
         return _power_of_two(max(self._sizes.of_terms(row, share), largest / LARGEST))
 
@@ -156,24 +158,24 @@ class ScipModel:
             self.model.addCons(expression * (factor / unit) - value == 0)
 
     def _stand(self, j: int, unit: float) -> Any:
-        """A variable that stands for a term."""
+        """A new variable for a term."""
         value = self._new(j, unit)
         self._variables[j] = self._expressions[j] = value, unit
         return value
 
     def _sum(self, row: Row, unit: float) -> Any:
-        """The row over a unit, as SCIP's expression."""
+        """SCIP's expression of the row divided by a unit."""
         parts = [self._expressions[j] for j, _ in row.terms]
         pairs = zip(row.terms, parts, strict=True)
         terms = [part * (c * factor / unit) for (_, c), (part, factor) in pairs]
         return scip().quicksum([*terms, self._constant(row) / unit])
 
     def _constant(self, row: Row) -> float:
-        """The row's constant, with those of variables that are counted from their lower bound."""
+        """The row's constant, with the origins of variables counted from their lower bound."""
         return row.constant + sum(c * self._origins.get(j, 0.0) for j, c in row.terms)
 
     def _written(self, row: Row) -> Written:
-        """A row as an argument: a column and its factor, or a sum in its unit."""
+        """A row as an argument of an operation: a column with its factor, or a sum in its unit."""
         low, high = (float(side[0]) for side in row.range(self._lo[None], self._hi[None]))
         if len(row.terms) == 1 and self._constant(row) == 0:
             ((j, c),) = row.terms
@@ -186,7 +188,7 @@ class ScipModel:
         return Written(_general(self._sum(row, unit)), unit, low, high)
 
     def _within_a_turn(self, angle: Written, row: Row) -> Written:
-        """The angle less as many whole turns as bring it between −π and π."""
+        """The angle between −π and π that differs from an angle by whole turns."""
         turn = 2 * np.pi
         least, most = (math.floor(side / turn + 0.5) for side in (angle.lo, angle.hi))
         if least == most:
@@ -199,11 +201,11 @@ class ScipModel:
         return Written(_general(rest), 1.0, -np.pi, np.pi)
 
     def _above_zero(self, arg: Written, row: Row) -> Written:
-        """An argument that may be 0, moved by ``AWAY``, as a variable of its own.
+        """A variable for an argument that may be 0, plus ``AWAY``.
 
-        The slope of an entropy is infinite at 0, and a linear program that gets such a slope makes
-        SCIP 10 write outside its memory. A variable keeps its bounds, a sum is exact to
-        ``numerics/feastol`` only.
+        The slope of an entropy is infinite at 0, and a linear program with such a slope makes SCIP
+        10 write outside its memory. A variable keeps its bounds exactly, a sum keeps its own up to
+        ``numerics/feastol``.
         """
         moved = self.model.addVar("above", lb=AWAY, ub=max(arg.hi / arg.factor, 0.0) + AWAY)
         self.model.markDoNotAggrVar(moved)
@@ -213,13 +215,13 @@ class ScipModel:
         return Written(_general(moved), arg.factor, arg.lo, arg.hi, AWAY)
 
     def _add_constraint(self, row: Row, equal: bool, loose: bool) -> None:
-        """A constraint; with nonlinear terms, or all if they are loose, to be missed by a little.
+        """Add a constraint; FEASIBLE is allowed to nonlinear ones, and to all if `loose`.
 
-        By as much as by a point that is called feasible: so the bound holds for all such points,
-        and rounding at edges of ranges cuts none off.
+        So the bound holds for all points that count as feasible, and rounding at edges of ranges
+        cuts off none.
         """
         if row.is_constant:
-            return  # its variables cancel; points are held against the constraint itself
+            return  # its variables cancel; points are checked with the constraint itself
         is_linear = row.terms[-1][0] < self._problem.terms.size
         slack = 0.0 if is_linear and not loose else FEASIBLE
         expression = self._sum(row, self._unit_of_terms(row, LEAST_SIZE))
@@ -260,7 +262,7 @@ class ScipModel:
         return np.clip(x, self._lo[:size], self._hi[:size])
 
     def suggest(self, x: Array) -> None:
-        """Give a point to the search; SCIP takes it if it finds it feasible."""
+        """Offer a point to SCIP, which takes it if it is feasible there."""
         ranges = self._problem.columns(x[None])
         if not np.all(np.isfinite(ranges.lo)):
             return
@@ -282,7 +284,7 @@ class ScipModel:
 
 
 class _Sizes:
-    """Usual sizes of rows: at the best point, and the median over points of the box."""
+    """Usual sizes of rows: the larger of those at the best point and a share of the median."""
 
     def __init__(self, problem: FactorableProblem, known: Point | None) -> None:
         self._samples = problem.columns(problem.samples())
@@ -314,7 +316,7 @@ def _median(sizes: Array) -> float:
 
 
 def _general(expression: Any) -> Any:
-    """An expression that SCIP's wrapper does not multiply out."""
+    """The expression in a form that pyscipopt does not expand."""
     from pyscipopt.scip import buildGenExprObj
 
     return buildGenExprObj(expression)

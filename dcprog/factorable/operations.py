@@ -1,4 +1,4 @@
-"""The nonlinear operations: each with its range on intervals and its form in SCIP's words."""
+"""The nonlinear operations: their ranges on intervals and their expressions for SCIP."""
 
 from __future__ import annotations
 
@@ -30,19 +30,20 @@ __all__ = [
     "scip",
 ]
 
-# SCIP keeps arguments of logarithms and of negative powers 1e-9 away from 0, inside their domain.
+# Arguments below this count as near 0: SCIP keeps those of logarithms and of negative powers 1e-9
+# away from 0, inside their domain.
 NEAR = 1e-6
 # What SCIP takes for 0, in the unit of an expression.
 ZERO = 1e-9
 # Entropies are taken this far from 0, in units of their argument.
 AWAY = 2 * ZERO
-# An exponential of more is not formed: e^20 is 5e8 times the 1 it is added to.
+# No exponential of a larger number is formed: e^20 is 5e8 times the 1 that is added to it.
 WIDE = 20.0
 
 
 @dataclass(frozen=True)
 class Written:
-    """A number as SCIP's expression, less `away`, times a factor, and its range."""
+    """An argument: the number (expression − away)·factor, and its range [lo, hi]."""
 
     expression: Any
     factor: float
@@ -145,7 +146,7 @@ class Power(Unary):
         return arg.expression**self.p, arg.factor**self.p
 
     def equation(self, value: Any, arg: Written) -> Any:
-        """Without pole: value · g^−p − 1 for p < 0, value^{1/p} − g for a root."""
+        """An equation without pole: value·g^−p − 1 for p < 0, value^{1/p} − g for a root."""
         if self.p > 0:
             return value ** (1 / self.p) - arg.whole
         one = self.p == -1
@@ -199,7 +200,7 @@ class XLogX(Unary):
         return np.asarray(xlogy(g, g))
 
     def expression(self, arg: Written) -> tuple[Any, float]:
-        """(g/ρ)·log(g/ρ) + (g/ρ)·log ρ, times ρ: SCIP knows a product e·log e as an entropy.
+        """(g/ρ)·log(g/ρ) + (g/ρ)·log ρ, times ρ: SCIP treats a product e·log e as an entropy.
 
         Of an argument that is a = ``AWAY`` larger than e = g/ρ it is (e + a)·log(e + a) + e·log ρ
         less the linear function that makes it 0 at g = 0 and, for ρ up to 10, at g = 1, where an
@@ -213,7 +214,7 @@ class XLogX(Unary):
         return entropy + (moved - arg.away) * float(np.log(unit) - slope) - start, unit
 
     def _chord(self, arg: Written) -> tuple[float, float]:
-        """The value at 0 and the slope of the line that is taken from a moved expression."""
+        """The value at 0 and the slope of the line that is subtracted from a moved expression."""
         one, a = 1 / arg.factor, arg.away
         start = float(xlogy(a, a))
         if arg.factor > 10:
@@ -221,7 +222,7 @@ class XLogX(Unary):
         return start, (float(xlogy(one + a, one + a) + xlogy(one, arg.factor)) - start) / one
 
     def error(self, arg: Written) -> float:
-        """The most by which the expression of an argument that was moved differs from g·log g."""
+        """The largest difference between the expression of a moved argument and g·log g."""
         most, a = max(arg.hi / arg.factor, 0.0), arg.away
         start, slope = self._chord(arg)
         lifted = xlogy(most + a, most + a) - start - xlogy(most, most)
@@ -271,21 +272,21 @@ class Huber(Unary):
         return np.where(size <= self.m, size**2, 2 * self.m * size - self.m**2)
 
     def expression(self, arg: Written) -> tuple[Any, float]:
-        """The square of g less that of (|g| − M)₊, in the unit of g."""
+        """g² − (|g| − M)₊², in the unit of g."""
         excess = abs(arg.expression) - self.m / arg.factor
         return arg.expression**2 - (0.5 * excess + 0.5 * abs(excess)) ** 2, arg.factor**2
 
 
 class Sin(Unary):
-    """The sine, written of an argument between −π and π.
+    """The sine; SCIP gets arguments between −π and π only.
 
-    SCIP 10's planes above and below the sine cut points of it off where the argument's range holds
-    two crests or two troughs: cos(q) for q from 6.289 to 12.627, at q = 4π. None does that holds
-    one of each.
+    If the argument's range holds two crests or two troughs, SCIP 10's planes above and below the
+    sine cut off points of it, as for cos(q) with q from 6.289 to 12.627 at q = 4π. Ranges with at
+    most one of each are safe.
     """
 
     def range(self, arg: Range) -> Range:
-        """Bounds: −1 and 1 where a trough and a crest lie inside, else the values at the ends."""
+        """Bounds: −1 if a trough lies inside, 1 if a crest does, else the values at the ends."""
         lo, hi = arg
         low, high = super().range(arg)
         crest = np.ceil((lo - np.pi / 2) / (2 * np.pi)) * 2 * np.pi + np.pi / 2 <= hi
@@ -298,7 +299,7 @@ class Sin(Unary):
         return np.asarray(np.sin(g))
 
     def expression(self, arg: Written) -> tuple[Any, float]:
-        """The sine of the whole argument, which is within a turn."""
+        """The sine of the whole argument, which lies between −π and π."""
         return scip().sin(arg.whole), 1.0
 
 
@@ -309,7 +310,7 @@ class Tanh(Unary):
         return np.asarray(np.tanh(g))
 
     def expression(self, arg: Written) -> tuple[Any, float]:
-        """1 − 2/(1 + e^{2g}) = 2/(1 + e^{−2g}) − 1; of |g| and the sign's halves on wide ranges."""
+        """1 − 2/(1 + e^{2g}) or 2/(1 + e^{−2g}) − 1; on wide ranges the same of g₊ and g₋."""
         g = arg.whole
         if arg.hi <= WIDE:
             return 1.0 - 2.0 * (1.0 + scip().exp(g * 2.0)) ** -1.0, 1.0
@@ -327,9 +328,9 @@ class Logistic(Unary):
         return np.asarray(np.logaddexp(0.0, g))
 
     def expression(self, arg: Written) -> tuple[Any, float]:
-        """log(1 + e^g) = g + log(1 + e^{−g}) = g₊ + log(1 + e^{−|g|}); far below 0, e^g."""
+        """log(1 + e^g) = g + log(1 + e^{−g}) = g₊ + log(1 + e^{−|g|}), and e^g far below 0."""
         g, module = arg.whole, scip()
-        if arg.hi <= -WIDE:  # the two differ by less than 1e-9 of them, and 1 + e^g is rounded
+        if arg.hi <= -WIDE:  # the relative difference is below 1e-9; 1 + e^g would be rounded
             return module.exp(g), 1.0
         if arg.hi <= WIDE:
             return module.log(1.0 + module.exp(g)), 1.0
@@ -346,7 +347,7 @@ class Asinh(Unary):
         return np.asarray(np.arcsinh(g))
 
     def has_pole(self, arg: Written) -> bool:
-        """True: it is always written as an equation."""
+        """True: SCIP gets an equation always."""
         return True
 
     def equation(self, value: Any, arg: Written) -> Any:
@@ -360,7 +361,7 @@ class Product(Operation):
     """The product of two numbers."""
 
     def range(self, one: Range, other: Range) -> Range:
-        """Bounds by the four corners, 0 times infinite being 0."""
+        """Bounds by the four products of ends, with 0·∞ = 0."""
         corners = np.stack([a * b for a in one for b in other])
         zero = np.stack([(a == 0) | (b == 0) for a in one for b in other])
         corners = np.where(zero, 0.0, corners)

@@ -30,15 +30,17 @@ __all__ = [
     "whole_entries",
 ]
 
-# Distances at which an edge is tried: in units of the point or, where an edge is known, in shares
-# of the distance to it.
+# Distances from the point at which an edge is tried, in units of the point's size; if an edge is
+# known, shares of the distance to it, dense at both ends.
 HALVINGS = 20
 DISTANCES = 2.0 ** np.arange(-HALVINGS, 100)
 SHARES = np.concatenate([DISTANCES[:HALVINGS], 1 - DISTANCES[HALVINGS - 2 :: -1]])
 FINER = 33
-REFINED = 7  # times: the edge is found to 32⁻⁶, a billionth of the distance
-SWEEPS = 8  # over the variables
-# Another sweep is worth while where an edge moves by that share of itself.
+# The interval in which an edge lies is divided by 32, six times: to a billionth.
+REFINED = 7
+# Sweeps over the variables or rows, at most.
+SWEEPS = 8
+# Another sweep follows if an edge has moved by more than this share of its size.
 ENOUGH = 0.01
 
 Excluded = Callable[[Array, Array], npt.NDArray[np.bool_]]
@@ -47,23 +49,23 @@ Excluded = Callable[[Array, Array], npt.NDArray[np.bool_]]
 def first_box(
     lo: Array, hi: Array, x: Array, places: npt.NDArray[np.intp], excluded: Excluded
 ) -> tuple[Array, Array]:
-    """Edges moved in, one coordinate after the other, as far as what lies beyond is excluded.
+    """Shrink a box, one coordinate after the other, as long as the parts cut off are excluded.
 
     Parameters
     ----------
     lo, hi : arrays of shape (p,)
-        What the variables were declared to be; infinite where nothing is known.
+        The known bounds, possibly infinite.
     x : array of shape (p,)
         A point inside.
     places : array of int
         The coordinates whose edges are moved.
     excluded : callable
-        Whether boxes (boxes, p) hold no point of interest, by ranges alone.
+        ``excluded(lo, hi)`` is a mask of the boxes, one per line, that hold no point of interest.
 
     Returns
     -------
     lo, hi : arrays of shape (p,)
-        Infinite where nothing was found.
+        Infinite where no edge was found.
     """
     lo, hi = lo.copy(), hi.copy()
     for _ in range(SWEEPS):
@@ -78,13 +80,13 @@ def first_box(
 
 
 def propagate(lo: Array, hi: Array, rows: Sequence[Row]) -> None:
-    """Narrow bounds, in place, by what rows of variables alone, each at most 0, imply.
+    """Tighten bounds, in place, by linear rows that are at most 0.
 
     Parameters
     ----------
     lo, hi : arrays of shape (p,)
     rows : sequence of Row
-        Those with other columns than variables say nothing here.
+        Rows with nonlinear columns are skipped.
     """
     linear = [row for row in rows if row.terms and row.terms[-1][0] < lo.size]
     for _ in range(SWEEPS):
@@ -96,7 +98,7 @@ def propagate(lo: Array, hi: Array, rows: Sequence[Row]) -> None:
 
 
 def _narrow(lo: Array, hi: Array, row: Row) -> None:
-    """One row: c·x_j ≤ −(least of the rest)."""
+    """Tighten bounds by one row: c·x_j is at most minus the least value of the other terms."""
     least = [c * (lo[j] if c > 0 else hi[j]) for j, c in row.terms]
     infinite = [k for k, part in enumerate(least) if np.isinf(part)]
     if len(infinite) > 1:
@@ -114,7 +116,7 @@ def _narrow(lo: Array, hi: Array, row: Row) -> None:
 
 
 def _moved(before: Array, after: Array) -> npt.NDArray[np.bool_]:
-    """True for edges that are new, or far from where they were."""
+    """True for edges that are new, or have moved by more than ENOUGH."""
     known = np.isfinite(before) & np.isfinite(after)
     far = np.abs(np.subtract(after, before, where=known, out=np.zeros(before.shape)))
     return (known & (far > ENOUGH * np.abs(before))) | (np.isinf(before) & np.isfinite(after))
@@ -143,15 +145,15 @@ def _edge(lo: Array, hi: Array, x: Array, j: int, side: float, excluded: Exclude
 # ----------------------------------------------------------------------------------------------
 
 
-# Violations up to that share of what a constraint's terms add up to count as none.
+# Violations up to this share of the absolute values of a constraint's terms count as none.
 FEASIBLE = 1e-6
-# Points of the box at which terms are measured, to tell their usual sizes.
+# Points of the box at which terms are evaluated for their usual sizes.
 SAMPLES = 32
-# Points among them at which constraints are.
+# Points among them at which constraints are evaluated.
 FEW_SAMPLES = 8
-# A term that may be so many times as large as at a sample asks for narrower bounds.
+# Bounds are narrowed if a term may be this many times as large as at the samples.
 WILD = 1e8
-# Attributes of variables that are bounds, and those that ask for whole numbers.
+# Attributes of variables that mean bounds, and those that mean whole numbers.
 BOUNDS = ("nonneg", "nonpos", "pos", "neg", "bounds")
 WHOLE = ("integer", "boolean")
 
@@ -164,7 +166,7 @@ class Point:
     ----------
     x : array of shape (p,)
     value : float
-        F(x) for minimisation; ∞ where it is not defined.
+        F(x), negated for a maximisation; ∞ if it is not defined.
     scale : float
         The sum of the absolute values of the objective's terms.
     missed : float
@@ -193,9 +195,9 @@ class FactorableProblem:
     Parameters
     ----------
     problem : cvxpy.Problem
-        In real variables, which may be whole numbers.
+        A problem in real variables, which may be integer or boolean.
     box : pair of arrays, optional
-        Points outside are of no interest.
+        Only points inside are considered.
 
     Attributes
     ----------
@@ -211,9 +213,9 @@ class FactorableProblem:
     lo, hi : arrays of shape (p,)
         Bounds of the variables.
     uses : mapping of column to int
-        How often each column is used, of the variables and of the terms that are.
+        The number of uses of each variable and of each term that is used.
     contradicted : bool
-        A constraint of numbers alone does not hold.
+        True if a constraint without variables does not hold.
     whole : bool array of shape (p,)
         The entries that must be whole numbers.
 
@@ -302,12 +304,12 @@ class FactorableProblem:
         return lo, hi
 
     def _round_whole(self, lo: Array, hi: Array) -> None:
-        """Move bounds of whole numbers, in place, to the nearest ones inside, but for rounding."""
+        """Move bounds of whole numbers, in place, to the nearest whole number inside."""
         lo[self.whole] = np.ceil(lo[self.whole] - CROSSING)
         hi[self.whole] = np.floor(hi[self.whole] + CROSSING)
 
     def _narrow(self) -> None:
-        """Move the bounds of the variables to where the constraints hold them."""
+        """Tighten the bounds of the variables by the constraints."""
         propagate(self.lo, self.hi, self.below + self.zero + [-row for row in self.zero])
         self._round_whole(self.lo, self.hi)
         self._mend()
@@ -319,14 +321,14 @@ class FactorableProblem:
         self._round_whole(self.lo, self.hi)
 
     def _mend(self) -> None:
-        """Bounds that cross by no more than what counts as feasible are one number."""
+        """Replace bounds that cross by less than FEASIBLE by their mean."""
         for j in np.flatnonzero(self.lo > self.hi):
             lo, hi = self.lo[j], self.hi[j]
             if lo - hi <= FEASIBLE * max(abs(lo), abs(hi)):
                 self.lo[j] = self.hi[j] = 0.5 * (lo + hi)
 
     def _has_wild_columns(self) -> bool:
-        """True if a term has no finite range on the box, or one far beyond its usual sizes."""
+        """True if a term has an infinite range on the box, or one far beyond its usual sizes."""
         used = list(self.uses)
         ranges = self.terms.ranges(self.lo[None], self.hi[None])
         largest = np.maximum(np.abs(ranges.lo[0]), np.abs(ranges.hi[0]))[used]
@@ -339,7 +341,7 @@ class FactorableProblem:
     def is_empty(self, lo: Array, hi: Array) -> npt.NDArray[np.bool_]:
         """True for boxes of shape (boxes, p) or (boxes, columns) without feasible points.
 
-        As far as ranges show, that is; false says nothing.
+        Only ranges are used: False does not mean that there is a feasible point.
         """
         return self._is_empty(self.terms.ranges(lo, hi))
 
@@ -352,7 +354,7 @@ class FactorableProblem:
         gone = ranges.empty.copy()
         for row in (*self.below, *self.zero, *(-row for row in self.zero)):
             if row.is_constant:
-                continue  # its terms cancel, and what is left may be rounding
+                continue  # its terms cancel, and the constant may be rounding error
             low, terms = row.least(ranges.lo, ranges.hi)
             with np.errstate(invalid="ignore"):
                 gone |= low > FEASIBLE * terms
@@ -373,7 +375,7 @@ class FactorableProblem:
         return uses
 
     def is_of(self, problem: cp.Problem, box: tuple[Array, Array] | None) -> bool:
-        """True if it was made of the problem on that box, and no Parameter has moved since."""
+        """True if it was made from this problem and box, and no Parameter has changed since."""
         one, other = (() if b is None else b for b in (box, self.box))
         if self.problem is not problem or not np.array_equal(one, other):
             return False
@@ -387,7 +389,7 @@ class FactorableProblem:
     def samples(
         self, count: int = SAMPLES, lo: Array | None = None, hi: Array | None = None
     ) -> Array:
-        """Points of the box; where a side is infinite, of the half or the line by normal draws."""
+        """Random points of the box, uniform between finite bounds, else normal."""
         rng = np.random.default_rng(0)
         lo, hi = self.lo if lo is None else lo, self.hi if hi is None else hi
         with np.errstate(invalid="ignore"):
@@ -399,7 +401,7 @@ class FactorableProblem:
         return np.where(self.whole, np.clip(np.round(drawn), lo, hi), drawn)
 
     def values(self, x: Array) -> tuple[Array, Array]:
-        """The objective and the largest violation over its terms at points, by their terms.
+        """The objective and the largest relative violation at points, computed from the rows.
 
         Parameters
         ----------
@@ -422,7 +424,7 @@ class FactorableProblem:
         return np.where(np.isnan(value), np.inf, value), missed
 
     def _learn(self) -> None:
-        """Measure constraints, for points where their terms vanish, where they are smallest."""
+        """Learn the usual sizes of the constraints' terms, for points at which they vanish."""
         with self.untouched():
             for k, x in enumerate(self.samples()[:FEW_SAMPLES]):
                 self.points.load(x)
@@ -430,7 +432,7 @@ class FactorableProblem:
 
     @contextmanager
     def untouched(self) -> Iterator[None]:
-        """Puts the user's variables and the problem's fields back as they were."""
+        """A context that restores the user's variables and the problem's fields."""
         values = [(v, v.value) for v in self.points.variables]
         fields = self.problem._value, self.problem._status
         try:
@@ -441,7 +443,7 @@ class FactorableProblem:
             self.problem._value, self.problem._status = fields
 
     def at(self, x: Array) -> Point:
-        """The user's own expressions at a point, by NumPy."""
+        """The value and the violation at a point, of the user's own expressions."""
         x = np.where(self.whole, np.round(x), x)
         with self.untouched():
             self.points.load(x)
@@ -456,7 +458,7 @@ class FactorableProblem:
     def is_defined(self, x: Array) -> bool:
         """True if cvxpy's values of the objective and the constraints' sides at x are finite.
 
-        :meth:`at` takes arguments of roots and logarithms that are negative by rounding for 0.
+        :meth:`at` counts arguments of roots and logarithms that are negative by rounding as 0.
         """
         sides = [arg for c in self._demands for arg in c.args]
         with self.untouched(), np.errstate(all="ignore"):
@@ -475,12 +477,12 @@ class FactorableProblem:
         return self.terms.ranges(x, x)
 
     def coordinate_sizes(self, x: Array) -> Array:
-        """The sizes of a point's entries: at least a small share of what their bounds allow."""
+        """The sizes of a point's entries, at least a share of the distance of their bounds."""
         widest = np.where(np.isfinite(self.hi - self.lo), self.hi - self.lo, 1.0)
         return np.maximum(np.maximum(np.abs(x), LEAST_SIZE * widest), np.finfo(float).tiny)
 
     def name(self, place: int) -> str:
-        """The variable that an entry belongs to, for messages."""
+        """The name of the variable and the entry at a place, for messages."""
         start = 0
         for variable in self.points.variables:
             if place < start + variable.size:
@@ -491,7 +493,7 @@ class FactorableProblem:
 
 
 def _is_wrong(constraint: cp.Constraint) -> bool:
-    """True if a constraint of numbers alone does not hold, by more than a share of these."""
+    """True if a constraint without variables is violated by a share FEASIBLE of its size."""
     missed = np.max(np.asarray(constraint.violation(), dtype=float), initial=0.0)
     size = max(np.max(np.abs(dense(arg.value)), initial=0.0) for arg in constraint.args)
     return not missed <= FEASIBLE * size
@@ -532,23 +534,23 @@ def _parameter_values(problem: cp.Problem) -> dict[int, Array]:
 
 
 STEPS = 8
-# Differences are taken over that share of a coordinate's size: the cube root of the precision.
+# Step of central differences, relative to a coordinate's size: the cube root of the precision.
 DIFFERENCE = 6e-6
 
 
 def restored(problem: FactorableProblem, x: Array) -> Array:
-    """Gauss–Newton steps to the constraints that x misses: the shortest ones, in units of x.
+    """The point that Gauss–Newton steps reach from x, towards the constraints x violates.
 
     Parameters
     ----------
     problem : FactorableProblem
     x : array of shape (p,)
-        Its whole numbers stay as they are.
+        Entries that must be whole numbers stay as they are.
 
     Returns
     -------
     array of shape (p,)
-        The point reached; x itself where that is no nearer.
+        The point reached; x itself if no step reduces the violation.
     """
     with np.errstate(all="ignore"):
         return _restored(problem, x)
@@ -573,21 +575,21 @@ def _restored(problem: FactorableProblem, x: Array) -> Array:
         active |= missed > 0
         if worst <= ROUNDING or not np.any(active):
             break
-        # inequalities that were missed are aimed a hair inside
+        # violated inequalities are aimed slightly inside
         aim = value[active] + np.where(equal[active], 0.0, ROUNDING * terms[active])
         x = _step(problem, [r for r, a in zip(rows, active, strict=True) if a], x, size, aim)
     return best
 
 
-# Arguments of roots and logarithms are brought that far inside, as shares of their terms: a root is
-# steep there, so the smallest one that will do is taken.
+# Distances from 0, as shares of their terms, to which arguments of roots and logarithms are moved.
+# A root is steep there, so the smallest distance that suffices is taken.
 DEPTHS = (0.0, LAST_PLACES, ROUNDING)
 
 
 def inside(problem: FactorableProblem, x: Array) -> list[Array]:
-    """Points next to x where the arguments of roots and logarithms are positive or 0.
+    """Points near x at which the arguments of roots and logarithms are at least 0.
 
-    To first order, that is: rounding decides whether they are.
+    They are so to first order: rounding decides.
 
     Parameters
     ----------
@@ -609,7 +611,7 @@ def inside(problem: FactorableProblem, x: Array) -> list[Array]:
 
 
 def _step(problem: FactorableProblem, rows: list[Row], x: Array, size: Array, aim: Array) -> Array:
-    """The shortest step to where the rows are lower by `aim`, to first order, inside the bounds."""
+    """The point after the shortest step that lowers the rows by `aim`, to first order."""
     free = ~problem.whole & (problem.lo < problem.hi)
     slopes = _slopes(problem, rows, x, size)
     for _ in range(x.size + 1):
@@ -634,7 +636,7 @@ def _values(problem: FactorableProblem, rows: list[Row], x: Array) -> tuple[Arra
 
 
 def _slopes(problem: FactorableProblem, rows: list[Row], x: Array, size: Array) -> Array:
-    """Central differences of the rows, a line each."""
+    """The Jacobian of the rows by central differences, one line per row."""
     steps = np.diag(DIFFERENCE * size)
     above, _ = _values(problem, rows, x + steps)
     below, _ = _values(problem, rows, x - steps)

@@ -40,12 +40,12 @@ Rows = list[Row]
 
 
 class Translation:
-    """Expressions of the same variables as rows of terms, an entry a row, column by column.
+    """Translates cvxpy expressions to rows of terms, one row per entry, column by column.
 
     Parameters
     ----------
     variables : sequence of cvxpy variables
-        Their entries are the first columns.
+        Variables of all expressions; their entries are the first columns.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Translation:
         )
 
     def affine(self, node: Any) -> Rows:
-        """An affine atom: its matrix before the rows of each argument."""
+        """The rows of an affine atom: its matrices times the rows of its arguments."""
         zero = [arg.value if arg.is_constant() else np.zeros(arg.shape) for arg in node.args]
         found = [Row((), float(c)) for c in vec(node.numeric(zero))]
         for arg, gradient in zip(node.args, node._grad(zero), strict=True):
@@ -119,7 +119,7 @@ class Translation:
     # functions of rows
 
     def product(self, a: Row, b: Row) -> Row:
-        """The product, a square where both are multiples of one row; a·log(a) is one term."""
+        """The product; a square if the rows are multiples of each other, one term for a·log a."""
         if a.is_constant or b.is_constant:
             return b * a.constant if a.is_constant else a * b.constant
         ratio = _ratio(a, b)
@@ -132,7 +132,7 @@ class Translation:
         return self.terms.add(op.Product(), *sorted((a, b), key=lambda row: row.terms))
 
     def _x_log_x(self, a: Row, b: Row) -> Row | None:
-        """The product a·b where b is the logarithm of a multiple of a."""
+        """The product a·b if b is a multiple of log(a), up to a factor of a; None otherwise."""
         if len(b.terms) != 1 or b.constant != 0 or b.terms[0][0] < self.terms.size:
             return None
         column, factor = b.terms[0]
@@ -141,13 +141,13 @@ class Translation:
         return None if ratio is None else ratio * factor * self.terms.add(op.XLogX(), *args)
 
     def power(self, a: Row, p: float) -> Row:
-        """The power a^p on the domain that numbers have."""
+        """The power a^p, for negative a too if p is a whole number."""
         if p == 0:
             return Row((), 1.0)
         return a if p == 1 else self.terms.add(op.Power(p), a)
 
     def quotient(self, a: Row, b: Row) -> Row:
-        """The quotient a/b for b of either sign."""
+        """The quotient a/b; b may have either sign."""
         return self.product(a, self.power(b, -1.0))
 
     def of(self, operation: op.Operation, *args: Row) -> Row:
@@ -166,7 +166,7 @@ class Translation:
         return rows[0]
 
     def nonnegative(self, a: Row) -> Row:
-        """The row, which must be nonnegative for the expression to be defined."""
+        """The row itself, noted as one that must be nonnegative."""
         self.domain.append(a)
         return a
 
@@ -181,7 +181,7 @@ def total(rows: Rows) -> Row:
 
 
 def _ratio(a: Row, b: Row) -> float | None:
-    """The factor r with a = r·b; None where there is none."""
+    """The factor r with a = r·b; None if the rows are no multiples of each other."""
     if len(a.terms) != len(b.terms):
         return None
     r = a.terms[0][1] / b.terms[0][1]
@@ -211,7 +211,7 @@ def _spread(t: Translation, node: Any) -> list[tuple[Row, ...]]:
 
 
 def _by_axis(node: Any) -> Places:
-    """The places that an atom along an axis takes together, a line each, in the result's order."""
+    """The places of the entries that form each output of an axis atom, one line per output."""
     places, axis = _places(node.args[0]), getattr(node, "axis", None)
     if axis is None or places.ndim < 2:
         return places.ravel()[None]
@@ -259,7 +259,7 @@ def _cos(t: Translation, a: Row) -> Row:
 
 
 def _tan(t: Translation, node: Any, a: Row) -> Row:
-    """On (−π/2, π/2), where cvxpy has it."""
+    """The tangent on (−π/2, π/2), cvxpy's domain."""
     t.nonnegative(a + np.pi / 2)
     t.nonnegative(np.pi / 2 - a)
     return t.quotient(t.of(op.Sin(), a), _cos(t, a))
@@ -307,7 +307,7 @@ def _log_sum_exp(t: Translation, node: Any, rows: Rows) -> Row:
 
 
 def _sum_largest(t: Translation, node: Any) -> Rows:
-    """The k largest, one after the other: the larger of two goes on, the smaller stays."""
+    """The sum of the k largest entries, found one after the other by pairwise comparison."""
     k, rows = float(node.k), t(node.args[0])
     found: Rows = []
     while k > 0 and rows:
@@ -316,7 +316,7 @@ def _sum_largest(t: Translation, node: Any) -> Rows:
             larger = t.largest(top, a)
             rest.append(top + a - larger)
             top = larger
-        found.append(min(k, 1.0) * top)  # of the last one the share that k has left
+        found.append(min(k, 1.0) * top)  # the last one counts with the fraction of k that is left
         rows, k = rest, k - 1
     return [total(found)]
 
@@ -371,7 +371,7 @@ def _cumprod(t: Translation, node: Any) -> Rows:
     return found
 
 
-# By exact type: a class of cvxpy's may derive from another atom, as log1p from log.
+# By exact type, as a class of cvxpy may derive from another atom: log1p from log.
 RULES: dict[type, Rule] = {
     cp.exp: _unary(op.Exp()),
     cp.log: _unary(op.Log()),
