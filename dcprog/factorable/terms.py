@@ -22,7 +22,7 @@ __all__ = ["CROSSING", "LAST_PLACES", "ROUNDING", "Operation", "Range", "Ranges"
 ROUNDING = 1e-12
 # A sum of a few numbers, or a function of one, has a rounding error below this share of their size.
 LAST_PLACES = 4 * float(np.finfo(float).eps)
-# Bounds that are found in two ways, a whole number and what is computed of it: they may differ by
+# Two bounds of one number, or a computed number and the whole number it stands for, may differ by
 # this share of their size by rounding.
 CROSSING = 1e-9
 
@@ -213,7 +213,7 @@ class Terms:
         return self.variable(self._places[key])
 
     def terms(self) -> Iterator[tuple[int, Operation, tuple[Row, ...]]]:
-        """The nonlinear columns with their operations and arguments, arguments before their terms."""
+        """Yield the nonlinear columns with their operations and arguments; arguments come first."""
         for k, (operation, args) in enumerate(self.operations):
             yield self.size + k, operation, args
 
