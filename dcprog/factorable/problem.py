@@ -17,6 +17,7 @@ from dcprog.foundation.errors import NotBoundable
 from dcprog.majorants.feasibility import LEAST_SIZE, Feasibility
 from dcprog.majorants.frozen_problem import check_data, freeze
 from dcprog.majorants.points import Points
+from dcprog.majorants.signs import declared_bounds
 from dcprog.majorants.tree import Values, short
 
 __all__ = [
@@ -293,11 +294,8 @@ class FactorableProblem:
 
     def _edges(self) -> tuple[Array, Array]:
         """Bounds of the entries, rounded inside where these are whole numbers."""
-        sides = []
-        for side in (0, 1):
-            arrays = {v.id: _declared_bound(v, side) for v in self.points.variables}
-            sides.append(self.points.pack(arrays))
-        lo, hi = sides
+        bounds = {v.id: _bounds(v) for v in self.points.variables}
+        lo, hi = (self.points.pack({key: b[side] for key, b in bounds.items()}) for side in (0, 1))
         if self.box is not None:
             lo, hi = np.maximum(lo, self.box[0]), np.minimum(hi, self.box[1])
         self._round_whole(lo, hi)
@@ -513,17 +511,11 @@ def whole_entries(variable: cp.Variable) -> npt.NDArray[np.bool_]:
     return _entries(variable, "integer") | _entries(variable, "boolean")
 
 
-def _declared_bound(variable: cp.Variable, side: int) -> Array:
-    """The lower (0) or the upper (1) bounds of a variable's entries."""
-    bound = dense(np.broadcast_to(dense(variable.get_bounds()[side]), variable.shape)).copy()
-    narrower = np.fmin if side else np.fmax
-    given = variable.attributes["bounds"]
-    if given is not None and isinstance(given[side], cp.Expression):  # get_bounds leaves it out
-        bound = narrower(bound, dense(given[side].value))
-    if variable.attributes["boolean"]:
-        flag = _entries(variable, "boolean")
-        bound = np.where(flag, narrower(bound, float(side)), bound)
-    return bound
+def _bounds(variable: cp.Variable) -> tuple[Array, Array]:
+    """The lower and upper bounds of a variable's entries, 0 and 1 for boolean ones."""
+    low, high = declared_bounds(variable, moving=True)
+    flag = _entries(variable, "boolean")
+    return np.where(flag, np.fmax(low, 0.0), low), np.where(flag, np.fmin(high, 1.0), high)
 
 
 def _parameter_values(problem: cp.Problem) -> dict[int, Array]:

@@ -368,28 +368,25 @@ def odd_power_halves(atom: Any) -> cp.Expression:
 # ----------------------------------------------------------------------------------------------
 
 
-def maximum_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """Slope of ``maximum``: the largest argument takes all of it, at ties a constant one."""
-    return _to_winner(atom, args, value, adjoint, constants_first=True)
+def winner_slope(constants_first: bool) -> PullBack:
+    """The slope of ``maximum`` or ``minimum``: one attaining argument takes all of it.
 
+    At ties that is a constant argument if `constants_first`, else a nonconstant one.
+    """
 
-def minimum_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """Slope of ``minimum``: the least argument takes all of it, at ties a nonconstant one."""
-    return _to_winner(atom, args, value, adjoint, constants_first=False)
+    def rule(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
+        ranked = sorted(
+            range(len(args)), key=lambda i: (atom.args[i].is_constant() != constants_first, i)
+        )
+        free = np.ones(atom.shape, dtype=bool)
+        slopes: list[Array] = [np.zeros(atom.shape)] * len(args)
+        for i in ranked:
+            wins = free & (np.broadcast_to(args[i], atom.shape) == value)
+            free = free & ~wins
+            slopes[i] = unbroadcast(np.where(wins, adjoint, 0.0), args[i].shape)
+        return slopes
 
-
-def _to_winner(
-    atom: Any, args: Sequence[Array], value: Array, adjoint: Array, *, constants_first: bool
-) -> list[Array]:
-    order = range(len(args))
-    ranked = sorted(order, key=lambda i: (atom.args[i].is_constant() != constants_first, i))
-    free = np.ones(atom.shape, dtype=bool)
-    slopes: list[Array] = [np.zeros(atom.shape)] * len(args)
-    for i in ranked:
-        wins = free & (np.broadcast_to(args[i], atom.shape) == value)
-        free = free & ~wins
-        slopes[i] = unbroadcast(np.where(wins, adjoint, 0.0), args[i].shape)
-    return slopes
+    return rule
 
 
 def first_hits(hits: Array, atom: Any) -> Array:
@@ -663,8 +660,8 @@ TABLE: dict[type, Entry] = {
     cp.log: Entry(derivative(lambda atom, a: 1 / a), of_nonnegative, FALLS, from_zero=ALL),
     cp.log1p: Entry(derivative(lambda atom, a: 1 / (1 + a)), edge=Edge(-1.0, bottomless=True)),
     cp.logistic: Entry(derivative(sigmoid)),
-    cp.maximum: Entry(maximum_slope),
-    cp.minimum: Entry(minimum_slope),
+    cp.maximum: Entry(winner_slope(constants_first=True)),
+    cp.minimum: Entry(winner_slope(constants_first=False)),
     Power: _POWER,
     PowerApprox: _POWER,
     OddPower: replace(_POWER, equal=odd_power_halves),
