@@ -223,6 +223,7 @@ def _add(split: SplitPenalty, penalty: Penalty) -> None:
 
 
 # ----------------------------------------------------------------------------------------------
+# the risk
 
 
 LARGEST = 2**24  # numbers in the matrix of the rows

@@ -116,6 +116,7 @@ class Bound:
 
 
 # ----------------------------------------------------------------------------------------------
+# cvxpy problems, by SCIP
 
 
 def problem_bound(
@@ -228,6 +229,8 @@ def _searched_bound(
 
 
 # ----------------------------------------------------------------------------------------------
+# searches in turns
+
 
 # Seconds of a search's first turn; each later one is twice as long.
 FIRST_TURN = 0.2
@@ -278,6 +281,8 @@ def run_in_turns(
 
 
 # ----------------------------------------------------------------------------------------------
+# the front door
+
 
 # Relative tolerance of the values by which a Bound is recognised as one of the same problem.
 SAME = 1e-9

@@ -107,6 +107,7 @@ def lines_of_shares(pieces: Pieces, u: Array, shares: list[Array]) -> tuple[Arra
 
 
 # ----------------------------------------------------------------------------------------------
+# chords and lines
 
 
 @dataclass
@@ -205,6 +206,8 @@ def subtracted_lines(
 
 
 # ----------------------------------------------------------------------------------------------
+# the minorant
+
 
 Flags = npt.NDArray[np.bool_]
 
@@ -405,6 +408,7 @@ def row_weights(risk: BoxedRisk, weight: Array, losses: Array) -> Array:
 
 
 # ----------------------------------------------------------------------------------------------
+# its minimum, by Newton's method
 
 
 # Newton steps on the minorant of a box, at most.

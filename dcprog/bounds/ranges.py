@@ -124,6 +124,7 @@ def _quadratic(a: float, b: float, c: float, u: Array) -> Array:
 
 
 # ----------------------------------------------------------------------------------------------
+# the first box
 
 
 # How often the distance to the incumbent is doubled in the search for an edge.

@@ -159,6 +159,7 @@ def _with_quadratic(
 
 
 # ----------------------------------------------------------------------------------------------
+# coordinates
 
 
 def heeded(result: Result) -> Result:
@@ -224,6 +225,8 @@ def centred(risk: BoxedRisk) -> tuple[BoxedRisk, Centring]:
 
 
 # ----------------------------------------------------------------------------------------------
+# the space
+
 
 # Numbers in the largest arrays of a batch, and boxes in it: the arrays fit into the processor's
 # cache, and the overhead of a batch is shared by some boxes.

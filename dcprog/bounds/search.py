@@ -124,6 +124,7 @@ def halved(boxes: Boxes) -> Boxes:
 
 
 # ----------------------------------------------------------------------------------------------
+# the search
 
 
 # Seconds between lines of the log and calls of the callback.

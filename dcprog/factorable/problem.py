@@ -36,6 +36,7 @@ __all__ = [
 HALVINGS = 20
 DISTANCES = 2.0 ** np.arange(-HALVINGS, 100)
 SHARES = np.concatenate([DISTANCES[:HALVINGS], 1 - DISTANCES[HALVINGS - 2 :: -1]])
+# Points, with both ends, between which an interval with an edge is divided.
 FINER = 33
 # The interval in which an edge lies is divided by 32, six times: to a billionth.
 REFINED = 7
@@ -144,6 +145,7 @@ def _edge(lo: Array, hi: Array, x: Array, j: int, side: float, excluded: Exclude
 
 
 # ----------------------------------------------------------------------------------------------
+# the problem
 
 
 # Violations up to this share of the absolute values of a constraint's terms count as none.
@@ -523,8 +525,10 @@ def _parameter_values(problem: cp.Problem) -> dict[int, Array]:
 
 
 # ----------------------------------------------------------------------------------------------
+# points moved to the constraints
 
 
+# Gauss–Newton steps, at most: they converge quadratically, or not at all.
 STEPS = 8
 # Step of central differences, relative to a coordinate's size: the cube root of the precision.
 DIFFERENCE = 6e-6

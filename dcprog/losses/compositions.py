@@ -295,6 +295,7 @@ class compose(Composed):
 
 
 # ----------------------------------------------------------------------------------------------
+# capped, truncated and trimmed losses
 
 
 class cap(Composed, of=cap_at):
@@ -419,6 +420,7 @@ class trim(Composed, of=trim_of):
 
 
 # ----------------------------------------------------------------------------------------------
+# robust statistics
 
 
 class _Scaled(Composed):

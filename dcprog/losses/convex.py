@@ -181,6 +181,7 @@ class logistic(ConvexLoss):
 
 
 # ----------------------------------------------------------------------------------------------
+# smooth hinges
 
 
 # From η = 40 on, solving with η/8 first saves more Newton steps than it costs (measured).
@@ -353,6 +354,7 @@ def _denominator(x: Array) -> Array:
 
 
 # ----------------------------------------------------------------------------------------------
+# losses of residuals
 
 
 class _CentredLoss(ConvexLoss):

@@ -305,6 +305,7 @@ def check_is_loss(name: str, loss: Any, kind: Any = Loss) -> None:
 
 
 # ----------------------------------------------------------------------------------------------
+# operations on convex losses
 
 
 class _OfConvex(ConvexLoss):
@@ -541,6 +542,7 @@ def combination(terms: Sequence[tuple[float, ConvexLoss | None]]) -> ConvexLoss 
 
 
 # ----------------------------------------------------------------------------------------------
+# differences of convex losses
 
 
 class excess(ConvexLoss):
@@ -638,6 +640,7 @@ def difference_form(loss: Loss) -> tuple[float, ConvexLoss, ConvexLoss | None]:
 
 
 # ----------------------------------------------------------------------------------------------
+# sums, differences and multiples
 
 
 class scaled(Loss):

@@ -77,6 +77,7 @@ def unbroadcast(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 # ----------------------------------------------------------------------------------------------
+# an entry
 
 
 PullBack = Callable[[Any, Sequence[Array], Array, Array], list[Array]]
@@ -225,6 +226,7 @@ class Entry:
 
 
 # ----------------------------------------------------------------------------------------------
+# atoms of arguments of either sign
 
 
 class OddPower(Power):
@@ -270,6 +272,7 @@ class SignedXexp(cp.xexp):
 
 
 # ----------------------------------------------------------------------------------------------
+# slopes and values, entry by entry
 
 
 def derivative(slope: Callable[[Any, Array], Array]) -> PullBack:
@@ -366,6 +369,7 @@ def odd_power_halves(atom: Any) -> cp.Expression:
 
 
 # ----------------------------------------------------------------------------------------------
+# the largest and the least
 
 
 def winner_slope(constants_first: bool) -> PullBack:
@@ -447,6 +451,7 @@ def sorted_value(atom: Any, args: list[Any], slack: float) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------
+# norms, squares over a number, log-sum-exp
 
 
 def norm1_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
@@ -513,6 +518,7 @@ def log_sum_exp_slope(
 
 
 # ----------------------------------------------------------------------------------------------
+# matrices and perspectives
 
 
 EIGENVALUE_ROUNDING = 1e-13
@@ -593,6 +599,7 @@ def perspective_value(atom: Any, args: list[Any], slack: float) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------
+# the table
 
 
 ALL, FIRST, SECOND = slice(None), slice(0, 1), slice(1, 2)

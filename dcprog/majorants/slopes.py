@@ -91,6 +91,7 @@ def _no_slope(atom: cp.Expression, advice: str = "start inside its domain") -> V
 
 
 # ----------------------------------------------------------------------------------------------
+# edges
 
 
 def interior(atom: cp.Expression, args: Sequence[Array], edge: float = EDGE) -> list[Array]:

@@ -57,6 +57,7 @@ def seen_limit(function: Callable[[Array], Array]) -> float:
 
 
 # ----------------------------------------------------------------------------------------------
+# the transform
 
 
 Function = Callable[[Array], Any]

@@ -305,6 +305,7 @@ def check_is_transform(name: str, transform: object) -> None:
 
 
 # ----------------------------------------------------------------------------------------------
+# multiples, sums and compositions
 
 
 class scale_by(Transform):

@@ -103,6 +103,7 @@ def _hint(name: str, node: cp.Expression) -> tuple[str, str]:
 
 
 # ----------------------------------------------------------------------------------------------
+# gradients
 
 
 # If at most this share of a variable's entries is reached, the Parameter has only these entries:
@@ -153,6 +154,8 @@ class Gradient:
 
 
 # ----------------------------------------------------------------------------------------------
+# weights, pieces and frames
+
 
 Update = Callable[[Array, Values], Any]
 

@@ -41,6 +41,7 @@ __all__ = [
     "signed_quotients",
 ]
 
+# A remembered size of a factor shrinks to this share per step, at least.
 FORGETTING = 0.9
 
 
@@ -165,6 +166,7 @@ def quad_form(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None
 
 
 # ----------------------------------------------------------------------------------------------
+# nonnegative factors
 
 
 FEWEST = 3  # two are polarised, which is tighter
@@ -253,6 +255,7 @@ def _entries(node: Prod) -> list[cp.Expression]:
 
 
 # ----------------------------------------------------------------------------------------------
+# quotients of exponentials
 
 
 def quotient_of_exponentials(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
@@ -321,6 +324,7 @@ def logarithm(node: cp.Expression) -> cp.Expression | None:
 
 
 # ----------------------------------------------------------------------------------------------
+# quotients
 
 
 def quotient(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
@@ -534,6 +538,7 @@ def fraction(node: cp.Expression) -> tuple[cp.Expression, cp.Expression] | None:
 
 
 # ----------------------------------------------------------------------------------------------
+# exact forms of inequalities
 
 
 @dataclass(frozen=True)
