@@ -146,10 +146,10 @@ def weighted_leaf(
 # nodes that occur in many places
 
 
-# An expression tree is a graph: e·max(e) has e twice, a product is polarised into squares of sums of
-# its factors. Majorised anew in every place, nested sharing has a cost exponential in its depth. So
-# the pieces for one node and sign are limited; beyond the limit the node is majorised once more, for
-# a variable t ≥ up(e), which replaces it from then on. Little sharing does not reach the limit.
+# An expression tree is a graph: e·max(e) has e twice, a product is polarised into squares of sums
+# of its factors. Majorised anew in every place, nested sharing has a cost exponential in its depth.
+# So the pieces for one node and sign are limited; beyond the limit the node is majorised once more,
+# for a variable t ≥ up(e), which replaces it from then on. Little sharing does not reach the limit.
 LIMIT = 16
 
 
