@@ -3,8 +3,7 @@
 from importlib import import_module
 from types import ModuleType
 
-from dcprog.bounds.bound import Bound
-from dcprog.bounds.lower_bound import lower_bound
+from dcprog.bounds.lower_bound import Bound, lower_bound
 from dcprog.checks.declarations import check_loss, check_penalty
 from dcprog.display import ConvergenceDisplay, LossDisplay, OutlierDisplay
 from dcprog.engine.certificate import Certificate, Claim
@@ -56,8 +55,8 @@ from dcprog.losses import (
     tukey,
     welsch,
 )
-from dcprog.majorants.atoms.register import register_atom
 from dcprog.majorants.majorant import Majorant, majorize
+from dcprog.majorants.register_atom import register_atom
 from dcprog.moves.registry import register_move
 from dcprog.penalties import (
     Penalty,

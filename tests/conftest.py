@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dcprog.models  # noqa: F401, registers the published solvers before any test
-from dcprog.majorants.atoms.table import TABLE
+from dcprog.majorants.atoms import TABLE
 from dcprog.moves.registry import MOVES
 from dcprog.solvers.registry import SOLVERS
 from dcprog.starts.registry import STARTS

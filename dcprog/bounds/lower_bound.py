@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.bounds.bound import Bound
-from dcprog.bounds.boxes import Boxes
 from dcprog.bounds.risk_space import RiskSpace
-from dcprog.bounds.search import Incumbent, Search
+from dcprog.bounds.search import Boxes, Incumbent, Search
 from dcprog.bounds.state_space import risk_spaces
 from dcprog.engine.result import Result, VariableValues
 from dcprog.factorable.problem import FactorableProblem
-from dcprog.factorable.search import GlobalSearch
+from dcprog.factorable.search import STARTING, GlobalSearch
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable
 from dcprog.foundation.parameters import check_flag, check_number
@@ -30,7 +28,95 @@ from dcprog.solving.driver import solve
 from dcprog.solving.given_starts import given, numbers
 from dcprog.solving.whole_numbers import local_search
 
-__all__ = ["lower_bound"]
+__all__ = ["Bound", "lower_bound"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Bound:
+    """Outcome of :func:`dcprog.lower_bound`.
+
+    Attributes
+    ----------
+    value : float
+        The lower bound of F, for a maximisation an upper one. Infinite if no point meets the
+        constraints, minus infinite if nothing is known (signs swapped for a maximisation).
+    gap : float
+        |F(x) − value| over `scale`: a share, without units.
+    status : str
+        ``proved`` (the gap is as small as was asked for), ``infeasible`` (no point meets the
+        constraints), ``time_limit``, ``interrupted``, ``stopped`` (by the callback) or, of a cvxpy
+        problem, ``inaccurate`` (SCIP's tree has ended, and its best point violates a constraint by
+        more than a millionth of its terms).
+    nodes : int
+        The number of boxes bounded, or of nodes of SCIP's trees, including the runs that this one
+        resumed.
+    x : array or None
+        The best point known: θ, or the variables' values as one vector.
+    variables : mapping of cvxpy Variable to array
+        The best point known of a cvxpy problem; empty for a risk.
+    objective : float
+        F(x).
+    scale : float
+        The scale of the gap: the sum of the absolute values of F's terms at x, or a minimum that
+        keeps it above rounding errors.
+    time : float
+        Seconds.
+    open : Boxes, GlobalSearch or None
+        The open boxes, or the search of a cvxpy problem, which is not pickled: for a run that
+        resumes this one.
+    floor : float
+        A lower bound for the boxes that are not open.
+    asked : float
+        The gap that was asked for.
+    box : pair of arrays or None
+        The box on which F was bounded; None if everywhere.
+    marks : array or None
+        Values that identify a risk when its bound is resumed.
+
+    Examples
+    --------
+    >>> import numpy as np, dcprog as dc
+    >>> rows = dc.residual_rows(np.ones((5, 1)), [0.0, 0.1, 0.2, 9.0, 9.5], fit_intercept=False)
+    >>> risk = dc.Risk.from_loss(rows, dc.cap(dc.square(), 1.0))
+    >>> bound = dc.lower_bound(risk)
+    >>> bound.status, bound.value <= bound.objective, bound.x.shape
+    ('proved', True, (1,))
+    """
+
+    value: float
+    gap: float
+    status: str
+    nodes: int
+    x: Array | None
+    objective: float
+    scale: float
+    time: float
+    open: Boxes | GlobalSearch | None = None
+    floor: float = np.inf
+    asked: float = 0.0
+    box: tuple[Array, Array] | None = None
+    marks: Array | None = None
+    variables: Mapping[cp.Variable, Array] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | ({} if isinstance(self.open, Boxes) else {"open": None})
+
+    def __repr__(self) -> str:
+        left = len(self.open) if isinstance(self.open, Boxes) else 0
+        kind = "nodes" if isinstance(self.open, GlobalSearch) else "boxes"
+        return "\n".join(
+            [
+                f"Bound: {self.status} after {self.nodes} {kind} ({self.time:.2g} s)",
+                f"  value      {self.value:.10g}",
+                f"  objective  {self.objective:.10g}",
+                f"  gap        {self.gap:.3g}",
+                *([f"  open boxes {left}"] if left else []),
+            ]
+        )
+
+
+# ----------------------------------------------------------------------------------------------
+# cvxpy problems, by SCIP
 
 
 def problem_bound(
@@ -143,6 +229,8 @@ def _searched_bound(
 
 
 # ----------------------------------------------------------------------------------------------
+# searches in turns
+
 
 # Seconds of a search's first turn; each later one is twice as long.
 FIRST_TURN = 0.2
@@ -193,9 +281,9 @@ def run_in_turns(
 
 
 # ----------------------------------------------------------------------------------------------
+# the front door
 
-# The share of the time that the search for a first point may take.
-STARTING = 0.3
+
 # Relative tolerance of the values by which a Bound is recognised as one of the same problem.
 SAME = 1e-9
 
@@ -323,7 +411,7 @@ def lower_bound(
     risk = _declared(problem)
     spaces = risk_spaces(risk, _checked_box(box, risk.rows.shape[1], start))
     space = spaces[0]
-    with visible(verbose), space.untouched():
+    with visible(verbose):
         best = _incumbent(space, start, STARTING * time_limit)
         searches = _searches(spaces, best, start, gap)
 
@@ -416,7 +504,7 @@ def _searches(spaces: list[RiskSpace], best: Incumbent, start: Any, gap: float) 
     """Searches from the root, or one that resumes a Bound; with a finer gap again from the root."""
     if not isinstance(start, Bound):
         return [Search(space, space.root(best), best, gap) for space in spaces]
-    known = spaces[0].sign * start.objective
+    known = start.objective
     if not abs(best.value - known) <= SAME * max(best.scale, start.scale):
         raise ValueError("start is a Bound of another problem: its point has another value here")
     if not _same(spaces[0].marks(best.x), start.marks):
@@ -462,12 +550,12 @@ def _bound(space: RiskSpace, search: Search, nodes: int, status: str, seconds: f
     missing = 0.0 if value == best.value else best.value - value
     gap = missing / search.scale if search.scale > 0 else (0.0 if missing <= 0 else np.inf)
     return Bound(
-        value=space.sign * value,
+        value=value,
         gap=max(gap, 0.0),
         status=status,
         nodes=nodes,
         x=best.x,
-        objective=space.sign * best.value,
+        objective=best.value,
         scale=search.scale,
         time=seconds,
         open=search.open.all(),
@@ -475,7 +563,6 @@ def _bound(space: RiskSpace, search: Search, nodes: int, status: str, seconds: f
         asked=search.gap,
         box=space.box,
         marks=space.marks(best.x),
-        variables={} if best.x is None else space.variables(best.x),
     )
 
 

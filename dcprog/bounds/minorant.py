@@ -1,4 +1,4 @@
-"""The convex minorant of a risk on a batch of boxes: its values, planes below it, its error."""
+"""The convex minorant of a risk on a batch of boxes, and its minimum by Newton's method."""
 
 from __future__ import annotations
 
@@ -7,19 +7,111 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.bounds.boxed_risk import BoxedRisk
+from dcprog.bounds.boxed_risk import BoxedRisk, BoxPenalty, PerBox
 from dcprog.bounds.ranges import group_range, loss_rounding, row_range
-from dcprog.bounds.rounding import of_functions
-from dcprog.bounds.separable import BoxPenalty
-from dcprog.bounds.supports import supporting_lines
+from dcprog.bounds.rounding import OF_LINE, of_functions
+from dcprog.bounds.search import Found
 from dcprog.foundation.arrays import Array
+from dcprog.losses import ConvexLoss, Pieces
 from dcprog.transforms import Transform
 
-__all__ = ["Chords", "Minorant", "View", "row_weights", "subtracted_lines"]
+__all__ = [
+    "Chords",
+    "Minorant",
+    "View",
+    "bounded",
+    "contract",
+    "lines_of_shares",
+    "row_weights",
+    "subtracted_lines",
+    "supporting_lines",
+]
+
+
+def supporting_lines(
+    base: ConvexLoss, u: Array, at_u: Array, low: Array, high: Array, share: float
+) -> tuple[Array, Array, Array]:
+    """Lines value + slope·(v − u) ≤ base(v), and the curvatures for Newton's method.
+
+    Tangents where the loss is smooth. Otherwise the slope is that of the secant between two points
+    on both sides of u, a slope of the loss somewhere between them, so that kinks are smoothed; the
+    point where the tangents at the two points meet determines how low a line of that slope lies.
+
+    Parameters
+    ----------
+    base : ConvexLoss
+    u : array
+    at_u, low, high : arrays of the same shape
+        The loss at u, and the range of the margins.
+    share : float
+        The length of the secant over that of the range.
+
+    Returns
+    -------
+    slope, value, bend : arrays of the same shape
+        The lines' slopes, their values at u, and the curvatures.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.bounds.minorant import supporting_lines
+    >>> from dcprog.losses import hinge
+    >>> supporting_lines(hinge(), *map(np.array, ([1.2], [0.0], [0.0], [2.0])), 0.5)[:2]
+    (array([-0.3]), array([-0.06]))
+    """
+    if base.is_smooth:
+        return base.slope(u), at_u, base.curvature(u)
+    reach = 0.5 * share * (high - low)
+    pieces = base.pieces
+    if pieces is not None and not any(pieces.quadratic):
+        return _of_lines(pieces, u, reach)
+    a, b = np.maximum(u - reach, low), np.minimum(u + reach, high)
+    left, right, falls, rises = base(a), base(b), base.slope(a), base.slope(b)
+    with np.errstate(all="ignore"):
+        span = b - a
+        slope = np.where(span > 0, (right - left) / span, falls)
+        slope = np.clip(slope, falls, np.maximum(rises, falls))
+        meet = (left - right + rises * b - falls * a) / (rises - falls)
+        bend = np.where(span > 0, (rises - falls) / span, 0.0)
+    meet = np.clip(np.where(rises > falls, meet, a), a, b)
+    fall, rise = falls * (meet - a), slope * (u - meet)
+    size = np.abs(left) + np.abs(fall) + np.abs(rise)
+    return slope, left + fall + rise - OF_LINE * size, bend
+
+
+def _of_lines(pieces: Pieces, u: Array, reach: Array) -> tuple[Array, Array, Array]:
+    """Lines below a convex piecewise linear loss, and curvatures of the smoothed loss."""
+    with np.errstate(divide="ignore"):
+        rate = np.where(reach > 0, 0.5 / reach, 0.0)
+    away = [np.where(reach > 0, (u - k) * rate + 0.5, u > k) for k in pieces.knots]
+    shares = [np.clip(a, 0.0, 1.0) for a in away]
+    slope, value = lines_of_shares(pieces, u, shares)
+    bend = np.zeros(u.shape)
+    for k, (a, share) in enumerate(zip(away, shares, strict=True)):
+        bend += (pieces.linear[k + 1] - pieces.linear[k]) * rate * (a == share)
+    return slope, value, bend
+
+
+def lines_of_shares(pieces: Pieces, u: Array, shares: list[Array]) -> tuple[Array, Array]:
+    """Slopes, and values at u, of lines below a convex piecewise linear loss.
+
+    There is a share σ for each knot k: (u − k)₊ ≥ σ(u − k) for every 0 ≤ σ ≤ 1.
+    """
+    slope = np.full(u.shape, float(pieces.linear[0]))
+    value = pieces.linear[0] * u + pieces.constant[0]
+    for k, (knot, share) in enumerate(zip(pieces.knots, shares, strict=True)):
+        turn = (pieces.linear[k + 1] - pieces.linear[k]) * share
+        slope += turn
+        value += turn * (u - knot)
+    return slope, value
+
+
+# ----------------------------------------------------------------------------------------------
+# chords and lines
 
 
 @dataclass
-class Chords:
+class Chords(PerBox):
     """Chords at_low + slope·(t − low) ≤ φ(t) for low ≤ t ≤ high, one per box and group.
 
     Attributes
@@ -63,11 +155,6 @@ class Chords:
             steps = 2 * self.slope * np.maximum(np.abs(self.low), np.abs(self.high))
         return np.abs(self.at_low) + np.where(self.slope == 0, 0.0, steps)
 
-    def take(self, boxes: npt.NDArray[np.intp]) -> Chords:
-        """The chords on some of the boxes."""
-        low, high, slope = self.low[boxes], self.high[boxes], self.slope[boxes]
-        return Chords(low, high, self.at_low[boxes], self.at_high[boxes], slope)
-
 
 def _slopes(low: Array, high: Array, bottom: Array, top: Array) -> Array:
     """Slopes of chords; 0 if the range is empty or infinite: φ is nondecreasing.
@@ -82,7 +169,7 @@ def _slopes(low: Array, high: Array, bottom: Array, top: Array) -> Array:
 
 
 @dataclass
-class Lines:
+class Lines(PerBox):
     """Lines level + slope·(u − low) ≤ −s·v·sub(u) for low ≤ u ≤ high, one per box and row.
 
     Attributes
@@ -100,10 +187,6 @@ class Lines:
     def at(self, u: Array) -> Array:
         """The values of the lines at u."""
         return self.level + self.slope * (u - self.low)
-
-    def take(self, boxes: npt.NDArray[np.intp]) -> Lines:
-        """The lines on some of the boxes."""
-        return Lines(self.low[boxes], self.level[boxes], self.slope[boxes], self.rounding[boxes])
 
 
 def subtracted_lines(
@@ -123,6 +206,8 @@ def subtracted_lines(
 
 
 # ----------------------------------------------------------------------------------------------
+# the minorant
+
 
 Flags = npt.NDArray[np.bool_]
 
@@ -156,7 +241,7 @@ class View:
 
 
 @dataclass
-class Minorant:
+class Minorant(PerBox):
     """The convex minorant of a risk on boxes, by chords of the transform on ranges of the losses.
 
     Attributes
@@ -184,6 +269,7 @@ class Minorant:
     penalty: BoxPenalty
     lines: Lines | None
     states: tuple[Flags, Flags] | None = None
+    shared = ("risk", "blur")
 
     @classmethod
     def on(cls, risk: BoxedRisk, lo: Array, hi: Array) -> Minorant:
@@ -195,22 +281,6 @@ class Minorant:
         blur = loss_rounding(risk, risk.base, lo, hi, low, high)
         sizes = chords.sizes() @ risk.sample_weight
         return cls(risk, lo, hi, low, high, blur, sizes, chords, penalty, lines)
-
-    def take(self, boxes: npt.NDArray[np.intp]) -> Minorant:
-        """The minorant on some of the boxes."""
-        return Minorant(
-            self.risk,
-            self.lo[boxes],
-            self.hi[boxes],
-            self.low[boxes],
-            self.high[boxes],
-            self.blur,
-            self.sizes[boxes],
-            self.chords.take(boxes),
-            self.penalty.take(boxes),
-            None if self.lines is None else self.lines.take(boxes),
-            None if self.states is None else (self.states[0][boxes], self.states[1][boxes]),
-        )
 
     def view(self, z: Array, share: float) -> View:
         """The view at one point per box, with kinks smoothed over a share of the ranges."""
@@ -268,23 +338,13 @@ class Minorant:
 
         A trimmed sum, without the k largest, is the maximum of Σ min(φ, ν) − kν over ν, so that
         every ν gives a lower bound. The best ν at z separates the kept values from the dropped.
+        Samples with a known state need no ν.
         """
         risk, chords = self.risk, self.chords
         if not risk.dropped:
             return each, chords.at_low, chords.slope, 0.0
-        if self.states is not None:
-            return self._with_states(each, *self.states)
-        place = min(risk.n_groups - risk.dropped, risk.n_groups - 1)
-        ceiling = np.partition(each, place, axis=1)[:, place]
-        level, slope = chords.capped(ceiling)
-        less = risk.dropped * risk.sample_weight[0] * ceiling
-        return np.minimum(each, ceiling[:, None]), level, slope, less
-
-    def _with_states(
-        self, each: Array, kept: Flags, dropped: Flags
-    ) -> tuple[Array, Array, Array, Array | float]:
-        """The result of ``_chorded`` for a trimmed sum with known states of some samples."""
-        risk, chords = self.risk, self.chords
+        none = np.zeros(each.shape, dtype=bool)
+        kept, dropped = self.states or (none, none)
         free = ~(kept | dropped)
         left = risk.dropped - dropped.sum(axis=1)
         ranked = -np.sort(np.where(free, -each, np.inf), axis=1)
@@ -345,3 +405,103 @@ def row_weights(risk: BoxedRisk, weight: Array, losses: Array) -> Array:
     shared = np.zeros(losses.shape)
     np.put_along_axis(shared, rows, weight, axis=1)
     return shared * risk.weights
+
+
+# ----------------------------------------------------------------------------------------------
+# its minimum, by Newton's method
+
+
+# Newton steps on the minorant of a box, at most.
+STEPS = 6
+# Kinks are smoothed over the share ROUNDED of a row's range, multiplied by SHARPER in each step.
+ROUNDED, SHARPER = 0.8, 0.6
+# A share of the gradient over the box's size is added to the curvature: steps end at its edge.
+DAMPING = 0.1
+# |w_j| is smoothed over this share of the box's side.
+BENT = 0.05
+# Computed edges of boxes are moved outward by this share of their size.
+EDGE_ROUNDING = 1e-12
+
+
+def bounded(
+    minorant: Minorant, z: Array, target: float, steps: int = STEPS, sharper: float = SHARPER
+) -> Found:
+    """Lower bounds of a risk's minimum on boxes.
+
+    Newton's method, with smoothed kinks, minimises the convex minorants; at each of its points
+    lines below the losses add up to one plane below the sum, and the minimum of that plane and the
+    penalty over the box is a bound, exact whatever Newton's method found.
+
+    Parameters
+    ----------
+    minorant : Minorant
+        The minorants on the boxes.
+    z : array of shape (boxes, p)
+        Starting points of Newton's method, one per box.
+    target : float
+        A box is finished once its bound reaches the target, or once a value of its minorant is
+        below it.
+    steps : int
+        The largest number of Newton steps.
+    sharper : float
+        The factor of the width over which kinks are smoothed, in each step.
+
+    Returns
+    -------
+    Found
+    """
+    lo, hi = minorant.lo, minorant.hi
+    n = lo.shape[0]
+    z = np.clip(z, lo, hi)
+    found = Found(np.full(n, -np.inf), z, np.zeros(n), np.zeros(z.shape), lo.copy(), hi.copy())
+    live = np.arange(n)
+    best, best_z = np.full(n, np.inf), z.copy()
+    share = ROUNDED
+    for left in reversed(range(steps)):
+        part = minorant if live.size == n else minorant.take(live)
+        view = part.view(found.z[live], share)
+        found.lower[live] = np.fmax(found.lower[live], view.lower)
+        found.value[live], found.effect[live] = part.truth(view)
+        contract(part, view, target, found, live)
+        worse = view.value > best[live]
+        best[live] = np.where(worse, best[live], view.value)
+        best_z[live] = np.where(worse[:, None], best_z[live], view.z)
+        undecided = (found.lower[live] < target) & (view.value >= target)
+        if not left or not np.any(undecided):
+            break  # found.z are the points of found.value
+        halfway = 0.5 * (view.z + best_z[live])
+        ahead = np.where(worse[:, None], halfway, _newton(part, view))
+        found.z[live[undecided]] = ahead[undecided]
+        live = live[undecided]
+        share *= sharper
+    return found
+
+
+def _newton(minorant: Minorant, view: View) -> Array:
+    """The next points: a damped Newton step in the coordinates that are not held at an edge."""
+    z, lo, hi = view.z, minorant.lo, minorant.hi
+    hessian = minorant.hessian(view)
+    sides = hi - lo
+    slope, bend = minorant.penalty.bends(z, BENT * sides)
+    slope = slope + view.plane
+    damp = np.divide(DAMPING * np.abs(slope), sides, out=np.zeros(z.shape), where=sides > 0)
+    diagonal = np.arange(z.shape[1])
+    hessian[:, diagonal, diagonal] += bend + damp
+    stuck = ((z <= lo) & (slope > 0)) | ((z >= hi) & (slope < 0)) | (sides <= 0)
+    stuck |= hessian[:, diagonal, diagonal] <= 0
+    hessian = np.where(stuck[:, :, None] | stuck[:, None, :], 0.0, hessian)
+    own = hessian[:, diagonal, diagonal]
+    hessian[:, diagonal, diagonal] = np.where(stuck, 1.0, own * (1 + 1e-9))
+    step = np.linalg.solve(hessian, np.where(stuck, 0.0, slope)[:, :, None])[:, :, 0]
+    return np.clip(z - step, lo, hi)
+
+
+def contract(
+    minorant: Minorant, view: View, target: float, found: Found, live: npt.NDArray[np.intp]
+) -> None:
+    """Shrink the boxes to where the plane and the penalty allow values below the target."""
+    room = (target - view.lower)[:, None] + view.parts
+    least, most = minorant.penalty.reach(view.plane, room, view.z)
+    slack = EDGE_ROUNDING * (np.abs(minorant.lo) + np.abs(minorant.hi))
+    found.lo[live] = np.maximum(found.lo[live], least - slack)
+    found.hi[live] = np.minimum(found.hi[live], most + slack)

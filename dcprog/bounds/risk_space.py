@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk, boxed
-from dcprog.bounds.boxes import Boxes
-from dcprog.bounds.ranges import group_range, row_range, row_rounding, steepest
-from dcprog.bounds.relaxation import bound_boxes
-from dcprog.bounds.root_box import ground, root_box
+from dcprog.bounds.minorant import Minorant, bounded
+from dcprog.bounds.ranges import ground, group_range, root_box, row_range, row_rounding, steepest
 from dcprog.bounds.rounding import of_functions, of_terms
-from dcprog.bounds.search import Found, Incumbent, heeded
+from dcprog.bounds.search import Boxes, Found, Incumbent
+from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
@@ -161,6 +159,14 @@ def _with_quadratic(
 
 
 # ----------------------------------------------------------------------------------------------
+# coordinates
+
+
+def heeded(result: Result) -> Result:
+    """A result of the outer loop; if the loop was interrupted, KeyboardInterrupt is raised."""
+    if result.status == "interrupted":
+        raise KeyboardInterrupt
+    return result
 
 
 @dataclass
@@ -219,10 +225,13 @@ def centred(risk: BoxedRisk) -> tuple[BoxedRisk, Centring]:
 
 
 # ----------------------------------------------------------------------------------------------
+# the space
 
-# Numbers in the largest arrays of a batch, so that they fit into the processor's cache.
-BATCH = 2**16
-MOST_BOXES = 256
+
+# Numbers in the largest arrays of a batch, and boxes in it: the arrays fit into the processor's
+# cache, and the overhead of a batch is shared by some boxes.
+BATCH = 2**18
+FEWEST_BOXES, MOST_BOXES = 16, 256
 # Outer steps spent on a new incumbent, at most.
 POLISHING = 20
 # A scale is at least this share of the one at θ = 0.
@@ -259,10 +268,8 @@ class RiskSpace:
         self.centring: Centring | None = None
         if box is None and not np.all(risk.penalized):
             self.parts, self.centring = centred(self.parts)
-        rows = max(self.parts.matrix.shape[0], 1)
-        self.lot = int(np.clip(BATCH // rows, 16, MOST_BOXES))
-
-    sign = 1.0
+        size = max(self.parts.matrix.size, 1)
+        self.lot = int(np.clip(BATCH // size, FEWEST_BOXES, MOST_BOXES))
 
     @property
     def entries(self) -> int:
@@ -292,14 +299,6 @@ class RiskSpace:
         """The incumbent that the outer loop finds within `seconds`."""
         x = heeded(solve(self.risk, time_limit=seconds)).x
         return self.at(self.point(np.zeros(self.parts.size) if x is None else x))
-
-    def variables(self, x: Array) -> Mapping[Any, Array]:
-        """An empty mapping: a risk has no cvxpy variables."""
-        return {}
-
-    def untouched(self) -> AbstractContextManager[None]:
-        """A context that does nothing: the search changes no object of the user's."""
-        return nullcontext()
 
     def at(self, theta: Array) -> Incumbent:
         """The incumbent at a point."""
@@ -363,7 +362,7 @@ class RiskSpace:
     def bound(self, boxes: Boxes, target: float) -> Found:
         """Bounds by chords on each box; samples decided on all boxes are summed first."""
         near = decided(self.parts, *boxes.hull)
-        return bound_boxes(near, boxes.lo, boxes.hi, boxes.z, target)
+        return bounded(Minorant.on(near, boxes.lo, boxes.hi), boxes.z, target)
 
     def improved(self, z: Array, polish: bool) -> Incumbent:
         """The incumbent at z or, if `polish`, a better one that the outer loop finds from it."""

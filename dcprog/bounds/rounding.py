@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["KNOWN_DIGITS", "SMALLEST", "of_functions", "of_terms"]
+__all__ = ["KNOWN_DIGITS", "OF_LINE", "SMALLEST", "of_functions", "of_terms"]
 
 EPS = float(np.finfo(float).eps)
 # Roundings of one term, a few products, before it is added.
@@ -31,6 +31,10 @@ def of_terms(n: int) -> float:
     True
     """
     return (2 * n + PRODUCTS) * EPS
+
+
+# The share of Σ|term| for a line: a level, and a slope times a distance.
+OF_LINE = of_terms(3)
 
 
 def of_functions(n: int) -> float:

@@ -2,22 +2,130 @@
 
 from __future__ import annotations
 
+import heapq
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from itertools import count
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.bounds.boxes import Boxes, OpenBoxes, halved
+from dcprog.bounds.boxed_risk import PerBox
 from dcprog.bounds.rounding import KNOWN_DIGITS, SMALLEST
-from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import WrongBound
 from dcprog.foundation.progress_log import logger
 
-__all__ = ["Found", "Incumbent", "Search", "Space", "heeded"]
+__all__ = ["Boxes", "Found", "Incumbent", "OpenBoxes", "Search", "Space", "halved"]
+
+
+@dataclass
+class Boxes(PerBox):
+    """Boxes with bounds and points, one box per line.
+
+    Attributes
+    ----------
+    lo, hi : arrays of shape (boxes, p)
+    lower : array of shape (boxes,)
+        A lower bound of the function on the box.
+    z : array of shape (boxes, p)
+        A point where the function may be low.
+    effect : array of shape (boxes, p)
+        The share of the gap between function and bound due to each coordinate's width.
+    """
+
+    lo: Array
+    hi: Array
+    lower: Array
+    z: Array
+    effect: Array
+
+    def __len__(self) -> int:
+        return self.lower.size
+
+    @staticmethod
+    def joined(parts: list[Boxes]) -> Boxes:
+        """The boxes of several lots as one lot."""
+        names = [field.name for field in fields(Boxes)]
+        return Boxes(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    @property
+    def hull(self) -> tuple[Array, Array]:
+        """The smallest box around all boxes."""
+        return self.lo.min(axis=0), self.hi.max(axis=0)
+
+    def clusters(self, size: int) -> Iterator[Boxes]:
+        """Lots of at most `size` neighbouring boxes."""
+        if len(self) <= size:
+            yield self
+            return
+        middle = 0.5 * (self.lo + self.hi)
+        lo, hi = self.hull
+        spread = np.ptp(middle, axis=0) / np.where(hi > lo, hi - lo, 1.0)
+        order = np.argsort(middle[:, np.argmax(spread)], kind="stable")
+        half = len(self) // 2
+        yield from self.take(order[:half]).clusters(size)
+        yield from self.take(order[half:]).clusters(size)
+
+
+@dataclass
+class OpenBoxes:
+    """A queue of open boxes, in lots of neighbours, the lot with the lowest bound first."""
+
+    heap: list[tuple[float, int, Boxes]] = field(default_factory=list)
+    _count: Callable[[], int] = field(default_factory=lambda: count().__next__)
+
+    def push(self, boxes: Boxes, size: int) -> None:
+        """Add boxes, in lots of at most `size`."""
+        for lot in boxes.clusters(size):
+            if len(lot):
+                heapq.heappush(self.heap, (float(lot.lower.min()), self._count(), lot))
+
+    def pop(self, size: int) -> Boxes:
+        """At least `size` boxes, if there are as many."""
+        lots: list[Boxes] = []
+        while self.heap and sum(map(len, lots)) < size:
+            lots.append(heapq.heappop(self.heap)[2])
+        return lots[0] if len(lots) == 1 else Boxes.joined(lots)
+
+    def drop(self, target: float) -> None:
+        """Forget the boxes whose bound has reached the target."""
+        lots = [lot.take(np.flatnonzero(lot.lower < target)) for _, _, lot in self.heap]
+        self.heap = []
+        for lot in lots:
+            self.push(lot, max(len(lot), 1))
+
+    @property
+    def lower(self) -> float:
+        """The lowest bound of all open boxes; ∞ if there are none."""
+        return self.heap[0][0] if self.heap else np.inf
+
+    def __len__(self) -> int:
+        return sum(len(lot) for _, _, lot in self.heap)
+
+    def all(self) -> Boxes | None:
+        """All open boxes; None if there are none."""
+        return Boxes.joined([lot for _, _, lot in self.heap]) if self.heap else None
+
+
+def halved(boxes: Boxes) -> Boxes:
+    """Each box as two, cut in the middle of the side with the largest effect."""
+    rows = np.arange(len(boxes))
+    sides = boxes.hi - boxes.lo
+    j = np.argmax(np.where(sides > 0, boxes.effect, -np.inf), axis=1)
+    middle = 0.5 * (boxes.lo[rows, j] + boxes.hi[rows, j])
+    both = boxes.take(np.tile(rows, 2))
+    both.hi[rows, j] = middle
+    both.lo[rows + rows.size, j] = middle
+    both.z = np.clip(both.z, both.lo, both.hi)
+    return both
+
+
+# ----------------------------------------------------------------------------------------------
+# the search
+
 
 # Seconds between lines of the log and calls of the callback.
 PAUSE = 0.5
@@ -48,31 +156,18 @@ class Incumbent:
 
 
 @dataclass
-class Points:
-    """Known points, with intervals around their coordinates.
+class Placed:
+    """A known point with bounds of its search coordinates."""
 
-    Attributes
-    ----------
-    known : list of Incumbent
-    low, high : arrays of shape (points, p)
-        Bounds of their coordinates.
-    """
-
-    known: list[Incumbent]
+    point: Incumbent
     low: Array
     high: Array
 
-    def and_(self, others: Points, most: int) -> Points:
-        """These points followed by the others, `most` of them at most."""
-        if not others.known:
-            return self
-        low, high = np.vstack([self.low, others.low]), np.vstack([self.high, others.high])
-        return Points([*self.known, *others.known][:most], low[:most], high[:most])
 
-    def inside(self, boxes: Boxes) -> npt.NDArray[np.bool_]:
-        """A mask of which point may lie in which box, of shape (points, boxes)."""
-        low, high = self.low[:, None], self.high[:, None]
-        return np.asarray(np.all((boxes.lo <= high) & (low <= boxes.hi), axis=2))
+def inside(known: list[Placed], boxes: Boxes) -> npt.NDArray[np.bool_]:
+    """A mask of which point may lie in which box, of shape (points, boxes)."""
+    low, high = np.array([k.low for k in known]), np.array([k.high for k in known])
+    return np.asarray(np.all((boxes.lo <= high[:, None]) & (low[:, None] <= boxes.hi), axis=2))
 
 
 @dataclass
@@ -126,13 +221,6 @@ class Space(Protocol):
         """Bounds of the search coordinates of the user's point x."""
 
 
-def heeded(result: Result) -> Result:
-    """A result of the outer loop; if the loop was interrupted, KeyboardInterrupt is raised."""
-    if result.status == "interrupted":
-        raise KeyboardInterrupt
-    return result
-
-
 class Search:
     """Best-first branch and bound.
 
@@ -175,7 +263,7 @@ class Search:
         self.floor = floor
         self._least_scale = space.least_scale
         self._first = boxes
-        self._known = Points([], np.zeros((0, 0)), np.zeros((0, 0)))
+        self._known: list[Placed] = []
         self.open = OpenBoxes()
         if boxes is not None:
             self.open.push(boxes, space.lot)
@@ -269,37 +357,36 @@ class Search:
         place = int(np.argmin(room))
         z = found.z[place]
         if room[place] < np.inf and self.space.value(z) < boxes.lower[place]:
-            self._hold(self._placed(self.space.improved(z, False)), boxes)
+            self._hold([self._placed(self.space.improved(z, False))], boxes)
 
     def _learn(self, point: Incumbent) -> None:
         """Check a point against all bounds so far, and remember it."""
         placed = self._placed(point)
-        held = [self._hold(placed, lot) for _, _, lot in self.open.heap]
+        held = [self._hold([placed], lot) for _, _, lot in self.open.heap]
         if not any(held):
             self._hold_outside(placed)
-        self._known = placed.and_(self._known, REMEMBERED)
+        self._known = [placed, *self._known][:REMEMBERED]
 
-    def _placed(self, point: Incumbent) -> Points:
-        low, high = self.space.region(point.x)
-        return Points([point], low[None], high[None])
+    def _placed(self, point: Incumbent) -> Placed:
+        return Placed(point, *self.space.region(point.x))
 
-    def _hold(self, points: Points, boxes: Boxes) -> bool:
+    def _hold(self, known: list[Placed], boxes: Boxes) -> bool:
         """Check points against the bounds of the boxes they are in; True if any is in a box."""
-        inside = points.inside(boxes)
-        claims = np.where(inside, boxes.lower, -np.inf)
-        for point, worst, claim in zip(points.known, claims.argmax(axis=1), claims, strict=True):
-            self._refute(point, float(claim[worst]), (boxes.lo[worst], boxes.hi[worst]))
-        return bool(np.any(inside))
+        within = inside(known, boxes)
+        claims = np.where(within, boxes.lower, -np.inf)
+        for one, worst, claim in zip(known, claims.argmax(axis=1), claims, strict=True):
+            self._refute(one.point, float(claim[worst]), (boxes.lo[worst], boxes.hi[worst]))
+        return bool(np.any(within))
 
-    def _hold_outside(self, points: Points) -> None:
+    def _hold_outside(self, placed: Placed) -> None:
         """Check a point that lies in no open box against the bound of the dropped boxes.
 
         For a point outside the first boxes, the claim is that some point inside is as good.
         """
-        if self._first is not None and np.any(points.inside(self._first)):
-            self._refute(points.known[0], self.floor, self._first.hull)
+        if self._first is not None and np.any(inside([placed], self._first)):
+            self._refute(placed.point, self.floor, self._first.hull)
         else:
-            self._refute(points.known[0], self.lower, None)
+            self._refute(placed.point, self.lower, None)
 
     def _refute(self, point: Incumbent, claim: float, box: tuple[Array, Array] | None) -> None:
         """Raise WrongBound if the point lies below the claim by more than rounding."""

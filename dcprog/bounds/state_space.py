@@ -8,25 +8,27 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk
-from dcprog.bounds.boxes import Boxes
-from dcprog.bounds.minorant import Minorant, View, row_weights
-from dcprog.bounds.relaxation import bounded, contract
+from dcprog.bounds.minorant import Minorant, View, bounded, contract, lines_of_shares, row_weights
 from dcprog.bounds.risk_space import RiskSpace
 from dcprog.bounds.rounding import KNOWN_DIGITS
-from dcprog.bounds.search import Found, Incumbent
-from dcprog.bounds.supports import lines_of_shares
+from dcprog.bounds.search import Boxes, Found, Incumbent
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform, cap_at
-from dcprog.transforms.sums_and_chains import chain_of
+from dcprog.transforms.transform import chain_of
 
 __all__ = ["StateSpace", "hinge_sums", "risk_spaces"]
 
+# Steps of the interior point method, at most; a poorer solution gives a poorer bound.
 HINGE_STEPS = 25
+# The share of the way to the edge that a step takes, as usual in Mehrotra's method.
 STEP_SHARE = 0.995
+# The method ends where the mean of the products of slacks and multipliers, for data of about 1, is
+# below this.
 SOLVED = 1e-10
+# Share of the diagonal added to it, so that a singular system has a solution.
 REGULAR = 1e-13
-# Scaled weights are at least this.
+# Scaled weights are at least this: shares of hinges without weight are defined, too.
 LEAST = 1e-12
 
 
@@ -168,12 +170,11 @@ def _room(x: Array, dx: Array) -> Array:
 
 
 # ----------------------------------------------------------------------------------------------
+# the space
+
 
 Flags = npt.NDArray[np.bool_]
 
-# Numbers in the largest arrays of a batch.
-BATCH = 2**18
-MOST_BOXES = 128
 # Newton steps for smooth losses.
 STEPS = 12
 # Factor of θ's effects, so that θ is cut only if no sample is left to decide.
@@ -244,7 +245,6 @@ class StateSpace(RiskSpace):
         found = _corner(transform)
         self.rate: float = float(transform.steepest) if found is None else found[0]
         self.cap: Array = np.asarray(np.inf) if found is None else found[1]
-        self.lot = int(np.clip(BATCH // max(self.parts.matrix.size, 1), 8, MOST_BOXES))
 
     @staticmethod
     def takes(parts: BoxedRisk) -> bool:

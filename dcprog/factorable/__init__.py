@@ -1,1 +1,1 @@
-"""A cvxpy problem as sums of products, powers, exponentials and their like, searched by SCIP."""
+"""Global bounds of cvxpy problems: translation to sums of nonlinear terms, searched by SCIP."""

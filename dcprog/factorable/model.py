@@ -8,62 +8,40 @@ from typing import Any
 
 import numpy as np
 
-from dcprog.factorable.operations import AWAY, Sin, Written, XLogX
+from dcprog.factorable.operations import AWAY, ZERO, Sin, Written, XLogX, scip
 from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point
 from dcprog.factorable.terms import Operation, Ranges, Row
 from dcprog.foundation.arrays import Array
+from dcprog.majorants.feasibility import LEAST_SIZE
 
-__all__ = ["ROUNDS", "ScipModel", "scip"]
+__all__ = ["ROUNDS", "ScipModel"]
 
-# A column's unit is at least that share of its largest value on the box, at most that value.
+# A column's unit is at least this share of its largest value on the box, and at most that value.
 SMALLEST = 1e-6
-# A variable is counted from its lower bound where its range is that share of it.
+# A variable is counted from its lower bound if its range is below this share of its size.
 NARROW = 1e-2
-# A term whose values are usually below that share of its expression's unit is a variable in a unit
-# of its own: SCIP's tolerances are absolute.
+# A term whose usual size is below this share of its expression's unit becomes a variable in a unit
+# of its own, because SCIP's tolerances are absolute.
 SMALL = 1e-2
-# Such a unit is at least that share of its expression's, so that rounding stays below tolerances.
+# Such a unit is at least this share of the expression's, so that rounding errors stay below SCIP's
+# tolerances.
 FINEST = 1e-8
-# A term whose range is narrower than that share of its expression's unit, which SCIP does not tell
-# apart, may take any value of its range.
-EPSILON = 1e-9
-# Beside what a term is at the best point, that share of its median over the box counts.
-TYPICAL = 1e-3
-# The same of the objective in the first tree and in those that follow if the gap to a value near 0
-# does not close: a millionth of that is still a thousand times what rounding does to its terms.
-TYPICAL_OBJECTIVE = (1e-4, 1e-7, 1e-7)
+# The unit of the objective is at least this share of its usual size over the box, in the first tree
+# and in the next ones, which follow if the gap to a value near 0 does not close. A millionth of the
+# last share is still a thousand times the rounding error of the terms.
+TYPICAL_OBJECTIVE = (1e-4, *[1e-7] * 2)
 ROUNDS = len(TYPICAL_OBJECTIVE)
 
 # The largest coefficient of a model, in units of its row: SCIP takes 1e20 for infinite.
 LARGEST = 1e15
 
-INSTALL = "pip install pyscipopt"
-
-
-def scip() -> Any:
-    """The module ``pyscipopt``.
-
-    Raises
-    ------
-    ImportError
-        It is not installed; the message says how to install it.
-    """
-    try:
-        import pyscipopt
-    except ImportError as error:
-        raise ImportError(
-            "bounds of cvxpy problems and integer variables are SCIP's, by the package pyscipopt, "
-            f"which is not installed: {INSTALL}"
-        ) from error
-    return pyscipopt
-
 
 class ScipModel:
     """The model: minimise t + linear terms, F's nonlinear terms being at most t.
 
-    Every entry of x is a variable in a unit of its own. A nonlinear term stands as an expression
-    in its place or, where it is used more than once, is small or has a pole in its domain's
-    closure, as a variable with bounds and an equation.
+    Every entry of x is a variable in a unit of its own. A nonlinear term is an expression, or a
+    variable with bounds and an equation if it is used more than once, is small or has a pole in the
+    closure of its domain.
 
     Parameters
     ----------
@@ -71,23 +49,23 @@ class ScipModel:
     lo, hi : arrays of shape (columns,)
         Finite bounds of all columns.
     known : Point or None
-        The best point, from which units are taken.
+        The best point known, which determines units.
     rounds : int, default 0
-        Trees before.
+        The number of trees solved before.
     loose : bool, default False
-        Linear constraints may be missed by as much as nonlinear ones.
+        Allow linear constraints the same violation as nonlinear ones.
 
     Attributes
     ----------
     model : pyscipopt.Model
     unit : float
-        Of the objective: F is the model's objective times it, plus the offset.
+        The unit of the objective: F is `unit` times the model's objective, plus `offset`.
     offset : float
     floor : float
-        A small share of what the objective's terms usually add up to in the box: a thousandth of it
-        is as much as SCIP tells apart.
+        A small share of the usual size of the objective's terms over the box: SCIP resolves a
+        thousandth of it.
     seen : float
-        The objective of the last solution that was taken over.
+        The objective of the last solution that the search has read.
     """
 
     def __init__(
@@ -125,16 +103,16 @@ class ScipModel:
     # building
 
     def _unit_of(self, row: Row) -> float:
-        """A power of two next to the usual size of a row, not far from its largest value."""
+        """A power of two near the usual size of a row, at least SMALLEST of its largest value."""
         low, high = (float(side[0]) for side in row.range(self._lo[None], self._hi[None]))
         most = max(abs(low), abs(high))
-        size = self._sizes.of(row, TYPICAL)
+        size = self._sizes.of(row, LEAST_SIZE)
         if np.isfinite(most):
             size = min(max(size, SMALLEST * most), most)
         return _power_of_two(size)
 
     def _unit_of_terms(self, row: Row, share: float) -> float:
-        """A power of two next to the usual sum of a row's terms, and no coefficient too large."""
+        """A power of two near the usual size of a row's terms; coefficients stay below LARGEST."""
         largest = max(abs(c) * self._expressions[j][1] for j, c in row.terms)
         return _power_of_two(max(self._sizes.of_terms(row, share), largest / LARGEST))
 
@@ -170,7 +148,7 @@ class ScipModel:
             self.model.addCons(equation == 0)
             return
         expression, factor = operation.expression(*written)
-        is_narrow = self._hi[j] - self._lo[j] <= EPSILON * factor
+        is_narrow = self._hi[j] - self._lo[j] <= ZERO * factor
         if self._uses[j] == 1 and unit > SMALL * factor and not is_narrow:
             self._expressions[j] = expression, factor
             return
@@ -180,24 +158,24 @@ class ScipModel:
             self.model.addCons(expression * (factor / unit) - value == 0)
 
     def _stand(self, j: int, unit: float) -> Any:
-        """A variable that stands for a term."""
+        """A new variable for a term."""
         value = self._new(j, unit)
         self._variables[j] = self._expressions[j] = value, unit
         return value
 
     def _sum(self, row: Row, unit: float) -> Any:
-        """The row over a unit, as SCIP's expression."""
+        """SCIP's expression of the row divided by a unit."""
         parts = [self._expressions[j] for j, _ in row.terms]
         pairs = zip(row.terms, parts, strict=True)
         terms = [part * (c * factor / unit) for (_, c), (part, factor) in pairs]
         return scip().quicksum([*terms, self._constant(row) / unit])
 
     def _constant(self, row: Row) -> float:
-        """The row's constant, with those of variables that are counted from their lower bound."""
+        """The row's constant, with the origins of variables counted from their lower bound."""
         return row.constant + sum(c * self._origins.get(j, 0.0) for j, c in row.terms)
 
     def _written(self, row: Row) -> Written:
-        """A row as an argument: a column and its factor, or a sum in its unit."""
+        """A row as an argument of an operation: a column with its factor, or a sum in its unit."""
         low, high = (float(side[0]) for side in row.range(self._lo[None], self._hi[None]))
         if len(row.terms) == 1 and self._constant(row) == 0:
             ((j, c),) = row.terms
@@ -210,7 +188,7 @@ class ScipModel:
         return Written(_general(self._sum(row, unit)), unit, low, high)
 
     def _within_a_turn(self, angle: Written, row: Row) -> Written:
-        """The angle less as many whole turns as bring it between −π and π."""
+        """The angle between −π and π that differs from an angle by whole turns."""
         turn = 2 * np.pi
         least, most = (math.floor(side / turn + 0.5) for side in (angle.lo, angle.hi))
         if least == most:
@@ -223,11 +201,11 @@ class ScipModel:
         return Written(_general(rest), 1.0, -np.pi, np.pi)
 
     def _above_zero(self, arg: Written, row: Row) -> Written:
-        """An argument that may be 0, moved by ``AWAY``, as a variable of its own.
+        """A variable for an argument that may be 0, plus ``AWAY``.
 
-        The slope of an entropy is infinite at 0, and a linear program that gets such a slope makes
-        SCIP 10 write outside its memory. A variable keeps its bounds, a sum is exact to
-        ``numerics/feastol`` only.
+        The slope of an entropy is infinite at 0, and a linear program with such a slope makes SCIP
+        10 write outside its memory. A variable keeps its bounds exactly, a sum keeps its own up to
+        ``numerics/feastol``.
         """
         moved = self.model.addVar("above", lb=AWAY, ub=max(arg.hi / arg.factor, 0.0) + AWAY)
         self.model.markDoNotAggrVar(moved)
@@ -237,16 +215,16 @@ class ScipModel:
         return Written(_general(moved), arg.factor, arg.lo, arg.hi, AWAY)
 
     def _add_constraint(self, row: Row, equal: bool, loose: bool) -> None:
-        """A constraint; with nonlinear terms, or all if they are loose, to be missed by a little.
+        """Add a constraint; FEASIBLE is allowed to nonlinear ones, and to all if `loose`.
 
-        By as much as by a point that is called feasible: so the bound holds for all such points,
-        and rounding at edges of ranges cuts none off.
+        So the bound holds for all points that count as feasible, and rounding at edges of ranges
+        cuts off none.
         """
         if row.is_constant:
-            return  # its variables cancel; points are held against the constraint itself
+            return  # its variables cancel; points are checked with the constraint itself
         is_linear = row.terms[-1][0] < self._problem.terms.size
         slack = 0.0 if is_linear and not loose else FEASIBLE
-        expression = self._sum(row, self._unit_of_terms(row, TYPICAL))
+        expression = self._sum(row, self._unit_of_terms(row, LEAST_SIZE))
         if equal and slack == 0:
             self.model.addCons(expression == 0)
             return
@@ -284,7 +262,7 @@ class ScipModel:
         return np.clip(x, self._lo[:size], self._hi[:size])
 
     def suggest(self, x: Array) -> None:
-        """Give a point to the search; SCIP takes it if it finds it feasible."""
+        """Offer a point to SCIP, which takes it if it is feasible there."""
         ranges = self._problem.columns(x[None])
         if not np.all(np.isfinite(ranges.lo)):
             return
@@ -306,7 +284,7 @@ class ScipModel:
 
 
 class _Sizes:
-    """Usual sizes of rows: at the best point, and the median over points of the box."""
+    """Usual sizes of rows: the larger of those at the best point and a share of the median."""
 
     def __init__(self, problem: FactorableProblem, known: Point | None) -> None:
         self._samples = problem.columns(problem.samples())
@@ -318,11 +296,11 @@ class _Sizes:
 
     def of_terms(self, row: Row, share: float) -> float:
         """The sum of the sizes of the terms."""
-        return self._blend(lambda ranges: _terms(row, ranges), share)
+        return self._blend(lambda ranges: ranges.size(row), share)
 
     def usual(self, row: Row) -> float:
         """The median, over points of the box, of the sum of the sizes of the terms."""
-        return _median(_terms(row, self._samples))
+        return _median(self._samples.size(row))
 
     def _blend(self, measure: Callable[[Ranges], Array], share: float) -> float:
         median = _median(measure(self._samples))
@@ -332,19 +310,13 @@ class _Sizes:
         return max(here if np.isfinite(here) else 0.0, share * median)
 
 
-def _terms(row: Row, ranges: Ranges) -> Array:
-    parts = [np.abs(c * ranges.lo[:, j]) for j, c in row.terms]
-    total = np.sum(parts, axis=0) if parts else np.zeros(ranges.lo.shape[0])
-    return np.asarray(total + abs(row.constant))
-
-
 def _median(sizes: Array) -> float:
     usable = sizes[np.isfinite(sizes) & (sizes > 0)]
     return float(np.median(usable)) if usable.size else 1.0
 
 
 def _general(expression: Any) -> Any:
-    """An expression that SCIP's wrapper does not multiply out."""
+    """The expression in a form that pyscipopt does not expand."""
     from pyscipopt.scip import buildGenExprObj
 
     return buildGenExprObj(expression)

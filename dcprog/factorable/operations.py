@@ -1,8 +1,7 @@
-"""The nonlinear operations: each with its range on intervals and its form in SCIP's words."""
+"""The nonlinear operations: their ranges on intervals and their expressions for SCIP."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from dcprog.foundation.arrays import Array
 
 __all__ = [
     "AWAY",
+    "ZERO",
     "Abs",
     "Asinh",
     "Exp",
@@ -27,19 +27,23 @@ __all__ = [
     "Tanh",
     "Written",
     "XLogX",
+    "scip",
 ]
 
-# SCIP keeps arguments of logarithms and of negative powers 1e-9 away from 0, inside their domain.
+# Arguments below this count as near 0: SCIP keeps those of logarithms and of negative powers 1e-9
+# away from 0, inside their domain.
 NEAR = 1e-6
-# Entropies are taken that far from 0, in units of their argument: twice what SCIP takes for 0.
-AWAY = 2e-9
-# An exponential of more is not formed: e^20 is 5e8 times the 1 it is added to.
+# What SCIP takes for 0, in the unit of an expression.
+ZERO = 1e-9
+# Entropies are taken this far from 0, in units of their argument.
+AWAY = 2 * ZERO
+# No exponential of a larger number is formed: e^20 is 5e8 times the 1 that is added to it.
 WIDE = 20.0
 
 
 @dataclass(frozen=True)
 class Written:
-    """A number as SCIP's expression, less `away`, times a factor, and its range."""
+    """An argument: the number (expression − away)·factor, and its range [lo, hi]."""
 
     expression: Any
     factor: float
@@ -53,63 +57,82 @@ class Written:
         return self.expression if self.factor == 1 else self.expression * self.factor
 
 
-def _scip() -> Any:
-    import pyscipopt  # 0.1 to 0.3 s, and only bounds and integers need it
+def scip() -> Any:
+    """The module ``pyscipopt``.
 
+    Raises
+    ------
+    ImportError
+        It is not installed; the message says how to install it.
+    """
+    try:
+        import pyscipopt  # 0.1 to 0.3 s, and only bounds and integers need it
+    except ImportError as error:
+        raise ImportError(
+            "bounds of cvxpy problems and integer variables are SCIP's, by the package pyscipopt, "
+            "which is not installed: pip install pyscipopt"
+        ) from error
     return pyscipopt
 
 
-def _monotone(function: Callable[[Array], Array], arg: Range) -> Range:
-    return function(arg[0]), function(arg[1])
+@dataclass(frozen=True)
+class Unary(Operation):
+    """A function of one number g, monotone or falling up to `turn` and rising from there on."""
 
+    @property
+    def turn(self) -> float | None:
+        """The place of its least value; None for a monotone function."""
+        return None
 
-def _sorted_ends(function: Callable[[Array], Array], arg: Range) -> Range:
-    """The range of a monotone function, either way."""
-    one, other = function(arg[0]), function(arg[1])
-    return np.minimum(one, other), np.maximum(one, other)
+    def _value(self, g: Array) -> Array:
+        raise NotImplementedError
+
+    def range(self, arg: Range) -> Range:
+        """Bounds of the values from bounds of g."""
+        lo, hi = _inside(arg) if self.is_one_sided else arg
+        one, other = self._value(lo), self._value(hi)
+        low, high = np.minimum(one, other), np.maximum(one, other)
+        if self.turn is None:
+            return low, high
+        across = (lo <= self.turn) & (hi >= self.turn)
+        return np.where(across, self._value(np.array(self.turn)), low), high
 
 
 def _inside(arg: Range) -> Range:
-    """The part of a range that is nonnegative; NaN where there is none."""
+    """The nonnegative part of a range; NaN if there is none."""
     lo, hi = arg
     gone = hi < 0
     return np.where(gone, np.nan, np.maximum(lo, 0.0)), np.where(gone, np.nan, hi)
 
 
 @dataclass(frozen=True)
-class Power(Operation):
-    """Powers of a number: g^p for p ≠ 0, 1; on both sides of 0 where p is whole, else for g ≥ 0."""
+class Power(Unary):
+    """A power g^p with p ≠ 0, 1: for every g if p is a whole number, else for g ≥ 0."""
 
     p: float
 
     @property
-    def _is_whole(self) -> bool:
-        return self.p == int(self.p)
+    def is_one_sided(self) -> bool:  # type: ignore[override]
+        """True unless p is a whole number."""
+        return self.p % 1 != 0
 
     @property
-    def is_one_sided(self) -> bool:  # type: ignore[override]
-        """True if p is no whole number."""
-        return not self._is_whole
+    def turn(self) -> float | None:
+        """0 for an even power."""
+        return 0.0 if self.p > 0 and self.p % 2 == 0 else None
 
     def range(self, arg: Range) -> Range:
-        """Bounds from those of g."""
-        if not self._is_whole:
-            return _sorted_ends(self._value, _inside(arg))
+        """Bounds of the values from bounds of g; infinite ones at the pole of a negative power."""
+        if self.p > 0 or self.is_one_sided:
+            return super().range(arg)
         lo, hi = arg
-        across = (lo <= 0) & (hi >= 0)
-        low, high = _sorted_ends(self._value, arg)
-        if self.p > 0:
-            return (np.where(across, 0.0, low) if self.p % 2 == 0 else low), high
-        from_above, from_below = across & (lo == 0), across & (hi == 0)
-        ends_lo, ends_hi = self._value(lo), self._value(hi)
-        if self.p % 2 == 0:
-            nearest = np.minimum(
-                np.where(lo == 0, np.inf, ends_lo), np.where(hi == 0, np.inf, ends_hi)
-            )
-            return np.where(across, nearest, low), np.where(across, np.inf, high)
-        bottom = np.where(from_above, ends_hi, -np.inf)
-        top = np.where(from_below, ends_lo, np.inf)
-        return np.where(across, bottom, low), np.where(across, top, high)
+        is_even = self.p % 2 == 0
+        # a pole at an end of the range counts on the side of the range, whatever the sign of its 0
+        left = np.where((lo == 0) & (hi > 0), np.inf, self._value(lo))
+        right = np.where((hi == 0) & (lo < 0), np.inf if is_even else -np.inf, self._value(hi))
+        low, high = np.minimum(left, right), np.maximum(left, right)
+        inner = (lo < 0) & (hi > 0)
+        return np.where(inner & (not is_even), -np.inf, low), np.where(inner, np.inf, high)
 
     def _value(self, g: Array) -> Array:
         return np.asarray(np.power(g, self.p))
@@ -123,7 +146,7 @@ class Power(Operation):
         return arg.expression**self.p, arg.factor**self.p
 
     def equation(self, value: Any, arg: Written) -> Any:
-        """Without pole: value · g^−p − 1 for p < 0, value^{1/p} − g for a root."""
+        """An equation without pole: value·g^−p − 1 for p < 0, value^{1/p} − g for a root."""
         if self.p > 0:
             return value ** (1 / self.p) - arg.whole
         one = self.p == -1
@@ -131,28 +154,24 @@ class Power(Operation):
         return value * g * factor - 1.0
 
 
-@dataclass(frozen=True)
-class Exp(Operation):
+class Exp(Unary):
     """The exponential."""
 
-    def range(self, arg: Range) -> Range:
-        """Bounds from those of the argument."""
-        return _monotone(np.exp, arg)
+    def _value(self, g: Array) -> Array:
+        return np.asarray(np.exp(g))
 
     def expression(self, arg: Written) -> tuple[Any, float]:
         """The exponential of the whole argument."""
-        return _scip().exp(arg.whole), 1.0
+        return scip().exp(arg.whole), 1.0
 
 
-@dataclass(frozen=True)
-class Log(Operation):
+class Log(Unary):
     """The logarithm of a positive number."""
 
     is_one_sided = True
 
-    def range(self, arg: Range) -> Range:
-        """Bounds from those of the argument."""
-        return _monotone(np.log, _inside(arg))
+    def _value(self, g: Array) -> Array:
+        return np.asarray(np.log(g))
 
     def has_pole(self, arg: Written) -> bool:
         """True if the argument may be near 0."""
@@ -160,45 +179,42 @@ class Log(Operation):
 
     def expression(self, arg: Written) -> tuple[Any, float]:
         """The logarithm of the whole argument."""
-        return _scip().log(arg.whole), 1.0
+        return scip().log(arg.whole), 1.0
 
     def equation(self, value: Any, arg: Written) -> Any:
         """The difference of e^value and the argument."""
-        return _scip().exp(value) - arg.whole
+        return scip().exp(value) - arg.whole
 
 
-@dataclass(frozen=True)
-class XLogX(Operation):
+class XLogX(Unary):
     """g·log g for g ≥ 0, convex, least at 1/e."""
 
     is_one_sided = True
 
-    def range(self, arg: Range) -> Range:
-        """Bounds from those of g."""
-        lo, hi = _inside(arg)
-        left, right = self._value(lo), self._value(hi)
-        least = np.where((lo <= 1 / np.e) & (hi >= 1 / np.e), -1 / np.e, np.minimum(left, right))
-        return least, np.maximum(left, right)
+    @property
+    def turn(self) -> float:
+        """1/e."""
+        return 1 / np.e
 
     def _value(self, g: Array) -> Array:
         return np.asarray(xlogy(g, g))
 
     def expression(self, arg: Written) -> tuple[Any, float]:
-        """(g/ρ)·log(g/ρ) + (g/ρ)·log ρ, times ρ: SCIP knows a product e·log e as an entropy.
+        """(g/ρ)·log(g/ρ) + (g/ρ)·log ρ, times ρ: SCIP treats a product e·log e as an entropy.
 
         Of an argument that is a = ``AWAY`` larger than e = g/ρ it is (e + a)·log(e + a) + e·log ρ
         less the linear function that makes it 0 at g = 0 and, for ρ up to 10, at g = 1, where an
         equation may have its solutions. It differs by less than 1e-7 of ρ + |g·log g|.
         """
         moved, unit = arg.expression, arg.factor
-        entropy = moved * _scip().log(moved)
+        entropy = moved * scip().log(moved)
         if not arg.away:
             return entropy + moved * float(np.log(unit)), unit
         start, slope = self._chord(arg)
         return entropy + (moved - arg.away) * float(np.log(unit) - slope) - start, unit
 
     def _chord(self, arg: Written) -> tuple[float, float]:
-        """The value at 0 and the slope of the line that is taken from a moved expression."""
+        """The value at 0 and the slope of the line that is subtracted from a moved expression."""
         one, a = 1 / arg.factor, arg.away
         start = float(xlogy(a, a))
         if arg.factor > 10:
@@ -206,21 +222,20 @@ class XLogX(Operation):
         return start, (float(xlogy(one + a, one + a) + xlogy(one, arg.factor)) - start) / one
 
     def error(self, arg: Written) -> float:
-        """The most by which the expression of an argument that was moved differs from g·log g."""
+        """The largest difference between the expression of a moved argument and g·log g."""
         most, a = max(arg.hi / arg.factor, 0.0), arg.away
         start, slope = self._chord(arg)
         lifted = xlogy(most + a, most + a) - start - xlogy(most, most)
         return float(abs(lifted) + abs(slope) * most) * arg.factor
 
 
-@dataclass(frozen=True)
-class Abs(Operation):
+class Abs(Unary):
     """The absolute value."""
 
-    def range(self, arg: Range) -> Range:
-        """Bounds from those of the argument."""
-        low, high = _sorted_ends(np.abs, arg)
-        return np.where((arg[0] < 0) & (arg[1] > 0), 0.0, low), high
+    turn = 0.0
+
+    def _value(self, g: Array) -> Array:
+        return np.abs(g)
 
     def expression(self, arg: Written) -> tuple[Any, float]:
         """|g/ρ| · ρ."""
@@ -245,106 +260,100 @@ class Largest(Operation):
 
 
 @dataclass(frozen=True)
-class Huber(Operation):
+class Huber(Unary):
     """The function g² up to |g| = M, 2M|g| − M² beyond."""
 
     m: float
     uses = 2
+    turn = 0.0
 
-    def range(self, arg: Range) -> Range:
-        """Bounds from those of |g|, with which it grows."""
-        return _monotone(self._value, Abs().range(arg))
-
-    def _value(self, size: Array) -> Array:
+    def _value(self, g: Array) -> Array:
+        size = np.abs(g)
         return np.where(size <= self.m, size**2, 2 * self.m * size - self.m**2)
 
     def expression(self, arg: Written) -> tuple[Any, float]:
-        """The square of g less that of (|g| − M)₊, in the unit of g."""
+        """g² − (|g| − M)₊², in the unit of g."""
         excess = abs(arg.expression) - self.m / arg.factor
         return arg.expression**2 - (0.5 * excess + 0.5 * abs(excess)) ** 2, arg.factor**2
 
 
-@dataclass(frozen=True)
-class Sin(Operation):
-    """The sine, written of an argument between −π and π.
+class Sin(Unary):
+    """The sine; SCIP gets arguments between −π and π only.
 
-    SCIP 10's planes above and below the sine cut points of it off where the argument's range holds
-    two crests or two troughs: cos(q) for q from 6.289 to 12.627, at q = 4π. None does that holds
-    one of each.
+    If the argument's range holds two crests or two troughs, SCIP 10's planes above and below the
+    sine cut off points of it, as for cos(q) with q from 6.289 to 12.627 at q = 4π. Ranges with at
+    most one of each are safe.
     """
 
     def range(self, arg: Range) -> Range:
-        """Bounds: −1 and 1 where a trough and a crest lie inside, else the values at the ends."""
+        """Bounds: −1 if a trough lies inside, 1 if a crest does, else the values at the ends."""
         lo, hi = arg
-        low, high = _sorted_ends(np.sin, arg)
+        low, high = super().range(arg)
         crest = np.ceil((lo - np.pi / 2) / (2 * np.pi)) * 2 * np.pi + np.pi / 2 <= hi
         trough = np.ceil((lo + np.pi / 2) / (2 * np.pi)) * 2 * np.pi - np.pi / 2 <= hi
         unknown = ~(np.isfinite(lo) & np.isfinite(hi))
         low = np.where(trough | unknown, -1.0, low)
         return low, np.where(crest | unknown, 1.0, high)
 
+    def _value(self, g: Array) -> Array:
+        return np.asarray(np.sin(g))
+
     def expression(self, arg: Written) -> tuple[Any, float]:
-        """The sine of the whole argument, which is within a turn."""
-        return _scip().sin(arg.whole), 1.0
+        """The sine of the whole argument, which lies between −π and π."""
+        return scip().sin(arg.whole), 1.0
 
 
-@dataclass(frozen=True)
-class Tanh(Operation):
+class Tanh(Unary):
     """The hyperbolic tangent, by an exponential that does not grow."""
 
-    def range(self, arg: Range) -> Range:
-        """Bounds from those of the argument."""
-        return _monotone(np.tanh, arg)
+    def _value(self, g: Array) -> Array:
+        return np.asarray(np.tanh(g))
 
     def expression(self, arg: Written) -> tuple[Any, float]:
-        """1 − 2/(1 + e^{2g}) = 2/(1 + e^{−2g}) − 1; of |g| and the sign's halves on wide ranges."""
+        """1 − 2/(1 + e^{2g}) or 2/(1 + e^{−2g}) − 1; on wide ranges the same of g₊ and g₋."""
         g = arg.whole
         if arg.hi <= WIDE:
-            return 1.0 - 2.0 * (1.0 + _scip().exp(g * 2.0)) ** -1.0, 1.0
+            return 1.0 - 2.0 * (1.0 + scip().exp(g * 2.0)) ** -1.0, 1.0
         if arg.lo >= -WIDE:
-            return 2.0 * (1.0 + _scip().exp(g * -2.0)) ** -1.0 - 1.0, 1.0
+            return 2.0 * (1.0 + scip().exp(g * -2.0)) ** -1.0 - 1.0, 1.0
         up, down = abs(g) + g, abs(g) - g
-        inverse = [(1.0 + _scip().exp(part * -1.0)) ** -1.0 for part in (up, down)]
+        inverse = [(1.0 + scip().exp(part * -1.0)) ** -1.0 for part in (up, down)]
         return 2.0 * inverse[0] - 2.0 * inverse[1], 1.0
 
 
-@dataclass(frozen=True)
-class Logistic(Operation):
+class Logistic(Unary):
     """log(1 + e^g), by an exponential that does not grow."""
 
-    def range(self, arg: Range) -> Range:
-        """Bounds from those of the argument."""
-        return _monotone(lambda g: np.logaddexp(0.0, g), arg)
+    def _value(self, g: Array) -> Array:
+        return np.asarray(np.logaddexp(0.0, g))
 
     def expression(self, arg: Written) -> tuple[Any, float]:
-        """log(1 + e^g) = g + log(1 + e^{−g}) = g₊ + log(1 + e^{−|g|}); far below 0, e^g."""
-        g, scip = arg.whole, _scip()
-        if arg.hi <= -WIDE:  # the two differ by less than 1e-9 of them, and 1 + e^g is rounded
-            return scip.exp(g), 1.0
+        """log(1 + e^g) = g + log(1 + e^{−g}) = g₊ + log(1 + e^{−|g|}), and e^g far below 0."""
+        g, module = arg.whole, scip()
+        if arg.hi <= -WIDE:  # the relative difference is below 1e-9; 1 + e^g would be rounded
+            return module.exp(g), 1.0
         if arg.hi <= WIDE:
-            return scip.log(1.0 + scip.exp(g)), 1.0
+            return module.log(1.0 + module.exp(g)), 1.0
         if arg.lo >= -WIDE:
-            return g + scip.log(1.0 + scip.exp(g * -1.0)), 1.0
+            return g + module.log(1.0 + module.exp(g * -1.0)), 1.0
         size = abs(g)
-        return 0.5 * g + 0.5 * size + scip.log(1.0 + scip.exp(size * -1.0)), 1.0
+        return 0.5 * g + 0.5 * size + module.log(1.0 + module.exp(size * -1.0)), 1.0
 
 
-@dataclass(frozen=True)
-class Asinh(Operation):
+class Asinh(Unary):
     """The inverse hyperbolic sine."""
 
-    def range(self, arg: Range) -> Range:
-        """Bounds from those of the argument."""
-        return _monotone(np.arcsinh, arg)
+    def _value(self, g: Array) -> Array:
+        return np.asarray(np.arcsinh(g))
 
     def has_pole(self, arg: Written) -> bool:
-        """True: it is always written as an equation."""
+        """True: SCIP gets an equation always."""
         return True
 
     def equation(self, value: Any, arg: Written) -> Any:
         """Sinh of the value, less the argument."""
-        scip = _scip()
-        return 0.5 * scip.exp(value) - 0.5 * scip.exp(value * -1.0) - arg.whole
+        exp = scip().exp
+        return 0.5 * exp(value) - 0.5 * exp(value * -1.0) - arg.whole
 
 
 @dataclass(frozen=True)
@@ -352,7 +361,7 @@ class Product(Operation):
     """The product of two numbers."""
 
     def range(self, one: Range, other: Range) -> Range:
-        """Bounds by the four corners, 0 times infinite being 0."""
+        """Bounds by the four products of ends, with 0·∞ = 0."""
         corners = np.stack([a * b for a in one for b in other])
         zero = np.stack([(a == 0) | (b == 0) for a in one for b in other])
         corners = np.where(zero, 0.0, corners)

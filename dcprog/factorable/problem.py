@@ -1,8 +1,8 @@
-"""A cvxpy problem as SCIP is asked it: rows of terms, and its value at points by NumPy."""
+"""A cvxpy problem as rows of terms, with bounds of its variables and its values at points."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -10,31 +10,153 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.factorable.first_box import first_box, propagate
-from dcprog.factorable.terms import ROUNDING, Ranges, Row
+from dcprog.factorable.terms import CROSSING, LAST_PLACES, ROUNDING, Ranges, Row
 from dcprog.factorable.translation import Translation
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotBoundable
-from dcprog.majorants.feasibility import Feasibility
+from dcprog.majorants.feasibility import LEAST_SIZE, Feasibility
 from dcprog.majorants.frozen_problem import check_data, freeze
 from dcprog.majorants.points import Points
+from dcprog.majorants.signs import declared_bounds
 from dcprog.majorants.tree import Values, short
 
-__all__ = ["FEASIBLE", "FactorableProblem", "Point", "whole_entries"]
+__all__ = [
+    "FEASIBLE",
+    "FactorableProblem",
+    "Point",
+    "first_box",
+    "inside",
+    "propagate",
+    "restored",
+    "whole_entries",
+]
 
-# Violations up to that share of what a constraint's terms add up to count as none.
+# Distances from the point at which an edge is tried, in units of the point's size; if an edge is
+# known, shares of the distance to it, dense at both ends.
+HALVINGS = 20
+DISTANCES = 2.0 ** np.arange(-HALVINGS, 100)
+SHARES = np.concatenate([DISTANCES[:HALVINGS], 1 - DISTANCES[HALVINGS - 2 :: -1]])
+# Points, with both ends, between which an interval with an edge is divided.
+FINER = 33
+# The interval in which an edge lies is divided by 32, six times: to a billionth.
+REFINED = 7
+# Sweeps over the variables or rows, at most.
+SWEEPS = 8
+# Another sweep follows if an edge has moved by more than this share of its size.
+ENOUGH = 0.01
+
+Excluded = Callable[[Array, Array], npt.NDArray[np.bool_]]
+
+
+def first_box(
+    lo: Array, hi: Array, x: Array, places: npt.NDArray[np.intp], excluded: Excluded
+) -> tuple[Array, Array]:
+    """Shrink a box, one coordinate after the other, as long as the parts cut off are excluded.
+
+    Parameters
+    ----------
+    lo, hi : arrays of shape (p,)
+        The known bounds, possibly infinite.
+    x : array of shape (p,)
+        A point inside.
+    places : array of int
+        The coordinates whose edges are moved.
+    excluded : callable
+        ``excluded(lo, hi)`` is a mask of the boxes, one per line, that hold no point of interest.
+
+    Returns
+    -------
+    lo, hi : arrays of shape (p,)
+        Infinite where no edge was found.
+    """
+    lo, hi = lo.copy(), hi.copy()
+    for _ in range(SWEEPS):
+        before = np.concatenate([lo, hi])
+        for j in places:
+            hi[j] = _edge(lo, hi, x, j, 1.0, excluded)
+            lo[j] = _edge(lo, hi, x, j, -1.0, excluded)
+        after = np.concatenate([lo, hi])
+        if not np.any(_moved(before, after)):
+            break
+    return lo, hi
+
+
+def propagate(lo: Array, hi: Array, rows: Sequence[Row]) -> None:
+    """Tighten bounds, in place, by linear rows that are at most 0.
+
+    Parameters
+    ----------
+    lo, hi : arrays of shape (p,)
+    rows : sequence of Row
+        Rows with nonlinear columns are skipped.
+    """
+    linear = [row for row in rows if row.terms and row.terms[-1][0] < lo.size]
+    for _ in range(SWEEPS):
+        before = np.concatenate([lo, hi])
+        for row in linear:
+            _narrow(lo, hi, row)
+        if not np.any(_moved(before, np.concatenate([lo, hi]))):
+            break
+
+
+def _narrow(lo: Array, hi: Array, row: Row) -> None:
+    """Tighten bounds by one row: c·x_j is at most minus the least value of the other terms."""
+    least = [c * (lo[j] if c > 0 else hi[j]) for j, c in row.terms]
+    infinite = [k for k, part in enumerate(least) if np.isinf(part)]
+    if len(infinite) > 1:
+        return
+    for k, (j, c) in enumerate(row.terms):
+        if infinite and k != infinite[0]:
+            continue
+        others = [row.constant, *(part for i, part in enumerate(least) if i != k)]
+        slack = ROUNDING * sum(map(abs, others))
+        edge = (slack - sum(others)) / c
+        if c > 0:
+            hi[j] = min(hi[j], edge)
+        else:
+            lo[j] = max(lo[j], edge)
+
+
+def _moved(before: Array, after: Array) -> npt.NDArray[np.bool_]:
+    """True for edges that are new, or have moved by more than ENOUGH."""
+    known = np.isfinite(before) & np.isfinite(after)
+    far = np.abs(np.subtract(after, before, where=known, out=np.zeros(before.shape)))
+    return (known & (far > ENOUGH * np.abs(before))) | (np.isinf(before) & np.isfinite(after))
+
+
+def _edge(lo: Array, hi: Array, x: Array, j: int, side: float, excluded: Excluded) -> float:
+    """The innermost edge found on one side of x_j."""
+    edge = float(hi[j] if side > 0 else lo[j])
+    room = abs(edge - x[j])
+    unit = abs(x[j]) if x[j] else 1.0
+    tries = x[j] + side * (room * SHARES if np.isfinite(room) else unit * DISTANCES)
+    for _ in range(REFINED):
+        tries = tries[np.isfinite(tries)]
+        low, high = np.tile(lo, (tries.size, 1)), np.tile(hi, (tries.size, 1))
+        (low if side > 0 else high)[:, j] = tries
+        gone = np.flatnonzero(excluded(low, high))
+        if not gone.size:
+            return edge
+        first = int(gone[0])
+        edge = float(tries[first])
+        inner = x[j] if first == 0 else tries[first - 1]
+        tries = np.linspace(inner, edge, FINER)[1:]
+    return edge + side * CROSSING * abs(edge - x[j])
+
+
+# ----------------------------------------------------------------------------------------------
+# the problem
+
+
+# Violations up to this share of the absolute values of a constraint's terms count as none.
 FEASIBLE = 1e-6
-# A number that far from a whole one is that.
-INTEGRAL = 1e-9
-# Points of the box at which terms are measured, to tell their usual sizes.
+# Points of the box at which terms are evaluated for their usual sizes.
 SAMPLES = 32
-# The size of an entry at 0 is that share of the distance between its bounds.
-SMALL = 1e-3
-# Points among them at which constraints are.
+# Points among them at which constraints are evaluated.
 FEW_SAMPLES = 8
-# A term that may be so many times as large as at a sample asks for narrower bounds.
+# Bounds are narrowed if a term may be this many times as large as at the samples.
 WILD = 1e8
-# Attributes of variables that are bounds, and those that ask for whole numbers.
+# Attributes of variables that mean bounds, and those that mean whole numbers.
 BOUNDS = ("nonneg", "nonpos", "pos", "neg", "bounds")
 WHOLE = ("integer", "boolean")
 
@@ -47,7 +169,7 @@ class Point:
     ----------
     x : array of shape (p,)
     value : float
-        F(x) for minimisation; ∞ where it is not defined.
+        F(x), negated for a maximisation; ∞ if it is not defined.
     scale : float
         The sum of the absolute values of the objective's terms.
     missed : float
@@ -76,9 +198,9 @@ class FactorableProblem:
     Parameters
     ----------
     problem : cvxpy.Problem
-        In real variables, which may be whole numbers.
+        A problem in real variables, which may be integer or boolean.
     box : pair of arrays, optional
-        Points outside are of no interest.
+        Only points inside are considered.
 
     Attributes
     ----------
@@ -94,9 +216,9 @@ class FactorableProblem:
     lo, hi : arrays of shape (p,)
         Bounds of the variables.
     uses : mapping of column to int
-        How often each column is used, of the variables and of the terms that are.
+        The number of uses of each variable and of each term that is used.
     contradicted : bool
-        A constraint of numbers alone does not hold.
+        True if a constraint without variables does not hold.
     whole : bool array of shape (p,)
         The entries that must be whole numbers.
 
@@ -174,23 +296,20 @@ class FactorableProblem:
 
     def _edges(self) -> tuple[Array, Array]:
         """Bounds of the entries, rounded inside where these are whole numbers."""
-        sides = []
-        for side in (0, 1):
-            arrays = {v.id: _declared_bound(v, side) for v in self.points.variables}
-            sides.append(self.points.pack(arrays))
-        lo, hi = sides
+        bounds = {v.id: _bounds(v) for v in self.points.variables}
+        lo, hi = (self.points.pack({key: b[side] for key, b in bounds.items()}) for side in (0, 1))
         if self.box is not None:
             lo, hi = np.maximum(lo, self.box[0]), np.minimum(hi, self.box[1])
         self._round_whole(lo, hi)
         return lo, hi
 
     def _round_whole(self, lo: Array, hi: Array) -> None:
-        """Move bounds of whole numbers, in place, to the nearest ones inside, but for rounding."""
-        lo[self.whole] = np.ceil(lo[self.whole] - INTEGRAL)
-        hi[self.whole] = np.floor(hi[self.whole] + INTEGRAL)
+        """Move bounds of whole numbers, in place, to the nearest whole number inside."""
+        lo[self.whole] = np.ceil(lo[self.whole] - CROSSING)
+        hi[self.whole] = np.floor(hi[self.whole] + CROSSING)
 
     def _narrow(self) -> None:
-        """Move the bounds of the variables to where the constraints hold them."""
+        """Tighten the bounds of the variables by the constraints."""
         propagate(self.lo, self.hi, self.below + self.zero + [-row for row in self.zero])
         self._round_whole(self.lo, self.hi)
         self._mend()
@@ -202,14 +321,14 @@ class FactorableProblem:
         self._round_whole(self.lo, self.hi)
 
     def _mend(self) -> None:
-        """Bounds that cross by no more than what counts as feasible are one number."""
+        """Replace bounds that cross by less than FEASIBLE by their mean."""
         for j in np.flatnonzero(self.lo > self.hi):
             lo, hi = self.lo[j], self.hi[j]
             if lo - hi <= FEASIBLE * max(abs(lo), abs(hi)):
                 self.lo[j] = self.hi[j] = 0.5 * (lo + hi)
 
     def _has_wild_columns(self) -> bool:
-        """True if a term has no finite range on the box, or one far beyond its usual sizes."""
+        """True if a term has an infinite range on the box, or one far beyond its usual sizes."""
         used = list(self.uses)
         ranges = self.terms.ranges(self.lo[None], self.hi[None])
         largest = np.maximum(np.abs(ranges.lo[0]), np.abs(ranges.hi[0]))[used]
@@ -222,7 +341,7 @@ class FactorableProblem:
     def is_empty(self, lo: Array, hi: Array) -> npt.NDArray[np.bool_]:
         """True for boxes of shape (boxes, p) or (boxes, columns) without feasible points.
 
-        As far as ranges show, that is; false says nothing.
+        Only ranges are used: False does not mean that there is a feasible point.
         """
         return self._is_empty(self.terms.ranges(lo, hi))
 
@@ -235,7 +354,7 @@ class FactorableProblem:
         gone = ranges.empty.copy()
         for row in (*self.below, *self.zero, *(-row for row in self.zero)):
             if row.is_constant:
-                continue  # its terms cancel, and what is left may be rounding
+                continue  # its terms cancel, and the constant may be rounding error
             low, terms = row.least(ranges.lo, ranges.hi)
             with np.errstate(invalid="ignore"):
                 gone |= low > FEASIBLE * terms
@@ -256,7 +375,7 @@ class FactorableProblem:
         return uses
 
     def is_of(self, problem: cp.Problem, box: tuple[Array, Array] | None) -> bool:
-        """True if it was made of the problem on that box, and no Parameter has moved since."""
+        """True if it was made from this problem and box, and no Parameter has changed since."""
         one, other = (() if b is None else b for b in (box, self.box))
         if self.problem is not problem or not np.array_equal(one, other):
             return False
@@ -270,7 +389,7 @@ class FactorableProblem:
     def samples(
         self, count: int = SAMPLES, lo: Array | None = None, hi: Array | None = None
     ) -> Array:
-        """Points of the box; where a side is infinite, of the half or the line by normal draws."""
+        """Random points of the box, uniform between finite bounds, else normal."""
         rng = np.random.default_rng(0)
         lo, hi = self.lo if lo is None else lo, self.hi if hi is None else hi
         with np.errstate(invalid="ignore"):
@@ -282,7 +401,7 @@ class FactorableProblem:
         return np.where(self.whole, np.clip(np.round(drawn), lo, hi), drawn)
 
     def values(self, x: Array) -> tuple[Array, Array]:
-        """The objective and the largest violation over its terms at points, by their terms.
+        """The objective and the largest relative violation at points, computed from the rows.
 
         Parameters
         ----------
@@ -298,15 +417,14 @@ class FactorableProblem:
         for rows, equal in ((self.below, False), (self.zero, True)):
             for row in rows:
                 found, _ = columns.of(row)
-                sizes = [np.abs(c * columns.lo[:, j]) for j, c in row.terms]
-                terms = np.sum(sizes, axis=0) + abs(row.constant) + np.finfo(float).tiny
+                terms = columns.size(row) + np.finfo(float).tiny
                 excess = np.abs(found) if equal else np.maximum(found, 0.0)
                 missed = np.fmax(missed, excess / terms)
         missed[columns.empty | ~np.isfinite(value)] = np.inf
         return np.where(np.isnan(value), np.inf, value), missed
 
     def _learn(self) -> None:
-        """Measure constraints, for points where their terms vanish, where they are smallest."""
+        """Learn the usual sizes of the constraints' terms, for points at which they vanish."""
         with self.untouched():
             for k, x in enumerate(self.samples()[:FEW_SAMPLES]):
                 self.points.load(x)
@@ -314,7 +432,7 @@ class FactorableProblem:
 
     @contextmanager
     def untouched(self) -> Iterator[None]:
-        """Puts the user's variables and the problem's fields back as they were."""
+        """A context that restores the user's variables and the problem's fields."""
         values = [(v, v.value) for v in self.points.variables]
         fields = self.problem._value, self.problem._status
         try:
@@ -325,7 +443,7 @@ class FactorableProblem:
             self.problem._value, self.problem._status = fields
 
     def at(self, x: Array) -> Point:
-        """The user's own expressions at a point, by NumPy."""
+        """The value and the violation at a point, of the user's own expressions."""
         x = np.where(self.whole, np.round(x), x)
         with self.untouched():
             self.points.load(x)
@@ -340,7 +458,7 @@ class FactorableProblem:
     def is_defined(self, x: Array) -> bool:
         """True if cvxpy's values of the objective and the constraints' sides at x are finite.
 
-        :meth:`at` takes arguments of roots and logarithms that are negative by rounding for 0.
+        :meth:`at` counts arguments of roots and logarithms that are negative by rounding as 0.
         """
         sides = [arg for c in self._demands for arg in c.args]
         with self.untouched(), np.errstate(all="ignore"):
@@ -359,12 +477,12 @@ class FactorableProblem:
         return self.terms.ranges(x, x)
 
     def coordinate_sizes(self, x: Array) -> Array:
-        """The sizes of a point's entries: at least a small share of what their bounds allow."""
+        """The sizes of a point's entries, at least a share of the distance of their bounds."""
         widest = np.where(np.isfinite(self.hi - self.lo), self.hi - self.lo, 1.0)
-        return np.maximum(np.maximum(np.abs(x), SMALL * widest), np.finfo(float).tiny)
+        return np.maximum(np.maximum(np.abs(x), LEAST_SIZE * widest), np.finfo(float).tiny)
 
     def name(self, place: int) -> str:
-        """The variable that an entry belongs to, for messages."""
+        """The name of the variable and the entry at a place, for messages."""
         start = 0
         for variable in self.points.variables:
             if place < start + variable.size:
@@ -375,7 +493,7 @@ class FactorableProblem:
 
 
 def _is_wrong(constraint: cp.Constraint) -> bool:
-    """True if a constraint of numbers alone does not hold, by more than a share of these."""
+    """True if a constraint without variables is violated by a share FEASIBLE of its size."""
     missed = np.max(np.asarray(constraint.violation(), dtype=float), initial=0.0)
     size = max(np.max(np.abs(dense(arg.value)), initial=0.0) for arg in constraint.args)
     return not missed <= FEASIBLE * size
@@ -395,18 +513,127 @@ def whole_entries(variable: cp.Variable) -> npt.NDArray[np.bool_]:
     return _entries(variable, "integer") | _entries(variable, "boolean")
 
 
-def _declared_bound(variable: cp.Variable, side: int) -> Array:
-    """The lower (0) or the upper (1) bounds of a variable's entries."""
-    bound = dense(np.broadcast_to(dense(variable.get_bounds()[side]), variable.shape)).copy()
-    narrower = np.fmin if side else np.fmax
-    given = variable.attributes["bounds"]
-    if given is not None and isinstance(given[side], cp.Expression):  # get_bounds leaves it out
-        bound = narrower(bound, dense(given[side].value))
-    if variable.attributes["boolean"]:
-        flag = _entries(variable, "boolean")
-        bound = np.where(flag, narrower(bound, float(side)), bound)
-    return bound
+def _bounds(variable: cp.Variable) -> tuple[Array, Array]:
+    """The lower and upper bounds of a variable's entries, 0 and 1 for boolean ones."""
+    low, high = declared_bounds(variable, moving=True)
+    flag = _entries(variable, "boolean")
+    return np.where(flag, np.fmax(low, 0.0), low), np.where(flag, np.fmin(high, 1.0), high)
 
 
 def _parameter_values(problem: cp.Problem) -> dict[int, Array]:
     return {p.id: dense(p.value).copy() for p in problem.parameters()}
+
+
+# ----------------------------------------------------------------------------------------------
+# points moved to the constraints
+
+
+# Gauss–Newton steps, at most: they converge quadratically, or not at all.
+STEPS = 8
+# Step of central differences, relative to a coordinate's size: the cube root of the precision.
+DIFFERENCE = 6e-6
+
+
+def restored(problem: FactorableProblem, x: Array) -> Array:
+    """The point that Gauss–Newton steps reach from x, towards the constraints x violates.
+
+    Parameters
+    ----------
+    problem : FactorableProblem
+    x : array of shape (p,)
+        Entries that must be whole numbers stay as they are.
+
+    Returns
+    -------
+    array of shape (p,)
+        The point reached; x itself if no step reduces the violation.
+    """
+    with np.errstate(all="ignore"):
+        return _restored(problem, x)
+
+
+def _restored(problem: FactorableProblem, x: Array) -> Array:
+    zero = [row for row in problem.zero if not row.is_constant]
+    rows = [*zero, *(row for row in problem.below if not row.is_constant)]
+    equal = np.arange(len(rows)) < len(zero)
+    active = equal.copy()
+    size = problem.coordinate_sizes(x)
+    usual = LEAST_SIZE * np.median(_values(problem, rows, problem.samples())[1], axis=0)
+    best, least = x, np.inf
+    for _ in range(STEPS):
+        value, terms = (found[0] for found in _values(problem, rows, x[None]))
+        terms = np.maximum(terms, usual)
+        missed = np.where(equal, np.abs(value), np.maximum(value, 0.0))
+        worst = float(np.max(missed / np.where(terms > 0, terms, 1.0), initial=0.0))
+        if not worst < least:
+            break
+        best, least = x, worst
+        active |= missed > 0
+        if worst <= ROUNDING or not np.any(active):
+            break
+        # violated inequalities are aimed slightly inside
+        aim = value[active] + np.where(equal[active], 0.0, ROUNDING * terms[active])
+        x = _step(problem, [r for r, a in zip(rows, active, strict=True) if a], x, size, aim)
+    return best
+
+
+# Distances from 0, as shares of their terms, to which arguments of roots and logarithms are moved.
+# A root is steep there, so the smallest distance that suffices is taken.
+DEPTHS = (0.0, LAST_PLACES, ROUNDING)
+
+
+def inside(problem: FactorableProblem, x: Array) -> list[Array]:
+    """Points near x at which the arguments of roots and logarithms are at least 0.
+
+    They are so to first order: rounding decides.
+
+    Parameters
+    ----------
+    problem : FactorableProblem
+    x : array of shape (p,)
+
+    Returns
+    -------
+    list of arrays of shape (p,)
+        The nearest first; empty where all arguments are positive.
+    """
+    with np.errstate(all="ignore"):
+        value, terms = (found[0] for found in _values(problem, problem.domain, x[None]))
+        least = np.flatnonzero((value >= 0) & np.isfinite(value))
+        rows = [problem.domain[k] for k in least]
+        size = problem.coordinate_sizes(x)
+        aims = [value[least] + depth * terms[least] for depth in DEPTHS]
+        return [_step(problem, rows, x, size, aim) for aim in aims] if rows else []
+
+
+def _step(problem: FactorableProblem, rows: list[Row], x: Array, size: Array, aim: Array) -> Array:
+    """The point after the shortest step that lowers the rows by `aim`, to first order."""
+    free = ~problem.whole & (problem.lo < problem.hi)
+    slopes = _slopes(problem, rows, x, size)
+    for _ in range(x.size + 1):
+        move = np.zeros(x.size)
+        moves = slopes[:, free] * size[free]
+        if not (np.all(np.isfinite(moves)) and np.any(free)):
+            return x
+        move[free] = size[free] * np.linalg.lstsq(moves, -aim, rcond=1e-9)[0]
+        outward = free & ((x + move < problem.lo) | (x + move > problem.hi))
+        stuck = outward & (np.clip(x + move, problem.lo, problem.hi) == x)
+        if not np.any(stuck):
+            break
+        free &= ~stuck
+    return np.clip(x + move, problem.lo, problem.hi)
+
+
+def _values(problem: FactorableProblem, rows: list[Row], x: Array) -> tuple[Array, Array]:
+    """The rows at points, and the sums of the absolute values of their terms."""
+    columns, none = problem.columns(x), np.empty((0, x.shape[0]))
+    value = np.array([columns.of(row)[0] for row in rows] or none)
+    return value.T, np.array([columns.size(row) for row in rows] or none).T
+
+
+def _slopes(problem: FactorableProblem, rows: list[Row], x: Array, size: Array) -> Array:
+    """The Jacobian of the rows by central differences, one line per row."""
+    steps = np.diag(DIFFERENCE * size)
+    above, _ = _values(problem, rows, x + steps)
+    below, _ = _values(problem, rows, x - steps)
+    return np.asarray(((above - below) / (2 * DIFFERENCE * size)[:, None]).T)

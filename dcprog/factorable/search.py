@@ -1,4 +1,4 @@
-"""The global search: SCIP's branch and bound, its points and its bound held against our own."""
+"""The global search: SCIP's branch and bound, whose points and bound are checked here."""
 
 from __future__ import annotations
 
@@ -12,57 +12,64 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.factorable.first_box import first_box
-from dcprog.factorable.model import ROUNDS, ScipModel, scip
-from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point
-from dcprog.factorable.restoration import inside, restored
+from dcprog.factorable.model import ROUNDS, ScipModel
+from dcprog.factorable.operations import scip
+from dcprog.factorable.problem import (
+    FEASIBLE,
+    FactorableProblem,
+    Point,
+    first_box,
+    inside,
+    restored,
+)
 from dcprog.factorable.terms import ROUNDING
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable, WrongBound
 from dcprog.foundation.progress_log import logger
 from dcprog.majorants.tree import short
 
-__all__ = ["ACCURACY", "GlobalSearch"]
+__all__ = ["ACCURACY", "STARTING", "GlobalSearch"]
 
-# Bounds are lowered by that share of F's unit: SCIP's linear programs are exact to a tenth of it.
+# SCIP's tolerance of constraints, in their units: below FEASIBLE, so that its points are feasible.
+TOLERANCE = 1e-7
+# Bounds are lowered by this share of F's unit, ten times the accuracy of SCIP's linear programs.
 ACCURACY = 1e-6
 SETTINGS = {
-    "misc/catchctrlc": False,  # Ctrl-C is ours: SCIP would print
-    "timing/clocktype": 2,  # what the limit is measured by: the clock on the wall
-    # The tolerance of constraints, in their units: below ours, so that points are feasible.
-    "numerics/feastol": 1e-7,
-    # Ranges are widened by that share before bounds are tightened: with SCIP's own 1e-9, values at
-    # the edges were cut off.
-    "constraints/nonlinear/varboundrelaxamount": 1e-7,
-    # SCIP 10 takes some products h·f(ch + d) with c < 0 for convex that are not, as x·exp(−x).
+    "misc/catchctrlc": False,  # Ctrl-C is handled here: SCIP would print
+    "timing/clocktype": 2,  # the time limit is in wall-clock time
+    "numerics/feastol": TOLERANCE,
+    # Ranges are widened by this share before bounds are tightened: SCIP's default, 1e-9, cut off
+    # values at the edges.
+    "constraints/nonlinear/varboundrelaxamount": TOLERANCE,
+    # SCIP 10 treats some products h·f(ch + d) with c < 0 as convex that are not, such as x·exp(−x).
     "nlhdlr/convex/cvxprodcomp": False,
     "nlhdlr/concave/cvxprodcomp": False,
-    # Tolerances tighter than its linear programs can have make SCIP print.
+    # SCIP prints if it asks its linear programs for tighter tolerances than they allow.
     "constraints/nonlinear/tightenlpfeastol": False,
-    "propagating/obbt/dualfeastol": 1e-7,
+    "propagating/obbt/dualfeastol": TOLERANCE,
 }
-# Settings of SCIP after an error or a wrong bound, so that it is not made twice.
+# Settings of SCIP after an error or a wrong bound, to avoid its repetition.
 OTHER_WAYS = {
     "propagating/obbt/freq": -1,
     "nlhdlr/convex/enabled": False,
     "nlhdlr/concave/enabled": False,
     "randomization/randomseedshift": 1,
 }
-# Points that a claim is held against; of so many that miss the constraints least the lowest ones
-# are moved to the constraints.
+# A bound is checked with this many random points. Of the NEAREST ones to the constraints the lowest
+# ones, CHALLENGED of them, are moved to the constraints.
 CHALLENGES, CHALLENGED = 4096, 8
 NEAREST = 2 * CHALLENGED, CHALLENGES // 4
 # Seconds between lines of the log and calls of the callback.
 PAUSE = 0.5
-# The share of the floor of scales that SCIP's tolerance resolves.
+# SCIP resolves this share of the floor of scales.
 RESOLVED = 1e-3
-# The violation up to which a point is feasible that the loop calls so, over the terms.
+# A point that the loop calls feasible counts as such up to this relative violation.
 TRUSTED = 1e-4
-# The share of the time that local search for a first point may take.
+# The share of the time that the search for a first point may take.
 STARTING = 0.3
-# Bounds beyond that are none: their squares are infinite.
+# Larger bounds count as infinite: their squares are.
 ENDLESS = 1e150
-# Where variables are not bounded, a first point is looked for up to there.
+# A first point is sought up to this size of variables without bounds.
 LOOK = 1e4
 
 
@@ -73,11 +80,11 @@ class GlobalSearch:
     ----------
     problem : FactorableProblem
     gap : float
-        Stop when the best value less the bound is at most that share of ``scale``. A search that
-        has stopped goes on when it is run again, to a finer gap if that is set.
+        Stop when the best value minus the bound is at most this share of ``scale``. A search that
+        has stopped continues when it is run again, to a finer gap if one is set.
     improve : callable
-        ``improve(x, seconds)``: a point found by local search from x, or from nowhere for None;
-        None if there is none.
+        ``improve(x, seconds)`` is a point found by local search from x (from its own start for
+        None), or None.
     report : callable, optional
         Called about twice a second; a true return value stops the search.
     nodes : int, default -1
@@ -90,12 +97,12 @@ class GlobalSearch:
     lower : float
         A proved bound of F from below; ∞ if no point is feasible.
     scale : float
-        The unit of F: what its terms add up to at the best point. Where the gap to a value near 0
-        does not close, at least a ten-thousandth of what they usually add up to.
+        The scale of F: the sum of its absolute terms at the best point. If the gap to a value near
+        0 does not close, at least a ten-thousandth of their usual sum.
     nodes : int
-        Of SCIP's trees.
+        The number of nodes of SCIP's trees.
     is_running : bool
-        A second run has to wait for the first one's end.
+        True while a run is under way; a second run has to wait.
     """
 
     def __init__(
@@ -121,9 +128,9 @@ class GlobalSearch:
         self._unit = 0.0
         self._stopped = self._interrupted = False
         self._edges: tuple[Array, Array] | None = None
-        self._beyond = np.inf  # a bound of F at feasible points outside of these edges
-        self._built: ScipModel | None = None  # a run that a limit has ended, to go on
-        self._otherwise = False  # another way after an error
+        self._beyond = np.inf  # a bound of F at feasible points outside these edges
+        self._built: ScipModel | None = None  # a run that a limit has ended, to be continued
+        self._otherwise = False  # take OTHER_WAYS after an error
         self._watcher: Any = None
         self._nodes_before, self._lower_before = 0, -np.inf
         self._said = time.perf_counter()
@@ -134,14 +141,14 @@ class GlobalSearch:
     # points
 
     def note(self, x: Array, trusted: bool = False) -> bool:
-        """Evaluate a point; keep it where it is feasible and better.
+        """Evaluate a point; keep it if it is feasible and better.
 
         Parameters
         ----------
         x : array of shape (p,)
         trusted : bool, default False
-            The loop has called it feasible, whose sizes of the terms are others: a hundred times
-            the tolerance is allowed.
+            The loop calls the point feasible, with other sizes of the terms: a hundred times the
+            tolerance is allowed.
 
         Returns
         -------
@@ -171,7 +178,7 @@ class GlobalSearch:
 
     @property
     def scale(self) -> float:
-        """The unit that gaps are relative to."""
+        """The scale that gaps are relative to."""
         if self.best is None:
             return self._floor
         return max(self.best.scale, self._floor) if self._floored else self.best.scale
@@ -186,25 +193,25 @@ class GlobalSearch:
 
     @property
     def is_closed(self) -> bool:
-        """True if the gap is as small as was asked for, or as SCIP can tell."""
+        """True if the gap is as small as was asked for, or as SCIP's accuracy allows."""
         return self.relative_gap <= max(self.gap, 2 * ACCURACY)
 
     # ------------------------------------------------------------------------------------------
     # the search
 
     def run(self, seconds: float) -> str:
-        """Search until the gap is closed, the clock or the user stops it.
+        """Search until the gap is closed, the time is up or the user stops it.
 
         Returns
         -------
         str
             ``proved``, ``infeasible``, ``time_limit``, ``interrupted``, ``stopped``, or
-            ``inaccurate``: the tree has ended, and its last point is not feasible in our eyes.
+            ``inaccurate``: the tree has ended, and its last point is not feasible here.
 
         Raises
         ------
         NotBoundable
-            The box of the points that matter is not bounded, as far as ranges show.
+            Ranges do not show that the points below the best value are bounded.
         WrongBound
             A point contradicts the bound or "infeasible".
         """
@@ -233,7 +240,7 @@ class GlobalSearch:
         return "proved" if self._floored and self.is_closed else status
 
     def _box(self, end: float) -> tuple[Array, Array] | None:
-        """Bounds of all columns that hold every point of interest; None if there is none."""
+        """Bounds of all columns at all points that may be better; None if no point may be."""
         terms, lo, hi = self.problem.terms, self.problem.lo, self.problem.hi
         ranges = terms.ranges(lo[None], hi[None])
         if np.any(lo > hi) or ranges.empty[0] or self.problem.contradicted:
@@ -249,7 +256,7 @@ class GlobalSearch:
         return None if ranges.empty[0] else (ranges.lo[0], ranges.hi[0])
 
     def _start(self, lo: Array, hi: Array, end: float) -> None:
-        """A first point: by local search, or SCIP's first one in a box of limited size."""
+        """Find a first point by local search, or take SCIP's first one in a box of limited size."""
         found = self._improve(None, STARTING * _left(end))
         if found is not None and self.note(found, trusted=True):
             return
@@ -257,10 +264,10 @@ class GlobalSearch:
         hi = np.where(_is_endless(hi), np.maximum(LOOK, lo + LOOK), hi)
         self._tree(lo, hi, end, points=1)
         self._close()
-        self.lower = -np.inf  # that is of that box alone
+        self.lower = -np.inf  # the bound holds in that box only
 
     def _bounded(self, lo: Array, hi: Array) -> tuple[Array, Array]:
-        """Finite bounds of all columns that are used: of the variables first, then of the terms."""
+        """Finite bounds of all used columns, the variables first, then the terms."""
         problem = self.problem
         x = problem.samples()[0] if self.best is None else self.best.x
         inner = problem.columns(x[None]).lo[0]
@@ -290,7 +297,7 @@ class GlobalSearch:
             )
         operation, _ = problem.terms.operations[column - problem.terms.size]
         return NotBoundable(
-            short(problem.problem.objective, 60),
+            short(problem.problem.objective),
             f"the range of a {type(operation).__name__} in it is not finite, as far as ranges show",
             "bounds on the variables, and such that keep divisors and arguments of logarithms away "
             "from 0",
@@ -300,9 +307,9 @@ class GlobalSearch:
     # a run of SCIP
 
     def _round(self, lo: Array, hi: Array, end: float) -> str:
-        """A tree to its end; ``inaccurate`` if its best point does not close the gap in our eyes.
+        """The status after one tree; ``inaccurate`` if its best point does not close the gap.
 
-        Another one, in the units of the best point, may then.
+        Another tree, in the units of the best point, may close it.
         """
         status = self._go_on(end) if self._built else self._tree(lo, hi, end)
         if status in ("finished", "infeasible"):
@@ -328,7 +335,7 @@ class GlobalSearch:
         return "inaccurate" if status in ("finished", "failed") else status
 
     def _challenge(self, lo: Array, hi: Array) -> None:
-        """Hold the claim against many points of the box, moved to the constraints."""
+        """Check the bound with many points of the box, moved to the constraints."""
         problem = self.problem
         size = problem.terms.size
         x = problem.samples(CHALLENGES, lo[:size], hi[:size])
@@ -352,14 +359,14 @@ class GlobalSearch:
         return self._exact < self.lower - max(*known, ROUNDING * abs(self.lower))
 
     def _confirmed(self, lo: Array, hi: Array, end: float) -> str:
-        """The outcome of a second search where the first one has said "infeasible".
+        """The status of a second search after the first one has ended with "infeasible".
 
-        It is loose, and has no presolving.
+        It is loose and has no presolving.
         """
         if self.best is not None:
             self.lower = min(self._beyond, np.inf if self.best.is_exact else self.objective)
             return "finished"
-        self.lower = -np.inf  # the first search's, which is wrong if the second one finds a point
+        self.lower = -np.inf  # the first bound is wrong if the second search finds a point
         status = self._tree(lo, hi, end, loose=True)
         self._close()
         if status == "infeasible":
@@ -367,7 +374,7 @@ class GlobalSearch:
         return status
 
     def _improve_last(self, end: float) -> None:
-        """Local search from SCIP's last point, or from the best one where that is feasible."""
+        """Local search from SCIP's last point, or from the best one if that point was feasible."""
         x = self._candidate if self.best is None or self._candidate is not None else self.best.x
         if x is not None and _left(end) > 0:
             found = self._improve(x, _left(end))
@@ -398,16 +405,15 @@ class GlobalSearch:
         return self._go_on(end)
 
     def _go_on(self, end: float) -> str:
-        """The run of SCIP, from where a limit has ended it."""
+        """Continue the run of SCIP, which a limit may have ended."""
         assert self._built is not None
         model = self._built.model
-        left = max(_left(end), 1e-3)
-        limit = min(float(model.getSolvingTime()) + left, float(model.infinity()))
+        limit = min(float(model.getSolvingTime()) + _left(end), float(model.infinity()))
         model.setParam("limits/time", limit)
         try:
             with _interrupts_held(self._interrupt):
                 model.optimize()
-        except Exception:  # SCIP's own errors, as of an LP that no setting solves
+        except Exception:  # SCIP's own errors, such as a linear program that no setting solves
             self._otherwise = True
             self._close()
             return "failed"
@@ -426,14 +432,14 @@ class GlobalSearch:
         status = str(built.model.getStatus())
         if status == "infeasible":
             return status
-        if status == "unknown":  # SCIP has stopped by itself, and its bound is not one
+        if status == "unknown":  # SCIP has stopped by itself, and its bound is none
             self.lower, self._otherwise = self._lower_before, True
             self._close()
             return "failed"
         self._take(built)
         if status in ("unbounded", "inforunbd"):
             raise NotBoundable(
-                short(self.problem.problem.objective, 60),
+                short(self.problem.problem.objective),
                 "it falls without end, as far as SCIP tells",
                 "bounds on the variables",
             )
@@ -446,7 +452,7 @@ class GlobalSearch:
         return "time_limit"
 
     def _take(self, built: ScipModel) -> None:
-        """Take over SCIP's best point, if it is new, and its bound."""
+        """Read SCIP's best point, if it is new, and its bound."""
         model = built.model
         self.nodes = self._nodes_before + int(model.getNTotalNodes())
         primal = float(model.getPrimalbound()) if model.getNSols() else np.inf
@@ -481,7 +487,7 @@ class GlobalSearch:
 
 @contextmanager
 def _interrupts_held(note: Callable[[], None]) -> Iterator[None]:
-    """Ctrl-C is noted, for the next event of SCIP to stop it; only the main thread hears of it."""
+    """A context in which Ctrl-C calls `note`, in the main thread; SCIP's next event stops it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -493,7 +499,7 @@ def _interrupts_held(note: Callable[[], None]) -> Iterator[None]:
 
 
 def _left(end: float) -> float:
-    """Seconds until then."""
+    """Seconds left until `end`."""
     return max(end - time.perf_counter(), 0.0)
 
 
@@ -503,7 +509,7 @@ def _is_endless(side: Array) -> npt.NDArray[np.bool_]:
 
 
 def _watcher(act: Callable[[], None]) -> Any:
-    """An event handler of SCIP that acts at new points and after nodes, and keeps an exception."""
+    """An event handler of SCIP that calls `act` at new points and after nodes."""
     module = scip()
     events = (
         module.SCIP_EVENTTYPE.BESTSOLFOUND,
@@ -512,7 +518,7 @@ def _watcher(act: Callable[[], None]) -> Any:
     )
 
     class Watcher(module.Eventhdlr):  # type: ignore[name-defined]
-        """Acts at events; an exception ends the search and is raised after it."""
+        """Calls `act` at events; an exception ends the search and is raised after it."""
 
         error: BaseException | None = None
 

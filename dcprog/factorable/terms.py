@@ -16,25 +16,26 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 
-__all__ = ["ROUNDING", "Operation", "Range", "Ranges", "Row", "Terms"]
+__all__ = ["CROSSING", "LAST_PLACES", "ROUNDING", "Operation", "Range", "Ranges", "Row", "Terms"]
 
-# Sums of numbers are exact to that share of their terms.
+# A computed sum is exact to this share of the absolute values of its terms.
 ROUNDING = 1e-12
-# A sum of a few numbers, or a function of one, is rounded by no more than that share of them.
+# A sum of a few numbers, or a function of one, has a rounding error below this share of their size.
 LAST_PLACES = 4 * float(np.finfo(float).eps)
-# Bounds of a term that come from two sides may cross by rounding: a share of their size.
+# Two bounds of one number, or a computed number and the whole number it stands for, may differ by
+# this share of their size by rounding.
 CROSSING = 1e-9
 
 Range = tuple[Array, Array]
 
 
 class Operation:
-    """A function of one or two numbers, hashable: the same one of the same rows is one column.
+    """A function of one or two numbers; hashable, so that equal terms share one column.
 
     Attributes
     ----------
     uses : int
-        How often an argument stands in its expression.
+        How often each argument occurs in SCIP's expression.
     is_one_sided : bool
         True if the argument must be nonnegative.
     """
@@ -43,19 +44,19 @@ class Operation:
     is_one_sided = False
 
     def range(self, *args: Any, **kwargs: Any) -> Range:
-        """Bounds of the values where the arguments lie in ranges; NaN outside the domain."""
+        """Bounds of the values for arguments in ranges; NaN outside the domain."""
         raise NotImplementedError
 
     def has_pole(self, *args: Any, **kwargs: Any) -> bool:
-        """True if the function is infinite near the arguments' ranges; it has an equation then."""
+        """True if the function or its slope is infinite near the ranges: take the equation then."""
         return False
 
     def expression(self, *args: Any, **kwargs: Any) -> tuple[Any, float]:
-        """SCIP's expression and a positive factor before it, of arguments written likewise."""
+        """SCIP's expression of the arguments, and the positive factor that belongs to it."""
         raise NotImplementedError
 
     def equation(self, value: Any, *args: Any) -> Any:
-        """An expression that is 0 where the value is the function of the arguments."""
+        """An expression that is 0 if `value` is the function of the arguments."""
         raise NotImplementedError
 
 
@@ -80,7 +81,7 @@ class Row:
 
     @property
     def is_constant(self) -> bool:
-        """True if no column is in it."""
+        """True if the row has no column."""
         return not self.terms
 
     def __add__(self, other: Row | float) -> Row:
@@ -112,7 +113,7 @@ class Row:
         return -self + other
 
     def least(self, lo: Array, hi: Array) -> Range:
-        """Its lower bounds on boxes, and the sums of the absolute values that these are made of."""
+        """Lower bounds of the row on boxes, and the sums of the absolute values of their terms."""
         ends = [c * (lo if c > 0 else hi)[:, j] for j, c in self.terms]
         with np.errstate(invalid="ignore"):
             low = sum(ends, np.full(lo.shape[0], self.constant))
@@ -122,7 +123,7 @@ class Row:
     def range(self, lo: Array, hi: Array, outward: bool = False) -> Range:
         """Bounds of the row on boxes of all columns, arrays of shape (boxes, columns).
 
-        With ``outward`` a sum is moved away by as much as rounding may do to it.
+        With ``outward`` the bounds of a sum are moved outward by its largest rounding error.
         """
         low = np.full(lo.shape[0], self.constant)
         high = low.copy()
@@ -146,7 +147,7 @@ class Ranges:
     ----------
     lo, hi : arrays of shape (boxes, columns)
     empty : bool array of shape (boxes,)
-        A term is outside its domain on all of the box, or two bounds exclude one another.
+        True for a box on which a term has an empty domain or contradictory bounds.
     """
 
     lo: Array
@@ -156,6 +157,11 @@ class Ranges:
     def of(self, row: Row) -> Range:
         """Bounds of a row, of shape (boxes,)."""
         return row.range(self.lo, self.hi)
+
+    def size(self, row: Row) -> Array:
+        """The sums of the absolute values of a row's terms at the lower ends, of shape (boxes,)."""
+        sizes = [np.abs(c * self.lo[:, j]) for j, c in row.terms]
+        return np.asarray(sum(sizes, np.full(self.lo.shape[0], abs(row.constant))))
 
 
 class Terms:
@@ -170,8 +176,6 @@ class Terms:
     ----------
     operations : list of (Operation, tuple of Row)
         Of the columns from `size` on.
-    lo, hi : lists of float
-        Bounds of the nonlinear terms known apart from their arguments.
 
     Examples
     --------
@@ -187,8 +191,6 @@ class Terms:
     def __init__(self, size: int) -> None:
         self.size = size
         self.operations: list[tuple[Operation, tuple[Row, ...]]] = []
-        self.lo: list[float] = []
-        self.hi: list[float] = []
         self._places: dict[Any, int] = {}
 
     def __len__(self) -> int:
@@ -199,7 +201,7 @@ class Terms:
         return Row(((place, 1.0),))
 
     def add(self, operation: Operation, *args: Row) -> Row:
-        """The operation of rows, as a row of its own column; a constant where the rows are."""
+        """The row of the operation's column; a constant row for constant arguments."""
         if all(arg.is_constant for arg in args):
             points = [(np.array([arg.constant]),) * 2 for arg in args]
             with np.errstate(all="ignore"):
@@ -208,12 +210,10 @@ class Terms:
         if key not in self._places:
             self._places[key] = len(self)
             self.operations.append(key)
-            self.lo.append(-np.inf)
-            self.hi.append(np.inf)
         return self.variable(self._places[key])
 
     def terms(self) -> Iterator[tuple[int, Operation, tuple[Row, ...]]]:
-        """The nonlinear columns, arguments before what is made of them."""
+        """Yield the nonlinear columns with their operations and arguments; arguments come first."""
         for k, (operation, args) in enumerate(self.operations):
             yield self.size + k, operation, args
 
@@ -223,8 +223,8 @@ class Terms:
         Parameters
         ----------
         lo, hi : arrays of shape (boxes, size) or (boxes, columns)
-            Of the variables, or of all columns, whose own bounds are then heeded too. Where they
-            differ, ranges are rounded outward.
+            Bounds of the variables, or of all columns, which the ranges then respect. Unless `lo`
+            and `hi` are equal, ranges are rounded outward.
 
         Returns
         -------
@@ -236,13 +236,13 @@ class Terms:
         empty = np.any(low > high, axis=1)
         outward = not np.array_equal(lo, hi)
         with np.errstate(all="ignore"):
-            for k, (j, operation, args) in enumerate(self.terms()):
+            for j, operation, args in self.terms():
                 bottom, top = operation.range(*(arg.range(low, high, outward) for arg in args))
                 if outward:
                     bottom = bottom - LAST_PLACES * np.abs(bottom)
                     top = top + LAST_PLACES * np.abs(top)
                 empty |= np.isnan(bottom) | np.isnan(top)
-                low[:, j] = np.fmax(np.fmax(bottom, low[:, j]), self.lo[k])
-                high[:, j] = np.fmin(np.fmin(top, high[:, j]), self.hi[k])
+                low[:, j] = np.fmax(bottom, low[:, j])
+                high[:, j] = np.fmin(top, high[:, j])
                 empty |= low[:, j] > high[:, j] + CROSSING * np.abs(high[:, j])
         return Ranges(low, np.maximum(low, high), empty)

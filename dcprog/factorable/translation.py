@@ -1,4 +1,4 @@
-"""cvxpy's expressions as rows of terms: the table of the atoms that bounds and integers rest on."""
+"""The table of atoms: cvxpy's expressions as rows of terms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cvxpy.atoms import (
 from cvxpy.atoms.affine.affine_atom import AffAtom
 from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression, multiply
 from cvxpy.atoms.cumprod import cumprod
-from cvxpy.atoms.elementwise.hyperbolic import asinh, atanh, sinh, tanh
+from cvxpy.atoms.elementwise.hyperbolic import asinh, tanh
 from cvxpy.atoms.elementwise.trig import cos, sin, tan
 from cvxpy.atoms.prod import Prod
 
@@ -30,6 +30,7 @@ from dcprog.factorable import operations as op
 from dcprog.factorable.terms import Row, Terms
 from dcprog.foundation.arrays import Array, dense, vec
 from dcprog.foundation.errors import NotBoundable
+from dcprog.majorants.atoms import entry
 from dcprog.majorants.tree import short
 
 __all__ = ["Translation"]
@@ -39,12 +40,12 @@ Rows = list[Row]
 
 
 class Translation:
-    """Expressions of the same variables as rows of terms, an entry a row, column by column.
+    """Translates cvxpy expressions to rows of terms, one row per entry, column by column.
 
     Parameters
     ----------
     variables : sequence of cvxpy variables
-        Their entries are the first columns.
+        Variables of all expressions; their entries are the first columns.
 
     Attributes
     ----------
@@ -86,9 +87,11 @@ class Translation:
             return [self.terms.variable(self._starts[node.id] + k) for k in range(node.size)]
         if node.is_constant():
             return [Row((), float(c)) for c in vec(node.value)]
-        rule = RULES.get(type(node))
+        rule, equal = RULES.get(type(node)), entry(node).equal
         if rule is not None:
             return rule(self, node)
+        if equal is not None:
+            return self(equal(node))
         if isinstance(node, AffAtom):
             return self.affine(node)
         raise NotBoundable(
@@ -99,7 +102,7 @@ class Translation:
         )
 
     def affine(self, node: Any) -> Rows:
-        """An affine atom: its matrix before the rows of each argument."""
+        """The rows of an affine atom: its matrices times the rows of its arguments."""
         zero = [arg.value if arg.is_constant() else np.zeros(arg.shape) for arg in node.args]
         found = [Row((), float(c)) for c in vec(node.numeric(zero))]
         for arg, gradient in zip(node.args, node._grad(zero), strict=True):
@@ -116,7 +119,7 @@ class Translation:
     # functions of rows
 
     def product(self, a: Row, b: Row) -> Row:
-        """The product, a square where both are multiples of one row; a·log(a) is one term."""
+        """The product; a square if the rows are multiples of each other, one term for a·log a."""
         if a.is_constant or b.is_constant:
             return b * a.constant if a.is_constant else a * b.constant
         ratio = _ratio(a, b)
@@ -129,7 +132,7 @@ class Translation:
         return self.terms.add(op.Product(), *sorted((a, b), key=lambda row: row.terms))
 
     def _x_log_x(self, a: Row, b: Row) -> Row | None:
-        """The product a·b where b is the logarithm of a multiple of a."""
+        """The product a·b if b is a multiple of log(a), up to a factor of a; None otherwise."""
         if len(b.terms) != 1 or b.constant != 0 or b.terms[0][0] < self.terms.size:
             return None
         column, factor = b.terms[0]
@@ -138,26 +141,18 @@ class Translation:
         return None if ratio is None else ratio * factor * self.terms.add(op.XLogX(), *args)
 
     def power(self, a: Row, p: float) -> Row:
-        """The power a^p on the domain that numbers have."""
+        """The power a^p, for negative a too if p is a whole number."""
         if p == 0:
             return Row((), 1.0)
         return a if p == 1 else self.terms.add(op.Power(p), a)
 
     def quotient(self, a: Row, b: Row) -> Row:
-        """The quotient a/b for b of either sign."""
+        """The quotient a/b; b may have either sign."""
         return self.product(a, self.power(b, -1.0))
 
-    def abs(self, a: Row) -> Row:
-        """The absolute value."""
-        return self.terms.add(op.Abs(), a)
-
-    def exp(self, a: Row) -> Row:
-        """The exponential."""
-        return self.terms.add(op.Exp(), a)
-
-    def log(self, a: Row) -> Row:
-        """The logarithm."""
-        return self.terms.add(op.Log(), a)
+    def of(self, operation: op.Operation, *args: Row) -> Row:
+        """An operation of rows."""
+        return self.terms.add(operation, *args)
 
     def largest(self, a: Row, b: Row) -> Row:
         """The larger of two numbers."""
@@ -171,7 +166,7 @@ class Translation:
         return rows[0]
 
     def nonnegative(self, a: Row) -> Row:
-        """The row, which must be nonnegative for the expression to be defined."""
+        """The row itself, noted as one that must be nonnegative."""
         self.domain.append(a)
         return a
 
@@ -186,7 +181,7 @@ def total(rows: Rows) -> Row:
 
 
 def _ratio(a: Row, b: Row) -> float | None:
-    """The factor r with a = r·b; None where there is none."""
+    """The factor r with a = r·b; None if the rows are no multiples of each other."""
     if len(a.terms) != len(b.terms):
         return None
     r = a.terms[0][1] / b.terms[0][1]
@@ -216,7 +211,7 @@ def _spread(t: Translation, node: Any) -> list[tuple[Row, ...]]:
 
 
 def _by_axis(node: Any) -> Places:
-    """The places that an atom along an axis takes together, a line each, in the result's order."""
+    """The places of the entries that form each output of an axis atom, one line per output."""
     places, axis = _places(node.args[0]), getattr(node, "axis", None)
     if axis is None or places.ndim < 2:
         return places.ravel()[None]
@@ -242,7 +237,7 @@ def _along(function: Callable[[Translation, Any, Rows], Row]) -> Rule:
 
 
 def _unary(operation: op.Operation) -> Rule:
-    return _elementwise(lambda t, node, a: t.terms.add(operation, a))
+    return _elementwise(lambda t, node, a: t.of(operation, a))
 
 
 def _power(t: Translation, node: Any, a: Row, *_: Row) -> Row:
@@ -256,22 +251,18 @@ def _rel_entr(t: Translation, node: Any, x: Row, y: Row) -> Row:
     if x.is_constant and x.constant == 0:
         t.nonnegative(y)
         return Row(())
-    return t.terms.add(op.XLogX(), x) - t.product(x, t.log(y))
-
-
-def _atanh(t: Translation, node: Any, a: Row) -> Row:
-    return 0.5 * t.log(1 + a) - 0.5 * t.log(1 - a)
+    return t.of(op.XLogX(), x) - t.product(x, t.of(op.Log(), y))
 
 
 def _cos(t: Translation, a: Row) -> Row:
-    return t.terms.add(op.Sin(), a + np.pi / 2)
+    return t.of(op.Sin(), a + np.pi / 2)
 
 
 def _tan(t: Translation, node: Any, a: Row) -> Row:
-    """On (−π/2, π/2), where cvxpy has it."""
+    """The tangent on (−π/2, π/2), cvxpy's domain."""
     t.nonnegative(a + np.pi / 2)
     t.nonnegative(np.pi / 2 - a)
-    return t.quotient(t.terms.add(op.Sin(), a), _cos(t, a))
+    return t.quotient(t.of(op.Sin(), a), _cos(t, a))
 
 
 def _product(t: Translation, node: Any) -> Rows:
@@ -308,15 +299,15 @@ def _norm(t: Translation, node: Any, rows: Rows) -> Row:
         return t.power(total([t.power(t.nonnegative(a), p) for a in rows]), 1 / p)
     if p == 2:
         return t.power(total([t.power(a, 2) for a in rows]), 0.5)
-    return t.power(total([t.power(t.abs(a), p) for a in rows]), 1 / p)
+    return t.power(total([t.power(t.of(op.Abs(), a), p) for a in rows]), 1 / p)
 
 
 def _log_sum_exp(t: Translation, node: Any, rows: Rows) -> Row:
-    return t.log(total([t.exp(a) for a in rows]))
+    return t.of(op.Log(), total([t.of(op.Exp(), a) for a in rows]))
 
 
 def _sum_largest(t: Translation, node: Any) -> Rows:
-    """The k largest, one after the other: the larger of two goes on, the smaller stays."""
+    """The sum of the k largest entries, found one after the other by pairwise comparison."""
     k, rows = float(node.k), t(node.args[0])
     found: Rows = []
     while k > 0 and rows:
@@ -325,7 +316,7 @@ def _sum_largest(t: Translation, node: Any) -> Rows:
             larger = t.largest(top, a)
             rest.append(top + a - larger)
             top = larger
-        found.append(min(k, 1.0) * top)  # of the last one the share that k has left
+        found.append(min(k, 1.0) * top)  # the last one counts with the fraction of k that is left
         rows, k = rest, k - 1
     return [total(found)]
 
@@ -380,18 +371,17 @@ def _cumprod(t: Translation, node: Any) -> Rows:
     return found
 
 
-# By exact type: a class of cvxpy's may derive from another atom, as log1p from log.
+# By exact type, as a class of cvxpy may derive from another atom: log1p from log.
 RULES: dict[type, Rule] = {
     cp.exp: _unary(op.Exp()),
     cp.log: _unary(op.Log()),
-    cp.log1p: _elementwise(lambda t, node, a: t.log(1 + a)),
-    cp.entr: _elementwise(lambda t, node, a: -t.terms.add(op.XLogX(), a)),
+    cp.log1p: _elementwise(lambda t, node, a: t.of(op.Log(), 1 + a)),
+    cp.entr: _elementwise(lambda t, node, a: -t.of(op.XLogX(), a)),
     cp.rel_entr: _elementwise(_rel_entr),
-    cp.kl_div: _elementwise(lambda t, node, x, y: _rel_entr(t, node, x, y) - x + y),
     cp.logistic: _unary(op.Logistic()),
     cp.abs: _unary(op.Abs()),
-    cp.huber: _elementwise(lambda t, node, a: t.terms.add(op.Huber(float(node.M.value)), a)),
-    cp.xexp: _elementwise(lambda t, node, a: t.product(a, t.exp(a))),
+    cp.huber: _elementwise(lambda t, node, a: t.of(op.Huber(float(node.M.value)), a)),
+    cp.xexp: _elementwise(lambda t, node, a: t.product(a, t.of(op.Exp(), a))),
     Power: _elementwise(_power),
     PowerApprox: _elementwise(_power),
     cp.maximum: _elementwise(lambda t, node, *rows: t.largest_of(list(rows))),
@@ -401,12 +391,10 @@ RULES: dict[type, Rule] = {
     tan: _elementwise(_tan),
     tanh: _unary(op.Tanh()),
     asinh: _unary(op.Asinh()),
-    sinh: _elementwise(lambda t, node, a: 0.5 * t.exp(a) - 0.5 * t.exp(-a)),
-    atanh: _elementwise(_atanh),
     cp.max: _along(lambda t, node, rows: t.largest_of(rows)),
     cp.min: _along(lambda t, node, rows: -t.largest_of([-a for a in rows])),
-    cp.norm1: _along(lambda t, node, rows: total([t.abs(a) for a in rows])),
-    cp.norm_inf: _along(lambda t, node, rows: t.largest_of([t.abs(a) for a in rows])),
+    cp.norm1: _along(lambda t, node, rows: total([t.of(op.Abs(), a) for a in rows])),
+    cp.norm_inf: _along(lambda t, node, rows: t.largest_of([t.of(op.Abs(), a) for a in rows])),
     Pnorm: _along(_norm),
     PnormApprox: _along(_norm),
     cp.log_sum_exp: _along(_log_sum_exp),

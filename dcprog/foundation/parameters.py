@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from inspect import Parameter, signature
+from itertools import chain
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,16 @@ if TYPE_CHECKING:
 else:
     from sklearn.base import BaseEstimator
 
-__all__ = ["Declared", "advice", "check_count", "check_flag", "check_number", "same", "usage"]
+__all__ = [
+    "Declared",
+    "advice",
+    "check_count",
+    "check_flag",
+    "check_number",
+    "parts_of",
+    "same",
+    "usage",
+]
 
 LONGEST = 700  # characters of a repr
 
@@ -115,6 +125,13 @@ def _needed(init: Any) -> list[str]:
     plain = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     found = [p for p in signature(init).parameters.values() if p.kind in plain]
     return [p.name for p in found if p.default is p.empty and p.name != "self"]
+
+
+def parts_of(whole: Any) -> list[Any]:
+    """The losses or transforms in the attributes that ``made_of`` names, those in tuples too."""
+    values = (getattr(whole, name) for name in whole.made_of)
+    flat = chain.from_iterable(v if isinstance(v, tuple) else (v,) for v in values)
+    return [part for part in flat if part is not None]
 
 
 def usage(kind: Any) -> str:

@@ -5,17 +5,46 @@ expression. A new robust loss is a composition, sum or difference of existing lo
 of :class:`Loss`.
 """
 
-from dcprog.losses.arithmetic import added, difference, scaled
-from dcprog.losses.caps import cap, trim, truncate
-from dcprog.losses.concave_compositions import Composed, compose, log, power, rescale
-from dcprog.losses.convex_operations import convex_sum, squared
-from dcprog.losses.difference_form import excess
-from dcprog.losses.loss import ConvexLoss, Loss
-from dcprog.losses.margins import hinge, logistic, squared_hinge
+from dcprog.losses.compositions import (
+    Composed,
+    andrews,
+    cap,
+    compose,
+    erf,
+    huberize,
+    log,
+    log_ratio,
+    power,
+    rational,
+    rescale,
+    trim,
+    truncate,
+    tukey,
+    welsch,
+)
+from dcprog.losses.convex import (
+    absolute,
+    epsilon_insensitive,
+    hinge,
+    huber,
+    logistic,
+    pade_hinge,
+    pinball,
+    sigmoid_hinge,
+    square,
+    squared_hinge,
+)
+from dcprog.losses.loss import (
+    ConvexLoss,
+    Loss,
+    added,
+    convex_sum,
+    difference,
+    excess,
+    scaled,
+    squared,
+)
 from dcprog.losses.piecewise_quadratic import Pieces
-from dcprog.losses.residuals import absolute, epsilon_insensitive, huber, pinball, square
-from dcprog.losses.robust import andrews, erf, huberize, log_ratio, rational, tukey, welsch
-from dcprog.losses.smooth_hinges import pade_hinge, sigmoid_hinge
 
 __all__ = [
     "Composed",

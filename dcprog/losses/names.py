@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
-from dcprog.losses.arithmetic import scaled
-from dcprog.losses.caps import cap
-from dcprog.losses.concave_compositions import log, rescale
-from dcprog.losses.loss import Loss
-from dcprog.losses.margins import hinge, logistic, squared_hinge
-from dcprog.losses.residuals import absolute, epsilon_insensitive, huber, pinball, square
-from dcprog.losses.robust import andrews, rational, tukey, welsch
+from dcprog.losses.compositions import andrews, cap, log, rational, rescale, tukey, welsch
+from dcprog.losses.convex import (
+    absolute,
+    epsilon_insensitive,
+    hinge,
+    huber,
+    logistic,
+    pinball,
+    square,
+    squared_hinge,
+)
+from dcprog.losses.loss import Loss, scaled
 
 __all__ = ["MARGIN_LOSSES", "RESIDUAL_LOSSES", "is_of_residuals", "named_loss"]
 

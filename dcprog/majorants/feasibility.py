@@ -16,7 +16,7 @@ from cvxpy.constraints.zero import Equality, Zero
 from dcprog.foundation.arrays import Array, dense
 from dcprog.majorants.tree import Values, constants
 
-__all__ = ["Feasibility", "Miss"]
+__all__ = ["LEAST_SIZE", "Feasibility", "Miss"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class Miss:
         return Miss(max(self.absolute, other.absolute), max(self.relative, other.relative))
 
 
-# The terms of a constraint count with at least this share of their size around the start.
+# Terms that vanish at a point count with this share of their usual size, around the start of a run
+# or over a box.
 LEAST_SIZE = 1e-3
 
 

@@ -221,7 +221,7 @@ def check_data(problem: cp.Problem, *, whole: bool = False) -> None:
     for constraint in problem.constraints:
         if isinstance(constraint, cp.FiniteSet):
             raise ValueError(
-                f"{short(constraint, 40)} restricts a variable to finitely many values: write "
+                f"{short(constraint)} restricts a variable to finitely many values: write "
                 "these as a sum over boolean variables of which one is 1"
             )
     for variable in problem.variables():
@@ -240,7 +240,7 @@ def check_data(problem: cp.Problem, *, whole: bool = False) -> None:
         entries = value.tocoo().data if hasattr(value, "tocoo") else value
         if entries is not None and not np.all(np.isfinite(np.asarray(entries))):
             raise ValueError(
-                f"the data {short(constant, 40)} of shape {constant.shape} contains NaN or "
+                f"the data {short(constant)} of shape {constant.shape} contains NaN or "
                 "infinity: clean it before it enters the problem"
             )
 

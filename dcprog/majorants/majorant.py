@@ -10,7 +10,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.majorants.rewrites import Rewriting
 from dcprog.majorants.rules import Frame, Piece, fresh_context
-from dcprog.majorants.rules.refusals import check_expression
+from dcprog.majorants.rules.frame import check_expression
 from dcprog.majorants.tree import Values, short, variables
 
 __all__ = ["Majorant", "majorize"]
@@ -121,7 +121,7 @@ class Majorant:
         return self._frame.piece
 
     def __repr__(self) -> str:
-        return f"Majorant({short(self.original, 60)})"
+        return f"Majorant({short(self.original)})"
 
 
 def majorize(expression: cp.Expression) -> Majorant:

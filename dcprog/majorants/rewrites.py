@@ -9,7 +9,7 @@ import numpy as np
 from cvxpy.atoms import Power
 from cvxpy.atoms.sum_largest import sum_largest
 
-from dcprog.majorants.atoms.both_sides import OddPower, SignedXexp
+from dcprog.majorants.atoms import OddPower, SignedXexp
 from dcprog.majorants.signs import Box
 from dcprog.majorants.tree import rebuilt
 

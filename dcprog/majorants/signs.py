@@ -12,11 +12,11 @@ from cvxpy.atoms.affine.affine_atom import AffAtom
 from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression
 from cvxpy.atoms.prod import Prod
 
-from dcprog.foundation.arrays import Array, vec
+from dcprog.foundation.arrays import Array, dense, vec
 from dcprog.majorants.jacobians import jacobian
 from dcprog.majorants.tree import Values, variables
 
-__all__ = ["Box", "offset_of"]
+__all__ = ["Box", "declared_bounds", "offset_of"]
 
 
 class Box:
@@ -83,7 +83,7 @@ class Box:
     def _bounds_of(self, variable: cp.Variable) -> tuple[Array, Array]:
         if variable.id in self._bounds:
             return self._bounds[variable.id]
-        return _declared(variable)
+        return _flat_bounds(variable)
 
     @cached_property
     def _bounds(self) -> dict[int, tuple[Array, Array]]:
@@ -123,17 +123,23 @@ def _without_parameters(constraint: cp.constraints.Inequality) -> list[cp.Expres
     return [expression for expression in found if not expression.parameters()]
 
 
-def _declared(variable: cp.Variable) -> tuple[Array, Array]:
-    """The bounds of a variable's entries from its attributes."""
-    low, high = np.full(variable.size, -np.inf), np.full(variable.size, np.inf)
-    if variable.is_nonneg():
-        low[:] = 0.0
-    if variable.is_nonpos():
-        high[:] = 0.0
-    for bound, side in zip(variable.bounds or (), (low, high), strict=False):
-        if not (isinstance(bound, cp.Expression) and bound.parameters()):
-            value = bound.value if isinstance(bound, cp.Expression) else bound
-            side[:] = vec(np.broadcast_to(np.asarray(value, dtype=float), variable.shape))
+def declared_bounds(variable: cp.Variable, moving: bool = False) -> tuple[Array, Array]:
+    """The bounds of a variable's entries by its attributes, arrays of its shape.
+
+    Bounds that hold Parameters count, at their present values, only if `moving`.
+    """
+    given = variable.attributes["bounds"] or (None, None)
+    sides = []
+    for known, bound, tighter in zip(variable.get_bounds(), given, (np.fmax, np.fmin), strict=True):
+        side = dense(np.broadcast_to(dense(known), variable.shape)).copy()
+        if isinstance(bound, cp.Expression) and (moving or not bound.parameters()):
+            side = tighter(side, dense(bound.value))  # get_bounds leaves expressions out
+        sides.append(side)
+    return sides[0], sides[1]
+
+
+def _flat_bounds(variable: cp.Variable) -> tuple[Array, Array]:
+    low, high = map(vec, declared_bounds(variable))
     return low, high
 
 
@@ -145,7 +151,7 @@ def _tighten(found: dict[int, tuple[Array, Array]], expression: cp.Expression) -
     for variable in variables(expression):
         matrix = matrices[variable.id]
         rows = np.flatnonzero(alone & (np.diff(matrix.indptr) == 1))
-        low, high = found.setdefault(variable.id, _declared(variable))
+        low, high = found.setdefault(variable.id, _flat_bounds(variable))
         places, slopes = matrix.indices[matrix.indptr[rows]], matrix.data[matrix.indptr[rows]]
         least, most = slopes < 0, slopes > 0
         with np.errstate(divide="ignore", invalid="ignore"):

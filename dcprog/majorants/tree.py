@@ -22,14 +22,12 @@ from cvxpy.atoms.elementwise.elementwise import Elementwise
 from cvxpy.expressions.leaf import Leaf
 
 from dcprog.foundation.arrays import EDGE, Array, dense
-from dcprog.majorants.atoms.entry import SLACK, FaultyAtom
-from dcprog.majorants.atoms.table import entry
+from dcprog.majorants.atoms import SLACK, FaultyAtom, entry
 
 __all__ = [
     "Values",
     "constants",
     "evaluate",
-    "magnitude",
     "nodes",
     "rebuilt",
     "short",
@@ -97,6 +95,7 @@ def _entries(value: Any) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------
+# values of all nodes
 
 
 class Values:
@@ -113,7 +112,7 @@ class Values:
         start (see ``Majorant.relax``).
     extensions : mapping of node id to function, optional
         How to evaluate nodes whose tangent is taken inside their domain's edge, from the values
-        of their arguments (see ``edges.extended``).
+        of their arguments (see ``slopes.extended``).
     edge : float
         Distance of these tangents from the edge, relative to the arguments' size.
     sizes : mapping of node id to float, optional
@@ -152,7 +151,24 @@ class Values:
         return dense(self(node)).reshape(node.shape, order="F")
 
     def magnitude(self, node: cp.Expression) -> Array:
-        """The sum of the absolute values of the terms of `node` (see ``magnitude``)."""
+        """The sum of the absolute values of the terms of `node`.
+
+        For Σ cᵢtᵢ + const. it is Σ |cᵢ||tᵢ|: sums, constant factors, indexing, stacking and other
+        affine atoms are passed through, everything else counts with its absolute value, constants
+        do not count. Homogeneous of degree 1, and large where the value is small by cancellation.
+
+        Returns
+        -------
+        array of the node's shape
+            Entries ≥ 0 and finite: NaN and infinite ones count as 0.
+
+        Examples
+        --------
+        >>> import cvxpy as cp
+        >>> x = cp.Variable(value=2.0)
+        >>> float(Values().magnitude(cp.square(x) - 3 * x + 7))
+        10.0
+        """
         key = id(node)
         if key not in self._magnitudes:
             self._magnitudes[key] = _magnitude(node, self)
@@ -231,34 +247,6 @@ def rebuilt(node: cp.Expression, args: list[cp.Expression]) -> cp.Expression:
     return new if new.shape == node.shape else cp.reshape(new, node.shape, order="F")
 
 
-def magnitude(node: cp.Expression, values: Values) -> Array:
-    r"""The sum of the absolute values of an expression's terms.
-
-    For Σ cᵢtᵢ + const. it is Σ |cᵢ||tᵢ|: sums, constant factors, indexing, stacking and other
-    affine atoms are passed through, everything else counts with its absolute value, constants do
-    not count. Homogeneous of degree 1, and large where the value is small by cancellation.
-
-    Parameters
-    ----------
-    node : cvxpy expression
-    values : Values
-        The values at its nodes.
-
-    Returns
-    -------
-    array of the node's shape
-        Entries ≥ 0 and finite: NaN and infinite ones count as 0.
-
-    Examples
-    --------
-    >>> import cvxpy as cp
-    >>> x = cp.Variable(value=2.0)
-    >>> float(magnitude(cp.square(x) - 3 * x + 7, Values()))
-    10.0
-    """
-    return values.magnitude(node)
-
-
 _SCALINGS = (MulExpression, DivExpression, kron, conv, convolve)  # multiply is a MulExpression
 
 
@@ -275,7 +263,7 @@ def _magnitude(node: cp.Expression, values: Values) -> Array:
 def constants(node: cp.Expression) -> Array:
     """The sum of the absolute values of the constants among an expression's terms.
 
-    ``magnitude`` leaves them out: 7 for square(x) − 3x + 7.
+    ``Values.magnitude`` leaves them out: 7 for square(x) − 3x + 7.
 
     Parameters
     ----------
@@ -306,13 +294,16 @@ def _sized_arguments(
     return [size(arg) for arg in node.args] if keeps_sign else None
 
 
+# Characters of an expression in a message, and nodes of one that is written: shared parts, written
+# out in every place, may exceed the memory.
+WIDTH, MOST_WRITTEN = 90, 1000
 _WRITTEN = re.compile(r"\b(Power|GeoMean|Pnorm)(Approx)?\(")
 _FUNCTIONS = {"Power": "power(", "GeoMean": "geo_mean(", "Pnorm": "pnorm("}
 
 
-def short(expression: cp.Expression, width: int = 90) -> str:
+def short(expression: cp.Expression, width: int = WIDTH) -> str:
     """One-line text of an expression for messages, with atoms as users write them."""
-    if _written_nodes(expression) > 1000:  # written out, shared parts may exceed the memory
+    if _written_nodes(expression) > MOST_WRITTEN:
         return f"{type(expression).__name__}(…)"
     with _named_by_shape(expression):
         plain = " ".join(str(expression).split())

@@ -12,7 +12,7 @@ from cvxpy.expressions.leaf import Leaf
 from dcprog.engine.track import Attempt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitSolver
-from dcprog.majorants.atoms.entry import plain
+from dcprog.majorants.atoms import plain
 from dcprog.majorants.feasibility import Feasibility, Miss
 from dcprog.majorants.frozen_problem import Frozen, check_data
 from dcprog.majorants.points import Points

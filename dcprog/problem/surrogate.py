@@ -16,8 +16,8 @@ from dcprog.engine.track import Attempt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
-from dcprog.majorants.edges import falls_at, starts_at_edge
 from dcprog.majorants.feasibility import Miss
+from dcprog.majorants.slopes import falls_at, starts_at_edge
 from dcprog.majorants.tree import Values, nodes, short
 from dcprog.problem.majorised_problem import MajorisedProblem
 from dcprog.problem.penalty_parameter import Price, exchange_rate

@@ -25,7 +25,7 @@ from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.large_data import blocked
 from dcprog.foundation.parameters import advice
 from dcprog.losses import ConvexLoss, Loss
-from dcprog.losses.convex_operations import combination
+from dcprog.losses.loss import combination
 from dcprog.penalties import Penalty, l2
 from dcprog.risk.expressions import problem_of
 from dcprog.risk.values import RiskValues

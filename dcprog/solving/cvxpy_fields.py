@@ -15,7 +15,7 @@ from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array, unvec, vec
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
-from dcprog.majorants.atoms.entry import SLACK
+from dcprog.majorants.atoms import SLACK
 from dcprog.majorants.rewrites import is_narrowed
 from dcprog.majorants.tree import Values, nodes, short
 from dcprog.problem.split_constraints import Origin

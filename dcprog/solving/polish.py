@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
-from cvxpy.atoms.affine.binary_operators import DivExpression, multiply
-from cvxpy.atoms.elementwise.hyperbolic import asinh, atanh, sinh, tanh
 from cvxpy.constraints.zero import Equality, Zero
 from scipy.linalg import null_space
 
 from dcprog.engine.track import Run
 from dcprog.foundation.arrays import Array, unvec, vec
-from dcprog.majorants.atoms.axes import unbroadcast
+from dcprog.majorants.atoms import TABLE
 from dcprog.majorants.jacobians import atom_jacobian
 from dcprog.majorants.slopes import pull_back
 from dcprog.majorants.tree import Values, nodes, rebuilt, spread_to
@@ -24,14 +22,6 @@ from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.solving.outcome import Outcome
 
 __all__ = ["ActivePieces", "Verdict", "examined", "gradient", "polished", "verified"]
-
-# Derivatives of the atoms for which cvxpy has none.
-DERIVATIVES: dict[type, Callable[[Array], Array]] = {
-    tanh: lambda a: 1 - np.tanh(a) ** 2,
-    sinh: np.cosh,
-    asinh: lambda a: 1 / np.sqrt(1 + a**2),
-    atanh: lambda a: 1 / (1 - a**2),
-}
 
 
 def gradient(root: cp.Expression, weight: Array, values: Values) -> dict[int, Array]:
@@ -79,17 +69,7 @@ def gradient(root: cp.Expression, weight: Array, values: Values) -> dict[int, Ar
 
 def _slopes(node: Any, args: Sequence[Array], adjoint: Array, values: Values) -> list[Array]:
     """(∂node/∂arg)ᵀ adjoint of each argument."""
-    with np.errstate(all="ignore"):
-        if isinstance(node, DivExpression):
-            a, b = args
-            slopes = adjoint / b, -adjoint * a / b**2
-            return [unbroadcast(s, arg.shape) for s, arg in zip(slopes, args, strict=True)]
-        if isinstance(node, multiply):
-            slopes = adjoint * args[1], adjoint * args[0]
-            return [unbroadcast(s, arg.shape) for s, arg in zip(slopes, args, strict=True)]
-        if type(node) in DERIVATIVES:
-            return [adjoint * DERIVATIVES[type(node)](args[0])]
-    if node.is_atom_convex() and node.is_atom_concave():
+    if node.is_atom_convex() and node.is_atom_concave() and type(node) not in TABLE:
         matrices = atom_jacobian(node, values)
         pairs = zip(matrices, node.args, strict=True)
         return [

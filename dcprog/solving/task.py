@@ -20,7 +20,7 @@ from dcprog.engine.track import History, Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitStart
-from dcprog.majorants.atoms.table import add, added
+from dcprog.majorants.atoms import add, added
 from dcprog.moves.registry import MOVES, registered_moves
 from dcprog.reductions.recentred import Recentred
 from dcprog.solvers.registry import SOLVERS, registered

@@ -6,11 +6,28 @@ the atoms, an expression.
 
 from dcprog.transforms.caps import cap_at, cap_largest, trim_of
 from dcprog.transforms.from_functions import concave
-from dcprog.transforms.robust import andrews_by, huberize_by, log_ratio_by, tukey_by, welsch_by
-from dcprog.transforms.smooth import log_of, power_of, rescale_by
-from dcprog.transforms.sums_and_chains import chain, chain_of, scale_by, sum_of
-from dcprog.transforms.tangent_joined import erf_by, rational_by
-from dcprog.transforms.transform import Transform, extended_from, identity, perspective_of
+from dcprog.transforms.robust import (
+    andrews_by,
+    erf_by,
+    huberize_by,
+    log_of,
+    log_ratio_by,
+    power_of,
+    rational_by,
+    rescale_by,
+    tukey_by,
+    welsch_by,
+)
+from dcprog.transforms.transform import (
+    Transform,
+    chain,
+    chain_of,
+    extended_from,
+    identity,
+    perspective_of,
+    scale_by,
+    sum_of,
+)
 
 __all__ = [
     "Transform",

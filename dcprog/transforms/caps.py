@@ -8,14 +8,14 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_count, check_number
-from dcprog.transforms.transform import Transform, check_is_transform, identity
+from dcprog.transforms.transform import ROUNDING, Transform, check_is_transform, identity
 
 __all__ = ["cap_at", "cap_largest", "trim_of"]
 
 
 def share_of(fraction: float, n: int) -> int:
     """⌊fraction·n⌋, safe against rounding: 0.29 of 100 is 29."""
-    return int(fraction * n + 1e-9)
+    return int(fraction * n + ROUNDING)
 
 
 class cap_at(Transform):

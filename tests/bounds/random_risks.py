@@ -9,7 +9,7 @@ import numpy.typing as npt
 import dcprog as dc
 from dcprog.foundation.arrays import dense
 from dcprog.losses import convex_sum, squared
-from dcprog.losses.convex_operations import stretched
+from dcprog.losses.loss import stretched
 
 __all__ = [
     "AGGREGATES",

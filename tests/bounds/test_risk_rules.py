@@ -14,14 +14,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import dcprog as dc
-from dcprog.bounds.boxed_risk import boxed
-from dcprog.bounds.boxes import Boxes
-from dcprog.bounds.minorant import Chords, subtracted_lines
+from dcprog.bounds.boxed_risk import BoxPenalty, boxed, split_penalty
+from dcprog.bounds.minorant import (
+    Chords,
+    lines_of_shares,
+    subtracted_lines,
+    supporting_lines,
+)
 from dcprog.bounds.ranges import base_range, group_range, piecewise_least, row_range
 from dcprog.bounds.risk_space import RiskSpace, decided
-from dcprog.bounds.separable import BoxPenalty, split_penalty
+from dcprog.bounds.search import Boxes
 from dcprog.bounds.state_space import StateSpace, hinge_sums
-from dcprog.bounds.supports import lines_of_shares, supporting_lines
 from dcprog.losses.piecewise_quadratic import Pieces
 from tests.bounds.random_risks import (
     AGGREGATES,

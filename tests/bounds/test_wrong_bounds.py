@@ -13,9 +13,8 @@ import numpy.typing as npt
 import pytest
 
 import dcprog as dc
-from dcprog.bounds.boxes import Boxes
 from dcprog.bounds.minorant import Minorant
-from dcprog.bounds.search import Found, Incumbent, Search
+from dcprog.bounds.search import Boxes, Found, Incumbent, Search
 from tests.bounds.random_risks import exponential, tilted
 
 Array = npt.NDArray[np.float64]
@@ -255,7 +254,7 @@ def test_a_box_that_was_cut_too_small_is_found_out(monkeypatch: pytest.MonkeyPat
     def half(found: Found) -> Found:
         return replace(found, lo=found.hi)
 
-    monkeypatch.setattr(risk_space, "bound_boxes", raised(risk_space.bound_boxes, half))
+    monkeypatch.setattr(risk_space, "bounded", raised(risk_space.bounded, half))
     with pytest.raises(dc.WrongBound):
         dc.lower_bound(ramp(), start=np.zeros(3))
 

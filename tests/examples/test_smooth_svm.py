@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dcprog.losses import smooth_hinges as smooth
+from dcprog.losses import convex as smooth
 from examples.smooth_svm import pade_table
 from examples.smooth_svm import reproduce as tables
 from examples.smooth_svm import verify_pade as pade

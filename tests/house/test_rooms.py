@@ -103,7 +103,7 @@ def family(module: str) -> str:
 
 def test_the_sources_are_read() -> None:
     assert len(MODULES) > 100
-    assert ("dcprog.losses.margins", "dcprog.losses.loss") in ARROWS
+    assert ("dcprog.losses.convex", "dcprog.losses.loss") in ARROWS
     assert ("dcprog.solvers.kernel.schur_complement", "dcprog.solvers.kernel.smo_loops") in ARROWS
 
 

@@ -14,7 +14,7 @@ from cvxpy.atoms.elementwise.trig import sin
 
 import dcprog as dc
 from dcprog.foundation.arrays import EDGE
-from dcprog.majorants.atoms import table
+from dcprog.majorants import atoms as table
 from dcprog.majorants.rules import Frame, Piece, Weight, majorise, plus, rewrite
 from dcprog.majorants.tree import Values
 

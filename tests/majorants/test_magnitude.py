@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from dcprog.majorants.tree import Values, magnitude
+from dcprog.majorants.tree import Values
 
 A = np.array([[1.0, -2.0, 0.0], [0.5, 1.0, -1.0]])
 X = np.array([1.0, -3.0, 2.0])
 
 
 def size(expression: cp.Expression) -> Any:
-    return magnitude(expression, Values())
+    return Values().magnitude(expression)
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 import dcprog as dc
 from dcprog.foundation.arrays import dense
-from dcprog.majorants.edges import EDGE
 from dcprog.majorants.rules import Frame, fresh_context
+from dcprog.majorants.slopes import EDGE
 from dcprog.majorants.tree import Values
 from dcprog.problem.starts import halved
 

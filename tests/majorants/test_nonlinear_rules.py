@@ -6,7 +6,7 @@ import pytest
 
 import dcprog as dc
 from dcprog.foundation.arrays import dense
-from dcprog.majorants.exact_forms import exact_form
+from dcprog.majorants.rules.products import exact_form
 from dcprog.majorants.signs import Box
 
 nlp = cp.nlp

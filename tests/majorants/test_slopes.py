@@ -7,8 +7,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from dcprog.majorants.edges import EDGE, interior
-from dcprog.majorants.slopes import pull_back
+from dcprog.majorants.slopes import EDGE, interior, pull_back
 from dcprog.majorants.tree import evaluate
 
 RNG = np.random.default_rng(3)

@@ -10,7 +10,7 @@ import pytest
 
 import dcprog as dc
 from dcprog.losses import ConvexLoss, convex_sum, squared
-from dcprog.losses.convex_operations import stretched
+from dcprog.losses.loss import stretched
 from dcprog.penalties import Penalty, group_lasso
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk

@@ -39,7 +39,7 @@ from dcprog.transforms import (
     tukey_by,
     welsch_by,
 )
-from dcprog.transforms.limits import seen_limit
+from dcprog.transforms.from_functions import seen_limit
 
 T = np.concatenate([[0.0], np.geomspace(1e-4, 50, 60), [0.5, 1.0, 2.0]])
 

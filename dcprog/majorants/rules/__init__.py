@@ -15,6 +15,7 @@ concave atom φ, nondecreasing                    φ(a₀) + φ'(a₀)·(up(a) �
 concave atom φ, nonincreasing                    φ(a₀) + φ'(a₀)·(down(a) − a₀)
 logarithm of a quotient                          a difference of logarithms
 quadratic form                                   split by its eigenvalues
+kl_div, sinh, atanh, x³, x⁵, … of either sign    an equal expression of other atoms
 convex atom, nondecreasing (nonincreasing)       the atom of up(a) (of down(a))
 convex atom, even                                the atom of max(up(a), up(−a), 0)
 quotient of sums of exponentials                 exp(log a − log b), of log_sum_exp
@@ -24,9 +25,7 @@ quotient times c                                 the quotient (ac)/b
 product of three nonnegative factors or more     exp(Σ log fᵢ)
 product of two expressions                       ¼(αx + y/α)² − ¼(αx − y/α)²
 sin, cos, tanh, asinh, normcdf                   f(x₀) + f'(x₀)(x − x₀) + (L/2)(x − x₀)²
-x³, x⁵, … of x of either sign                    x₊³ − (−x)₊³
-xexp of x of either sign                         exponentials of its curvature, and a line
-sinh, tan, atanh                                 differences of convex atoms
+xexp, tan                                        exponentials, a pole, of its curvature; a line
 anything else                                    ``NotMajorizable``
 ===============================================  ==================================================
 
@@ -42,26 +41,20 @@ import cvxpy as cp
 from dcprog.majorants.rules.affine_atoms import affine_atom, both_signs
 from dcprog.majorants.rules.compositions import composition
 from dcprog.majorants.rules.context import Context
-from dcprog.majorants.rules.divergence import divergence
-from dcprog.majorants.rules.exponentials import quotient_of_exponentials
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, rewrite
-from dcprog.majorants.rules.leaves import affine, constant, curved, scalar
-from dcprog.majorants.rules.own import own
-from dcprog.majorants.rules.positive_products import positive_product, prod
-from dcprog.majorants.rules.products import product, quad_form
-from dcprog.majorants.rules.quotients import (
+from dcprog.majorants.rules.leaves import affine, constant, curved, scalar, shared
+from dcprog.majorants.rules.products import (
     log_of_quotient,
+    positive_product,
+    prod,
+    product,
     product_with_quotient,
+    quad_form,
     quotient,
+    quotient_of_exponentials,
     signed_quotients,
 )
-from dcprog.majorants.rules.sharing import shared
-from dcprog.majorants.rules.smooth import (
-    bounded_curvature,
-    odd_power,
-    signed_xexp,
-    split_in_two,
-)
+from dcprog.majorants.rules.tabled import equal, own, smooth
 from dcprog.majorants.rules.tangents import tangent
 from dcprog.majorants.signs import Box
 
@@ -90,7 +83,7 @@ RULES: tuple[Callable[[cp.Expression, Weight, Frame], Piece | None], ...] = (
     log_of_quotient,
     tangent,
     quad_form,
-    divergence,
+    equal,
     composition,
     quotient_of_exponentials,
     quotient,
@@ -98,10 +91,7 @@ RULES: tuple[Callable[[cp.Expression, Weight, Frame], Piece | None], ...] = (
     prod,
     positive_product,
     product,
-    odd_power,
-    signed_xexp,
-    split_in_two,
-    bounded_curvature,
+    smooth,
 )
 
 

@@ -23,8 +23,7 @@ from dcprog.majorants.rules.frame import (
     plus,
     slope_sign,
 )
-from dcprog.majorants.rules.leaves import weighted_leaf
-from dcprog.majorants.rules.sharing import is_spent
+from dcprog.majorants.rules.leaves import is_spent, weighted_leaf
 from dcprog.majorants.tree import Values, short
 
 __all__ = ["affine_atom", "both_signs"]
@@ -54,14 +53,9 @@ def affine_atom(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | No
         return None
     if not frame.entrywise:
         return _adjoint_atom(node, weight, frame)
-    if isinstance(node, AddExpression | NegExpression) and all(
-        arg.shape == node.shape for arg in node.args
-    ):
-        return _entrywise_sum(node, weight, frame)
-    if isinstance(node, multiply | DivExpression) and all(
-        arg.shape == node.shape for arg in node.args
-    ):
-        return _entrywise_scaling(node, weight, frame)
+    alike = all(arg.shape == node.shape for arg in node.args)
+    if alike and isinstance(node, AddExpression | NegExpression | multiply | DivExpression):
+        return _entry_by_entry(node, weight, frame)
     return _entrywise_affine_atom(node, weight, frame)
 
 
@@ -107,39 +101,35 @@ def _matrix_sign(matrix: sp.csr_array) -> int:
     return -1 if np.all(matrix.data <= 0) else 0
 
 
-def _entrywise_sum(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
-    """Sums and negations, entry by entry: the weight goes through."""
-    factor = -1 if isinstance(node, NegExpression) else 1
-    child_weight = (
-        weight.times(factor) if weight.fixed is None else Weight.constant(factor * weight.fixed)
-    )
-    children = [majorise(arg, child_weight, frame) for arg in node.args]
+def _entry_by_entry(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
+    """Sums, −a, c∘a and a/c, entry by entry: the coefficients join the weight."""
+    live = [i for i, arg in enumerate(node.args) if _is_summed(node) or not arg.is_constant()]
+    children = []
+    for i in live:
+        child = weight.times(slope_sign(node, i))
+        if weight.fixed is not None and (_is_summed(node) or not _moving(node)):
+            child = Weight.constant(_scaled(node, i, weight.fixed, Values()))
+        children.append(majorise(node.args[i], child, frame))
 
-    def update(w: Array, values: Values) -> Array:
-        return np.sum([child.update(factor * w, values) for child in children], axis=0)
+    def update(w: Array, values: Values) -> Any:
+        pairs = zip(live, children, strict=True)
+        return sum(child.update(_scaled(node, i, w, values), values) for i, child in pairs)
 
     return Piece(node, "affine atom: argument by argument", plus(*children), update, children)
 
 
-def _entrywise_scaling(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
-    """c∘a and a/c, entry by entry: the coefficient joins the weight."""
-    index = 1 if node.args[0].is_constant() else 0
-    arg, coefficient = node.args[index], node.args[1 - index]
+def _is_summed(node: cp.Expression) -> bool:
+    return isinstance(node, AddExpression | NegExpression)
 
-    def scaled(w: Array, values: Values) -> Array:
-        c = values.array(coefficient)
-        return w / c if isinstance(node, DivExpression) else w * c
 
-    if coefficient.parameters() or weight.fixed is None:
-        child_weight = weight.times(slope_sign(node, index))
-    else:
-        child_weight = Weight.constant(scaled(weight.fixed, Values()))
-    child = majorise(arg, child_weight, frame)
-
-    def update(w: Array, values: Values) -> Any:
-        return child.update(scaled(w, values), values)
-
-    return Piece(node, "affine atom: argument by argument", child.expression, update, [child])
+def _scaled(node: cp.Expression, index: int, w: Array, values: Values) -> Array:
+    """The weight w times the coefficient of an argument."""
+    if isinstance(node, AddExpression):
+        return w
+    if isinstance(node, NegExpression):
+        return -w
+    c = values.array(node.args[1 - index])
+    return w / c if isinstance(node, DivExpression) else w * c
 
 
 def _entrywise_affine_atom(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:

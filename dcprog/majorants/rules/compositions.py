@@ -9,7 +9,7 @@ from cvxpy.atoms.atom import Atom
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable
-from dcprog.majorants.atoms.table import is_even_in
+from dcprog.majorants.atoms import is_even_in
 from dcprog.majorants.rules.context import Context
 from dcprog.majorants.rules.frame import Frame, Piece, Weight, slope_sign
 from dcprog.majorants.rules.leaves import fixed_leaf, is_dpp, weighted_leaf
@@ -135,6 +135,6 @@ def _not_monotone(node: cp.Expression, index: int) -> NotMajorizable:
     return NotMajorizable(
         short(node),
         f"{type(node).__name__} is convex but neither even nor monotone in its nonconvex "
-        f"argument {index}, `{short(node.args[index], 50)}`",
+        f"argument {index}, `{short(node.args[index])}`",
         "a variable in its place and an equality constraint, or an outer atom that is monotone",
     )

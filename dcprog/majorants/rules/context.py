@@ -12,9 +12,9 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.foundation.arrays import EDGE, Array
-from dcprog.majorants.atoms.table import scaled_arguments
-from dcprog.majorants.edges import extended
+from dcprog.majorants.atoms import scaled_arguments
 from dcprog.majorants.signs import Box
+from dcprog.majorants.slopes import extended
 from dcprog.majorants.tree import Values, nodes
 
 __all__ = ["Context", "Use"]

@@ -22,11 +22,13 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
+from cvxpy.atoms.affine.binary_operators import DivExpression
 from cvxpy.atoms.atom import Atom
+from cvxpy.atoms.quad_form import QuadForm
 
 from dcprog.foundation.arrays import Array, unvec
+from dcprog.foundation.errors import NotMajorizable
 from dcprog.majorants.rules.context import Context
-from dcprog.majorants.rules.refusals import refusal
 from dcprog.majorants.tree import Values, short
 
 __all__ = [
@@ -35,12 +37,74 @@ __all__ = [
     "Gradient",
     "Piece",
     "Weight",
+    "check_expression",
     "is_affine_atom",
+    "keep_domain",
     "majorise",
     "plus",
+    "refusal",
     "rewrite",
     "slope_sign",
 ]
+
+
+def check_expression(value: object, wanted: str = "a cvxpy expression") -> None:
+    """Raise an error unless the value is a cvxpy expression.
+
+    Raises
+    ------
+    TypeError
+        The value is not an expression.
+    """
+    if not isinstance(value, cp.Expression):
+        raise TypeError(f"{value!r} is a {type(value).__name__}: {wanted} is needed")
+
+
+def refusal(node: cp.Expression) -> NotMajorizable:
+    """The error for a node to which no rule applies: the reason, and a form to try instead."""
+    if isinstance(node, DivExpression):
+        return NotMajorizable(
+            short(node),
+            "the sign of its denominator is not known",
+            "a bound of it, such as y >= 0.01 among the constraints or cp.Variable(pos=True), or "
+            "x * cp.inv_pos(y) for a positive y",
+        )
+    if isinstance(node, Atom) and node.is_affine():
+        return NotMajorizable(
+            short(node),
+            "a Parameter divides, or multiplies another one, inside a vector or a convex atom",
+            "one Parameter that holds the coefficient's value, or constants",
+        )
+    if getattr(getattr(node, "p", None), "parameters", list)():
+        return NotMajorizable(
+            short(node), "its exponent is a Parameter", "a number for the exponent"
+        )
+    if isinstance(node, QuadForm):
+        return NotMajorizable(
+            short(node),
+            "the eigenvalues of its matrix, a Parameter or a variable, may change sign",
+            "a constant matrix, cp.Parameter(PSD=True), or cp.sum(cp.multiply(P, cp.outer(x, x)))",
+        )
+    return NotMajorizable(short(node), *_hint(type(node).__name__, node))
+
+
+def _hint(name: str, node: cp.Expression) -> tuple[str, str]:
+    reason = f"the atom {name} is neither convex, concave, affine nor a product"
+    if name == "cumprod":
+        return reason, "products of two at a time, which are polarised"
+    if isinstance(node, Atom) and (node.is_atom_quasiconvex() or node.is_atom_quasiconcave()):
+        return f"the atom {name} is only quasiconvex or quasiconcave", (
+            "a level set of it as a convex constraint, or problem.solve(qcp=True)"
+        )
+    return reason, (
+        "convex and concave atoms instead (cp.minimum, cp.exp, cp.log, differences of convex), or "
+        f"a rule of its own, dc.register_atom({name}, rule=...)"
+    )
+
+
+# ----------------------------------------------------------------------------------------------
+# gradients
+
 
 # If at most this share of a variable's entries is reached, the Parameter has only these entries:
 # compiling costs time and memory by the product of Parameters, variables and cones.
@@ -90,6 +154,8 @@ class Gradient:
 
 
 # ----------------------------------------------------------------------------------------------
+# weights, pieces and frames
+
 
 Update = Callable[[Array, Values], Any]
 
@@ -242,3 +308,24 @@ def is_affine_atom(node: cp.Expression) -> bool:
 def slope_sign(node: Any, index: int) -> int:
     """1 where the atom is nondecreasing in an argument, −1 nonincreasing, 0 unknown."""
     return 1 if node.is_incr(index) else -1 if node.is_decr(index) else 0
+
+
+def keep_domain(node: Any, context: Context) -> None:
+    """Add the atom's domain, such as log's positive argument: its tangent is defined everywhere."""
+    for constraint in node._domain():
+        if not isinstance(constraint, cp.constraints.Inequality):
+            if not constraint.is_dcp():
+                raise NotMajorizable(
+                    short(node),
+                    f"{type(node).__name__} asks for a symmetric or semidefinite argument, which "
+                    "is not affine here",
+                    "a matrix variable in its place and an equality constraint",
+                )
+            context.domain.append(constraint)
+        elif not constraint.expr.is_nonpos():
+            if constraint.is_dcp():
+                context.domain.append(constraint)
+            else:
+                inner = Frame(constraint.expr, context, entrywise=True)
+                context.domain.append(inner.expression <= 0)
+                context.frames.append(inner)

@@ -14,15 +14,20 @@ from cvxpy.atoms.elementwise.elementwise import Elementwise
 
 from dcprog.foundation.arrays import Array, unvec, vec
 from dcprog.foundation.errors import NotMajorizable
-from dcprog.majorants.atoms.axes import spread
-from dcprog.majorants.atoms.table import edge
-from dcprog.majorants.edges import has_edge, interior
-from dcprog.majorants.rules.context import Context
-from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, slope_sign
-from dcprog.majorants.slopes import has_slope, pull_back
+from dcprog.majorants.atoms import edge, spread
+from dcprog.majorants.rules.frame import (
+    Frame,
+    Piece,
+    Weight,
+    keep_domain,
+    majorise,
+    plus,
+    slope_sign,
+)
+from dcprog.majorants.slopes import has_edge, has_slope, interior, pull_back
 from dcprog.majorants.tree import Values, evaluate, short
 
-__all__ = ["keep_domain", "tangent"]
+__all__ = ["tangent"]
 
 
 def tangent(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
@@ -149,24 +154,3 @@ def _graduated(
     point = interior(node, shrunk, depth)
     slopes = pull_back(node, point, np.asarray(evaluate(node, point), dtype=float), w)
     return [s / level if arg.is_affine() else s for s, arg in zip(slopes, args, strict=True)]
-
-
-def keep_domain(node: Any, context: Context) -> None:
-    """Add the atom's domain, such as log's positive argument: its tangent is defined everywhere."""
-    for constraint in node._domain():
-        if not isinstance(constraint, cp.constraints.Inequality):
-            if not constraint.is_dcp():
-                raise NotMajorizable(
-                    short(node),
-                    f"{type(node).__name__} asks for a symmetric or semidefinite argument, which "
-                    "is not affine here",
-                    "a matrix variable in its place and an equality constraint",
-                )
-            context.domain.append(constraint)
-        elif not constraint.expr.is_nonpos():
-            if constraint.is_dcp():
-                context.domain.append(constraint)
-            else:
-                inner = Frame(constraint.expr, context, entrywise=True)
-                context.domain.append(inner.expression <= 0)
-                context.frames.append(inner)

@@ -27,7 +27,7 @@ from dcprog.losses import (
     squared,
     squared_hinge,
 )
-from dcprog.losses.convex_operations import stretched
+from dcprog.losses.loss import stretched
 
 __all__ = [
     "Curve",

@@ -9,17 +9,18 @@ import numpy as np
 from cvxpy.atoms.atom import Atom
 
 from dcprog.foundation.arrays import Array
-from dcprog.majorants.atoms.entry import (
+from dcprog.majorants.atoms import (
+    TABLE,
     Edge,
     Entry,
     Evaluation,
     FaultyAtom,
     PullBack,
+    add,
     cvxpy_slope,
     plain,
     within,
 )
-from dcprog.majorants.atoms.table import TABLE, add
 
 __all__ = ["register_atom"]
 
@@ -137,7 +138,7 @@ def register_atom(
     >>> result = dc.solve(cp.Problem(cp.Minimize(sine(y))), start="current")
     >>> round(result.value, 6)
     -1.0
-    >>> from dcprog.majorants.atoms.table import TABLE
+    >>> from dcprog.majorants.atoms import TABLE
     >>> del TABLE[cbrt], TABLE[sine]
     """
     _check(kind, slope=slope, evaluate=evaluate, rule=rule)
@@ -151,10 +152,11 @@ def register_atom(
             f"{kind.__name__} has an entry in the table of atoms: replace=True takes its place"
         )
     known = edge is not None or evaluate is not None
+    edge_of = _edge(edge, bottomless)
     entry = Entry(
         slope=cvxpy_slope if slope is None else _checked_slope(slope),
-        evaluate=_value(edge) if evaluate is None else _checked_value(evaluate),
-        edge=_edge(edge, bottomless),
+        evaluate=_value(edge_of) if evaluate is None else _checked_value(evaluate),
+        edge=edge_of,
         even=even,
         from_zero=slice(None) if known and (edge in (None, 0) or callable(edge)) else None,
         rule=rule,
@@ -183,27 +185,22 @@ def _check_edge(edge: object, bottomless: object) -> None:
             raise ValueError(f"edge={edge!r}: a finite number is needed")
 
 
-def _edge(edge: EdgeOf | None, bottomless: bool) -> Edge | Callable[[Any], Edge | None] | None:
-    if edge is None:
-        return None
-    if not callable(edge):
-        return Edge(float(edge), bottomless)
+def _edge(edge: EdgeOf | None, bottomless: bool) -> Callable[[Any], Edge | None]:
+    """The edge of an atom, as a function of the atom."""
 
-    def at(atom: Any) -> Edge | None:
-        place = edge(atom)
-        return None if place is None else Edge(float(place), bottomless)
+    def of(atom: Any) -> Edge | None:
+        at = edge(atom) if callable(edge) else edge
+        return None if at is None else Edge(float(at), bottomless)
 
-    return at
+    return of
 
 
-def _value(edge: EdgeOf | None) -> Evaluation:
+def _value(edge_of: Callable[[Any], Edge | None]) -> Evaluation:
     """Evaluation by cvxpy, with NaN for arguments on the wrong side of the edge."""
-    if edge is None:
-        return plain
 
     def value(atom: Any, args: list[Any], slack: float) -> Any:
-        at = edge(atom) if callable(edge) else edge
-        return plain(atom, args if at is None else [within(a, slack, at) for a in args])
+        edge = edge_of(atom)
+        return plain(atom, args if edge is None else [within(a, slack, edge.at) for a in args])
 
     return value
 
