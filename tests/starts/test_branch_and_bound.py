@@ -43,6 +43,7 @@ def waves(n: int = 1, **bounds: Any) -> tuple[cp.Problem, cp.Variable]:
 
 def searched(problem: cp.Problem, **options: Any) -> tuple[list[Any], Budget]:
     plain = dc.solve(problem, start="convex")
+    assert plain.x is not None
     budget = Budget(ended=[plain.x], **options)
     start, surrogate = BranchAndBound(), ProblemSurrogate(problem)
     assert start.takes(surrogate) is None
@@ -51,8 +52,8 @@ def searched(problem: cp.Problem, **options: Any) -> tuple[list[Any], Budget]:
 
 def test_the_point_is_proved_where_the_objective_bounds_the_variables() -> None:
     best = min(np.sin(3 * t) + (t - 1) ** 2 / 10 for t in np.linspace(-3, 5, 80_001))
-    for bounds in ({"bounds": [-3, 5]}, {}):
-        (found,), budget = searched(waves(**bounds)[0])
+    for problem, _ in (waves(bounds=[-3, 5]), waves()):
+        (found,), budget = searched(problem)
         assert isinstance(found, Candidate)
         assert found.value == pytest.approx(best, abs=1e-4)
         assert budget.proof.startswith("no point is lower")
