@@ -87,8 +87,8 @@ class GlobalSearch:
         None), or None.
     report : callable, optional
         Called about twice a second; a true return value stops the search.
-    nodes : int, default -1
-        Nodes of a run, at most; −1 sets no limit.
+    iterations : float, default ∞
+        Iterations of SCIP's linear programs after which a run stops: its work, on any machine.
 
     Attributes
     ----------
@@ -111,10 +111,10 @@ class GlobalSearch:
         gap: float,
         improve: Callable[[Array | None, float], Array | None],
         report: Callable[[], object] | None = None,
-        nodes: int = -1,
+        iterations: float = np.inf,
     ) -> None:
         scip()
-        self._most_nodes = nodes
+        self._most_iterations = iterations
         self.problem, self.gap = problem, gap
         self._improve, self.report = improve, report
         self.is_running = False
@@ -395,7 +395,6 @@ class GlobalSearch:
         if loose:
             model.setPresolve(scip().SCIP_PARAMSETTING.OFF)
         model.setParam("limits/solutions", points)
-        model.setParam("limits/totalnodes", self._most_nodes)
         for name, value in SETTINGS.items():
             model.setParam(name, value)
         for name, value in OTHER_WAYS.items() if self._otherwise else ():
@@ -478,7 +477,8 @@ class GlobalSearch:
             if self.report is not None and self.report():
                 self._stopped = True
                 model.interruptSolve()
-        if self.is_closed or self._interrupted:
+        spent = model.getNLPIterations() > self._most_iterations
+        if self.is_closed or self._interrupted or spent:
             model.interruptSolve()
 
     def _interrupt(self) -> None:

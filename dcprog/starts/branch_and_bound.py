@@ -17,7 +17,7 @@ from dcprog.starts.protocol import Budget, Candidate
 
 __all__ = ["BranchAndBound"]
 
-# More entries of variables, and more columns of the search, take more nodes than a start has.
+# More entries of variables, and more columns of the search, take more work than a start has.
 MOST_ENTRIES, MOST_COLUMNS = 40, 300
 # Where variables are not bounded, points are looked for so many units around the plain run's end.
 REACH, EVERYWHERE = 10.0, np.inf
@@ -27,7 +27,7 @@ GAP = 1e-5
 
 
 class BranchAndBound:
-    """A spatial branch and bound search with a limited number of nodes.
+    """A spatial branch and bound search of limited work.
 
     It takes cvxpy problems whose atoms and constraints have a translation for SCIP, and whose
     variables are bounded, by declaration or by the constraints and the plain run's value. If the
@@ -67,12 +67,12 @@ def _searched(surrogate: ProblemSurrogate, budget: Budget, reach: float) -> Glob
         problem = FactorableProblem(surrogate.declared, (here - away, here + away))
     if len(problem.terms) > MOST_COLUMNS:
         raise NotBoundable("the problem", f"it has more than {MOST_COLUMNS} terms", "fewer terms")
-    effort, seconds = budget.effort, budget.deadline.left
-    search = GlobalSearch(problem, GAP, lambda x, seconds: None, nodes=effort.nodes)
+    most, seconds = budget.effort.iterations, budget.deadline.left
+    search = GlobalSearch(problem, GAP, lambda x, seconds: None, iterations=most)
     with problem.untouched():
         for x in budget.ended:
             search.note(_here(problem, points, x))
-        status = search.run(min(effort.seconds, np.inf if seconds is None else seconds))
+        status = search.run(np.inf if seconds is None else seconds)
     if status == "proved" and search.best is not None:
         if np.all(np.abs(search.best.x - here) < INSIDE * away):
             where = "no point" if reach == EVERYWHERE else f"no point within {reach:g} units"

@@ -51,10 +51,8 @@ class Effort:
     halves, beside, random : int
         Starts of a cvxpy problem: convex starts of random halves of its terms, points beside the
         plain run's end, and random points.
-    nodes : int
-        Nodes of the branch and bound search of a cvxpy problem.
-    seconds : float
-        The same search ends after that time, if its nodes are slow.
+    iterations : int
+        Iterations of the linear programs of a cvxpy problem's branch and bound search.
     heats : tuple of (int, int)
         Heats of a cvxpy problem's starts: how many take part in each, and their steps.
     """
@@ -70,8 +68,7 @@ class Effort:
     halves: int
     beside: int
     random: int
-    nodes: int
-    seconds: float
+    iterations: int
     heats: tuple[tuple[int, int], ...]
 
 
@@ -91,8 +88,7 @@ EFFORTS = {
         halves=0,
         beside=1,
         random=6,
-        nodes=1000,
-        seconds=2.0,
+        iterations=10_000,
         heats=((9, 2), (4, 2), (2, 4)),
     ),
     "high": Effort(
@@ -107,8 +103,7 @@ EFFORTS = {
         halves=6,
         beside=6,
         random=6,
-        nodes=20_000,
-        seconds=20.0,
+        iterations=200_000,
         heats=((20, 3), (8, 5), (6, 10)),
     ),
 }
