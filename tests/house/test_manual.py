@@ -14,7 +14,7 @@ import dcprog.models
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 # Pages that other tests run, or whose blocks need files of data.
-ELSEWHERE = {"contributing", "architecture", "large_data", "claims"}
+ELSEWHERE = {"contributing", "architecture", "ten_minutes", "large_data", "claims"}
 PAGES = {page.stem: page.read_text(encoding="utf-8") for page in sorted(DOCS.glob("*.md"))}
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 WITH_CODE = [name for name, text in PAGES.items() if BLOCK.search(text) and name not in ELSEWHERE]
