@@ -23,6 +23,7 @@ import cvxpy as cp
 import numpy as np
 
 import dcprog as dc
+from dcprog.engine.protocol import Surrogate
 from dcprog.estimators.classifier import RobustClassifier
 from dcprog.solvers.registry import SOLVERS
 
@@ -147,6 +148,7 @@ def counts() -> dict[str, int]:
         "files": len(texts),
         "files with one importer": sum(n == 1 for n in found.values()),
         "names of solvers": len(SOLVERS),
+        "members of a surrogate": sum(not name.startswith("_") for name in vars(Surrogate)),
         "numbers other than 0, 1, 2, .5": sum(map(unexplained_numbers, texts.values())),
         "docstrings without a subject": sum(is_vague(str(d)) for d in documented),
         "files entered by RobustClassifier().fit": len(entered(fit)),

@@ -234,6 +234,7 @@ def test_single_pass_agrees_with_exact_steps_for_p_2() -> None:
 # ---- the script ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_tables_claims_and_plots(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

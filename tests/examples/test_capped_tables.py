@@ -17,6 +17,7 @@ from examples.capped_svm.runs import descend, problems
 from tests.examples.verdicts import is_png, unexpected
 
 
+@pytest.mark.slow
 def test_tables_and_plots(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import dcprog
+from dcprog.engine.protocol import Surrogate
 
 HOUSE = Path(dcprog.__file__).parent
 
@@ -193,3 +194,8 @@ def test_a_half_class_would_be_seen() -> None:
     assert list(halves(half)) == ["Values.x"]
     whole = half + "    def begin(self):\n        self.x = 1\n"
     assert list(halves(whole)) == []
+
+
+def test_the_engine_asks_a_surrogate_for_sixteen_members_at_most() -> None:
+    members = [name for name in vars(Surrogate) if not name.startswith("_")]
+    assert len(members) <= 16, members
