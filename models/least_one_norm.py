@@ -12,9 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcprog.engine.result import Result
 from dcprog.estimators.declared_estimator import parameter
-from dcprog.estimators.kernel_machine import KernelMachine
+from dcprog.estimators.kernel_machine import KernelMachine, Machine
 from dcprog.estimators.kernels import KERNELS
-from dcprog.estimators.machines import Machine
 from dcprog.estimators.parameter_constraints import POSITIVE, WIDTH, one_of
 from dcprog.foundation.arrays import Array
 from dcprog.losses import absolute

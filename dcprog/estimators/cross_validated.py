@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -11,23 +12,76 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from dcprog.estimators.base import RobustEstimator
 from dcprog.estimators.classifier import RobustClassifier
 from dcprog.estimators.declared_estimator import DeclaredEstimator, parameter
-from dcprog.estimators.held_out_scores import path_scores, weight_name
+from dcprog.estimators.penalty_family import USUAL
 from dcprog.estimators.regressor import RobustRegressor
 from dcprog.estimators.sample_input import SampleInput
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import bar, logger, visible
 
-__all__ = ["RobustClassifierCV", "RobustRegressorCV"]
+__all__ = ["RobustClassifierCV", "RobustRegressorCV", "path_scores", "weight_name"]
 
-USUAL = np.geomspace(1e-5, 1.0, 11)  # default values of λ, for a mean of losses
+
+def weight_name(model: Any) -> str:
+    """The name of the parameter that is the penalty's weight, such as ``penalty__lam``."""
+    names = [name for name in model.get_params() if name.startswith("penalty__")]
+    found = [name for name in names if name.split("__")[-1] in USUAL]
+    if not found:
+        raise ValueError(f"penalty={model.penalty!r}: it has no parameter lam to choose")
+    return min(found, key=lambda name: name.count("__"))
+
+
+def path_scores(
+    model: Any,
+    name: str,
+    lambdas: Array,
+    scorer: Any,
+    X: Any,
+    y: Any,
+    weights: Array | None,
+    fold: tuple[Any, Any],
+) -> list[float]:
+    """The scores on the held-out part of a fold, one for each λ in order."""
+    train, test = fold
+    X_train, y_train = _safe_split(model, X, y, train)
+    X_test, y_test = _safe_split(model, X, y, test, train)
+    given = {} if weights is None else {"sample_weight": weights[test]}
+    own = None if weights is None else weights[train]
+    return [
+        float(scorer(fitted, X_test, y_test, **given))
+        for fitted in _path(model, name, lambdas, X_train, y_train, own)
+    ]
+
+
+def _path(
+    model: Any, name: str, lambdas: Array, X: Any, y: Any, weights: Array | None
+) -> Iterator[Any]:
+    """Yield the estimator fitted for each λ in order, warm-started from the previous fit."""
+    model.set_params(warm_start=True)
+    for lam in lambdas:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TrivialSolutionWarning)  # expected at large λ
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit warns
+            fitted = model.set_params(**{name: float(lam)}).fit(X, y, sample_weight=weights)
+        if getattr(model, "scale", None) == "mad":
+            model.set_params(scale=fitted.scale_)  # it does not depend on λ
+        yield fitted
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+LAMBDAS = np.geomspace(1e-5, 1.0, 11)  # default values of λ, for a mean of losses
 ROUNDING = 1e-12  # mean scores this close count as ties
 
 
@@ -141,7 +195,7 @@ class RobustCV(SampleInput, DeclaredEstimator):
         return self
 
     def _checked_lambdas(self, total: float) -> Array:
-        values = total * USUAL if self.lambdas is None else np.asarray(self.lambdas, dtype=float)
+        values = total * LAMBDAS if self.lambdas is None else np.asarray(self.lambdas, dtype=float)
         if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0)):
             raise ValueError(f"lambdas={self.lambdas!r}: positive finite numbers are needed")
         return np.sort(values)

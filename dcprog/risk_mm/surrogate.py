@@ -17,8 +17,7 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.risk_mm.loose_starts import Solve, graduated_start
-from dcprog.risk_mm.smoothed_slopes import over_rims
+from dcprog.risk_mm.loose_starts import Solve, graduated_start, over_rims
 from dcprog.risk_mm.stationarity import descents, stationarity
 from dcprog.risk_mm.subproblems import START, Subproblems
 from dcprog.risk_mm.usual_sizes import (

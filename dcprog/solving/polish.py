@@ -187,6 +187,7 @@ class ActivePieces:
 # What is so near, relative to its size, counts as active; one after the other is tried.
 REACHES = 1e-5, 1e-4, 1e-6, 1e-3
 MOST_COORDINATES, MOST_ROWS = 400, 800
+MOST_EXAMINED = 60  # coordinates: a Hessian by differences costs two walks of the tree for each
 STEPS, ROUNDS = 8, 5
 ASIDE = 1e-5  # of differences of gradients, in units of the coordinates
 ENDED = 1e-13
@@ -274,7 +275,7 @@ def examined(surrogate: ProblemSurrogate, x: Array) -> Verdict:
     # a run that failed may have been far away: its units say nothing of x
     largest = surrogate.points.spread(surrogate.points.largest(np.abs(x)))
     units = np.where(largest > 0, largest, surrogate.sizes.natural.unit)
-    for reach in REACHES if 0 < x.size <= MOST_COORDINATES else ():
+    for reach in REACHES if 0 < x.size <= MOST_EXAMINED else ():
         try:
             with np.errstate(all="ignore"):
                 kkt = _Kkt(surrogate, x, reach, units)

@@ -20,9 +20,9 @@ from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.risk_mm.usual_sizes import convex_problem, starts_finite
 from dcprog.starts.batch import FEW, is_dear
 from dcprog.starts.coordinate_search import is_searched
-from dcprog.starts.protocol import Budget
+from dcprog.starts.protocol import Budget, Candidate
 
-__all__ = ["Beside", "Graduated", "Half", "Light", "Random", "Soft"]
+__all__ = ["Beside", "Graduated", "Half", "Light", "Random", "Soft", "Zero"]
 
 CROWDED = 3  # samples a coefficient, at most, of which a batch fits too few
 SOFT = 0.1  # the share of all first slopes
@@ -190,3 +190,26 @@ def _eased(risk: Risk, of_losses: float, of_penalty: float, solve: Solve) -> Arr
     shrinkage = None if problem.shrinkage is None else of_penalty * problem.shrinkage
     eased = WeightedRisk(risk, of_losses * problem.weights, None, shrinkage)
     return solve(eased, zero, LOOSE * risk.magnitude(zero))
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+class Zero:
+    """θ = 0: below a plain run's end where a penalty outweighs the losses.
+
+    Plain runs on absolute losses with almost as many coefficients as samples have ended above it.
+    """
+
+    def takes(self, surrogate: Surrogate) -> str | None:
+        """Risks; at 0 a cvxpy problem may have no slope."""
+        return None if isinstance(surrogate, RiskSurrogate) else "it is no risk"
+
+    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Candidate]:
+        """The point 0, if F is lower there than at all ends of runs."""
+        assert isinstance(surrogate, RiskSurrogate)
+        risk = surrogate.declared
+        x = np.zeros(risk.rows.shape[1])
+        value = risk(x)
+        if all(value < risk(end) for end in budget.ended):
+            yield Candidate("zero", x, value)

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 from dcprog.starts.batch import Batch
 from dcprog.starts.branch_and_bound import BranchAndBound
-from dcprog.starts.convex import Beside, Graduated, Half, Light, Random, Soft
+from dcprog.starts.convex import Beside, Graduated, Half, Light, Random, Soft, Zero
 from dcprog.starts.coordinate_search import CoordinateSearch
 from dcprog.starts.protocol import Start
-from dcprog.starts.zero import Zero
 
 __all__ = ["STARTS", "register_start", "registered_starts"]
 

@@ -17,8 +17,7 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.risk_mm.many_points import ManyPoints
 from dcprog.risk_mm.smoothed_newton import step
 from dcprog.solving.race import TOLD
-from dcprog.starts.batch import Batch
-from dcprog.starts.graduated_paths import graduated_paths
+from dcprog.starts.batch import Batch, graduated_paths
 from dcprog.starts.protocol import Budget
 
 PLAIN: dict[str, Any] = {"start": "convex", "n_starts": 1}

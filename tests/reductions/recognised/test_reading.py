@@ -14,8 +14,7 @@ import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import same
 from dcprog.reductions.recognised import recognise
-from dcprog.reductions.recognised.reading import Reading
-from dcprog.reductions.recognised.recognise import recognised
+from dcprog.reductions.recognised.recognise import Reading, recognised
 
 RNG = np.random.default_rng(0)
 N, P = 40, 3
