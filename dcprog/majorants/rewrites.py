@@ -1,4 +1,4 @@
-"""Replacements of atoms whose cone form in cvxpy differs from their numerical value."""
+"""Replacements of expressions whose cone form or curvature in cvxpy misses what they are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Callable
 import cvxpy as cp
 import numpy as np
 from cvxpy.atoms import Power
+from cvxpy.atoms.affine.add_expr import AddExpression
+from cvxpy.atoms.affine.binary_operators import DivExpression, multiply
+from cvxpy.atoms.affine.unary_operators import NegExpression
 from cvxpy.atoms.sum_largest import sum_largest
 
 from dcprog.majorants.atoms import OddPower, SignedXexp
@@ -17,7 +20,7 @@ __all__ = ["Rewriting", "is_narrowed"]
 
 
 class Rewriting:
-    """Replaces atoms whose cone form in cvxpy differs from their value by equal expressions.
+    """Replaces atoms whose cone form in cvxpy differs from their value, and hidden convex ones.
 
     ======================  ==============  ===================================================
     the user's              becomes         because cvxpy's own
@@ -26,6 +29,7 @@ class Rewriting:
     x³, x⁵, x⁷, …           ``OddPower``    is for x ≥ 0 alone
     x⁶, x¹⁰, x¹², …         (x²)³           is for x ≥ 0 alone
     ``xexp(x)``             ``SignedXexp``  is for x ≥ 0 alone
+    x·log(x/s), x, s ≥ 0    ``rel_entr``    rules see a product, and not that it is convex
     ======================  ==============  ===================================================
 
     Powers of an argument that is known to be nonnegative stay as they are. ``xexp(x)`` of such an
@@ -121,9 +125,61 @@ def _shown_nonneg(
     return cp.xexp(cp.pos(args[0])) if known and not args[0].is_nonneg() else None
 
 
+PLAIN = int, float, str, bool, tuple, slice, type(None)
+
+
+def _relative_entropy(
+    node: cp.Expression, args: list[cp.Expression], signs: Box
+) -> cp.Expression | None:
+    """The convex x·log(x/s) in a product of x with a sum that holds ±log(x/s) or ±log(s/x)."""
+    if not isinstance(node, multiply):
+        return None
+    for x, other in (args, args[::-1]):
+        terms = other.args if isinstance(other, AddExpression) else [other]
+        for k, term in enumerate(terms):
+            found = _entropy(x, term) if x.shape == node.shape else None
+            if found is None or not all(map(signs.is_nonneg, found[1:])):
+                continue
+            sign, x, s = found
+            rest = [t for j, t in enumerate(terms) if j != k]
+            entropy = sign * cp.rel_entr(x, s)
+            return entropy + cp.multiply(x, sum(rest[1:], rest[0])) if rest else entropy
+    return None
+
+
+def _entropy(
+    x: cp.Expression, term: cp.Expression
+) -> tuple[int, cp.Expression, cp.Expression] | None:
+    """The sign, x and s if a term is ±log(x/s) or ±log(s/x)."""
+    sign = 1
+    while isinstance(term, NegExpression):
+        sign, term = -sign, term.args[0]
+    ratio = term.args[0] if isinstance(term, cp.log) else None
+    if not isinstance(ratio, DivExpression) or ratio.is_constant():
+        return None
+    above, below = ratio.args
+    if _is_alike(x, above):
+        return sign, x, below
+    return (-sign, x, above) if _is_alike(x, below) else None
+
+
+def _is_alike(one: cp.Expression, other: cp.Expression) -> bool:
+    """True if two expressions are written alike."""
+    if one is other:
+        return True
+    if type(one) is not type(other) or one.shape != other.shape or not one.args:
+        return False
+    data = [d for node in (one, other) for d in node.get_data() or ()]
+    if not all(isinstance(d, PLAIN) for d in data) or one.get_data() != other.get_data():
+        return False  # an array of indices may be large
+    pairs = zip(one.args, other.args, strict=False)
+    return len(one.args) == len(other.args) and all(_is_alike(a, b) for a, b in pairs)
+
+
 Rewrite = Callable[[cp.Expression, list[cp.Expression], Box], cp.Expression | None]
 REWRITES: tuple[tuple[Rewrite, str], ...] = (
     (_whole_sum, "the sum of all entries"),
     (_widened, "taken on both sides of 0"),
     (_shown_nonneg, "of an argument that is known to be nonnegative"),
+    (_relative_entropy, "the relative entropy, which is convex"),
 )

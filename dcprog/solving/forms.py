@@ -141,11 +141,24 @@ class Form(Generic[S]):
         """The problem recentred at a start that is far from 0; None if there is no need."""
         return None
 
-    def restored(
+    def improved(
         self, surrogate: S, run: Run, rng: np.random.Generator, settings: Settings, left: Left
     ) -> Run:
-        """The run, or one from a restored point if it misses a constraint."""
-        return run
+        """The run, or one from θ = 0 if a risk is lower there.
+
+        A cap that adapts would be another one from there.
+        """
+        known = "zero" in surrogate.starts.kinds and self.adapted(surrogate) is None
+        if run.x is None or not (known and settings.escape) or left() == 0:
+            return run
+        if run.status in ("interrupted", "time_limit"):
+            return run
+        zero = surrogate.starts("zero", rng)
+        if not surrogate.value(zero) < surrogate.value(run.x) - settings.tol * run.scale:
+            return run
+        other = descend(surrogate, zero, replace(settings, time_limit=left()))
+        lower = surrogate.facts.sign * (other.value - run.value) < 0
+        return checked(surrogate, other) if lower else run
 
     def polished(self, outcome: Outcome) -> Outcome:
         """The outcome after Newton's method on the active pieces."""
@@ -366,7 +379,7 @@ class ProblemForm(Form[ProblemSurrogate]):
         """The form of the recentred problem, by the same solver."""
         return ProblemForm(around.problem, self._solver, self._options, is_recentred=True)
 
-    def restored(
+    def improved(
         self,
         surrogate: ProblemSurrogate,
         run: Run,

@@ -167,7 +167,7 @@ class Task:
                 raise
             failure = SubproblemError("failed", f"the start is of no use: {error}")
             return _no_point(failure, surrogate.facts.sign)
-        return self.form.restored(surrogate, checked(surrogate, run), rng, self.settings, self.left)
+        return self.form.improved(surrogate, checked(surrogate, run), rng, self.settings, self.left)
 
     def _start(self, surrogate: Surrogate, kind: Any, rng: np.random.Generator) -> Array:
         if isinstance(kind, Candidate):

@@ -126,3 +126,15 @@ def test_the_best_point_is_so_under_the_cap_that_is_set_last() -> None:
     assert result.x is not None
     assert result.value == pytest.approx(final(result.x), rel=1e-12)
     assert result.value == pytest.approx(min(final(point.x) for point in seen), rel=1e-12)
+
+
+def test_no_run_of_ours_ends_above_zero() -> None:
+    """The convex start of capped absolute losses may lie above F(0), and its run as well."""
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((500, 125))
+    y = X[:, :100].sum(axis=1) + rng.standard_normal(500)
+    y[rng.random(500) < 0.15] += 20
+    risk = dc.Risk.from_loss(dc.residual_rows(X, y), dc.cap(dc.absolute(), 1.0), penalty=dc.l1(2.5))
+    plain = dc.solve(risk, start="convex")
+    bare = dc.solve(risk, start="convex", escape=False)
+    assert plain.value <= risk(np.zeros(126)) < bare.value
