@@ -13,6 +13,7 @@ from cvxpy.atoms import Power
 from cvxpy.atoms.affine.add_expr import AddExpression
 from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression, multiply
 from cvxpy.atoms.affine.promote import Promote
+from cvxpy.atoms.affine.sum import Sum
 from cvxpy.atoms.affine.unary_operators import NegExpression
 from cvxpy.atoms.prod import Prod
 from cvxpy.atoms.quad_form import QuadForm
@@ -553,7 +554,8 @@ def exact_form(expression: cp.Expression, signs: Box) -> ExactForm | None:
     """An inequality equivalent to e ≤ 0 and easier to majorise; None if none is known.
 
     a/b ≤ c with b > 0 is a ≤ cb. A product of concave fᵢ ≥ 0 is at least c > 0 where their
-    geometric mean is at least c^{1/k}; entry by entry, fg ≥ c where f ≥ c/g. Both are convex.
+    geometric mean is at least c^{1/k}; entry by entry, fg ≥ c where f ≥ c/g. ‖v‖² ≤ g² with affine
+    v and g ≥ 0 is ‖v‖ ≤ g. All are convex.
 
     Examples
     --------
@@ -564,7 +566,11 @@ def exact_form(expression: cp.Expression, signs: Box) -> ExactForm | None:
     >>> asked.is_dcp(), form.expression.is_convex()
     (False, True)
     """
-    return _multiplied_out(expression, signs) or _under_root(expression, signs)
+    return (
+        _multiplied_out(expression, signs)
+        or _under_root(expression, signs)
+        or _as_norm(expression, signs)
+    )
 
 
 def _multiplied_out(expression: cp.Expression, signs: Box) -> ExactForm | None:
@@ -599,6 +605,59 @@ def _under_root(expression: cp.Expression, signs: Box) -> ExactForm | None:
         inverse = cp.inv_pos(g)
         return ExactForm(cp.multiply(least / scale, inverse) - f, inverse / scale)
     return None
+
+
+def _as_norm(expression: cp.Expression, signs: Box) -> ExactForm | None:
+    """‖v‖ ≤ g for Σ v² ≤ g²: the tangent of g² would have no slope where g is 0."""
+    terms = [_unwrapped(*term) for term in _terms(expression) if not _is_zero(term[1])]
+    bounds = [_square_root(t) for sign, t in terms if sign < 0]
+    found = [_norm(t) for sign, t in terms if sign > 0]
+    norms = [norm for norm in found if norm is not None]
+    g = bounds[0] if len(bounds) == 1 else None
+    if g is None or not norms or len(norms) < len(found):
+        return None
+    if not signs.is_nonneg(g) or (len(norms) > 1 and expression.size > 1):
+        return None
+    parts = [cp.vec(n, order="F") for n in norms]
+    norm = norms[0] if len(norms) == 1 else cp.norm(cp.hstack(parts))
+    return ExactForm(norm - g, cp.inv_pos(g) / 2)
+
+
+def _unwrapped(sign: int, term: cp.Expression) -> tuple[int, cp.Expression]:
+    """A term that is repeated over an array, without its repetition, and its sign."""
+    while isinstance(term, Promote | NegExpression):
+        sign = -sign if isinstance(term, NegExpression) else sign
+        term = term.args[0]
+    return sign, term
+
+
+def _is_zero(term: cp.Expression) -> bool:
+    return term.is_constant() and not term.parameters() and not np.any(term.value)
+
+
+def _square_root(term: cp.Expression) -> cp.Expression | None:
+    """The affine a of a²."""
+    is_square = isinstance(term, Power) and not term.p.parameters() and term.p.value == 2
+    return term.args[0] if is_square and term.args[0].is_affine() else None
+
+
+def _norm(term: cp.Expression) -> cp.Expression | None:
+    """‖v‖ of a sum of squares of affine entries."""
+    if isinstance(term, Sum):
+        inside = _square_root(term.args[0])
+        if inside is None or term.keepdims or inside.ndim > 2:
+            return None
+        return cp.norm(
+            cp.vec(inside, order="F") if term.axis is None else inside, 2, axis=term.axis
+        )
+    if isinstance(term, cp.quad_over_lin):
+        over = term.args[1]
+        plain = term.size == 1 and over.is_constant() and not over.parameters()
+        if not (plain and over.size == 1 and float(over.value) == 1 and term.args[0].is_affine()):
+            return None
+        return cp.norm(cp.vec(term.args[0], order="F"))
+    root = _square_root(term)
+    return None if root is None else cp.abs(root)
 
 
 def _terms(node: cp.Expression, sign: int = 1) -> list[tuple[int, cp.Expression]]:
