@@ -230,7 +230,12 @@ class FactorableProblem:
         The data are not finite, or a Parameter has no value.
     """
 
-    def __init__(self, problem: cp.Problem, box: tuple[Array, Array] | None = None) -> None:
+    def __init__(
+        self,
+        problem: cp.Problem,
+        box: tuple[Array, Array] | None = None,
+        most_terms: float = np.inf,
+    ) -> None:
         check_data(problem, whole=True)
         self.problem, self.box = problem, box
         self.sign = -1.0 if isinstance(problem.objective, cp.Maximize) else 1.0
@@ -248,7 +253,9 @@ class FactorableProblem:
         numbers = (c for c in frozen.constraints if not c.variables())
         self.contradicted = any(map(_is_wrong, numbers))
         for constraint in demands:
+            self._refuse_more(most_terms)
             self._demand(translation, constraint)
+        self._refuse_more(most_terms)
         for variable in self.points.variables:
             self._declare(translation, variable)
         self.below += [-row for row in translation.domain]
@@ -260,6 +267,13 @@ class FactorableProblem:
         self.uses = self._uses()
         self._narrow()
         self._learn()
+
+    def _refuse_more(self, most: float) -> None:
+        if len(self.terms) > most:
+            reason = f"it has more than {most:g} terms"
+            raise NotBoundable(
+                short(self.problem.objective, 60), reason, "a problem of fewer terms"
+            )
 
     # ------------------------------------------------------------------------------------------
     # the declaration

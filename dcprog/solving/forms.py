@@ -31,7 +31,7 @@ from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.solving.cvxpy_fields import multipliers, negative_bases
 from dcprog.solving.given_starts import current, given, numbers
 from dcprog.solving.outcome import Outcome
-from dcprog.solving.polish import examined, polished, verified
+from dcprog.solving.polish import MOST_EXAMINED, examined, polished, verified
 from dcprog.solving.rescue import checked, restored
 
 __all__ = ["Form", "ProblemExaminer", "RecognisedSurrogate", "Spec", "form_of"]
@@ -400,7 +400,7 @@ class ProblemForm(Form[ProblemSurrogate]):
                 return run
             if not surrogate.domain.is_feasible(run.x):
                 return run
-            verdict = examined(surrogate, run.x)
+            verdict = examined(surrogate, run.x, MOST_EXAMINED[stuck])
             if verdict.downhill is None or size == 0 or not settings.escape:
                 if verdict.x is None or not stuck:
                     return run

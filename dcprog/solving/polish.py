@@ -21,7 +21,15 @@ from dcprog.majorants.tree import Values, nodes, rebuilt, spread_to
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.solving.outcome import Outcome
 
-__all__ = ["ActivePieces", "Verdict", "examined", "gradient", "polished", "verified"]
+__all__ = [
+    "MOST_EXAMINED",
+    "ActivePieces",
+    "Verdict",
+    "examined",
+    "gradient",
+    "polished",
+    "verified",
+]
 
 
 def gradient(root: cp.Expression, weight: Array, values: Values) -> dict[int, Array]:
@@ -187,7 +195,9 @@ class ActivePieces:
 # What is so near, relative to its size, counts as active; one after the other is tried.
 REACHES = 1e-5, 1e-4, 1e-6, 1e-3
 MOST_COORDINATES, MOST_ROWS = 400, 800
-MOST_EXAMINED = 60  # coordinates: a Hessian by differences costs two walks of the tree for each
+# Coordinates, at most, at the end of a run that has converged, and of one whose solvers failed: a
+# Hessian by differences walks the tree twice for each.
+MOST_EXAMINED = 24, 60
 STEPS, ROUNDS = 8, 5
 ASIDE = 1e-5  # of differences of gradients, in units of the coordinates
 ENDED = 1e-13
@@ -256,7 +266,7 @@ class Verdict:
     downhill: Array | None = None
 
 
-def examined(surrogate: ProblemSurrogate, x: Array) -> Verdict:
+def examined(surrogate: ProblemSurrogate, x: Array, most: int = MOST_EXAMINED[1]) -> Verdict:
     """The second-order conditions at a point that meets the constraints.
 
     A point is a local minimum if the KKT conditions of the active constraints have a solution
@@ -267,6 +277,8 @@ def examined(surrogate: ProblemSurrogate, x: Array) -> Verdict:
     ----------
     surrogate : ProblemSurrogate
     x : array
+    most : int
+        Of more coordinates nothing is said.
 
     Returns
     -------
@@ -275,7 +287,7 @@ def examined(surrogate: ProblemSurrogate, x: Array) -> Verdict:
     # a run that failed may have been far away: its units say nothing of x
     largest = surrogate.points.spread(surrogate.points.largest(np.abs(x)))
     units = np.where(largest > 0, largest, surrogate.sizes.natural.unit)
-    for reach in REACHES if 0 < x.size <= MOST_EXAMINED else ():
+    for reach in REACHES if 0 < x.size <= most else ():
         try:
             with np.errstate(all="ignore"):
                 kkt = _Kkt(surrogate, x, reach, units)

@@ -18,7 +18,7 @@ from dcprog.starts.protocol import Budget, Candidate
 __all__ = ["BranchAndBound"]
 
 # More entries of variables, and more columns of the search, take more work than a start has.
-MOST_ENTRIES, MOST_COLUMNS = 40, 300
+MOST_ENTRIES, MOST_COLUMNS = 40, 100
 # Where variables are not bounded, points are looked for so many units around the plain run's end.
 REACH, EVERYWHERE = 10.0, np.inf
 INSIDE = 1 - 1e-6  # at the edge of such a box lower points may lie beyond
@@ -60,14 +60,12 @@ class BranchAndBound:
 def _searched(surrogate: ProblemSurrogate, budget: Budget, reach: float) -> GlobalSearch:
     """A search, everywhere or so many units around the plain run's end."""
     points, end = surrogate.points, budget.ended[0]
-    problem = FactorableProblem(surrogate.declared)
+    problem = FactorableProblem(surrogate.declared, most_terms=MOST_COLUMNS)
     here = _here(problem, points, end)
     away = reach * _here(problem, points, surrogate.units(end))
     if reach < EVERYWHERE:
         problem = FactorableProblem(surrogate.declared, (here - away, here + away))
-    if len(problem.terms) > MOST_COLUMNS:
-        raise NotBoundable("the problem", f"it has more than {MOST_COLUMNS} terms", "fewer terms")
-    most, seconds = budget.effort.iterations, budget.deadline.left
+    most, seconds = budget.effort.work / len(problem.terms), budget.deadline.left
     search = GlobalSearch(problem, GAP, lambda x, seconds: None, iterations=most)
     with problem.untouched():
         for x in budget.ended:

@@ -51,8 +51,9 @@ class Effort:
     halves, beside, random : int
         Starts of a cvxpy problem: convex starts of random halves of its terms, points beside the
         plain run's end, and random points.
-    iterations : int
-        Iterations of the linear programs of a cvxpy problem's branch and bound search.
+    work : float
+        Of a cvxpy problem's branch and bound search: iterations of its linear programs times their
+        columns.
     heats : tuple of (int, int)
         Heats of a cvxpy problem's starts: how many take part in each, and their steps.
     """
@@ -68,7 +69,7 @@ class Effort:
     halves: int
     beside: int
     random: int
-    iterations: int
+    work: float
     heats: tuple[tuple[int, int], ...]
 
 
@@ -88,7 +89,7 @@ EFFORTS = {
         halves=0,
         beside=1,
         random=6,
-        iterations=10_000,
+        work=3e5,
         heats=((9, 2), (4, 2), (2, 4)),
     ),
     "high": Effort(
@@ -103,7 +104,7 @@ EFFORTS = {
         halves=6,
         beside=6,
         random=6,
-        iterations=200_000,
+        work=6e6,
         heats=((20, 3), (8, 5), (6, 10)),
     ),
 }

@@ -207,7 +207,7 @@ def test_alternating_starts_with_ridge_regression_to_the_labels() -> None:
     X, y = _data()
     spec = CappedSVC(p=1.0, eps=1.0, gamma=1.0).spec(X, y)
     coef, intercept = spec.rows.unpack(
-        spec.surrogate("alternating").start("convex", np.random.default_rng(0))
+        spec.surrogate("alternating").starts("convex", np.random.default_rng(0))
     )
     centred, targets = X - X.mean(axis=0), spec.rows.signs
     W = np.linalg.solve(centred.T @ centred + np.eye(4), centred.T @ targets)

@@ -70,7 +70,7 @@ def test_elsewhere_the_search_keeps_near_the_run() -> None:
 
 def test_a_search_that_is_stopped_proves_nothing() -> None:
     schwefel = next(k for k in CONTINUOUS if k.name == "schwefel").make()
-    effort = EFFORTS["default"].__class__(**{**EFFORTS["default"].__dict__, "iterations": 10})
+    effort = EFFORTS["default"].__class__(**{**EFFORTS["default"].__dict__, "work": 100.0})
     _, budget = searched(schwefel, effort=effort)
     assert budget.proof == ""
 
