@@ -142,14 +142,20 @@ class Form(Generic[S]):
         return None
 
     def improved(
-        self, surrogate: S, run: Run, rng: np.random.Generator, settings: Settings, left: Left
+        self,
+        surrogate: S,
+        run: Run,
+        rng: np.random.Generator,
+        settings: Settings,
+        left: Left,
+        given: bool,
     ) -> Run:
-        """The run, or one from θ = 0 if a risk is lower there.
+        """The run, or one from θ = 0 if a risk is lower there and the user gave no point.
 
         A cap that adapts would be another one from there.
         """
         known = "zero" in surrogate.starts.kinds and self.adapted(surrogate) is None
-        if run.x is None or not (known and settings.escape) or left() == 0:
+        if run.x is None or given or not (known and settings.escape) or left() == 0:
             return run
         if run.status in ("interrupted", "time_limit"):
             return run
@@ -386,6 +392,7 @@ class ProblemForm(Form[ProblemSurrogate]):
         rng: np.random.Generator,
         settings: Settings,
         left: Left,
+        given: bool,
     ) -> Run:
         """The run, or one from a restored point, judged by second-order conditions.
 

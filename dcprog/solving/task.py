@@ -167,7 +167,8 @@ class Task:
                 raise
             failure = SubproblemError("failed", f"the start is of no use: {error}")
             return _no_point(failure, surrogate.facts.sign)
-        return self.form.improved(surrogate, checked(surrogate, run), rng, self.settings, self.left)
+        given, run = kind_of(kind) in ("given", "current"), checked(surrogate, run)
+        return self.form.improved(surrogate, run, rng, self.settings, self.left, given)
 
     def _start(self, surrogate: Surrogate, kind: Any, rng: np.random.Generator) -> Array:
         if isinstance(kind, Candidate):
