@@ -62,11 +62,11 @@ def solve(
     ----------
     problem : cvxpy.Problem or Risk
         Any problem the rules can majorise (see :func:`dcprog.explain`). A convex one is solved
-        once. One with integer or boolean variables goes to the global search of
-        :func:`dcprog.lower_bound`, which ends when no point is lower by more than `tol` times the
-        terms, and then to the loop on its continuous part: starts that are points begin the search,
-        `n_starts`, `effort` and `random_state` say nothing there, and ``converged`` is proved to be
-        optimal.
+        once, and so is a geometric program, in the logarithms of its variables. One with integer
+        or boolean variables goes to the global search of :func:`dcprog.lower_bound`, which ends
+        when no point is lower by more than `tol` times the terms, and then to the loop on its
+        continuous part: starts that are points begin the search, `n_starts`, `effort` and
+        `random_state` say nothing there, and ``converged`` is proved to be optimal.
     start : str, mapping, array, Result or list of those, default "auto"
         ``"auto"`` races many starts. A start that is named is the only one, unless `n_starts` says
         otherwise: ``"convex"``, the solution of the convex problem behind it (concave functions of
@@ -100,7 +100,9 @@ def solve(
         The race of ``start="auto"`` runs from the convex problem, improves the points of all
         registered starts (fits of small subsets, graduated paths, points between good ones, …) by a
         few loose steps, runs from the best ones, and then from lower points that moves find, for
-        the time of some three to five plain runs. Its result is never above the plain run's. A
+        the time of some three to five plain runs. A cvxpy problem in up to 40 variables is first
+        searched by a short branch and bound, and no other start is tried if that proves its point
+        to be optimal. The result is never above the plain run's. A
         number is that many runs: with ``start="auto"`` the plain one and the best candidates, with
         a start that is named that one, random halves of the terms and random points in turn.
         ``start="convex", n_starts=1`` is one plain run.
