@@ -32,6 +32,7 @@ __all__ = [
     "rebuilt",
     "short",
     "spread_to",
+    "substituted",
     "variables",
 ]
 
@@ -236,6 +237,31 @@ def spread_to(node: cp.Expression, shape: tuple[int, ...]) -> cp.Expression:
     if node.size == int(np.prod(shape)):
         return cp.reshape(node, shape, order="F")
     return cp.broadcast_to(node, shape)
+
+
+def substituted(problem: cp.Problem, stand_ins: Mapping[int, Any]) -> cp.Problem:
+    """The problem with other expressions in place of variables.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+    stand_ins : mapping of variable id to expression
+        Variables that are not in it stay.
+    """
+    memo: dict[int, Any] = {}
+
+    def new(node: Any) -> Any:
+        if id(node) not in memo:
+            if isinstance(node, cp.Variable):
+                memo[id(node)] = stand_ins.get(node.id, node)
+            elif node.args and node.variables():
+                memo[id(node)] = rebuilt(node, [new(arg) for arg in node.args])
+            else:
+                memo[id(node)] = node
+        return memo[id(node)]
+
+    objective = type(problem.objective)(new(problem.objective.args[0]))
+    return cp.Problem(objective, [c.copy([new(a) for a in c.args]) for c in problem.constraints])
 
 
 def rebuilt(node: cp.Expression, args: list[cp.Expression]) -> cp.Expression:

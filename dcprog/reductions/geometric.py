@@ -27,7 +27,7 @@ from dcprog.engine.track import Progress
 from dcprog.foundation.arrays import Array
 from dcprog.majorants.points import Points
 from dcprog.majorants.signs import Box
-from dcprog.majorants.tree import nodes, rebuilt
+from dcprog.majorants.tree import nodes, substituted
 
 __all__ = ["GeometricForm", "geometric_form"]
 
@@ -243,7 +243,7 @@ def _made(problem: cp.Problem) -> GeometricForm | None:
         twins[variable.id] = twin
     if not twins or problem.is_dcp():
         return None
-    stated = _restated(problem, twins)
+    stated = substituted(problem, twins)
     if not (stated.is_dgp() and _is_positive(stated)):
         return None
     return GeometricForm(problem, stated, twins)
@@ -270,23 +270,6 @@ def _positive(variable: cp.Variable, box: Box) -> cp.Variable | None:
     low, high = variable.get_bounds()
     least = np.reshape(box.least(variable), variable.shape, order="F")
     return cp.Variable(variable.shape, pos=True, bounds=[np.maximum(low, least), high])
-
-
-def _restated(problem: cp.Problem, twins: Mapping[int, cp.Variable]) -> cp.Problem:
-    memo: dict[int, Any] = {}
-
-    def new(node: Any) -> Any:
-        if id(node) not in memo:
-            if isinstance(node, cp.Variable):
-                memo[id(node)] = twins[node.id]
-            elif node.args and node.variables():
-                memo[id(node)] = rebuilt(node, [new(arg) for arg in node.args])
-            else:
-                memo[id(node)] = node
-        return memo[id(node)]
-
-    objective = type(problem.objective)(new(problem.objective.args[0]))
-    return cp.Problem(objective, [c.copy([new(a) for a in c.args]) for c in problem.constraints])
 
 
 def _logarithm(array: Any, variable: Any) -> Array:

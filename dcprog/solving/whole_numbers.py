@@ -20,7 +20,7 @@ from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError
 from dcprog.majorants.frozen_problem import freeze
-from dcprog.majorants.tree import rebuilt
+from dcprog.majorants.tree import substituted
 from dcprog.solving.forms import ProblemExaminer
 from dcprog.solving.given_starts import current, given, is_list, numbers
 
@@ -65,21 +65,8 @@ class Held:
                 free = cp.Variable(variable.shape, bounds=[lower, upper])
                 self._stand_ins[variable.id] = free
                 held.append(free[flag] == array[flag])
-        memo: dict[int, Any] = {}
-        objective = type(problem.objective)(self._with(problem.objective.args[0], memo))
-        constraints = [c.copy([self._with(a, memo) for a in c.args]) for c in problem.constraints]
-        return cp.Problem(objective, [*constraints, *held])
-
-    def _with(self, node: Any, memo: dict[int, Any]) -> Any:
-        """The expression with the stand-ins in it."""
-        if id(node) not in memo:
-            if isinstance(node, cp.Variable):
-                memo[id(node)] = self._stand_ins.get(node.id, node)
-            elif node.args and node.variables():
-                memo[id(node)] = rebuilt(node, [self._with(arg, memo) for arg in node.args])
-            else:
-                memo[id(node)] = node
-        return memo[id(node)]
+        swapped = substituted(problem, self._stand_ins)
+        return cp.Problem(swapped.objective, [*swapped.constraints, *held])
 
     def start(self, x: Array) -> dict[cp.Variable, Array]:
         """A point as a start of the problem."""
