@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
 
-__all__ = ["Acceleration", "LineSearch", "Squarem", "acceleration_named"]
+__all__ = ["ACCELERATIONS", "LineSearch", "Squarem"]
 
 Value = Callable[[Array], float]
-
-
-class Acceleration(Protocol):
-    """Proposes a point beyond the step from `x` to `new`; never a worse one than `new`."""
-
-    def __call__(self, value: Value, x: Array, new: Array, new_value: float) -> Array:
-        """The point to go to."""
 
 
 class LineSearch:
@@ -84,19 +76,7 @@ class Squarem:
         return new
 
 
-def acceleration_named(name: str | None) -> Acceleration | None:
-    """A fresh acceleration by name.
-
-    Raises
-    ------
-    ValueError
-        The name is not ``"linesearch"``, ``"squarem"`` or None.
-    """
-    match name:
-        case None:
-            return None
-        case "linesearch":
-            return LineSearch()
-        case "squarem":
-            return Squarem()
-    raise ValueError(f"acceleration={name!r}: choose 'linesearch', 'squarem' or None")
+ACCELERATIONS: dict[str, type[LineSearch] | type[Squarem]] = {
+    "linesearch": LineSearch,
+    "squarem": Squarem,
+}

@@ -3,34 +3,58 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from dcprog.engine.acceleration import Acceleration, acceleration_named
-from dcprog.engine.attempts import AllFailed, minimise
-from dcprog.engine.evidence import Evidence
-from dcprog.engine.probing import guarded
-from dcprog.engine.protocol import Surrogate
-from dcprog.engine.state import State
-from dcprog.engine.track import Entry, Run, Settings, Stop
+from dcprog.engine.acceleration import ACCELERATIONS, LineSearch, Squarem
+from dcprog.engine.probing import downhill
+from dcprog.engine.protocol import Surrogate, guarded
+from dcprog.engine.track import Attempt, History, Progress, Run, Settings
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.errors import UnfitStart
+from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.errors import SubproblemError, UnfitSolver, UnfitStart
 
-__all__ = ["descend"]
+__all__ = ["EVIDENCE", "descend"]
 
 logger = logging.getLogger("dcprog")
 
-# An objective that has fallen by so many times its first size is unbounded.
+# Subproblems are solved to tol·SUBPROBLEM, not finer than FINEST, which rounding lets a solver
+# reach. A point may miss descent by ACCEPT times that before it is refused, whatever it was solved
+# to. A refused subproblem is solved again to TIGHTER times that.
+SUBPROBLEM = TIGHTER = 1e-2
+FINEST = 1e-12
+ACCEPT = 10.0
+WORTH = 0.1  # of the last decrease, that a step may leave to the next ones
+# No tolerance is finer than the rounding of F itself.
+ROUNDING = 16 * float(np.finfo(float).eps)
+
+# A dual bound may lie that many tolerances under the majorant's minimum and still be evidence for
+# it; one that lies DENIAL of F's scale under it says that the solver missed the minimum.
+EVIDENCE = 10.0
+DENIAL = 1e-2
+# A function that is lower by so many times its scale far out falls for ever, and an objective that
+# has fallen by so many times its first size is unbounded.
+FALLEN = 1e4
 BOTTOMLESS = 1e25
-# Where a constraint is missed, a step shorter than that many units leads nowhere.
+# A step shorter than NO_STEP units is none. Where a constraint is missed, a step shorter than STILL
+# units leads nowhere.
+NO_STEP = 1e-9
 STILL = 1e-6
+# Steps whose gaps were too small to be resolved before a failure is one of resolution alone.
+VANISHED = 2
 # Steps are slow where each lowers F by more than SLOW times what the one before did, LONG times
 # in a row; then the majorant is centred ahead of x.
 SLOW = 0.6
 LONG = 3
 # Shares of a step that is taken back where F has no slope at its end.
 SHARES = (1.0, 0.99, 0.9, 0.5)
+
+Point = tuple[Array, float]  # with its value
 
 
 def descend(surrogate: Surrogate, start: Array, settings: Settings | None = None) -> Run:
@@ -64,18 +88,87 @@ def descend(surrogate: Surrogate, start: Array, settings: Settings | None = None
     return _Descent(surrogate, start, settings or Settings()).run()
 
 
+class Stop(Exception):
+    """Ends the loop with a status and the reason in words."""
+
+    def __init__(self, status: str, message: str) -> None:
+        super().__init__(status, message)
+        self.status = status
+        self.message = message
+
+
+class AllFailed(Exception):
+    """No solver's solution was accepted.
+
+    Attributes
+    ----------
+    failures : list of (str, SubproblemError)
+    shortfalls : dict of str to float
+        How far above x the solutions are that solvers offered.
+    """
+
+    def __init__(
+        self, failures: list[tuple[str, SubproblemError]], shortfalls: dict[str, float]
+    ) -> None:
+        super().__init__("every solver failed")
+        self.failures = failures
+        self.shortfalls = shortfalls
+
+
+@dataclass
+class Entry:
+    """A point and its line of the history; one object, so that Ctrl-C cannot tear them apart."""
+
+    x: Array
+    value: float
+    step: float
+    time: float
+    solve_time: float
+    violation: float
+    rise: float
+    gap: float = np.inf
+
+
 class _Descent:
+    """A run of the loop: its point x, the tolerances that follow from F's scale, and its record.
+
+    Attributes
+    ----------
+    x, value : array and float
+        The centre of the majorant, and F there.
+    scale : float
+        Of F at x.
+    solvers : list of str
+        The one that worked last comes first.
+    was_loose : bool
+        True if the last subproblem was solved to less than what the end asks for.
+    entries : list of Entry
+    best : Entry or None
+        The lowest point that meets all constraints.
+    falls : list of float
+        Of F, over the last steps on which it did not move.
+    """
+
     def __init__(self, surrogate: Surrogate, start: Array, settings: Settings) -> None:
-        self.surrogate = surrogate
-        self.settings = settings
-        self.state = State(surrogate, start, settings)
-        self.evidence = Evidence(self.state)
-        self.accelerate: Acceleration | None = acceleration_named(settings.acceleration)
-        self.falls: list[float] = []  # of F, over the last steps on which it did not move
+        self.surrogate, self.settings = surrogate, settings
+        self.x = np.array(start, dtype=float)
+        self.value, self.scale, self.first_scale = np.inf, 0.0, 0.0
+        self.solvers: list[str] = []
+        self.was_loose = False
+        self.entries: list[Entry] = []
+        self.attempts: list[Attempt] = []
+        self.best: Entry | None = None
+        self.falls: list[float] = []
         self.momentum = 0
+        self.accelerate: LineSearch | Squarem | None = None
+        if settings.acceleration is not None:
+            self.accelerate = ACCELERATIONS[settings.acceleration]()
+        self.deadline = Deadline(settings.time_limit)
+        self._begun = time.perf_counter()
+        self._was_settled = False  # before the last tightening
+        self._rng = np.random.default_rng(0)
 
     def run(self) -> Run:
-        track = self.state.track
         try:
             self._begin()
             while True:
@@ -83,50 +176,48 @@ class _Descent:
         except Stop as stop:
             status, message = stop.status, stop.message
         except KeyboardInterrupt:
-            if not track.entries:
+            if not self.entries:
                 raise
             status, message = "interrupted", "stopped by Ctrl-C; this is the best point so far"
         if self.settings.verbose:
             logger.info("%s: %s", status, message)
-        last = track.last if status == "converged" else self._best()
+        end = self.last if status == "converged" else self._best_point()
         return Run(
-            last.x,
-            last.value,
-            last.gap,
-            last.violation,
+            end.x,
+            end.value,
+            end.gap,
+            end.violation,
             status,
             message,
-            track.freeze(),
-            self.state.solvers[0] if self.state.solvers else "",
-            max(self.state.scale, self.surrogate.facts.attainable),
+            self._history(),
+            self.solvers[0] if self.solvers else "",
+            max(self.scale, self.surrogate.facts.attainable),
             self.surrogate.domain.mode,
         )
 
-    def _best(self) -> Entry:
+    def _best_point(self) -> Entry:
         """The last point, or an earlier one that meets the constraints and is better or alone."""
-        last, best = self.state.track.last, self.state.track.best
+        last, best = self.last, self.best
         if best is None or best is last:
             return last
         lost = self.surrogate.facts.sign * (last.value - best.value) > 0
         return best if lost or not self.surrogate.domain.is_feasible(last.x) else last
 
     # ------------------------------------------------------------------------------------------
+    # steps
 
     def _begin(self) -> None:
-        state = self.state
-        self.surrogate.begin(state.x)
-        state.solvers = list(self.surrogate.solvers)
+        self.surrogate.begin(self.x)
+        self.solvers = list(self.surrogate.solvers)
         try:
-            state.tighten()
+            self._tighten()
         except ValueError as error:
             raise UnfitStart(str(error)) from error
-        state.record(rise=0.0, step=0.0)
-        state.report()
+        self._record(rise=0.0, step=0.0)
 
     def _step(self) -> None:
-        state = self.state
-        within = self.settings.tol * abs(state.value)
-        state.check_floor(within, "the value is as low as any can be")
+        within = self.settings.tol * abs(self.value)
+        self._check_lower_bound(within, "the value is as low as any can be")
         ahead = self._ahead()
         if ahead is not None:
             self._move_on(*ahead)
@@ -135,39 +226,33 @@ class _Descent:
             new, new_value = self._minimise()
         except Stop as stop:
             if stop.status == "unbounded" and not self.surrogate.settled:
-                state.tighten()  # a larger penalty may bound it
+                self._tighten()  # a larger penalty may bound it
                 return
             raise
         if self._is_flat(new_value):
-            new, new_value = self.evidence.conclude()
-        elif self._is_short(new) and not self.surrogate.domain.is_feasible(state.x):
-            new, new_value = self.evidence.aside() or (new, new_value)
+            new, new_value = self._conclude()
+        elif self._is_short(new) and not self.surrogate.domain.is_feasible(self.x):
+            new, new_value = self._aside() or (new, new_value)
         if self.accelerate is None:
             new, new_value = self._further(new, new_value)
-        elif state.track.n_iter < self.settings.max_iter:
-            new = self.accelerate(self.surrogate.value, state.x, new, new_value)
+        elif self.n_iter < self.settings.max_iter:
+            new = self.accelerate(self.surrogate.value, self.x, new, new_value)
             new_value = self.surrogate.value(new)
         self._move_on(new, new_value)
 
-    def _minimise(self) -> tuple[Array, float]:
-        try:
-            return minimise(self.state)
-        except AllFailed as failed:
-            return self.evidence.after(failed)
-
-    def _further(self, new: Array, new_value: float) -> tuple[Array, float]:
+    def _further(self, new: Array, new_value: float) -> Point:
         """Where the surrogate goes on to from there, if F is lower."""
         try:
             found = self.surrogate.nearby.further(new)
         except Exception as error:  # it was but a try
-            self.state.note(self.state.solvers[0], self.state.accuracy, f"further: {error}")
+            self._note(self.solvers[0], self.accuracy, f"further: {error}")
             return new, new_value
         if found is new:
             return new, new_value
         value = guarded(self.surrogate.value, found)
         return (found, value) if value < new_value else (new, new_value)
 
-    def _ahead(self) -> tuple[Array, float] | None:
+    def _ahead(self) -> Point | None:
         """The minimiser of the majorant centred beyond x, if plain steps are slow and it is lower.
 
         A majorant is one wherever it is centred; x + β(x − x₋) with Nesterov's β, begun anew
@@ -178,83 +263,522 @@ class _Descent:
         Phan, Le, Le Thi (2018), Accelerated difference of convex functions algorithm and its
         application to sparse binary logistic regression, IJCAI.
         """
-        state, last = self.state, self.falls[-LONG - 1 :]
+        last = self.falls[-LONG - 1 :]
         slow = len(last) > LONG and all(b > SLOW * a > 0 for a, b in pairwise(last))
         usable = self.surrogate.facts.looks_ahead and self.accelerate is None
         if not usable or not (slow or self.momentum) or last[-1] == 0:
             return None
         self.momentum += 1
         share = self.momentum / (self.momentum + 3)
-        centre = state.x + share * (state.x - state.track.entries[-2].x)
-        solver, accuracy = state.solvers[0], state.accuracy
+        centre = self.x + share * (self.x - self.entries[-2].x)
+        solver, accuracy = self.solvers[0], self.accuracy
         try:
-            left = state.deadline.left
-            new = self.surrogate.nearby.ahead(centre, state.x, accuracy, solver, left)
+            new = self.surrogate.nearby.ahead(centre, self.x, accuracy, solver, self.deadline.left)
         except Exception as error:  # it was but a try
-            state.note(solver, accuracy, f"ahead of x: {error}")
-            new = state.x
+            self._note(solver, accuracy, f"ahead of x: {error}")
+            new = self.x
         new_value = guarded(self.surrogate.value, new)
-        if np.all(np.isfinite(new)) and state.value - new_value > state.slack:
+        if np.all(np.isfinite(new)) and self.value - new_value > self.slack:
             return new, new_value
         self.momentum, self.falls = 0, []
         return None
 
     def _is_flat(self, new_value: float) -> bool:
         """True if neither the majorant's minimum nor the next value is better than F(x)."""
-        state = self.state
-        if not (np.isfinite(state.value) and self.surrogate.settled):
+        if not (np.isfinite(self.value) and self.surrogate.settled):
             return False
-        return state.track.last.gap <= state.slack and state.value - new_value <= state.slack
+        return self.last.gap <= self.slack and self.value - new_value <= self.slack
 
     def _is_short(self, new: Array) -> bool:
-        units = self.surrogate.units(self.state.x)
-        return float(np.max(np.abs(new - self.state.x) / units, initial=0.0)) <= STILL
-
-    # ------------------------------------------------------------------------------------------
+        units = self.surrogate.units(self.x)
+        return float(np.max(np.abs(new - self.x) / units, initial=0.0)) <= STILL
 
     def _move_on(self, new: Array, new_value: float) -> None:
-        if self.state.track.n_iter >= self.settings.max_iter:
-            raise Stop("max_iter", f"no criticality after {self.settings.max_iter} steps")
-        self._move(new, new_value)
-        self.state.check_time()
+        """Move the majorant to the new point, and on to lower ones where it does not change."""
+        lower: Point | None = (new, new_value)
+        while lower is not None:
+            if self.n_iter >= self.settings.max_iter:
+                raise Stop("max_iter", f"no criticality after {self.settings.max_iter} steps")
+            lower = self._move(*lower)
+        self._check_time()
 
-    def _move(self, new: Array, new_value: float) -> None:
+    def _move(self, new: Array, new_value: float) -> Point | None:
         self._check_bottom(new, new_value)
-        state = self.state
-        before, value = state.x, state.value
+        before, value = self.x, self.value
         moved = self._arrive(new)
-        still = abs(state.value - new_value) <= state.noise  # F itself did not move
-        self.falls.append(value - new_value if still and state.x is new else 0.0)
-        reached = new_value if state.x is new else state.value
-        state.record(
+        still = abs(self.value - new_value) <= self.noise  # F itself did not move
+        self.falls.append(value - new_value if still and self.x is new else 0.0)
+        reached = new_value if self.x is new else self.value
+        self._record(
             rise=reached - value if np.isfinite(value) else 0.0,
-            step=float(np.linalg.norm(state.x - before)),
+            step=float(np.linalg.norm(self.x - before)),
         )
-        state.report()
-        if not (moved or state.was_loose) and self.accelerate is None and self.surrogate.settled:
-            lower = self.evidence.check_settled()
-            if lower is not None:
-                self._move_on(*lower)
+        if moved or self.was_loose or self.accelerate is not None or not self.surrogate.settled:
+            return None
+        return self._check_settled()
 
     def _check_bottom(self, new: Array, new_value: float) -> None:
         """Stop where F has fallen too far."""
-        track = self.state.track
-        seen = [abs(entry.value) for entry in track.entries[:3] if np.isfinite(entry.value)]
-        size = max(self.state.first_scale, self.surrogate.facts.attainable, *seen, 0.0)
-        far = track.n_iter > 1 and size > 0 and new_value < -BOTTOMLESS * size
+        seen = [abs(entry.value) for entry in self.entries[:3] if np.isfinite(entry.value)]
+        size = max(self.first_scale, self.surrogate.facts.attainable, *seen, 0.0)
+        far = self.n_iter > 1 and size > 0 and new_value < -BOTTOMLESS * size
         if far and self.surrogate.domain.is_feasible(new):
             raise Stop("unbounded", f"the objective has fallen to {new_value:.3g} and goes on")
 
     def _arrive(self, new: Array) -> bool:
         """Tighten at the new point; where F has no slope there, a little before it."""
-        state = self.state
-        before = state.x
+        before = self.x
         for share in SHARES:
-            state.x = new if share == 1 else before + share * (new - before)
+            self.x = new if share == 1 else before + share * (new - before)
             try:
-                return state.tighten()
+                return self._tighten()
             except ValueError as error:
                 reason = str(error)
-        state.x = before
-        state.tighten()
+        self.x = before
+        self._tighten()
         raise Stop("solver_failed", f"no step can be taken from here: {reason}")
+
+    def _tighten(self) -> bool:
+        """Centre the majorant at x, and return True if it has moved."""
+        moved = self.surrogate.tighten(self.x)
+        self.value = guarded(self.surrogate.value, self.x)
+        scale = self.surrogate.scale(self.x)
+        self.scale = scale if np.isfinite(scale) else 0.0
+        self.first_scale = self.first_scale or self.scale
+        return moved
+
+    # ------------------------------------------------------------------------------------------
+    # tolerances
+
+    @property
+    def accuracy(self) -> float:
+        """Of the subproblems, relative to the scale of F."""
+        return max(self.settings.tol * SUBPROBLEM, FINEST)
+
+    @property
+    def loose(self) -> float:
+        """Of a subproblem far from the end: a share of what the last step gained."""
+        loosest, entries = self.surrogate.facts.loosest, self.entries
+        if loosest > 0 and self.scale > 0 and len(entries) > 1 and np.isfinite(entries[-2].value):
+            gained = abs(entries[-1].value - entries[-2].value)
+            loosest = min(loosest, WORTH * gained / self.scale)
+        return max(loosest, self.accuracy)
+
+    @property
+    def slack(self) -> float:
+        """The gap and the decrease below which x counts as critical."""
+        return self.settings.tol * self.scale + self.noise
+
+    @property
+    def coarse(self) -> float:
+        """The tolerance where F vanishes: solvers resolve a share of F's value elsewhere."""
+        return self.settings.tol * self.attainable + self.noise
+
+    @property
+    def attainable(self) -> float:
+        """The scale of F, and no less than that below which solvers lose digits."""
+        return max(self.scale, self.surrogate.facts.attainable)
+
+    @property
+    def allowed(self) -> float:
+        """The most that F and M may rise by at a step."""
+        return ACCEPT * self.accuracy * self.scale + self.noise
+
+    @property
+    def noise(self) -> float:
+        """The size of rounding in F."""
+        return ROUNDING * abs(self.value) if np.isfinite(self.value) else 0.0
+
+    def _check_time(self, reason: str = "the time limit is reached") -> None:
+        if self.deadline.left == 0:
+            raise Stop("time_limit", reason)
+
+    def _check_lower_bound(self, within: float, reason: str) -> None:
+        """Stop if F(x) is within `within` of a known lower bound."""
+        above = self.value - self.surrogate.facts.lower_bound
+        if self.surrogate.settled and np.isfinite(above) and above <= within:
+            self.last.gap = max(above, 0.0)
+            raise Stop("converged", reason)
+
+    # ------------------------------------------------------------------------------------------
+    # the subproblem: solver after solver, and which of their points is accepted
+
+    def _minimise(self) -> Point:
+        """An acceptable minimiser of the majorant and its value, or a lower point; sets the gap."""
+        try:
+            return self._accepted()
+        except AllFailed as failed:
+            return self._after(failed)
+
+    def _accepted(self) -> Point:
+        failures: list[tuple[str, SubproblemError]] = []
+        shortfalls: dict[str, float] = {}
+        reached: Point | None = None
+        first = self.solvers[0]
+        for number, (solver, tolerance) in enumerate(self._in_order()):
+            if solver != first:
+                # near its lower bound F is what solvers leave of 0, and none gets lower by skill
+                reason = "the value is as low as any can be, as far as solvers resolve"
+                self._check_lower_bound(self.coarse, reason)
+            try:
+                new = self._solve(solver, tolerance)
+                new_value = self._checked(new, solver, shortfalls)
+            except SubproblemError as error:
+                failures.append((solver, error))
+                self._note(solver, tolerance, str(error))
+                reached = self._lower_of(error.point, reached)
+                if reached is None:
+                    self._check_time("the time limit ended a subproblem")
+                elif self.deadline.left == 0:
+                    break
+                continue
+            loose = number == 0 and tolerance > self.accuracy
+            if loose and self.last.gap <= self.slack:
+                continue  # so little is not to be told from what a loose solve leaves
+            self._prefer(solver)
+            self.was_loose = loose
+            return new, new_value
+        if reached is not None:
+            self.was_loose = True
+            return reached
+        raise AllFailed(failures, shortfalls)
+
+    def _in_order(self) -> list[tuple[str, float]]:
+        """Solvers and tolerances; where every solver stalls before the tightest, tol itself."""
+        tolerance = self.accuracy
+        first, *others = self.solvers
+        attempts = [
+            (first, self.loose),
+            (first, tolerance),
+            (first, max(tolerance * TIGHTER, FINEST)),
+            *((solver, tolerance) for solver in others),
+            *((solver, max(self.settings.tol, tolerance)) for solver in self.solvers),
+        ]
+        return list(dict.fromkeys(attempts))
+
+    def _solve(self, solver: str, tolerance: float) -> Array:
+        """One solver's minimiser; whatever it raises is a failure."""
+        first = not self.solvers or solver == self.solvers[0]
+        left = self.deadline.left if first else self.deadline.share
+        try:
+            return self.surrogate.minimise(self.x, tolerance, solver, left)
+        except (SubproblemError, UnfitSolver):
+            raise
+        except Exception as error:
+            raise SubproblemError("failed", f"{type(error).__name__}: {error}") from error
+
+    def _checked(self, new: Array, solver: str, shortfalls: dict[str, float]) -> float:
+        """Value at a candidate, which must minimise the majorant and not raise F."""
+        if not np.all(np.isfinite(new)):
+            raise SubproblemError("failed", "the solution is not finite")
+        new_value = guarded(self.surrogate.value, new)
+        if not np.isfinite(self.value):
+            if not np.isfinite(new_value):
+                raise SubproblemError("failed", "the solution violates a constraint")
+            return new_value
+        below = self.value - guarded(self.surrogate.majorant_value, new)
+        for name, rise in (("majorant", -below), ("objective", new_value - self.value)):
+            if not rise <= self.allowed:
+                shortfalls[solver] = min(shortfalls.get(solver, np.inf), rise)
+                raise SubproblemError("failed", f"the {name} rose by {rise:.3g}")
+        self.last.gap = max(below, 0.0)
+        return new_value
+
+    def _lower_of(self, point: Any, before: Point | None) -> Point | None:
+        """A failed solver's point with its value, if it is a descent step lower than `before`."""
+        if point is None or not np.all(np.isfinite(point)) or not np.isfinite(self.value):
+            return before
+        value = guarded(self.surrogate.value, point)
+        below = self.value - guarded(self.surrogate.majorant_value, point)
+        if not (self.value - value > self.slack and below > self.slack):
+            return before
+        if before is not None and before[1] <= value:
+            return before
+        self.last.gap = below
+        return point, value
+
+    def _prefer(self, solver: str) -> None:
+        """Put the solver that worked first next time."""
+        self.solvers.sort(key=lambda name: name != solver)
+
+    # ------------------------------------------------------------------------------------------
+    # evidence for a verdict beside one solver's word, and lower points where there is none
+
+    def _conclude(self) -> Point:
+        """Stop as converged if the evidence allows it; otherwise a point with a lower value."""
+        better, witness = self._second_opinion()
+        better = better or self._lower()
+        if better is not None:
+            return better
+        if witness is None:
+            reason = f"{self.solvers[0]} gets no lower from here, which nothing else confirms"
+            raise Stop("solver_failed", reason)
+        raise Stop("converged", f"the criticality gap is within tolerance ({witness})")
+
+    def _check_settled(self) -> Point | None:
+        """Stop where a bound says that x minimises M already; a lower point if one is near."""
+        if self._gap() > EVIDENCE * self.slack:
+            return None  # the next step solves it again
+        self.last.gap = 0.0
+        lower = self._lower()
+        if lower is None:
+            raise Stop("converged", "the majorant did not change at its own minimiser")
+        return lower
+
+    def _lower(self) -> Point | None:
+        """A point around x where F is lower beyond doubt: x was a saddle, or a tie hid a slope."""
+        if self.surrogate.facts.is_convex and self._gap() <= EVIDENCE * self.slack:
+            return None  # F is its own majorant, and no point of that is lower by more
+        below = self.value - EVIDENCE * self.slack
+        if self.best is not None:  # a run that pays for violations may pass a better one
+            value = guarded(self.surrogate.value, self.best.x)
+            if value < below:
+                return self.best.x, value
+        longest = max(entry.step for entry in self.entries)
+        unmoved = longest <= NO_STEP * float(np.max(self.surrogate.units(self.x), initial=0.0))
+        return self._look_around(below, wide=unmoved)
+
+    def _aside(self) -> Point | None:
+        """Where x misses a constraint and does not move: any lower point, however far."""
+        if not np.isfinite(self.value):
+            return None
+        return self._look_around(self.value - self.slack, wide=True)
+
+    def _look_around(self, below: float, wide: bool) -> Point | None:
+        if not self.settings.escape:
+            return None
+        self._check_time()
+        for point in self.surrogate.nearby.off_ties(self.x, self.deadline.left):
+            value = guarded(self.surrogate.value, point)
+            if value < below:
+                return point, value
+        left = self.deadline.left
+        return downhill(self.surrogate, self.x, below, self._rng, wide=wide, time_limit=left)
+
+    def _gap(self) -> float:
+        """How far F is above the last dual bound of M's minimum."""
+        return self.value - self.surrogate.bound()
+
+    def _bounded(self, by: str = "") -> str | None:
+        """The words in which a dual bound confirms the gap; None if it does not."""
+        if self._gap() <= EVIDENCE * self.slack:
+            return f"by a dual bound{by}"
+        if self._gap() <= EVIDENCE * self.coarse:
+            return f"by a dual bound{by}, as far as {'it' if by else 'the solver'} resolves"
+        return None
+
+    def _is_denied(self) -> bool:
+        """True if a dual bound contradicts x."""
+        gap = self._gap()
+        return np.isfinite(gap) and gap > DENIAL * self.attainable
+
+    def _second_opinion(self) -> tuple[Point | None, str | None]:
+        """A point lower than x where a solver finds one, and the confirmation of the gap."""
+        words = self._bounded()
+        if words is not None:
+            return None, words
+        first, plain = self.solvers[0], self.accuracy
+        others = [name for name in self.surrogate.facts.verifiers if name != first]
+        denied, witness = self._is_denied(), None
+        tight = max(plain * TIGHTER, FINEST)
+        for solver, tolerance in [*((s, plain) for s in others), (first, tight), (first, plain)]:
+            self._check_time()
+            try:
+                new = self._solve(solver, tolerance)
+                below = self._fall(new)
+            except SubproblemError as error:
+                self._note(solver, tolerance, str(error))
+                continue
+            new_value = guarded(self.surrogate.value, new)
+            if below > self.slack and self.value - new_value > self.slack:
+                self._note(first, plain, f"{solver} finds a point {below:.3g} lower")
+                self._prefer(solver)
+                return (new, new_value), None
+            words = self._bounded(f" from {solver}")
+            if words is not None:
+                return None, words
+            denied |= self._is_denied()
+            # a solver that hands back where it began says nothing
+            if witness is None and not np.array_equal(new, self.x):
+                witness = f"confirmed by {solver}" if solver != first else f"by {solver} alone"
+            if witness is not None and not denied:
+                break
+        return None, None if denied else witness
+
+    def _fall(self, new: Array) -> float:
+        """How far the majorant falls from x to a finite point."""
+        if not np.all(np.isfinite(new)):
+            raise SubproblemError("failed", "the solution is not finite")
+        below = self.value - guarded(self.surrogate.majorant_value, new)
+        if not below >= -max(self.allowed, self.coarse):
+            raise SubproblemError("failed", f"the majorant rose by {-below:.3g}")
+        return below
+
+    # ------------------------------------------------------------------------------------------
+    # where every solver failed
+
+    def _after(self, failed: AllFailed) -> Point:
+        """A lower point; otherwise the run stops, and why."""
+        failures, lower = failed.failures, None
+        if self.surrogate.settled:
+            lower = self._none_lower(failed.shortfalls)
+            if lower is None and any(error.status == "unbounded" for _, error in failures):
+                lower = self._far_lower(failures)
+            lower = lower or self._vanished()
+        if lower is not None:
+            return lower
+        raise self._verdict(failures)
+
+    def _none_lower(self, shortfalls: dict[str, float]) -> Point | None:
+        """Every solution was refused: stop where none was so by much, or go where F is lower."""
+        near = [missed for missed in shortfalls.values() if missed <= self.coarse]
+        if not near or not np.isfinite(self.value):
+            return None
+        certain = self._gap() <= EVIDENCE * self.coarse
+        if not certain and len(near) < min(2, len(self.solvers)):
+            return None
+        reason = "no solver finds a lower point; the gap is their accuracy"
+        return self._lower_or_converged(max(min(near), 0.0), reason)
+
+    def _vanished(self) -> Point | None:
+        """Stop, or go where F is lower, if F is below what solvers and the last gaps resolve."""
+        resolved = self.settings.tol * self.surrogate.facts.attainable
+        measured = [e.gap for e in self.entries[:-1] if np.isfinite(e.gap)]
+        gaps = measured[-VANISHED:]
+        if len(gaps) < VANISHED or max(self.scale, *gaps) > resolved:
+            return None
+        reason = "the objective and its last gaps are below what solvers resolve"
+        return self._lower_or_converged(max(gaps), reason)
+
+    def _lower_or_converged(self, gap: float, reason: str) -> Point:
+        lower = self._lower()
+        if lower is None:
+            self.last.gap = gap
+            raise Stop("converged", reason)
+        return lower
+
+    def _far_lower(self, failures: list[tuple[str, SubproblemError]]) -> Point | None:
+        """Where solvers call M unbounded: a lower point, or the end if F falls as they say."""
+        surrogate = self.surrogate
+        if not np.isfinite(self.value):
+            return None
+        best: Point | None = None
+        values = [self.value]  # further and further out
+        for point, value in self._far_points():
+            if self.value - value > FALLEN * self.scale > 0:
+                raise Stop("unbounded", f"the objective falls to {value:.3g} and goes on")
+            values.append(value)
+            if value < self.value - self.slack and (best is None or value < best[1]):
+                best = point, value
+        proofs = [str(e) for _, e in failures if e.status == "unbounded" and e.proved]
+        # F lies under M: a ray along which M falls is one for F, unless M's curvature was lost
+        falls = all(after < before - self.slack for before, after in pairwise(values))
+        if proofs and falls and surrogate.domain.is_feasible(self.x):
+            raise Stop("unbounded", proofs[0])
+        return best
+
+    def _far_points(self) -> Iterator[Point]:
+        """Feasible points further and further out."""
+        surrogate = self.surrogate
+        for point in surrogate.nearby.far(self.x, self.deadline.left):
+            value = guarded(surrogate.value, point)
+            if np.all(np.isfinite(point)) and surrogate.domain.is_feasible(point):
+                yield point, value
+
+    def _verdict(self, failures: list[tuple[str, SubproblemError]]) -> Stop:
+        said = {solver: error for solver, error in failures if error.status == "infeasible"}
+        proved = any(error.proved for error in said.values())
+        # otherwise x itself is feasible, whatever a solver says
+        if not np.isfinite(self.value) and (proved or len(said) >= min(2, len(self.solvers))):
+            return Stop("infeasible", str(next(iter(said.values()))))
+        if not self.surrogate.settled and any(e.status == "unbounded" for _, e in failures):
+            return Stop("unbounded", "the majorant is unbounded at this price of violations")
+        return Stop("solver_failed", f"every solver failed; the first: {failures[0][1]}")
+
+    # ------------------------------------------------------------------------------------------
+    # the record
+
+    @property
+    def last(self) -> Entry:
+        """Where the run is."""
+        return self.entries[-1]
+
+    @property
+    def n_iter(self) -> int:
+        """Steps taken so far."""
+        return len(self.entries) - 1
+
+    def _note(self, solver: str, tolerance: float, outcome: str) -> None:
+        """Put an attempt on record that was not accepted."""
+        self.attempts.append(Attempt(self.n_iter, solver, tolerance, outcome))
+        logger.debug("step %d, %s at %.1e: %s", self.n_iter, solver, tolerance, outcome)
+
+    def _record(self, *, rise: float, step: float) -> None:
+        """Put the point on record, and tell the log and the callback."""
+        surrogate, x, best = self.surrogate, self.x, self._best_so_far()
+        entry = Entry(
+            x=x,
+            value=surrogate.objective(x),
+            step=step,
+            time=time.perf_counter() - self._begun,
+            solve_time=surrogate.record.solve_time,
+            violation=surrogate.domain.violation(x),
+            rise=rise,
+        )
+        self.entries.append(entry)
+        lower = best is None or surrogate.facts.sign * (entry.value - best.value) < 0
+        if lower and np.isfinite(entry.value) and surrogate.domain.is_feasible(x):
+            self.best = entry
+        self._report()
+
+    def _best_so_far(self) -> Entry | None:
+        """The best point, under F as it now is: only values of one F are compared."""
+        if self.best is not None and not self._was_settled:
+            self.best = replace(self.best, value=self.surrogate.objective(self.best.x))
+        self._was_settled = self.surrogate.settled
+        return self.best
+
+    def _report(self) -> None:
+        settings, last = self.settings, self.last
+        if not settings.verbose and settings.callback is None:
+            return
+        progress = Progress(
+            n_iter=self.n_iter,
+            x=last.x.copy(),
+            value=last.value,
+            gap=self.entries[-2].gap if self.n_iter > 0 else np.inf,
+            step=last.step,
+            violation=last.violation,
+            time=last.time,
+        )
+        if settings.verbose:
+            log_step(progress)
+        if settings.callback is not None and settings.callback(progress):
+            raise Stop("interrupted", "the callback asked to stop")
+
+    def _history(self) -> History:
+        names = [column.name for column in fields(History) if column.name != "attempts"]
+        arrays = {
+            name: np.array([getattr(entry, name) for entry in self.entries]) for name in names
+        }
+        return History(**arrays, attempts=tuple(self.attempts))
+
+
+def log_step(progress: Progress) -> None:
+    """A line of the table, and at the start of a run the head above it.
+
+    The gap is that of the point before, which the step has measured.
+    """
+    if progress.n_iter == 0:
+        logger.info("step             value   gap before        moved    violation   seconds")
+    gap = f"{progress.gap:.3g}" if progress.n_iter > 0 else ""
+    moved = f"{progress.step:.3g}" if progress.n_iter > 0 else ""
+    logger.info(
+        "%4d  %16.9g %12s %12s %12.2g %9.2f",
+        progress.n_iter,
+        progress.value,
+        gap,
+        moved,
+        progress.violation,
+        progress.time,
+    )

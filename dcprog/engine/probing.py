@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import islice
-from typing import TypeVar
 
 import numpy as np
 
-from dcprog.engine.protocol import Surrogate
+from dcprog.engine.protocol import Surrogate, guarded
 from dcprog.foundation.arrays import Array
 
-__all__ = ["downhill", "guarded"]
+__all__ = ["downhill"]
 
 # Steps in units of the coordinates. A point that is critical for one choice of slopes at a tie, or
 # a saddle, shows near; one that a run has never left may lie in a hollow.
@@ -25,19 +23,8 @@ FEW = 4
 # With more coordinates at kinks than that a step off all of them leads nowhere.
 CROWDED = 100
 
-T = TypeVar("T")
 
-
-def guarded(function: Callable[[T], float], x: T) -> float:
-    """The function's value, infinite where it has none or raises."""
-    try:
-        with np.errstate(all="ignore"):
-            value = float(function(x))
-    except Exception:  # an atom outside its domain may raise anything
-        return np.inf
-    return np.inf if np.isnan(value) else value
-
-
+@np.errstate(all="ignore")
 def downhill(
     surrogate: Surrogate,
     x: Array,
@@ -50,7 +37,7 @@ def downhill(
     """A point near x at which F is less than `below`, with its value; None if none is found.
 
     Random directions and, of few variables, the coordinates, both ways; where constraints are near,
-    what the surrogate itself proposes (the minimiser of its majorant centred beside x).
+    the surrogate's own proposals (minimisers of its majorant centred beside x).
 
     Parameters
     ----------
@@ -72,13 +59,12 @@ def downhill(
     units, inside, tried = surrogate.units(x), 0, 0
     crowded = int(np.count_nonzero(surrogate.nearby.kinks(x))) > CROWDED
     for size in WIDE if wide else NEAR:
-        with np.errstate(over="ignore", invalid="ignore"):
-            ways = [units * d for d in _directions(x, rng, crowded)]
-            values = [_along(surrogate, x, way, size, leeway) for way in ways]
-        tried, inside = tried + 2 * len(ways), inside + int(np.sum(np.isfinite(values)))
-        if values and np.min(values) < below:
+        ways = size * units * _directions(x, rng, crowded)
+        values = _either_side(surrogate, x, ways, leeway)
+        tried, inside = tried + values.size, inside + int(np.count_nonzero(np.isfinite(values)))
+        if values.size and np.min(values) < below:
             i, side = divmod(int(np.argmin(values)), 2)
-            return x + (-size if side else size) * ways[i], values[i][side]
+            return (x - ways[i] if side else x + ways[i]), float(values[i, side])
     if wide or inside < tried:
         proposals = surrogate.nearby.proposals(x, rng, time_limit)
         for point in proposals if wide else islice(proposals, 2):
@@ -88,15 +74,18 @@ def downhill(
     return None
 
 
-def _along(
-    surrogate: Surrogate, x: Array, way: Array, size: float, leeway: float
-) -> tuple[float, float]:
-    """F at x ± size·way, infinite where a constraint is missed by more than the leeway."""
-    line = surrogate.nearby.along(x, way)
-    ahead, behind = (
-        _allowed(surrogate, guarded(line, t), x + t * way, leeway) for t in (size, -size)
-    )
-    return ahead, behind
+def _either_side(surrogate: Surrogate, x: Array, ways: Array, leeway: float) -> Array:
+    """F at x ± ways, infinite where a constraint is missed by more than the leeway."""
+    try:
+        values = surrogate.nearby.either_side(x, ways)
+    except Exception:  # a user's loss may raise anything far out
+        return np.full((len(ways), 2), np.inf)
+    points = [(x + way, x - way) for way in ways]
+    allowed = [
+        [_allowed(surrogate, v, point, leeway) for v, point in zip(*pair, strict=True)]
+        for pair in zip(values.tolist(), points, strict=True)
+    ]
+    return np.array(allowed).reshape(-1, 2)
 
 
 def _allowed(surrogate: Surrogate, value: float, x: Array, leeway: float) -> float:
@@ -105,14 +94,14 @@ def _allowed(surrogate: Surrogate, value: float, x: Array, leeway: float) -> flo
     return value if near else np.inf
 
 
-def _directions(x: Array, rng: np.random.Generator, crowded: bool) -> list[Array]:
-    """Also those that leave alone what is 0: at the kinks there every other step may rise.
+def _directions(x: Array, rng: np.random.Generator, crowded: bool) -> Array:
+    """Random directions, one a row; also some that leave alone the coordinates that are 0.
 
-    Where kinks crowd, only those.
+    At the kinks there every other step may rise. Where kinks crowd, only the latter.
     """
+    single = np.eye(x.size) if x.size <= FEW else np.zeros((0, x.size))
     if x.size == 0:
-        return []
-    single = list(np.eye(x.size)) if x.size <= FEW else []
+        return single
     mixed = rng.standard_normal((DIRECTIONS, x.size))
     partial = mixed * (x != 0) if 0 < np.count_nonzero(x) < x.size else mixed[:0]
-    return [*single, *(mixed if not crowded or len(partial) == 0 else ()), *partial]
+    return np.concatenate([single, mixed[:0] if crowded and len(partial) else mixed, partial])

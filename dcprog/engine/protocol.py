@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ __all__ = [
     "Starts",
     "Surrogate",
     "centre",
+    "guarded",
 ]
 
 
@@ -124,6 +125,19 @@ class Surrogate(Protocol):
     @property
     def record(self) -> Record:
         """The cost of the solver calls so far."""
+
+
+T = TypeVar("T")
+
+
+def guarded(function: Callable[[T], float], x: T) -> float:
+    """The function's value, infinite where it has none or raises."""
+    try:
+        with np.errstate(all="ignore"):
+            value = float(function(x))
+    except Exception:  # an atom outside its domain may raise anything
+        return np.inf
+    return np.inf if np.isnan(value) else value
 
 
 MOST_TIGHTENINGS = 20
@@ -261,9 +275,11 @@ class Nearby:
     def __init__(self, surrogate: Surrogate) -> None:
         self._surrogate = surrogate
 
-    def along(self, x: Array, way: Array) -> Callable[[float], float]:
-        """F(x + t·way) as a function of t."""
-        return lambda t: self._surrogate.value(x + t * way)
+    def either_side(self, x: Array, ways: Array) -> Array:
+        """F(x + way) and F(x − way) for every row of `ways`, of shape (len(ways), 2)."""
+        value = self._surrogate.value
+        pairs = [[guarded(value, x + way), guarded(value, x - way)] for way in ways]
+        return np.array(pairs).reshape(-1, 2)
 
     def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
         """Coordinates at a kink of F, which rises both ways off it where the majorant does."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
 
-__all__ = ["Attempt", "Entry", "History", "Progress", "Run", "Settings", "Stop", "Track"]
+__all__ = ["Attempt", "History", "Progress", "Run", "Settings"]
 
 
 @dataclass(frozen=True)
@@ -191,53 +191,3 @@ class Run:
     def n_iter(self) -> int:
         """Steps taken after the start."""
         return max(len(self.history) - 1, 0)
-
-
-@dataclass
-class Entry:
-    """A point and its line of the history; one object, so that Ctrl-C cannot tear them apart."""
-
-    x: Array
-    value: float
-    step: float
-    time: float
-    solve_time: float
-    violation: float
-    rise: float
-    gap: float = np.inf
-
-
-@dataclass
-class Track:
-    """The history while it grows."""
-
-    entries: list[Entry] = field(default_factory=list)
-    attempts: list[Attempt] = field(default_factory=list)
-    best: Entry | None = None  # that meets all constraints
-
-    @property
-    def last(self) -> Entry:
-        """Where the run is."""
-        return self.entries[-1]
-
-    @property
-    def n_iter(self) -> int:
-        """Steps taken so far."""
-        return len(self.entries) - 1
-
-    def freeze(self) -> History:
-        """The part of it that the user sees."""
-        names = [column.name for column in fields(History) if column.name != "attempts"]
-        arrays = {
-            name: np.array([getattr(entry, name) for entry in self.entries]) for name in names
-        }
-        return History(**arrays, attempts=tuple(self.attempts))
-
-
-class Stop(Exception):
-    """Ends the loop with a status and the reason in words."""
-
-    def __init__(self, status: str, message: str) -> None:
-        super().__init__(status, message)
-        self.status = status
-        self.message = message

@@ -151,11 +151,14 @@ class RiskValues:
     @property
     def _is_separable(self) -> bool:
         """True if the losses are a sum over rows, all with the same loss function."""
-        joint = self.base.is_joint or self.transform.is_joint
-        sub = self.subtracted
-        joint = joint or (sub is not None and sub.is_joint)
         own = getattr(self.transform, "transform", self.transform)
-        return self._groups is None and not joint and np.size(getattr(own, "c", 0.0)) == 1
+        return self._is_entrywise and np.size(getattr(own, "c", 0.0)) == 1
+
+    @property
+    def _is_entrywise(self) -> bool:
+        """True if every row is a group, and no loss is a function of several of them."""
+        functions = (self.base, self.transform, self.subtracted)
+        return self._groups is None and not any(f is not None and f.is_joint for f in functions)
 
     def remembering(self) -> Self:
         """A copy of the risk that keeps the last margins: a loop asks for them several times.
@@ -183,6 +186,23 @@ class RiskValues:
             return self._summed(there, parts) + penalty(t)
 
         return value
+
+    def either_side(self, theta: Array, ways: Array) -> Array:
+        """R(θ + way) and R(θ − way) for every row of `ways`, of shape (len(ways), 2)."""
+        u = self.margins(theta)
+
+        def losses(change: Array) -> Any:
+            parts = self._parts(theta, lambda rows: u[rows] + change[..., rows])
+            return sum(np.sum(part.loss_values(theta), axis=-1) for _, part in parts)
+
+        changes = (np.asarray(self.rows @ way).ravel() for way in ways)
+        if len(ways) and u.size <= BLOCK and self._is_entrywise:
+            change = np.array(list(changes))
+            values = losses(np.stack([change, -change], axis=1))
+        else:
+            values = np.array([[losses(c), losses(-c)] for c in changes]).reshape(-1, 2)
+        paid = [[self.penalty_value(theta + s * way) for s in (1, -1)] for way in ways]
+        return values + np.array(paid).reshape(-1, 2)
 
     @property
     def has_convex_losses(self) -> bool:

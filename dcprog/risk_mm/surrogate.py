@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 
@@ -359,9 +359,9 @@ class _RiskNearby(Nearby):
         self._made = surrogate
 
     @np.errstate(all="ignore")
-    def along(self, x: Array, way: Array) -> Callable[[float], float]:
-        """F(x + t·way) as a function of t, whose margins are linear in it."""
-        return self._made.risk.along(x, way)
+    def either_side(self, x: Array, ways: Array) -> Array:
+        """F(x + way) and F(x − way) for every row of `ways`, from margins that are linear in it."""
+        return self._made.risk.either_side(x, ways)
 
     def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
         """Penalised coefficients that are 0, if the penalty has a kink there."""

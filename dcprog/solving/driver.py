@@ -13,7 +13,7 @@ import cvxpy as cp
 import numpy as np
 from sklearn.utils import check_random_state
 
-from dcprog.engine.acceleration import acceleration_named
+from dcprog.engine.acceleration import ACCELERATIONS
 from dcprog.engine.result import Result, StartSummary, VariableValues
 from dcprog.engine.track import Progress, Run, Settings
 from dcprog.factorable.problem import FEASIBLE
@@ -254,7 +254,9 @@ def _checked(
     for name, flag in (("verbose", verbose), ("escape", escape)):
         if not isinstance(flag, bool | Integral | np.bool_):
             raise ValueError(f"{name}={flag!r}: True or False is needed")
-    acceleration_named(acceleration)
+    if acceleration not in (None, *ACCELERATIONS):
+        choices = f"choose one of {tuple(ACCELERATIONS)}, or None"
+        raise ValueError(f"acceleration={acceleration!r}: {choices}")
     return Settings(tol, max_iter, time_limit, acceleration, callback, verbose, bool(escape))
 
 

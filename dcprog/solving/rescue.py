@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dcprog.engine.descent import descend
-from dcprog.engine.evidence import EVIDENCE
+from dcprog.engine.descent import EVIDENCE, descend
 from dcprog.engine.protocol import Surrogate
 from dcprog.engine.track import History, Run, Settings
 from dcprog.foundation.arrays import Array

@@ -12,7 +12,8 @@ import pytest
 
 import dcprog as dc
 from dcprog.engine.descent import descend
-from dcprog.engine.probing import downhill, guarded
+from dcprog.engine.probing import downhill
+from dcprog.engine.protocol import guarded
 from dcprog.engine.track import Settings
 from dcprog.foundation.arrays import Array
 from dcprog.problem.surrogate import ProblemSurrogate
@@ -39,8 +40,9 @@ class Landscape:
         self.proposed = proposed
         self.limits: list[float | None] = []
 
-    def along(self, x: Array, way: Array) -> Callable[[float], float]:
-        return lambda t: self.value(x + t * way)
+    def either_side(self, x: Array, ways: Array) -> Array:
+        pairs = [(guarded(self.value, x + way), guarded(self.value, x - way)) for way in ways]
+        return np.array(pairs).reshape(-1, 2)
 
     def units(self, x: Array) -> Array:
         return np.full(x.size, self.unit)
