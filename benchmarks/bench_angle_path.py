@@ -170,7 +170,7 @@ def grids() -> dict[str, list[tuple[float, float]]]:
 
 def subproblems() -> None:
     """Milliseconds of a solver's first solve, and of the next one with 5 % of the weights at 0."""
-    solvers = ("interior", "simplex", "coordinate", "cvxpy")
+    solvers = ("interior", "simplex", "cvxpy")
     print("| n × d | loss | penalty | " + " | ".join(solvers) + " |")
     for n, d in ((100, 20), (100, 200), (1000, 20), (5000, 50)):
         X, y = simulation(n, d, 0)

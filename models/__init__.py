@@ -4,7 +4,6 @@ The solvers that a paper publishes stand beside its model and are registered her
 """
 
 from dcprog.models.angle_consistency import fisher_gamma, is_fisher_consistent
-from dcprog.models.angle_coordinate import CoordinateSolver
 from dcprog.models.angle_cv import AngleSVCCV
 from dcprog.models.angle_linearization import AlternatingLinearizationSolver
 from dcprog.models.angle_path import angle_path
@@ -41,7 +40,6 @@ __all__ = [
 
 register_solver("alternating", SinglePassSolver)
 register_solver("alternating_linearization", AlternatingLinearizationSolver)
-register_solver("coordinate", CoordinateSolver)
 register_solver("dual_qp", DualQpSolver)
 register_solver("libsvm", LibsvmSolver)
 register_solver("smo_first_order", FirstOrderSmoSolver)

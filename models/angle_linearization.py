@@ -60,8 +60,7 @@ class AlternatingLinearizationSolver(PolyhedralSolver):
         reason = polyhedral_refusal(risk)
         if reason is not None:
             return reason
-        form = risk.penalty.as_l1_l2(int(risk.penalized.sum()))
-        if form is None or not form[1] > 0:
+        if not risk.penalty.parts().ridge > 0:
             return f"its penalty is {risk.penalty!r}, without an l2 part"
         return None
 

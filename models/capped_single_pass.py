@@ -54,9 +54,7 @@ class SinglePassSolver:
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
         self.rows: Margins = risk.rows
-        form = risk.penalty.as_l1_l2(1)
-        assert form is not None
-        self.ridge = Ridge(self.rows.X, float(form[1]), self.rows.fit_intercept)
+        self.ridge = Ridge(self.rows.X, risk.penalty.parts().ridge, self.rows.fit_intercept)
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:

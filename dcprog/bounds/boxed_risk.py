@@ -13,8 +13,7 @@ from dcprog.bounds.rounding import OF_LINE
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotBoundable
 from dcprog.losses import ConvexLoss, Loss, absolute, epsilon_insensitive, hinge
-from dcprog.penalties import ConcavePenalty, Penalty, penalty_sum
-from dcprog.penalties.penalty import penalty_in_units
+from dcprog.penalties import Penalty
 from dcprog.risk.risk import Risk
 from dcprog.transforms import (
     Transform,
@@ -194,32 +193,19 @@ def split_penalty(penalty: Penalty, held: npt.NDArray[np.bool_]) -> SplitPenalty
     >>> parts.q, len(parts.concave)
     (array([0.5, 0. ]), 1)
     """
-    split = SplitPenalty(held, np.zeros(held.size), np.zeros(held.size))
-    _add(split, penalty)
+    parts, zeros = penalty.parts(), np.zeros(held.size)
+    for part in parts.others:
+        if not part.is_convex:
+            raise NotBoundable(
+                repr(part),
+                "it is neither convex nor a sum of concave functions of the sizes of coefficients",
+                "a ConcavePenalty, or a sum of such and convex ones",
+            )
+    split = SplitPenalty(held, zeros, np.where(held, parts.ridge, 0.0))
+    split.l[held] = parts.l1
+    split.concave = [part.of_size for part in parts.concave]
+    split.rest = [*parts.groups, *parts.others]
     return split
-
-
-def _add(split: SplitPenalty, penalty: Penalty) -> None:
-    form = penalty.as_l1_l2(int(split.held.sum()))
-    if form is not None:
-        split.l[split.held] += form[0]
-        split.q[split.held] += form[1]
-    elif isinstance(penalty, penalty_sum):
-        _add(split, penalty.first)
-        _add(split, penalty.second)
-    elif isinstance(penalty, ConcavePenalty):
-        split.concave.append(penalty.of_size)
-    elif isinstance(penalty, penalty_in_units) and isinstance(penalty.penalty, ConcavePenalty):
-        inner, unit, factor = penalty.penalty.of_size, penalty.unit, penalty.factor
-        split.concave.append(lambda t: factor * inner(unit * t))
-    elif penalty.is_convex:
-        split.rest.append(penalty)
-    else:
-        raise NotBoundable(
-            repr(penalty),
-            "it is neither convex nor a sum of concave functions of the sizes of coefficients",
-            "a ConcavePenalty, or a sum of such and convex ones",
-        )
 
 
 # ----------------------------------------------------------------------------------------------

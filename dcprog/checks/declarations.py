@@ -407,10 +407,10 @@ def check_penalty(penalty: Penalty, size: int = 5, draws: int = 50) -> None:
         _not_below(majorant, w, majorant(w), tangent, f"its tangent at {v}")
         above = smooth(v) + majorant(w) - majorant(v)
         _not_below(penalty, w, above, value, f"(its majorant at {v}) the value")
-        form = majorant.as_l1_l2(size)
-        if form is not None:
-            quadratic = float(form[0] @ np.abs(w)) + form[1] / 2 * float(w @ w)
-            _agree(majorant, w, quadratic, majorant(w), "as_l1_l2")
+        parts = majorant.parts()
+        if parts.is_elastic:
+            elastic = float(np.sum(parts.l1 * np.abs(w))) + parts.ridge / 2 * float(w @ w)
+            _agree(majorant, w, elastic, majorant(w), "parts")
     _check_clone(penalty, w)
 
 

@@ -272,8 +272,7 @@ class RobustEstimator(CallbackSupportMixin, KernelOption, LoopOptions, FittedObj
         return Declaration(loss, risk, kernel, samples, unit)
 
     def _kernel_at(self, X: Any, samples: Samples) -> Kernel | None:
-        form = self._penalty().as_l1_l2(1)
-        if self.kernel is not None and (form is None or np.any(form[0])):
+        if self.kernel is not None and self._penalty().parts().ridge_alone is None:
             raise self._refuse_kernel(self.penalty, "l2(lam)")
         return self._kernel_of(X, self.gamma, samples.part, samples.weights)
 

@@ -13,7 +13,6 @@ from dcprog.estimators.named_parts import loss_of, penalty_of
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss, square
 from dcprog.penalties import Penalty, l1
-from dcprog.risk.duality import split_penalty
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.usual_sizes import starts_finite
 from dcprog.rows.linear import residual_rows
@@ -96,19 +95,19 @@ class PenaltyFamily:
         """
         risk = self.at(value)
         size = int(risk.penalized.sum())
-        split = split_penalty(risk.penalty.convex_part, size)
-        if split is None:
+        parts = risk.penalty.parts()
+        if parts.others or len(parts.groups) > 1:
             raise ValueError(f"penalty={risk.penalty!r}: its slopes at 0 are not known")
-        slopes = split[0][0]
+        slopes = np.zeros(size) + parts.l1
         if not risk.penalty.is_convex:
             steep = risk.penalty.weights(np.zeros(size))
             slopes = slopes + (steep if starts_finite(risk) else np.where(steep > 0, np.inf, 0.0))
-        if split[1] is None:
+        if not parts.groups:
             return Kinks(slopes, None)
         if np.any(slopes):
             raise ValueError(f"penalty={risk.penalty!r} has kinks of coefficients and of groups")
-        members = split[1].members(size)
-        return Kinks(np.full(len(members), float(split[1].lam)), members)
+        members = parts.groups[0].members(size)
+        return Kinks(np.full(len(members), float(parts.groups[0].lam)), members)
 
 
 def _checked(risk: Risk, parameter: str) -> str:

@@ -93,9 +93,8 @@ def polished(risk: Risk, theta: Array) -> Array:
 
 
 def _takes(risk: Risk) -> bool:
-    form = risk.penalty.as_l1_l2(int(risk.penalized.sum()))
     smooth = risk.base.is_smooth and risk.subtracted is None and not risk.transform.is_joint
-    ridge = form is not None and not np.any(form[0])
+    ridge = risk.penalty.parts().ridge_alone is not None
     plain = risk.no_matrix is None and risk.scores.kernel is None
     return bool(smooth and ridge and plain and risk.rows.shape[1] <= MOST_COEFFICIENTS)
 

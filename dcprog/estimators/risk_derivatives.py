@@ -88,8 +88,4 @@ def curvature_matrix(rows: Any, d: Array, active: Array) -> Array:
 
 def ridge_of(risk: Risk, active: Array) -> Array:
     """The Hessian of the penalty's ridge, a diagonal matrix on the active coefficients."""
-    form = risk.penalty.as_l1_l2(int(risk.penalized.sum()))
-    ridge = np.zeros(active.size)
-    if form is not None:
-        ridge[risk.penalized] = form[1]
-    return np.diag(ridge[active])
+    return np.diag(np.where(risk.penalized, risk.penalty.parts().ridge, 0.0)[active])

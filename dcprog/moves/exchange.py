@@ -154,10 +154,7 @@ def _newton(problem: WeightedRisk, near: Near, pulls: Array) -> Array:
         lowest, highest = part.slopes_of(risk.base)
         curvature[rows] *= (highest - lowest) / (2 * near.step)
     gram = near.gram(curvature)
-    split = risk.penalty.convex_part
-    form = None if split is None else split.as_l1_l2(int(risk.penalized.sum()))
-    if form is not None:
-        held = np.flatnonzero(risk.penalized)
-        gram[held, held] += form[1] * near.units[held] ** 2 / near.scale
+    held = np.flatnonzero(risk.penalized)
+    gram[held, held] += risk.penalty.parts().ridge * near.units[held] ** 2 / near.scale
     gram[np.diag_indices(p)] += 1e-6 * (float(np.trace(gram)) / p or 1.0)
     return np.asarray(np.linalg.solve(gram, pulls.T).T, dtype=float)

@@ -10,10 +10,11 @@ from dcprog.penalties.folded_concave import capped_l1, log_sum, lp, mcp, scad
 from dcprog.penalties.group_lasso import group_lasso
 from dcprog.penalties.kernel import kernel_norm
 from dcprog.penalties.norms import elastic_net, l1, l2
-from dcprog.penalties.penalty import Penalty, penalty_sum, weighted_l1
+from dcprog.penalties.penalty import Parts, Penalty, penalty_sum, weighted_l1
 
 __all__ = [
     "ConcavePenalty",
+    "Parts",
     "Penalty",
     "capped_l1",
     "elastic_net",

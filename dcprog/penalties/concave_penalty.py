@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import EDGE, Array
-from dcprog.penalties.penalty import Penalty
+from dcprog.penalties.penalty import Parts, Penalty
 
 __all__ = ["ConcavePenalty"]
 
@@ -60,10 +60,9 @@ class ConcavePenalty(Penalty):
         size = np.abs(np.asarray(w, dtype=float))
         return self.rate(size if self._starts_finite else np.maximum(size, edge))
 
-    def sparse_sizes(self, w: npt.ArrayLike) -> Array:
-        """|w_j| if ψ has a positive slope at 0, otherwise ∞."""
-        w = np.asarray(w, dtype=float)
-        return np.where(self.weights(np.zeros(w.shape)) > 0, np.abs(w), np.inf)
+    def parts(self) -> Parts:
+        """The penalty itself, as a concave part."""
+        return Parts(concave=(self,))
 
     def extended(self, edge: float = EDGE) -> Penalty:
         """The penalty, with the tangent of ψ at `edge` below `edge` if ψ'(0) is infinite."""

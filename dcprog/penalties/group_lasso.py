@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
-from dcprog.penalties.penalty import Penalty
+from dcprog.penalties.penalty import Parts, Penalty
 
 __all__ = ["group_lasso"]
 
@@ -108,13 +108,9 @@ class group_lasso(Penalty):
         """The group lasso with λ replaced by factor·unit·λ."""
         return group_lasso(factor * unit * self.lam, self.groups)
 
-    def sparse_sizes(self, w: npt.ArrayLike) -> Array:
-        """The norm of each entry's group, ∞ for entries in no group or λ = 0."""
-        w = np.asarray(w, dtype=float)
-        sizes = np.full(w.shape, np.inf)
-        for g in self.members(w.size) if self.lam > 0 else []:
-            sizes[g] = np.linalg.norm(w[g])
-        return sizes
+    def parts(self) -> Parts:
+        """The penalty itself, as a part of groups."""
+        return Parts(groups=(self,))
 
     def expression(self, w: cp.Expression) -> cp.Expression:
         """``lam * sum of norm2(w[g])``."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
-from dcprog.penalties.penalty import Penalty
+from dcprog.penalties.penalty import Parts, Penalty
 
 __all__ = ["elastic_net", "l1", "l2"]
 
@@ -57,9 +57,9 @@ class l1(Penalty):
         """The penalty with λ replaced by factor·unit·λ."""
         return l1(factor * unit * self.lam)
 
-    def as_l1_l2(self, size: int) -> tuple[Array, float]:
-        """The pair (λ, 0), with λ repeated for each coefficient."""
-        return np.full(size, float(self.lam)), 0.0
+    def parts(self) -> Parts:
+        """The ℓ1 weight λ."""
+        return Parts(l1=float(self.lam))
 
 
 class l2(Penalty):
@@ -103,9 +103,9 @@ class l2(Penalty):
         """The penalty with λ replaced by factor·unit²·λ."""
         return l2(factor * unit**2 * self.lam)
 
-    def as_l1_l2(self, size: int) -> tuple[Array, float]:
-        """The pair (0, λ), with 0 repeated for each coefficient."""
-        return np.zeros(size), float(self.lam)
+    def parts(self) -> Parts:
+        """The ridge λ."""
+        return Parts(ridge=float(self.lam))
 
 
 class elastic_net(Penalty):
@@ -155,6 +155,6 @@ class elastic_net(Penalty):
         """The penalty with the weights factor·unit·l1 and factor·unit²·l2."""
         return elastic_net(factor * unit * self.l1, factor * unit**2 * self.l2)
 
-    def as_l1_l2(self, size: int) -> tuple[Array, float]:
-        """The pair (l1, l2), with l1 repeated for each coefficient."""
-        return np.full(size, float(self.l1)), float(self.l2)
+    def parts(self) -> Parts:
+        """The ℓ1 weight and the ridge."""
+        return Parts(l1=float(self.l1), ridge=float(self.l2))

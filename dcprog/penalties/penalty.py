@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import cvxpy as cp
@@ -13,7 +14,50 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.parameters import Declared, check_number
 
-__all__ = ["Penalty", "penalty_in_units", "penalty_sum", "weighted_l1"]
+__all__ = ["Parts", "Penalty", "penalty_in_units", "penalty_sum", "weighted_l1"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A penalty as Σ_j l1_j|w_j| + (ridge/2)‖w‖² + groups + concave + others.
+
+    Attributes
+    ----------
+    l1 : float or array
+        One weight, or one per coefficient.
+    ridge : float
+    groups : tuple of group_lasso
+    concave : tuple of Penalty
+        Sums Σ_j ψ(|w_j|) with concave ψ, each with ``of_size`` for ψ.
+    others : tuple of Penalty
+        Penalties of any other form.
+    """
+
+    l1: Any = 0.0
+    ridge: float = 0.0
+    groups: tuple[Any, ...] = ()
+    concave: tuple[Any, ...] = ()
+    others: tuple[Penalty, ...] = ()
+
+    def __add__(self, other: Parts) -> Parts:
+        return Parts(
+            np.add(self.l1, other.l1),
+            self.ridge + other.ridge,
+            self.groups + other.groups,
+            self.concave + other.concave,
+            self.others + other.others,
+        )
+
+    @property
+    def is_elastic(self) -> bool:
+        """True if the convex part is an elastic net: Σ_j l1_j|w_j| + (ridge/2)‖w‖²."""
+        return not (self.groups or self.others)
+
+    @property
+    def ridge_alone(self) -> float | None:
+        """λ if the penalty is (λ/2)‖w‖² and nothing else, otherwise None."""
+        alone = self.is_elastic and not self.concave and not np.any(self.l1)
+        return self.ridge if alone else None
 
 
 class Penalty(Declared, ABC):
@@ -93,9 +137,9 @@ class Penalty(Declared, ABC):
         """The penalty with finite slopes, which the majorants with this `edge` touch exactly."""
         return self
 
-    def as_l1_l2(self, size: int) -> tuple[Array, float] | None:
-        """(l, q) if the penalty is Σ_j l_j |w_j| + (q/2)‖w‖² for `size` coefficients, else None."""
-        return None
+    def parts(self) -> Parts:
+        """The penalty as a sum of parts of known form and of others."""
+        return Parts(others=(self,))
 
     def along(self, w: Array, way: Array) -> Callable[[float], float]:
         """The penalty of w + t·way as a function of t."""
@@ -107,8 +151,13 @@ class Penalty(Declared, ABC):
 
     def sparse_sizes(self, w: npt.ArrayLike) -> Array:
         """The distance of each entry from a kink at 0: |w_j| or its group's norm; ∞ without one."""
-        form = self.as_l1_l2(np.size(w))
-        return np.where(form[0] > 0, np.abs(w), np.inf) if form else np.full(np.shape(w), np.inf)
+        w, parts = np.asarray(w, dtype=float), self.parts()
+        slopes = parts.l1 + sum(concave.weights(np.zeros(w.shape)) for concave in parts.concave)
+        sizes = np.where(slopes > 0, np.abs(w), np.inf)
+        for penalty in parts.groups:
+            for g in penalty.members(w.size) if penalty.lam > 0 else ():
+                sizes[g] = np.minimum(sizes[g], np.linalg.norm(w[g]))
+        return sizes
 
     def __add__(self, other: Any) -> Penalty:
         return penalty_sum(self, other) if isinstance(other, Penalty) else NotImplemented
@@ -168,10 +217,9 @@ class weighted_l1(Penalty):
         """The penalty with the weights factor·unit·v."""
         return weighted_l1(factor * unit * np.asarray(self.v))
 
-    def as_l1_l2(self, size: int) -> tuple[Array, float] | None:
-        """The pair (v, 0); None if the number of weights is neither 1 nor `size`."""
-        v = np.asarray(self.v, dtype=float)
-        return (np.broadcast_to(v, size).copy(), 0.0) if v.size in (1, size) else None
+    def parts(self) -> Parts:
+        """The ℓ1 weights v."""
+        return Parts(l1=np.asarray(self.v, dtype=float))
 
 
 class penalty_sum(Penalty):
@@ -226,10 +274,6 @@ class penalty_sum(Penalty):
         """The sum of the weights."""
         return self.first.weights(w, edge) + self.second.weights(w, edge)
 
-    def sparse_sizes(self, w: npt.ArrayLike) -> Array:
-        """The smaller of both sizes: a kink of either penalty is a kink of the sum."""
-        return np.minimum(self.first.sparse_sizes(w), self.second.sparse_sizes(w))
-
     def expression(self, w: cp.Expression) -> cp.Expression:
         """``first + second``."""
         return self.first.expression(w) + self.second.expression(w)
@@ -238,10 +282,9 @@ class penalty_sum(Penalty):
         """The sum of both extended penalties."""
         return penalty_sum(self.first.extended(edge), self.second.extended(edge))
 
-    def as_l1_l2(self, size: int) -> tuple[Array, float] | None:
-        """The sums of both pairs; None if one penalty does not have this form."""
-        a, b = self.first.as_l1_l2(size), self.second.as_l1_l2(size)
-        return None if a is None or b is None else (np.add(a[0], b[0]), a[1] + b[1])
+    def parts(self) -> Parts:
+        """The parts of both penalties."""
+        return self.first.parts() + self.second.parts()
 
     def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
         """The sum of both penalties in the unit."""
@@ -284,10 +327,6 @@ class penalty_in_units(Penalty):
         weights = self.penalty.weights(self.unit * np.asarray(w, dtype=float), self.unit * edge)
         return self.factor * self.unit * weights
 
-    def sparse_sizes(self, w: npt.ArrayLike) -> Array:
-        """The inner penalty's sizes at unit·w, divided by the unit."""
-        return self.penalty.sparse_sizes(self.unit * np.asarray(w, dtype=float)) / self.unit
-
     def expression(self, w: cp.Expression) -> cp.Expression:
         """``factor * penalty``."""
         return self.factor * self.penalty.expression(self.unit * w)
@@ -296,9 +335,23 @@ class penalty_in_units(Penalty):
         """The extended inner penalty, in the unit."""
         return penalty_in_units(self.penalty.extended(self.unit * edge), self.unit, self.factor)
 
-    def as_l1_l2(self, size: int) -> tuple[Array, float] | None:
-        """The inner penalty's pair, in the unit; None if it does not have this form."""
-        form = self.penalty.as_l1_l2(size)
-        if form is None:
-            return None
-        return self.factor * self.unit * form[0], self.factor * self.unit**2 * form[1]
+    def of_size(self, t: Array) -> Array:
+        """factor·ψ(unit·t), for a concave inner penalty."""
+        inner: Any = self.penalty
+        return self.factor * inner.of_size(self.unit * t)
+
+    def parts(self) -> Parts:
+        """The parts of the inner penalty, in the unit."""
+        parts, unit, factor = self.penalty.parts(), self.unit, self.factor
+
+        def moved(penalties: tuple[Penalty, ...]) -> tuple[Penalty, ...]:
+            own = (self if p is self.penalty else p.in_units(unit, factor) for p in penalties)
+            return tuple(own)
+
+        return Parts(
+            factor * unit * parts.l1,
+            factor * unit**2 * parts.ridge,
+            moved(parts.groups),
+            moved(parts.concave),
+            moved(parts.others),
+        )

@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Pieces
-from dcprog.penalties import Penalty, group_lasso, kernel_norm, penalty_sum
+from dcprog.penalties import kernel_norm
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.scores import column_sizes
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["above_least", "duality_gap", "split_penalty"]
+__all__ = ["above_least", "duality_gap"]
 
 # How far from 0 the bound looks for coefficients that nothing holds, in their sizes and units.
 RADIUS = 10.0
@@ -97,8 +97,7 @@ def above_least(problem: WeightedRisk, theta: Array) -> float:
         At least 0; ∞ where a tilt, or a penalty of unknown form, could make P lower than that.
     """
     risk = problem.risk
-    known = split_penalty(risk.penalty.convex_part, int(risk.penalized.sum())) is not None
-    if problem.tilts is not None or not known:
+    if problem.tilts is not None or risk.penalty.parts().others:
         return np.inf
     above = problem.value(theta) - _ground(risk, problem.weights)
     return max(above, 0.0) if np.isfinite(above) else np.inf
@@ -190,16 +189,13 @@ def _penalty_gap(problem: WeightedRisk, theta: Array, pull: Array, size: Array) 
     part = risk.penalty.convex_part
     if isinstance(part, kernel_norm) and risk.no_matrix is None and risk.scores.gram is not None:
         return gap + _kernel_gap(part, w, risk.scores.unmix(pull[:, None])[:, 0])
-    split = split_penalty(part, w.size)
-    if split is None:
-        return np.inf
-    (sizes, ridge), groups = split
+    parts = risk.penalty.parts()
+    sizes, ridge = np.zeros(w.size) + parts.l1, parts.ridge
     sizes = sizes if shrinkage is None else sizes + shrinkage
-    if groups is None:
-        norms, steep = np.abs(w), np.abs(g)
-    elif np.any(sizes):
+    if parts.others or len(parts.groups) > 1 or (parts.groups and np.any(sizes)):
         return np.inf
-    else:
+    norms, steep = np.abs(w), np.abs(g)
+    for groups in parts.groups:
         members = groups.members(w.size)
         norms, steep = (np.array([np.linalg.norm(v[m]) for m in members]) for v in (w, g))
         sizes = np.full(len(members), float(groups.lam))
@@ -211,7 +207,7 @@ def _penalty_gap(problem: WeightedRisk, theta: Array, pull: Array, size: Array) 
     if np.any(over[ball]):
         reach = problem.value(theta) - _ground(risk, problem.weights)
         gap += reach * float(np.max(over[ball] / sizes[ball]))
-    if groups is not None:
+    if parts.groups:
         return gap if np.all(ball) else np.inf
     return gap + _boxed(risk, size, np.flatnonzero(held)[~ball], over[~ball])
 
@@ -222,26 +218,6 @@ def _kernel_gap(penalty: kernel_norm, a: Array, pull: Array) -> float:
         return np.inf
     total = penalty.lam * a + pull
     return 0.5 * float(total @ penalty.gram.times(total)) / penalty.lam
-
-
-def split_penalty(
-    part: Penalty | None, size: int
-) -> tuple[tuple[Array, float], group_lasso | None] | None:
-    """A penalty as Σ l_j|w_j| + (q/2)‖w‖² and a group lasso; None if it is more than that."""
-    if part is None:
-        return (np.zeros(size), 0.0), None
-    form = part.as_l1_l2(size)
-    if form is not None:
-        return form, None
-    if isinstance(part, group_lasso):
-        return (np.zeros(size), 0.0), part
-    if not isinstance(part, penalty_sum):
-        return None
-    first, second = split_penalty(part.first, size), split_penalty(part.second, size)
-    if first is None or second is None or (first[1] is not None and second[1] is not None):
-        return None
-    (a, b), (c, d) = first[0], second[0]
-    return (a + c, b + d), second[1] if first[1] is None else first[1]
 
 
 def _ground(risk: Risk, weights: Array) -> float:

@@ -32,13 +32,13 @@ def penalised_part(risk: RiskValues, theta: cp.Variable) -> cp.Expression:
 
 def penalty_in_units(penalty: Penalty, w: cp.Expression, units: Array) -> cp.Expression:
     """The penalty of units·w, with the units multiplied into its weights if it has any."""
-    form = penalty.as_l1_l2(w.size)
     if isinstance(penalty, group_lasso):  # a norm: a common factor is taken out
         size = float(np.exp(np.mean(np.log(units))))
         return size * penalty.expression(cp.multiply(units / size, w))
-    if form is None:
+    parts = penalty.parts()
+    if not parts.is_elastic:
         return penalty.expression(cp.multiply(units, w))
-    sizes, ridge = form
+    sizes, ridge = np.zeros(w.size) + parts.l1, parts.ridge
     value: cp.Expression = cp.Constant(0.0)
     if np.any(sizes):
         value = value + cp.sum(cp.multiply(sizes * units, cp.abs(w)))

@@ -13,7 +13,7 @@ from dcprog.foundation.arrays import Array
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["WeightedRisk", "penalty_form"]
+__all__ = ["WeightedRisk"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +87,11 @@ class WeightedRisk:
 
     @cached_property
     def penalty_weights(self) -> tuple[Array, Array]:
-        """The weights of |θ_j| and of θ_j²/2, for penalties that :func:`penalty_form` knows."""
-        form, held = penalty_form(self.risk), self.risk.penalized
-        assert form is not None
+        """The weights of |θ_j| and of θ_j²/2, for penalties with the convex part of these."""
+        parts, held = self.risk.penalty.parts(), self.risk.penalized
+        assert parts.is_elastic
         l1, l2 = np.zeros(held.size), np.zeros(held.size)
-        l1[held], l2[held] = form
+        l1[held], l2[held] = parts.l1, parts.ridge
         if self.shrinkage is not None:
             l1[held] += self.shrinkage
         return l1, l2
@@ -103,13 +103,6 @@ class WeightedRisk:
             and _equal(self.tilts, other.tilts)
             and _equal(self.shrinkage, other.shrinkage)
         )
-
-
-def penalty_form(risk: Risk) -> tuple[Array, float] | None:
-    """The (l, q) of a penalty with convex part Σ l_j|w_j| + (q/2)‖w‖²; None for other ones."""
-    size = int(risk.penalized.sum())
-    part = risk.penalty.convex_part
-    return (np.zeros(size), 0.0) if part is None else part.as_l1_l2(size)
 
 
 def _equal(one: Array | None, other: Array | None) -> bool:

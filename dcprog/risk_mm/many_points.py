@@ -86,7 +86,6 @@ class ManyPoints:
         s = np.ones(risk.n_groups) if risk.sample_weight is None else risk.sample_weight
         self.shares = s if groups is None else s[groups] * (risk.n_groups / self.n_groups)
         self.margin = margin_unit(risk)
-        self.form = risk.penalty.as_l1_l2(int(risk.penalized.sum()))
 
     @staticmethod
     def takes(risk: Risk) -> bool:
@@ -178,10 +177,10 @@ class ManyPoints:
 
     def _penalty(self, theta: Array) -> Array:
         w = self.coefficients(theta)
-        if self.form is None:
+        parts = self.risk.penalty.parts()
+        if parts.concave or not parts.is_elastic:
             return np.array([self.risk.penalty(row) for row in w])
-        l1, l2 = self.form
-        return np.abs(w) @ l1 + l2 / 2 * np.sum(w**2, axis=1)
+        return np.sum(parts.l1 * np.abs(w), axis=1) + parts.ridge / 2 * np.sum(w**2, axis=1)
 
     # ------------------------------------------------------------------------------------------
     # units

@@ -14,7 +14,6 @@ import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
 from dcprog.penalties import kernel_norm
-from dcprog.risk.duality import split_penalty
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.risk_mm.near import Near
 
@@ -222,23 +221,23 @@ def _penalty(problem: WeightedRisk, near: Near, free: _Free) -> tuple[Array, flo
     risk, part = problem.risk, problem.risk.penalty.convex_part
     held = np.flatnonzero(risk.penalized)
     w, unit = near.theta[held], near.units[held] / near.scale
-    known = split_penalty(part, w.size)
-    if known is None:
+    parts = risk.penalty.parts()
+    if parts.others or len(parts.groups) > 1:
         smooth = isinstance(part, kernel_norm) and problem.shrinkage is None
         return (part.slope(w) * unit, 0.0) if smooth and part is not None else None
-    (sizes, ridge), groups = known
+    sizes = np.zeros(w.size) + parts.l1
     sizes = sizes if problem.shrinkage is None else sizes + problem.shrinkage
     zero = (near.sizes <= near.reach) & (sizes > 0)
     if np.any(zero):
         _add_box(free, held[zero], np.minimum(sizes * unit, LARGEST)[zero])
-    slope = np.where(zero, 0.0, sizes * np.sign(w)) + ridge * w
-    for members in [] if groups is None else groups.members(w.size):
-        norm, size = float(np.linalg.norm(w[members])), float(groups.lam)  # type: ignore[union-attr]
+    slope = np.where(zero, 0.0, sizes * np.sign(w)) + parts.ridge * w
+    for members, size in ((m, float(g.lam)) for g in parts.groups for m in g.members(w.size)):
+        norm = float(np.linalg.norm(w[members]))
         if norm > near.reach * float(np.linalg.norm(near.units[held[members]])):
             slope[members] += size * w[members] / norm
         elif size > 0:
             _add_ball(free, held[members], size, unit[members])
-    return slope * unit, ridge
+    return slope * unit, parts.ridge
 
 
 def _add_box(free: _Free, places: Indices, radius: Array) -> None:

@@ -193,17 +193,20 @@ def test_a_problem_with_the_majorant_compiles_once(penalty: Penalty, slow: Slow)
     start = np.full(5, 0.3)
     weights.value = penalty.weights(start)
     problem.solve(solver=cp.CLARABEL, enforce_dpp=True)
-    form = penalty.surrogate(start).as_l1_l2(5)
-    assert form is not None
-    shrunk = np.maximum(np.abs(2 * target) - form[0], 0) / (2 + form[1])
+    parts = penalty.surrogate(start).parts()
+    assert parts.is_elastic
+    shrunk = np.maximum(np.abs(2 * target) - parts.l1, 0) / (2 + parts.ridge)
     np.testing.assert_allclose(w.value, np.sign(target) * shrunk, atol=1e-3)
     constant = penalty.expression_with(w, penalty.weights(start))
     assert constant.value == pytest.approx(penalty.surrogate(start)(w.value))
 
 
 def test_group_lasso_is_no_sum_over_coefficients() -> None:
-    assert group_lasso(1.0, [0, 0]).as_l1_l2(2) is None
-    assert (group_lasso(1.0, [0, 0]) + l2()).as_l1_l2(2) is None
+    assert not group_lasso(1.0, [0, 0]).parts().is_elastic
+    parts = (group_lasso(1.0, [0, 0]) + l2()).parts()
+    assert not parts.is_elastic
+    assert parts.ridge_alone is None
+    assert parts.ridge == 1
     np.testing.assert_array_equal(group_lasso(1.0, [0, 0]).slope(np.zeros(2)), 0)
 
 

@@ -63,7 +63,6 @@ def test_a_problem_repeats_another_with_equal_parts() -> None:
 
 CLASSES = Risk(class_margins(X, Y), dc.squared_hinge(), aggregate="sum")
 KERNEL = Risk(kernel_margins(X @ X.T, Y), dc.hinge())
-HELD = Risk(MARGINS, dc.hinge(), penalized=np.ones(4))
 NO_SHRINKAGE = {
     "newton": Risk(MARGINS, dc.squared_hinge()),
     "multipliers": Risk(MARGINS, dc.hinge()),
@@ -71,7 +70,6 @@ NO_SHRINKAGE = {
     "smo_first_order": KERNEL,
     "libsvm": KERNEL,
     "dual_qp": KERNEL,
-    "coordinate": HELD,
     "alternating": CLASSES,
     "cvxpy": Risk(MARGINS, dc.hinge()),
 }

@@ -185,11 +185,11 @@ def test_penalties_in_units(penalty: Penalty) -> None:
     assert other.slope(w) == pytest.approx(penalty.slope(4 * w))
     assert other.weights(w) == pytest.approx(penalty.weights(4 * w))
     assert other.is_convex == penalty.is_convex
-    form, usual = other.as_l1_l2(3), penalty.as_l1_l2(3)
-    assert (form is None) == (usual is None)
-    if form is not None and usual is not None:
-        assert form[0] == pytest.approx(usual[0])
-        assert form[1] == pytest.approx(4 * usual[1])
+    parts, usual = other.parts(), penalty.parts()
+    assert parts.l1 == pytest.approx(usual.l1)
+    assert parts.ridge == pytest.approx(4 * usual.ridge)
+    assert [len(parts.groups), len(parts.concave)] == [len(usual.groups), len(usual.concave)]
+    assert not parts.others
 
 
 @pytest.mark.parametrize("far", [0.0, 1e5])

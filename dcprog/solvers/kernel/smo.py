@@ -30,8 +30,7 @@ def kernel_ridge(risk: Risk) -> float | None:
     if rows.gram is not None:
         same = isinstance(penalty, kernel_norm) and penalty.gram.K is rows.kernel
         return float(penalty.lam) if same and penalty.lam > 0 else None
-    form = penalty.as_l1_l2(1)
-    return None if form is None or np.any(form[0]) or not form[1] > 0 else float(form[1])
+    return penalty.parts().ridge_alone or None
 
 
 def _is_machine(risk: Risk) -> bool:

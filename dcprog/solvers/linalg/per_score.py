@@ -29,8 +29,7 @@ def separable_refusal(risk: Risk) -> str | None:
         )
     if risk.aggregate == "max":
         return "its groups take the maximum"
-    form = risk.penalty.as_l1_l2(1)
-    if form is None or np.any(form[0]) or not form[1] > 0:
+    if not risk.penalty.parts().ridge_alone:
         return f"its penalty is {risk.penalty!r}, not l2 with a positive lam"
     return None
 
@@ -65,15 +64,14 @@ class Separable:
     """
 
     def __init__(self, risk: Risk) -> None:
-        scores, form = risk.scores, risk.penalty.as_l1_l2(1)
+        scores = risk.scores
         assert scores.signs is not None
-        assert form is not None
         self.risk = risk
         self.signs = scores.signs
         self.constant = scores.fit_intercept and bool(np.all(risk.penalized))
         self.free = scores.fit_intercept and not self.constant
         self.X: Any = with_ones(scores.X) if self.constant else scores.X
-        self.lam = float(form[1])
+        self.lam = risk.penalty.parts().ridge
         shape = self.signs.shape
         offset = np.zeros(shape) if risk.offset is None else risk.offset
         self.offsets = offset.reshape(shape)

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Pieces
-from dcprog.risk.weighted import penalty_form
 from dcprog.solvers.linalg.coefficients import coefficient_units
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def polyhedral_refusal(risk: Risk) -> str | None:
         return "its rows are a general LinearOperator"
     if risk.aggregate == "max" and not np.array_equal(risk.scores.groups, risk.groups):
         return "its maxima are not over the rows of a sample"
-    if penalty_form(risk) is None:
+    if not risk.penalty.parts().is_elastic:
         return f"its penalty is {risk.penalty!r}, not made of l1 and l2"
     return None
 

@@ -63,9 +63,7 @@ class SimplexSolver(PolyhedralSolver):
         reason = polyhedral_refusal(risk)
         if reason is not None:
             return reason
-        part = risk.penalty.convex_part
-        form = None if part is None else part.as_l1_l2(int(risk.penalized.sum()))
-        if form is not None and form[1] > 0:
+        if risk.penalty.parts().ridge > 0:
             return f"its penalty is {risk.penalty!r}, which is not linear"
         if risk.rows.shape[0] * risk.rows.shape[1] > MOST_NUMBERS:
             return "its matrix takes too much memory"

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.risk.weighted import penalty_form
 from dcprog.solvers.linalg.hessian import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.protocol import ExactSolver, Solution
@@ -91,12 +90,12 @@ class ProximalNewtonSolver(ExactSolver):
             return "its groups take the maximum"
         if risk.no_matrix is not None:
             return risk.no_matrix
-        form = penalty_form(risk)
-        if form is None:
+        parts = risk.penalty.parts()
+        if not parts.is_elastic:
             return f"its penalty is {risk.penalty!r}, not made of l1, l2 and concave ones"
-        sparse = not risk.penalty.is_convex or bool(np.any(form[0] > 0))
+        sparse = not risk.penalty.is_convex or bool(np.any(parts.l1 > 0))
         dense = int(np.sum(~risk.penalized)) if sparse else risk.rows.shape[1]
-        if dense > MOST and not (not sparse and form[1] > 0 and _few_samples(risk)):
+        if dense > MOST and not (not sparse and parts.ridge > 0 and _few_samples(risk)):
             return f"its system has {dense} unknowns, more than {MOST}"
         return None
 
@@ -198,9 +197,7 @@ class ProximalNewtonSolver(ExactSolver):
 
     def _small(self) -> bool:
         """True if the system of samples is the smaller one, with a positive ridge."""
-        form = penalty_form(self.risk)
-        assert form is not None
-        return form[1] > 0 and _few_samples(self.risk)
+        return self.risk.penalty.parts().ridge > 0 and _few_samples(self.risk)
 
 
 def _few_samples(risk: Risk) -> bool:

@@ -8,16 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.penalties.concave_penalty import ConcavePenalty
-from dcprog.penalties.norms import elastic_net, l1, l2
-from dcprog.penalties.penalty import Penalty, penalty_in_units, penalty_sum, weighted_l1
-from dcprog.risk.weighted import penalty_form
 from dcprog.solvers.linalg.coefficients import coefficient_units
 from dcprog.solvers.linalg.column_gram import ColumnGram
 from dcprog.solvers.protocol import ExactSolver, Solution
@@ -135,44 +130,6 @@ class Reweighting:
 # ----------------------------------------------------------------------------------------------
 
 
-def restricted(penalty: Penalty, places: npt.NDArray[np.intp]) -> Penalty | None:
-    """The penalty as a function of the selected coefficients, with all others 0.
-
-    Parameters
-    ----------
-    penalty : Penalty
-    places : int array
-
-    Returns
-    -------
-    Penalty or None
-        None if the penalty is not known to be a sum over coefficients.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dcprog.penalties import mcp, weighted_l1
-    >>> from dcprog.solvers.smooth.weighted_lasso import restricted
-    >>> restricted(mcp(1.0) + weighted_l1([1.0, 2.0, 3.0]), np.array([0, 2]))
-    penalty_sum(first=mcp(lam=1.0), second=weighted_l1(v=array([1., 3.])))
-    """
-    match penalty:
-        case weighted_l1():
-            v = np.asarray(penalty.v, dtype=float)
-            return weighted_l1(v[places]) if v.size > 1 else penalty
-        case penalty_sum():
-            first, second = (restricted(part, places) for part in (penalty.first, penalty.second))
-            return None if first is None or second is None else first + second
-        case penalty_in_units():
-            part = restricted(penalty.penalty, places)
-            return None if part is None else part.in_units(penalty.unit, penalty.factor)
-        case l1() | l2() | elastic_net() | ConcavePenalty():
-            return penalty
-    return None
-
-
-# ----------------------------------------------------------------------------------------------
-
 MOST = 3000  # most entries of a working set
 ROUNDS = 100
 STALLS = 3
@@ -241,10 +198,10 @@ class WeightedLassoSolver(ExactSolver):
             return "its rows are not margins or residuals of one score"
         if not np.array_equal(risk.penalized, scores.penalized):
             return "an intercept is penalised, or a coefficient is not"
-        form = penalty_form(risk)
-        if form is None:
+        parts = risk.penalty.parts()
+        if not parts.is_elastic:
             return f"its penalty is {risk.penalty!r}, not made of l1, l2 and concave ones"
-        if risk.penalty.is_convex and not np.any(form[0] > 0):
+        if risk.penalty.is_convex and not np.any(parts.l1 > 0):
             return f"its penalty {risk.penalty!r} has no kinks"
         return None
 
@@ -284,25 +241,19 @@ class WeightedLassoSolver(ExactSolver):
                 place = smooth.place(start)
             profiled = Profiled(smooth, kept.gram, problem.row_weights * self._bend)
             part = profiled.part(some)
-            reweighting = self._reweighting(place, part)
-            if reweighting is None:
-                return start
-            x = reweighting.descend(*profiled.given(place, part))
+            x = self._reweighting(place, part).descend(*profiled.given(place, part))
         return profiled.moved(place, part, x)
 
-    def _reweighting(self, place: SmoothPlace, part: WorkingSet) -> Reweighting | None:
-        """The descent with the risk's penalty in a working set; None if it cannot be restricted."""
-        risk, form = self.risk, penalty_form(self.risk)
-        assert form is not None
-        penalty, l1 = restricted(risk.penalty, part.entries), form[0][part.entries]
-        if penalty is None:
-            return None
+    def _reweighting(self, place: SmoothPlace, part: WorkingSet) -> Reweighting:
+        """The descent with the risk's penalty in a working set, whose Gram matrix has the ridge."""
+        parts = self.risk.penalty.parts()
+        l1 = np.broadcast_to(parts.l1, int(self.risk.penalized.sum()))[part.entries]
 
         def weights(x: Array) -> Array:
-            return penalty.weights(x) + l1
+            return sum((concave.weights(x) for concave in parts.concave), l1)
 
         def height(x: Array) -> float:
-            return penalty(x) - form[1] / 2 * float(x @ x)  # H has the ridge
+            return sum((concave(x) for concave in parts.concave), float(l1 @ np.abs(x)))
 
         return Reweighting(part, weights, height, place.size)
 

@@ -107,56 +107,15 @@ def _check_multipliers(
     assert dual is not None
     assert np.all(dual >= -1e-9)
     slope = -(risk.rows.T @ dual) + (0 if tilts is None else risk.rows.T @ tilts)
-    form = risk.penalty.as_l1_l2(int(risk.penalized.sum()))
-    assert form is not None
+    parts = risk.penalty.parts()
     w, free = theta[risk.penalized], slope[~risk.penalized]
     size = 1 + float(np.max(np.abs(slope)))
     np.testing.assert_allclose(free, 0, atol=1e-4 * size)
-    pull = slope[risk.penalized] + form[1] * w
-    assert np.all(np.abs(pull) <= form[0] + 1e-4 * size)
-    if np.any(form[0]):
-        slack = np.abs(pull) < form[0] - 1e-3 * size
+    pull = slope[risk.penalized] + parts.ridge * w
+    assert np.all(np.abs(pull) <= parts.l1 + 1e-4 * size)
+    if np.any(parts.l1):
+        slack = np.abs(pull) < parts.l1 - 1e-3 * size
         np.testing.assert_array_equal(w[slack], 0.0)
-
-
-@pytest.mark.parametrize("form", [1, 2])
-@pytest.mark.parametrize("k", [2, 3, 5])
-@pytest.mark.parametrize("d", [2, 20, 200])
-def test_coordinate_ascent_closes_its_gap_on_all_sizes(form: int, k: int, d: int) -> None:
-    rng = np.random.default_rng(k + d)
-    X, y = _samples(rng, 50, d, k)
-    for intercept, tilted in (("penalised", False), ("none", True)):
-        risk = _risk(X, y, form, l2(5.0), intercept, tilted)
-        start = rng.standard_normal(risk.rows.shape[1]) / np.sqrt(d)
-        tilts = risk.tilts(start)
-        weights = np.where(rng.random(risk.n_groups) < 0.2, 0.0, 1.0) if not tilted else None
-        weights = np.ones(risk.n_groups) if weights is None else weights
-        fast = make("coordinate", risk).minimise(WeightedRisk(risk, weights, tilts), start, 1e-8)
-        slow = ReferenceSolver(risk).minimise(WeightedRisk(risk, weights, tilts), start, 1e-9)
-        assert fast.value == pytest.approx(slow.value, rel=1e-6, abs=1e-7)
-        assert fast.dual is not None
-        slope = risk.rows.T @ (fast.dual - (0 if tilts is None else tilts))
-        np.testing.assert_allclose(fast.coefficients, slope / 5.0, atol=1e-5)
-
-
-def test_coordinate_ascent_goes_on_from_its_multipliers() -> None:
-    rng = np.random.default_rng(0)
-    risk = _risk(*_samples(rng, 60, 5, 3), 1, l2(20.0), "penalised")
-    solver: Any = make("coordinate", risk)
-    weights, start = np.ones(risk.n_groups), np.zeros(risk.rows.shape[1])
-    first = solver.minimise(WeightedRisk(risk, weights), start, 1e-8)
-    duals = solver.memory.take()
-    problem = Subproblem.of(solver.design, WeightedRisk(risk, weights))
-    x = -problem.slope(problem.feasible(duals)) / 20.0
-    np.testing.assert_allclose(solver.design.theta(x), first.coefficients, atol=1e-6)
-    assert problem.gap(x, problem.feasible(duals)) <= 1e-8 * (1 + first.value)
-
-
-def test_coordinate_ascent_out_of_time_is_an_error() -> None:
-    rng = np.random.default_rng(0)
-    risk = _risk(*_samples(rng, 60, 20, 3), 1, l2(1e-3), "penalised")
-    with pytest.raises(SubproblemError, match="time limit ended coordinate"):
-        make("coordinate", risk).minimise(WeightedRisk(risk, np.ones(180)), np.zeros(42), 1e-9, 0.0)
 
 
 @pytest.mark.parametrize("form", [1, 2])
@@ -403,8 +362,6 @@ def test_a_memory_is_of_its_rows_and_key_and_forgets() -> None:
         ),
         (Risk.from_loss(np.eye(2), hinge(), dc.group_lasso(1.0, [0, 0])), "interior", "l1 and l2"),
         (Risk.from_loss(np.eye(2), hinge(), l1(1.0)), "alternating_linearization", "l2 part"),
-        (Risk.from_loss(binary_margins(np.eye(2), [0, 1]), hinge()), "coordinate", "penalised"),
-        (Risk.from_loss(sp.csr_array(np.eye(2)), hinge()), "coordinate", "sparse"),
     ],
 )
 def test_refusals_name_the_reason(risk: Risk, solver: str, reason: str) -> None:

@@ -132,9 +132,8 @@ def _form(parts: Parts) -> tuple[Array, Array]:
     """(l, q) of all entries."""
     risk, _, _, shrinkage = parts
     l, q = np.zeros((2, risk.penalized.size))  # noqa: E741
-    part = risk.penalty.convex_part
-    if part is not None:
-        l[risk.penalized], q[risk.penalized] = part.as_l1_l2(int(risk.penalized.sum()))  # type: ignore[misc]
+    form = risk.penalty.parts()
+    l[risk.penalized], q[risk.penalized] = form.l1, form.ridge
     l[risk.penalized] += 0.0 if shrinkage is None else shrinkage
     return l, q
 
