@@ -177,10 +177,16 @@ class ManyPoints:
 
     def _penalty(self, theta: Array) -> Array:
         w = self.coefficients(theta)
-        parts = self.risk.penalty.parts()
-        if parts.concave or not parts.is_elastic:
+        if not self.is_elastic:
             return np.array([self.risk.penalty(row) for row in w])
+        parts = self.risk.penalty.parts()
         return np.sum(parts.l1 * np.abs(w), axis=1) + parts.ridge / 2 * np.sum(w**2, axis=1)
+
+    @property
+    def is_elastic(self) -> bool:
+        """True if the penalty is Σ_j l1_j|w_j| + (ridge/2)‖w‖²."""
+        parts = self.risk.penalty.parts()
+        return parts.is_elastic and not parts.concave
 
     # ------------------------------------------------------------------------------------------
     # units

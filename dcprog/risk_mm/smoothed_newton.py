@@ -158,13 +158,14 @@ def _add_penalty(many: ManyPoints, theta: Array, gradient: Array, gram: Array) -
     """Add the penalty's slope ψ' and, for ψ(|w|), the curvature ψ'/|w| of a parabola above."""
     held = np.flatnonzero(many.risk.penalized)
     w, unit, penalty = many.coefficients(theta), many.unit[held], many.risk.penalty
-    if many.form is None:
-        slope = np.array([penalty.slope(row) for row in w])
+    parts = penalty.parts()
+    if many.is_elastic:
+        slope = parts.l1 * np.sign(w) + parts.ridge * w
     else:
-        slope = many.form[0] * np.sign(w) + many.form[1] * w
+        slope = np.array([penalty.slope(row) for row in w])
     size = np.maximum(np.abs(w), SMALL * np.max(np.abs(w), axis=1, keepdims=True, initial=0.0))
-    flat = 0.0 if many.form is None else many.form[1]
-    curvature = np.where(size > 0, np.abs(slope) / np.where(size > 0, size, 1.0), flat)
+    curvature = np.abs(slope) / np.where(size > 0, size, 1.0)
+    curvature = np.where(size > 0, curvature, parts.ridge if many.is_elastic else 0.0)
     gradient[:, held] += slope / unit
     gram[:, held, held] += curvature / unit**2
 
