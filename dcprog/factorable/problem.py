@@ -14,11 +14,10 @@ from dcprog.factorable.terms import CROSSING, LAST_PLACES, ROUNDING, Ranges, Row
 from dcprog.factorable.translation import Translation
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotBoundable
+from dcprog.majorants.affine import declared_bounds
 from dcprog.majorants.feasibility import LEAST_SIZE, Feasibility
-from dcprog.majorants.frozen_problem import check_data, freeze
-from dcprog.majorants.points import Points
-from dcprog.majorants.signs import declared_bounds
 from dcprog.majorants.tree import Values, short
+from dcprog.majorants.user_problem import Points, check_data, freeze
 
 __all__ = [
     "FEASIBLE",

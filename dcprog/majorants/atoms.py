@@ -101,7 +101,7 @@ class Edge:
     bottomless : bool, default False
         Whether the atom, or the negative of a convex one, falls to −∞ there.
     carried : bool, default True
-        Whether values are extended beyond the edge along the tangent (see ``slopes.extended``).
+        Whether values are extended beyond the edge along the tangent (see ``tree.extended``).
     """
 
     at: float = 0.0

@@ -12,8 +12,8 @@ from cvxpy.atoms.affine.binary_operators import DivExpression, multiply
 from cvxpy.atoms.affine.unary_operators import NegExpression
 from cvxpy.atoms.sum_largest import sum_largest
 
+from dcprog.majorants.affine import Box
 from dcprog.majorants.atoms import OddPower, SignedXexp
-from dcprog.majorants.signs import Box
 from dcprog.majorants.tree import rebuilt
 
 __all__ = ["Rewriting", "is_narrowed"]

@@ -12,14 +12,13 @@ from cvxpy.expressions.leaf import Leaf
 from dcprog.engine.track import Attempt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitSolver
+from dcprog.majorants.affine import Box
 from dcprog.majorants.atoms import plain
 from dcprog.majorants.feasibility import Feasibility, Miss
-from dcprog.majorants.frozen_problem import Frozen, check_data
-from dcprog.majorants.points import Points
 from dcprog.majorants.rewrites import Rewriting
 from dcprog.majorants.rules import Frame, fresh_context, signed_quotients
-from dcprog.majorants.signs import Box
 from dcprog.majorants.tree import Values, nodes, short
+from dcprog.majorants.user_problem import Frozen, Points, check_data
 from dcprog.problem.modes import Modes, domain_of
 from dcprog.problem.split_constraints import split
 from dcprog.solvers.conic.compiled import check_solver

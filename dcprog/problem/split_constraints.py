@@ -19,9 +19,8 @@ from cvxpy.constraints.zero import Equality, Zero
 
 from dcprog.foundation.arrays import vec
 from dcprog.foundation.errors import NotMajorizable
-from dcprog.majorants.jacobians import jacobian
+from dcprog.majorants.affine import Box, jacobian, offset_of
 from dcprog.majorants.rules.products import exact_form
-from dcprog.majorants.signs import Box, offset_of
 from dcprog.majorants.tree import constants, short
 
 __all__ = ["Origin", "Split", "form_of", "split", "stacked"]

@@ -17,8 +17,7 @@ from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
 from dcprog.majorants.feasibility import Miss
-from dcprog.majorants.slopes import falls_at, starts_at_edge
-from dcprog.majorants.tree import Values, nodes, short
+from dcprog.majorants.tree import Values, falls_at, nodes, short, starts_at_edge
 from dcprog.problem.majorised_problem import MajorisedProblem
 from dcprog.problem.penalty_parameter import Price, exchange_rate
 from dcprog.problem.sizes import Sizes

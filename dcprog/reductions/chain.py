@@ -23,7 +23,7 @@ import numpy as np
 
 from dcprog.engine.result import Result
 from dcprog.engine.track import Progress
-from dcprog.majorants.frozen_problem import check_data, has_whole_entries
+from dcprog.majorants.user_problem import check_data, has_whole_entries
 from dcprog.reductions.complex import real_form
 from dcprog.reductions.geometric import geometric_form
 from dcprog.reductions.recognised.recognise import Recognised, recognised

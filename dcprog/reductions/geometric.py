@@ -25,9 +25,9 @@ from dcprog.engine.certificate import Examination, Examiner
 from dcprog.engine.result import Result, VariableValues
 from dcprog.engine.track import Progress
 from dcprog.foundation.arrays import Array
-from dcprog.majorants.points import Points
-from dcprog.majorants.signs import Box
+from dcprog.majorants.affine import Box
 from dcprog.majorants.tree import nodes, substituted
+from dcprog.majorants.user_problem import Points
 
 __all__ = ["GeometricForm", "geometric_form"]
 

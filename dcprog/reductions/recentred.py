@@ -16,11 +16,10 @@ import scipy.sparse as sp
 from dcprog.engine.track import Progress
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError
-from dcprog.majorants.frozen_problem import freeze
-from dcprog.majorants.jacobians import jacobian
-from dcprog.majorants.points import Points
+from dcprog.majorants.affine import jacobian
 from dcprog.majorants.rules.frame import is_affine_atom
 from dcprog.majorants.tree import Values, nodes, rebuilt
+from dcprog.majorants.user_problem import Points, freeze
 from dcprog.problem.surrogate import ProblemSurrogate
 
 __all__ = ["Recentred", "recentred"]

@@ -9,12 +9,12 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.foundation.errors import NotMajorizable
+from dcprog.majorants.affine import Box
 from dcprog.majorants.majorant import Majorant
 from dcprog.majorants.rewrites import Rewriting
 from dcprog.majorants.rules import Frame, Piece, Weight, fresh_context
 from dcprog.majorants.rules.frame import check_expression
 from dcprog.majorants.rules.products import exact_form
-from dcprog.majorants.signs import Box
 from dcprog.majorants.tree import nodes, short
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.reductions.chain import chain

@@ -21,7 +21,7 @@ from dcprog.engine.protocol import Surrogate, centre
 from dcprog.engine.track import Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError, UnfitSolver, UnfitStart
-from dcprog.majorants.frozen_problem import check_data
+from dcprog.majorants.user_problem import check_data
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.reductions.chain import AUTOMATIC, recognised_risk
 from dcprog.reductions.recentred import Recentred, recentred

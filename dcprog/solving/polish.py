@@ -14,10 +14,9 @@ from scipy.linalg import null_space
 
 from dcprog.engine.track import Run
 from dcprog.foundation.arrays import Array, unvec, vec
+from dcprog.majorants.affine import atom_jacobian
 from dcprog.majorants.atoms import TABLE
-from dcprog.majorants.jacobians import atom_jacobian
-from dcprog.majorants.slopes import pull_back
-from dcprog.majorants.tree import Values, nodes, rebuilt, spread_to
+from dcprog.majorants.tree import Values, nodes, pull_back, rebuilt, spread_to
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.solving.outcome import Outcome
 

@@ -19,8 +19,8 @@ from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point, whole_
 from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError
-from dcprog.majorants.frozen_problem import freeze
 from dcprog.majorants.tree import substituted
+from dcprog.majorants.user_problem import freeze
 from dcprog.solving.forms import ProblemExaminer
 from dcprog.solving.given_starts import current, given, is_list, numbers
 

@@ -11,7 +11,7 @@ from dcprog.factorable.problem import FactorableProblem
 from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable
-from dcprog.majorants.points import Points
+from dcprog.majorants.user_problem import Points
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.starts.protocol import Budget, Candidate
 

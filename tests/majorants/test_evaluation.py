@@ -12,8 +12,7 @@ from cvxpy.atoms.elementwise.hyperbolic import asinh, atanh, tanh
 from cvxpy.atoms.elementwise.trig import cos, tan
 
 from dcprog.majorants.rules import Frame, fresh_context
-from dcprog.majorants.slopes import pull_back
-from dcprog.majorants.tree import Values, evaluate, nodes
+from dcprog.majorants.tree import Values, evaluate, nodes, pull_back
 from dcprog.problem.majorised_problem import finite_in_domain
 
 X, Y, M, S = (3,), (), (2, 3), (3, 3)

@@ -9,9 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 import dcprog as dc
-from dcprog.foundation.arrays import dense
+from dcprog.foundation.arrays import EDGE, dense
 from dcprog.majorants.rules import Frame, fresh_context
-from dcprog.majorants.slopes import EDGE
 from dcprog.majorants.tree import Values
 from dcprog.problem.starts import halved
 

@@ -6,8 +6,8 @@ import pytest
 
 import dcprog as dc
 from dcprog.foundation.arrays import dense
+from dcprog.majorants.affine import Box
 from dcprog.majorants.rules.products import exact_form
-from dcprog.majorants.signs import Box
 
 nlp = cp.nlp
 x = cp.Variable(3, pos=True, name="x")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import dcprog as dc
+from dcprog.majorants.affine import Box
 from dcprog.majorants.rewrites import Rewriting
-from dcprog.majorants.signs import Box
 
 # Free energies less −log of the pressure; White, Johnson, Dantzig (1958), Chemical equilibrium in
 # complex mixtures, with the numbers of problem 112 of Hock, Schittkowski (1981).

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import dcprog as dc
 from dcprog.foundation.arrays import dense, vec
-from dcprog.majorants.jacobians import jacobian
+from dcprog.majorants.affine import jacobian
 
 Build = Callable[[Any], Any]
 

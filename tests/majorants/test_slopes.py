@@ -7,8 +7,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from dcprog.majorants.slopes import EDGE, interior, pull_back
-from dcprog.majorants.tree import evaluate
+from dcprog.foundation.arrays import EDGE
+from dcprog.majorants.tree import evaluate, interior, pull_back
 
 RNG = np.random.default_rng(3)
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import dcprog as dc
+from dcprog.majorants.affine import Box
 from dcprog.majorants.rules.products import exact_form
-from dcprog.majorants.signs import Box
 
 X, L = cp.Variable((2, 4)), cp.Variable(nonneg=True)
 V, FREE = cp.Variable(3), cp.Variable()

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.majorants.frozen_problem import Frozen, freeze
 from dcprog.majorants.rules import Context, Frame, fresh_context
 from dcprog.majorants.tree import Values
+from dcprog.majorants.user_problem import Frozen, freeze
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.solvers.conic.compiled import CompiledProblem
 

@@ -38,11 +38,18 @@ from collections.abc import Callable
 
 import cvxpy as cp
 
-from dcprog.majorants.rules.affine_atoms import affine_atom, both_signs
-from dcprog.majorants.rules.compositions import composition
-from dcprog.majorants.rules.context import Context
-from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, rewrite
-from dcprog.majorants.rules.leaves import affine, constant, curved, scalar, shared
+from dcprog.majorants.affine import Box
+from dcprog.majorants.rules.compositions import composition, equal, own, smooth, tangent
+from dcprog.majorants.rules.frame import Context, Frame, Piece, Weight, majorise, plus, rewrite
+from dcprog.majorants.rules.linear import (
+    affine,
+    affine_atom,
+    both_signs,
+    constant,
+    curved,
+    scalar,
+    shared,
+)
 from dcprog.majorants.rules.products import (
     log_of_quotient,
     positive_product,
@@ -54,9 +61,6 @@ from dcprog.majorants.rules.products import (
     quotient_of_exponentials,
     signed_quotients,
 )
-from dcprog.majorants.rules.tabled import equal, own, smooth
-from dcprog.majorants.rules.tangents import tangent
-from dcprog.majorants.signs import Box
 
 __all__ = [
     "RULES",

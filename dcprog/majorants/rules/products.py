@@ -20,9 +20,8 @@ from cvxpy.atoms.quad_form import QuadForm
 
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotMajorizable
-from dcprog.majorants.rules.context import Context
-from dcprog.majorants.rules.frame import Frame, Piece, Weight, majorise, plus, rewrite
-from dcprog.majorants.signs import Box
+from dcprog.majorants.affine import Box
+from dcprog.majorants.rules.frame import Context, Frame, Piece, Weight, majorise, plus, rewrite
 from dcprog.majorants.tree import Values, nodes, rebuilt, short, spread_to
 
 __all__ = [

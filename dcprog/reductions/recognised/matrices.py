@@ -13,9 +13,9 @@ from cvxpy.atoms.affine.promote import Promote
 from cvxpy.atoms.affine.unary_operators import NegExpression
 
 from dcprog.foundation.arrays import Array, dense, vec
-from dcprog.majorants.jacobians import atom_jacobian
-from dcprog.majorants.points import Points
+from dcprog.majorants.affine import atom_jacobian
 from dcprog.majorants.tree import Values, evaluate, nodes
+from dcprog.majorants.user_problem import Points
 
 __all__ = ["Matrices", "scaled_rows"]
 

@@ -22,10 +22,10 @@ from cvxpy.atoms.quad_over_lin import quad_over_lin
 
 from dcprog.foundation.arrays import Array, dense, vec
 from dcprog.losses import Loss, absolute, cap, log, power, square
-from dcprog.majorants.jacobians import Adjoint
-from dcprog.majorants.points import Points
+from dcprog.majorants.affine import Adjoint
 from dcprog.majorants.rules.frame import is_affine_atom
 from dcprog.majorants.tree import Values, nodes
+from dcprog.majorants.user_problem import Points
 from dcprog.penalties import Penalty, capped_l1, elastic_net, l1, l2, log_sum, lp
 from dcprog.penalties.penalty import weighted_l1
 from dcprog.reductions.recognised.curve import (
