@@ -110,6 +110,7 @@ def test_a_point_has_the_optimum(name: str) -> None:
         assert np.max(constraint.violation()) <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [known.name for known in CONTINUOUS])
 def test_nothing_lower_is_found(name: str) -> None:
     known = ALL[name]
@@ -122,6 +123,7 @@ def test_nothing_lower_is_found(name: str) -> None:
     assert stated.lowest(np.vstack([drawn, ends])) >= floor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [known.name for known in INTEGER])
 def test_no_integers_are_better(name: str) -> None:
     known = ALL[name]

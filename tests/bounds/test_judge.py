@@ -107,30 +107,30 @@ def in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("by_states")
-@pytest.mark.parametrize("case", range(30))
+@pytest.mark.parametrize("case", range(10))
 def test_bounds_by_states_are_below_the_optimum(case: int) -> None:
     judge(case)
 
 
 @pytest.mark.usefixtures("in_turns")
-@pytest.mark.parametrize("case", range(15))
+@pytest.mark.parametrize("case", range(6))
 def test_bounds_in_turns_are_below_the_optimum(case: int) -> None:
     judge(case)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("by_states")
-@pytest.mark.parametrize("case", range(30, 300))
+@pytest.mark.parametrize("case", range(10, 300))
 def test_more_bounds_by_states_are_below_the_optimum(case: int) -> None:
     judge(case)
 
 
-@pytest.mark.parametrize("case", range(40))
+@pytest.mark.parametrize("case", range(15))
 def test_bounds_are_below_the_optimum(case: int) -> None:
     judge(case)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", range(40, 500))
+@pytest.mark.parametrize("case", range(15, 500))
 def test_more_bounds_are_below_the_optimum(case: int) -> None:
     judge(case)

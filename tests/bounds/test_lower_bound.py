@@ -143,7 +143,7 @@ def test_a_trimmed_fit_is_the_published_one_in_one_dimension() -> None:
     assert bound.objective == pytest.approx(least, rel=2e-6)
 
 
-@pytest.mark.parametrize("size", [1e-12, 1e-6, 1e6, 1e12])
+@pytest.mark.parametrize("size", [1e-12, 1e12])
 def test_bounds_have_no_units(size: float) -> None:
     plain = dc.lower_bound(ramp())
     for bound, factor in (

@@ -97,7 +97,7 @@ def random_form(rng: np.random.Generator, n: int) -> tuple[cp.Problem, np.ndarra
     return cp.Problem(cp.Minimize(value), [x >= -1, x <= 1]), found
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_quadratic_forms_in_a_box(seed: int) -> None:
     problem, grid = random_form(np.random.default_rng(seed), 2 + seed % 3)
     bound = dc.lower_bound(problem)
@@ -121,7 +121,7 @@ def test_both_doors_agree() -> None:
     assert ours.value == pytest.approx(theirs.value, rel=2.5 * GAP)
 
 
-@pytest.mark.parametrize("size", [1e-12, 1e-6, 1e6, 1e12])
+@pytest.mark.parametrize("size", [1e-12, 1e12])
 def test_bounds_have_no_units(size: float) -> None:
     plain = dc.lower_bound(bilinear())
     for problem, factor in ((bilinear(unit=size), 1.0), (bilinear(factor=size), size)):
@@ -256,7 +256,7 @@ def test_points_at_a_root_s_edge_have_a_value_in_cvxpy() -> None:
     assert float(goal.value) == pytest.approx(bound.objective, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_infeasible_problems_are(seed: int) -> None:
     """The least value of one function of two is above what is asked of it; just above it is not."""
     rng = np.random.default_rng(seed)

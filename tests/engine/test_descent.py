@@ -214,7 +214,7 @@ VERBS = ["tighten", "minimise", "value", "majorant_value", "objective", "violati
 
 
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("call", range(1, 8))
+@pytest.mark.parametrize("call", [1, 2, 4, 7])
 def test_ctrl_c_anywhere_keeps_a_point_and_its_value(verb: str, call: int) -> None:
     surrogate = Reweighted()
     owner = surrogate.domain if verb == "violation" else surrogate

@@ -171,7 +171,7 @@ def test_the_slope_of_a_smooth_sum_is_0_to_rounding(name: str) -> None:
     assert np.max(np.abs(A.T @ psi)) < 1e-9
 
 
-@pytest.mark.parametrize("size", [1e4, 3e4, 1e6])
+@pytest.mark.parametrize("size", [1e4, 1e6])
 def test_outliers_far_away_leave_the_digits(size: float) -> None:
     """Looked at from there, the slope of the biweight jumps."""
     X, y = _data()

@@ -36,7 +36,7 @@ def test_scale_of_sparse_samples() -> None:
     assert width("scale", stored, weights) == pytest.approx(dense, rel=1e-12)
 
 
-@pytest.mark.parametrize("shift", [1e3, 1e5, 1e8])
+@pytest.mark.parametrize("shift", [1e8])
 def test_decisions_do_not_depend_on_a_shift(shift: float) -> None:
     far = np.exp2(np.round(np.log2(shift)))
     Z = np.round(X * 1024) / 1024  # keep their digits

@@ -81,12 +81,14 @@ def test_consistency_claims_come_out_as_expected(
     assert is_png(tmp_path / "fisher_consistency.png")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [lambda k, s: 0.5, lambda k, s: fisher_gamma(k, s) + 0.01])
 def test_the_proof_fails_beyond_its_threshold(wrong: Any) -> None:
     assert unexpected(consistency.proof_claims(1500)) == []
     assert len(unexpected(consistency.proof_claims(1500, wrong))) == 1
 
 
+@pytest.mark.slow
 def test_a_wrong_threshold_is_noticed() -> None:
     found = [consistency.Point(3, s, threshold(3, s), 1 / (4 - s)) for s in (-0.75, -2.0)]
     assert any("largest γ is γ*" in text for text in unexpected(consistency.loss_1_claims(found)))
@@ -120,6 +122,7 @@ def test_the_counterexample_is_one_of_this_loss(
     assert all(any(text in one for one in found) for text in missed)
 
 
+@pytest.mark.slow
 def test_another_range_for_loss_2_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     right = consistency.Loss
 
@@ -132,6 +135,7 @@ def test_another_range_for_loss_2_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
     assert "the range is no larger" in unexpected(consistency.loss_2_claims())[0]
 
 
+@pytest.mark.slow
 def test_another_interval_for_the_weak_reading_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = lambda form, k, s, gamma, reading: gamma <= 0.5  # noqa: E731
     monkeypatch.setattr(consistency, "is_fisher_consistent", printed)

@@ -82,7 +82,7 @@ def test_folders_of_tests_are_rooms() -> None:
     """A folder a room of the library or beside it; only what all share stands outside one."""
     rooms = {file.parent.name for file in (ROOT / "dcprog").glob("*/__init__.py")} | {"models"}
     folders = {file.parent.name for file in (ROOT / "tests").glob("*/__init__.py")}
-    assert folders - rooms == {"benchmarks", "dist", "examples", "fuzz", "house"}
+    assert folders - rooms == {"benchmarks", "dist", "examples", "fuzz", "house", "mutants"}
     found = sorted(file.name for file in (ROOT / "tests").glob("*.py"))
     assert found == ["__init__.py", "conftest.py"]
 

@@ -210,11 +210,6 @@ NESTED: list[tuple[Loss, Slow]] = [
     (sum([hinge(), hinge(), square()], 0), lambda u: 2 * _h(1)(u) + u * u),  # type: ignore[list-item]
 ]
 
-ALL = [
-    *(base for base, _ in BASES),
-    *(make(base) for make, _ in COMBINATORS.values() for base, _ in BASES),
-    *(loss for loss, _ in NESTED),
-]
 TRIMMED: list[Loss] = [
     trim(hinge(), 0.3),
     trim(square(), 0.0),
@@ -230,42 +225,41 @@ TRIMMED: list[Loss] = [
 GRID = np.linspace(-4, 4, 161)
 
 
-def _close(got: Any, expected: Any) -> None:
-    np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-11)
+def _close(got: Any, expected: Any, name: str = "") -> None:
+    np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-11, err_msg=name)
 
 
 # ---- values ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("loss", "slow"), BASES, ids=[repr(loss) for loss, _ in BASES])
-def test_base_is_its_formula(loss: ConvexLoss, slow: Slow) -> None:
-    _close(loss(GRID), [slow(u) for u in GRID])
-
-
-@pytest.mark.parametrize("name", COMBINATORS)
 @pytest.mark.parametrize(("base", "slow_base"), BASES, ids=[repr(loss) for loss, _ in BASES])
-def test_every_pair_is_its_formula(base: ConvexLoss, slow_base: Slow, name: str) -> None:
-    make, slow = COMBINATORS[name]
-    loss = make(base)
-    _close(loss(GRID), [slow(slow_base(u)) for u in GRID])
-    assert loss.base is base
-    assert loss.subtracted is None
-    assert np.isfinite(loss.bound) == (name in SATURATING)
+def test_base_and_every_function_of_it_are_their_formulas(
+    base: ConvexLoss, slow_base: Slow
+) -> None:
+    slow_values = [slow_base(u) for u in GRID]
+    _close(base(GRID), slow_values, repr(base))
+    for name, (make, slow) in COMBINATORS.items():
+        loss = make(base)
+        _close(loss(GRID), [slow(t) for t in slow_values], repr(loss))
+        assert loss.base is base, loss
+        assert loss.subtracted is None, loss
+        assert np.isfinite(loss.bound) == (name in SATURATING), loss
 
 
-@pytest.mark.parametrize(("loss", "slow"), NESTED, ids=[repr(loss)[:80] for loss, _ in NESTED])
-def test_nested_loss_is_its_formula(loss: Loss, slow: Slow) -> None:
-    _close(loss(GRID), [slow(u) for u in GRID])
+def test_nested_loss_is_its_formula() -> None:
+    for loss, slow in NESTED:
+        _close(loss(GRID), [slow(u) for u in GRID], repr(loss))
 
 
-@pytest.mark.parametrize("loss", ALL, ids=lambda loss: repr(loss)[:80])
-def test_loss_passes_the_checks(loss: Loss) -> None:
-    check_loss(loss)
+@pytest.mark.parametrize("base", [base for base, _ in BASES], ids=repr)
+def test_base_and_every_function_of_it_pass_the_checks(base: ConvexLoss) -> None:
+    for loss in [base, *(make(base) for make, _ in COMBINATORS.values())]:
+        check_loss(loss)  # its errors name the loss
 
 
-@pytest.mark.parametrize("loss", TRIMMED, ids=lambda loss: repr(loss)[:80])
-def test_trimmed_loss_passes_the_checks(loss: Loss) -> None:
-    check_loss(loss)
+def test_nested_and_trimmed_losses_pass_the_checks() -> None:
+    for loss in [*(loss for loss, _ in NESTED), *TRIMMED]:
+        check_loss(loss)
 
 
 def test_trimmed_loss_is_the_sum_of_the_smallest() -> None:

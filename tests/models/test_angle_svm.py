@@ -106,7 +106,7 @@ def test_simplex_identities(k: int) -> None:
     np.testing.assert_allclose(W.T @ W, k / (k - 1) * np.eye(k - 1), atol=1e-13)
 
 
-@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("k", [2, 5])
 @pytest.mark.parametrize("s", [0.0, -0.25, "auto", -3.0, None])
 @pytest.mark.parametrize("majorant", MAJORANTS)
 @pytest.mark.parametrize("form", FORMS)
@@ -126,7 +126,7 @@ def test_spec_is_the_papers_objective(form: int, majorant: str, s: Any, k: int) 
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
-@pytest.mark.parametrize("s", [0.0, -0.5, -2.0])
+@pytest.mark.parametrize("s", [0.0, -2.0])
 def test_losses_are_bounded_and_known_at_zero(k: int, s: float) -> None:
     X, y = _data(40, 5, k)
     rng = np.random.default_rng(2)
@@ -183,7 +183,7 @@ def test_tilt_is_the_papers_subgradient_of_h(form: int, k: int) -> None:
 
 
 @pytest.mark.parametrize("majorant", MAJORANTS)
-@pytest.mark.parametrize("s", [0.0, -1.0, -0.4])
+@pytest.mark.parametrize("s", [0.0, -0.4])
 def test_two_classes_are_the_binary_truncated_hinge(s: float, majorant: str) -> None:
     X, y = _data(60, 4, 2)
     binary = dc.RobustClassifier(dc.truncate(dc.hinge(), s), dc.l2(0.8), penalize_intercept=True)
@@ -236,7 +236,7 @@ def _dc_subproblem(model: AngleSVC, X: Array, y: Any) -> float:
     return float(cp.Problem(cp.Minimize(G - H)).solve(solver=cp.CLARABEL))
 
 
-@pytest.mark.parametrize("k", [3, 4])
+@pytest.mark.parametrize("k", [3])
 @pytest.mark.parametrize("majorant", MAJORANTS)
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("form", FORMS)

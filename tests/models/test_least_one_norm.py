@@ -38,7 +38,7 @@ def _coefficients(model: LeastOneNormSVC, n: int) -> Array:
 # ---- agreement -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("C", [0.1, 1.0, 20.0])
+@pytest.mark.parametrize("C", [0.1, 20.0])
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_objective_is_that_of_primal_dual_and_regression(C: float, kernel: str) -> None:
     X, y = _data()
@@ -87,7 +87,7 @@ def test_objective_is_the_plain_sum() -> None:
 
 
 @pytest.mark.parametrize("solver", ["auto", "smo", "libsvm"])
-@pytest.mark.parametrize("C", [0.05, 1.0, 50.0])
+@pytest.mark.parametrize("C", [0.05, 50.0])
 def test_optimality_conditions(solver: str, C: float) -> None:
     X, y = _data()
     model = LeastOneNormSVC(C=C, gamma=0.3, solver=solver, tol=1e-8).fit(X, y)

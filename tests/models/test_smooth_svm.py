@@ -171,7 +171,7 @@ def test_gradient_and_hessian_are_differences(
     np.testing.assert_allclose(hessian, numeric, atol=1e-4 * np.max(hessian))
 
 
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("C", [0.01, 100.0])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_agrees_with_lbfgs(variant: dict[str, Any], shape: tuple[int, int], C: float) -> None:
@@ -210,7 +210,7 @@ def test_the_minimiser_is_unique(variant: dict[str, Any]) -> None:
         np.testing.assert_allclose(again.x, model.result_.x, atol=1e-7)
 
 
-@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("C", [0.1, 10.0])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("smoothing", "gap"), [("pade", 0.1), ("sigmoid", math.log(2))])
 def test_distance_to_the_exact_svm(

@@ -64,7 +64,7 @@ def test_what_is_offered_is_lower_and_often_there() -> None:
     assert improved >= len(larger) // 3
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_after_all_exchanges_no_flip_leads_lower(seed: int) -> None:
     """By brute force: each sample is given up, or kept, and the weighted risk solved."""
     risk = classes(seed, n=20)

@@ -262,17 +262,15 @@ BAD: list[tuple[Callable[..., Any], dict[str, Any], str, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("make", "others", "name", "value"),
-    [(make, others, name, v) for make, others, name, values in BAD for v in values],
-)
+@pytest.mark.parametrize(("make", "others", "name", "values"), BAD)
 def test_bad_parameters_are_refused_by_name(
-    make: Callable[..., Any], others: dict[str, Any], name: str, value: Any
+    make: Callable[..., Any], others: dict[str, Any], name: str, values: list[Any]
 ) -> None:
     number = make is not group_lasso or name == "lam"
-    wrong_type = number and (isinstance(value, str) or value is None)
-    with pytest.raises(TypeError if wrong_type else ValueError, match=f"{name}="):
-        make(**others, **{name: value})
+    for value in values:
+        wrong_type = number and (isinstance(value, str) or value is None)
+        with pytest.raises(TypeError if wrong_type else ValueError, match=f"{name}="):
+            make(**others, **{name: value})
 
 
 @pytest.mark.parametrize(("penalty", "slow"), ALL, ids=IDS)

@@ -169,7 +169,7 @@ CONTRADICTIONS: dict[str, Callable[[cp.Variable], list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
 @pytest.mark.parametrize("name", CONTRADICTIONS)
 def test_convex_contradictions_are_infeasible(name: str, unit: float) -> None:
     x = cp.Variable(2)

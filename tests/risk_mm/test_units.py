@@ -56,17 +56,21 @@ def _same(one: Any, other: Any, a: np.ndarray, b: np.ndarray) -> None:
     assert np.max(np.abs(b - a)) <= 1e-6 * np.max(np.abs(a))
 
 
-@pytest.mark.parametrize("power", [-9, -4, 5, 9])
 @pytest.mark.parametrize("name", REGRESSIONS)
-def test_regression_in_other_units_of_the_targets(name: str, power: int) -> None:
-    usual, s = dc.RobustRegressor(*REGRESSIONS[name](1.0), scale=None).fit(X, Y), 10.0**power
-    model = dc.RobustRegressor(*REGRESSIONS[name](s), scale=None).fit(X, s * Y)
-    _same(usual.result_, model.result_, usual.coef_, model.coef_ / s)
+def test_regression_in_other_units_of_the_targets(name: str) -> None:
     one = dc.solve(Risk.from_loss(residual_rows(X, Y), *REGRESSIONS[name](1.0)))
-    other = dc.solve(Risk.from_loss(residual_rows(X, s * Y), *REGRESSIONS[name](s)))
     assert one.x is not None
-    assert other.x is not None
-    _same(one, other, one.x, other.x / s)
+    for s in (1e-9, 1e9):
+        other = dc.solve(Risk.from_loss(residual_rows(X, s * Y), *REGRESSIONS[name](s)))
+        assert other.x is not None
+        _same(one, other, one.x, other.x / s)
+
+
+def test_a_regressor_in_other_units_of_the_targets() -> None:
+    declared, s = REGRESSIONS["tukey, l2"], 1e-9
+    usual = dc.RobustRegressor(*declared(1.0), scale=None).fit(X, Y)
+    model = dc.RobustRegressor(*declared(s), scale=None).fit(X, s * Y)
+    _same(usual.result_, model.result_, usual.coef_, model.coef_ / s)
 
 
 def _risks(u: float, a: float) -> dict[str, Risk]:
@@ -107,9 +111,7 @@ def _risks(u: float, a: float) -> dict[str, Risk]:
     }
 
 
-@pytest.mark.parametrize(
-    ("u", "a"), [(1.0, 1e-12), (1.0, 1e12), (1e-12, 1.0), (1e-2, 1.0), (1e12, 1.0)]
-)
+@pytest.mark.parametrize(("u", "a"), [(1.0, 1e-12), (1.0, 1e12), (1e-12, 1.0), (1e12, 1.0)])
 @pytest.mark.parametrize("name", _risks(1.0, 1.0))
 def test_objective_and_samples_in_other_units(name: str, u: float, a: float) -> None:
     usual, risk = _risks(1.0, 1.0)[name], _risks(u, a)[name]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import cvxpy as cp
 import numpy as np
@@ -62,7 +63,14 @@ SOLVERS = {
     "l2": [None, "CLARABEL", "OSQP", "ECOS", "PIQP"],
     "l1": [None, "CLARABEL", "ECOS", "PIQP", "HIGHS"],
 }
-CASES = [(penalty, solver) for penalty in SOLVERS for solver in SOLVERS[penalty]]
+# The automatic choice and Clarabel with every loss, each other solver with two of them.
+SHARED = (None, "CLARABEL")
+CASES = [
+    (name, penalty, solver)
+    for penalty, solvers in SOLVERS.items()
+    for k, solver in enumerate(solvers)
+    for name in (LOSSES if solver in SHARED else list(LOSSES)[k % 2 :: 2])
+]
 
 w, b = cp.Variable(P), cp.Variable()
 MARGINS = {"premultiplied": (Y[:, None] * X) @ w + Y * b, "multiply": cp.multiply(Y, X @ w + b)}
@@ -73,8 +81,10 @@ def objective(loss: Loss, penalty: str, coefficients: Array, intercept: float) -
     return float(np.sum(loss.value(u))) + PENALTIES[penalty][1](coefficients)
 
 
-def by_hand(loss: Loss, penalty: str, steps: int = 60) -> float:
+@cache
+def by_hand(name: str, penalty: str, steps: int = 60) -> float:
     """Problem rebuilt at every step, explicit slacks; from the convex problem."""
+    loss = LOSSES[name]
     weights, tilts = loss.weight(np.full(N, 1.0)), np.zeros(N)
     value = np.inf
     for _ in range(steps):
@@ -90,20 +100,14 @@ def by_hand(loss: Loss, penalty: str, steps: int = 60) -> float:
     return value
 
 
-@pytest.fixture(scope="module")
-def reference() -> dict[tuple[str, str], float]:
-    return {(n, p): by_hand(loss, p) for n, loss in LOSSES.items() for p in PENALTIES}
-
-
-@pytest.mark.parametrize(("penalty", "solver"), CASES)
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize(("name", "penalty", "solver"), CASES)
 def test_every_solver_gives_the_value_of_the_loop_written_by_hand(
-    name: str, penalty: str, solver: str | None, reference: dict[tuple[str, str], float]
+    name: str, penalty: str, solver: str | None
 ) -> None:
     if solver is not None and solver not in cp.installed_solvers():
         pytest.skip(f"{solver} is not installed")
     loss = LOSSES[name]
-    for margins in MARGINS.values():
+    for margins in MARGINS.values() if solver is None else [MARGINS["premultiplied"]]:
         goal = loss.expression(margins) + PENALTIES[penalty][0](w)
         result = dc.solve(cp.Problem(cp.Minimize(goal)), start="convex", solver=solver)
         scale = 1 + abs(result.value)
@@ -114,7 +118,7 @@ def test_every_solver_gives_the_value_of_the_loop_written_by_hand(
         assert result.violation == 0
         recomputed = objective(loss, penalty, w.value, float(b.value))
         assert result.value == pytest.approx(recomputed, rel=1e-12)
-        assert result.value == pytest.approx(reference[name, penalty], rel=2e-6)
+        assert result.value == pytest.approx(by_hand(name, penalty), rel=2e-6)
 
 
 def test_both_ways_to_write_a_ramp_agree() -> None:

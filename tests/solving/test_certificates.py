@@ -83,8 +83,15 @@ def solved(problem: Any, **options: Any) -> Result:
     return dc.solve(problem, start="convex", n_starts=1, tol=TOL, max_iter=3000, **options)
 
 
-@pytest.mark.parametrize("penalty", PENALTIES)
-@pytest.mark.parametrize("loss", [*CLASSIFY, *REGRESS])
+# Every loss with two penalties, every penalty with at least three losses.
+PAIRED = [
+    (loss, list(PENALTIES)[(k + shift) % len(PENALTIES)])
+    for k, loss in enumerate([*CLASSIFY, *REGRESS])
+    for shift in (0, 3)
+]
+
+
+@pytest.mark.parametrize(("loss", "penalty"), PAIRED)
 def test_risks(loss: str, penalty: str) -> None:
     rows = MARGINS if loss in CLASSIFY else RESIDUALS
     declared = (CLASSIFY | REGRESS)[loss]

@@ -294,6 +294,7 @@ def test_a_ratio_of_exponentials_is_minimised_as_its_logarithm_is() -> None:
     assert np.log(ours.value) == pytest.approx(best.value, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_vanishing_product_ends() -> None:
     """At 0 all its slopes are, too: where no solver can take a step nothing is left to gain."""
     A = np.array([[0.5488135, 0.71518937], [0.60276338, 0.54488318], [0.4236548, 0.64589411]])

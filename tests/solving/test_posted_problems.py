@@ -132,7 +132,7 @@ def test_concave_equality() -> None:
     assert solved(problem) == pytest.approx(4, rel=1e-4)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1))
 def test_indefinite_quadratic_program(seed: int) -> None:
     """On the box all vertices are known, and the best of them bounds the concave case."""
     rng = np.random.default_rng(seed)
@@ -192,7 +192,7 @@ def test_linear_fractional_program() -> None:
     assert solved(problem) == pytest.approx(7 / 5, rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_queues_behind_a_pole(seed: int) -> None:
     """1/(u − r) with u ≥ r: a solver's point a hair below r is at no value of −10⁹."""
     rng = np.random.default_rng(seed)

@@ -183,7 +183,7 @@ PROVERS = ["CLARABEL", "ECOS", "OSQP", "SCS"]
 
 
 @pytest.mark.parametrize("solver", PROVERS)
-@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
 def test_infeasibility_is_proved(solver: str, unit: float) -> None:
     w = cp.Variable(2)
     problem = cp.Problem(cp.Minimize(cp.sum(w)), [w >= unit, cp.sum(w) <= unit])

@@ -50,7 +50,7 @@ def _zero(risk: Risk) -> Array:
 
 @pytest.mark.parametrize("lam", [2e-3, 2.0])
 @pytest.mark.parametrize("kind", WEIGHTS)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", SHAPES[::2])
 def test_newton_and_cvxpy_agree(shape: tuple[int, int, int], kind: str, lam: float) -> None:
     risk = _risk(*shape, lam=lam)
     weights, zero = _weights(kind, shape[0]), _zero(risk)

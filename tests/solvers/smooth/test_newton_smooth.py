@@ -90,8 +90,8 @@ def test_agrees_with_a_generic_minimiser(base: ConvexLoss, shape: tuple[int, int
     assert solution.value <= generic.fun * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("weight", [0.01, 1.0, 100.0])
-@pytest.mark.parametrize("eta", [1.0, 10.0, 1e3])
+@pytest.mark.parametrize("weight", [0.01, 100.0])
+@pytest.mark.parametrize("eta", [1.0, 1e3])
 @pytest.mark.parametrize("make", [pade_hinge, sigmoid_hinge])
 def test_every_step_obeys_armijo_and_goes_down(make: Any, eta: float, weight: float) -> None:
     risk = _risk(make(eta))

@@ -147,8 +147,8 @@ EXPONENTIAL = [logistic(), sigmoid_hinge(5.0), squared(sigmoid_hinge(5.0))]
 @pytest.mark.parametrize(
     "parts",
     [
-        *(_configuration(seed, POLYNOMIAL) for seed in range(48)),
-        *(_configuration(seed, EXPONENTIAL, most=16) for seed in range(100, 118)),
+        *(_configuration(seed, POLYNOMIAL) for seed in range(24)),
+        *(_configuration(seed, EXPONENTIAL, most=16) for seed in range(100, 108)),
     ],
     ids=lambda parts: f"{parts[0].base!r}-{parts[0].penalty!r}-{parts[0].rows.shape}",
 )
@@ -161,7 +161,7 @@ def test_agrees_with_cvxpy(parts: Parts) -> None:
     assert fast.value <= slow.value + 1e-8 * (1 + abs(slow.value))
 
 
-@pytest.mark.parametrize("seed", range(28))
+@pytest.mark.parametrize("seed", range(10))
 def test_agrees_with_a_generic_minimiser_of_the_split_form(seed: int) -> None:
     parts = _configuration(seed, [pade_hinge(5.0), pade_hinge(2.0), squared(pade_hinge(5.0))])
     risk, weights, tilts, shrinkage = parts
@@ -197,7 +197,7 @@ def test_agrees_with_a_generic_minimiser_of_the_split_form(seed: int) -> None:
     assert solution.value <= lowest + 1e-9 * (1 + abs(lowest))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(14))
 def test_the_slope_is_a_subgradient_and_the_start_does_not_matter(seed: int) -> None:
     parts = _configuration(seed, [*MARGINS, *RESIDUALS])
     risk, weights, tilts, shrinkage = parts
@@ -222,7 +222,7 @@ def test_the_slope_is_a_subgradient_and_the_start_does_not_matter(seed: int) -> 
     np.testing.assert_allclose(values, values[0], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("size", [1e-8, 1e-3, 1e3, 1e8])
+@pytest.mark.parametrize("size", [1e-8, 1e8])
 @pytest.mark.parametrize("base", [logistic(), pade_hinge(20.0), squared_hinge()], ids=repr)
 def test_does_not_mind_the_units(base: ConvexLoss, size: float) -> None:
     rng = np.random.default_rng(0)
@@ -267,7 +267,7 @@ def test_sums_of_groups_are_taken() -> None:
 # ---- its parts -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(12))
 def test_sign_search_meets_the_optimality_conditions(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = int(rng.integers(1, 40))

@@ -1,0 +1,299 @@
+"""The mutants: a text of the sources, what replaces it, and the tests that must fail with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["MUTANTS", "Mutant"]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One mistake.
+
+    Attributes
+    ----------
+    name : str
+    text, replacement : str
+        The text occurs exactly once in the sources.
+    tests : tuple of str
+        Files or folders; at least one of their tests must fail.
+    """
+
+    name: str
+    text: str
+    replacement: str
+    tests: tuple[str, ...]
+
+
+MUTANTS = [
+    # losses
+    Mutant(
+        "hinge: a slope at the kink",
+        "np.where(np.asarray(u, dtype=float) < self.at, -1.0, 0.0)",
+        "np.where(np.asarray(u, dtype=float) <= self.at, -1.0, 0.0)",
+        ("tests/losses",),
+    ),
+    Mutant(
+        "pade_hinge: a wrong slope in the band",
+        "((1 - a) ** 2 / _denominator(a)) ** 2",
+        "((1 - a) ** 2 / _denominator(a)) ** 2 * (1 + 0.1 * a)",
+        ("tests/losses",),
+    ),
+    Mutant(
+        "squared_hinge: half the curvature",
+        "np.where(self._t(u) > 0, 2.0, 0.0)",
+        "np.where(self._t(u) > 0, 1.0, 0.0)",
+        ("tests/losses",),
+    ),
+    # transforms
+    Mutant(
+        "cap_at: a loss at the cap loses its weight",
+        "np.where(self._inner(t) <= np.asarray(self.c), self._inner.slope(t), 0.0)",
+        "np.where(self._inner(t) < np.asarray(self.c), self._inner.slope(t), 0.0)",
+        ("tests/losses", "tests/transforms"),
+    ),
+    Mutant(
+        "share of samples: 0.29 of 100 is 28",
+        "int(fraction * n + ROUNDING)",
+        "int(fraction * n)",
+        ("tests/losses", "tests/transforms"),
+    ),
+    Mutant(
+        "tukey_by: the slope is not squared",
+        "(1 - self._used(t)) ** 2",
+        "(1 - self._used(t)) ** 1",
+        ("tests/transforms",),
+    ),
+    # penalties
+    Mutant(
+        "mcp: a negative slope of large coefficients",
+        "np.maximum(self.lam - t / self.gamma, 0.0)",
+        "self.lam - t / self.gamma",
+        ("tests/penalties",),
+    ),
+    Mutant(
+        "scad: its slope falls to 0 too late",
+        "return rest / (self.a - 1)",
+        "return rest / self.a",
+        ("tests/penalties",),
+    ),
+    Mutant(
+        "l2: linear in the unit",
+        "l2(factor * unit**2 * self.lam)",
+        "l2(factor * unit * self.lam)",
+        ("tests/penalties", "tests/risk_mm/test_units.py"),
+    ),
+    # rules of majorants
+    Mutant(
+        "tangent: its constant has the wrong sign",
+        "child.update(slopes[i], values) - frame.constant(slopes[i] * point[i])",
+        "child.update(slopes[i], values) + frame.constant(slopes[i] * point[i])",
+        ("tests/majorants/test_majorants.py",),
+    ),
+    Mutant(
+        "quadratic form: the concave part is taken for convex",
+        "parts.append(sign * cp.sum_squares(root.T @ x))",
+        "parts.append(cp.sum_squares(root.T @ x))",
+        ("tests/majorants",),
+    ),
+    Mutant(
+        "product: polarised with too little of the concave square",
+        "return 0.25 * cp.square(a + b) - 0.25 * cp.square(a - b)",
+        "return 0.25 * cp.square(a + b) - 0.2 * cp.square(a - b)",
+        ("tests/majorants",),
+    ),
+    Mutant(
+        "smooth atom: the bend is added to the slope",
+        "slope = slope - factor * bend.derivative(x0)",
+        "slope = slope + factor * bend.derivative(x0)",
+        ("tests/majorants",),
+    ),
+    Mutant(
+        "composition: an argument bounded from the wrong side",
+        "direction = sign * slope_sign(node, index)",
+        "direction = slope_sign(node, index)",
+        ("tests/majorants",),
+    ),
+    # loop
+    Mutant(
+        "loop: a rise of the objective is accepted",
+        "if not rise <= self.allowed:",
+        "if not rise <= np.inf:",
+        ("tests/engine",),
+    ),
+    Mutant(
+        "loop: it stops without looking at the gap",
+        "return self.last.gap <= self.slack and self.value - new_value <= self.slack",
+        "return self.value - new_value <= 1e3 * self.slack",
+        ("tests/engine", "tests/solving/test_runs.py"),
+    ),
+    Mutant(
+        "loop: the gap is always 0",
+        "self.last.gap = max(below, 0.0)",
+        "self.last.gap = 0.0 * below",
+        ("tests/engine",),
+    ),
+    Mutant(
+        "loop: one step more than max_iter",
+        "if self.n_iter >= self.settings.max_iter:",
+        "if self.n_iter > self.settings.max_iter:",
+        ("tests/engine",),
+    ),
+    # evidence
+    Mutant(
+        "evidence: the second solver's lower point is overlooked",
+        "if below > self.slack and self.value - new_value > self.slack:",
+        "if below > np.inf:",
+        ("tests/engine", "tests/solving/test_verdicts.py"),
+    ),
+    Mutant(
+        "evidence: a bound that contradicts x is no denial",
+        "return np.isfinite(gap) and gap > DENIAL * self.attainable",
+        "return False",
+        ("tests/engine", "tests/solving/test_verdicts.py"),
+    ),
+    Mutant(
+        "certificate: every criticality gap holds",
+        'gap=Claim("criticality gap", gap, tol * scale)',
+        'gap=Claim("criticality gap", 0.0, tol * scale)',
+        ("tests/engine", "tests/solving/test_certificates.py"),
+    ),
+    Mutant(
+        "duality: half of what a ridge leaves open",
+        "return gap + float(over @ over) / (2 * ridge)",
+        "return gap + float(over @ over) / (4 * ridge)",
+        ("tests/risk/test_duality.py",),
+    ),
+    Mutant(
+        "duality: multipliers outside of the losses' slopes",
+        "s = np.clip(slopes[live] / w, *pieces.slopes())",
+        "s = slopes[live] / w",
+        ("tests/risk/test_duality.py",),
+    ),
+    # solvers
+    Mutant(
+        "newton: the tilts are forgotten",
+        "pull = self.sign * (self.tilt + slope)",
+        "pull = self.sign * slope",
+        ("tests/solvers",),
+    ),
+    Mutant(
+        "lasso: twice the penalty",
+        "size = abs(pull) - l[j]",
+        "size = abs(pull) - 2 * l[j]",
+        ("tests/solvers",),
+    ),
+    Mutant(
+        "smo: the gradient misses the second variable",
+        "g[k] += step * (Ki[k] - Kj[k])",
+        "g[k] += step * Ki[k]",
+        ("tests/solvers/kernel",),
+    ),
+    Mutant(
+        "dual coordinate descent: the gap leaves out the slope's part",
+        "gap += weight[i] * missed - old * (u - z)",
+        "gap += 1e-3 * (weight[i] * missed - old * (u - z))",
+        ("tests/solvers/piecewise/test_dual_coordinate.py",),
+    ),
+    Mutant(
+        "pivoting: kinks of the wrong sign stay",
+        "up = self._mu[j] > 0",
+        "up = self._mu[j] <= 0",
+        ("tests/solvers/piecewise/test_pivoting.py",),
+    ),
+    Mutant(
+        "interior point: multipliers in the wrong unit",
+        "return Optimum(self.t, self.x, self.s, self.dual * self.unit, self)",
+        "return Optimum(self.t, self.x, self.s, self.dual, self)",
+        ("tests/solvers",),
+    ),
+    Mutant(
+        "conic bound: multipliers outside of the dual cone",
+        "value = self._bound(x, self.cones.into_dual(z), units)",
+        "value = self._bound(x, z, units)",
+        ("tests/solvers/conic",),
+    ),
+    # problems with constraints
+    Mutant(
+        "penalty parameter: it never grows",
+        "self.tau *= STUCK_GROWTH if stuck else GROWTH",
+        "self.tau *= 1.0",
+        ("tests/problem",),
+    ),
+    # starts and moves
+    Mutant(
+        "graduated start: affine arguments at full slope",
+        "[s / level if arg.is_affine() else s for s, arg in zip(slopes, args, strict=True)]",
+        "[s for s, arg in zip(slopes, args, strict=True)]",
+        ("tests/majorants", "tests/solving/test_starts.py"),
+    ),
+    Mutant(
+        "race: the winner is the first run, not the best",
+        "best = min(outcomes, key=lambda o: o.rank)\n\n    def is_as_good",
+        "best = outcomes[0]\n\n    def is_as_good",
+        ("tests/solving/test_race.py",),
+    ),
+    Mutant(
+        "coordinate search: the minimum at 0 is always taken",
+        "return np.where(value < 0, t, 0.0), np.minimum(value, 0.0)",
+        "return 0.0 * t, np.minimum(value, 0.0)",
+        ("tests/starts/test_coordinate_search.py",),
+    ),
+    Mutant(
+        "exchange: the wrong pieces are linearised",
+        "rises = slope(t) - flat > steep - slope(t)",
+        "rises = slope(t) - flat < steep - slope(t)",
+        ("tests/moves", "tests/risk_mm"),
+    ),
+    # bounds
+    Mutant(
+        "chords above the transform",
+        "slope = np.where((span > 0) & (span < np.inf), (top - bottom) / span, 0.0)",
+        "slope = np.where((span > 0) & (span < np.inf), 1.05 * (top - bottom) / span, 0.0)",
+        ("tests/bounds",),
+    ),
+    Mutant(
+        "ranges of margins: half as wide",
+        "reach = (0.5 * (hi - lo)) @ np.abs(risk.matrix).T",
+        "reach = (0.25 * (hi - lo)) @ np.abs(risk.matrix).T",
+        ("tests/bounds",),
+    ),
+    Mutant(
+        "search: a point below the bound is no contradiction",
+        "if point.value < claim - 2 * point.rounding - KNOWN_DIGITS * scale - SMALLEST:",
+        "if point.value < -np.inf:",
+        ("tests/bounds/test_wrong_bounds.py",),
+    ),
+    Mutant(
+        "factorable: the turning point of a range is left out",
+        "across = (lo <= self.turn) & (hi >= self.turn)",
+        "across = (lo < self.turn) & (hi < self.turn)",
+        ("tests/factorable",),
+    ),
+    Mutant(
+        "factorable: products of ends of one sign only",
+        "return corners.min(axis=0), corners.max(axis=0)",
+        "return corners[0], corners[-1]",
+        ("tests/factorable",),
+    ),
+    # estimators
+    Mutant(
+        "median absolute residual: not that of the normal",
+        "share = 0.5 * (1 + min(fitted / size.size, 1.0))",
+        "share = 0.5",
+        ("tests/estimators/test_residual_scale.py", "tests/estimators/test_inference.py"),
+    ),
+    Mutant(
+        "cross-validation: the smallest of equally good λ",
+        "np.argwhere(mean.T >= self.best_score_ - ROUNDING)[-1]",
+        "np.argwhere(mean.T >= self.best_score_ - ROUNDING)[0]",
+        ("tests/estimators/test_cross_validated.py",),
+    ),
+    Mutant(
+        "lambda_max: twice too large",
+        "ratios = np.where(over > 0, over / gain, 0.0)",
+        "ratios = np.where(over > 0, 2 * over / gain, 0.0)",
+        ("tests/estimators/test_penalty_path.py",),
+    ),
+]
