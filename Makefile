@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 # One BLAS thread a process: the test workers already fill the cores.
 ONE_THREAD := OMP_NUM_THREADS=1
 
-.PHONY: help demo test fuzz lint bench bench-all reproduce docs dist clean
+.PHONY: help demo test fuzz mutants lint bench bench-all reproduce docs dist clean
 
 help:
-	@echo "make demo | test | fuzz [SEED=n] | lint | bench [BENCH=--full] | bench-all | reproduce | docs | dist | clean"
+	@echo "make demo | test | fuzz [SEED=n] | mutants | lint | bench [BENCH=--full] | bench-all | reproduce | docs | dist | clean"
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed; set PYTHON=python3.x")'
@@ -28,13 +28,17 @@ demo: $(VENV)/.dev
 	$(ONE_THREAD) $(BIN)/python -m examples.guides.demo --output demo_output
 
 test: $(VENV)/.dev
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --durations=30
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal --durations=30
 
 # Five seeds solve some 2,000 problems, 10,000 fits and 1,400 faults.
 SEED ?= 0
 
 fuzz: $(VENV)/.dev
 	$(ONE_THREAD) $(BIN)/python -m tests.fuzz --seed $(SEED)
+
+# Mistakes put into a copy of the sources, each of which a test must catch: some ten minutes.
+mutants: $(VENV)/.dev
+	$(ONE_THREAD) $(BIN)/python -m tests.mutants
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -312,6 +312,14 @@ def test_a_wrong_optimum_is_refused(wrong: Fault) -> None:
     assert same_end(run)
 
 
+def test_solvers_that_stall_alike_confirm_nothing_that_a_bound_denies() -> None:
+    def stalled(x: Array) -> Array:
+        return START + 1e-12
+
+    run = descend(Reweighted(first=stalled, second=stalled), START, Settings(escape=False))
+    assert run.status == "solver_failed"
+
+
 def test_no_solver_finds_anything_but_wrong_points() -> None:
     run = descend(Reweighted(first=lambda x: x + 50.0, second=lambda x: x - 50.0), START)
     assert run.status == "solver_failed"

@@ -142,6 +142,7 @@ def test_another_interval_for_the_weak_reading_is_noticed(monkeypatch: pytest.Mo
     assert len(unexpected(consistency.weak_claims(False))) == 1
 
 
+@pytest.mark.slow
 def test_the_untruncated_range_and_the_library_s_answers_can_fail(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
