@@ -1,7 +1,8 @@
 """Every public estimator, whichever there are, keeps scikit-learn's contract without exception.
 
 Once with its default parameters, and once more where others lead to other code: another solver,
-another way of coding classes, a kernel. Races are left to the defaults.
+another way of coding classes, a kernel. The race is that of RobustRegressor alone: of four classes
+it takes seconds a fit.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import dcprog as dc
 
 PATH = {"lambdas": [1.0], "cv": 2}  # paths of several λ have tests of their own
 QUICK: dict[str, dict[str, Any]] = {
+    "RobustClassifier": {"n_starts": 1},
     "AngleSVCCV": {"estimator": dc.models.AngleSVC(n_starts=1), "lams": [1.0], "cv": 2},
     "RobustClassifierCV": PATH | {"estimator": dc.RobustClassifier(n_starts=1)},
     "RobustRegressorCV": PATH | {"estimator": dc.RobustRegressor(n_starts=1)},
