@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
+from cvxpy.atoms.atom import Atom
 from cvxpy.expressions.leaf import Leaf
 
 from dcprog.engine.track import Attempt
@@ -16,12 +17,12 @@ from dcprog.majorants.affine import Box
 from dcprog.majorants.atoms import plain
 from dcprog.majorants.feasibility import Feasibility, Miss
 from dcprog.majorants.rewrites import Rewriting
-from dcprog.majorants.rules import Frame, fresh_context, signed_quotients
+from dcprog.majorants.rules import Context, Frame, fresh_context, signed_quotients
 from dcprog.majorants.tree import Values, nodes, short
 from dcprog.majorants.user_problem import Frozen, Points, check_data
-from dcprog.problem.modes import Modes, domain_of
 from dcprog.problem.split_constraints import split
 from dcprog.solvers.conic.compiled import check_solver
+from dcprog.solvers.conic.portfolio import Portfolio
 from dcprog.solvers.faults import failures
 
 __all__ = ["MajorisedProblem", "finite_in_domain"]
@@ -70,6 +71,210 @@ class _PlainValues(Values):
     def _evaluate(self, node: Any) -> Any:
         own = isinstance(node, Leaf | cp.perspective) or 0 in node.shape
         return super()._evaluate(node) if own else plain(node, [self(arg) for arg in node.args])
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+class Modes:
+    """The convex problems of each mode of a step, made and compiled when first asked for.
+
+    ============  ================================================================
+    free          the objective's majorant; nonconvex constraints are left out
+    feasible      the same under the majorised constraints
+    penalty       the same, with slacks at the price τ·weight
+    restore       the slacks' price alone
+    pulled        the feasible mode's, held near a point by springs
+    boxed …       another mode's between the bounds of ``box``: finite where that is not
+    fixed …       another mode's with some variables fixed by ``fix``
+    project       the distance to a point, inside the domain by a margin
+    relaxation    nothing, under the convex constraints: infeasible only if the problem is
+    ============  ================================================================
+
+    Parameters
+    ----------
+    objective : Frame
+    convex : sequence of constraints
+    nonconvex : sequence of Frame
+        Majorants of e, of which e ≤ 0 is asked.
+    variables : sequence of variables
+    context : Context
+    solver : str, optional
+        To try first.
+    options : mapping, optional
+        The user's options for that solver.
+    """
+
+    def __init__(
+        self,
+        objective: Frame,
+        convex: Sequence[cp.Constraint],
+        nonconvex: Sequence[Frame],
+        variables: Sequence[cp.Variable],
+        context: Context,
+        solver: str | None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._objective = objective
+        self._convex = list(convex)
+        self._nonconvex = list(nonconvex)
+        self._variables = variables
+        self._context = context
+        self._solver = solver
+        self._options = options
+        self._problems: dict[str, cp.Problem] = {}
+        self._portfolios: dict[str, Portfolio] = {}
+        self._prices = [cp.Parameter(nonneg=True, value=1.0) for _ in self._nonconvex]
+        self._slacks = [cp.Variable(f.expression.shape, nonneg=True) for f in self._nonconvex]
+        self._margin = cp.Parameter(nonneg=True, value=0.0)
+        self._parameters: dict[str, list[cp.Parameter]] = {}  # a name, and one of each variable
+
+    def portfolio(self, mode: str) -> Portfolio:
+        """The solvers of a mode."""
+        if mode not in self._portfolios:
+            solver = None if mode in ("project", "relaxation") else self._solver
+            self._portfolios[mode] = Portfolio(self.problem(mode), solver, self._options)
+        return self._portfolios[mode]
+
+    def problem(self, mode: str) -> cp.Problem:
+        """The convex problem of a mode."""
+        if mode not in self._problems:
+            objective, constraints = self._declared(mode)
+            self._problems[mode] = cp.Problem(cp.Minimize(objective), constraints)
+        return self._problems[mode]
+
+    def _declared(self, mode: str) -> tuple[Any, list[cp.Constraint]]:
+        """The objective and the constraints of a mode."""
+        objective = self._objective.expression
+        roots = [self._objective.node, *(frame.node for frame in self._nonconvex)]
+        match mode:
+            case "free":
+                return objective, [*self._always, *domain_of(roots[1:])]
+            case "feasible":
+                return objective, [*self._always, *(f.expression <= 0 for f in self._nonconvex)]
+            case "penalty" | "restore":
+                pairs = list(zip(self._nonconvex, self._slacks, strict=True))
+                prices = zip(self._prices, self._slacks, strict=True)
+                price = sum(p * cp.sum(s) for p, s in prices)
+                relaxed = [*self._always, *(frame.expression <= s for frame, s in pairs)]
+                return price if mode == "restore" else objective + price, relaxed
+            case "pulled":
+                inner = self.problem("feasible")
+                return inner.objective.args[0] + self._springs() / 2, inner.constraints
+            case "project":
+                roots += [arg for constraint in self._convex for arg in constraint.args]
+                inside = [_inside(constraint, self._margin) for constraint in domain_of(roots)]
+                return self._springs(), [*self._convex, *inside]
+            case _:  # the relaxation
+                return 0, [*self._convex, *domain_of(roots)]
+
+    @property
+    def _always(self) -> list[cp.Constraint]:
+        return [*self._convex, *self._context.constraints, *self._context.domain]
+
+    def majorised(self, mode: str) -> list[cp.Constraint]:
+        """The majorised constraints in the problem of a mode, of each nonconvex one."""
+        return self.problem(mode).constraints[len(self._always) :]
+
+    @property
+    def prices(self) -> list[float]:
+        """Of the slacks of each nonconvex constraint."""
+        return [float(parameter.value) for parameter in self._prices]
+
+    def set_prices(self, prices: Sequence[float]) -> None:
+        """Of the slacks of each nonconvex constraint."""
+        for parameter, price in zip(self._prices, prices, strict=True):
+            parameter.value = price
+
+    def hold(
+        self, arrays: Sequence[Array], stiffness: Sequence[Array], margin: float = 0.0
+    ) -> None:
+        """Set the point, and the stiffness of the springs, of the modes "project" and "pulled"."""
+        self._set("stiffness", stiffness)
+        self._set("rest", [k * a for k, a in zip(stiffness, arrays, strict=True)])
+        self._margin.value = margin
+
+    def _springs(self) -> Any:
+        """Σ ‖stiffness·(v − array)‖²."""
+        pairs = zip(self._variables, self._set("stiffness"), self._set("rest"), strict=True)
+        return sum(cp.sum_squares(cp.multiply(k, v) - rest) for v, k, rest in pairs)
+
+    def box(self, mode: str, low: Sequence[Array], high: Sequence[Array]) -> str:
+        """The name of a mode's problem between these bounds."""
+        pairs = zip(self._variables, self._set("low", low), self._set("high", high), strict=True)
+        return self._restricted(
+            f"boxed {mode}", mode, [c for v, a, b in pairs for c in (v >= a, v <= b)]
+        )
+
+    def fix(self, mode: str, known: Mapping[int, Array]) -> str:
+        """The name of a mode's problem with the variables of these ids fixed."""
+        fixed = [v for v in self._variables if v.id in known]
+        held = self._set("fixed", [known.get(v.id) for v in self._variables])
+        pairs = zip(self._variables, held, strict=True)
+        name = f"fixed {mode} " + " ".join(str(v.id) for v in fixed)
+        return self._restricted(name, mode, [v == p for v, p in pairs if v.id in known])
+
+    def _restricted(self, name: str, mode: str, constraints: list[cp.Constraint]) -> str:
+        """The name of a mode's problem under further constraints."""
+        if name not in self._problems:
+            inner = self.problem(mode)
+            self._problems[name] = cp.Problem(inner.objective, [*inner.constraints, *constraints])
+        return name
+
+    def _set(self, name: str, arrays: Sequence[Array | None] = ()) -> list[cp.Parameter]:
+        """Set Parameters with a name, one of each variable; None leaves one as it is."""
+        if name not in self._parameters:
+            nonneg = name == "stiffness"
+            self._parameters[name] = [cp.Parameter(v.shape, nonneg=nonneg) for v in self._variables]
+        for parameter, array in zip(self._parameters[name], arrays, strict=False):
+            if array is not None:
+                parameter.value = array
+        return self._parameters[name]
+
+    def reset(self) -> None:
+        """Forget warm starts, keep what is compiled."""
+        for portfolio in self._portfolios.values():
+            portfolio.reset()
+
+    @property
+    def solve_time(self) -> float:
+        """Seconds inside the solvers' own calls."""
+        return sum(p.solve_time for p in self._portfolios.values())
+
+    @property
+    def compile_time(self) -> float:
+        """Seconds spent compiling."""
+        return sum(p.compile_time for p in self._portfolios.values())
+
+
+def domain_of(roots: Iterable[cp.Expression]) -> list[cp.Constraint]:
+    """The convex constraints that the atoms below put on their arguments, each atom once."""
+    found: list[cp.Constraint] = []
+    seen: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen or not isinstance(node, Atom) or node.is_constant():
+            continue
+        seen.add(id(node))
+        waiting += node.args
+        found += [c for c in node._domain() if c.is_dcp() and not _holds(c)]
+    return found
+
+
+def _holds(constraint: cp.Constraint) -> bool:
+    """True if the constraint is known to hold everywhere."""
+    return isinstance(constraint, cp.constraints.Inequality) and constraint.expr.is_nonpos()
+
+
+def _inside(constraint: cp.Constraint, margin: cp.Parameter) -> cp.Constraint:
+    """The constraint with a margin."""
+    if isinstance(constraint, cp.constraints.Inequality):
+        return constraint.expr + margin <= 0
+    if isinstance(constraint, cp.constraints.PSD):
+        n = constraint.args[0].shape[0]
+        return constraint.args[0] - margin * np.eye(n) >> 0
+    return constraint
 
 
 # ----------------------------------------------------------------------------------------------

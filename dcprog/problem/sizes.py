@@ -16,9 +16,16 @@ from dcprog.problem.majorised_problem import MajorisedProblem
 
 __all__ = ["Sizes"]
 
+DECADE = 10.0  # units are looked for a decade at a time, and forgotten by one a step
 DECADES = 15  # either way from 1
-RESPONSE = 0.5
-MANY = 20  # variables share their unit
+RESPONSE = 0.5  # share of a term by which a step of one unit changes it
+MANY = 20  # so many variables share their unit
+SHAKEN = 0.1  # units to a point beside
+WILD = 1e3  # a start so many times as large as the next point says nothing of sizes
+SMALL = 1e-3  # points below that may be 0 but for rounding
+NEGLIGIBLE = 1e-6  # beside the natural unit, such a point is 0
+ENTRY = 1e-8  # an entry so much smaller than the largest of its variable counts as 0
+ROUNDING = 1e-12  # relative
 
 
 class NaturalUnits:
@@ -57,7 +64,7 @@ class NaturalUnits:
 
     def change(self, x: Array, step: Array) -> float:
         """The larger one of the objective, by a step either way; 0 where it is not finite."""
-        with self._values_kept(), np.errstate(all="ignore"):
+        with self._values_kept():
             here, *there = (self._objective(x + side * step) for side in (0.0, 1.0, -1.0))
             changes = np.abs(np.array(there) - here)
         return float(np.max(changes, where=np.isfinite(changes), initial=0.0))
@@ -76,7 +83,8 @@ class NaturalUnits:
         """NaN where it has no value."""
         self._points.load(self._points.projected(x))
         try:
-            return float(np.sum(Values().array(self._problem.frame.node)))
+            with np.errstate(all="ignore"):
+                return float(np.sum(Values().array(self._problem.frame.node)))
         except (ValueError, ArithmeticError):
             return np.nan
 
@@ -89,7 +97,7 @@ class NaturalUnits:
 
         def power(step: Array) -> int | None:
             def answers(power: int) -> bool:
-                change = np.abs(self._numbers(10.0**power * step, nodes) - here)
+                change = np.abs(self._numbers(DECADE**power * step, nodes) - here)
                 return bool(np.any(change[here != 0] >= RESPONSE * np.abs(here[here != 0])))
 
             return _smallest(answers)
@@ -99,13 +107,13 @@ class NaturalUnits:
             balance = self._balance(direction)
             common = power(balance * direction)
             common = self._bend(balance * direction) if common is None else common
-            units = np.where(np.isnan(units), balance * 10.0 ** (common or 0), units)
+            units = np.where(np.isnan(units), balance * DECADE ** (common or 0), units)
         units = np.minimum(units, self._room())
         return units, self._change(units * direction, float(np.sum(here[: nodes[0].size])))
 
     def _room(self) -> Array:
         """How far from 0 each variable's own bounds let it go."""
-        far = np.full(self._points.size, 10.0**DECADES)
+        far = np.full(self._points.size, DECADE**DECADES)
         ways = [np.abs(self._points.projected(step)) for step in (far, -far)]
         room = self._points.largest(np.maximum(*ways))
         return self._points.spread(np.where(room > 0, room, np.inf))
@@ -113,9 +121,8 @@ class NaturalUnits:
     def _change(self, step: Array, here: float) -> float:
         """Of the objective, one way, the other way or with one sign."""
         for there in (step, -step, np.abs(step)):
-            numbers = self._numbers(there, [self._problem.frame.node])
-            change = float(abs(np.sum(numbers) - here))
-            if change > 0:
+            change = abs(self._objective(there) - here)
+            if 0 < change < np.inf:
                 return change
         return 0.0
 
@@ -124,7 +131,7 @@ class NaturalUnits:
         units = np.full(len(self._points.variables), np.nan)
         for i, alone in enumerate(self._alone(direction)):
             found = (power(step) for step in (alone, -alone))  # it may have a sign
-            units[i] = next((10.0**k for k in found if k is not None), np.nan)
+            units[i] = next((DECADE**k for k in found if k is not None), np.nan)
         return self._points.spread(units)
 
     def _balance(self, direction: Array) -> Array:
@@ -153,22 +160,18 @@ class NaturalUnits:
 
     def _step(self, base: Array, alone: Array) -> float | None:
         """The factor of a step by which it changes the objective by 1; None where it does not."""
-        node = [self._problem.frame.node]
-        here, one, ten = (
-            float(np.sum(self._numbers(base + factor * np.abs(alone), node)))
-            for factor in (0.0, 1.0, 10.0)
-        )
+        factors = (0.0, 1.0, DECADE)
+        here, one, ten = (self._objective(base + f * np.abs(alone)) for f in factors)
         small, large = abs(one - here), abs(ten - here)
         if not (0 < small < large < np.inf):
             return None
         power = np.log10(large / small)
-        return float(10.0 ** np.round(-np.log10(small) / power)) if power > RESPONSE else None
+        return float(DECADE ** np.round(-np.log10(small) / power)) if power > RESPONSE else None
 
     def _bend(self, direction: Array) -> int | None:
         """Where the objective, 0 at 0, goes over from one power of the step to another one."""
-        node = [self._problem.frame.node]
         powers = range(-DECADES, DECADES + 1)
-        sizes = [abs(np.sum(self._numbers(10.0**k * direction, node))) for k in powers]
+        sizes = [abs(self._objective(DECADE**k * direction)) for k in powers]
         with np.errstate(all="ignore"):
             slopes = np.diff(np.log10(np.where(np.isfinite(sizes), sizes, 0.0)))
         known = np.flatnonzero(np.isfinite(slopes))
@@ -203,16 +206,6 @@ def _smallest(answers: Callable[[int], bool]) -> int | None:
 
 
 # ----------------------------------------------------------------------------------------------
-
-SHAKEN = 0.1  # units
-# A start so many times as large as what comes after it says nothing of sizes: they are measured
-# anew, and what variables reached is forgotten by the other factor a step.
-WILD = 1e3
-DECAY = 10.0
-# Points below SMALL may be 0 but for rounding, if they are NEGLIGIBLE beside the natural unit.
-SMALL = 1e-3
-NEGLIGIBLE = 1e-6
-ENTRY = 1e-8  # an entry so much smaller than the largest of its variable counts as 0
 
 
 class Sizes:
@@ -319,11 +312,11 @@ class Sizes:
             reach, self._reach = self._reach, None
             self._measure(x)
             self._reach = reach
-        if self._n_points > 2 and not self._is_smaller(x, DECAY):
+        if self._n_points > 2 and not self._is_smaller(x, DECADE):
             return False
         assert self._reach is not None
         held = np.minimum(self._reach, self.natural.unit)
-        self._reach = np.maximum(self._reach / DECAY, held)
+        self._reach = np.maximum(self._reach / DECADE, held)
         self.learn(x, narrower=True, convex=self._n_points == 2)
         return True
 

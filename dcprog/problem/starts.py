@@ -11,20 +11,18 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.majorants.tree import Values
 from dcprog.problem.majorised_problem import MajorisedProblem
-from dcprog.problem.sizes import SHAKEN, Sizes
+from dcprog.problem.sizes import ROUNDING, SHAKEN, Sizes
 
 __all__ = ["Starts", "halved"]
 
 START_TOLERANCE = 1e-8
-# Levels of graduation, each solved so well.
-LEVELS = 8.0, 4.0, 2.8, 2.0, 1.4
+# Levels of graduation, as powers of two, each solved to that tolerance.
+LEVELS = 3, 2, 1.5, 1, 0.5
 GRADUATED_TOLERANCE = 1e-4
-SOFT = 0.1  # times the first slope
-FAR_OFF = 1e2  # units
-# How far inside its domain a start is moved, in units.
-MARGINS = (0.1, 1e-3, 1e-6, 0.0)
-MARGINS_STRICT = (1e-7, 1e-5, 1e-3)  # and from there back as near as possible
-HALVINGS = 30
+SOFT = 0.1  # share of the first slope of concave functions
+FAR_OFF = 1e2  # units, from where a solution of a flat problem is not used
+MARGINS = (SHAKEN, 1e-3, 1e-6, 0.0)  # units by which a start is moved inside its domain
+HALVINGS = 30  # of the way back from there
 
 
 class Starts:
@@ -126,8 +124,8 @@ class Starts:
             return x
         units, split = self._sizes.units(x), self._points.split
         largest = float(np.max(units, initial=0.0))
-        for margin in MARGINS_STRICT if strictly else MARGINS:
-            self._problem.modes.aim(split(x), split(units), margin * largest)
+        for margin in MARGINS[-2::-1] if strictly else MARGINS:
+            self._problem.modes.hold(split(x), split(1 / units), margin * largest)
             try:
                 near = self._first_solved("project")
             except SubproblemError:
@@ -181,7 +179,7 @@ class Starts:
         mode = "free" if problem.constraints else "feasible"
         for level in LEVELS:
             self._points.load(x)
-            problem.update(problem.context.values(level=level))
+            problem.update(problem.context.values(level=2.0**level))
             try:
                 x = self._first_solved(mode, GRADUATED_TOLERANCE)
             except SubproblemError:
@@ -231,7 +229,7 @@ class Starts:
     def _is_flat(self, x: Array, rng: np.random.Generator) -> bool:
         """True if the convex start's objective is a constant."""
         there = self._problem.majorant(self._sizes.beside(x, rng))
-        return bool(np.isclose(there, self._problem.majorant(x), rtol=1e-12, atol=0))
+        return bool(np.isclose(there, self._problem.majorant(x), rtol=ROUNDING, atol=0))
 
 
 def halved(rng: np.random.Generator) -> Callable[[Array], Array]:

@@ -19,8 +19,7 @@ from dcprog.foundation.errors import SubproblemError, UnfitSolver
 from dcprog.majorants.feasibility import Miss
 from dcprog.majorants.tree import Values, falls_at, nodes, short, starts_at_edge
 from dcprog.problem.majorised_problem import MajorisedProblem
-from dcprog.problem.penalty_parameter import Price, exchange_rate
-from dcprog.problem.sizes import Sizes
+from dcprog.problem.sizes import DECADE, Sizes
 from dcprog.problem.starts import Starts
 
 __all__ = ["ProblemSurrogate"]
@@ -30,15 +29,109 @@ LEAST_SHARE = 1e-4
 
 UNSET = np.zeros(0)
 
-# Where F is 0, solvers resolve that share of its size elsewhere, times tol.
-RESOLVED = 1e-2
-
-# Where a slope is infinite (√u at 0), the tangent is taken that far inside the domain, first a
-# fraction of the arguments' size and then less each step: with 1e-10 from the start, what is 0 in
-# the convex start could never leave.
-FIRST_EDGE = 0.1
-EDGE_DECAY = 0.1
+# Where a slope is infinite (√u at 0), the tangent is taken a distance inside the domain, first a
+# tenth of the arguments' size and then a tenth of that each step: with 1e-10 from the start, what
+# is 0 in the convex start could never leave. An argument is at the edge if it is so near to it.
 NEAR_EDGE = 1e-6
+
+# Points beside the start at which the objective and the violation are compared.
+SAMPLES = 10
+
+# The price of violations begins at a fraction of the rate at which the objective and the violation
+# vary against each other around the start, and grows by GROWTH while a constraint is missed, faster
+# where x does not move by more than STUCK units.
+GROWTH = 1.5
+STUCK = 1e-6
+RANGE = 1e6
+# A violation that falls below that share of the last one needs no higher price, nor does one of
+# so many squares of the last step's length: a step along a curved constraint leaves it by that. One
+# of half of what the terms add up to is no curvature: the run may be leaving for good.
+LASTING = 0.9
+MANY = 30.0
+# Solvers resolve F to that share of its size elsewhere, and violations to that share of the
+# constraints' own size, times tol. Prices beyond so many rates resolve no more.
+RESOLVED = 1e-2
+USUAL = 3.0
+
+
+class Price:
+    """The penalty parameter τ in f + τ·Σ max(e, 0)/size, moved from point to point.
+
+    Parameters
+    ----------
+    rate : float, default 0
+        The change of the objective while the violations change by 1: the unit of τ.
+    firmness : float, default 1
+        The first τ over the usual one; with more than 1, τ is never lowered.
+    fixed : bool, default False
+        τ = 1 for ever: violations alone are minimised.
+
+    Attributes
+    ----------
+    tau : float
+    """
+
+    def __init__(self, rate: float = 0.0, firmness: float = 1.0, *, fixed: bool = False) -> None:
+        self.tau = 1.0 if fixed else firmness * rate / DECADE / GROWTH
+        self._rate = 1.0 if fixed else rate
+        self._largest = self.tau if fixed else RANGE * rate
+        self._fixed = fixed
+        self._loosened = False
+        self._tested = firmness > 1  # by a miss at a lowered price
+        self._pushed = False
+        self._before: float | None = None
+
+    @property
+    def resolution(self) -> float:
+        """The size of F below which violations are a solver's rounding, over tol."""
+        return RESOLVED * min(self.tau, USUAL * self._rate)
+
+    def push(self) -> bool:
+        """Ask for a rise at the next point: at this price the majorant has no minimum."""
+        self._pushed = not self._fixed and self.tau < self._largest
+        return self._pushed
+
+    def reconsider(self, rate: float) -> bool:
+        """Follow a rate that has fallen far; True if τ has fallen with it.
+
+        A rate that was measured at a wild start says nothing.
+        """
+        if self._fixed or not DECADE * rate < self._rate:
+            return False
+        self.tau *= rate / self._rate
+        self._rate, self._largest = rate, RANGE * rate
+        return True
+
+    def follow(self, violation: float, tolerance: float, step: float) -> bool:
+        """Move to a point; False if τ will move again or has just been lowered.
+
+        A price far above the rate may be far above what the constraints need: then steps are short,
+        and every point that meets them looks critical. It is lowered until one is missed again.
+
+        Parameters
+        ----------
+        violation : float
+            Relative to the constraints' sizes.
+        tolerance : float
+            Below which it is none.
+        step : float
+            Length of the last step in units of the coordinates; 0 at the same point.
+        """
+        before = violation if self._before is None else self._before
+        missed = self._pushed or violation > tolerance
+        curved = min(MANY * step**2, 0.5)
+        lasting = before > tolerance and violation > max(LASTING * before, curved)
+        first, self._before = self._before is None, violation
+        if missed and (lasting or self._pushed) and self.tau < self._largest:
+            stuck = self._pushed or (step <= STUCK and not first)
+            self.tau *= DECADE if stuck else GROWTH
+            self._tested |= self._loosened
+        elif not (missed or self._tested or self._fixed) and self.tau > MANY * self._rate:
+            self.tau /= DECADE
+            self._loosened = True
+            return False
+        self._pushed = False
+        return not missed or self.tau >= self._largest
 
 
 class ProblemSurrogate:
@@ -178,7 +271,7 @@ class ProblemSurrogate:
     def tighten(self, x: Array) -> bool:
         """Centre the majorant at x; raise τ where x misses a constraint."""
         problem = self.majorised
-        closer = problem.edge * EDGE_DECAY
+        closer = problem.edge / DECADE
         problem.edge = closer if closer > 2 * EDGE else EDGE
         self.settled = problem.edge == EDGE
         if problem.penalised:
@@ -195,7 +288,7 @@ class ProblemSurrogate:
         problem.points.load(x)
         values, extended = problem.context.values(), problem.context.edges.values()
         steep = any(starts_at_edge(node, values, NEAR_EDGE) for node in extended)
-        return (FIRST_EDGE if steep else EDGE) / EDGE_DECAY
+        return 1.0 if steep else DECADE * EDGE
 
     def centre_at(self, x: Array) -> bool:
         """Centre the majorant at x for the present τ and ε; True if a slope has changed.
@@ -276,13 +369,19 @@ class ProblemSurrogate:
 
     def _exchange_rate(self, x: Array) -> float:
         """How fast the objective varies against the violation around x: the scale of τ."""
-        problem = self.majorised
+        problem, rng = self.majorised, np.random.default_rng(0)
 
         def at(point: Array) -> tuple[float, float]:
             values = problem.at(point)
             return problem.objective(values), self._missed(values)
 
-        rate = exchange_rate(at, x, self.sizes.beside, problem.tolerance)
+        with np.errstate(all="ignore"):
+            here = at(x)
+            there = [at(self.sizes.beside(x, rng)) for _ in range(SAMPLES)]
+            changes = np.abs(np.array(there) - here)
+        seen = np.all(np.isfinite(changes), axis=1) & (changes[:, 1] > problem.tolerance)
+        objective, missed = np.sum(changes[seen], axis=0)
+        rate = float(objective / missed) if missed > 0 else 0.0
         return rate or problem.terms(problem.at(x)) or 1.0
 
     def majorant_value(self, x: Array) -> float:
@@ -332,7 +431,7 @@ class ProblemSurrogate:
         return RESOLVED * self.sizes.variation + self._price.resolution
 
     def __repr__(self) -> str:
-        return f"ProblemSurrogate({short(self.majorised.frame.node, 60)})"
+        return f"ProblemSurrogate({short(self.majorised.frame.node)})"
 
 
 # ----------------------------------------------------------------------------------------------
@@ -579,12 +678,12 @@ class _ProblemNearby(Nearby):
                 made.centre_at(centre)
             except (ValueError, ArithmeticError):  # outside the domain
                 return None
-            mode = problem.modes.pull(split(x), split(stiffness))
-            for solver in problem.solvers(mode)[:ASKED]:
+            problem.modes.hold(split(x), split(stiffness))
+            for solver in problem.solvers("pulled")[:ASKED]:
                 if deadline.left == 0:
                     return None
                 try:
-                    step = problem.minimise(mode, ACCURACY, solver, deadline.left) - x
+                    step = problem.minimise("pulled", ACCURACY, solver, deadline.left) - x
                     if self._falls(x, step):
                         return step
                 except (SubproblemError, UnfitSolver) as error:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
-from dcprog.foundation.arrays import Array
 from dcprog.losses import ConvexLoss
-from dcprog.penalties import Penalty, group_lasso
 
 if TYPE_CHECKING:
     from dcprog.risk.values import RiskValues
@@ -18,33 +16,16 @@ if TYPE_CHECKING:
 __all__ = ["aggregate_expression", "margin_expression", "penalised_part", "problem_of"]
 
 
-def margin_expression(risk: RiskValues, theta: cp.Variable, matrix: Any = None) -> cp.Expression:
-    """The margins u of a variable θ, or of other unknowns, given their matrix."""
+def margin_expression(risk: RiskValues, theta: cp.Variable) -> cp.Expression:
+    """The margins u of a variable θ."""
     # the matrix includes the signs: otherwise cvxpy infers wrong bounds
-    u = (risk.matrix() if matrix is None else matrix) @ theta
+    u = risk.matrix() @ theta
     return u if risk.offset is None else u + risk.offset
 
 
 def penalised_part(risk: RiskValues, theta: cp.Variable) -> cp.Expression:
     """The penalised entries of θ."""
     return theta[np.flatnonzero(risk.penalized)]
-
-
-def penalty_in_units(penalty: Penalty, w: cp.Expression, units: Array) -> cp.Expression:
-    """The penalty of units·w, with the units multiplied into its weights if it has any."""
-    if isinstance(penalty, group_lasso):  # a norm: a common factor is taken out
-        size = float(np.exp(np.mean(np.log(units))))
-        return size * penalty.expression(cp.multiply(units / size, w))
-    parts = penalty.parts()
-    if not parts.is_elastic:
-        return penalty.expression(cp.multiply(units, w))
-    sizes, ridge = np.zeros(w.size) + parts.l1, parts.ridge
-    value: cp.Expression = cp.Constant(0.0)
-    if np.any(sizes):
-        value = value + cp.sum(cp.multiply(sizes * units, cp.abs(w)))
-    if ridge:
-        value = value + cp.sum(cp.multiply(ridge / 2 * units**2, cp.square(w)))
-    return value
 
 
 def aggregate_expression(risk: RiskValues, u: cp.Expression, loss: ConvexLoss) -> cp.Expression:

@@ -126,7 +126,7 @@ def _found(surrogate: ProblemSurrogate, deadline: Deadline) -> dict[int, Any] | 
     """Of the user's constraints; None where a price is too low to tell."""
     problem = surrogate.majorised
     duals = problem.modes.portfolio(problem.mode).duals(TOLERANCE, deadline.left)
-    majorised = [duals[c.id] for c in problem.modes.majorised[problem.mode]]
+    majorised = [duals[c.id] for c in problem.modes.majorised(problem.mode)]
     if problem.penalised and any(
         np.max(dual) > SPENT * price
         for dual, price in zip(majorised, problem.modes.prices, strict=True)

@@ -11,9 +11,9 @@ import pytest
 
 import dcprog as dc
 from dcprog import SubproblemError
+from dcprog.solvers.conic.arrow import ArrowProblem
 from dcprog.solvers.conic.compiled import CompiledProblem
 from dcprog.solvers.conic.portfolio import Portfolio
-from dcprog.solvers.conic.structured_qp import ArrowProblem
 from dcprog.solvers.faults import failures, valueless
 
 
@@ -63,7 +63,7 @@ def test_our_own_solver_fails_in_its_own_words(monkeypatch: pytest.MonkeyPatch) 
     def broken(*args: Any, **options: Any) -> Any:
         raise IndexError("broken")
 
-    monkeypatch.setattr("dcprog.solvers.conic.structured_qp.primal_dual", broken)
+    monkeypatch.setattr("dcprog.solvers.conic.arrow.primal_dual", broken)
     with pytest.raises(SubproblemError, match="ARROW: IndexError"):
         arrow.minimise(1e-8)
 

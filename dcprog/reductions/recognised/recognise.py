@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from cvxpy.atoms.affine.add_expr import AddExpression
-from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression
+from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression, multiply
 from cvxpy.atoms.affine.promote import Promote
 from cvxpy.atoms.affine.unary_operators import NegExpression
 from cvxpy.atoms.elementwise.power import Power
@@ -22,9 +23,9 @@ from cvxpy.atoms.quad_over_lin import quad_over_lin
 
 from dcprog.foundation.arrays import Array, dense, vec
 from dcprog.losses import Loss, absolute, cap, log, power, square
-from dcprog.majorants.affine import Adjoint
+from dcprog.majorants.affine import Adjoint, atom_jacobian
 from dcprog.majorants.rules.frame import is_affine_atom
-from dcprog.majorants.tree import Values, nodes
+from dcprog.majorants.tree import Values, evaluate, nodes
 from dcprog.majorants.user_problem import Points
 from dcprog.penalties import Penalty, capped_l1, elastic_net, l1, l2, log_sum, lp
 from dcprog.penalties.penalty import weighted_l1
@@ -40,8 +41,6 @@ from dcprog.reductions.recognised.curve import (
     raised,
     softplus,
 )
-from dcprog.reductions.recognised.lines import ROUNDING, Lines, arguments, uniform
-from dcprog.reductions.recognised.matrices import Matrices, scaled_rows
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.usual_sizes import usual_coefficients
 from dcprog.rows.linear import Margins, Samples
@@ -51,7 +50,268 @@ from dcprog.transforms import cap_at
 
 __all__ = ["Reading", "Recognised", "recognised", "weighted_terms"]
 
-ONE = Curve(constant=1.0)
+ROUNDING = 1e-12  # relative: of numbers, factors and rows that are the same
+
+Blocks = dict[int, Any]  # variable id to the columns of its entries, column-major
+Term = tuple[cp.Expression, Array]
+Mask = npt.NDArray[np.bool_]
+
+
+class Matrices:
+    """A and c of affine expressions, each found once.
+
+    Forwards through the tree: X @ w is X itself, where Jacobians would make it sparse.
+
+    Parameters
+    ----------
+    points : Points
+        θ.
+
+    Examples
+    --------
+    >>> x = cp.Variable(2)
+    >>> A, c = Matrices(Points([x])).of(np.array([[1.0, 2.0], [3.0, 4.0]]) @ x - 1)
+    >>> A.tolist(), c.tolist()
+    ([[1.0, 2.0], [3.0, 4.0]], [-1.0, -1.0])
+    """
+
+    def __init__(self, points: Points) -> None:
+        self._size = points.size
+        ends = np.cumsum([v.size for v in points.variables])
+        self._places = {
+            v.id: slice(end - v.size, end) for v, end in zip(points.variables, ends, strict=True)
+        }
+        self._values = Values()
+        self._origin = _Origin()
+        self._known: dict[int, tuple[Any, Array]] = {}
+
+    def of(self, affine: cp.Expression) -> tuple[Any, Array]:
+        """A, an array or a sparse one, and c."""
+        if id(affine) not in self._known:
+            self._known[id(affine)] = self._matrix(affine), vec(self._origin.array(affine))
+        return self._known[id(affine)]
+
+    def _matrix(self, affine: cp.Expression) -> Any:
+        """Of the blocks of the variables that are there, which may be few of many."""
+        found = self._blocks(affine)
+        if all(isinstance(block, sp.sparray) for block in found.values()):
+            return self._sparse(found, affine.size)
+        matrix = np.zeros((affine.size, self._size))
+        for key, block in found.items():
+            matrix[:, self._places[key]] = dense(block)
+        return matrix
+
+    def _sparse(self, found: Blocks, n: int) -> Any:
+        blocks = [(self._places[key].start, sp.coo_array(block)) for key, block in found.items()]
+        columns = [start + block.col for start, block in blocks]
+        rows, data = [b.row for _, b in blocks], [b.data for _, b in blocks]
+        places = np.concatenate(rows), np.concatenate(columns)
+        return sp.csr_array((np.concatenate(data), places), shape=(n, self._size))
+
+    def _blocks(self, affine: cp.Expression) -> Blocks:
+        """Of all nodes, arguments before what is made of them."""
+        known: dict[int, Blocks] = {}
+        for node in nodes(affine):
+            total: Blocks = {}
+            if isinstance(node, cp.Variable):
+                total = {node.id: sp.csr_array(sp.eye_array(node.size))}
+            elif not node.is_constant():
+                for i, arg in enumerate(node.args):
+                    for key, block in known[id(arg)].items():
+                        moved = self._through(node, i, block)
+                        total[key] = total[key] + moved if key in total else moved
+            known[id(node)] = total
+        return known[id(affine)]
+
+    def _through(self, node: Any, index: int, block: Any) -> Any:
+        """Columns of an argument as those of the atom."""
+        arg = node.args[index]
+        if isinstance(node, NegExpression):
+            return -block
+        if isinstance(node, AddExpression) and arg.size == node.size:
+            return block
+        if isinstance(node, Promote | AddExpression):
+            return np.ones((node.size, 1)) @ block
+        if isinstance(node, multiply | DivExpression) and arg.size == node.size:
+            other = vec(np.broadcast_to(self._values.array(node.args[1 - index]), node.shape))
+            return scaled_rows(1 / other if isinstance(node, DivExpression) else other, block)
+        if type(node) is MulExpression and index == 1 and arg.ndim == node.args[0].ndim - 1 == 1:
+            return _product(self._values(node.args[0]), block)
+        return atom_jacobian(node, self._values)[index].T @ block
+
+
+def scaled_rows(factors: Array, block: Any) -> Any:
+    """The rows of an array or a sparse one, each times its factor."""
+    sparse = isinstance(block, sp.sparray)
+    return sp.diags_array(factors) @ block if sparse else factors[:, None] * block
+
+
+def _product(matrix: Any, block: Any) -> Any:
+    """The product; with the columns of a whole variable the matrix itself."""
+    matrix = sp.csr_array(matrix) if hasattr(matrix, "tocsr") else dense(matrix)
+    if isinstance(block, sp.csr_array) and _is_identity(block):
+        return matrix
+    return matrix @ block
+
+
+def _is_identity(block: sp.csr_array) -> bool:
+    n, columns = block.shape[0], block.indices
+    square = block.shape == (n, n) and block.nnz == n
+    return square and bool(np.all(block.data == 1) and np.array_equal(columns, np.arange(n)))
+
+
+class _Origin(Values):
+    """Values where all variables are 0."""
+
+    def _evaluate(self, node: cp.Expression) -> Any:
+        if isinstance(node, cp.Variable):
+            return np.zeros(node.shape)
+        if not node.args:
+            return super()._evaluate(node)
+        return evaluate(node, [self(arg) for arg in node.args])
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+def uniform(numbers: Any) -> float | None:
+    """The number that all of them are, up to rounding; None where they differ."""
+    numbers = np.asarray(numbers, dtype=float)
+    first = float(numbers.flat[0])
+    apart = np.max(np.abs(numbers - first))
+    return first if apart <= ROUNDING * np.max(np.abs(numbers)) else None
+
+
+def arguments(root: cp.Expression) -> list[cp.Expression]:
+    """The largest affine expressions of a tree that are not constant, each once."""
+    found: dict[int, cp.Expression] = {}
+    seen, waiting = {id(root)}, [root]
+    while waiting:
+        node = waiting.pop()
+        if node.is_constant():
+            continue
+        if node.is_affine():
+            found[id(node)] = node
+            continue
+        waiting += [arg for arg in node.args if id(arg) not in seen]
+        seen.update(id(arg) for arg in node.args)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class Affine:
+    """κ·core + τ, of which one core may stand in several arguments."""
+
+    factor: float
+    core: cp.Expression
+    shift: Array | float
+
+    @classmethod
+    def of(cls, node: cp.Expression, values: Values) -> Affine:
+        """An affine expression without the factors and constants around it."""
+        factor, shift = 1.0, np.zeros(node.size)
+        while True:
+            live = [arg for arg in node.args if not arg.is_constant()]
+            if len(live) != 1 or live[0].shape != node.shape:
+                break
+            constants = [values.array(arg) for arg in node.args if arg.is_constant()]
+            if isinstance(node, AddExpression):
+                here = sum(vec(np.broadcast_to(c, node.shape)) for c in constants)
+                shift = shift + factor * here
+            elif isinstance(node, NegExpression):
+                factor = -factor
+            elif isinstance(node, multiply) and uniform(constants[0]):
+                factor *= float(constants[0].flat[0])
+            elif isinstance(node, DivExpression) and uniform(constants[0]):
+                factor /= float(constants[0].flat[0])
+            else:
+                break
+            node = live[0]
+        return cls(factor, node, shift)
+
+
+class Lines:
+    """The affine arguments of some nodes, all of them lines in the same u.
+
+    Parameters
+    ----------
+    found : sequence of expressions
+        Affine.
+    matrices : Matrices
+
+    Attributes
+    ----------
+    matrix : array or sparse array of shape (n, p)
+        A.
+    offset : array of shape (n,) or None
+
+    Raises
+    ------
+    Unrecognised
+        They are not lines in one u.
+    """
+
+    def __init__(self, found: Sequence[cp.Expression], matrices: Matrices) -> None:
+        values = Values()
+        affine = [Affine.of(node, values) for node in found]
+        core = affine[0].core
+        if any(one.core.size != core.size for one in affine):
+            raise Unrecognised("arguments of other shapes")
+        self.matrix: Any
+        self.matrix, constant = matrices.of(core)
+        factors, shifts = [], []
+        for one in affine:
+            share, rest = 1.0, constant
+            if one.core is not core:
+                matrix, rest = matrices.of(one.core)
+                share = _share(matrix, self.matrix)
+            factors.append(one.factor * share)
+            shifts.append(one.shift + one.factor * rest)
+        self.offset: Array | None = None
+        if any(uniform(shift) is None for shift in shifts):
+            self.offset = shifts[0] / factors[0]
+            shifts = [s - f * self.offset for s, f in zip(shifts, factors, strict=True)]
+        size = 0.0 if self.offset is None else float(np.max(np.abs(self.offset)))
+        self._lines = {
+            id(node): Curve(slope=factor, constant=_even(shift, abs(factor) * size))
+            for node, factor, shift in zip(found, factors, shifts, strict=True)
+        }
+
+    def mirrored(self) -> Lines:
+        """The lines with −u in place of u."""
+        other = copy(self)
+        other.matrix = -self.matrix
+        other.offset = None if self.offset is None else -self.offset
+        other._lines = {
+            key: Curve(slope=-line.slope, constant=line.constant)
+            for key, line in self._lines.items()
+        }
+        return other
+
+    def get(self, node: cp.Expression) -> Curve | None:
+        """The line of a node; None if it is none of those that were found."""
+        return self._lines.get(id(node))
+
+
+def _share(matrix: Any, of: Any) -> float:
+    """The number by which one matrix is another."""
+    if matrix.shape == of.shape:
+        share = float((matrix * of).sum() / (of * of).sum())
+        if share != 0 and abs(matrix - share * of).max() <= ROUNDING * abs(matrix).max():
+            return share
+    raise Unrecognised("losses of different rows")
+
+
+def _even(shift: Array, size: float) -> float:
+    """The number that all entries are, up to the rounding of numbers of a size."""
+    first = float(shift[0])
+    rounding = ROUNDING * max(size, float(np.max(np.abs(shift))))
+    if np.max(np.abs(shift - first)) > rounding:
+        raise Unrecognised("thresholds that differ between entries")
+    return 0.0 if abs(first) <= ROUNDING * size else first
+
+
+# ----------------------------------------------------------------------------------------------
 
 
 class Reading:
@@ -64,7 +324,7 @@ class Reading:
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
-        self._values = Values()
+        self.values = Values()
         self._known: dict[int, Curve] = {}
 
     def curve(self, node: cp.Expression) -> Curve:
@@ -81,7 +341,7 @@ class Reading:
 
     def _read(self, node: cp.Expression) -> Curve:
         if node.is_constant():
-            return Curve(constant=self._number(node))
+            return Curve(constant=_number(node))
         line = self._lines.get(node)
         if line is not None:
             return line
@@ -95,105 +355,73 @@ class Reading:
         if not isinstance(node, cp.minimum) or len(node.args) != 2:
             return node, None
         for inside, level in (node.args, node.args[::-1]):
-            if level.is_constant() and uniform(self._values.array(level)) is None:
-                return inside, self._values.array(level)
+            if level.is_constant() and uniform(self.values.array(level)) is None:
+                return inside, self.values.array(level)
         return node, None
 
-    # ------------------------------------------------------------------------------------------
-
-    def _number(self, node: cp.Expression) -> float:
-        number = uniform(self._values.array(node))
-        if number is None:
-            raise Unrecognised("constants that differ between entries")
-        return number
-
-    def _sum(self, node: Any) -> Curve:
-        return sum((self.curve(arg) for arg in node.args), Curve())
-
-    def _negative(self, node: Any) -> Curve:
-        return self.curve(node.args[0]).times(-1.0)
-
-    def _same(self, node: Any) -> Curve:
+    def argument(self, node: Any) -> Curve:
+        """The curve of a node's first argument."""
         return self.curve(node.args[0])
 
-    def _multiple(self, node: Any) -> Curve:
-        one, other = (self.curve(arg) for arg in node.args)
-        if other.is_number:
-            return one.times(other.constant)
-        if one.is_number:
-            return other.times(one.constant)
-        raise Unrecognised("a product")
 
-    def _quotient(self, node: Any) -> Curve:
-        return self.curve(node.args[0]).times(1 / self._number(node.args[1]))
+def _multiple(reading: Reading, node: Any) -> Curve:
+    one, other = (reading.curve(arg) for arg in node.args)
+    if other.is_number:
+        return one.times(other.constant)
+    if one.is_number:
+        return other.times(one.constant)
+    raise Unrecognised("a product")
 
-    def _apart(self, node: Any) -> tuple[list[Curve], list[float]]:
-        """The arguments that are functions of u, and those that are numbers."""
-        curves = [self.curve(arg) for arg in node.args]
-        numbers = [curve.constant for curve in curves if curve.is_number]
-        return [curve for curve in curves if not curve.is_number], numbers
 
-    def _maximum(self, node: Any) -> Curve:
-        curves, numbers = self._apart(node)
-        if len(curves) == 1:
-            return largest(curves[0], max(numbers))
-        if len(curves) == 2 and not numbers and curves[0].is_line and curves[1].is_line:
-            return largest(curves[0] + curves[1].times(-1.0), 0.0) + curves[1]
-        raise Unrecognised("a maximum")
+def _apart(reading: Reading, node: Any) -> tuple[list[Curve], list[float]]:
+    """The arguments that are functions of u, and those that are numbers."""
+    curves = [reading.curve(arg) for arg in node.args]
+    numbers = [curve.constant for curve in curves if curve.is_number]
+    return [curve for curve in curves if not curve.is_number], numbers
 
-    def _minimum(self, node: Any) -> Curve:
-        curves, numbers = self._apart(node)
-        if len(curves) != 1:
-            raise Unrecognised("a minimum")
-        return least(curves[0], min(numbers))
 
-    def _absolute(self, node: Any) -> Curve:
-        return absolute_value(self.curve(node.args[0]))
+def _maximum(reading: Reading, node: Any) -> Curve:
+    curves, numbers = _apart(reading, node)
+    if len(curves) == 1:
+        return largest(curves[0], max(numbers))
+    if len(curves) == 2 and not numbers and curves[0].is_line and curves[1].is_line:
+        return largest(curves[0] + curves[1].times(-1.0), 0.0) + curves[1]
+    raise Unrecognised("a maximum")
 
-    def _huber(self, node: Any) -> Curve:
-        return huberized(self.curve(node.args[0]), self._number(node.M))
 
-    def _logistic(self, node: Any) -> Curve:
-        return softplus(self.curve(node.args[0]))
+def _minimum(reading: Reading, node: Any) -> Curve:
+    curves, numbers = _apart(reading, node)
+    if len(curves) != 1:
+        raise Unrecognised("a minimum")
+    return least(curves[0], min(numbers))
 
-    def _log(self, node: Any) -> Curve:
-        return logarithm(self.curve(node.args[0]))
 
-    def _log1p(self, node: Any) -> Curve:
-        return logarithm(self.curve(node.args[0]) + ONE)
-
-    def _exp(self, node: Any) -> Curve:
-        return exponential(self.curve(node.args[0]))
-
-    def _power(self, node: Any) -> Curve:
-        return raised(self.curve(node.args[0]), self._number(node.p))
+def _power(reading: Reading, node: Any) -> Curve:
+    return raised(reading.argument(node), _number(node.p))
 
 
 # By name: cvxpy has several classes of a power.
 ATOMS: dict[str, Callable[[Reading, Any], Curve]] = {
-    AddExpression.__name__: Reading._sum,
-    NegExpression.__name__: Reading._negative,
-    Promote.__name__: Reading._same,
-    MulExpression.__name__: Reading._multiple,
-    cp.multiply.__name__: Reading._multiple,
-    DivExpression.__name__: Reading._quotient,
-    cp.maximum.__name__: Reading._maximum,
-    cp.minimum.__name__: Reading._minimum,
-    cp.abs.__name__: Reading._absolute,
-    cp.huber.__name__: Reading._huber,
-    cp.logistic.__name__: Reading._logistic,
-    cp.log.__name__: Reading._log,
-    cp.log1p.__name__: Reading._log1p,
-    cp.exp.__name__: Reading._exp,
-    Power.__name__: Reading._power,
-    "PowerApprox": Reading._power,
+    AddExpression.__name__: lambda r, node: sum((r.curve(arg) for arg in node.args), Curve()),
+    NegExpression.__name__: lambda r, node: r.argument(node).times(-1.0),
+    Promote.__name__: Reading.argument,
+    MulExpression.__name__: _multiple,
+    cp.multiply.__name__: _multiple,
+    DivExpression.__name__: lambda r, node: r.argument(node).times(1 / _number(node.args[1])),
+    cp.maximum.__name__: _maximum,
+    cp.minimum.__name__: _minimum,
+    cp.abs.__name__: lambda r, node: absolute_value(r.argument(node)),
+    cp.huber.__name__: lambda r, node: huberized(r.argument(node), _number(node.M)),
+    cp.logistic.__name__: lambda r, node: softplus(r.argument(node)),
+    cp.log.__name__: lambda r, node: logarithm(r.argument(node)),
+    cp.log1p.__name__: lambda r, node: logarithm(r.argument(node) + Curve(constant=1.0)),
+    cp.exp.__name__: lambda r, node: exponential(r.argument(node)),
+    Power.__name__: _power,
+    "PowerApprox": _power,
 }
 
 
 # ----------------------------------------------------------------------------------------------
-
-
-Term = tuple[cp.Expression, Array]
 
 
 def weighted_terms(root: cp.Expression, sign: float = 1.0) -> list[Term]:
@@ -254,7 +482,11 @@ def _entrywise(node: cp.Expression, weight: Array) -> Term:
 
 
 def _number(constant: cp.Expression) -> float:
-    return float(dense(Values()(constant)).reshape(()))
+    """The number that all entries of a constant are."""
+    number = uniform(Values().array(constant))
+    if number is None:
+        raise Unrecognised("constants that differ between entries")
+    return number
 
 
 # ----------------------------------------------------------------------------------------------
@@ -300,14 +532,14 @@ def _of_lines(terms: list[Term], lines: Lines) -> Losses:
     curve, caps = Curve(), None
     for node, own in terms:
         inside, levels = reading.caps(node) if len(terms) == 1 else (node, None)
-        curve = curve + reading.curve(inside).times(_multiple(own, weights))
+        curve = curve + reading.curve(inside).times(_share_of(own, weights))
         caps = None if levels is None else vec(np.broadcast_to(levels, node.shape))
     factor, loss = curve.as_loss()
     caps = None if caps is None else (caps - curve.constant) / factor
     return Losses(lines, factor * weights, loss, caps)
 
 
-def _multiple(weights: Array, of: Array) -> float:
+def _share_of(weights: Array, of: Array) -> float:
     """The number by which one vector is another, which is nowhere negative."""
     place = int(np.argmax(of))
     share = float(weights[place] / of[place]) if weights.shape == of.shape else 0.0
@@ -403,7 +635,6 @@ def _concave(loss: Loss, weight: float) -> Penalty | None:
 
 SIZES = (0.1, 1.0, 1.0, 10.0)  # of the points, in units of the coefficients
 AGREES = 1e-9  # of what the terms of the risk add up to
-NO_CONSTANT = 1e-13  # of the objective there: a smaller constant is rounding
 
 
 def agreed_constant(objective: cp.Expression, sign: float, risk: Risk, points: Points) -> float:
@@ -427,12 +658,12 @@ def agreed_constant(objective: cp.Expression, sign: float, risk: Risk, points: P
         origin = np.zeros(points.size)
         here, known = value(origin), risk(origin)
         constant = here - known
-        if abs(constant) <= NO_CONSTANT * max(abs(here), risk.magnitude(origin)):
+        if abs(constant) <= ROUNDING * max(abs(here), risk.magnitude(origin)):
             constant = 0.0
         for size in SIZES:
             theta = size * unit * rng.standard_normal(points.size)
             apart = abs(value(theta) - risk(theta) - constant)
-            if not apart <= AGREES * risk.magnitude(theta) + NO_CONSTANT * abs(constant):
+            if not apart <= AGREES * risk.magnitude(theta) + ROUNDING * abs(constant):
                 raise Unrecognised("another function")
     finally:
         for variable, array in zip(points.variables, before, strict=True):
@@ -441,8 +672,6 @@ def agreed_constant(objective: cp.Expression, sign: float, risk: Risk, points: P
 
 
 # ----------------------------------------------------------------------------------------------
-
-Mask = npt.NDArray[np.bool_]
 
 MOST_TERMS = 20  # written in a loop they are rather many losses, and to look at each takes long
 DENSE = 0.25  # a matrix with a larger share of entries is an array

@@ -11,8 +11,8 @@ import numpy as np
 from cvxpy.constraints import SOC, ExpCone, NonNeg, NonPos, Zero
 from cvxpy.problems.problem_form import ProblemForm
 
+from dcprog.solvers.conic.arrow import ArrowProblem
 from dcprog.solvers.conic.compiled import CompiledProblem, problem_class, solver_order
-from dcprog.solvers.conic.structured_qp import ArrowProblem
 
 __all__ = ["Portfolio"]
 

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import cvxpy as cp
 import numpy as np
-import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.penalties import Penalty
-from dcprog.risk.expressions import (
-    aggregate_expression,
-    margin_expression,
-    penalised_part,
-    penalty_in_units,
-)
+from dcprog.risk.expressions import aggregate_expression, margin_expression, penalised_part
 from dcprog.solvers.conic.portfolio import Portfolio
 from dcprog.solvers.protocol import ExactSolver, Solution, refuse
 
@@ -28,9 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ReferenceSolver"]
 
-# The objective is rescaled up to ROUNDS times, until it is above MATCH at its minimum.
-ROUNDS = 5
-MATCH = 0.1
 # A point no worse than the centre, up to this many tolerances, ends the search: the outer loop
 # accepts it too, and if the centre is a minimiser no solver gets below it.
 ACCEPT = 10.0
@@ -48,18 +38,15 @@ SMALL, RATE = 1e6, 2e5
 WORK = 1e8
 # cvxpy keeps n² pointers for the quadratic form of n squares with weights: 2 GB for so many.
 MOST_SQUARES = 2**14
-USUAL = 1e2  # columns of a size between 1/USUAL and USUAL are not rescaled
 
 
 class ReferenceSolver(ExactSolver):
     """The weighted risk as a DPP problem whose weights are Parameters.
 
-    If the columns of the rows are far from size 1, θ is rescaled to bring them there, because a
-    solver's tolerance is absolute around 1. As the weights in a run span many orders of magnitude,
-    the objective is divided by its value at the centre, and again by its value at the solution
-    until the two agree to a factor of ten. The solvers are tried in turn until the lowest value is
-    no worse than the centre's, and either two solvers have a point or one has an accurate point
-    that its own dual bound confirms. The lowest value, recomputed in NumPy, wins.
+    As the weights in a run span many orders of magnitude, the objective is divided by its value at
+    the centre. The solvers are tried in turn until the lowest value is no worse than the centre's,
+    and either two solvers have a point or one has an accurate point that its own dual bound
+    confirms. The lowest value, recomputed in NumPy, wins.
 
     Parameters
     ----------
@@ -81,34 +68,21 @@ class ReferenceSolver(ExactSolver):
         self.entries = int(matrix.size)  # the stored entries of a sparse matrix
         long, short = max(matrix.shape), min(matrix.shape)
         self.products = self.entries**2 / long + short**3 / 3
-        self.units = _units(matrix)
-        if self.units is not None:
-            matrix = matrix @ sp.diags_array(self.units)
         self.theta = cp.Variable(risk.rows.shape[1], name="theta")
         self.weights = cp.Parameter(risk.n_groups, nonneg=True)
         self.tilt = cp.Parameter(self.theta.size)
         self.scale = cp.Parameter(nonneg=True)
         self.shrinkage = cp.Parameter(int(risk.penalized.sum()), nonneg=True)
-        losses = aggregate_expression(risk, margin_expression(risk, self.theta, matrix), risk.base)
+        losses = aggregate_expression(risk, margin_expression(risk, self.theta), risk.base)
         objective = cp.sum(cp.multiply(self.weights, losses)) + self.tilt @ self.theta
         w = penalised_part(risk, self.theta)
         part = risk.penalty.convex_part
         if part is not None:
-            objective = objective + self.scale * self._penalty(part, w)
+            objective = objective + self.scale * part.expression(w)
         if not risk.penalty.is_convex:
             objective = objective + cp.sum(cp.multiply(self.shrinkage, cp.abs(w)))
         self.portfolio = Portfolio(cp.Problem(cp.Minimize(objective)), solver)
         self.slow_failed = False
-
-    def _penalty(self, part: Penalty, w: cp.Expression) -> cp.Expression:
-        if self.units is None:
-            return part.expression(w)
-        return penalty_in_units(part, w, self.units[self.risk.penalized])
-
-    def point(self) -> Array:
-        """The solver's solution as θ in the risk's units."""
-        theta = np.asarray(self.theta.value, dtype=float)
-        return theta if self.units is None else self.units * theta
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
@@ -139,24 +113,28 @@ class ReferenceSolver(ExactSolver):
             refuse("cvxpy under a convex penalty", shrinkage=problem.shrinkage)
         if time_limit is not None:
             self._check_work(time_limit)
-        scaled, tilts = _Scaled(self, problem), problem.tilts
-        centre = problem.value(start)
+        tilts, centre = problem.tilts, problem.value(start)
         if tilts is None and not np.any(problem.weights):
             theta = np.where(self.risk.penalized, 0.0, start)
             return Solution(theta, None, problem.value(theta))
         if tilts is None and centre <= tolerance:  # losses and penalties are never negative
             return Solution(start.copy(), None, centre)
+        size = problem.untilted.value(start) or 1.0
+        self._load(problem, start, size)
         found: list[Solution] = []
         failures: list[SubproblemError] = []
         deadline, order = Deadline(time_limit), list(self.portfolio.order)
         for solver in order:
-            share = Deadline(deadline.left if solver == order[-1] else deadline.share)
             if solver == SLOW and (found or (failures and self.slow_failed)):
                 break
             try:
                 if failures or found:
                     deadline.check("cvxpy's solvers")
-                theta, sure = scaled.minimise(solver, start, tolerance, share)
+                left = deadline.left if solver == order[-1] else deadline.share
+                self.portfolio.minimise(solver, tolerance, left)
+                theta = np.asarray(self.theta.value, dtype=float)
+                if not np.all(np.isfinite(theta)):
+                    raise SubproblemError("failed", f"the solution of {solver} is not finite")
             except SubproblemError as error:
                 self.slow_failed |= solver == SLOW
                 failures.append(error)
@@ -165,90 +143,35 @@ class ReferenceSolver(ExactSolver):
                 reason = f"{solver} raised {type(error).__name__}: {error}"
                 failures.append(SubproblemError("failed", reason))
                 continue
-            found.append(Solution(theta, None, problem.value(theta), bound=scaled.bound()))
+            bound = size * self.portfolio.bound()
+            found.append(Solution(theta, None, problem.value(theta), bound=bound))
             lowest = min(solution.value for solution in found)
-            certain = sure or len(found) > 1
-            if certain and lowest <= centre + ACCEPT * tolerance * (1 + abs(centre)):
+            sure = len(found) > 1 or not self._is_doubtful(found[0], size)
+            if sure and lowest <= centre + ACCEPT * tolerance * (1 + abs(centre)):
                 break
         if not found:
             raise failures[0]
         bound = max(solution.bound for solution in found)
         return replace(min(found, key=lambda solution: solution.value), bound=bound)
 
+    def _load(self, problem: WeightedRisk, start: Array, size: float) -> None:
+        """Set the Parameters to the weighted risk, divided by its size at the start.
 
-def _units(matrix: Any) -> Array | None:
-    """Powers of two that scale the columns to about size 1; None if no scaling is needed."""
-    squares = np.ravel((matrix * matrix).mean(axis=0))
-    sizes = np.sqrt(np.where(squares > 0, squares, 1.0))
-    if np.all((sizes <= USUAL) & (sizes >= 1 / USUAL)):
-        return None
-    return np.exp2(-np.round(np.log2(sizes)))
-
-
-class _Scaled:
-    """One subproblem with its objective divided by about its own size."""
-
-    def __init__(self, solver: ReferenceSolver, problem: WeightedRisk) -> None:
-        self.solver = solver
-        self.problem = problem
-        self.untilted = problem.untilted  # never negative
-        self.size = 1.0  # the divisor of the objective
-        self.heard = problem.weights
-        self.tilt = problem.linear if solver.units is None else solver.units * problem.linear
-
-    def minimise(
-        self, name: str, start: Array, tolerance: float, deadline: Deadline
-    ) -> tuple[Array, bool]:
-        """The point of one solver, and True if it is accurate and its dual bound confirms it."""
-        theta: Array | None = None
-        size = self.untilted.value(start) or 1.0
-        self.heard = self._heard(start, size)
-        for _ in range(ROUNDS):
-            self._load(size)
-            try:
-                if theta is not None:
-                    deadline.check(name)
-                self.solver.portfolio.minimise(name, tolerance, deadline.left)
-            except SubproblemError:
-                if theta is None:
-                    raise
-                return theta, False
-            theta = self.solver.point()
-            if not np.all(np.isfinite(theta)):
-                raise SubproblemError("failed", f"the solution of {name} is not finite")
-            reached = self.untilted.value(theta)
-            enough = self.problem.tilts is None and reached <= tolerance  # 0 is the least there is
-            if enough or not 0 < reached < MATCH * size:
-                break
-            size = reached
-        assert theta is not None
-        return theta, not self._doubtful(theta)
-
-    def _heard(self, start: Array, size: float) -> Array:
-        """The weights with negligible ones set to 0: weights such as 1e-200 make solvers fail."""
-        weights = self.problem.weights
+        Negligible weights are set to 0: weights such as 1e-200 make solvers fail.
+        """
+        weights = problem.weights
         small = weights <= NOTHING * np.max(weights)
-        small &= weights * self.problem.risk.aggregates(start) <= NOTHING * size
-        return np.where(small, 0.0, weights)
+        small &= weights * self.risk.aggregates(start) <= NOTHING * size
+        self.weights.value = np.where(small, 0.0, weights) / size
+        self.tilt.value = problem.linear / size
+        self.scale.value = 1 / size
+        shrinkage = problem.shrinkage
+        self.shrinkage.value = (
+            np.zeros(self.shrinkage.shape) if shrinkage is None else shrinkage / size
+        )
 
-    def bound(self) -> float:
-        """A lower bound of the weighted risk from the last solver's multipliers."""
-        return self.size * self.solver.portfolio.bound()
-
-    def _doubtful(self, theta: Array) -> bool:
+    def _is_doubtful(self, solution: Solution, size: float) -> bool:
         """True if the solver reports inaccuracy, or its dual bound is far below the value."""
-        value, bound = self.problem.value(theta), self.bound()
+        value, bound = solution.value, solution.bound
         missed = value - bound if np.isfinite(bound) else 0.0
-        return self.solver.portfolio.inaccurate or missed > DOUBT * (self.size + abs(value))
-
-    def _load(self, size: float) -> None:
-        solver, self.size = self.solver, size
-        solver.weights.value = self.heard / size
-        solver.tilt.value = self.tilt / size
-        solver.scale.value = 1 / size
-        shrinkage = self.problem.shrinkage
-        if shrinkage is None:
-            solver.shrinkage.value = np.zeros(solver.shrinkage.shape)
-            return
-        units = 1.0 if solver.units is None else solver.units[solver.risk.penalized]
-        solver.shrinkage.value = shrinkage * units / size
+        return self.portfolio.inaccurate or missed > DOUBT * (size + abs(value))

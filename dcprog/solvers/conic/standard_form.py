@@ -6,7 +6,8 @@ only a point and multipliers, and any of them give a valid bound.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,192 @@ import scipy.sparse as sp
 from cvxpy import settings as s
 
 from dcprog.foundation.arrays import Array
-from dcprog.solvers.conic.cones import Cones
+
+__all__ = ["Cones", "Rows", "StandardForm", "solver_data", "standard_form"]
 
 Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
 
-__all__ = ["Evidence", "StandardForm", "solver_data", "standard_form"]
-
+LARGEST = 700.0  # largest exponent for which exp does not overflow
 REACH = 10.0  # solutions are assumed to be at most this many times as far from 0 as the solver's
 RESIDUAL = 1e-5  # residuals of dual equations below this share of their terms are rounding
 NOTHING = 1e-9  # residuals below this share of the largest dual equation's terms are negligible
 PROOF = 1e-6  # tolerance of a ray's conditions, relative to their terms
 FEASIBLE = 1e-4  # tolerance of a point's constraints, relative to their terms
+
+
+@dataclass(frozen=True)
+class Cones:
+    """K = {0} × nonnegative × second-order × semidefinite × exponential × power, in this order.
+
+    Attributes
+    ----------
+    zero, nonneg : int
+        The numbers of rows of the zero and the nonnegative cone.
+    soc : tuple of int
+        The number of rows of each second-order cone  s₀ ≥ ‖s₁‖.
+    psd : tuple of int
+        The order of each semidefinite matrix; its triangle is stacked with √2 off the diagonal.
+    exp : int
+        The number of exponential cones  y·exp(x/y) ≤ z, of three rows each.
+    power : tuple of tuples of float
+        The exponents of each power cone  Π xᵢ^αᵢ ≥ |z|, which has one row more than exponents.
+    exp_order : tuple of int
+        The positions of x, y and z of an exponential cone in the solver's rows.
+    lower_triangle : bool
+        Whether the lower triangle of a matrix is stacked, column by column; else the upper one.
+    """
+
+    zero: int = 0
+    nonneg: int = 0
+    soc: tuple[int, ...] = ()
+    psd: tuple[int, ...] = ()
+    exp: int = 0
+    power: tuple[tuple[float, ...], ...] = ()
+    exp_order: tuple[int, ...] = (0, 1, 2)
+    lower_triangle: bool = False
+
+    @staticmethod
+    def of(dims: Any, solver: Any) -> Cones:
+        """The cones of cvxpy's ``ConeDims`` in the order of a solver's interface."""
+        kind = getattr(solver, "PSD_TRIANGLE_KIND", None)
+        return Cones(
+            zero=dims.zero,
+            nonneg=dims.nonneg,
+            soc=tuple(dims.soc),
+            psd=tuple(dims.psd),
+            exp=dims.exp,
+            power=(
+                *((float(a), 1 - float(a)) for a in dims.p3d),
+                *(tuple(map(float, alphas)) for alphas in dims.pnd),
+            ),
+            exp_order=tuple(getattr(solver, "EXP_CONE_ORDER", None) or (0, 1, 2)),
+            lower_triangle="LOWER" in str(kind),
+        )
+
+    @property
+    def n_scalable(self) -> int:
+        """The number of cones whose rows can be rescaled; in the order of rows, they come first."""
+        return self.zero + self.nonneg + len(self.soc) + len(self.psd)
+
+    @property
+    def fixed(self) -> bool:
+        """True if there are exponential or power cones, whose rows cannot be rescaled."""
+        return bool(self.exp or self.power)
+
+    def _blocks(self) -> Iterator[tuple[str, slice, Any]]:
+        """Yield the kind, the rows and the parameter of each cone after the first two."""
+        at = self.zero + self.nonneg
+        for size in self.soc:
+            yield "soc", slice(at, at + size), size
+            at += size
+        for order in self.psd:
+            size = order * (order + 1) // 2
+            yield "psd", slice(at, at + size), order
+            at += size
+        for _ in range(self.exp):
+            yield "exp", slice(at, at + 3), None
+            at += 3
+        for alphas in self.power:
+            yield "power", slice(at, at + len(alphas) + 1), np.array(alphas)
+            at += len(alphas) + 1
+
+    def heads(self) -> Rows:
+        """The first rows of the second-order cones with more than one row."""
+        blocks = [rows for kind, rows, _ in self._blocks() if kind == "soc"]
+        return np.array([r.start for r in blocks if r.stop - r.start > 1], dtype=np.intp)
+
+    def groups(self) -> Rows:
+        """The number of each row's cone; every zero or nonnegative row is a cone by itself."""
+        single = self.zero + self.nonneg
+        parts = [np.arange(single)]
+        for number, (_, rows, _) in enumerate(self._blocks()):
+            parts.append(np.full(rows.stop - rows.start, single + number))
+        return np.concatenate(parts)
+
+    def into_dual(self, z: Array) -> Array:
+        """A point of the dual cone K* near z, equal to z where z is inside.
+
+        The point is not finite if numbers overflow.
+        """
+        z = np.array(z, dtype=float)
+        z[self.zero : self.zero + self.nonneg].clip(0, None, out=z[self.zero :][: self.nonneg])
+        for kind, rows, what in self._blocks():
+            block = z[rows]
+            match kind:
+                case "soc":
+                    block[:1] = np.maximum(block[:1], np.linalg.norm(block[1:]) * (1 + 1e-15))
+                case "psd":
+                    z[rows] = self._shifted(block, what)
+                case "exp":
+                    order = list(self.exp_order)
+                    u, v, w = block[order]
+                    block[order] = _exp_dual(u, v, w)
+                case "power":
+                    block[:-1] = np.maximum(block[:-1], 0)
+                    reach = float(np.prod((block[:-1] / what) ** what))
+                    block[-1] = np.clip(block[-1], -reach, reach)
+        return z
+
+    def miss(self, s: Array) -> Array:
+        """The violation of each row's cone by s, 0 inside the cone."""
+        missed = np.zeros(len(s))
+        missed[: self.zero] = np.abs(s[: self.zero])
+        inside = slice(self.zero, self.zero + self.nonneg)
+        missed[inside] = np.maximum(-s[inside], 0)
+        for kind, rows, what in self._blocks():
+            block = s[rows]
+            match kind:
+                case "soc":
+                    far = float(np.linalg.norm(block[1:]) - block[0])
+                case "psd":
+                    far = -float(np.linalg.eigvalsh(self._matrix(block, what)).min(initial=0.0))
+                case "exp":
+                    far = _exp_miss(*block[list(self.exp_order)])
+                case _:
+                    reach = float(np.prod(np.maximum(block[:-1], 0) ** what))
+                    far = max(-float(block[:-1].min()), abs(float(block[-1])) - reach)
+            missed[rows] = max(far, 0.0)
+        return missed
+
+    def _triangle(self, order: int) -> tuple[Any, Any]:
+        # the lower triangle by columns has the order of the upper one by rows
+        return np.triu_indices(order) if self.lower_triangle else np.tril_indices(order)
+
+    def _matrix(self, block: Array, order: int) -> Array:
+        """The symmetric matrix of a stacked triangle."""
+        matrix = np.zeros((order, order))
+        i, j = self._triangle(order)
+        matrix[i, j] = matrix[j, i] = np.where(i == j, block, block / np.sqrt(2))
+        return matrix
+
+    def _shifted(self, block: Array, order: int) -> Array:
+        """The triangle with the least shift of the diagonal that makes it semidefinite."""
+        i, j = self._triangle(order)
+        values = np.linalg.eigvalsh(self._matrix(block, order))
+        low = min(float(values.min(initial=0.0)), 0.0)
+        shift = -low + 1e-15 * float(np.abs(values).max(initial=0.0)) if low else 0.0
+        return np.asarray(block + shift * (i == j), dtype=float)
+
+
+def _exp_dual(u: float, v: float, w: float) -> tuple[float, float, float]:
+    """A point of the dual exponential cone near (u, v, w).
+
+    It has  u < 0, w ≥ −u·exp(v/u − 1),  or  u = 0, v, w ≥ 0.
+    """
+    if u >= 0:
+        return 0.0, max(v, 0.0), max(w, 0.0)
+    exponent = v / u - 1
+    return u, v, max(w, -u * np.exp(exponent)) if exponent < LARGEST else np.inf
+
+
+def _exp_miss(x: float, y: float, z: float) -> float:
+    if y > 0 and x / y < LARGEST:
+        return float(y * np.exp(x / y) - z)
+    return float(max(x, -y, -z)) if y <= 0 else np.inf
+
+
+# ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,21 +237,6 @@ class StandardForm:
     lower: Array | None = None
     upper: Array | None = None
 
-    def in_units(
-        self, P: Any, A: sp.csc_array, b: Array, columns: Array | float, objective: float
-    ) -> StandardForm:
-        """The program in x / columns with its objective scaled; P, A and b are scaled already."""
-        return replace(
-            self,
-            P=P,
-            q=objective * columns * self.q,
-            A=A,
-            b=b,
-            offset=objective * self.offset,
-            lower=None if self.lower is None else self.lower / columns,
-            upper=None if self.upper is None else self.upper / columns,
-        )
-
     def terms(self, x: Array) -> float:
         """The sum of the absolute values of the objective's terms at x, without the offset."""
         total = float(np.abs(self.q) @ np.abs(x))
@@ -83,17 +244,18 @@ class StandardForm:
             total += 0.5 * float(np.abs(x) @ np.abs(self.P @ x))
         return total
 
-    def bound(self, x: Array, z: Array, units: Array | float = 1.0) -> float:
+    def bound(self, x: Array, z: Array) -> float:
         """A lower bound of the optimal value from multipliers.
 
         For any x̄, and z in the dual cone K*, every feasible x has
 
             ½x'Px + q'x ≥ −½x̄'Px̄ − b'z + r'x,    r = Px̄ + q + A'z,
 
-        and r'x is bounded below over l ≤ x ≤ u and |xᵢ| ≤ 10·(|x̄ᵢ| + unitᵢ). The last condition is
-        no constraint of the program but an assumption on the size of a solution. It is used only
-        where rᵢ is the rounding error of 1e5 times larger terms, or negligible in the objective's
-        units. z is moved into K* first. If x̄ = 0 and z = 0 give a better bound, it is returned.
+        and r'x is bounded below over l ≤ x ≤ u and |xᵢ| ≤ 10·(|x̄ᵢ| + 1). The last condition is no
+        constraint of the program but an assumption on the size of a solution, in units in which the
+        program's data are around 1. It is used only where rᵢ is the rounding error of 1e5 times
+        larger terms, or negligible in the objective's units. z is moved into K* first. If x̄ = 0 and
+        z = 0 give a better bound, it is returned.
 
         Parameters
         ----------
@@ -101,39 +263,35 @@ class StandardForm:
             Any point x̄; the bound is tight at a minimiser.
         z : array of shape (m,)
             Any multipliers; the bound is tight at optimal ones.
-        units : array of shape (n,)
-            A typical size of each unknown.
 
         Returns
         -------
         float
             −inf if x and z give no bound.
         """
-        nothing = self._bound(np.zeros_like(self.q), np.zeros_like(self.b), units)
+        nothing = self._bound(np.zeros_like(self.q), np.zeros_like(self.b))
         if not (np.all(np.isfinite(x)) and np.all(np.isfinite(z))):
             return nothing
         with np.errstate(all="ignore"):
-            value = self._bound(x, self.cones.into_dual(z), units)
+            value = self._bound(x, self.cones.into_dual(z))
         return max(value, nothing) if np.isfinite(value) else nothing
 
-    def _bound(self, x: Array, z: Array, units: Array | float) -> float:
+    def _bound(self, x: Array, z: Array) -> float:
         """The lower bound for z in K*."""
         residual, size = self._stationarity(x, z)
         curve = 0.0 if self.P is None else 0.5 * float(x @ (self.P @ x))
-        reach = np.where(self._is_rounding(residual, size, x, units), np.abs(x) + units, np.inf)
+        reach = np.where(self._is_rounding(residual, size, x), np.abs(x) + 1, np.inf)
         least = float(np.sum(self._least(residual, REACH * reach)))
         return self.offset - curve - float(self.b @ z) + least
 
-    def _is_rounding(self, residual: Array, size: Array, x: Array, units: Array | float) -> Mask:
+    def _is_rounding(self, residual: Array, size: Array, x: Array) -> Mask:
         """Mask of the residuals that are rounding errors of larger terms, or negligible.
 
         A negligible residual must also be balanced: a cost without opposing terms does not count.
         """
-        typical = np.abs(x) + units
-        largest = float(np.max(size * typical, initial=float(np.max(np.abs(self.q) * units))))
-        if self.P is not None:
-            largest = max(largest, float(np.max(self.P.diagonal() * units * units)))
-        hardly = np.abs(residual) * typical <= NOTHING * largest
+        curvature = np.zeros(1) if self.P is None else self.P.diagonal()
+        terms = np.concatenate([size * (np.abs(x) + 1), np.abs(self.q), curvature])
+        hardly = np.abs(residual) * (np.abs(x) + 1) <= NOTHING * np.max(terms)
         balanced = 2 * np.abs(residual - self.q) >= np.abs(self.q)
         return np.asarray((np.abs(residual) <= RESIDUAL * size) | (hardly & balanced))
 
@@ -177,12 +335,12 @@ class StandardForm:
         """
         if x.shape != self.q.shape or not np.all(np.isfinite(x)):
             return False
+        size = np.abs(x)
+        edge = PROOF * float(np.max(size, initial=0.0))
         with np.errstate(all="ignore"):
-            size = np.abs(x)
-            held = self._misses(-(self.A @ x), abs(self.A) @ size, PROOF)
+            held = self._holds(-(self.A @ x), abs(self.A) @ size, PROOF)
             if self.P is not None:
                 held &= bool(np.all(np.abs(self.P @ x) <= PROOF * (abs(self.P) @ size)))
-            edge = PROOF * float(np.max(size, initial=0.0))
             if self.lower is not None:
                 held &= bool(np.all(x[np.isfinite(self.lower)] >= -edge))
             if self.upper is not None:
@@ -193,35 +351,21 @@ class StandardForm:
         """True if x is feasible up to 1e-4 of the terms in each constraint."""
         with np.errstate(all="ignore"):
             size = np.abs(self.b) + abs(self.A) @ np.abs(x)
-            held = self._misses(self.b - self.A @ x, size, FEASIBLE)
-            edge = FEASIBLE * np.abs(x)
+            held = self._holds(self.b - self.A @ x, size, FEASIBLE)
             if self.lower is not None:
-                held &= bool(np.all(x >= self.lower - edge - FEASIBLE * np.abs(self.lower)))
+                edge = FEASIBLE * (np.abs(x) + np.abs(self.lower))
+                held &= bool(np.all(x >= self.lower - edge))
             if self.upper is not None:
-                held &= bool(np.all(x <= self.upper + edge + FEASIBLE * np.abs(self.upper)))
+                edge = FEASIBLE * (np.abs(x) + np.abs(self.upper))
+                held &= bool(np.all(x <= self.upper + edge))
             return held
 
-    def _misses(self, slack: Array, size: Array, share: float) -> bool:
+    def _holds(self, slack: Array, size: Array, share: float) -> bool:
         """True if the slack is in K up to a share of each cone's largest terms."""
         group = self.cones.groups()
         largest = np.zeros(int(group.max(initial=-1)) + 1)
         np.maximum.at(largest, group, size)
         return bool(np.all(self.cones.miss(slack) <= share * largest[group]))
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """A solver's point and multipliers in the program's units, with the units that it used."""
-
-    x: Array
-    z: Array
-    units: Array | float = 1.0
-
-    def bound(self, form: StandardForm | None) -> float:
-        """The lower bound of a program's optimal value from this evidence."""
-        if form is None or self.x.shape != form.q.shape or self.z.shape != form.b.shape:
-            return -np.inf
-        return form.bound(self.x, self.z, self.units)
 
 
 def standard_form(data: dict[str, Any], offset: float, solver: Any) -> StandardForm:
@@ -237,10 +381,9 @@ def standard_form(data: dict[str, Any], offset: float, solver: Any) -> StandardF
     solver : cvxpy's interface of the solver
     """
     cost = data[s.Q] if s.Q in data else data[s.C]
-    if s.F in data:
-        A, b = _stacked(data[s.A], data[s.B], data[s.F], data[s.G], len(cost))
-    elif s.H in data:
-        A, b = _stacked(data[s.A], data[s.B], data[s.G], data[s.H], len(cost))
+    if s.F in data or s.H in data:
+        matrix, vector = (s.F, s.G) if s.F in data else (s.G, s.H)
+        A, b = _stacked(data[s.A], data[s.B], data[matrix], data[vector], len(cost))
     else:
         A, b = data[s.A], data[s.B]
     return StandardForm(

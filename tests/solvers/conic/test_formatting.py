@@ -6,8 +6,7 @@ import pytest
 from cvxpy.reductions.solvers.solving_chain import resolve_and_build_chain
 
 from dcprog.foundation.arrays import dense
-from dcprog.solvers.conic.compiled import installed_solvers
-from dcprog.solvers.conic.program import with_direct_formatting
+from dcprog.solvers.conic.compiled import installed_solvers, with_direct_formatting
 
 x, P, t = cp.Variable(3), cp.Variable((2, 2), symmetric=True), cp.Variable()
 a, B = cp.Parameter(3, value=[1.0, -2.0, 3.0]), cp.Parameter((2, 3), value=np.eye(2, 3) + 0.5)

@@ -14,13 +14,11 @@ import scipy.sparse as sp
 
 from dcprog import SubproblemError
 from dcprog.foundation.arrays import Array
+from dcprog.solvers.conic.arrow import ArrowProblem
 from dcprog.solvers.conic.compiled import CompiledProblem
-from dcprog.solvers.conic.cones import Cones
 from dcprog.solvers.conic.portfolio import Portfolio
-from dcprog.solvers.conic.scaler import Scaler
-from dcprog.solvers.conic.standard_form import Evidence, StandardForm, solver_data
-from dcprog.solvers.conic.structured_qp import ArrowProblem
-from dcprog.solvers.conic.units import Entries
+from dcprog.solvers.conic.scaling import Entries, Evidence, Scaler
+from dcprog.solvers.conic.standard_form import Cones, StandardForm, solver_data
 
 SOLVERS = {
     "LP": ("PIQP", "OSQP", "HIGHS", "CLARABEL", "ECOS", "SCS", "SCIPY", "ARROW"),
@@ -315,7 +313,8 @@ def test_rounding_errors_are_no_units() -> None:
     # a row of slopes that are 0 but for rounding, beside columns with entries of their own
     A = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 2.0], [1e-17, 1e-17, 1.0], [1.0, 0.0, 0.0]])
     form = StandardForm(None, np.ones(3), sp.csc_array(A), np.ones(4), Cones(nonneg=4))
-    columns, rows = Entries(form).units()
+    entries = Entries(form)
+    columns, rows = entries.units(entries.logarithms())
     np.testing.assert_array_equal(columns, 1)
     np.testing.assert_array_equal(rows, 1)
 
@@ -392,12 +391,12 @@ def test_bounds_from_boosted_cones(kind: str) -> None:
         assert scaling.boosts
         raw = solved._call(solver_data(scaled, solved._data()[0]), 1e-9, None)
         x, z = scaling.primal(np.array(raw.x)), np.array(raw.z)
-        assert scaling.evidence(x, z).bound(form) == pytest.approx(expected, rel=1e-6)
+        assert Evidence(x, z, scaling).bound(form) == pytest.approx(expected, rel=1e-6)
         for far in (1e-9, 1e-3, 1.0, 1e3):
             wrong = z + far * rng.standard_normal(len(z))
-            assert scaling.evidence(x, wrong).bound(form) <= expected * (1 + 1e-7)
+            assert Evidence(x, wrong, scaling).bound(form) <= expected * (1 + 1e-7)
             shifted = x + far * unit * rng.standard_normal(len(x))
-            assert scaling.evidence(shifted, z).bound(form) <= expected * (1 + 1e-7)
+            assert Evidence(shifted, z, scaling).bound(form) <= expected * (1 + 1e-7)
 
 
 def test_a_boost_maps_the_cone_onto_itself() -> None:

@@ -11,9 +11,8 @@ import scipy.sparse as sp
 import dcprog as dc
 from dcprog import SubproblemError
 from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.solvers.conic.arrow import Arrowhead, ArrowProblem
 from dcprog.solvers.conic.compiled import CompiledProblem, check_solver, solver_order
-from dcprog.solvers.conic.structured_qp import ArrowProblem
-from dcprog.solvers.linalg.arrowhead import Arrowhead
 
 Array = np.ndarray
 Loss = Callable[[cp.Expression, Array], cp.Expression]
