@@ -320,6 +320,14 @@ def test_solvers_that_stall_alike_confirm_nothing_that_a_bound_denies() -> None:
     assert run.status == "solver_failed"
 
 
+def test_a_second_solver_that_gets_lower_is_followed() -> None:
+    surrogate = Reweighted(first=lambda x: START + 1e-12)
+    surrogate.bound = lambda: -np.inf  # type: ignore[method-assign]
+    run = descend(surrogate, START, Settings(escape=False))
+    assert run.status == "converged"
+    assert same_end(run)
+
+
 def test_no_solver_finds_anything_but_wrong_points() -> None:
     run = descend(Reweighted(first=lambda x: x + 50.0, second=lambda x: x - 50.0), START)
     assert run.status == "solver_failed"

@@ -63,11 +63,18 @@ def chunked(folder: Path | None = None, data: Array = X) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore::dcprog.TrivialSolutionWarning")
-@pytest.mark.parametrize("make", [mapped, mapped_as_floats, chunked])
-@pytest.mark.parametrize(("declare", "y"), CASES.values(), ids=CASES.keys())
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        *((mapped, name) for name in CASES),
+        *((make, "two classes") for make in (mapped_as_floats, chunked)),
+        (chunked, "three classes"),
+    ],
+)
 def test_fits_are_those_to_the_array(
-    make: Callable[[Path], Any], declare: Callable[[], Any], y: Any, tmp_path: Path
+    make: Callable[[Path], Any], name: str, tmp_path: Path
 ) -> None:
+    declare, y = CASES[name]
     data = make(tmp_path)
     whole, by_blocks = declare().fit(X, y), declare().fit(data, y)
     assert by_blocks.objective_ == pytest.approx(whole.objective_, rel=1e-8)

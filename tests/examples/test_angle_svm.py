@@ -211,6 +211,7 @@ def test_srbct_errors_unlike_the_papers_are_seen() -> None:
     assert any("at random" in text for text in few_genes)
 
 
+@pytest.mark.slow
 def test_simulation_prints_its_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib").use("Agg")
     options = "--p 3 --outliers 0.1 --replicates 2 --grid 2 --grid2 2 --n-test 300 --jobs 1 --few 0"
@@ -446,6 +447,7 @@ def test_contamination_relabels_and_moves() -> None:
     np.testing.assert_array_equal(X, 0)
 
 
+@pytest.mark.slow
 def test_tables_on_data_of_the_same_form(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

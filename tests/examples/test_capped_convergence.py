@@ -211,6 +211,7 @@ def _end(p: float, label: str, delta: float = 1e-8) -> Judged:
     return judge(label, model, passes=800)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [0.5, 1.0])
 def test_single_pass_stalls_for_small_smoothing(p: float) -> None:
     exact, stalled = _end(p, "exact"), _end(p, "single")
@@ -220,6 +221,7 @@ def test_single_pass_stalls_for_small_smoothing(p: float) -> None:
     assert abs(exact.gap) <= 1e-6
 
 
+@pytest.mark.slow
 def test_larger_smoothing_cures_the_stall_for_p_1() -> None:
     exact = _end(1.0, "exact")
     for delta in (1e-3, 1e-2):

@@ -141,6 +141,7 @@ def test_identities_and_footnote_come_out_as_expected() -> None:
     assert verdicts == {"refuted", "holds as corrected", "holds as printed"}
 
 
+@pytest.mark.slow
 def test_the_closed_form_fails_with_another_penalty(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [descend(name, model, "exact") for name, model in list(problems(False))[15:18]]
     assert unexpected(closed_forms.closed_form_claims(runs)) == []

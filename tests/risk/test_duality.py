@@ -99,6 +99,14 @@ def test_no_lie_makes_it_too_high(name: str, tilted: bool) -> None:
             assert bound <= least + slack
 
 
+def test_slopes_that_a_loss_has_nowhere_make_no_bound_too_high() -> None:
+    risk = Risk(np.array([[1.0]]), dc.hinge(), penalty=dc.l2(10.0))
+    problem = WeightedRisk(risk, np.ones(1))
+    least, theta = problem.value(np.array([0.1])), np.array([0.3])
+    slope = -2.0  # the line 2 − 2θ is above the hinge 1 − θ
+    assert problem.value(theta) - duality_gap(problem, theta, np.array([-slope])) <= least + 1e-12
+
+
 def size_of(solution: Any) -> int:
     """The number of coefficients."""
     return solution.coefficients.size

@@ -241,7 +241,16 @@ def reference(problem: cp.Problem, start: dict[cp.Variable, Any]) -> float:
     return float(found.fun) if found.success and missed <= 1e-6 else np.inf
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+TAKE_SECONDS = "localization", "matrix product, graph form"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in TAKE_SECONDS else name
+        for name in PROBLEMS
+    ],
+)
 def test_as_good_as_a_nonlinear_solver(name: str) -> None:
     problem, start = PROBLEMS[name]()
     best = reference(problem, start)
@@ -315,6 +324,7 @@ def test_softmax_is_fitted() -> None:
     np.testing.assert_allclose(x.value, np.log(shares) - np.mean(np.log(shares)), atol=0.02)
 
 
+@pytest.mark.slow
 def test_a_beam_buckles() -> None:
     """Clnlbeam with free ends: 350 is the straight beam, a saddle that solvers stay at from 0."""
     n, load = 40, 350.0
