@@ -12,6 +12,7 @@ from examples.guides import dc_problems as example
 from tests.examples.verdicts import is_png
 
 
+@pytest.mark.slow
 def test_all_four_are_solved(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def test_root_penalty_recovers_a_sparse_vector(root: object, seed: int) -> None:
     assert result.value == pytest.approx(np.sum(np.sqrt(np.abs(x.value))), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1))
 def test_phases_of_real_measurements_are_recovered(seed: int) -> None:
     rng = np.random.default_rng(seed)
