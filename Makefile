@@ -54,9 +54,9 @@ bench: $(VENV)/.dev
 
 bench-all: $(VENV)/.dev
 	@for script in $(wildcard benchmarks/bench_*.py); do \
-		module=$$(echo $${script%.py} | tr / .); \
-		echo "== $$module"; \
-		$(BIN)/python -m $$module || exit 1; \
+		name=$$(basename $${script%.py}); \
+		echo "== $$name"; \
+		$(ONE_THREAD) $(BIN)/python -m benchmarks $$name || exit 1; \
 	done
 
 # What the papers claim, verified and reproduced; docs/claims.md is written. It goes on where it was

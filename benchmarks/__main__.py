@@ -1,13 +1,17 @@
-"""``make bench``: every comparison with a peer in one table, and time against n, p and k.
+"""One runner of all benchmarks: comparisons with peers in one table, and studies with their own.
 
-Each line is CPU time of the peer over ours in one process, at objectives recomputed in NumPy.
-Peers that are not installed (``pip install -e ".[bench]"``) are skipped by name. The table goes
-into ``benchmarks/RESULTS.md``, the plots into ``benchmarks/plots``.
+A comparison is a module with ``cases``: each is solved by us and by its competitors, and a line is
+CPU time of the competitor over ours (the median of some runs, in one process) at objectives
+recomputed in NumPy. Peers that are not installed (``pip install -e ".[bench]"``) are skipped by
+name. A study is a module with ``main``: its options follow its name.
 
-    python -m benchmarks                minutes
-    python -m benchmarks --full         all sizes, about an hour
-    python -m benchmarks --only bench_race bench_front_door
-    python -m benchmarks --dry          print, write nothing
+    python -m benchmarks                      every comparison (``make bench``), minutes
+    python -m benchmarks --full               all sizes, about an hour
+    python -m benchmarks race rlm --full      some comparisons
+    python -m benchmarks optima --help        a study
+
+Every comparison together goes into ``benchmarks/RESULTS.md``, and time against n, p and k into
+``benchmarks/plots``, unless ``--dry`` is given.
 """
 
 from __future__ import annotations
@@ -16,36 +20,30 @@ import argparse
 import importlib
 import os
 import platform
+import sys
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.growth import draw
-from benchmarks.line import HEADER, Line, is_installed
+from benchmarks.runner import HEADER, Line, is_installed, measured
 
 HERE = Path(__file__).parent
 RESULTS, PLOTS = HERE / "RESULTS.md", HERE / "plots"
-MODULES = (
-    "bench_front_door",
-    "bench_scale",
-    "bench_reweighting",
-    "bench_sparse_paths",
-    "bench_rescaled_hinge",
-    "bench_angle_path",
-    "bench_race",
-    "bench_rlm",
+COMPARISONS = (
+    "front_door",
+    "scale",
+    "reweighting",
+    "sparse_paths",
+    "rescaled_hinge",
+    "angle_path",
+    "race",
+    "rlm",
 )
+STUDIES = sorted({f.stem.removeprefix("bench_") for f in HERE.glob("bench_*.py")} - {*COMPARISONS})
 PEERS = {"dccp": "DCCP", "skglm": "skglm", "statsmodels": "statsmodels"}
 BEGIN, END = "<!-- the table of `make bench` -->", "<!-- its end -->"
-
-
-def lines(modules: list[str], full: bool) -> Iterator[tuple[str, Line]]:
-    """The lines of some benchmarks, as they are measured."""
-    for name in modules:
-        for line in importlib.import_module(f"benchmarks.{name}").lines(full):
-            yield name, line
 
 
 def skipped() -> list[str]:
@@ -53,12 +51,24 @@ def skipped() -> list[str]:
     return [peer for module, peer in PEERS.items() if not is_installed(module)]
 
 
-def section(found: list[tuple[str, Line]], full: bool) -> str:
+def table(names: list[str], full: bool) -> list[Line]:
+    """The lines of some comparisons, printed as they are measured."""
+    print(HEADER)
+    found = []
+    for name in names:
+        for case in importlib.import_module(f"benchmarks.bench_{name}").cases(full):
+            for line in measured(case):
+                print(line, flush=True)
+                found.append(line)
+    return found
+
+
+def section(found: list[Line], full: bool) -> str:
     """The table, as it stands in the results."""
     threads = os.environ.get("OMP_NUM_THREADS", "all")
     absent = ", ".join(skipped()) or "none"
-    rows = "\n".join(line.markdown for _, line in found)
-    named = [line for _, line in found if line.goal is not None]
+    rows = "\n".join(line.markdown for line in found)
+    named = [line for line in found if line.goal is not None]
     reached = sum(line.ratio >= line.goal for line in named if line.goal is not None)
     return f"""{BEGIN}
 `python -m benchmarks{" --full" if full else ""}`: Python {platform.python_version()}, NumPy
@@ -81,26 +91,32 @@ def write(text: str) -> None:
     RESULTS.write_text(before + text + rest.partition(END)[2], encoding="utf-8")
 
 
-def main() -> None:
-    """Measure, print, write."""
+def main(given: list[str]) -> None:
+    """Run a study, or measure, print and write."""
+    if given and given[0].removeprefix("bench_") in STUDIES:
+        name = given[0].removeprefix("bench_")
+        sys.argv = [f"python -m benchmarks {name}", *given[1:]]
+        importlib.import_module(f"benchmarks.bench_{name}").main()
+        return
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"studies: {', '.join(STUDIES)}",
     )
+    parser.add_argument("names", nargs="*", help=", ".join(COMPARISONS))
     parser.add_argument("--full", action="store_true", help="all sizes")
-    parser.add_argument("--only", nargs="+", choices=MODULES, default=list(MODULES))
     parser.add_argument("--dry", action="store_true", help="write nothing")
-    options = parser.parse_args()
+    options = parser.parse_args(given)
+    names = [name.removeprefix("bench_") for name in options.names] or list(COMPARISONS)
+    unknown = [name for name in names if name not in COMPARISONS]
+    if unknown:
+        parser.error(f"{unknown}: comparisons are {COMPARISONS}, studies stand first and alone")
     for peer in skipped():
         print(f"{peer} is not installed: its lines are skipped")
-    print(HEADER)
-    found = []
-    for name, line in lines(options.only, options.full):
-        print(line, flush=True)
-        found.append((name, line))
-    whole = set(options.only) == set(MODULES)
-    if not options.dry and whole:
+    found = table(names, options.full)
+    if set(names) == set(COMPARISONS) and not options.dry:
         write(section(found, options.full))
-    if not options.dry:
         for path in draw(PLOTS, options.full):
             print(path)
 
@@ -108,4 +124,4 @@ def main() -> None:
 if __name__ == "__main__":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        main()
+        main(sys.argv[1:])

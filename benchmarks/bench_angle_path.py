@@ -4,30 +4,25 @@ The simulation of Zhang, Pham, Fu, Liu (2018) with p features: three classes, n 
 the samples outliers; losses RSVM1 (γ = 1/2) and RSVM2 with truncation s = −1/2; 30 values of λ for
 L2 and L1, 30 × 30 for both together. Ours: ``dcprog.solve`` for every λ from small to large, from
 the last θ. Theirs: the paper's DCA with the linear term of the subtracted losses, each subproblem
-written in cvxpy and solved by Clarabel, from the last β; timed on every ``--every``-th λ of the
-grid and scaled. Both end at critical points, which need not be the same one.
+written in cvxpy and solved by Clarabel, from the last β; timed on every sixth λ of the grid and
+scaled. Both end at critical points, which need not be the same one.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
-import warnings
 from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
 import dcprog as dc
-from benchmarks.line import Line
-from dcprog.foundation.errors import SubproblemError
-from dcprog.risk.weighted import WeightedRisk
+from benchmarks.runner import Case, Competitor
 from dcprog.rows.angle import angle_differences, angle_margins, simplex_vertices
-from dcprog.solvers.registry import SOLVERS, make
 
 LAMBDAS = np.logspace(-1.5, 3, 30)
+EVERY = 6  # their path visits every sixth λ
 S, GAMMA, K = -0.5, 0.5, 3
 W = simplex_vertices(K)
 
@@ -168,92 +163,35 @@ def grids() -> dict[str, list[tuple[float, float]]]:
     }
 
 
-def subproblems() -> None:
-    """Milliseconds of a solver's first solve, and of the next one with 5 % of the weights at 0."""
-    solvers = ("interior", "simplex", "cvxpy")
-    print("| n × d | loss | penalty | " + " | ".join(solvers) + " |")
-    for n, d in ((100, 20), (100, 200), (1000, 20), (5000, 50)):
-        X, y = simulation(n, d, 0)
-        for form, (l1, l2) in product((1, 2), ((0, 1.0), (3.0, 0), (3.0, 1.0))):
-            cells = [
-                cell(Ours(X, y, form, False, None).risk(l1, l2), name)
-                if n <= 1000 or name not in ("simplex", "cvxpy")
-                else "–"
-                for name in solvers
-            ]
-            print(f"| {n} × {d} | RSVM{form} | {l1:g}, {l2:g} | " + " | ".join(cells) + " |")
+def of_path(p: int, name: str, form: int, goal: float) -> Case:
+    """A path of both; F is relative to theirs at the λ that they visit, the median of the path."""
+    X, y = simulation(100, p, 0)
+    grid, peer = grids()[name], Rebuilt(X, y, form)
+    visited: dict[int, float] = {}
+    steps = {"ours": 0, "theirs": 0}
+
+    def ours() -> dict[int, float]:
+        _, steps["ours"], values = Ours(X, y, form, False, None).path(grid)
+        return dict(enumerate(values))
+
+    def theirs() -> dict[int, float]:
+        _, steps["theirs"], found = peer.path(grid, EVERY)
+        visited.update(found)
+        return found
+
+    return Case(
+        f"angle path RSVM{form}, {name}, p = {p}",
+        ours,
+        (Competitor("a loop that rebuilds", theirs, goal, share=1 / EVERY),),
+        lambda values: float(np.median([values[i] / visited[i] for i in visited])),
+        lambda *_: f"F is relative; {steps['ours']} and {steps['theirs'] * EVERY} steps",
+        repeats=1,
+    )
 
 
-def cell(risk: dc.Risk, name: str) -> str:
-    """One entry of the table: × where the tolerance is missed, – where the risk is refused."""
-    if SOLVERS[name].refusal(risk) is not None:
-        return "–"
-    begin = time.perf_counter()
-    solver, weights = make(name, risk), np.ones(risk.n_groups)
-    later = np.where(np.random.default_rng(1).random(weights.size) < 0.05, 0.0, 1.0)
-    try:
-        first = solver.minimise(WeightedRisk(risk, weights), np.zeros(risk.rows.shape[1]), 1e-8)
-        middle = time.perf_counter()
-        solver.minimise(WeightedRisk(risk, later), first.coefficients, 1e-8)
-    except SubproblemError:
-        return "×"
-    end = time.perf_counter()
-    return f"{1e3 * (middle - begin):.3g} / {1e3 * (end - middle):.3g}"
-
-
-def lines(full: bool = False) -> Iterator[Line]:
-    """L2 and L1 paths of both losses, p = 20 and, if `full`, 200; F is the median of the ratios."""
+def cases(full: bool) -> Iterator[Case]:
+    """L2 and L1 paths of both losses, p = 20 and, if `full`, 200."""
     for p, goal in ((20, 15.0), (200, 60.0)) if full else ((20, 15.0),):
-        X, y = simulation(100, p, 0)
         for name in ("L2", "L1"):
-            grid = grids()[name]
             for form in (1, 2):
-                theirs, n_theirs, reference = Rebuilt(X, y, form).path(grid, 6)
-                ours, n, values = Ours(X, y, form, False, None).path(grid)
-                ratios = np.array([values[i] / reference[i] for i in reference])
-                case = f"angle path RSVM{form}, {name}, p = {p}"
-                note = f"F is relative, the median of a path; {n} and {n_theirs * 6} steps"
-                ratio, middle = theirs / ours, float(np.median(ratios))
-                yield Line(case, "a loop that rebuilds", ratio, middle, 1.0, goal, note)
-
-
-def main() -> None:
-    """Print one line a configuration."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--p", type=int, default=200)
-    parser.add_argument("--n", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--every", type=int, default=3, help="share of the L2 and L1 grid they do")
-    parser.add_argument("--every-both", type=int, default=45, help="the same for L1+L2")
-    parser.add_argument("--solver", nargs="*", default=[None], help="ours, by name")
-    parser.add_argument("--subproblems", action="store_true", help="only the table of solvers")
-    options = parser.parse_args()
-    warnings.simplefilter("ignore", UserWarning)
-    if options.subproblems:
-        subproblems()
-        return
-    X, y = simulation(options.n, options.p, options.seed)
-    head = ("penalty", "loss", "majorant", "solver", "ours", "theirs", "ratio", "steps")
-    print(("{:>8} {:>5} {:>8} {:>10} {:>8} {:>8} {:>6} {:>12}  F ours/theirs").format(*head))
-    for name, grid in grids().items():
-        every = options.every_both if name == "L1+L2" else options.every
-        for form in (1, 2):
-            theirs, n_theirs, reference = Rebuilt(X, y, form).path(grid, every)
-            for tilted in (False, True):
-                for solver in options.solver:
-                    try:
-                        ours, n, values = Ours(X, y, form, tilted, solver).path(grid)
-                    except ValueError:
-                        continue  # the solver does not take the penalty
-                    ratios = np.array([values[i] / reference[i] for i in reference])
-                    print(
-                        f"{name:>8} RSVM{form} {'tilts' if tilted else 'weights':>8} "
-                        f"{solver or 'auto':>10} {ours:>7.2f}s {theirs:>7.1f}s "
-                        f"{theirs / ours:>6.1f} {n:>5} /{n_theirs * every:>5}  "
-                        f"{np.median(ratios):.4f} ({ratios.min():.3f}–{ratios.max():.3f})",
-                        flush=True,
-                    )
-
-
-if __name__ == "__main__":
-    main()
+                yield of_path(p, name, form, goal)

@@ -20,7 +20,7 @@ import numpy as np
 
 import dcprog as dc
 from benchmarks.global_problems import CONTINUOUS, GlobalProblem
-from benchmarks.timing import timed
+from benchmarks.runner import timed
 
 NEAR, FEASIBLE = 1e-4, 1e-5
 LIMIT = 30.0  # seconds a problem

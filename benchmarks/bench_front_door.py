@@ -1,139 +1,153 @@
-"""One run of a ramp problem written in cvxpy, against a hand-written loop that compiles once.
+"""One run of a ramp problem written in cvxpy, against loops by hand, DCCP and the declared risk.
 
-Both minimise  Σ min((1 − u)₊, 1) + penalty  with u = y∘(Xw + b) from the convex problem, and stop
-at the same decrease. The loop's weights are a Parameter (DPP), its solver is PIQP. The objectives
-stand beside the times, recomputed by one formula. Times are the shortest of several. DCCP, where it
-is installed, begins there too.
-
-    python -m benchmarks.bench_front_door
-    python -m benchmarks.bench_front_door --full
+All minimise  Σ min((1 − u)₊, 1) + penalty  with u = y∘(Xw + b) from the convex problem, and stop at
+the same decrease. One loop compiles once: its weights are a Parameter (DPP), its solver is PIQP.
+The other one writes the weighted problem anew every step and calls Clarabel; it is beside a run by
+the rules of the tree, ``solver="cvxpy"``, whose note says what share of the time after the first
+step is spent outside of solvers.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import cvxpy as cp
 import numpy as np
 
 import dcprog as dc
-from benchmarks.bench_overhead import data
-from benchmarks.line import HEADER, Line, is_installed
-from benchmarks.timing import timed
+from benchmarks.runner import Case, Competitor, is_installed
 
 Array = np.ndarray
+Found = tuple[Array, float, str]  # w, b and a note
 TOLERANCE = 1e-6  # of the decrease, relative to the value
 PENALTIES = {"L2": (0.0, 0.1), "L1": (1.0, 0.0), "EN": (0.5, 0.1)}
 
 
-def penalty(w: cp.Variable, l1: float, l2: float) -> cp.Expression:
-    """The penalty as a user writes it."""
-    terms = [l1 * cp.norm1(w)] if l1 else []
-    terms += [l2 / 2 * cp.sum_squares(w)] if l2 else []
-    return sum(terms[1:], terms[0])
+def data(n: int, p: int, seed: int) -> tuple[Array, Array]:
+    """Two Gaussian clouds with 15% of the labels flipped."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice([-1.0, 1.0], n)
+    X = rng.normal(size=(n, p)) + 0.25 * y[:, None]
+    y[rng.random(n) < 0.15] *= -1
+    return X, y
 
 
-def objective(X: Array, y: Array, w: Array, b: float, l1: float, l2: float) -> float:
-    """F in NumPy."""
-    loss = np.minimum(np.maximum(1 - y * (X @ w + b), 0), 1).sum()
-    return float(loss + l1 * np.abs(w).sum() + l2 / 2 * w @ w)
+@dataclass(frozen=True)
+class Ramp:
+    """The problem and its ways; an l1 and an l2 penalty."""
+
+    X: Array
+    y: Array
+    l1: float
+    l2: float
+
+    def penalty(self, w: cp.Variable) -> cp.Expression:
+        """The penalty as a user writes it."""
+        terms = [self.l1 * cp.norm1(w)] if self.l1 else []
+        terms += [self.l2 / 2 * cp.sum_squares(w)] if self.l2 else []
+        return sum(terms[1:], terms[0])
+
+    def objective(self, found: Found) -> float:
+        """F in NumPy."""
+        w, b, _ = found
+        loss = np.clip(1 - self.y * (self.X @ w + b), 0, 1).sum()
+        return float(loss + self.l1 * np.abs(w).sum() + self.l2 / 2 * w @ w)
+
+    def front_door(self, solver: str | None = None) -> Found:
+        """As written in cvxpy, by dcprog."""
+        w, b = cp.Variable(self.X.shape[1]), cp.Variable()
+        hinge = cp.pos(1 - cp.multiply(self.y, self.X @ w + b))
+        problem = cp.Problem(cp.Minimize(cp.sum(cp.minimum(hinge, 1)) + self.penalty(w)))
+        result = dc.solve(problem, start="convex", n_starts=1, tol=TOLERANCE, solver=solver)
+        time, inside = result.history.time, result.history.solve_time
+        outside = 1 - (inside[-1] - inside[1]) / (time[-1] - time[1]) if result.n_iter > 1 else 0
+        note = f"{result.n_iter} steps" + (f", {outside:.0%} outside solvers" if solver else "")
+        return w.value, float(b.value), note
+
+    def declared(self) -> Found:
+        """The same by the risk, declared."""
+        rows, penalty = dc.binary_margins(self.X, self.y), dc.elastic_net(self.l1, self.l2)
+        risk = dc.Risk.from_loss(rows, dc.cap(dc.hinge(), 1.0), penalty)
+        theta = np.asarray(dc.solve(risk, start="convex", n_starts=1, tol=TOLERANCE).x)
+        return theta[:-1], float(theta[-1]), ""
+
+    def compiled_loop(self) -> Found:
+        """Reweighting by hand, compiled once."""
+        w, b = cp.Variable(self.X.shape[1]), cp.Variable()
+        weights = cp.Parameter(len(self.y), nonneg=True, value=np.ones(len(self.y)))
+        loss = weights @ cp.pos(1 - self._margins(w, b))
+        problem = cp.Problem(cp.Minimize(loss + self.penalty(w)))
+        return self._reweighted(w, b, weights, lambda: problem.solve(solver="PIQP"))
+
+    def rebuilt_loop(self) -> Found:
+        """Reweighting by hand, written anew every step."""
+        w, b = cp.Variable(self.X.shape[1]), cp.Variable()
+        weights = cp.Parameter(len(self.y), nonneg=True, value=np.ones(len(self.y)))
+
+        def step() -> None:
+            loss = cp.sum(cp.multiply(weights.value, cp.pos(1 - self._margins(w, b))))
+            cp.Problem(cp.Minimize(loss + self.penalty(w))).solve(solver="CLARABEL")
+
+        return self._reweighted(w, b, weights, step)
+
+    def by_dccp(self) -> Found:
+        """DCCP from the same convex problem; it takes  Σ s  with  (1 − u)₊ ≤ s + (−u)₊."""
+        import dccp  # noqa: F401  registers the method
+
+        w, b, s = cp.Variable(self.X.shape[1]), cp.Variable(), cp.Variable(len(self.y))
+        margins = self._margins(w, b)
+        convex = cp.Problem(cp.Minimize(cp.sum(cp.pos(1 - margins)) + self.penalty(w)))
+        convex.solve(solver="PIQP")
+        s.value = np.clip(1 - self.y * (self.X @ w.value + b.value), 0, 1)
+        ramp = [cp.pos(1 - margins) <= s + cp.pos(-margins), s >= 0]
+        problem = cp.Problem(cp.Minimize(cp.sum(s) + self.penalty(w)), ramp)
+        problem.solve(method="dccp", solver="CLARABEL", ep=TOLERANCE, tau_ini=1.0)
+        return w.value, float(b.value), ""
+
+    def _margins(self, w: cp.Variable, b: cp.Variable) -> cp.Expression:
+        return (self.y[:, None] * self.X) @ w + self.y * b
+
+    def _reweighted(
+        self, w: cp.Variable, b: cp.Variable, weights: cp.Parameter, step: Callable[[], object]
+    ) -> Found:
+        before = np.inf
+        for _ in range(100):
+            step()
+            found = w.value, float(b.value), ""
+            value = self.objective(found)
+            if before - value <= TOLERANCE * value:
+                break
+            before = value
+            weights.value = (1 - self.y * (self.X @ w.value + b.value) <= 1).astype(float)
+        return found
 
 
-def loop(X: Array, y: Array, l1: float, l2: float) -> float:
-    """The value at which reweighting by hand ends."""
-    w, b = cp.Variable(X.shape[1]), cp.Variable()
-    weights = cp.Parameter(len(y), nonneg=True, value=np.ones(len(y)))
-    margins = (y[:, None] * X) @ w + y * b
-    loss = weights @ cp.pos(1 - margins)
-    problem = cp.Problem(cp.Minimize(loss + penalty(w, l1, l2)))
-    before = np.inf
-    for _ in range(100):
-        problem.solve(solver="PIQP")
-        value = objective(X, y, w.value, b.value, l1, l2)
-        if before - value <= TOLERANCE * value:
-            break
-        before = value
-        weights.value = (1 - y * (X @ w.value + b.value) <= 1).astype(float)
-    return value
-
-
-def front_door(X: Array, y: Array, l1: float, l2: float) -> float:
-    """The value at which dcprog ends."""
-    w, b = cp.Variable(X.shape[1]), cp.Variable()
-    hinge = cp.pos(1 - cp.multiply(y, X @ w + b))
-    problem = cp.Problem(cp.Minimize(cp.sum(cp.minimum(hinge, 1)) + penalty(w, l1, l2)))
-    dc.solve(problem, start="convex", n_starts=1, tol=TOLERANCE)
-    return objective(X, y, w.value, b.value, l1, l2)
-
-
-def declared(X: Array, y: Array, l1: float, l2: float) -> float:
-    """The same by the risk, declared."""
-    rows = dc.binary_margins(X, y)
-    risk = dc.Risk.from_loss(rows, dc.cap(dc.hinge(), 1.0), dc.elastic_net(l1, l2))
-    theta = dc.solve(risk, start="convex", n_starts=1, tol=TOLERANCE).x
-    assert theta is not None
-    return objective(X, y, theta[:-1], theta[-1], l1, l2)
-
-
-def by_dccp(X: Array, y: Array, l1: float, l2: float) -> float:
-    """The value at which DCCP ends, from the same convex problem.
-
-    It takes  Σ s  with  (1 − u)₊ ≤ s + (−u)₊.
-    """
-    import dccp  # noqa: F401  registers the method
-
-    w, b, s = cp.Variable(X.shape[1]), cp.Variable(), cp.Variable(len(y))
-    margins = (y[:, None] * X) @ w + y * b
-    convex = cp.Problem(cp.Minimize(cp.sum(cp.pos(1 - margins)) + penalty(w, l1, l2)))
-    convex.solve(solver="PIQP")
-    s.value = np.clip(1 - y * (X @ w.value + b.value), 0, 1)
-    ramp = [cp.pos(1 - margins) <= s + cp.pos(-margins), s >= 0]
-    problem = cp.Problem(cp.Minimize(cp.sum(s) + penalty(w, l1, l2)), ramp)
-    problem.solve(method="dccp", solver="CLARABEL", ep=TOLERANCE, tau_ini=1.0)
-    return objective(X, y, w.value, b.value, l1, l2)
-
-
-def lines(full: bool = False, sizes: tuple[str, ...] = ("200x5", "1000x50")) -> Iterator[Line]:
-    """Every size and penalty; ``full`` adds 5000 × 50 and 20 000 × 50."""
-    for size in (*sizes, "5000x50") if full else sizes:
-        n, p = map(int, size.split("x"))
-        repeats = 5 if n <= 1000 else 1
-        problem = data(n, p, 0)
+def cases(full: bool) -> Iterator[Case]:
+    """Every size and penalty; `full` adds 5000 × 50 and 20 000 × 50."""
+    for n, p in ((200, 5), (1000, 50), (5000, 50)) if full else ((200, 5), (1000, 50)):
         for name, weights in PENALTIES.items():
-            runs = [partial(loop, *problem, *weights), partial(front_door, *problem, *weights)]
-            peers = ["a DPP loop with PIQP"]
+            ramp = Ramp(*data(n, p, 0), *weights)
+            peers = [
+                Competitor("a DPP loop with PIQP", ramp.compiled_loop, 1.5 if n < 1000 else 8.0)
+            ]
             if is_installed("dccp") and name != "EN" and n >= 1000:
-                runs.append(partial(by_dccp, *problem, *weights))
-                peers.append("DCCP")
-            rounds = [[timed(run) for run in runs] for _ in range(repeats)]
-            best = np.min([[seconds for _, seconds in one] for one in rounds], axis=0)
-            values = [value for value, _ in rounds[-1]]
-            goals = {"a DPP loop with PIQP": 1.5 if n < 1000 else 8.0, "DCCP": 25.0}
-            for place, peer in zip((0, 2), peers, strict=False):
-                ratio = best[place] / best[1]
-                case = f"ramp in cvxpy, {n} × {p}, {name}"
-                yield Line(case, peer, ratio, values[1], values[place], goals[peer])
+                peers.append(Competitor("DCCP", ramp.by_dccp, 25.0))
+            yield of_problem(f"ramp in cvxpy, {n} × {p}, {name}", ramp, *peers)
+    by_rules = Ramp(*data(1000, 50, 0), *PENALTIES["L2"])
+    yield Case(
+        "ramp by the tree, 1000 × 50, L2",
+        lambda: by_rules.front_door("cvxpy"),
+        (Competitor("a loop that rebuilds", by_rules.rebuilt_loop, 3.0),),
+        by_rules.objective,
+        lambda ours, theirs: ours[2],
+    )
     if full:
-        problem, weights = data(20_000, 50, 0), PENALTIES["L2"]
-        runs = [partial(run, *problem, *weights) for run in (front_door, declared)]
-        rounds = [[timed(run) for run in runs] for _ in range(2)]  # the first one compiles
-        (ours, mine), (risk, theirs) = rounds[-1]
-        case, peer = "ramp in cvxpy, 20000 × 50, L2", "the same Risk, declared"
-        yield Line(case, peer, theirs / mine, ours, risk, 0.8)
+        ramp = Ramp(*data(20_000, 50, 0), *PENALTIES["L2"])
+        declared = Competitor("the same Risk, declared", ramp.declared, 0.8)
+        yield of_problem("ramp in cvxpy, 20000 × 50, L2", ramp, declared)
 
 
-def main() -> None:
-    """Print one line a problem and a peer."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", nargs="+", default=["200x5", "1000x50"])
-    parser.add_argument("--full", action="store_true", help="5000 × 50 and 20000 × 50, too")
-    options = parser.parse_args()
-    print(HEADER)
-    for line in lines(options.full, tuple(options.sizes)):
-        print(line, flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def of_problem(name: str, ramp: Ramp, *peers: Competitor) -> Case:
+    repeats = 5 if len(ramp.y) <= 1000 else 3
+    return Case(name, ramp.front_door, peers, ramp.objective, repeats=repeats)

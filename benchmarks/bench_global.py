@@ -22,7 +22,7 @@ import numpy as np
 
 import dcprog as dc
 from benchmarks.global_problems import CONTINUOUS, INTEGER, GlobalProblem
-from benchmarks.timing import timed
+from benchmarks.runner import timed
 
 ROUNDING = 1e-7  # of what the terms of F, or F itself, amount to
 BETTER = 1e-6  # a point may miss its constraints by as much

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import dcprog as dc
-from benchmarks.line import HEADER, Line
-from benchmarks.timing import timed
+from benchmarks.runner import Case, Competitor
 from dcprog.foundation.arrays import Array
 
 SIZES = ((200, 5), (1000, 50), (2000, 20), (100_000, 20), (100_000, 50))
@@ -27,28 +26,23 @@ def data(n: int, p: int) -> tuple[Array, Array]:
     return X, y
 
 
-def lines(full: bool = False) -> Iterator[Line]:
+def cases(full: bool) -> Iterator[Case]:
     """Ramp and capped squared hinge, every size."""
     losses = {"ramp": dc.hinge(), "capped squared hinge": dc.squared_hinge()}
     for n, p in SIZES if full else SIZES[:3]:
-        X, y = data(n, p)
-        goal = 1 / 1.5 if n >= 100_000 else 1 / 2.5
         for name, base in losses.items():
-
-            def risk(base: dc.ConvexLoss = base, X: Array = X, y: Array = y) -> dc.Risk:
-                return dc.Risk.from_loss(dc.binary_margins(X, y), dc.cap(base, 1.0), dc.l2(1.0))
-
-            runs = []
-            for _ in range(3 if n <= 2000 else 1):
-                plain = timed(lambda: dc.solve(risk(), start="convex", n_starts=1))
-                runs.append((plain, timed(lambda: dc.solve(risk()))))
-            (one, _), (raced, _) = runs[0]
-            ratio = min(r[0][1] for r in runs) / min(r[1][1] for r in runs)
-            case = f"race, {name} {n} × {p}"
-            yield Line(case, "one plain run", ratio, raced.value, one.value, goal)
+            yield of_loss(f"race, {name} {n} × {p}", dc.cap(base, 1.0), *data(n, p))
 
 
-if __name__ == "__main__":
-    print(HEADER)
-    for line in lines(full=True):
-        print(line, flush=True)
+def of_loss(name: str, loss: dc.Loss, X: Array, y: Array) -> Case:
+    def risk() -> dc.Risk:
+        return dc.Risk.from_loss(dc.binary_margins(X, y), loss, dc.l2(1.0))
+
+    def objective(result: dc.Result) -> float:
+        w, b = np.split(np.asarray(result.x), [-1])
+        return float(np.sum(loss(y * (X @ w + b))) + w @ w / 2)
+
+    goal = 1 / 1.5 if len(y) >= 100_000 else 1 / 2.5
+    plain = Competitor("one plain run", lambda: dc.solve(risk(), start="convex", n_starts=1), goal)
+    repeats = 3 if len(y) <= 2000 else 1
+    return Case(name, lambda: dc.solve(risk()), (plain,), objective, repeats=repeats)

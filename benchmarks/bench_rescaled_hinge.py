@@ -9,7 +9,6 @@ ours to 1e-6. LIBSVM keeps the kernel in single precision, so that for large C i
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,8 +16,7 @@ from sklearn.datasets import make_classification
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from benchmarks.line import HEADER, Line
-from benchmarks.timing import timed
+from benchmarks.runner import Case, Competitor
 from dcprog.models import RescaledHingeSVC
 
 Array = np.ndarray
@@ -51,47 +49,30 @@ def data(n: int) -> tuple[Array, Array]:
     return rbf_kernel(X / X.std(axis=0), gamma=1 / 20), 2.0 * y - 1
 
 
-def compile_all() -> None:
-    """Once unseen: what is compiled, is."""
-    ours(*data(300), 1.0, 0.5)
+def tolerance(K: Array, y: Array, C: float, eta: float) -> float:
+    """The loosest at which the loop agrees with ours."""
+    value, _ = ours(K, y, C, eta)
+    agree = (t for t in TOLERANCES if abs(by_hand(K, y, C, eta, t) - value) <= 1e-6 * value)
+    return next(agree, TOLERANCES[-1])
 
 
-def compared(n: int, C: float, eta: float, repeats: int) -> tuple[Line, float]:
-    """The fastest of a few runs of both, and the tolerance of the loop's machines."""
+def machine(n: int, C: float, eta: float) -> Case:
+    """Ten rounds at n samples."""
     K, y = data(n)
-    mine = [timed(lambda: ours(K, y, C, eta)) for _ in range(repeats)]
-    (value, model), _ = mine[0]
-    for tol in TOLERANCES:
-        theirs = [timed(lambda: by_hand(K, y, C, eta, tol)) for _ in range(repeats)]  # noqa: B023
-        reference = theirs[0][0]
-        if abs(reference - value) <= 1e-6 * value:
-            break
-    fast, slow = (min(seconds for _, seconds in runs) for runs in (mine, theirs))
-    case = f"rescaled hinge RBF, n = {n}, C = {C:g}, η = {eta:g}"
-    note = f"{model.n_iter_} rounds, its tol {tol:.0e}"
-    return Line(case, "a loop of SVC", slow / fast, value, reference, 5.0, note), slow
+    tol = tolerance(K, y, C, eta)
+    return Case(
+        f"rescaled hinge RBF, n = {n}, C = {C:g}, η = {eta:g}",
+        lambda: ours(K, y, C, eta),
+        (Competitor("a loop of SVC", lambda: (by_hand(K, y, C, eta, tol), None), 5.0),),
+        lambda found: found[0],
+        lambda found, _: f"{found[1].n_iter_} rounds, its tol {tol:.0e}",
+        repeats=3 if n <= 5000 else 1,
+    )
 
 
-def lines(full: bool = False) -> Iterator[Line]:
-    """Line by line; up to 10 000 samples if `full`."""
-    compile_all()
+def cases(full: bool) -> Iterator[Case]:
+    """2000 samples; if `full`, other C and η, and up to 10 000."""
+    ours(*data(300), 1.0, 0.5)  # compiles
     for n in (2000, 5000, 10_000) if full else (2000,):
-        yield compared(n, 1.0, 0.5, 3 if n <= 5000 else 1)[0]
-
-
-def main() -> None:
-    """Print one line a configuration."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[500, 1000, 2000, 5000])
-    parser.add_argument("--repeats", type=int, default=3)
-    options = parser.parse_args()
-    compile_all()
-    print(f"{HEADER}; CPU seconds of the loop")
-    for n in options.sizes:
-        for C, eta in ((1.0, 0.5), (1.0, 2.0), (10.0, 0.5)):
-            line, slow = compared(n, C, eta, options.repeats)
-            print(f"{line}; {slow:.2f} s", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+        for C, eta in ((1.0, 0.5), (1.0, 2.0), (10.0, 0.5)) if full else ((1.0, 0.5),):
+            yield machine(n, C, eta)

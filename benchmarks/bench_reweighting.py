@@ -1,37 +1,27 @@
-"""Reweighted least squares, capped ℓp fits and angle losses against plain loops in NumPy.
+"""Reweighted least squares and capped ℓp fits against plain loops in NumPy.
 
 - Tukey's biweight, Cauchy's log(1 + u²/c) and the capped square on n × 50 with a fifth of outliers,
   ``dc.solve(risk, start="convex")`` against iteratively reweighted least squares, from the same
   ridge start and with the same tolerance.
 - ``CappedSVC(p=1, eps=1)`` for five classes on n × 50, a whole fit, against finite Newton's method
   on every reweighting, class by class.
-- ``AngleSVC`` on 3000 × 20 with 3, 6 and 10 classes, against itself with 3.
 
-Ratios are CPU time of the peer over ours, above 1 where ours is faster; the best of a few runs, one
-after the other. All objectives are recomputed in NumPy.
+Angle losses of many classes: time against classes in ``growth.py``.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 import dcprog as dc
-from benchmarks.line import HEADER, Line
-from benchmarks.timing import timed
+from benchmarks.runner import Case, Competitor
 from dcprog.foundation.arrays import Array
-from dcprog.models import AngleSVC, CappedSVC
+from dcprog.models import CappedSVC
 
-LAM, TOL, RUNS = 1.0, 1e-6, 3
-
-
-def best(*works: Callable[[], Any]) -> list[tuple[Any, float]]:
-    """The fastest of a few runs of each, in turn."""
-    runs = [[timed(work) for work in works] for _ in range(RUNS)]
-    return [min(of_one, key=lambda run: run[1]) for of_one in zip(*runs, strict=True)]
+LAM, TOL = 1.0, 1e-6
 
 
 # --------------------------------------------------------------------------------------------------
@@ -70,34 +60,32 @@ def reweighted(X: Array, y: Array, transform: dc.Transform, steps: int = 200) ->
     return theta
 
 
-def regression(sizes: list[int]) -> Iterator[Line]:
-    """One line a size and a loss."""
-    losses = {
-        # of u², not ½u²: twice the textbooks' with the constant 4.685/√2 = 3.31
-        "Tukey": dc.tukey(dc.square(), 4.685),
-        "log(1 + u²/4)": dc.log(dc.square(), 4.0),
-        "capped square": dc.cap(dc.square(), 9.0),
-    }
-    for n in sizes:
-        X, y = leverage_free(n)
-        for name, loss in losses.items():
-            (ours, mine), (peer, theirs) = best(
-                lambda: dc.solve(
-                    dc.Risk.from_loss(dc.residual_rows(X, y), loss, dc.l2(LAM)),  # noqa: B023
-                    start="convex",
-                    n_starts=1,
-                ),
-                lambda: reweighted(X, y, loss.transform),  # noqa: B023
-            )
-            values = (risk_of(X, y, theta, loss.transform) for theta in (ours.x, peer))
-            yield Line(
-                f"{name}, {n} × 50",
-                "reweighting in NumPy",
-                theirs / mine,
-                *values,
-                goal=1.2,
-                note=f"{ours.n_iter} steps",
-            )
+LOSSES = {
+    # of u², not ½u²: twice the textbooks' with the constant 4.685/√2 = 3.31
+    "Tukey": dc.tukey(dc.square(), 4.685),
+    "log(1 + u²/4)": dc.log(dc.square(), 4.0),
+    "capped square": dc.cap(dc.square(), 9.0),
+}
+
+
+def regression(name: str, n: int) -> Case:
+    """A loss, at n samples."""
+    (X, y), loss = leverage_free(n), LOSSES[name]
+    steps = [0]
+
+    def ours() -> Any:
+        risk = dc.Risk.from_loss(dc.residual_rows(X, y), loss, dc.l2(LAM))
+        result = dc.solve(risk, start="convex", n_starts=1)
+        steps[0] = result.n_iter
+        return result.x
+
+    return Case(
+        f"{name}, {n} × 50",
+        ours,
+        (Competitor("reweighting in NumPy", lambda: reweighted(X, y, loss.transform), 1.2),),
+        lambda theta: risk_of(X, y, theta, loss.transform),
+        lambda *_: f"{steps[0]} steps",
+    )
 
 
 # --------------------------------------------------------------------------------------------------
@@ -168,63 +156,31 @@ def capped_by_newton(X: Array, y: Any, gamma: float, delta: float) -> Array:
     return W
 
 
-def capped(sizes: list[int], gamma: float = 1.0, delta: float = 1e-4) -> Iterator[Line]:
-    """One line a size."""
-    for n in sizes:
-        X, y = classes(n, 50, 5, 0.5)
-        A, signs = np.column_stack([X, np.ones(n)]), np.where(y[:, None] == np.arange(5), 1.0, -1.0)
-        model, mine = timed(
-            lambda: CappedSVC(1.0, 1.0, gamma=gamma, delta=delta, n_starts=1).fit(X, y)  # noqa: B023
-        )
-        peer, theirs = timed(lambda: capped_by_newton(X, y, gamma, delta))  # noqa: B023
-        W = np.vstack([model.coef_.T, model.intercept_])
-        values = (capped_objective(A, signs, V, delta, gamma) for V in (W, peer))
-        yield Line(
-            f"capped ℓp, five classes, {n} × 50",
-            "finite Newton in NumPy",
-            theirs / mine,
-            *values,
-            goal=2.0,
-            note=f"{model.n_iter_} steps",
-        )
+def capped(n: int, gamma: float = 1.0, delta: float = 1e-4) -> Case:
+    """Five classes, n samples."""
+    X, y = classes(n, 50, 5, 0.5)
+    A, signs = np.column_stack([X, np.ones(n)]), np.where(y[:, None] == np.arange(5), 1.0, -1.0)
+    model = CappedSVC(1.0, 1.0, gamma=gamma, delta=delta, n_starts=1)
+
+    def ours() -> Array:
+        model.fit(X, y)
+        return np.vstack([model.coef_.T, model.intercept_])
+
+    peer = Competitor("finite Newton in NumPy", lambda: capped_by_newton(X, y, gamma, delta), 2.0)
+    return Case(
+        f"capped ℓp, five classes, {n} × 50",
+        ours,
+        (peer,),
+        lambda W: capped_objective(A, signs, W, delta, gamma),
+        lambda *_: f"{model.n_iter_} steps",
+        repeats=1,
+    )
 
 
-def angle() -> Iterator[Line]:
-    """One line a number of classes; the ratio is of the time with three over this one."""
-    first: tuple[float, float] | None = None
-    for k in (3, 6, 10):
-        X, y = classes(3000, 20, k, 2.0)
-        model, seconds = timed(lambda: AngleSVC(1, n_starts=1).fit(X, y))  # noqa: B023
-        steps = model.result_.n_iter
-        a_step = seconds / max(steps, 1)
-        first = first or (seconds, a_step)
-        yield Line(
-            f"angle capped hinge, 3000 × 20, {k} classes",
-            "itself with 3",
-            first[0] / seconds,
-            model.objective_,
-            model.objective_,
-            0.25 if k == 10 else None,
-            f"{steps} steps; a step {first[1] / a_step:.2f}",
-        )
-
-
-def lines(full: bool = False) -> Iterator[Line]:
-    """All cases, up to a million samples if `full`."""
-    yield from regression([10_000, 100_000, 1_000_000] if full else [10_000, 100_000])
-    yield from capped([10_000, 100_000] if full else [10_000])
-    yield from angle()
-
-
-def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="up to a million samples")
-    full = parser.parse_args().full
-    print(HEADER)
-    for line in lines(full):
-        print(line, flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def cases(full: bool) -> Iterator[Case]:
+    """All of them, up to a million samples if `full`."""
+    for n in (10_000, 100_000, 1_000_000) if full else (10_000, 100_000):
+        for name in LOSSES:
+            yield regression(name, n)
+    for n in (10_000, 100_000) if full else (10_000,):
+        yield capped(n)

@@ -1,16 +1,12 @@
 """The capped hinge on tall, wide, sparse and shifted data against one LIBLINEAR hinge fit.
 
 The peer solves one convex problem, ``LinearSVC(loss="hinge", tol=1e-4)``, and penalises its
-intercept; ours is a whole robust fit, ``dc.solve(risk, start="convex", n_starts=1)``. Ratios are
-CPU time of the peer over ours, above 1 where ours is faster; the shifted data are against the same
-unshifted. F is recomputed in NumPy, also at the peer's coefficients and with another of our
-solvers (``--other multipliers``; the runs end at different points, each a local minimum).
+intercept; ours is a whole robust fit, ``dc.solve(risk, start="convex", n_starts=1)``. The shifted
+data are against the same unshifted.
 """
 
 from __future__ import annotations
 
-import argparse
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,8 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import dcprog as dc
-from benchmarks.line import HEADER, Line
-from benchmarks.timing import timed
+from benchmarks.runner import Case, Competitor
 
 Data = tuple[Any, Any]
 
@@ -45,16 +40,16 @@ def sparse(n: int, p: int, entries: int) -> Data:
     return X, y
 
 
-def cases(quick: bool) -> Iterator[tuple[str, Data, tuple[float, ...]]]:
-    """Name, data and the C of each line."""
-    small = 5 if quick else 1
+def samples(full: bool) -> Iterator[tuple[str, Data, tuple[float, ...]]]:
+    """Name, data and the C of each case; of a fifth of the samples unless `full`."""
+    small = 1 if full else 5
     n = 100_000 // small
     yield f"{n} × 50", dense(n, 50), (0.001, 0.01, 0.1, 1.0, 10.0)
     n = 20_000 // small
     yield f"{n} × 500", dense(n, 500), (0.01, 1.0)
     yield f"sparse {n} × {n}", sparse(n, n, 20), (0.1, 1.0)
     yield "1000 × 5000", dense(1000, 5000), (0.01, 1.0)
-    if not quick:
+    if full:
         yield "sparse 100000 × 47000", sparse(100_000, 47_000, 70), (0.1,)
 
 
@@ -63,73 +58,49 @@ def objective(X: Any, y: Any, w: Any, b: float, C: float) -> float:
     return float(np.sum(np.clip(1 - y * (X @ w + b), 0, 1)) + w @ w / (2 * C))
 
 
-def robust(X: Any, y: Any, C: float, solver: str | None, limit: float) -> tuple[Any, float]:
+def robust(X: Any, y: Any, C: float, solver: str | None = None) -> dc.Result:
     """One run from the convex start."""
     risk = dc.Risk.from_loss(dc.binary_margins(X, y), dc.cap(dc.hinge(), 1.0), dc.l2(1 / C))
-    options: dict[str, Any] = {"n_starts": 1, "time_limit": limit, "solver": solver}
-    return timed(lambda: dc.solve(risk, start="convex", **options))
+    options: dict[str, Any] = {"n_starts": 1, "time_limit": LIMIT, "solver": solver}
+    return dc.solve(risk, start="convex", **options)
 
 
+LIMIT = 120.0  # seconds of a run
 GOALS = {"100000 × 50": 1.0, "20000 × 500": 0.5, "1000 × 5000": 0.5}
 
 
-def lines(full: bool = True, other: str | None = None, limit: float = 120.0) -> Iterator[Line]:
-    """All cases, of a fifth of the samples unless `full`; also with another solver of ours."""
+def cases(full: bool) -> Iterator[Case]:
+    """Everything."""
     for X, y in (dense(500, 50), sparse(500, 500, 20)):  # compiles
-        robust(X, y, 1.0, "dual_coordinate", 60.0)
-    for name, (X, y), weights in cases(not full):
-        goal = GOALS.get(name, 0.3)
-        for C in weights:
-            peer, theirs = timed(lambda: LinearSVC(loss="hinge", C=C, tol=1e-4).fit(X, y))  # noqa: B023
-            reference = objective(X, y, peer.coef_[0], float(peer.intercept_[0]), C)
-            for solver in (None, other) if other else (None,):
-                result, seconds = robust(X, y, C, solver, limit)
-                yield Line(
-                    f"ramp {name}, C = {C:g}",
-                    "one LIBLINEAR hinge fit",
-                    theirs / seconds,
-                    objective(X, y, result.x[:-1], result.x[-1], C),
-                    reference,
-                    goal,
-                    told(result),
-                )
-    yield from shifted(limit)
-
-
-def shifted(limit: float) -> Iterator[Line]:
-    """The same features with 1e4 added, against themselves."""
+        robust(X, y, 1.0, "dual_coordinate")
+    for name, (X, y), costs in samples(full):
+        for C in costs:
+            yield against_liblinear(f"ramp {name}, C = {C:g}", X, y, C, GOALS.get(name, 0.3))
     X, y = dense(20_000, 50)
     for C in (0.01, 1.0):
-        (plain, before), (moved, after) = (robust(X + s, y, C, None, limit) for s in (0.0, 1e4))
-        yield Line(
-            f"ramp 20000 × 50 + 1e4, C = {C:g}",
-            "itself unshifted",
-            before / after,
-            moved.value,
-            plain.value,
-            0.7,
-            told(moved),
-        )
+        yield shifted(f"ramp 20000 × 50 + 1e4, C = {C:g}", X, y, C)
 
 
-def told(result: Any) -> str:
+def against_liblinear(name: str, X: Any, y: Any, C: float, goal: float) -> Case:
+    def value(found: Any) -> float:
+        if isinstance(found, LinearSVC):
+            return objective(X, y, found.coef_[0], float(found.intercept_[0]), C)
+        return objective(X, y, found.x[:-1], found.x[-1], C)
+
+    peer = Competitor(
+        "one LIBLINEAR hinge fit",
+        lambda: LinearSVC(loss="hinge", C=C, tol=1e-4).fit(X, y),
+        goal,
+    )
+    return Case(name, lambda: robust(X, y, C), (peer,), value, told, repeats=1)
+
+
+def shifted(name: str, X: Any, y: Any, C: float) -> Case:
+    """The same features with 1e4 added, against themselves; F as the result has it."""
+    peer = Competitor("itself unshifted", lambda: robust(X, y, C), 0.7)
+    return Case(name, lambda: robust(X + 1e4, y, C), (peer,), lambda found: found.value, told)
+
+
+def told(ours: dc.Result, theirs: Any) -> str:
     """Steps, solver, status."""
-    return f"{result.n_iter} steps, {result.solver}, {result.status}"
-
-
-def main() -> None:
-    """Print one line a case."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a fifth of the samples")
-    parser.add_argument("--other", help="a second solver of ours, for its time and objective")
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds of a run")
-    options = parser.parse_args()
-    print(HEADER)
-    for line in lines(not options.quick, options.other, options.limit):
-        print(line, flush=True)
-
-
-if __name__ == "__main__":
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # LIBLINEAR does not converge at large C
-        main()
+    return f"{ours.n_iter} steps, {ours.solver}, {ours.status}"

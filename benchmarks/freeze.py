@@ -27,7 +27,7 @@ import dcprog as dc
 from benchmarks.bench_race import data
 from benchmarks.bench_solvers import CLASSES, sizes
 from benchmarks.optima.families import FAMILIES
-from benchmarks.timing import timed
+from benchmarks.runner import timed
 from dcprog.solvers.registry import choose
 from tests.fuzz.cases import judged
 

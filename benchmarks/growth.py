@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 import dcprog as dc
 from benchmarks.bench_race import data
 from benchmarks.bench_reweighting import classes, leverage_free, reweighted
-from benchmarks.timing import timed
+from benchmarks.runner import timed
 from dcprog.models import AngleSVC
 
 __all__ = ["draw"]

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -162,26 +163,31 @@ def test_starts_run_in_processes(tmp_path: Path) -> None:
 # ---- a cluster -----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def cluster() -> Iterator[Any]:
+@contextmanager
+def cluster(processes: bool) -> Iterator[Any]:
     distributed = pytest.importorskip("distributed", reason="distributed is not there")
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+    with (
+        distributed.LocalCluster(processes=processes, **options) as workers,
+        distributed.Client(workers) as client,
+    ):
         yield client
 
 
-def test_a_lost_worker_costs_nothing_but_its_part(cluster: Any) -> None:
+@pytest.mark.slow  # processes that import everything anew, and one that is missed after seconds
+def test_a_lost_worker_costs_nothing_but_its_part() -> None:
     loss, penalty = CASES["capped squared hinge"][1:]
-    data, lost = chunked().persist(), []
+    with cluster(processes=True) as client:
+        data, lost = chunked().persist(), []
 
-    def lose(progress: Progress) -> None:
-        if progress.n_iter == 2:
-            lost.append(next(iter(cluster.run(os.getpid).values())))
-            os.kill(lost[0], signal.SIGKILL)
+        def lose(progress: Progress) -> None:
+            if progress.n_iter == 2:
+                lost.append(next(iter(client.run(os.getpid).values())))
+                os.kill(lost[0], signal.SIGKILL)
 
-    whole = dc.solve(dc.Risk.from_loss(MARGINS(X), loss, penalty), start="convex")
-    by_blocks = dc.Risk.from_loss(MARGINS(data), loss, penalty)
-    result = dc.solve(by_blocks, start="convex", callback=lose)
+        whole = dc.solve(dc.Risk.from_loss(MARGINS(X), loss, penalty), start="convex")
+        by_blocks = dc.Risk.from_loss(MARGINS(data), loss, penalty)
+        result = dc.solve(by_blocks, start="convex", callback=lose)
     assert len(lost) == 1
     assert whole.x is not None
     assert result.x is not None
@@ -189,10 +195,10 @@ def test_a_lost_worker_costs_nothing_but_its_part(cluster: Any) -> None:
     np.testing.assert_allclose(result.x, whole.x, rtol=1e-8)
 
 
-def test_starts_run_on_a_cluster(cluster: Any) -> None:
+def test_starts_run_on_a_cluster() -> None:
     loss, penalty = CASES["Tukey"][1:]
     options: dict[str, Any] = {"start": "random", "n_starts": 3, "max_iter": 20}
     one = dc.solve(dc.Risk.from_loss(RESIDUALS(X), loss, penalty), **options)
-    with joblib.parallel_backend("dask"):
+    with cluster(processes=False), joblib.parallel_backend("dask"):
         two = dc.solve(dc.Risk.from_loss(RESIDUALS(X), loss, penalty), n_jobs=2, **options)
     assert [s.value for s in one.starts] == pytest.approx([s.value for s in two.starts])

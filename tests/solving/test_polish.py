@@ -41,6 +41,7 @@ def test_hs071() -> None:
     assert all(c.dual_value is not None for c in constraints)
 
 
+@pytest.mark.slow
 def test_circles_in_a_square() -> None:
     centres = cp.Variable((4, 2))
     i, j = (list(side) for side in zip(*combinations(range(4), 2), strict=True))
