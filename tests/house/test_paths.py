@@ -50,7 +50,8 @@ def path_tricks(source: str) -> list[str]:
     return [
         f"line {node.lineno}: {ast.unparse(node)}"
         for node in attributes
-        if ast.unparse(node) == "sys.path" or node.attr == "spec_from_file_location"
+        if node.attr == "spec_from_file_location"
+        or (node.attr == "path" and ast.unparse(node) == "sys.path")
     ]
 
 
