@@ -81,10 +81,9 @@ from dcprog.rows.kernel import (
 from dcprog.rows.kernel_expansion import expansion_margins, expansion_residuals
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers.registry import explain_choice, register_solver
-from dcprog.solving import cvxpy_habit as _cvxpy_habit  # noqa: F401  # registers a method
+from dcprog.solving.doors import Compiled, compile
 from dcprog.solving.driver import solve
 from dcprog.solving.explained import explain, is_majorizable
-from dcprog.solving.precompiled import Compiled, compile
 from dcprog.starts.registry import register_start
 from dcprog.transforms import (
     Transform,

@@ -25,7 +25,7 @@ from dcprog.reductions.complex import RealForm, real_form
 from dcprog.reductions.recognised.recognise import Recognised, recognised
 from dcprog.risk.risk import Risk
 from dcprog.solving.driver import solve
-from dcprog.solving.given_starts import given, numbers
+from dcprog.solving.task import given, numbers
 from dcprog.solving.whole_numbers import local_search
 
 __all__ = ["Bound", "lower_bound"]

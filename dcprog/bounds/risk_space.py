@@ -19,7 +19,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
 from dcprog.solving.driver import solve
-from dcprog.solving.given_starts import numbers
+from dcprog.solving.task import numbers
 
 __all__ = ["RiskSpace", "decided"]
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dcprog.display.canvas import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, axes, legend
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.parameters import check_number
+from dcprog.foundation.parameters import check_count, check_number
 from dcprog.losses.loss import Loss, check_is_loss
 
 __all__ = ["LossDisplay"]
@@ -192,10 +192,7 @@ def _grid(low: float, high: float, points: int) -> Array:
     check_number("high", high)
     if not low < high:
         raise ValueError(f"low={low!r}, high={high!r}: low must lie below high")
-    if isinstance(points, bool) or not isinstance(points, int | np.integer):
-        raise TypeError(f"points={points!r}: an integer is needed")
-    if points < 2:
-        raise ValueError(f"points={points!r}: 2 or more are needed")
+    check_count("points", points, 2)
     return np.linspace(low, high, points)
 
 

@@ -7,24 +7,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dcprog.engine.protocol import Surrogate
+from dcprog.engine.protocol import Surrogate, centre
 from dcprog.engine.stationarity import Stationarity
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError, UnfitSolver
 
 __all__ = [
     "Certificate",
     "Claim",
     "Examination",
     "Examiner",
-    "certify",
     "criticality_gap",
 ]
-
-
-FEASIBLE = 1e-5  # the largest violation, relative to what a constraint's terms add up to
-# A step of length s after which a convex function still falls at the rate s lowers it by s²/2 or
-# more: a gap within tol allows a residual of that many roots of tol.
-ROOTS = float(np.sqrt(2))
 
 
 @dataclass(frozen=True)
@@ -166,68 +160,32 @@ class Certificate:
     __repr__ = __str__
 
 
-def criticality_gap(surrogate: Surrogate, x: Array, tolerance: float = 1e-9) -> float:
-    """M(x; x) − min M(·; x), measured by one solve.
+ACCURACY = 1e-9  # of the solve that measures a gap, relative to the scale of F
+
+
+def criticality_gap(surrogate: Surrogate, x: Array, time_limit: float | None = None) -> float:
+    """M(x; x) − min M(·; x), measured by one solve; afterwards the majorant is centred at x.
 
     Parameters
     ----------
     surrogate : Surrogate
     x : array
-    tolerance : float, default 1e-9
-        Of the solve.
+    time_limit : float, optional
+        Seconds for each solver.
 
     Returns
     -------
     float
-        At least 0, and 0 exactly where x is critical.
-
-    Raises
-    ------
-    SubproblemError
-        The majorant was not minimised.
+        At least 0, and 0 exactly where x is critical. NaN where no solver tells, or where F has a
+        price of violations, which only a run finds.
     """
-    surrogate.begin(x)
-    surrogate.tighten(x)
-    best = surrogate.minimise(x, tolerance, surrogate.solvers[0])
-    return max(0.0, surrogate.value(x) - surrogate.majorant_value(best))
-
-
-def certify(
-    rises: Array,
-    gap: float,
-    violation: float,
-    scale: float,
-    tol: float,
-    *,
-    seen: Stationarity | None = None,
-    bound: Any = None,
-) -> Certificate:
-    """The certificate of a run's rises and of what is known of its last point.
-
-    Parameters
-    ----------
-    rises : array
-    gap : float
-    violation : float
-        Relative.
-    scale : float
-        Of the minimised function.
-    tol : float
-        Relative to it.
-    seen : Stationarity, optional
-    bound : object, optional
-    """
-    residual = slope = None
-    if seen is not None and not np.isnan(seen.residual):
-        least = ROOTS * np.sqrt(tol)
-        residual = Claim("residual", seen.residual, least)
-        slope = Claim("descent found", max(-seen.slope, 0.0), least)
-    return Certificate(
-        descent=Claim("largest rise", float(np.max(rises, initial=0.0)), tol * scale),
-        gap=Claim("criticality gap", gap, tol * scale),
-        violation=Claim("violation", violation, FEASIBLE),
-        residual=residual,
-        slope=slope,
-        complete=seen is not None and seen.complete,
-        bound=bound,
-    )
+    centre(surrogate, x)
+    if surrogate.domain.mode == "penalty":
+        return np.nan
+    for solver in surrogate.solvers:
+        try:
+            best = surrogate.minimise(x, ACCURACY, solver, time_limit)
+        except (SubproblemError, UnfitSolver):
+            continue
+        return max(0.0, surrogate.value(x) - surrogate.majorant_value(best))
+    return np.nan

@@ -10,81 +10,21 @@ from typing import Any, ClassVar
 import cvxpy as cp
 import numpy as np
 
-from dcprog.engine.certificate import Certificate, Examiner, certify
-from dcprog.engine.track import History
+from dcprog.engine.certificate import Certificate, Claim, Examiner
+from dcprog.engine.stationarity import Stationarity
+from dcprog.engine.track import History, Run
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 from dcprog.foundation.table import Table
 
-__all__ = ["Optimum", "Result", "StartSummary", "VariableValues"]
+__all__ = ["Optimum", "Result", "StartSummary", "VariableValues", "result_of"]
 
 SHOWN = 5  # optima
 DIGITS = 6  # starts differ by little
-
-
-def summary_of(result: Any) -> Table:
-    """The starts as a table, below what the result shows of itself.
-
-    Parameters
-    ----------
-    result : Result
-
-    Returns
-    -------
-    Table
-    """
-    columns = {
-        "value": [start.value for start in result.starts],
-        "status": [start.status for start in result.starts],
-        "steps": [start.n_iter for start in result.starts],
-        "gap": [start.gap for start in result.starts],
-        "violation": [start.violation for start in result.starts],
-    }
-    return Table(repr(result), [start.kind for start in result.starts], columns, DIGITS)
-
-
-def html_of(result: Any) -> str:
-    """A result as a table of HTML, with its optima folded away.
-
-    Parameters
-    ----------
-    result : Result
-
-    Returns
-    -------
-    str
-    """
-    rows = [
-        ("status", f"{result.status} after {steps_of(result)}"),
-        ("value", f"{result.value:.10g}"),
-        ("gap", f"{result.gap:.3g}"),
-        ("violation", f"{result.violation:.3g}"),
-        ("solver", result.solver or "none"),
-        ("time", f"{result.total_time:.2g} s"),
-    ]
-    if result.mode != "none":
-        rows.append(("nonconvex constraints", f"by {result.mode} iterates"))
-    if result.message:
-        rows.append(("end", result.message))
-    table = _table(rows)
-    if len(result.optima) > 1:
-        found = [(f"{o.value:.10g}", f"{o.count} runs") for o in result.optima[:SHOWN]]
-        title = f"{len(result.optima)} optima"
-        table += f"<details><summary>{title}</summary>{_table(found)}</details>"
-    return f"<div><strong>Result</strong>{table}</div>"
-
-
-def steps_of(result: Any) -> str:
-    """How many steps a result took, in words."""
-    return f"{result.n_iter} step{'' if result.n_iter == 1 else 's'}"
-
-
-def _table(rows: list[tuple[str, str]]) -> str:
-    lines = (f"<tr><th>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
-    return f"<table>{''.join(lines)}</table>"
-
-
-# ----------------------------------------------------------------------------------------------
+FEASIBLE = 1e-5  # the largest violation, relative to what a constraint's terms add up to
+# A step of length s after which a convex function still falls at the rate s lowers it by s²/2 or
+# more: a gap within tol allows a residual of that many roots of tol.
+ROOTS = float(np.sqrt(2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,10 +84,6 @@ class VariableValues(Mapping[cp.Variable, Array]):
 
     def __len__(self) -> int:
         return len(self._pairs)
-
-    def __contains__(self, variable: object) -> bool:
-        found = self._pairs.get(getattr(variable, "id", None))
-        return found is not None and _alike(found[0], variable)
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{v.name()}: {array!r}" for v, array in self._pairs.values())
@@ -288,14 +224,24 @@ class Result:
         check_number("tol", tol, 0)
         if time_limit is not None:
             check_number("time_limit", time_limit, 0)
-        gap, violation, scale, seen = self.gap, self.relative_violation, self.scale, None
+        gap, violation, scale = self.gap, self.relative_violation, self.scale
+        seen = Stationarity()
         if self.examiner is not None and self.x is not None:
             found = self.examiner(self.x, time_limit)
             seen, scale = found.stationarity, max(scale, found.scale)
             gap = gap if np.isnan(found.gap) else max(gap, found.gap)
             violation = max(violation, found.violation)
-        known = self._bounded(time_limit) if bound else None
-        return certify(self.history.rise, gap, violation, scale, tol, seen=seen, bound=known)
+        least, rise = ROOTS * np.sqrt(tol), float(np.max(self.history.rise, initial=0.0))
+        is_known = not np.isnan(seen.residual)
+        return Certificate(
+            descent=Claim("largest rise", rise, tol * scale),
+            gap=Claim("criticality gap", gap, tol * scale),
+            violation=Claim("violation", violation, FEASIBLE),
+            residual=Claim("residual", seen.residual, least) if is_known else None,
+            slope=Claim("descent found", max(-seen.slope, 0.0), least) if is_known else None,
+            complete=seen.complete,
+            bound=self._bounded(time_limit) if bound else None,
+        )
 
     def _bounded(self, time_limit: float | None) -> Any:
         if self._lower_bound is None:
@@ -334,14 +280,39 @@ class Result:
         Table
             It shows itself as text below the text of the result; ``to_frame()`` is a DataFrame.
         """
-        return summary_of(self)
+        columns = {"value": "value", "status": "status", "steps": "n_iter"}
+        columns |= {"gap": "gap", "violation": "violation"}
+        values = {name: [getattr(s, field) for s in self.starts] for name, field in columns.items()}
+        return Table(repr(self), [start.kind for start in self.starts], values, DIGITS)
+
+    @property
+    def _steps(self) -> str:
+        return f"{self.n_iter} step{'' if self.n_iter == 1 else 's'}"
 
     def _repr_html_(self) -> str:
-        return html_of(self)
+        """A table, with the optima folded away."""
+        rows = [
+            ("status", f"{self.status} after {self._steps}"),
+            ("value", f"{self.value:.10g}"),
+            ("gap", f"{self.gap:.3g}"),
+            ("violation", f"{self.violation:.3g}"),
+            ("solver", self.solver or "none"),
+            ("time", f"{self.total_time:.2g} s"),
+        ]
+        if self.mode != "none":
+            rows.append(("nonconvex constraints", f"by {self.mode} iterates"))
+        if self.message:
+            rows.append(("end", self.message))
+        table = _table(rows)
+        if len(self.optima) > 1:
+            found = [(f"{o.value:.10g}", f"{o.count} runs") for o in self.optima[:SHOWN]]
+            title = f"{len(self.optima)} optima"
+            table += f"<details><summary>{title}</summary>{_table(found)}</details>"
+        return f"<div><strong>Result</strong>{table}</div>"
 
     def __repr__(self) -> str:
         lines = [
-            f"Result: {self.status} after {steps_of(self)} ({self.total_time:.2g} s, "
+            f"Result: {self.status} after {self._steps} ({self.total_time:.2g} s, "
             f"{self.solver or 'no solver'})",
             f"  value      {self.value:.10g}",
             f"  gap        {self.gap:.3g}",
@@ -358,3 +329,43 @@ class Result:
         if self.message:
             lines.append(f"  {self.message}")
         return "\n".join(lines)
+
+
+def result_of(
+    runs: list[Run],
+    best: Run,
+    total_time: float,
+    optima: tuple[Optimum, ...] = (),
+    examiner: Examiner | None = None,
+) -> Result:
+    """The result of runs from several starts, at the point of the best one."""
+    return Result(
+        value=-best.sign * np.inf if best.status == "unbounded" else best.value,
+        status=best.status,
+        n_iter=best.n_iter,
+        gap=best.gap,
+        violation=best.violation,
+        variables=VariableValues(best.values),
+        x=best.x,
+        history=best.history,
+        starts=tuple(
+            StartSummary(run.kind, run.value, run.status, run.n_iter, run.gap, run.violation)
+            for run in runs
+        ),
+        mode=best.mode,
+        solver=best.solver,
+        solve_time=sum(run.solve_time for run in runs),
+        total_time=total_time,
+        message=best.message,
+        solver_steps=sum(run.solver_steps for run in runs),
+        dual=best.dual,
+        scale=best.scale,
+        relative_violation=best.relative_violation,
+        optima=optima,
+        examiner=examiner,
+    )
+
+
+def _table(rows: list[tuple[str, str]]) -> str:
+    lines = (f"<tr><th>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
+    return f"<table>{''.join(lines)}</table>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -172,9 +172,32 @@ class Settings:
     escape: bool = True
 
 
-@dataclass(frozen=True)
+# Of what F's terms add up to, what rounding may hide.
+ROUNDING = 4 * float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, eq=False)
 class Run:
-    """One descent from one start: the best point and how it was reached (None: there is none)."""
+    """The run from one start: its best point (None: there is none), and how it was reached.
+
+    The loop fills in the fields up to `mode`; the others say how the point stands in the user's
+    problem.
+
+    Attributes
+    ----------
+    value : float
+        In the user's sign.
+    scale : float
+        Of the minimised function.
+    kind : str
+        Of the start.
+    sign : float
+        1 for a minimisation, −1 for a maximisation.
+    values : list of (Variable, array)
+        The point in the user's variables.
+    spec : Risk or None
+        The risk that the run ended with, where it adapts.
+    """
 
     x: Array | None
     value: float
@@ -186,8 +209,37 @@ class Run:
     solver: str = ""
     scale: float = 1.0
     mode: str = "none"
+    kind: str = "given"
+    sign: float = 1.0
+    values: list[tuple[Any, Array]] = field(default_factory=list)
+    feasible: bool = True
+    relative_violation: float = 0.0
+    solve_time: float = 0.0
+    solver_steps: int = 0
+    dual: Array | None = None
+    spec: Any = None
+
+    @classmethod
+    def without_steps(cls, x: Array | None, value: float, status: str, message: str) -> Run:
+        """A start from which no step was taken."""
+        return cls(x, value, np.inf, np.inf, status, message, History.empty())
 
     @property
     def n_iter(self) -> int:
         """Steps taken after the start."""
         return max(len(self.history) - 1, 0)
+
+    @property
+    def rank(self) -> tuple[bool, float, float]:
+        """Sorts a run that found something first, then a feasible one, then the lower value.
+
+        The value counts with what rounding may hide of it: far out, differences of large terms
+        say nothing.
+        """
+        unbounded = self.status == "unbounded"
+        value = -np.inf if unbounded else self.sign * self.value + ROUNDING * self.scale
+        return (
+            self.x is None and not unbounded,
+            0.0 if self.feasible else self.violation,
+            value if not np.isnan(value) else np.inf,
+        )

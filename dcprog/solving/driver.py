@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from dcprog.engine.acceleration import ACCELERATIONS
-from dcprog.engine.result import Result, StartSummary, VariableValues
-from dcprog.engine.track import Progress, Run, Settings
+from dcprog.engine.result import Result, result_of
+from dcprog.engine.track import Progress, Settings
 from dcprog.factorable.problem import FEASIBLE
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
@@ -23,10 +23,8 @@ from dcprog.foundation.progress_log import visible
 from dcprog.reductions.chain import chain
 from dcprog.risk.risk import Risk
 from dcprog.solving.cvxpy_fields import publish
-from dcprog.solving.forms import ProblemExaminer, Spec
-from dcprog.solving.outcome import Outcome
-from dcprog.solving.race import Race, optima, planned, race, winner
-from dcprog.solving.task import Task, run_all, seeded
+from dcprog.solving.race import optima, planned, race, winner
+from dcprog.solving.task import ProblemExaminer, Spec, task_of
 from dcprog.solving.trivial import triviality
 from dcprog.solving.whole_numbers import solve_whole
 
@@ -180,11 +178,10 @@ def solve(
     8.0
     """
     begun = time.perf_counter()
-    settings = _checked(
-        tol, max_iter, time_limit, n_starts, n_jobs, acceleration, callback, verbose, escape
-    )
-    if not isinstance(polish, bool | np.bool_) or (polish and isinstance(problem, Risk)):
-        raise ValueError(f"polish={polish!r}: True or False is needed, and False for a Risk")
+    settings = Settings(tol, max_iter, time_limit, acceleration, callback, verbose, escape)
+    _check(vars(settings) | {"n_starts": n_starts, "n_jobs": n_jobs, "polish": polish})
+    if polish and isinstance(problem, Risk):
+        raise ValueError(f"polish={polish!r}: False is needed for a Risk")
     way = chain(problem)
     start = way.start(start)
     plan = planned(start, n_starts, effort)
@@ -197,27 +194,23 @@ def solve(
         publish(problem, result, {}, feasible=result.relative_violation <= FEASIBLE)
         return result
     settings = replace(settings, callback=way.callback(callback))
-    task = Task(way.problem, solver, settings, solver_options)
+    task = task_of(way.problem, solver, settings, solver_options)
     task.check()  # bad problems are refused here, before any process starts
-    seed, n_jobs = _seed(random_state), None if callback else n_jobs
     with visible(verbose):
-        if isinstance(plan, Race):
-            outcomes = race(task, plan, seed, n_jobs)
-        else:
-            outcomes = run_all(task, seeded(plan, seed), n_jobs)
-    best = winner([o for o in outcomes if o.run.status != "dropped"], settings.tol)
+        runs = race(task, plan, _seed(random_state), None if callback else n_jobs)
+    best = winner([run for run in runs if run.status != "dropped"], tol)
     if polish and task.left() != 0:
-        best = task.form.polished(best)
-    warning = task.form.warning(best.run.x)
+        best = task.polished(best)
+    warning = task.warning(best.x)
     if warning is not None:
         warnings.warn(warning, UserWarning, stacklevel=2)
     found: Mapping[int, Any] = {}
-    if best.run.status == "converged" and best.feasible and best.run.x is not None:
-        found = task.form.multipliers(best.run.x, task.left())
-    setup_time = task.form.compile_time
-    task.form.keep()
-    examiner = ProblemExaminer(way.problem, best.spec or outcomes[0].spec, solver)
-    result = _result(outcomes, best, examiner, time.perf_counter() - begun)
+    if best.status == "converged" and best.feasible and best.x is not None:
+        found = task.multipliers(best.x)
+    setup_time = task.compile_time
+    task.keep()
+    examiner = ProblemExaminer(way.problem, best.spec or runs[0].spec, solver)
+    result = result_of(runs, best, time.perf_counter() - begun, optima(runs), examiner)
     result, duals = way.back(result, found)
     if isinstance(problem, cp.Problem):
         publish(problem, result, duals, feasible=best.feasible, setup_time=setup_time)
@@ -228,41 +221,51 @@ def solve(
     return result
 
 
-def _checked(
-    tol: float,
-    max_iter: int,
-    time_limit: float | None,
-    n_starts: Any,
-    n_jobs: int | None,
-    acceleration: str | None,
-    callback: Callable[[Progress], object] | None,
-    verbose: bool,
-    escape: bool,
-) -> Settings:
-    for name, number in (("tol", tol), ("time_limit", 1.0 if time_limit is None else time_limit)):
-        if not _is_a(Real, number) or not 0 < number < np.inf:
-            raise ValueError(f"{name}={number!r}: a positive finite number is needed")
-    counts = [("max_iter", max_iter, 0)]
-    counts += [] if n_starts == "auto" else [("n_starts", n_starts, 1)]
-    for name, count, least in counts:
-        if not _is_a(Integral, count) or count < least:
-            raise ValueError(f"{name}={count!r}: an integer of at least {least} is needed")
-    if n_jobs is not None and (not _is_a(Integral, n_jobs) or n_jobs == 0):
-        raise ValueError(f"n_jobs={n_jobs!r}: an integer other than 0 is needed, or None")
-    if callback is not None and not callable(callback):
-        raise ValueError(f"callback={callback!r} is not callable")
-    for name, flag in (("verbose", verbose), ("escape", escape)):
-        if not isinstance(flag, bool | Integral | np.bool_):
-            raise ValueError(f"{name}={flag!r}: True or False is needed")
-    if acceleration not in (None, *ACCELERATIONS):
-        choices = f"choose one of {tuple(ACCELERATIONS)}, or None"
-        raise ValueError(f"acceleration={acceleration!r}: {choices}")
-    return Settings(tol, max_iter, time_limit, acceleration, callback, verbose, bool(escape))
+def _is_whole(value: Any, least: float = -np.inf) -> bool:
+    """True for an integer of at least `least`; True and False are no numbers here."""
+    return isinstance(value, Integral) and not _is_flag(value) and value >= least
 
 
-def _is_a(kind: type, value: object) -> bool:
-    """Is it a number of that kind? True and False are not numbers here."""
-    return isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and not _is_flag(value) and 0 < value < np.inf
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+# Options, their conditions, and the end of the message where one does not hold.
+OPTIONS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    ("tol", _is_positive, ": a positive finite number is needed"),
+    ("time_limit", lambda v: v is None or _is_positive(v), ": a positive finite number is needed"),
+    ("max_iter", lambda v: _is_whole(v, 0), ": an integer of at least 0 is needed"),
+    (
+        "n_starts",
+        lambda v: (isinstance(v, str) and v == "auto") or _is_whole(v, 1),
+        ": an integer of at least 1 is needed",
+    ),
+    (
+        "n_jobs",
+        lambda v: v is None or (_is_whole(v) and v != 0),
+        ": an integer other than 0 is needed, or None",
+    ),
+    ("callback", lambda v: v is None or callable(v), " is not callable"),
+    ("verbose", lambda v: _is_flag(v) or _is_whole(v), ": True or False is needed"),
+    ("escape", lambda v: _is_flag(v) or _is_whole(v), ": True or False is needed"),
+    ("polish", _is_flag, ": True or False is needed"),
+    (
+        "acceleration",
+        lambda v: v is None or (isinstance(v, str) and v in ACCELERATIONS),
+        f": choose one of {tuple(ACCELERATIONS)}, or None",
+    ),
+)
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    """Raise a ValueError for an option that is not what it should be."""
+    for name, holds, message in OPTIONS:
+        if not holds(options[name]):
+            raise ValueError(f"{name}={options[name]!r}{message}")
 
 
 def _seed(random_state: Any) -> np.random.SeedSequence:
@@ -272,36 +275,3 @@ def _seed(random_state: Any) -> np.random.SeedSequence:
         state = check_random_state(0 if random_state is None else random_state)
         entropy = state.randint(2**31 - 1, size=4)
     return np.random.SeedSequence([int(e) for e in entropy])
-
-
-def _result(
-    outcomes: list[Outcome], best: Outcome, examiner: ProblemExaminer, seconds: float
-) -> Result:
-    run = best.run
-    value = -best.sign * np.inf if run.status == "unbounded" else run.value
-    return Result(
-        value=value,
-        status=run.status,
-        n_iter=run.n_iter,
-        gap=run.gap,
-        violation=run.violation,
-        variables=VariableValues(best.values),
-        x=run.x,
-        history=run.history,
-        starts=tuple(_summary(o.kind, o.run) for o in outcomes),
-        mode=best.mode,
-        solver=best.solver,
-        solve_time=sum(o.solve_time for o in outcomes),
-        total_time=seconds,
-        message=run.message,
-        solver_steps=sum(o.solver_steps for o in outcomes),
-        dual=best.dual,
-        scale=run.scale,
-        relative_violation=best.relative_violation,
-        optima=optima(outcomes),
-        examiner=examiner,
-    )
-
-
-def _summary(kind: str, run: Run) -> StartSummary:
-    return StartSummary(kind, run.value, run.status, run.n_iter, run.gap, run.violation)

@@ -67,7 +67,9 @@ def rules_of(problem: cp.Problem | cp.Expression) -> str:
     if not isinstance(problem, cp.Problem):
         check_expression(problem, "a cvxpy problem or expression")
         rewriting = Rewriting()
-        return _Explained(Box(), rewriting).of(rewriting.of(problem))
+        explained = _Explained(Box(), rewriting)
+        explained.describe(rewriting.of(problem), 0)
+        return _together([explained])
     signs = Box(problem.constraints)
     rewriting = Rewriting(signs)
     new = rewriting.of_problem(problem)
@@ -104,15 +106,6 @@ class _Explained:
         self._rewriting = rewriting
         self.refused: list[str] = []
         self.lines: list[str] = []
-
-    @property
-    def text(self) -> str:
-        return "\n".join([*self.refused, *self.lines])
-
-    def of(self, expression: cp.Expression) -> str:
-        """The text of a single expression."""
-        self.describe(expression, 0)
-        return self.text
 
     def constrain(self, constraint: cp.Constraint, asked: str) -> None:
         """Add the lines of a constraint; of an equality only one of its two inequalities."""

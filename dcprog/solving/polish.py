@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import cvxpy as cp
 import numpy as np
@@ -18,7 +18,6 @@ from dcprog.majorants.affine import atom_jacobian
 from dcprog.majorants.atoms import TABLE
 from dcprog.majorants.tree import Values, nodes, pull_back, rebuilt, spread_to
 from dcprog.problem.surrogate import ProblemSurrogate
-from dcprog.solving.outcome import Outcome
 
 __all__ = [
     "MOST_EXAMINED",
@@ -29,6 +28,9 @@ __all__ = [
     "polished",
     "verified",
 ]
+
+
+T = TypeVar("T")
 
 
 def gradient(root: cp.Expression, weight: Array, values: Values) -> dict[int, Array]:
@@ -191,30 +193,27 @@ class ActivePieces:
 
 # ----------------------------------------------------------------------------------------------
 
-# What is so near, relative to its size, counts as active; one after the other is tried.
+# Values, slopes and curvatures that are so near 0, relative to their size, count as 0. Reaches are
+# tried one after the other.
 REACHES = 1e-5, 1e-4, 1e-6, 1e-3
-MOST_COORDINATES, MOST_ROWS = 400, 800
+ROUNDING = 1e-12  # of values of F and of steps
+FLAT = 1e-7  # gradients of the Lagrangian over a unit step, and multipliers of the wrong sign
+CURVED = 1e-6  # curvatures: differences of gradients tell no less
+SADDLE = 1e-4  # curvatures in a direction that is worth a run
+RANK = 1e-9  # singular values
+MOST_COORDINATES = 400  # and twice as many rows
 # Coordinates, at most, at the end of a run that has converged, and of one whose solvers failed: a
 # Hessian by differences walks the tree twice for each.
 MOST_EXAMINED = 24, 60
-STEPS, ROUNDS = 8, 5
+STEPS, ROUNDS = 8, 5  # of Newton's method, and with constraints of the wrong sign dropped
 ASIDE = 1e-5  # of differences of gradients, in units of the coordinates
-ENDED = 1e-13
-AWAY = 0.1  # a step so long, in units, is no last one
-RANK = 1e-9
-# Multipliers of inequalities below that share of the largest have the wrong sign.
-WRONG = 1e-7
-ROUNDING = 1e-12
-# Of a local minimum: the gradient of the Lagrangian over a unit step, and the curvature downwards,
-# at most, relative to the scale of F; differences of gradients tell no less than the latter.
-STATIONARY, CURVED = 1e-7, 1e-6
-SADDLE = 1e-4  # the same of a direction that is worth a run
+AWAY = 0.1  # a Newton step so long, in units, leads elsewhere
 
 Mask = npt.NDArray[np.bool_]
 
 
-def polished(surrogate: ProblemSurrogate, outcome: Outcome) -> Outcome:
-    """The outcome at the solution of the KKT conditions beside its point, where that is better.
+def polished(surrogate: ProblemSurrogate, run: Run) -> Run:
+    """The run at the solution of the KKT conditions beside its point, where that is better.
 
     On the active pieces (see :class:`ActivePieces`) and constraints F is smooth, and Newton's
     method solves ∇f + Aᵀλ = 0, c = 0. Its end is taken if F is no higher there, counting what x
@@ -224,29 +223,22 @@ def polished(surrogate: ProblemSurrogate, outcome: Outcome) -> Outcome:
     Parameters
     ----------
     surrogate : ProblemSurrogate
-    outcome : Outcome
-        Of a run of it.
+    run : Run
+        Judged.
 
     Returns
     -------
-    Outcome
+    Run
         The same object where nothing is better: of large problems, of semidefinite ones, where a
         slope is infinite or a matrix singular in a way that matters.
     """
-    x = outcome.run.x
-    small = x is not None and 0 < x.size <= MOST_COORDINATES
-    if not small or outcome.run.status != "converged" or not outcome.feasible:
-        return outcome
-    assert x is not None
-    for reach in REACHES:
-        try:
-            with np.errstate(all="ignore"):
-                found = _Kkt(surrogate, x, reach).solved()
-        except (ValueError, ArithmeticError, NotImplementedError):  # LinAlgError is a ValueError
-            found = None
-        if found is not None:
-            return _moved(surrogate, outcome, found)
-    return outcome
+    x = run.x
+    if x is None or not 0 < x.size <= MOST_COORDINATES:
+        return run
+    if run.status != "converged" or not run.feasible:
+        return run
+    found = _first(surrogate, x, surrogate.units(x), _Kkt.solved)
+    return run if found is None else _moved(surrogate, run, found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +257,7 @@ class Verdict:
     downhill: Array | None = None
 
 
-def examined(surrogate: ProblemSurrogate, x: Array, most: int = MOST_EXAMINED[1]) -> Verdict:
+def examined(surrogate: ProblemSurrogate, x: Array, most: int) -> Verdict:
     """The second-order conditions at a point that meets the constraints.
 
     A point is a local minimum if the KKT conditions of the active constraints have a solution
@@ -283,90 +275,96 @@ def examined(surrogate: ProblemSurrogate, x: Array, most: int = MOST_EXAMINED[1]
     -------
     Verdict
     """
+    if not 0 < x.size <= most:
+        return Verdict()
     # a run that failed may have been far away: its units say nothing of x
     largest = surrogate.points.spread(surrogate.points.largest(np.abs(x)))
     units = np.where(largest > 0, largest, surrogate.sizes.natural.unit)
-    for reach in REACHES if 0 < x.size <= most else ():
-        try:
-            with np.errstate(all="ignore"):
-                kkt = _Kkt(surrogate, x, reach, units)
-                verdict = kkt.verdict() if kkt.is_smooth else Verdict()
-        except (ValueError, ArithmeticError, NotImplementedError):
-            continue
-        if verdict.x is not None or verdict.downhill is not None:
-            return verdict
-    return Verdict()
+    return _first(surrogate, x, units, _Kkt.verdict) or Verdict()
 
 
 def verified(surrogate: ProblemSurrogate, run: Run, x: Array) -> Run:
     """A run that no solver could take further, converged at its local minimum x."""
-    miss = surrogate.majorised.miss(x)
-    value = surrogate.facts.sign * surrogate.majorised.exact(x)
+    moved = _moved(surrogate, run, x)
     return replace(
-        run,
-        x=x,
-        value=value,
+        moved,
         gap=0.0,
-        violation=miss.absolute,
         status="converged",
         message="the KKT conditions hold, and the Lagrangian curves upwards",
-        history=run.history.ending(value, miss.absolute),
+        history=run.history.ending(moved.value, moved.violation),
     )
 
 
-def _moved(surrogate: ProblemSurrogate, outcome: Outcome, x: Array) -> Outcome:
+def _moved(surrogate: ProblemSurrogate, run: Run, x: Array) -> Run:
     problem = surrogate.majorised
     miss = problem.miss(x)
-    value = outcome.sign * problem.exact(x)
     return replace(
-        outcome,
-        run=replace(outcome.run, x=x, value=value, violation=miss.absolute),
+        run,
+        x=x,
+        value=surrogate.facts.sign * problem.exact(x),
+        violation=miss.absolute,
         values=[(v, array.copy()) for v, array in problem.points.unpack(x)],
         relative_violation=miss.relative,
     )
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Entries of an expression that are asked to be 0; of inequalities: at most 0."""
-
-    expression: cp.Expression
-    inequality: bool
+def _first(
+    surrogate: ProblemSurrogate, x: Array, units: Array, ask: Callable[[_Kkt], T | None]
+) -> T | None:
+    """The first answer of the KKT conditions, over the reaches."""
+    for reach in REACHES:
+        try:
+            with np.errstate(all="ignore"):
+                found = ask(_Kkt(surrogate, x, units, reach))
+        except (ValueError, ArithmeticError, NotImplementedError):  # LinAlgError is a ValueError
+            continue
+        if found is not None:
+            return found
+    return None
 
 
 class _Kkt:
-    """The KKT conditions of a problem on the pieces that are active at a point."""
+    """The KKT conditions of a problem on the pieces that are active at a point.
 
-    def __init__(
-        self, surrogate: ProblemSurrogate, x: Array, reach: float, units: Array | None = None
-    ) -> None:
-        self._problem = surrogate.majorised
-        self._points = surrogate.points
-        self._x = x
-        self._units = surrogate.units(x) if units is None else units
+    Rows are entries of expressions that are asked to be 0; of inequalities: at most 0.
+    """
+
+    def __init__(self, surrogate: ProblemSurrogate, x: Array, units: Array, reach: float) -> None:
+        self._problem, self._points = surrogate.majorised, surrogate.points
+        self._x, self._units, self._reach = x, units, reach
         self._points.load(x)
-        self._reach = reach
         pieces = ActivePieces(reach)
         self._objective = pieces.of(self._problem.frame.node)
         rows = [
-            _active(pieces.of(expression), inequality, reach)
+            self._active(pieces.of(expression), inequality)
             for expression, inequality in _asked(self._problem.problem.constraints)
         ]
-        rows += [_Rows(tie, False) for tie in pieces.ties]
-        self._tied = bool(pieces.ties)
-        rows += self._at_bounds()
-        self._rows = [row for row in rows if row.expression.size]
-        sizes = [row.expression.size for row in self._rows]
-        if sum(sizes) > MOST_ROWS:
+        rows += [(tie, False) for tie in pieces.ties]
+        rows += [(bound, True) for bound in self._at_bounds()]
+        rows = [(expression, inequality) for expression, inequality in rows if expression.size]
+        self._is_tied = bool(pieces.ties)
+        self._rows = [expression for expression, _ in rows]
+        self._sizes = [expression.size for expression in self._rows]
+        if sum(self._sizes) > 2 * MOST_COORDINATES:
             raise ValueError("too many active constraints")
-        kinds = np.array([row.inequality for row in self._rows], dtype=bool)
-        self._inequality: Mask = np.repeat(kinds, np.array(sizes, dtype=int))
-        self._kept: Mask = np.ones(self._inequality.size, dtype=bool)
+        kinds = np.array([inequality for _, inequality in rows], dtype=bool)
+        self._inequality: Mask = np.repeat(kinds, np.array(self._sizes, dtype=int))
         self._multipliers = np.zeros(self._inequality.size)
+        self._kept: Mask = np.ones(self._inequality.size, dtype=bool)
 
-    def _at_bounds(self) -> list[_Rows]:
+    def _active(self, expression: cp.Expression, inequality: bool) -> tuple[cp.Expression, bool]:
+        """The entries that count at the variables' present values."""
+        column = cp.vec(expression, order="F")
+        if not inequality:
+            return column, False
+        values = Values()
+        at = values.array(expression)
+        size = np.maximum(values.magnitude(expression), np.abs(at))
+        places = np.flatnonzero(vec(at >= -self._reach * np.where(size > 0, size, 1.0)))
+        return column[places], True
+
+    def _at_bounds(self) -> Iterator[cp.Expression]:
         """Variables' entries at their declared bounds."""
-        found = []
         for variable, unit in zip(
             self._points.variables, self._points.split(self._units), strict=True
         ):
@@ -378,39 +376,40 @@ class _Kkt:
                 least = np.broadcast_to(Values().array(gap), variable.shape)
                 places = np.flatnonzero(vec(least >= -self._reach * unit))
                 if places.size:
-                    found.append(_Rows(cp.vec(gap, order="F")[places], True))
-        return found
+                    yield cp.vec(gap, order="F")[places]
 
-    @property
-    def is_smooth(self) -> bool:
-        """True if no two pieces tie at the point."""
-        return not self._tied
-
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Verdict | None:
         """The second-order conditions at the point, or at the solution beside it."""
-        x = self._x
-        slope, matrix, _ = self._system(x, self._kept)
-        answer = np.linalg.lstsq((matrix * self._units).T, -slope * self._units, rcond=RANK)
-        self._multipliers = np.asarray(answer[0])
-        least = -WRONG * np.max(np.abs(self._multipliers), initial=0.0)
-        if np.all(self._multipliers[self._inequality] >= least) and self._is_stationary(x):
-            return self._curvature(x)
-        found = self.solved()  # where equal terms cancel, Newton's steps wander on a ridge of F
-        if found is None or not self._is_stationary(found):
-            return Verdict()
-        return self._curvature(found)
+        if self._is_tied:
+            return None
+        x: Array | None = self._x
+        self._multipliers = self._least_multipliers(self._kept)
+        if np.any(self._wrong(self._multipliers)) or not self._is_stationary(self._x):
+            # where equal terms cancel, Newton's steps wander on a ridge of F
+            x = self.solved()
+        return self._curvature(x) if x is not None and self._is_stationary(x) else None
+
+    def _least_multipliers(self, kept: Mask) -> Array:
+        """The multipliers with which the Lagrangian is steepest least at the point."""
+        slope, matrix, _ = self._system(self._x, kept)
+        units = self._units
+        return np.asarray(np.linalg.lstsq((matrix * units).T, -slope * units, rcond=RANK)[0])
+
+    def _wrong(self, multipliers: Array) -> Mask:
+        """Inequalities whose multipliers are negative."""
+        least = -FLAT * np.max(np.abs(multipliers), initial=0.0)
+        return self._inequality & (multipliers < least)
 
     def _is_stationary(self, x: Array) -> bool:
-        slope, matrix, _ = self._system(x, self._kept)
-        left = (slope + matrix.T @ self._multipliers) * self._units
+        left = self._lagrangian(x, self._multipliers) * self._units
         scale = self._problem.terms(self._problem.at(x))
-        return 0 < scale and float(np.max(np.abs(left), initial=0.0)) <= STATIONARY * scale
+        return 0 < scale and float(np.max(np.abs(left), initial=0.0)) <= FLAT * scale
 
-    def _curvature(self, x: Array) -> Verdict:
+    def _curvature(self, x: Array) -> Verdict | None:
         """A local minimum, or the direction of the most negative curvature."""
         units = self._units
         _, matrix, _ = self._system(x, self._kept)
-        bend = self._hessian(x, self._kept, self._multipliers) * np.outer(units, units)
+        bend = self._hessian(x, self._multipliers) * np.outer(units, units)
         flat = null_space(matrix * units, rcond=RANK) if matrix.size else np.eye(x.size)
         if not flat.shape[1]:
             return Verdict(x)
@@ -419,7 +418,7 @@ class _Kkt:
         if curves[0] >= -CURVED * size:
             return Verdict(x)
         steep = curves[0] < -SADDLE * size
-        return Verdict(None, units * (flat @ ways[:, 0])) if steep else Verdict()
+        return Verdict(None, units * (flat @ ways[:, 0])) if steep else None
 
     def solved(self) -> Array | None:
         """The solution beside the point, if it is no worse."""
@@ -429,24 +428,21 @@ class _Kkt:
             if found is None:
                 return None
             x, multipliers = found
-            full = np.zeros(kept.size)
-            full[kept] = multipliers
-            wrong = self._inequality & (full < -WRONG * np.max(np.abs(full), initial=0.0))
+            wrong = self._wrong(multipliers)
             if not np.any(wrong):
                 self._kept, self._multipliers = kept, multipliers
-                return x if self._is_no_worse(x, full) else None
+                return x if self._is_no_worse(x, multipliers) else None
             kept = kept & ~wrong
         return None
 
     def _newton(self, kept: Mask) -> tuple[Array, Array] | None:
+        """The solution, with multipliers that are 0 for rows that are not kept."""
         x, units, n = self._x.copy(), self._units, self._x.size
-        multipliers = np.zeros(0)
-        for k in range(STEPS):
+        multipliers = np.zeros(kept.size)
+        multipliers[kept] = self._least_multipliers(kept)
+        for _ in range(STEPS):
             slope, matrix, residual = self._system(x, kept)
-            if k == 0:
-                least = np.linalg.lstsq((matrix * units).T, -slope * units, rcond=RANK)
-                multipliers = np.asarray(least[0])
-            bend = self._hessian(x, kept, multipliers) * np.outer(units, units)
+            bend = self._hessian(x, multipliers) * np.outer(units, units)
             lever = matrix * units
             rows = 1 / np.maximum(np.linalg.norm(lever, axis=1), np.finfo(float).tiny)
             lever = lever * rows[:, None]
@@ -454,11 +450,11 @@ class _Kkt:
             whole = np.block([[bend / size, lever.T], [lever, np.zeros((rows.size, rows.size))]])
             asked = np.concatenate([-slope * units / size, -residual * rows])
             answer = np.linalg.lstsq(whole, asked, rcond=RANK)[0]
-            step, multipliers = answer[:n], answer[n:] * rows * size
+            step, multipliers[kept] = answer[:n], answer[n:] * rows * size
             if not np.all(np.isfinite(answer)) or np.max(np.abs(step)) > AWAY:
                 return None
             x = x + units * step
-            if np.max(np.abs(step)) <= ENDED:
+            if np.max(np.abs(step)) <= ROUNDING:
                 break
         return self._inside(x), multipliers
 
@@ -469,7 +465,8 @@ class _Kkt:
         clipped = [np.clip(a, *sides) for a, sides in zip(arrays, bounds, strict=True)]
         return np.concatenate([vec(a) for a in clipped])
 
-    def _flat(self, slopes: dict[int, Array]) -> Array:
+    def _gradient(self, root: cp.Expression, weight: Array, values: Values) -> Array:
+        slopes = gradient(root, weight, values)
         parts = [slopes.get(v.id, np.zeros(v.size)) for v in self._points.variables]
         return np.concatenate(parts)
 
@@ -477,36 +474,33 @@ class _Kkt:
         """∇f, the Jacobian of the rows that are kept, and their values."""
         self._points.load(x)
         values = Values()
-        slope = self._flat(gradient(self._objective, np.ones(self._objective.shape), values))
-        matrix, residual = [], []
-        for row in self._rows:
-            residual.append(vec(values.array(row.expression)))
-            for one in np.eye(row.expression.size):
-                matrix.append(self._flat(gradient(row.expression, one, values)))
-        lines = np.array(matrix).reshape(-1, x.size)[kept]
-        return slope, lines, np.concatenate([np.zeros(0), *residual])[kept]
+        slope = self._gradient(self._objective, np.ones(self._objective.shape), values)
+        matrix = [
+            self._gradient(row, one, values)
+            for row, size in zip(self._rows, self._sizes, strict=True)
+            for one in np.eye(size)
+        ]
+        residual = np.concatenate([np.zeros(0), *(vec(values.array(row)) for row in self._rows)])
+        return slope, np.array(matrix).reshape(-1, x.size)[kept], residual[kept]
 
-    def _lagrangian(self, x: Array, weights: list[Array]) -> Array:
+    def _lagrangian(self, x: Array, multipliers: Array) -> Array:
         """∇f + Aᵀλ."""
         self._points.load(x)
         values = Values()
-        total = self._flat(gradient(self._objective, np.ones(self._objective.shape), values))
-        for row, weight in zip(self._rows, weights, strict=True):
-            total = total + self._flat(gradient(row.expression, weight, values))
+        total = self._gradient(self._objective, np.ones(self._objective.shape), values)
+        weights = np.split(multipliers, np.cumsum(self._sizes, dtype=int)[:-1])
+        for row, weight in zip(self._rows, weights, strict=False):
+            total = total + self._gradient(row, weight, values)
         return total
 
-    def _hessian(self, x: Array, kept: Mask, multipliers: Array) -> Array:
+    def _hessian(self, x: Array, multipliers: Array) -> Array:
         """Of the Lagrangian, by differences of its gradient."""
-        full = np.zeros(kept.size)
-        full[kept] = multipliers
-        ends = np.cumsum([row.expression.size for row in self._rows])[:-1].astype(int)
-        weights = np.split(full, ends) if self._rows else []
         lines = []
         for j in range(x.size):
             aside = np.zeros(x.size)
             aside[j] = ASIDE * self._units[j]
-            change = self._lagrangian(x + aside, weights) - self._lagrangian(x - aside, weights)
-            lines.append(change / (2 * aside[j]))
+            ahead, behind = (self._lagrangian(x + s * aside, multipliers) for s in (1, -1))
+            lines.append((ahead - behind) / (2 * aside[j]))
         bend = np.array(lines)
         return (bend + bend.T) / 2
 
@@ -518,36 +512,25 @@ class _Kkt:
         if problem.miss(x).relative > max(problem.miss(before).relative, ROUNDING):
             return False
         self._points.load(before)
-        missed = np.concatenate([np.zeros(0), *(vec(r.expression.value) for r in self._rows)])
+        missed = np.concatenate([np.zeros(0), *(vec(row.value) for row in self._rows)])
         missed = np.where(self._inequality, np.maximum(missed, 0.0), np.abs(missed))
         worth = float(np.abs(multipliers) @ missed)
         terms = problem.terms(problem.at(before))
         return problem.exact(x) <= problem.exact(before) + worth + ROUNDING * terms
 
 
-def _asked(constraints: list[cp.Constraint]) -> list[tuple[cp.Expression, bool]]:
+def _asked(constraints: list[cp.Constraint]) -> Iterator[tuple[cp.Expression, bool]]:
     """Expressions that are to be at most 0 (True), or 0."""
-    asked: list[tuple[cp.Expression, bool]] = []
     for constraint in constraints:
         if isinstance(constraint, cp.constraints.Inequality):
-            asked.append((constraint.expr, True))
-        elif isinstance(constraint, Equality | Zero):
-            zero = constraint.expr if isinstance(constraint, Equality) else constraint.args[0]
-            asked.append((zero, False))
-        elif isinstance(constraint, cp.NonNeg | cp.NonPos):
-            sign = -1 if isinstance(constraint, cp.NonNeg) else 1
-            asked.append((sign * constraint.args[0], True))
+            yield constraint.expr, True
+        elif isinstance(constraint, Equality):
+            yield constraint.expr, False
+        elif isinstance(constraint, Zero):
+            yield constraint.args[0], False
+        elif isinstance(constraint, cp.NonNeg):
+            yield -constraint.args[0], True
+        elif isinstance(constraint, cp.NonPos):
+            yield constraint.args[0], True
         else:
             raise NotImplementedError(type(constraint).__name__)
-    return asked
-
-
-def _active(expression: cp.Expression, inequality: bool, reach: float) -> _Rows:
-    """The entries that count at the variables' present values."""
-    if not inequality:
-        return _Rows(cp.vec(expression, order="F"), False)
-    values = Values()
-    at = values.array(expression)
-    size = np.maximum(values.magnitude(expression), np.abs(at))
-    places = np.flatnonzero(vec(at >= -reach * np.where(size > 0, size, 1.0)))
-    return _Rows(cp.vec(expression, order="F")[places], True)

@@ -4,74 +4,35 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from dcprog.engine.protocol import Surrogate
 from dcprog.engine.result import Optimum
-from dcprog.engine.track import History, Run
+from dcprog.engine.track import ROUNDING, Run
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.moves.protocol import Move
 from dcprog.moves.registry import MOVES
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.risk_mm.surrogate import RiskSurrogate
-from dcprog.solving.given_starts import SIMPLE, is_list, kind_of
-from dcprog.solving.outcome import ROUNDING, Outcome
-from dcprog.solving.task import Task, run_all, seeded
+from dcprog.solving.task import Task, is_list, kind_of
 from dcprog.starts.branch_and_bound import GAP as PROVED
 from dcprog.starts.effort import EFFORTS, NAMES
 from dcprog.starts.pool import pool, usable
 from dcprog.starts.protocol import Budget, Candidate
 from dcprog.starts.registry import STARTS
 
-__all__ = ["Race", "in_turn", "optima", "planned", "race", "winner"]
-
-
-def planned(start: Any, n_starts: Any, effort: str) -> list[Any] | Race:
-    """The starts of the runs, or the race.
-
-    A start that is named alone is all there is; of several, those after it are random halves and
-    random points in turn. ``"auto"`` and a list of starts are raced.
-
-    Raises
-    ------
-    ValueError
-        An unknown start or effort.
-    """
-    if not isinstance(effort, str) or effort not in NAMES:
-        raise ValueError(f"effort={effort!r}: choose one of {NAMES}")
-    for one in start if is_list(start) else [start]:
-        if isinstance(one, str) and one not in ("auto", *SIMPLE, *STARTS):
-            names = tuple(dict.fromkeys(("auto", *SIMPLE, *STARTS)))
-            choices = f"one of {names}, a mapping, an array, a Result or a list of those"
-            raise ValueError(f"start={one!r}: choose {choices}")
-    automatic = isinstance(start, str) and start == "auto"
-    if automatic or is_list(start):
-        return _raced(["convex"] if automatic else list(start), n_starts, effort)
-    count = 1 if n_starts == "auto" else int(n_starts)
-    if isinstance(start, str) and start == "random":
-        return ["random"] * count
-    return [start, *in_turn(count - 1)]
-
-
-def _raced(first: list[Any], n_starts: Any, effort: str) -> list[Any] | Race:
-    first = ["convex" if isinstance(one, str) and one == "auto" else one for one in first]
-    if n_starts == "auto":
-        if effort == "low":
-            return ["graduated"] if isinstance(first[0], str) and first[0] == "convex" else first
-        return Race(first, effort)
-    more = int(n_starts) - len(first)
-    return Race(first, "default" if effort == "low" else effort, more) if more > 0 else first
-
-
-# ----------------------------------------------------------------------------------------------
+__all__ = ["Plan", "in_turn", "optima", "planned", "race", "run_all", "seeded", "winner"]
 
 logger = logging.getLogger("dcprog")
+
+SIMPLE = ("convex", "current", "graduated", "random")  # starts that are one point, made at once
 
 # Candidates above the lowest value so far by more than that share of F's scale are dropped; of more
 # than a few coefficients by as many times more, for their candidates are less finely improved.
@@ -84,64 +45,56 @@ TOLD = 4
 
 
 @dataclass(frozen=True)
-class Race:
-    """Who runs.
+class Plan:
+    """The starts of a solve.
 
     Attributes
     ----------
     first : list
         Starts from which a run goes all the way, the plain one first.
-    effort : {"default", "high"}
+    effort : {"default", "high"} or None
+        Of the race that follows; None if there is none.
     finished : int, optional
         Candidates to run from; by default as the effort has it.
     """
 
     first: list[Any]
-    effort: str
+    effort: str | None = None
     finished: int | None = None
 
 
-def race(task: Task, plan: Race, seed: np.random.SeedSequence, n_jobs: int | None) -> list[Outcome]:
-    """The outcomes of all starts and moves, those that were dropped among them.
+def planned(start: Any, n_starts: Any, effort: str) -> Plan:
+    """The plan that the options of a solve ask for.
 
-    The plain run comes first and is never dropped, so that no result is above it. What it left of
-    the objective (a cap set by its losses) is what the others minimise.
+    A start that is named alone is all there is; of several, those after it are random halves and
+    random points in turn. ``"auto"`` and a list of starts are raced.
+
+    Raises
+    ------
+    ValueError
+        An unknown start or effort.
     """
-    outcomes = run_all(task, seeded(plan.first, seed), n_jobs)
-    if _is_over(task, outcomes):
-        return outcomes
-    task = _afresh(task, outcomes[0])
-    best = min(outcomes, key=lambda o: o.rank)
-    budget = Budget(
-        EFFORTS[plan.effort],
-        np.random.default_rng(seed),
-        Deadline(task.left()),
-        [o.run.x for o in outcomes if o.run.x is not None],
-    )
-    try:
-        candidates = _candidates(task, budget)
-    except KeyboardInterrupt:
-        return [_interrupted(outcomes[0]), *outcomes[1:]]
-    chosen, others = _chosen(candidates, best, plan)
-    outcomes += run_all(task, seeded(chosen, seed), n_jobs, spare=True)
-    if budget.proof:
-        return [_proved(outcome, candidates, budget.proof) for outcome in outcomes]
-    if plan.finished is not None:
-        return outcomes
-    try:
-        outcomes += _moved(task, outcomes, budget, seed)
-    except KeyboardInterrupt:
-        outcomes[0] = _interrupted(outcomes[0])
-    return outcomes + [_dropped(candidate, best) for candidate in others[:TOLD]]
-
-
-def _proved(outcome: Outcome, candidates: list[Candidate], proof: str) -> Outcome:
-    """A run that has stopped at a point that is proved to be optimal has converged."""
-    run, least = outcome.run, min((one.value for one in candidates), default=-np.inf)
-    ended = outcome.feasible and outcome.sign * run.value - least <= PROVED * run.scale
-    if run.status not in ("solver_failed", "max_iter") or not ended:
-        return outcome
-    return replace(outcome, run=replace(run, status="converged", message=proof))
+    if not isinstance(effort, str) or effort not in NAMES:
+        raise ValueError(f"effort={effort!r}: choose one of {NAMES}")
+    names = tuple(dict.fromkeys(("auto", *SIMPLE, *STARTS)))
+    first = list(start) if is_list(start) else [start]
+    for one in first:
+        if isinstance(one, str) and one not in names:
+            choices = f"one of {names}, a mapping, an array, a Result or a list of those"
+            raise ValueError(f"start={one!r}: choose {choices}")
+    is_raced = is_list(start) or (isinstance(start, str) and start == "auto")
+    first = ["convex" if isinstance(one, str) and one == "auto" else one for one in first]
+    if not is_raced:
+        more = 0 if n_starts == "auto" else int(n_starts) - 1
+        is_random = isinstance(start, str) and start == "random"
+        return Plan([*first, *(["random"] * more if is_random else in_turn(more))])
+    if n_starts == "auto":
+        is_plain = isinstance(first[0], str) and first[0] == "convex"
+        if effort == "low":
+            return Plan(["graduated"] if is_plain else first)
+        return Plan(first, effort)
+    more = int(n_starts) - len(first)
+    return Plan(first, "default" if effort == "low" else effort, more) if more > 0 else Plan(first)
 
 
 def in_turn(count: int) -> list[str]:
@@ -149,9 +102,57 @@ def in_turn(count: int) -> list[str]:
     return ["half" if i % 2 == 0 else "random" for i in range(count)]
 
 
-def _candidates(task: Task, budget: Budget) -> list[Candidate]:
+# ----------------------------------------------------------------------------------------------
+
+
+def race(
+    task: Task[Any], plan: Plan, seed: np.random.SeedSequence, n_jobs: int | None
+) -> list[Run]:
+    """The runs from all starts and moves, those that were dropped among them.
+
+    The plain run comes first and is never dropped, so that no result is above it. A cap that it has
+    set by the losses stays: the others minimise the same objective.
+    """
+    runs = run_all(task, seeded(plan.first, seed), n_jobs)
+    if plan.effort is None or _is_over(task, runs[0]):
+        return runs
+    task = task.afresh(runs[0].spec)
+    best = min(runs, key=lambda run: run.rank)
+    budget = Budget(
+        EFFORTS[plan.effort],
+        np.random.default_rng(seed),
+        Deadline(task.left()),
+        [run.x for run in runs if run.x is not None],
+    )
+    try:
+        candidates = _candidates(task, budget)
+    except KeyboardInterrupt:
+        return [_interrupted(runs[0]), *runs[1:]]
+    chosen = _chosen(candidates, best, plan)
+    runs += run_all(task, seeded(chosen, seed), n_jobs, spare=True)
+    if budget.proof:
+        return [_proved(run, candidates, budget.proof) for run in runs]
+    if plan.finished is not None:
+        return runs
+    try:
+        runs += _moved(task, runs, budget, seed)
+    except KeyboardInterrupt:
+        runs[0] = _interrupted(runs[0])
+    others = [one for one in candidates if one not in chosen]
+    return runs + [_dropped(candidate, best.sign) for candidate in others[:TOLD]]
+
+
+def _proved(run: Run, candidates: list[Candidate], proof: str) -> Run:
+    """A run that has stopped at a point that is proved to be optimal has converged."""
+    least = min((one.value for one in candidates), default=-np.inf)
+    ended = run.feasible and run.sign * run.value - least <= PROVED * run.scale
+    stopped = run.status in ("solver_failed", "max_iter")
+    return replace(run, status="converged", message=proof) if stopped and ended else run
+
+
+def _candidates(task: Task[Any], budget: Budget) -> list[Candidate]:
     """The pool of the starts, and points of cheap moves from the ends of runs, lowest first."""
-    surrogate = task.form.surrogate()
+    surrogate = task.surrogate()
     try:
         found = pool(surrogate, budget)
         for name, move in () if budget.proof else _moves(surrogate):
@@ -171,30 +172,30 @@ def _told(surrogate: Surrogate, one: Candidate) -> float:
 
 
 def _moved(
-    task: Task, outcomes: list[Outcome], budget: Budget, seed: np.random.SeedSequence
-) -> list[Outcome]:
+    task: Task[Any], runs: list[Run], budget: Budget, seed: np.random.SeedSequence
+) -> list[Run]:
     """Runs from the points that moves find below the best run's end, one after the other."""
-    best, found = min(outcomes, key=lambda o: o.rank), list[Outcome]()
+    best, found = min(runs, key=lambda run: run.rank), list[Run]()
     for _ in range(budget.effort.rounds):
         for candidate in _lower_points(task, best, budget):
-            outcome = task(candidate, seed, spare=True)
-            if outcome is None:
+            run = task(candidate, seed, spare=True)
+            if run is None:
                 return found
-            found.append(outcome)
-            if outcome.rank < best.rank:
-                best = outcome
+            found.append(run)
+            if run.rank < best.rank:
+                best = run
                 break
         else:
             return found
     return found
 
 
-def _lower_points(task: Task, best: Outcome, budget: Budget) -> Iterator[Candidate]:
+def _lower_points(task: Task[Any], best: Run, budget: Budget) -> Iterator[Candidate]:
     """For each move the first of its points at which F is lower than at the best run's end."""
-    x = best.run.x
-    if x is None or best.run.status != "converged":
+    x = best.x
+    if x is None or best.status != "converged":
         return
-    surrogate = task.form.surrogate()
+    surrogate = task.surrogate()
     for name, move in _moves(surrogate):
         if task.left() == 0:
             return
@@ -203,7 +204,7 @@ def _lower_points(task: Task, best: Outcome, budget: Budget) -> Iterator[Candida
         lower = next((one for one in points if one.value < begun), None)
         if lower is not None:
             yield lower
-            surrogate = task.form.surrogate()  # the run may have moved the one before
+            surrogate = task.surrogate()  # the run may have moved the one before
 
 
 def _moved_to(
@@ -224,84 +225,138 @@ def _moves(surrogate: Surrogate) -> Iterator[tuple[str, Move]]:
             yield name, one
 
 
-def _is_over(task: Task, outcomes: list[Outcome]) -> bool:
+def _is_over(task: Task[Any], plain: Run) -> bool:
     """True if no other start is to be tried after the plain run."""
-    plain = outcomes[0].run
     ended = plain.status in ("interrupted", "time_limit", "infeasible", "unbounded")
     return ended or plain.x is None or task.left() == 0
 
 
-def _afresh(task: Task, plain: Outcome) -> Task:
-    """A task with the plain run's caps and empty warm-start caches."""
-    other = copy(task)
-    other.form = task.form.afresh(plain.spec)
-    return other
-
-
-def _chosen(
-    candidates: list[Candidate], best: Outcome, plan: Race
-) -> tuple[list[Any], list[Candidate]]:
-    """The candidates to run from, with halves and random points where too few; the others."""
+def _chosen(candidates: list[Candidate], best: Run, plan: Plan) -> list[Any]:
+    """The candidates to run from, with halves and random points where too few."""
     if plan.finished is not None:
-        missing = max(plan.finished - len(candidates), 0)
-        return [*candidates[: plan.finished], *in_turn(missing)], candidates[plan.finished :]
-    assert best.run.x is not None
-    leeway = HOPELESS * max(1.0, best.run.x.size / SMALL) * best.run.scale
-    limit = best.sign * best.run.value + leeway if best.feasible else np.inf
+        return [*candidates, *in_turn(plan.finished - len(candidates))][: plan.finished]
+    assert best.x is not None
+    assert plan.effort is not None
+    leeway = HOPELESS * max(1.0, best.x.size / SMALL) * best.scale
+    limit = best.sign * best.value + leeway if best.feasible else np.inf
     hopeful = [one for one in candidates if one.value <= limit and not _is_near(one, best)]
-    chosen = hopeful[: EFFORTS[plan.effort].finished]
-    return chosen, [one for one in candidates if one not in chosen]
+    return hopeful[: EFFORTS[plan.effort].finished]
 
 
-def _is_near(candidate: Candidate, best: Outcome) -> bool:
+def _is_near(candidate: Candidate, best: Run) -> bool:
     """True if the candidate leads to where the best run has ended."""
-    run = best.run
-    assert run.x is not None
-    size = max(np.linalg.norm(run.x), np.linalg.norm(candidate.x))
-    lower = candidate.value < best.sign * run.value - SAME * run.scale
-    return bool(not lower and _distance(candidate.x, run.x) <= NEAR * size)
+    assert best.x is not None
+    size = max(np.linalg.norm(best.x), np.linalg.norm(candidate.x))
+    lower = candidate.value < best.sign * best.value - SAME * best.scale
+    return bool(not lower and _distance(candidate.x, best.x) <= NEAR * size)
 
 
-def _dropped(candidate: Candidate, like: Outcome) -> Outcome:
-    value, nothing = like.sign * candidate.value, History.empty()
-    run = Run(candidate.x, value, np.inf, 0.0, "dropped", "given up", nothing)
-    return Outcome(kind_of(candidate), run, [], like.sign)
+def _dropped(candidate: Candidate, sign: float) -> Run:
+    value = sign * candidate.value
+    run = Run.without_steps(candidate.x, value, "dropped", "given up")
+    return replace(run, kind=candidate.kind, sign=sign, violation=0.0)
 
 
-def _interrupted(outcome: Outcome) -> Outcome:
-    run = replace(
-        outcome.run, status="interrupted", message="stopped by Ctrl-C after the first run"
-    )
-    return replace(outcome, run=run)
+def _interrupted(run: Run) -> Run:
+    return replace(run, status="interrupted", message="stopped by Ctrl-C after the first run")
+
+
+# ----------------------------------------------------------------------------------------------
+# runs from several starts, in one process or in several
+
+Job = tuple[Any, np.random.SeedSequence]
+
+
+def seeded(starts: list[Any], seed: np.random.SeedSequence) -> list[Job]:
+    """Each start with a seed of its own, which no order of running changes."""
+    return list(zip(starts, seed.spawn(len(starts)), strict=True))
+
+
+def run_all(
+    task: Task[Any], jobs: list[Job], n_jobs: int | None, *, spare: bool = False
+) -> list[Run]:
+    """Runs from the starts; Ctrl-C, the deadline and a lost process keep those that are there.
+
+    All but the first are spare, or all: an error of theirs is a failed run.
+    """
+    calls = [(*job, spare or bool(i)) for i, job in enumerate(jobs)]
+    runs: list[Run] = []
+    alone = n_jobs in (None, 1) or len(jobs) == 1
+    stream = (_try(task, *call) for call in calls) if alone else _parallel(task, calls, n_jobs)
+    try:
+        for run in stream:
+            if run is None:
+                continue
+            runs.append(run)
+            if run.status == "interrupted" and alone:
+                break
+    except KeyboardInterrupt:
+        if not (runs or spare):
+            raise
+    return runs
+
+
+def _try(task: Task[Any], kind: Any, seed: np.random.SeedSequence, spare: bool) -> Run | None:
+    """The run from one start, failed if a spare one raises."""
+    try:
+        return task(kind, seed, spare)
+    except Exception as error:
+        if not spare:
+            raise
+        return _lost(kind, f"{type(error).__name__}: {error}")
+
+
+def _lost(kind: Any, reason: str) -> Run:
+    run = Run.without_steps(None, np.nan, "solver_failed", reason)
+    return replace(run, kind=kind_of(kind))
+
+
+def _parallel(
+    task: Task[Any], calls: list[tuple[Any, np.random.SeedSequence, bool]], n_jobs: int | None
+) -> Iterator[Run | None]:
+    """By processes; those of a pool that one of them broke run again, each in a pool of its own."""
+    done = 0
+    try:
+        pool = Parallel(n_jobs=n_jobs, return_as="generator")
+        for run in pool(delayed(_try)(task, *call) for call in calls):
+            done += 1
+            yield run
+        return
+    except TerminatedWorkerError:
+        pass
+    for call in calls[done:]:
+        try:
+            yield Parallel(n_jobs=2)([delayed(_try)(task, *call)])[0]
+        except TerminatedWorkerError:
+            yield _lost(call[0], "its process was killed, most likely for want of memory")
 
 
 # ----------------------------------------------------------------------------------------------
 
 
-def winner(outcomes: list[Outcome], tol: float) -> Outcome:
+def winner(runs: list[Run], tol: float) -> Run:
     """The best run; of those that are as good up to what tol can tell, the first."""
-    best = min(outcomes, key=lambda o: o.rank)
+    best = min(runs, key=lambda run: run.rank)
 
-    def is_as_good(other: Outcome) -> bool:
+    def is_as_good(other: Run) -> bool:
         *ends, value = other.rank
         least = best.rank[-1]
         even = value == least or value - least <= tol * abs(least)
-        return ends == list(best.rank[:-1]) and even and other.run.status == best.run.status
+        return ends == list(best.rank[:-1]) and even and other.status == best.status
 
-    return next(outcome for outcome in outcomes if is_as_good(outcome))
+    return next(run for run in runs if is_as_good(run))
 
 
-def optima(outcomes: list[Outcome]) -> tuple[Optimum, ...]:
+def optima(runs: list[Run]) -> tuple[Optimum, ...]:
     """The distinct points at which runs have converged, best first."""
-    ended = [o for o in outcomes if o.run.status == "converged" and o.run.x is not None]
-    found: list[list[Outcome]] = []
-    for outcome in sorted(ended, key=lambda o: o.rank):
-        same = (group for group in found if _is_same(group[0].run, outcome.run))
-        group = next(same, None)
+    ended = [run for run in runs if run.status == "converged" and run.x is not None]
+    found: list[list[Run]] = []
+    for run in sorted(ended, key=lambda run: run.rank):
+        group = next((group for group in found if _is_same(group[0], run)), None)
         if group is None:
-            found.append([outcome])
+            found.append([run])
         else:
-            group.append(outcome)
+            group.append(run)
     return tuple(_optimum(group, found[0][0]) for group in found)
 
 
@@ -317,14 +372,14 @@ def _distance(one: Array, other: Array) -> float:
     return float(np.linalg.norm(one - other))
 
 
-def _optimum(group: list[Outcome], best: Outcome) -> Optimum:
-    first = group[0].run
+def _optimum(group: list[Run], best: Run) -> Optimum:
+    first = group[0]
     assert first.x is not None
-    assert best.run.x is not None
+    assert best.x is not None
     return Optimum(
         value=first.value,
         count=len(group),
-        starts=tuple(o.kind for o in group),
+        starts=tuple(run.kind for run in group),
         x=first.x,
-        distance=_distance(first.x, best.run.x),
+        distance=_distance(first.x, best.x),
     )

@@ -12,17 +12,16 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.engine.certificate import Examination
-from dcprog.engine.result import Result, StartSummary, VariableValues
+from dcprog.engine.result import Result, result_of
 from dcprog.engine.stationarity import Stationarity
-from dcprog.engine.track import History, Settings
+from dcprog.engine.track import History, Run, Settings
 from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point, whole_entries
 from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError
 from dcprog.majorants.tree import substituted
 from dcprog.majorants.user_problem import freeze
-from dcprog.solving.forms import ProblemExaminer
-from dcprog.solving.given_starts import current, given, is_list, numbers
+from dcprog.solving.task import ProblemExaminer, is_list, known_values, numbers
 
 __all__ = ["local_search", "solve_whole"]
 
@@ -169,7 +168,9 @@ def solve_whole(
     status = search.run(np.inf if settings.time_limit is None else settings.time_limit)
     said = f"bound {factorable.sign * search.lower:.10g} after {search.nodes} nodes of SCIP"
     if search.best is None:
-        return _without_point(factorable, status, said, time.perf_counter() - begun)
+        end = status if status in ("infeasible", "interrupted") else "no_feasible_point"
+        run = Run.without_steps(None, factorable.sign * np.inf, end, said)
+        return _told(run, begun)
     held = Held(factorable, search.best.x)
     try:
         result = _looped(held, held.start(search.best.x), loop, options)
@@ -177,7 +178,9 @@ def solve_whole(
         result, status = None, "interrupted"
     if result is not None:
         search.note(held.whole(result.variables), trusted=True)
-    return _with_point(factorable, held, search.best, result, STATUS[status], said, begun)
+    run = _ended(factorable, held, search.best, result)
+    run = replace(run, status=STATUS[status], message=said)
+    return _told(run, begun, HeldExaminer(factorable.problem))
 
 
 # The outcome of a global search with a point, as the status of a solve.
@@ -195,80 +198,36 @@ def _given(problem: FactorableProblem, start: Any) -> list[Array]:
     points = problem.points
     found = []
     for one in start if is_list(start) else [start]:
-        if isinstance(one, Result):
-            one = one.variables
-        if isinstance(one, str) and one == "current":
-            known = current(points.variables)
-        elif isinstance(one, Mapping):
-            known = given(points.variables, one)
-        elif isinstance(one, str):
+        if isinstance(one, str) and one != "current":
             continue
-        else:
+        known = known_values(points.variables, one.variables if isinstance(one, Result) else one)
+        if known is None:
             found.append(numbers(one, (points.size,), "the start"))
-            continue
-        if all(v.id in known for v in points.variables):
+        elif len(known) == len(points.variables):
             found.append(points.pack(known))
     return found
 
 
-def _without_point(problem: FactorableProblem, status: str, message: str, seconds: float) -> Result:
-    ended = {"infeasible": "infeasible", "interrupted": "interrupted"}
-    status = ended.get(status, "no_feasible_point")
-    value = problem.sign * np.inf
-    return Result(
-        value=value,
-        status=status,
-        n_iter=0,
-        gap=np.inf,
-        violation=np.inf,
-        variables={},
-        x=None,
-        history=History.empty(),
-        starts=(StartSummary("global", value, status, 0, np.inf, np.inf),),
-        mode="none",
-        solver="SCIP",
-        solve_time=seconds,
-        total_time=seconds,
-        message=message,
-    )
-
-
-def _with_point(
-    problem: FactorableProblem,
-    held: Held,
-    best: Point,
-    result: Result | None,
-    status: str,
-    message: str,
-    begun: float,
-) -> Result:
+def _ended(problem: FactorableProblem, held: Held, best: Point, result: Result | None) -> Run:
+    """The best point as the end of a run, the loop's where it has reached that point."""
     value, violation = problem.sign * best.value, problem.violation(best.x)
-    seconds = time.perf_counter() - begun
-    if result is None or not np.array_equal(held.whole(result.variables), best.x):
-        history, gap = History.single(value, violation), 0.0
-        solver, n_iter, mode = "SCIP", 0, "none"
-    else:
-        history, gap = result.history, result.gap
-        solver, n_iter, mode = f"SCIP, {result.solver}", result.n_iter, result.mode
-    return Result(
-        value=value,
-        status=status,
-        n_iter=n_iter,
-        gap=gap,
-        violation=violation,
-        variables=VariableValues(problem.points.unpack(best.x)),
-        x=best.x,
-        history=history,
-        starts=(StartSummary("global", value, status, n_iter, gap, violation),),
-        mode=mode,
-        solver=solver,
-        solve_time=seconds,
-        total_time=seconds,
-        message=message,
+    run = Run(best.x, value, 0.0, violation, "", "", History.single(value, violation), "SCIP")
+    if result is not None and np.array_equal(held.whole(result.variables), best.x):
+        solver = f"SCIP, {result.solver}"
+        run = replace(run, history=result.history, gap=result.gap, solver=solver, mode=result.mode)
+    return replace(
+        run,
+        values=problem.points.unpack(best.x),
         scale=best.scale,
         relative_violation=best.missed,
-        examiner=HeldExaminer(problem.problem),
     )
+
+
+def _told(run: Run, begun: float, examiner: HeldExaminer | None = None) -> Result:
+    """The result of a global search that has begun at a time."""
+    seconds = time.perf_counter() - begun
+    run = replace(run, kind="global", solver=run.solver or "SCIP", solve_time=seconds)
+    return result_of([run], run, seconds, examiner=examiner)
 
 
 class HeldExaminer:

@@ -14,7 +14,7 @@ import dcprog as dc
 from dcprog.engine.descent import descend
 from dcprog.engine.track import Settings
 from dcprog.problem.surrogate import ProblemSurrogate
-from dcprog.solving.rescue import restored
+from dcprog.solving.task import ProblemTask
 
 
 def packing(n: int) -> cp.Problem:
@@ -212,9 +212,10 @@ def test_a_run_that_misses_goes_on_from_a_restored_point() -> None:
     assert missed.violation > 4
     assert missed.status == "max_iter"
     rng = np.random.default_rng(0)
-    assert restored(surrogate, missed, rng, Settings(), lambda: None) is missed
+    task = ProblemTask(problem)
+    assert task.restored(surrogate, missed, rng) is missed
     stuck = replace(missed, status="converged")
-    again = restored(surrogate, stuck, rng, Settings(), lambda: None)
+    again = task.restored(surrogate, stuck, rng)
     assert again.status == "converged"
     assert again.value == pytest.approx(np.sqrt(5), rel=1e-5)
     assert not surrogate.restoring

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -31,11 +33,11 @@ def test_a_run_that_starts_in_a_narrow_well_leaves_it(beside: float) -> None:
 
 def test_the_loop_alone_stays_there() -> None:
     risk = mean_of(dc.power(dc.square(), 0.3))
-    task = Task(risk, None, Settings(escape=False))
-    outcome = task(np.array([3e-3]), np.random.SeedSequence(0))
-    assert outcome is not None
-    assert outcome.run.x is not None
-    assert abs(outcome.run.x[0]) < 1e-2
+    task: Task[Any] = Task(risk, None, Settings(escape=False))
+    run = task(np.array([3e-3]), np.random.SeedSequence(0))
+    assert run is not None
+    assert run.x is not None
+    assert abs(run.x[0]) < 1e-2
 
 
 def test_where_slopes_are_finite_there_are_no_rims() -> None:

@@ -230,7 +230,7 @@ def test_other_processes_know_it() -> None:
     dc.register_solver("copied", Copied)
     task = pickle.dumps(Task(SQUARES, None, Settings()))
     del SOLVERS["copied"]
-    assert pickle.loads(task).form.surrogate().solvers[0] == "copied"
+    assert pickle.loads(task).surrogate().solvers[0] == "copied"
 
 
 class Half(ExactSolver):

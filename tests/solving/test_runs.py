@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.engine.track import Settings
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.solvers.conic.compiled import CompiledProblem
-from dcprog.solving.task import Task, run_all
+from dcprog.solving.race import run_all
+from dcprog.solving.task import Task, task_of
 
 RNG = np.random.default_rng(0)
 Y = RNG.choice([-1.0, 1.0], 60)
@@ -91,7 +91,7 @@ def test_what_a_later_start_raises_is_its_own_affair(
     error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem, _ = ramp()
-    task = Task(problem, None, Settings())
+    task = task_of(problem)
     real = Task.__call__
 
     def call(self: Task, kind: Any, *rest: Any) -> Any:
@@ -102,9 +102,9 @@ def test_what_a_later_start_raises_is_its_own_affair(
     monkeypatch.setattr(Task, "__call__", call)
     jobs = list(zip(["convex", "half", "random"], seeds(3), strict=True))
     first, second, third = run_all(task, jobs, None)
-    assert first.run.status == third.run.status == "converged"
-    assert second.run.status == "solver_failed"
-    assert f"{error.__name__}: out of luck" in second.run.message
+    assert first.status == third.status == "converged"
+    assert second.status == "solver_failed"
+    assert f"{error.__name__}: out of luck" in second.message
     with pytest.raises(error):
         run_all(task, [("half", seeds(1)[0])], None)
 
@@ -132,10 +132,10 @@ def test_processes_give_the_same_bits(solver: str) -> None:
 @pytest.mark.parametrize("solver", ["auto", "cvxpy"])
 def test_an_earlier_start_leaves_no_trace(solver: str) -> None:
     problem, _ = ramp()
-    task = Task(problem, solver, Settings())
+    task = task_of(problem, solver)
     jobs = list(zip(["convex", "half", "random"], seeds(3), strict=True))
-    together = [o.run.value for o in run_all(task, jobs, None)]
-    backwards = [o.run.value for o in run_all(task, jobs[::-1], None)]
+    together = [run.value for run in run_all(task, jobs, None)]
+    backwards = [run.value for run in run_all(task, jobs[::-1], None)]
     assert together == backwards[::-1]
 
 

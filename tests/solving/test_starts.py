@@ -132,18 +132,18 @@ def test_numbers_of_variables_do_not_clash_in_another_process(
     x: cp.Variable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dcprog.engine.track import Settings
-    from dcprog.solving.task import Task
+    from dcprog.solving.task import ProblemTask
 
     goal = cp.log(1 + capped(A @ x - B, 2)) + cp.exp(cp.minimum(cp.abs(x[0] - 1), 1))
     problem = cp.Problem(cp.Minimize(goal))
     plain = dc.solve(problem, start="convex")
-    packed = pickle.dumps(Task(problem, None, Settings()))
+    packed = pickle.dumps(ProblemTask(problem, None, Settings()))
     monkeypatch.setattr(lin_utils.ID_COUNTER, "count", 1)  # as in a fresh process
     task = pickle.loads(packed)
     assert lin_utils.get_id() > x.id
-    outcome = task("convex", np.random.SeedSequence(0))
-    assert outcome is not None
-    assert outcome.run.value == pytest.approx(plain.value)
+    run = task("convex", np.random.SeedSequence(0))
+    assert run is not None
+    assert run.value == pytest.approx(plain.value)
 
 
 @pytest.mark.parametrize("packed", [False, True])
