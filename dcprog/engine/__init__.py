@@ -1,1 +1,1 @@
-"""The outer loop, what it asks of a problem, and what it hands back."""
+"""The outer loop, the protocol of problems, and the records of runs and results."""

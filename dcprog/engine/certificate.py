@@ -49,14 +49,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class Examination:
-    """Numbers that the problem itself gives at a point, whatever a run has said.
+    """Numbers computed from the problem at a point, independent of any run.
 
     Attributes
     ----------
     gap : float
         Criticality gap; NaN where no solver measures it.
     scale : float
-        What the terms of F add up to.
+        The sum of the absolute values of the terms of F.
     violation : float
         Relative.
     stationarity : Stationarity
@@ -91,7 +91,7 @@ class Certificate:
         Criticality gap: majorant at the point minus its minimum. Zero exactly at a critical
         point.
     violation : Claim
-        Largest constraint violation, relative to what the constraint's terms add up to.
+        Largest constraint violation, relative to the sum of the constraint's terms.
     residual : Claim or None
         Stationarity residual: a step of that length leads to a point at which the majorant has a
         subgradient of that length, in units of the coordinates and relative to the scale of F.
@@ -101,10 +101,10 @@ class Certificate:
         The steepest descent of F found at the point, relative likewise: along minus the shortest
         subgradient of the majorant there, and of those that take the other slopes at ties.
     complete : bool
-        Was every choice of slopes at ties looked at?
+        True if every choice of slopes at ties was looked at.
     bound : object or None
-        What :func:`dcprog.lower_bound` says, on request: no point is below ``bound.value``, and
-        ``bound.gap`` is how far the value may be from the optimum, as a share of the scale.
+        The answer of :func:`dcprog.lower_bound`, on request: no point is below ``bound.value``, and
+        ``bound.gap`` bounds the distance of the value from the optimum, as a share of the scale.
 
     Examples
     --------

@@ -47,8 +47,8 @@ NO_STEP = 1e-9
 STILL = 1e-6
 # Steps whose gaps were too small to be resolved before a failure is one of resolution alone.
 VANISHED = 2
-# Steps are slow where each lowers F by more than SLOW times what the one before did, LONG times
-# in a row; then the majorant is centred ahead of x.
+# Steps are slow where each lowers F by more than SLOW times the fall of the step before, LONG
+# times in a row; then the majorant is centred ahead of x.
 SLOW = 0.6
 LONG = 3
 # Shares of a step that is taken back where F has no slope at its end.
@@ -78,7 +78,7 @@ def descend(surrogate: Surrogate, start: Array, settings: Settings | None = None
     Returns
     -------
     Run
-        Never raises for what a solver does, nor for Ctrl-C: the best point so far is kept.
+        No error of a solver and no Ctrl-C is raised: the best point so far is kept.
 
     Raises
     ------
@@ -104,7 +104,7 @@ class AllFailed(Exception):
     ----------
     failures : list of (str, SubproblemError)
     shortfalls : dict of str to float
-        How far above x the solutions are that solvers offered.
+        The rise of F or M at the solutions that solvers offered.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class _Descent:
     solvers : list of str
         The one that worked last comes first.
     was_loose : bool
-        True if the last subproblem was solved to less than what the end asks for.
+        True if the last subproblem was solved to less than the accuracy of the end.
     entries : list of Entry
     best : Entry or None
         The lowest point that meets all constraints.
@@ -241,7 +241,7 @@ class _Descent:
         self._move_on(new, new_value)
 
     def _further(self, new: Array, new_value: float) -> Point:
-        """Where the surrogate goes on to from there, if F is lower."""
+        """The point to which the surrogate goes on from there, if F is lower."""
         try:
             found = self.surrogate.nearby.further(new)
         except Exception as error:  # it was but a try
@@ -357,7 +357,7 @@ class _Descent:
 
     @property
     def loose(self) -> float:
-        """Of a subproblem far from the end: a share of what the last step gained."""
+        """Of a subproblem far from the end: a share of the fall in the last step."""
         loosest, entries = self.surrogate.facts.loosest, self.entries
         if loosest > 0 and self.scale > 0 and len(entries) > 1 and np.isfinite(entries[-2].value):
             gained = abs(entries[-1].value - entries[-2].value)
@@ -417,7 +417,7 @@ class _Descent:
         first = self.solvers[0]
         for number, (solver, tolerance) in enumerate(self._in_order()):
             if solver != first:
-                # near its lower bound F is what solvers leave of 0, and none gets lower by skill
+                # near its lower bound F is a solver's error, and no solver gets lower but by chance
                 reason = "the value is as low as any can be, as far as solvers resolve"
                 self._check_lower_bound(self.coarse, reason)
             try:
@@ -434,7 +434,7 @@ class _Descent:
                 continue
             loose = number == 0 and tolerance > self.accuracy
             if loose and self.last.gap <= self.slack:
-                continue  # so little is not to be told from what a loose solve leaves
+                continue  # the gap is no larger than the error of a loose solve
             self._prefer(solver)
             self.was_loose = loose
             return new, new_value
@@ -556,7 +556,7 @@ class _Descent:
         return downhill(self.surrogate, self.x, below, self._rng, wide=wide, time_limit=left)
 
     def _gap(self) -> float:
-        """How far F is above the last dual bound of M's minimum."""
+        """The distance of F(x) from the last dual bound of M's minimum."""
         return self.value - self.surrogate.bound()
 
     def _bounded(self, by: str = "") -> str | None:
@@ -606,7 +606,7 @@ class _Descent:
         return None, None if denied else witness
 
     def _fall(self, new: Array) -> float:
-        """How far the majorant falls from x to a finite point."""
+        """The fall of the majorant from x to a finite point."""
         if not np.all(np.isfinite(new)):
             raise SubproblemError("failed", "the solution is not finite")
         below = self.value - guarded(self.surrogate.majorant_value, new)
@@ -618,7 +618,7 @@ class _Descent:
     # where every solver failed
 
     def _after(self, failed: AllFailed) -> Point:
-        """A lower point; otherwise the run stops, and why."""
+        """A lower point; otherwise the run stops with a verdict."""
         failures, lower = failed.failures, None
         if self.surrogate.settled:
             lower = self._none_lower(failed.shortfalls)
@@ -641,7 +641,7 @@ class _Descent:
         return self._lower_or_converged(max(min(near), 0.0), reason)
 
     def _vanished(self) -> Point | None:
-        """Stop, or go where F is lower, if F is below what solvers and the last gaps resolve."""
+        """Stop, or go where F is lower, if F and its last gaps are too small to be resolved."""
         resolved = self.settings.tol * self.surrogate.facts.attainable
         measured = [e.gap for e in self.entries[:-1] if np.isfinite(e.gap)]
         gaps = measured[-VANISHED:]

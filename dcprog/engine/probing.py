@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 
-from dcprog.engine.protocol import Surrogate, guarded
+from dcprog.engine.protocol import Surrogate, guarded, value_within
 from dcprog.foundation.arrays import Array
 
 __all__ = ["downhill"]
@@ -60,7 +60,10 @@ def downhill(
     crowded = int(np.count_nonzero(surrogate.nearby.kinks(x))) > CROWDED
     for size in WIDE if wide else NEAR:
         ways = size * units * _directions(x, rng, crowded)
-        values = _either_side(surrogate, x, ways, leeway)
+        try:
+            values = surrogate.nearby.either_side(x, ways, leeway)
+        except Exception:  # a user's loss may raise anything far out
+            values = np.full((len(ways), 2), np.inf)
         tried, inside = tried + values.size, inside + int(np.count_nonzero(np.isfinite(values)))
         if values.size and np.min(values) < below:
             i, side = divmod(int(np.argmin(values)), 2)
@@ -68,30 +71,10 @@ def downhill(
     if wide or inside < tried:
         proposals = surrogate.nearby.proposals(x, rng, time_limit)
         for point in proposals if wide else islice(proposals, 2):
-            value = _allowed(surrogate, guarded(surrogate.value, point), point, leeway)
+            value = value_within(surrogate, point, leeway)
             if value < below:
                 return point, value
     return None
-
-
-def _either_side(surrogate: Surrogate, x: Array, ways: Array, leeway: float) -> Array:
-    """F at x ± ways, infinite where a constraint is missed by more than the leeway."""
-    try:
-        values = surrogate.nearby.either_side(x, ways)
-    except Exception:  # a user's loss may raise anything far out
-        return np.full((len(ways), 2), np.inf)
-    points = [(x + way, x - way) for way in ways]
-    allowed = [
-        [_allowed(surrogate, v, point, leeway) for v, point in zip(*pair, strict=True)]
-        for pair in zip(values.tolist(), points, strict=True)
-    ]
-    return np.array(allowed).reshape(-1, 2)
-
-
-def _allowed(surrogate: Surrogate, value: float, x: Array, leeway: float) -> float:
-    """F(x), infinite where a constraint is missed by more than the leeway."""
-    near = np.isfinite(value) and guarded(surrogate.domain.outside, x) <= leeway
-    return value if near else np.inf
 
 
 def _directions(x: Array, rng: np.random.Generator, crowded: bool) -> Array:

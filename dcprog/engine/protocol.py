@@ -29,6 +29,7 @@ __all__ = [
     "Surrogate",
     "centre",
     "guarded",
+    "value_within",
 ]
 
 
@@ -138,6 +139,13 @@ def guarded(function: Callable[[T], float], x: T) -> float:
     except Exception:  # an atom outside its domain may raise anything
         return np.inf
     return np.inf if np.isnan(value) else value
+
+
+def value_within(surrogate: Surrogate, x: Array, leeway: float) -> float:
+    """F(x), infinite where a constraint is missed by more than the leeway."""
+    value = guarded(surrogate.value, x)
+    near = np.isfinite(value) and guarded(surrogate.domain.outside, x) <= leeway
+    return value if near else np.inf
 
 
 MOST_TIGHTENINGS = 20
@@ -275,11 +283,14 @@ class Nearby:
     def __init__(self, surrogate: Surrogate) -> None:
         self._surrogate = surrogate
 
-    def either_side(self, x: Array, ways: Array) -> Array:
-        """F(x + way) and F(x − way) for every row of `ways`, of shape (len(ways), 2)."""
-        value = self._surrogate.value
-        pairs = [[guarded(value, x + way), guarded(value, x - way)] for way in ways]
-        return np.array(pairs).reshape(-1, 2)
+    def either_side(self, x: Array, ways: Array, leeway: float) -> Array:
+        """F(x + way) and F(x − way) for every row of `ways`, of shape (len(ways), 2).
+
+        Infinite where a constraint is missed by more than the leeway.
+        """
+        points = (x + sign * way for way in ways for sign in (1, -1))
+        values = [value_within(self._surrogate, point, leeway) for point in points]
+        return np.reshape(values, (-1, 2))
 
     def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
         """Coordinates at a kink of F, which rises both ways off it where the majorant does."""
@@ -365,7 +376,7 @@ class Starts(Protocol):
 
 
 class Record:
-    """The cost of the solver calls so far, and what they left; here: nothing is counted.
+    """The cost of the solver calls so far, and their multipliers; here: nothing is counted.
 
     Attributes
     ----------

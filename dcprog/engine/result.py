@@ -21,7 +21,7 @@ __all__ = ["Optimum", "Result", "StartSummary", "VariableValues", "result_of"]
 
 SHOWN = 5  # optima
 DIGITS = 6  # starts differ by little
-FEASIBLE = 1e-5  # the largest violation, relative to what a constraint's terms add up to
+FEASIBLE = 1e-5  # the largest violation, relative to the sum of a constraint's terms
 # A step of length s after which a convex function still falls at the rate s lowers it by s²/2 or
 # more: a gap within tol allows a residual of that many roots of tol.
 ROOTS = float(np.sqrt(2))
@@ -53,7 +53,7 @@ class Optimum:
 
 @dataclass(frozen=True)
 class StartSummary:
-    """How the run from one start ended; ``dropped`` is a start from which none went all the way."""
+    """The end of the run from one start; from a ``dropped`` start none went all the way."""
 
     kind: str
     value: float
@@ -142,10 +142,10 @@ class Result:
         the slope of the penalty, A being the matrix of the rows. None where x is no subproblem's
         solution, or its solver has none.
     scale : float
-        What the terms of the minimised function add up to at the point, in absolute value: the
+        The sum of the absolute values of the terms of the minimised function at the point: the
         unit of the gap's tolerance.
     relative_violation : float
-        Largest constraint violation against what that constraint's terms add up to.
+        Largest constraint violation, relative to the sum of the constraint's terms.
     examiner : Examiner or None
         The problem, which certificates ask about the point. Not pickled.
 
@@ -188,17 +188,17 @@ class Result:
     ) -> Certificate:
         """Claims about the point, each with its number and its tolerance.
 
-        The problem is asked anew about the point: the gap is the larger one of what the run and
-        the problem say. A result that was pickled has only what the run said. Parameters of a cvxpy
-        problem count with their present values.
+        The numbers are computed anew from the problem; the gap is the larger one of the run's and
+        the new one. A result that was pickled has the run's only. Parameters of a cvxpy problem
+        count with their present values.
 
         Parameters
         ----------
         bound : bool, default False
             Look for a lower bound of the objective, too; that may take long.
         time_limit : float, optional
-            Seconds for the examination, and again for the bound (by default what
-            :func:`dcprog.lower_bound` takes).
+            Seconds for the examination, and again for the bound (by default those of
+            :func:`dcprog.lower_bound`).
         tol : float, default 1e-6
             Relative to the scale of the minimised function.
 
@@ -273,7 +273,7 @@ class Result:
         return plot_history(self.history, ax)
 
     def summary(self) -> Table:
-        """How the run from each start ended.
+        """The ends of the runs from all starts.
 
         Returns
         -------

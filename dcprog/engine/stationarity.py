@@ -1,4 +1,4 @@
-"""How far a point is from stationary."""
+"""The distance of a point from stationarity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEPS = np.geomspace(1.0, 1e-6, 19)
 
 @dataclass(frozen=True)
 class Stationarity:
-    """How far a point is from stationary; all numbers relative to F's scale, in units of x.
+    """The distance of a point from stationarity, relative to F's scale and in units of x.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Stationarity:
         The most negative slope of F that was found, over steps no shorter than it is steep; 0 if
         there is none.
     complete : bool
-        Was every choice of slopes at ties looked at?
+        True if every choice of slopes at ties was looked at.
     """
 
     residual: float = np.nan
@@ -53,8 +53,8 @@ def downhill_slope(
     -------
     point : array
     slope : float
-        −max over steps s of min(s, (F(x) − F(x + s·way))/(s·scale)), at most 0: what falls
-        steeply but over no distance is within rounding and tolerances.
+        −max over steps s of min(s, (F(x) − F(x + s·way))/(s·scale)), at most 0: a steep fall over
+        no distance is within rounding and tolerances.
     """
     if not scale > 0:
         return x, 0.0

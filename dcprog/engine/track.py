@@ -23,7 +23,7 @@ class Attempt:
     solver : str
     tolerance : float
     outcome : str
-        What was wrong.
+        The reason of the refusal.
     """
 
     iteration: int
@@ -172,7 +172,7 @@ class Settings:
     escape: bool = True
 
 
-# Of what F's terms add up to, what rounding may hide.
+# The share of the sum of F's terms that rounding may hide.
 ROUNDING = 4 * float(np.finfo(float).eps)
 
 
@@ -233,8 +233,7 @@ class Run:
     def rank(self) -> tuple[bool, float, float]:
         """Sorts a run that found something first, then a feasible one, then the lower value.
 
-        The value counts with what rounding may hide of it: far out, differences of large terms
-        say nothing.
+        The value counts with its rounding error: far out, differences of large terms say nothing.
         """
         unbounded = self.status == "unbounded"
         value = -np.inf if unbounded else self.sign * self.value + ROUNDING * self.scale

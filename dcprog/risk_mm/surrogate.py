@@ -359,9 +359,10 @@ class _RiskNearby(Nearby):
         self._made = surrogate
 
     @np.errstate(all="ignore")
-    def either_side(self, x: Array, ways: Array) -> Array:
+    def either_side(self, x: Array, ways: Array, leeway: float) -> Array:
         """F(x + way) and F(x − way) for every row of `ways`, from margins that are linear in it."""
-        return self._made.risk.either_side(x, ways)
+        values = self._made.risk.either_side(x, ways)
+        return np.where(np.isfinite(values), values, np.inf)
 
     def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
         """Penalised coefficients that are 0, if the penalty has a kink there."""

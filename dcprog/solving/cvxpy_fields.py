@@ -85,9 +85,9 @@ def multipliers(
 ) -> dict[int, Any]:
     """Multipliers of the majorised problem that is centred at x, by the constraints' ids.
 
-    Majorants touch with the slope of what they majorise, so where x solves the majorised problem
-    these are KKT multipliers of the problem itself. Signs and shapes are cvxpy's. An equality that
-    was split in two has the difference of its sides' multipliers.
+    Majorants touch with the slopes of the functions above which they lie, so where x solves the
+    majorised problem these are KKT multipliers of the problem itself. Signs and shapes are cvxpy's.
+    An equality that was split in two has the difference of its sides' multipliers.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def publish(
     result : Result
     duals : dict of constraint id to array
     feasible : bool
-        Does the result's point meet the constraints?
+        True if the result's point meets the constraints.
     setup_time : float
         Seconds spent compiling.
     """

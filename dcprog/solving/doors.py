@@ -79,8 +79,8 @@ class Compiled:
 def compile(problem: cp.Problem, *, solver: str | None = None) -> Compiled:
     """Compile the majorant of a cvxpy problem, to solve it again and again.
 
-    A problem that is solved twice finds what was compiled by itself; this does it before the first
-    solve, and refuses here what cannot be majorised.
+    The second solve of a problem finds its compiled majorant by itself; this compiles before the
+    first solve, and refuses problems that cannot be majorised.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def solve_method(
 ) -> float:
     """Minimise (or maximise) a nonconvex problem, as ``problem.solve(method="dc")``.
 
-    A failure leaves no numbers in the variables; what :func:`dcprog.solve` returns has them.
+    A failure leaves no numbers in the variables; the result of :func:`dcprog.solve` has them.
 
     Parameters
     ----------

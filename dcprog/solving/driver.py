@@ -66,16 +66,15 @@ def solve(
         continuous part: starts that are points begin the search, `n_starts`, `effort` and
         `random_state` say nothing there, and ``converged`` is proved to be optimal.
     start : str, mapping, array, Result or list of those, default "auto"
-        ``"auto"`` races many starts. A start that is named is the only one, unless `n_starts` says
-        otherwise: ``"convex"``, the solution of the convex problem behind it (concave functions of
-        convex losses at their slope for loss 0, nonconvex constraints left out; where that misses
-        a constraint, moved a little at random); ``"graduated"``, from where concave functions come
-        in step by step; ``"random"``; of a risk ``"zero"``, θ = 0; the name of a start of
-        :func:`dcprog.register_start`, for its first point; ``"current"``, the variables' values; a
-        mapping from
-        Variables to arrays; for a ``Risk`` an array, θ; a ``Result``, whose run is resumed.
-        Variables without a value are completed by the convex problem. A list of starts enters the
-        race: from each of them a run goes all the way.
+        ``"auto"`` races many starts. A start that is named is the only one, unless `n_starts` asks
+        for more: ``"convex"``, the solution of the convex problem behind it (concave functions of
+        convex losses at their slope for loss 0, nonconvex constraints left out; moved a little at
+        random if that misses a constraint); ``"graduated"``, the end of a path along which concave
+        functions come in step by step; ``"random"``; of a risk ``"zero"``, θ = 0; the name of a
+        start of :func:`dcprog.register_start`, for its first point; ``"current"``, the variables'
+        values; a mapping from Variables to arrays; for a ``Risk`` an array, θ; a ``Result``, whose
+        run is resumed. Variables without a value are completed by the convex problem. A list of
+        starts enters the race: from each of them a run goes all the way.
     solver : str, optional
         Subproblem solver to try first, a name cvxpy knows or ``"ARROW"``, our own for quadratic
         programs in few shared variables. By default (or ``"auto"``) a cvxpy problem that is a
@@ -86,26 +85,26 @@ def solve(
         For the solver of cvxpy's that is named, in its own words, such as
         ``solver="CLARABEL", solver_options={"max_iter": 50}``. They go before ours.
     tol : float, default 1e-6
-        Stop when the criticality gap and the decrease are at most tol times what the terms of F
-        add up to in absolute value. Subproblems are solved to tol/100, by dual coordinate descent
-        less exactly far from the end.
+        Stop when the criticality gap and the decrease are at most tol times the sum of the
+        absolute values of the terms of F. Subproblems are solved to tol/100, by dual coordinate
+        descent less exactly far from the end.
     max_iter : int, default 100
         Steps from each start.
     time_limit : float, optional
         Seconds for all starts together. A call that cannot be told of it, such as cvxpy's
         compilation of the first subproblem, is not cut short.
     n_starts : int or "auto", default "auto"
-        The race of ``start="auto"`` runs from the convex problem, improves the points of all
-        registered starts (fits of small subsets, graduated paths, points between good ones, …) by a
-        few loose steps, runs from the best ones, and then from lower points that moves find, for
-        the time of some three to five plain runs. A cvxpy problem in up to 40 variables is first
-        searched by a short branch and bound, and no other start is tried if that proves its point
-        to be optimal. The result is never above the plain run's. A
-        number is that many runs: with ``start="auto"`` the plain one and the best candidates, with
-        a start that is named that one, random halves of the terms and random points in turn.
-        ``start="convex", n_starts=1`` is one plain run.
+        A number is that many runs: of the race, the plain run from the convex problem and runs from
+        the best candidates; of a named start, a run from it, then from random halves of the terms
+        and random points in turn. ``start="convex", n_starts=1`` is one plain run. By default
+        `effort` says how many.
     effort : {"low", "default", "high"}, default "default"
-        Of the race: one graduated run, some three to five plain runs, or about ten.
+        Of the race: one graduated run, the time of some three to five plain runs, or of about ten.
+        The race runs from the convex problem, improves the points of all registered starts (fits of
+        small subsets, graduated paths, points between good ones, …) by a few loose steps, runs from
+        the best ones, and then from lower points that moves find. A cvxpy problem in up to 40
+        variables is first searched by a short branch and bound, and no other start is tried if that
+        proves its point to be optimal. The result is never above the plain run's.
     random_state : int, Generator, RandomState or None, default None
         Seed of the starts; None is a fixed seed, so that results repeat.
     n_jobs : int, optional
@@ -131,9 +130,9 @@ def solve(
     Returns
     -------
     Result
-        The variables of a cvxpy problem hold the best point too, and its other fields say in
-        cvxpy's words what became of it: ``problem.status`` is ``optimal`` where ours is
-        ``converged``, ``constraint.dual_value`` is a multiplier of the last majorised problem.
+        The variables of a cvxpy problem hold the best point too, and its other fields tell the
+        outcome in cvxpy's words: ``problem.status`` is ``optimal`` where ours is ``converged``,
+        ``constraint.dual_value`` is a multiplier of the last majorised problem.
 
     Raises
     ------
@@ -221,13 +220,13 @@ def solve(
     return result
 
 
-def _is_whole(value: Any, least: float = -np.inf) -> bool:
-    """True for an integer of at least `least`; True and False are no numbers here."""
-    return isinstance(value, Integral) and not _is_flag(value) and value >= least
+def _is_a(kind: type, value: Any, least: float = -np.inf) -> bool:
+    """True for a number of a kind of at least `least`; True and False are no numbers here."""
+    return isinstance(value, kind) and not _is_flag(value) and bool(value >= least)
 
 
 def _is_positive(value: Any) -> bool:
-    return isinstance(value, Real) and not _is_flag(value) and 0 < value < np.inf
+    return _is_a(Real, value) and bool(0 < value < np.inf)
 
 
 def _is_flag(value: object) -> bool:
@@ -238,20 +237,20 @@ def _is_flag(value: object) -> bool:
 OPTIONS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("tol", _is_positive, ": a positive finite number is needed"),
     ("time_limit", lambda v: v is None or _is_positive(v), ": a positive finite number is needed"),
-    ("max_iter", lambda v: _is_whole(v, 0), ": an integer of at least 0 is needed"),
+    ("max_iter", lambda v: _is_a(Integral, v, 0), ": an integer of at least 0 is needed"),
     (
         "n_starts",
-        lambda v: (isinstance(v, str) and v == "auto") or _is_whole(v, 1),
+        lambda v: (isinstance(v, str) and v == "auto") or _is_a(Integral, v, 1),
         ": an integer of at least 1 is needed",
     ),
     (
         "n_jobs",
-        lambda v: v is None or (_is_whole(v) and v != 0),
+        lambda v: v is None or (_is_a(Integral, v) and v != 0),
         ": an integer other than 0 is needed, or None",
     ),
     ("callback", lambda v: v is None or callable(v), " is not callable"),
-    ("verbose", lambda v: _is_flag(v) or _is_whole(v), ": True or False is needed"),
-    ("escape", lambda v: _is_flag(v) or _is_whole(v), ": True or False is needed"),
+    ("verbose", lambda v: _is_flag(v) or _is_a(Integral, v), ": True or False is needed"),
+    ("escape", lambda v: _is_flag(v) or _is_a(Integral, v), ": True or False is needed"),
     ("polish", _is_flag, ": True or False is needed"),
     (
         "acceleration",
@@ -262,7 +261,7 @@ OPTIONS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
 
 
 def _check(options: Mapping[str, Any]) -> None:
-    """Raise a ValueError for an option that is not what it should be."""
+    """Raise a ValueError for the first option whose condition does not hold."""
     for name, holds, message in OPTIONS:
         if not holds(options[name]):
             raise ValueError(f"{name}={options[name]!r}{message}")

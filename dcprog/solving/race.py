@@ -335,7 +335,7 @@ def _parallel(
 
 
 def winner(runs: list[Run], tol: float) -> Run:
-    """The best run; of those that are as good up to what tol can tell, the first."""
+    """The best run; of runs that are as good within tol, the first."""
     best = min(runs, key=lambda run: run.rank)
 
     def is_as_good(other: Run) -> bool:

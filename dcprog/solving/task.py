@@ -313,7 +313,8 @@ def _no_point(error: SubproblemError, sign: float) -> Run:
 # the status of a run, in the user's own function
 
 ENDED = ("converged", "solver_failed", "max_iter")
-# Relative to the scale of F, what a point at the edge of a domain may differ by from one inside.
+# Of the values at the edge of a domain and inside, relative to the scale of F: the largest
+# difference.
 NEAR_ENOUGH = 1e-5
 MISMATCH = 1e-2  # the same for the function with finite slopes that stands for F
 
@@ -436,7 +437,8 @@ _KEPT = WeakKeyDictionary()
 
 # Of a start of which some variables are given, the others are solved for to that tolerance.
 TOLERANCE = 1e-8
-# The price of violations, over the usual: a start should meet what its given part allows it to.
+# The price of violations, over the usual: a start should meet all constraints that its given part
+# allows it to.
 FIRM = 1e3
 # Of a step from a saddle along its negative curvature, in units of the coordinates.
 SADDLE_STEP = 0.1
@@ -542,9 +544,9 @@ class ProblemTask(Task[ProblemSurrogate]):
     def point(self, surrogate: ProblemSurrogate, start: Any) -> Array:
         """The given values of variables and the best that go with them, where F has slopes.
 
-        An epigraph variable follows from what it bounds: variables that are not given come from
-        the convex start, and then from the majorant centred there, minimised with the given ones
-        fixed.
+        An epigraph variable follows from the expression that it bounds: variables that are not
+        given come from the convex start, and then from the majorant centred there, minimised with
+        the given ones fixed.
 
         Raises
         ------

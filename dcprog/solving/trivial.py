@@ -1,4 +1,4 @@
-"""Ends of runs that are critical and say nothing of the data."""
+"""Warnings of trivial solutions: points that are critical and say nothing of the data."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _is_zero(risk: Risk, x: Array) -> bool:
 
 
 def _is_exact(risk: Risk, x: Array) -> bool:
-    """Are all residuals 0? Then y is a constant, and so is what predicts it."""
+    """True if all residuals are 0: y is a constant, and so are its predictions."""
     if risk.base.is_joint:
         return False
     unit = ROUNDED * margin_unit(risk)

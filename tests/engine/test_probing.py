@@ -13,7 +13,7 @@ import pytest
 import dcprog as dc
 from dcprog.engine.descent import descend
 from dcprog.engine.probing import downhill
-from dcprog.engine.protocol import guarded
+from dcprog.engine.protocol import Nearby, guarded
 from dcprog.engine.track import Settings
 from dcprog.foundation.arrays import Array
 from dcprog.problem.surrogate import ProblemSurrogate
@@ -40,9 +40,8 @@ class Landscape:
         self.proposed = proposed
         self.limits: list[float | None] = []
 
-    def either_side(self, x: Array, ways: Array) -> Array:
-        pairs = [(guarded(self.value, x + way), guarded(self.value, x - way)) for way in ways]
-        return np.array(pairs).reshape(-1, 2)
+    def either_side(self, x: Array, ways: Array, leeway: float) -> Array:
+        return Nearby(self).either_side(x, ways, leeway)  # type: ignore[arg-type]
 
     def units(self, x: Array) -> Array:
         return np.full(x.size, self.unit)
