@@ -28,7 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import dcprog as dc
-from dcprog.estimators.margins import MANY
+from dcprog.estimators.classifier import MANY
 from examples.common.data import flip, shared_set
 
 CODINGS = ("crammer_singer", "weston_watkins", "angle", "ovr", "auto")

@@ -15,8 +15,7 @@ from dcprog.estimators import (
     RobustRegressor,
     RobustRegressorCV,
 )
-from dcprog.estimators.lambda_max import lambda_max
-from dcprog.estimators.penalty_path import PenaltyPath, penalty_path
+from dcprog.estimators.penalty_path import PenaltyPath, lambda_max, penalty_path
 from dcprog.foundation.errors import (
     FisherConsistencyWarning,
     NotBoundable,

@@ -5,9 +5,7 @@ The solvers that a paper publishes stand beside its model and are registered her
 
 from dcprog.models.angle_consistency import fisher_gamma, is_fisher_consistent
 from dcprog.models.angle_cv import AngleSVCCV
-from dcprog.models.angle_linearization import AlternatingLinearizationSolver
-from dcprog.models.angle_path import angle_path
-from dcprog.models.angle_solutions import AnglePath
+from dcprog.models.angle_path import AnglePath, angle_path
 from dcprog.models.angle_svm import AngleSVC
 from dcprog.models.capped_single_pass import SinglePassSolver
 from dcprog.models.capped_svm import CappedSVC
@@ -39,7 +37,6 @@ __all__ = [
 ]
 
 register_solver("alternating", SinglePassSolver)
-register_solver("alternating_linearization", AlternatingLinearizationSolver)
 register_solver("dual_qp", DualQpSolver)
 register_solver("libsvm", LibsvmSolver)
 register_solver("smo_first_order", FirstOrderSmoSolver)

@@ -1,10 +1,11 @@
-"""Solutions of the angle-based SVM for many penalties, from small to large."""
+"""The angle-based SVM for many penalties, from small to large."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import joblib
@@ -15,15 +16,158 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array
 
 from dcprog.engine.result import Result
+from dcprog.estimators.declaration import Declaration
+from dcprog.estimators.kernels import Kernel
+from dcprog.estimators.loop import Solution
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.progress_log import bar, logger, visible
-from dcprog.models.angle_solutions import AnglePath, strengthened
 from dcprog.models.angle_svm import AngleSVC
+from dcprog.risk.risk import Risk
+from dcprog.rows.angle import simplex_vertices
 
-__all__ = ["DEFAULT_LAMS", "angle_path", "checked_lams"]
+__all__ = ["AnglePath", "angle_path", "checked_lams"]
 
 DEFAULT_LAMS = tuple(np.logspace(-1.5, 3, 30).tolist())
 STARTS = ("both", "warm", "cold")
+
+
+@dataclass(frozen=True, eq=False)
+class AnglePath:
+    """The solutions for increasing λ that have been computed so far.
+
+    Attributes
+    ----------
+    estimator : AngleSVC
+        An unfitted estimator with all parameters except the varying λ.
+    lams : array of shape (m,)
+        All values of λ in increasing order.
+    classes : array of shape (k,)
+    results : tuple of Result
+        The run that was kept for each λ.
+    warm : bool array of shape (done,)
+        Whether that run started from the solution of the previous λ.
+    spec : Risk
+        The declared risk, with the estimator's own λ.
+    kernel : Kernel or None
+    status : str
+        ``complete``, ``interrupted``, or ``running`` during callbacks.
+    fingerprint : str
+        A hash of the data and parameters, for a resumption.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dcprog.models import angle_path
+    >>> path = angle_path(*load_iris(return_X_y=True), [1, 10])
+    >>> path.status, path.lams
+    ('complete', array([ 1., 10.]))
+    """
+
+    estimator: AngleSVC
+    lams: Array
+    classes: npt.NDArray[Any]
+    results: tuple[Result, ...]
+    warm: npt.NDArray[np.bool_]
+    spec: Risk
+    kernel: Kernel | None
+    status: str
+    fingerprint: str
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @cached_property
+    def _points(self) -> list[dict[str, Any]]:
+        declared = Declaration(self.spec, self.kernel)
+        return [declared.point(np.asarray(result.x)) for result in self.results]
+
+    @cached_property
+    def coefs(self) -> Array:
+        """The coefficients, (done, k − 1, d), or the kernel's coefficients, (done, k − 1, n)."""
+        rows, name = self.spec.rows, "coef_" if self.kernel is None else "dual_coef_"
+        width = rows.X.shape[1] if self.kernel is None else rows.X.shape[0]
+        return np.reshape([p[name] for p in self._points], (len(self), rows.n_scores, width))
+
+    @property
+    def intercepts(self) -> Array:
+        """The intercepts, of shape (done, k − 1)."""
+        found = [point["intercept_"] for point in self._points]
+        return np.reshape(found, (len(self), self.spec.rows.n_scores))
+
+    @property
+    def objectives(self) -> Array:
+        """The objective at every solution."""
+        return np.array([result.value for result in self.results])
+
+    @property
+    def n_selected(self) -> npt.NDArray[np.intp]:
+        """The number of features with a nonzero coefficient for every solved λ."""
+        return np.sum(np.any(self.coefs != 0, axis=1), axis=1)
+
+    def decision_function(self, X: npt.ArrayLike) -> Array:
+        """The scores u_j for every solved λ.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        array of shape (done, n, k)
+            All k scores, also for two classes.
+        """
+        checked: Any = check_array(X, accept_sparse="csr", dtype=np.float64)
+        d, width = checked.shape[1], self.spec.rows.X.shape[1]
+        if self.kernel is None and d != width:
+            raise ValueError(f"X has {d} features, the path was fitted with {width}")
+        features: Any = checked if self.kernel is None else self.kernel(checked)
+        W = simplex_vertices(len(self.classes))
+        pairs = zip(self.coefs, self.intercepts, strict=True)
+        scores = [(features @ coef.T + intercept) @ W.T for coef, intercept in pairs]
+        return np.array(scores).reshape(len(self), features.shape[0], len(W))
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The predicted classes for every solved λ, of shape (done, n)."""
+        return self.classes[np.argmax(self.decision_function(X), axis=2)]
+
+    def score(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+        """The accuracy for every solved λ, of shape (done,)."""
+        return np.mean(self.predict(X) == np.asarray(y), axis=1)
+
+    def model(self, i: int) -> AngleSVC:
+        """The i-th solution as a fitted estimator."""
+        model = self._at(self.lams[: len(self)][i])
+        model.classes_ = self.classes
+        samples = self.spec.rows.X if self.kernel is None else self.kernel.samples
+        model.n_features_in_ = samples.shape[1]
+        spec = self.spec.with_penalty(model.declared_penalty())
+        model._keep(Declaration(spec, self.kernel), Solution(spec, self.results[i]))
+        return model
+
+    def _at(self, lam: float) -> AngleSVC:
+        """The estimator with another λ."""
+        name = "lam1" if self.estimator.penalty == "elasticnet" else "lam"
+        return clone(self.estimator).set_params(**{name: float(lam)})
+
+    def plot(self, ax: Any = None) -> Any:
+        """Plot the coefficients over λ, with one colour per function β_q.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from dcprog.display.canvas import axes
+
+        ax = axes(ax)
+        done = self.lams[: len(self)]
+        for q in range(self.coefs.shape[1]):
+            ax.semilogx(done, self.coefs[:, q], color=f"C{q % 10}", lw=1)
+        ax.set(xlabel="λ", ylabel="coefficients")
+        return ax
 
 
 def angle_path(
@@ -103,7 +247,8 @@ def angle_path(
     path = _declared(X, y, checked_lams(lams), estimator, starts)
     if resume is not None:
         path = _resumed(path, resume)
-    path.estimator.warn_of_inconsistency(len(path.classes), stacklevel=3)
+    for message, category in estimator.inconsistency(len(path.classes)):
+        warnings.warn(message, category, stacklevel=2)
     with visible(verbose):
         path = _solved(path, starts, callback, verbose)
     failed = [r for r in path.results if r.status not in ("converged", "interrupted")]
@@ -177,7 +322,7 @@ def _solved(path: AnglePath, starts: str, callback: Any, verbose: bool) -> Angle
 
 def _best_run(path: AnglePath, starts: str) -> tuple[Result, bool]:
     """The lower of the cold and the warm run, and True if it is the warm one."""
-    model = strengthened(path.estimator, path.lams[len(path)])
+    model = path._at(path.lams[len(path)])
     spec = path.spec.with_penalty(model.declared_penalty())
     before = path.results[-1].x if len(path) else None
     convex = model.truncation is None and before is not None

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils._param_validation import Interval, Options
 
 from dcprog.engine.result import Result
-from dcprog.estimators.declared_estimator import parameter
-from dcprog.estimators.kernel_option import KernelOption
-from dcprog.estimators.kernels import Kernel
-from dcprog.estimators.loop_options import Callback
-from dcprog.estimators.paper_classifier import PaperClassifier, Solution
-from dcprog.estimators.parameter_constraints import NONNEGATIVE, POSITIVE, WIDTH, one_of
+from dcprog.estimators import NONNEGATIVE, POSITIVE, PaperClassifier, one_of, parameter
+from dcprog.estimators.base import Doubt
+from dcprog.estimators.declaration import Declaration
+from dcprog.estimators.kernels import Kernel, KernelOption
+from dcprog.estimators.loop import Solution
+from dcprog.estimators.parameters import WIDTH
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import FisherConsistencyWarning
 from dcprog.losses import hinge
 from dcprog.models.angle_consistency import inconsistency
 from dcprog.penalties import Penalty, elastic_net, l1, l2
 from dcprog.risk.risk import Risk
-from dcprog.rows.angle import Coded, angle_differences, angle_margins, simplex_vertices
-from dcprog.rows.kernel import on_kernel
-from dcprog.rows.scores import Scores
+from dcprog.rows.angle import angle_differences, angle_margins
 from dcprog.transforms import cap_at
 
 __all__ = ["AngleSVC"]
@@ -154,7 +149,7 @@ class AngleSVC(KernelOption, PaperClassifier):
 
     form: int = parameter(Options(Integral, {1, 2}), default=2)
     truncation: str | float | None = parameter(
-        StrOptions({"auto"}), Interval(Real, None, 0, closed="right"), None, default="auto"
+        one_of("auto"), Interval(Real, None, 0, closed="right"), None, default="auto"
     )
     gamma: float = parameter(Interval(Real, 0, 1, closed="both"), default=0.5)
     penalty: str = parameter(one_of("l2", "l1", "elasticnet"), default="l2")
@@ -188,14 +183,8 @@ class AngleSVC(KernelOption, PaperClassifier):
             **truncated,
         )
 
-    def _margins(self, k: int) -> Callable[..., Coded]:
+    def _margins(self, k: int) -> Callable[..., Any]:
         return angle_margins if self.form == 1 else angle_differences
-
-    def _rows(self, X: Any, y: Any, classes: Any) -> Scores:
-        kernel, plain = self._kernel_at(X), super()._rows
-        if kernel is None:
-            return plain(X, y, classes)
-        return on_kernel(kernel(X), lambda L: plain(L, y, classes))
 
     def _kernel_at(self, X: Any) -> Kernel | None:
         return self._kernel_of(X, self.kernel_gamma, slice(None), None)
@@ -225,12 +214,6 @@ class AngleSVC(KernelOption, PaperClassifier):
             raise ValueError("lam1=0 and lam2=0: nothing is penalised; one must be positive")
         return elastic_net(lam1, lam2)
 
-    # ---- steps of a fit, which paths use too -----------------------------------------------------
-
-    def _solution(self, spec: Risk, callback: Callback) -> Solution:
-        self.warn_of_inconsistency(len(self.classes_), stacklevel=6)
-        return super()._solution(spec, callback)
-
     def minimise(self, spec: Risk, start: Any = "convex") -> Result:
         """Minimise a risk from :meth:`spec` with the estimator's options.
 
@@ -252,53 +235,20 @@ class AngleSVC(KernelOption, PaperClassifier):
         """
         return self._run_refined(spec, start)
 
-    def keep(self, spec: Risk, kernel: Kernel | None, result: Result) -> None:
-        """Set the fitted attributes of a run's result."""
-        theta: Any = result.x
-        self._keep(Solution(spec, result), self._function(spec, theta, kernel))
+    def _learn(self, declared: Declaration) -> None:
+        super()._learn(declared)
+        self.truncation_ = self._truncation(len(self.classes_))
 
-    def _point(self, spec: Risk, theta: Array, X: Any) -> dict[str, Any]:
-        return self._function(spec, theta, self._kernel_at(X))
+    def _doubts(self, solution: Solution) -> Iterator[Doubt]:
+        yield from self.inconsistency(solution.spec.rows.n_scores + 1)
+        yield from super()._doubts(solution)
 
-    def _function(self, spec: Risk, theta: Array, kernel: Kernel | None) -> dict[str, Any]:
-        k = len(self.classes_)
-        coef, intercept = spec.rows.unpack(theta)
-        fitted: dict[str, Any] = {"simplex_": simplex_vertices(k), "intercept_": intercept}
-        fitted["truncation_"] = self._truncation(k)
-        if kernel is None:
-            return fitted | {"coef_": coef}
-        fitted |= {"kernel_": kernel, "dual_coef_": spec.rows.dual_coef(theta)}
-        if self.kernel == "linear":
-            fitted["coef_"] = (kernel.samples.T @ fitted["dual_coef_"].T).T
-        return fitted
-
-    def warn_of_inconsistency(self, k: int, stacklevel: int = 2) -> None:
-        """Warn if the loss is not Fisher consistent for k classes."""
+    def inconsistency(self, k: int) -> list[Doubt]:
+        """The warning that the loss is not Fisher consistent for k classes, if it is not."""
         reason = inconsistency(self.form, k, self._truncation(k), self.gamma)
-        if reason is not None:
-            warnings.warn(reason, FisherConsistencyWarning, stacklevel=stacklevel)
+        return [] if reason is None else [(reason, FisherConsistencyWarning)]
 
-    # ---- the fitted function ---------------------------------------------------------------------
-
-    def decision_function(self, X: npt.ArrayLike) -> Array:
-        """The scores u_j = ⟨W_j, f(x)⟩.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        array of shape (n, k), or (n,) for two classes
-            For two classes the score of the second, which is minus that of the first.
-        """
-        check_is_fitted(self)
-        scores = self._scores(validate_data(self, X, reset=False, **self._checks()))
-        scores = scores @ self.simplex_.T
-        return scores[:, 1] if len(self.classes_) == 2 else scores
-
-    def _scores(self, X: Any) -> Array:
-        """The values f(x), of shape (n, k − 1)."""
-        if self.kernel is None:
-            return super()._scores(X)
-        return self.kernel_(X) @ self.dual_coef_.T + self.intercept_
+    def _class_scores(self, scores: Array) -> Array:
+        """The scores u_j = ⟨W_j, f(x)⟩; for two classes the second, which is minus the first."""
+        u = scores @ self.simplex_.T
+        return u[:, 1:] if len(self.classes_) == 2 else u

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, replace
 from numbers import Real
 from typing import Any
 
-import cvxpy as cp
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from dcprog.engine.certificate import criticality_gap
-from dcprog.engine.result import Result
-from dcprog.estimators.declared_estimator import parameter
-from dcprog.estimators.loop_options import Callback
-from dcprog.estimators.paper_classifier import PaperClassifier, Solution
-from dcprog.estimators.parameter_constraints import COUNT, NONNEGATIVE, POSITIVE, one_of
+from dcprog.estimators import COUNT, NONNEGATIVE, POSITIVE, PaperClassifier, one_of, parameter
+from dcprog.estimators.base import Doubt
+from dcprog.estimators.declaration import Declaration
+from dcprog.estimators.loop import Callback, Solution
 from dcprog.losses import squared_hinge
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
@@ -154,18 +151,18 @@ class CappedSVC(PaperClassifier):
             rows, squared_hinge(), aggregate="sum", transform=cap, penalty=l2(2 * self.gamma)
         )
 
-    def _declare_fitted(self, rows: Scores, delta: float | None = None) -> Risk:
-        smoothing = self.delta if delta is None else delta
-        return self._capped(rows, cap_at(self.eps_, power_of(self.p / 2, smoothing)))
+    def _declare_fitted(self, rows: Scores) -> Risk:
+        return self._capped(rows, cap_at(self.eps_, power_of(self.p / 2, self.delta)))
 
-    def _learn(self) -> None:
-        self.eps_ = float(self.spec_.transform.c)
+    def _learn(self, declared: Declaration) -> None:
+        super()._learn(declared)
+        self.eps_ = float(declared.risk.transform.c)
 
-    def _solution(self, spec: Risk, callback: Callback) -> Solution:
+    def _solution(self, declared: Declaration, callback: Callback) -> Solution:
         """Run the rounds that set the cap, then minimise with the fixed cap."""
         published = self.algorithm == "alternating"
+        spec, steps = declared.risk, 0
         start: Any = "convex" if published else "auto"
-        steps = 0
         if self.eps is None:
             rounds = min(spec.transform.rounds - 1, self.max_iter - 1)
             plain = {"n_starts": 1, "random_state": None, "acceleration": None, "n_jobs": None}
@@ -174,26 +171,30 @@ class CappedSVC(PaperClassifier):
             spec, steps = spec.fixed(x), first.n_iter
             start = first if published else [first]
         result = self._run(spec, start, max_iter=self.max_iter - steps, callback=callback)
-        if self.algorithm == "alternating":
-            result = _seen_from_behind(spec, result)
+        if published:
+            x = result.x
+            gap = criticality_gap(spec.surrogate("newton"), x)
+            message = f"the single pass ends where the exact subproblem has the gap {gap:.3g}"
+            result = replace(result, gap=gap, message=message)
         return Solution(spec, result, earlier=steps)
 
+    def _doubts(self, solution: Solution) -> Iterator[Doubt]:
+        yield from super()._doubts(solution)
+        spec, result = solution.spec, solution.result
+        x: Any = result.x
+        if self.algorithm == "alternating" and result.gap > STALLED * spec.magnitude(x):
+            message = f"{result.message}: take algorithm='exact' or a larger delta"
+            yield message, ConvergenceWarning
+
     def _options(self) -> dict[str, Any]:
-        options = super()._options()
-        if self.algorithm == "alternating":
-            options["solver"] = "alternating"
-        return options
+        published = {"solver": "alternating"} if self.algorithm == "alternating" else {}
+        return super()._options() | published
 
     def _check_combinations(self) -> None:
         if self.delta == 0 and self.p < 2:
             raise ValueError(
                 f"delta=0 with p={self.p}: satisfied samples have infinite weights for p < 2; "
                 "give a positive delta, such as 1e-8"
-            )
-        named = str(self.solver).upper() in cp.installed_solvers()
-        if self.solver not in ("auto", "newton", "cvxpy") and not named:
-            raise ValueError(
-                f"solver={self.solver!r}: choose 'auto', 'newton', 'cvxpy' or a cvxpy solver's name"
             )
         if self.algorithm == "alternating" and self.solver != "auto":
             raise ValueError(
@@ -217,25 +218,7 @@ class CappedSVC(PaperClassifier):
         -------
         float
         """
-        check_is_fitted(self)
-        X, y = self._validated(X, y, reset=False)
-        loss = self._loss_of_scores(
-            self._scores(X), y, lambda rows: self._declare_fitted(rows, delta)
-        )
-        return loss + self._penalty_value
-
-
-def _seen_from_behind(spec: Risk, result: Result) -> Result:
-    """The result of the single pass with the criticality gap of the exact subproblem."""
-    theta: Any = result.x
-    surrogate = spec.surrogate("newton")
-    gap = criticality_gap(surrogate, theta)
-    message = f"the single pass changes little; {gap=:.3g} is that of the exact subproblem"
-    if gap > STALLED * surrogate.scale(theta):
-        message = f"the single pass stalled: its point is not critical, the gap is {gap:.3g}"
-        warnings.warn(
-            f"{message}; take algorithm='exact' or a larger delta",
-            ConvergenceWarning,
-            stacklevel=6,
-        )
-    return replace(result, gap=gap, message=message)
+        smoothed, theta = self._fitted_risk(X, y)
+        power = power_of(self.p / 2, self.delta if delta is None else delta)
+        risk = self._capped(smoothed.rows, cap_at(self.eps_, power)).with_penalty(l2(0.0))
+        return risk(theta) + self._penalty_value

@@ -11,10 +11,9 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from dcprog.engine.result import Result
-from dcprog.estimators.declared_estimator import parameter
 from dcprog.estimators.kernel_machine import KernelMachine, Machine
 from dcprog.estimators.kernels import KERNELS
-from dcprog.estimators.parameter_constraints import POSITIVE, WIDTH, one_of
+from dcprog.estimators.parameters import POSITIVE, WIDTH, one_of, parameter
 from dcprog.foundation.arrays import Array
 from dcprog.losses import absolute
 from dcprog.risk.risk import Risk

@@ -10,11 +10,10 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils._param_validation import Interval
 
-from dcprog.estimators.declared_estimator import parameter
-from dcprog.estimators.high_breakdown import TrimmedSquares
-from dcprog.estimators.paper_regressor import PaperRegressor
-from dcprog.estimators.parameter_constraints import POSITIVE
-from dcprog.foundation.arrays import Array
+from dcprog.estimators import POSITIVE, PaperRegressor, parameter
+from dcprog.estimators.declaration import Declaration
+from dcprog.estimators.high_breakdown import Criterion, TrimmedSquares
+from dcprog.foundation.arrays import Array, dense
 from dcprog.losses import square, trim
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
@@ -100,44 +99,44 @@ class LeastTrimmedSquares(PaperRegressor):
     reweight: bool = parameter("boolean", default=True)
     cutoff: float = parameter(POSITIVE, default=2.5)
 
-    def _declare(self, rows: Scores, scale: float) -> Risk:
+    def _declare(self, rows: Scores) -> Risk:
         n, p = rows.shape
-        return Risk.from_loss(rows, trim(square(), (n - self._size(n, p)) / n), l2(0.0))
+        return Risk.from_loss(rows, trim(square(), (n - self._kept(n, p)) / n), l2(0.0))
 
-    def _fit(self, X: Array, y: Array) -> str | None:
-        spec = self._risk(X, y)
+    def _criterion(self, n: int, p: int) -> Criterion:
+        return TrimmedSquares(self._kept(n, p) / n)
+
+    def _learn(self, declared: Declaration) -> None:
+        spec, raw = declared.risk, self.result_.x
         n, p = spec.rows.shape
-        h = self._size(n, p)
-        raw = self._minimise(spec, self._start(X, y, TrimmedSquares(h / n)))
-        self._set(raw, X.shape[1])
         self.raw_coef_, self.raw_intercept_ = self.coef_, self.intercept_
         self.support_ = spec.transform.slope(spec.aggregates(raw)) > 0
-        size = np.abs(spec.margins(raw))
-        factor = _consistency(h / n) * (1 + 5 / max(n - p, 1))
-        self.raw_scale_ = self.scale_ = factor * float(np.sqrt(np.mean(size[self.support_] ** 2)))
-        self._reach = max(self.cutoff * self.raw_scale_, float(np.max(size[self.support_])))
-        self.outlier_weight_ = self._weights(spec, raw)
+        residuals = spec.margins(raw)[self.support_]
+        factor = _consistency(self._kept(n, p) / n) * (1 + 5 / max(n - p, 1))
+        self.raw_scale_ = factor * float(np.sqrt(np.mean(residuals**2)))
+        self._reach = max(self.cutoff * self.raw_scale_, float(np.max(np.abs(residuals))))
+        super()._learn(declared)
+        self.scale_ = self.raw_scale_
         if self.reweight:
-            self._reweight(X, y, self.outlier_weight_ > 0)
-        return self._doubt(self.result_)
+            self._reweight(spec, self.outlier_weight_ > 0)
 
     def _weights(self, risk: Risk, theta: Array) -> Array:
         return (np.abs(risk.margins(theta)) <= self._reach).astype(float)
 
-    def _reweight(self, X: Array, y: Array, kept: Any) -> None:
+    def _reweight(self, spec: Risk, kept: Any) -> None:
         """Fit least squares to the kept samples, and set the coefficients and the scale."""
-        A = np.column_stack([X, np.ones(len(y))]) if self.fit_intercept else X
-        theta = np.linalg.lstsq(A[kept], y[kept], rcond=None)[0]
-        self._set(theta, X.shape[1])
-        free = max(int(kept.sum()) - A.shape[1], 1)
-        self.scale_ = float(np.sqrt(np.sum((y - A @ theta)[kept] ** 2) / free))
+        A, y = dense(spec.matrix())[kept], spec.offset[kept]
+        theta = np.linalg.lstsq(A, -y, rcond=None)[0]
+        self.__dict__.update(self._point(Declaration(spec), theta))
+        free = max(len(y) - A.shape[1], 1)
+        self.scale_ = float(np.sqrt(np.sum((A @ theta + y) ** 2) / free))
 
     def _estimating(self) -> tuple[Risk, Any, float]:
         theta = np.append(self.coef_, self.intercept_) if self.fit_intercept else self.coef_
         rows = self.spec_.rows
         return Risk.from_loss(rows, square(), l2(0.0), self.outlier_weight_), theta, 1.0
 
-    def _size(self, n: int, p: int) -> int:
+    def _kept(self, n: int, p: int) -> int:
         """The number h of squares in the trimmed sum."""
         if self.support_fraction is None:
             return min(n, (n + p + 1) // 2)

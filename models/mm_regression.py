@@ -6,10 +6,9 @@ from dataclasses import KW_ONLY
 
 import numpy as np
 
-from dcprog.estimators.declared_estimator import parameter
-from dcprog.estimators.high_breakdown import SScale
-from dcprog.estimators.paper_regressor import PaperRegressor
-from dcprog.estimators.parameter_constraints import COUNT, POSITIVE, one_of
+from dcprog.estimators import COUNT, POSITIVE, PaperRegressor, one_of, parameter
+from dcprog.estimators.declaration import Declaration
+from dcprog.estimators.high_breakdown import Criterion, SScale
 from dcprog.estimators.robust_scales import mad
 from dcprog.foundation.arrays import Array
 from dcprog.losses import square, tukey
@@ -94,23 +93,17 @@ class MMRegressor(PaperRegressor):
     max_iter: int = parameter(COUNT, default=500)
     n_starts: int | str = parameter(COUNT, one_of("auto"), default=1)
 
-    def _declare(self, rows: Scores, scale: float) -> Risk:
+    def _declare(self, rows: Scores) -> Risk:
         return Risk.from_loss(rows, tukey(0.5 * square(), self.c), l2(0.0))
 
-    def _fit(self, X: Array, y: Array) -> str | None:
-        n, p = len(y), X.shape[1] + self.fit_intercept
-        criterion = SScale(0.5 * max(1 - p / n, 1 / n))
-        start = self._start(X, y, criterion)
-        residuals = y - X @ start[: X.shape[1]] - (start[-1] if self.fit_intercept else 0.0)
-        scale = float(criterion.value(residuals[None], np.ones(n))[0])
-        self.scale_ = max(scale, EXACT * (mad(y - np.median(y)) or np.abs(y).max())) or 1.0
-        self._set(start, X.shape[1])
-        self.initial_coef_, self.initial_intercept_ = self.coef_, self.intercept_
-        spec = self._risk(X, y, self.scale_)
-        theta = self._minimise(spec, start, self.scale_)
-        self._set(theta, X.shape[1])
-        self.outlier_weight_ = self._weights(spec, theta / self.scale_)
-        return self._doubt(self.result_)
+    def _criterion(self, n: int, p: int) -> Criterion:
+        return SScale(0.5 * max(1 - p / n, 1 / n))
 
-    def _weights(self, risk: Risk, theta: Array) -> Array:
-        return risk.transform.slope(risk.aggregates(theta)) / risk.transform.steepest
+    def _size(self, criterion: Criterion, residuals: Array, y: Array) -> float:
+        scale = float(criterion.value(residuals[None], np.ones(len(y)))[0])
+        return max(scale, EXACT * (mad(y - np.median(y)) or np.abs(y).max())) or 1.0
+
+    def _learn(self, declared: Declaration) -> None:
+        super()._learn(declared)
+        *coef, self.initial_intercept_ = declared.unit.start
+        self.initial_coef_ = np.array(coef)

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from dcprog.engine.result import Result
-from dcprog.estimators.declared_estimator import parameter
 from dcprog.estimators.kernel_machine import KernelMachine, Machine
 from dcprog.estimators.kernels import KERNELS
-from dcprog.estimators.parameter_constraints import COUNT, POSITIVE, WIDTH, one_of
+from dcprog.estimators.parameters import COUNT, POSITIVE, WIDTH, one_of, parameter
 from dcprog.foundation.arrays import Array
 from dcprog.losses import hinge, rescale
 from dcprog.risk.risk import Risk
@@ -146,11 +145,8 @@ class RescaledHingeSVC(KernelMachine):
         return Risk.from_loss(machine.rows, self._rescaled(), machine.penalty, costs)
 
     def _minimise(self, machine: Machine, risk: Risk, X: Any) -> tuple[Result, int]:
-        options: dict[str, Any] = {
-            "solver": self.solver,
-            "tol": self.tol,
-            "verbose": bool(self.verbose),
-        }
+        verbose = bool(self.verbose)
+        options: dict[str, Any] = {"solver": self.solver, "tol": self.tol, "verbose": verbose}
         costs = self.C * risk.transform.steepest * self._first_weights(X, machine.signs)
         first = solve(Risk.from_loss(machine.rows, hinge(), machine.penalty, costs), **options)
         if first.x is None:

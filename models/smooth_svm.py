@@ -7,14 +7,12 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils._param_validation import Interval
 
-from dcprog.estimators.declared_estimator import parameter
-from dcprog.estimators.loop_options import Callback
-from dcprog.estimators.paper_classifier import PaperClassifier, Solution
-from dcprog.estimators.parameter_constraints import POSITIVE, one_of
-from dcprog.losses import ConvexLoss, pade_hinge, sigmoid_hinge, squared
+from dcprog.estimators import POSITIVE, PaperClassifier, one_of, parameter
+from dcprog.estimators.declaration import Declaration
+from dcprog.estimators.loop import Callback, Solution
+from dcprog.losses import pade_hinge, sigmoid_hinge, squared
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.scores import Scores
@@ -135,59 +133,44 @@ class SmoothSVC(PaperClassifier):
 
     def _declare(self, rows: Scores) -> Risk:
         """The risk without the K samples of largest loss, ignoring the 90th percentile rule."""
-        return self._trimmed(rows, self._dropped(_count(rows)) / _count(rows))
+        m = rows.X.shape[0]
+        dropped = ceil(self.outlier_ratio * m - 1e-9)  # safe against rounding: 0.07 of 100 is 7
+        if dropped >= m:
+            raise ValueError(f"outlier_ratio={self.outlier_ratio!r} leaves none of {m} samples")
+        return self._trimmed(rows, dropped / m)
 
     def _declare_fitted(self, rows: Scores) -> Risk:
         return self._trimmed(rows, self.spec_.transform.fraction)
 
     def _trimmed(self, rows: Scores, fraction: float) -> Risk:
-        smoothed = SMOOTHINGS[self.smoothing](self.eta)
-        loss: ConvexLoss = smoothed if self.slack_norm == 1 else squared(smoothed)
-        m, p = rows.shape
+        loss = SMOOTHINGS[self.smoothing](self.eta)
         return Risk(
             rows,
-            loss,
-            weights=np.full(m, self.C / self.slack_norm),
+            loss if self.slack_norm == 1 else squared(loss),
+            weights=np.full(rows.shape[0], self.C / self.slack_norm),
             aggregate=None if rows.n_scores == 1 else "sum",
             transform=trim_of(fraction),
             penalty=l2(1.0),
-            penalized=np.ones(p),
+            penalized=np.ones(rows.shape[1]),
         )
 
-    def _dropped(self, m: int) -> int:
-        """The number K of samples that are left out."""
-        dropped = ceil(self.outlier_ratio * m - 1e-9)  # safe against rounding: 0.07 of 100 is 7
-        if dropped >= m:
-            raise ValueError(f"outlier_ratio={self.outlier_ratio!r} leaves none of {m} samples")
-        return dropped
-
-    def _solution(self, spec: Risk, callback: Callback) -> Solution:
-        if spec.transform.fraction and self.filtering == "one_step":
-            return self._filtered(spec, callback)
-        result = self._run(spec, callback=callback)
-        self.outlier_ = _left_out(spec, result.x)
-        return Solution(spec, result)
-
-    def _filtered(self, spec: Risk, callback: Callback) -> Solution:
-        """Fit all samples, then take one step of the trimmed loss."""
+    def _solution(self, declared: Declaration, callback: Callback) -> Solution:
+        spec = declared.risk
+        if self.filtering == "trimmed" or not spec.transform.fraction:
+            result = self._run(spec, callback=callback)
+            self._leave_out(spec, result.x)
+            return Solution(spec, result)
         plain = self._trimmed(spec.rows, 0.0)
         fitted = self._run(plain, n_starts=1, callback=callback)
         start: Any = fitted.x
-        m = _count(spec.rows)
-        margins = plain.margins(start).reshape(m, -1)
-        slack = np.sum(np.maximum(1 - margins, 0), axis=1)
-        large = int(np.sum(slack >= np.percentile(slack, PERCENTILE)))
-        spec = self._trimmed(spec.rows, min(self._dropped(m), large) / m)
-        self.outlier_ = _left_out(spec, start)
+        margins = plain.margins(start).reshape(spec.rows.X.shape[0], -1)
+        slack = np.maximum(1 - margins, 0).sum(axis=1)
+        large = float(np.mean(slack >= np.percentile(slack, PERCENTILE)))
+        spec = self._trimmed(spec.rows, min(spec.transform.fraction, large))
+        self._leave_out(spec, start)
         step = self._run(spec, start, max_iter=1, n_starts=1, escape=False, callback=callback)
         return Solution(spec, step, judged=fitted)
 
-
-def _count(rows: Scores) -> int:
-    """The number of samples."""
-    return rows.X.shape[0]
-
-
-def _left_out(spec: Risk, theta: Any) -> npt.NDArray[np.bool_]:
-    """Mask of the samples that the trimmed loss leaves out at θ."""
-    return spec.transform.slope(spec.aggregates(theta)) == 0
+    def _leave_out(self, spec: Risk, theta: Any) -> None:
+        """Keep which samples the trimmed loss leaves out at θ."""
+        self.outlier_ = spec.transform.slope(spec.aggregates(theta)) == 0

@@ -1,16 +1,20 @@
 """scikit-learn estimators: for any loss and penalty, and base classes of published models."""
 
-from dcprog.estimators.classifier import RobustClassifier
+from dcprog.estimators.classifier import PaperClassifier, RobustClassifier
 from dcprog.estimators.cross_validated import RobustClassifierCV, RobustRegressorCV
-from dcprog.estimators.declared_estimator import parameter
-from dcprog.estimators.paper_classifier import PaperClassifier
-from dcprog.estimators.regressor import RobustRegressor
+from dcprog.estimators.parameters import COUNT, NONNEGATIVE, POSITIVE, one_of, parameter
+from dcprog.estimators.regressor import PaperRegressor, RobustRegressor
 
 __all__ = [
+    "COUNT",
+    "NONNEGATIVE",
+    "POSITIVE",
     "PaperClassifier",
+    "PaperRegressor",
     "RobustClassifier",
     "RobustClassifierCV",
     "RobustRegressor",
     "RobustRegressorCV",
+    "one_of",
     "parameter",
 ]

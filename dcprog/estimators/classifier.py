@@ -1,10 +1,12 @@
-"""A classifier over any margin loss and any penalty."""
+"""Classifiers: of any margin loss and penalty, and the base of published linear ones."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,23 +15,152 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from dcprog.estimators.base import RobustEstimator
-from dcprog.estimators.coefficients import Coefficients
+from dcprog.estimators.base import feature_names
 from dcprog.estimators.declaration import Declaration
-from dcprog.estimators.declared_estimator import parameter
-from dcprog.estimators.margins import CODINGS, aggregate_of, coding_of, margins_of
-from dcprog.estimators.parameter_constraints import one_of
-from dcprog.estimators.prediction import LargestScore
+from dcprog.estimators.kernels import Kernel, rows_of
+from dcprog.estimators.loop import LoopEstimator
+from dcprog.estimators.parameters import DeclaredEstimator, one_of, parameter
+from dcprog.estimators.robust import RobustEstimator
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.table import Table
 from dcprog.losses import Loss, cap, hinge
-from dcprog.rows.angle import simplex_vertices
+from dcprog.risk.risk import Risk
+from dcprog.rows.angle import angle_differences, angle_margins, simplex_vertices
+from dcprog.rows.linear import binary_margins, class_margins
 from dcprog.rows.scores import Scores
 from dcprog.rows.targets import class_index
 
-__all__ = ["RobustClassifier"]
+__all__ = ["Classifier", "LinearClassifier", "PaperClassifier", "RobustClassifier"]
 
 
-class RobustClassifier(LargestScore, ClassifierMixin, Coefficients, RobustEstimator):
+class Classifier(ClassifierMixin, DeclaredEstimator):
+    """A classifier that predicts the class of the largest score.
+
+    Attributes
+    ----------
+    classes_ : array of shape (k,)
+        The classes with samples of positive weight.
+    """
+
+    def _classes_of(self, y: Any, weights: Array | None = None) -> Any:
+        """The classes with samples of positive weight, after a check that there are two."""
+        check_classification_targets(y)
+        classes = np.unique(y if weights is None else y[weights > 0])
+        if len(classes) < 2:
+            which = "the samples" if weights is None else "the samples of positive weight"
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes, but {which} are all of one "
+                f"class, {classes.tolist()[0]!r}"
+            )
+        return classes
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of the largest score; for two classes the sign of the only score decides.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
+        classes: npt.NDArray[Any] = self.classes_
+        return classes[best]
+
+
+class LinearClassifier(Classifier, LoopEstimator):
+    """A classifier by linear scores, or those of one kernel, with a table of its coefficients."""
+
+    def _class_scores(self, scores: Array) -> Array:
+        """The scores of the classes, (n, k), from those of the fit, (n, c); (n, 1) for two."""
+        return scores
+
+    def decision_function(self, X: npt.ArrayLike) -> Array:
+        """The scores of the classes.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n, k), or (n,) for two classes
+            Positive for the second of two.
+        """
+        scores = self._class_scores(self._scores(self._check_fitted(X)))
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    @property
+    def simplex_(self) -> Array:
+        """The vertices W_1, …, W_k of the classes, of shape (k, k − 1)."""
+        check_is_fitted(self)
+        return simplex_vertices(len(self.classes_))
+
+    def summary(self) -> Table:
+        """Coefficients by feature and class, the intercept last.
+
+        Each column is the linear score of a class; for two classes there is one column, the score
+        of the second of ``classes_``. Where ``coef_`` holds the k − 1 components of an angle-based
+        classifier, the scores are ``simplex_`` times those components.
+
+        Returns
+        -------
+        Table
+            It prints as text; ``to_frame()`` returns a DataFrame.
+
+        Raises
+        ------
+        AttributeError
+            The estimator is a kernel machine without ``coef_``.
+
+        Examples
+        --------
+        >>> import numpy as np, dcprog as dc
+        >>> X, y = np.array([[2.0, 0.0], [1.0, 1.0], [-1.0, 1.0], [-2.0, 0.0]]), [1, 1, 0, 0]
+        >>> dc.RobustClassifier("hinge").fit(X, y).summary()
+        RobustClassifier, objective 0.5, converged
+                           1
+        x0                 1
+        x1                 0
+        intercept          0
+        """
+        check_is_fitted(self)
+        fitted: Any = self
+        if not hasattr(self, "coef_"):
+            raise AttributeError("a kernel machine has no coefficients by feature to be shown")
+        coef = np.atleast_2d(fitted.coef_)
+        scores = np.column_stack([coef, np.broadcast_to(fitted.intercept_, len(coef))])
+        if len(scores) not in (1, len(self.classes_)):
+            scores = self.simplex_ @ scores
+        classes = self.classes_[1:] if len(scores) == 1 else self.classes_
+        end = f"objective {self.objective_:.4g}, {self.result_.status}"
+        names = [*feature_names(self, scores.shape[1] - 1), "intercept"]
+        return Table(
+            f"{type(self).__name__}, {end}",
+            names,
+            dict(zip(map(str, classes), scores, strict=True)),
+        )
+
+
+# ----------------------------------------------------------------------------------------------
+
+# The rows of each coding, and the aggregate of a sample's losses; None if each counts by itself.
+CODINGS: dict[str, tuple[Callable[..., Scores], str | None]] = {
+    "crammer_singer": (angle_differences, "max"),
+    "weston_watkins": (angle_differences, "sum"),
+    "angle": (angle_margins, None),
+    "ovr": (class_margins, None),
+}
+
+# With more coefficients, steps on all scores jointly are expensive: 600 samples of 784 features and
+# 10 classes took half a second class by class, and more than five minutes jointly.
+MANY = 1000
+
+
+class RobustClassifier(LinearClassifier, RobustEstimator):
     r"""Classifier for any margin loss ℓ and any penalty.
 
     It minimises
@@ -137,7 +268,7 @@ class RobustClassifier(LargestScore, ClassifierMixin, Coefficients, RobustEstima
     _of_residuals = False
 
     _: KW_ONLY
-    multiclass: str = parameter(one_of(*CODINGS), default="auto")
+    multiclass: str = parameter(one_of("auto", *CODINGS), default="auto")
     class_weight: dict[Any, float] | str | None = parameter(
         dict, one_of("balanced"), None, default=None
     )
@@ -145,7 +276,7 @@ class RobustClassifier(LargestScore, ClassifierMixin, Coefficients, RobustEstima
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> RobustClassifier:
+    ) -> Self:
         """Minimise the objective.
 
         Parameters
@@ -159,8 +290,8 @@ class RobustClassifier(LargestScore, ClassifierMixin, Coefficients, RobustEstima
 
         Returns
         -------
-        RobustClassifier
-            Itself.
+        self
+            The fitted estimator.
 
         Raises
         ------
@@ -169,70 +300,58 @@ class RobustClassifier(LargestScore, ClassifierMixin, Coefficients, RobustEstima
             the solver does not accept the problem, or the numbers are so large that no point was
             found.
         """
-        X, y = self._validated(X, y)
-        weights = self._sample_weight(sample_weight, X)
-        declared = self._declared(X, y, weights)
-        classes, class_weight = self._classes(y, weights)
-        same = np.array_equal(getattr(self, "classes_", ()), classes)
-        start = self._start(declared) if same else "auto"
-        self.classes_, self.class_weight_ = classes, class_weight
+        return self._fitted(X, y, sample_weight)
+
+    def _class_scores(self, scores: Array) -> Array:
+        """⟨W_k, f(x)⟩, or f_k(x) with ``"ovr"``."""
+        plain = len(self.classes_) == 2 or self.multiclass_ == "ovr"
+        return scores if plain else scores @ self.simplex_.T
+
+    def _begin(self, X: Any, y: Any, sample_weight: Any) -> None:
+        classes, self.class_weight_ = self._weighted_classes(X, y, sample_weight)
+        if not np.array_equal(getattr(self, "classes_", ()), classes):
+            self.__dict__.pop("result_", None)  # no start for other classes
+        self.classes_ = classes
         self.multiclass_ = self._coding(X, len(classes))
-        self._minimise(declared, start, X, y, sample_weight)
-        return self
 
-    def decision_function(self, X: npt.ArrayLike) -> Array:
-        """The scores of the classes: ⟨W_k, f(x)⟩, or f_k(x) with ``"ovr"``.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
-
-        Returns
-        -------
-        array of shape (n, k), or (n,) for two classes
-            Positive for the second of two.
-        """
-        scores = self._scores(self._check_fitted(X))
-        if len(self.classes_) == 2:
-            return scores.ravel()
-        return scores if self.multiclass_ == "ovr" else scores @ self.simplex_.T
-
-    @property
-    def simplex_(self) -> Array:
-        """The vertices W_1, …, W_k, of shape (k, k − 1)."""
-        check_is_fitted(self)
-        return simplex_vertices(len(self.classes_))
-
-    def _classes(self, y: Any, weights: Array | None) -> tuple[Any, Array]:
+    def _weighted_classes(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array]:
         """The classes with samples of positive weight, and the class weights."""
-        check_classification_targets(y)
+        weights = self._sample_weight(sample_weight, X)
+        classes = self._classes_of(y, weights)
         if weights is not None:
             y, weights = y[weights > 0], weights[weights > 0]
-        classes = np.unique(y)
-        if len(classes) < 2:
-            which = "the samples" if weights is None else "the samples of positive weight"
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes, but {which} are all of one "
-                f"class, {classes.tolist()[0]!r}"
-            )
         return classes, compute_class_weight(
             self.class_weight, classes=classes, y=y, sample_weight=weights
         )
 
-    def _declared(self, X: Any, y: Any, weights: Array | None) -> Declaration:
-        classes, class_weight = self._classes(y, weights)
+    def _declared(self, X: Any, y: Any, sample_weight: Any = None) -> Declaration:
+        classes, class_weight = self._weighted_classes(X, y, sample_weight)
 
-        def weigh(labels: Any) -> Array:
+        def share(labels: Any) -> Array:
             return class_weight[np.searchsorted(classes, labels)]
 
         k, coding = len(classes), self._coding(X, len(classes))
-        build = partial(margins_of(coding, k), classes=classes)
-        share = None if self.class_weight is None else weigh
-        return self._declare(X, y, weights, build, share, aggregate_of(coding, k))
+        margins, aggregate = _coded(coding, k)
+        build = partial(margins, classes=classes)
+        weigh = None if self.class_weight is None else share
+        return self._declare(X, y, sample_weight, build, weigh, aggregate)
 
     def _coding(self, X: Any, k: int) -> str:
+        """The coding to use: `multiclass` itself, or the choice of ``"auto"``.
+
+        With few coefficients in all, differences of scores are clearly the most accurate:
+        aggregated by the largest loss if the base is piecewise linear and nonincreasing, for which
+        there is a fast solver, otherwise by their sum.
+        """
+        if self.multiclass != "auto":
+            return self.multiclass
         size = X.shape[1] if self.kernel is None else X.shape[0]
-        return coding_of(self.multiclass, k, size + 1, self._loss())
+        if (k - 1) * (size + 1) > MANY:
+            return "ovr"
+        base = self._loss().base
+        is_linear = base.pieces is not None and not any(base.pieces.quadratic)
+        falls = base.slope(np.array([1e8]))[0] <= 0  # the least margin has the largest loss
+        return "crammer_singer" if is_linear and falls else "weston_watkins"
 
     def _label_weight(self, y: Any) -> Array:
         return self.class_weight_[class_index(y, self.classes_)[1]]
@@ -240,12 +359,75 @@ class RobustClassifier(LargestScore, ClassifierMixin, Coefficients, RobustEstima
     def _default_loss(self) -> Loss:
         return cap(hinge(), 1.0)
 
-    def _rows(self, X: Any, y: Any, fit_intercept: bool) -> Scores:
-        margins = margins_of(self.multiclass_, len(self.classes_))
-        return margins(X, y, fit_intercept, classes=self.classes_)
+    def _rows(self, scores: Array, y: Any) -> Scores:
+        margins, _ = _coded(self.multiclass_, len(self.classes_))
+        return margins(scores, y, False, classes=self.classes_)
 
     def _aggregate(self) -> str | None:
-        return aggregate_of(self.multiclass_, len(self.classes_))
+        return _coded(self.multiclass_, len(self.classes_))[1]
 
-    def _shaped(self, coef: Array, intercept: Array) -> tuple[Array, Array]:
-        return coef, intercept
+
+def _coded(multiclass: str, k: int) -> tuple[Callable[..., Scores], str | None]:
+    """The row builder and the aggregate for k classes."""
+    return (binary_margins, None) if k == 2 else CODINGS[multiclass]
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+class PaperClassifier(LinearClassifier):
+    """A classifier with a linear score per class (one for two) that minimises a declared risk.
+
+    A subclass declares its parameters, each by
+    :func:`~dcprog.estimators.parameters.parameter`, and the risk by :meth:`_declare`. It may
+    override the margins (:meth:`_margins`), the kernel (:meth:`_kernel_at`), the minimisation
+    (:meth:`_solution`), the attributes learnt in a fit (:meth:`_learn`), the objective on other
+    data that uses them (:meth:`_declare_fitted`), and the check for invalid combinations of
+    parameters (:meth:`_check_combinations`).
+
+    Attributes
+    ----------
+    coef_ : array of shape (c, d)
+        The coefficients w_k as rows; c = 1 for two classes.
+    intercept_ : array of shape (c,)
+
+    Notes
+    -----
+    scikit-learn's callbacks (``set_callbacks``) see every step, and one that asks to stop ends the
+    run.
+    """
+
+    fit_intercept = True  # a subclass may declare a parameter of that name
+
+    @abstractmethod
+    def _declare(self, rows: Scores) -> Risk:
+        """The objective of the publication on the given margins."""
+
+    def _declare_fitted(self, rows: Scores) -> Risk:
+        """The objective on other samples' margins, with the values learnt in the fit."""
+        return self._declare(rows)
+
+    def _margins(self, k: int) -> Callable[..., Scores]:
+        """The builder of margins of k classes: y·f(x) for two, ±f_j(x) of each class for more."""
+        return _coded("ovr", k)[0]
+
+    def _kernel_at(self, X: Any) -> Kernel | None:
+        """The kernel of f, None for linear scores."""
+        return None
+
+    def _declared(self, X: Any, y: Any, sample_weight: Any = None) -> Declaration:
+        classes, kernel = self._classes_of(y), self._kernel_at(X)
+        margins = self._margins(len(classes))
+        rows = rows_of(lambda Z: margins(Z, y, self.fit_intercept, classes), X, kernel)
+        return Declaration(self._declare(rows), kernel)
+
+    def _begin(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self.classes_ = self._classes_of(y)
+
+    def _fitted_risk(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Risk, Array]:
+        check_is_fitted(self)
+        X, y = self._validated(X, y, reset=False)
+        scores = self._scores(X)
+        margins = self._margins(len(self.classes_))
+        risk = self._declare_fitted(margins(scores, y, False, self.classes_))
+        return risk, np.eye(scores.shape[1]).ravel()

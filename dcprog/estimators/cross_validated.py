@@ -1,44 +1,181 @@
-"""Robust estimators whose penalty weight and further parameters cross-validation chooses."""
+"""Estimators whose penalty weight and further parameters are chosen by cross-validated paths."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from numbers import Integral
+from itertools import product
 from typing import Any, ClassVar, Self
 
 import joblib
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context, clone, is_classifier
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    _fit_context,
+    clone,
+    is_classifier,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from dcprog.estimators.base import RobustEstimator
+from dcprog.estimators.base import SampleInput
 from dcprog.estimators.classifier import RobustClassifier
-from dcprog.estimators.declared_estimator import DeclaredEstimator, parameter
-from dcprog.estimators.penalty_family import USUAL
+from dcprog.estimators.parameters import JOBS, DeclaredEstimator, parameter
+from dcprog.estimators.penalty_path import USUAL
 from dcprog.estimators.regressor import RobustRegressor
-from dcprog.estimators.sample_input import SampleInput
+from dcprog.estimators.robust import RobustEstimator
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import bar, logger, visible
 
-__all__ = ["RobustClassifierCV", "RobustRegressorCV", "path_scores", "weight_name"]
+__all__ = ["PathSearch", "RobustClassifierCV", "RobustRegressorCV"]
 
 
-def weight_name(model: Any) -> str:
-    """The name of the parameter that is the penalty's weight, such as ``penalty__lam``."""
-    names = [name for name in model.get_params() if name.startswith("penalty__")]
-    found = [name for name in names if name.split("__")[-1] in USUAL]
-    if not found:
-        raise ValueError(f"penalty={model.penalty!r}: it has no parameter lam to choose")
-    return min(found, key=lambda name: name.count("__"))
+ROUNDING = 1e-12  # mean scores this close count as ties
+Place = tuple[int, int]
+
+
+class PathSearch(SampleInput, DeclaredEstimator, ABC):
+    """An estimator whose penalty weight λ is chosen by the cross-validated scores of paths.
+
+    For every fold and every combination of the grid's parameters, one path over all λ is fitted to
+    the training part and scored on the held-out part. Ties are resolved to the largest λ.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable, optional
+        The folds; five by default, stratified for classifiers.
+    n_jobs : int, optional
+        Number of joblib processes for the paths; starting one takes some seconds.
+    verbose : bool, default False
+        Log one line per path to the logger ``dcprog``.
+
+    Attributes
+    ----------
+    best_score_ : float
+        The mean score over the folds at ``best_params_``, up to ties.
+    scores_ : array of shape (folds, combinations, m)
+    n_features_in_ : int
+    """
+
+    _: KW_ONLY
+    cv: Any = parameter("cv_object", default=None)
+    n_jobs: int | None = parameter(*JOBS, default=None)
+    verbose: bool = parameter("verbose", default=False)
+
+    _usual: ClassVar[type[Any]]
+    estimator: Any = parameter(BaseEstimator, None, default=None)
+
+    # ---- methods of a subclass -------------------------------------------------------------------
+
+    @abstractmethod
+    def _grid(self, model: Any, total: float) -> tuple[Array, list[dict[str, Any]]]:
+        """The values of λ in increasing order, and the combinations of other parameters."""
+
+    @abstractmethod
+    def _job(self, place: Place, model: Any, X: Any, y: Any, weights: Any, fold: Any) -> Any:
+        """The joblib task that returns the scores on a fold, one for each λ, and the path."""
+
+    def _keep(self, place: Place, path: Any) -> None:
+        """Keep the path of a fold and a combination."""
+
+    @abstractmethod
+    def _best_of(self, ties: npt.NDArray[np.bool_]) -> Place:
+        """The combination and the λ to choose among those of the best score."""
+
+    @abstractmethod
+    def _params(self, row: int, lam: float) -> dict[str, Any]:
+        """The estimator's parameters for a combination and λ."""
+
+    # ---- fit -------------------------------------------------------------------------------------
+
+    def _given(self) -> Any:
+        return self._usual() if self.estimator is None else self.estimator
+
+    def _checks(self) -> dict[str, Any]:
+        checks: dict[str, Any] = self._given()._checks()
+        return checks
+
+    def _is_pairwise(self) -> bool:
+        return bool(self._given()._is_pairwise())
+
+    def _search(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit all paths, choose the best parameters and refit on all samples."""
+        model = self._given()
+        if not isinstance(model, self._usual):
+            name = type(self).__name__
+            raise ValueError(f"estimator={model!r}: {name} takes a {self._usual.__name__}")
+        X, y = self._validated(X, y)
+        weights: Array | None = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        if is_classifier(model):
+            self.classes_ = model._classes_of(y, weights)
+        total = float(np.size(y) if weights is None else np.sum(weights))
+        self.lambdas_, self.grid_ = self._grid(model, total)
+        folds = list(check_cv(self.cv, y, classifier=is_classifier(model)).split(X, y))
+        self.scores_ = np.full((len(folds), len(self.grid_), len(self.lambdas_)), np.nan)
+        places = list(product(range(len(folds)), range(len(self.grid_))))
+        self._solve(
+            places,
+            (
+                self._job((f, r), self._at(model, self.grid_[r]), X, y, weights, folds[f])
+                for f, r in places
+            ),
+        )
+        mean = np.mean(self.scores_, axis=0)
+        if np.all(np.isnan(mean)):
+            raise KeyboardInterrupt("no penalty was scored on every fold")
+        self.best_score_ = float(np.nanmax(mean))
+        row, place = self._best_of(mean >= self.best_score_ - ROUNDING)
+        self.best_params_ = self._params(row, float(self.lambdas_[place]))
+        self.best_estimator_ = self._refitted(model, (row, place), X, y, weights)
+        return self
+
+    def _at(self, model: Any, values: dict[str, Any]) -> Any:
+        return clone(model).set_params(**values)
+
+    def _solve(self, places: list[Place], jobs: Any) -> None:
+        """Run the paths and keep their scores."""
+        pool = joblib.Parallel(self.n_jobs, return_as="generator")
+        with visible(bool(self.verbose)):
+            for k, (place, (scores, path)) in enumerate(zip(places, pool(jobs), strict=True)):
+                self.scores_[place][: len(scores)] = scores
+                if self.verbose:
+                    done, best = bar(k + 1, len(places)), np.max(scores, initial=0.0)
+                    logger.info("%s paths: fold %d, row %d, best score %.4g", done, *place, best)
+                self._keep(place, path)
+
+    def _refitted(self, model: Any, place: Place, X: Any, y: Any, weights: Array | None) -> Any:
+        """The estimator with the best parameters, fitted to all samples."""
+        given = {} if weights is None else {"sample_weight": weights}
+        return clone(model).set_params(**self.best_params_).fit(X, y, **given)
+
+    # ---- the fitted function ---------------------------------------------------------------------
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The predictions of the best estimator, of shape (n,)."""
+        return self._best().predict(self._check_fitted(X))
+
+    def _best(self) -> Any:
+        check_is_fitted(self)
+        return self.best_estimator_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_estimator_")
+
+
+# ----------------------------------------------------------------------------------------------
+
+LAMBDAS = np.geomspace(1e-5, 1.0, 11)  # default values of λ, for a mean of losses
 
 
 def path_scores(
@@ -50,42 +187,27 @@ def path_scores(
     y: Any,
     weights: Array | None,
     fold: tuple[Any, Any],
-) -> list[float]:
-    """The scores on the held-out part of a fold, one for each λ in order."""
+) -> tuple[list[float], None]:
+    """The scores on the held-out part of a fold of the fits for each λ in order, warm-started."""
     train, test = fold
     X_train, y_train = _safe_split(model, X, y, train)
     X_test, y_test = _safe_split(model, X, y, test, train)
     given = {} if weights is None else {"sample_weight": weights[test]}
     own = None if weights is None else weights[train]
-    return [
-        float(scorer(fitted, X_test, y_test, **given))
-        for fitted in _path(model, name, lambdas, X_train, y_train, own)
-    ]
-
-
-def _path(
-    model: Any, name: str, lambdas: Array, X: Any, y: Any, weights: Array | None
-) -> Iterator[Any]:
-    """Yield the estimator fitted for each λ in order, warm-started from the previous fit."""
     model.set_params(warm_start=True)
-    for lam in lambdas:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TrivialSolutionWarning)  # expected at large λ
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit warns
-            fitted = model.set_params(**{name: float(lam)}).fit(X, y, sample_weight=weights)
-        if getattr(model, "scale", None) == "mad":
-            model.set_params(scale=fitted.scale_)  # it does not depend on λ
-        yield fitted
+    scores = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrivialSolutionWarning)  # expected at large λ
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit warns
+        for lam in lambdas:
+            model.set_params(**{name: float(lam)}).fit(X_train, y_train, sample_weight=own)
+            scores.append(float(scorer(model, X_test, y_test, **given)))
+            if getattr(model, "scale", None) == "mad":
+                model.set_params(scale=model.scale_)  # it does not depend on λ
+    return scores, None
 
 
-# ----------------------------------------------------------------------------------------------
-
-
-LAMBDAS = np.geomspace(1e-5, 1.0, 11)  # default values of λ, for a mean of losses
-ROUNDING = 1e-12  # mean scores this close count as ties
-
-
-class RobustCV(SampleInput, DeclaredEstimator):
+class RobustCV(PathSearch):
     """An estimator whose penalty weight λ is chosen by cross-validation.
 
     For every fold and every combination of the grid's parameters, one path is fitted from small λ
@@ -100,57 +222,24 @@ class RobustCV(SampleInput, DeclaredEstimator):
         the size 1.
     grid : dict of str to list, optional
         Values for other parameters of the estimator, such as ``{"loss__c": [0.5, 1.0, 2.0]}``.
-    cv : int, splitter or iterable, optional
-        The folds; five by default, stratified for classifiers.
     scoring : str or callable, optional
         A scikit-learn scorer; the estimator's own ``score`` by default.
-    n_jobs : int, optional
-        Number of joblib processes for the paths; starting one takes some seconds.
-    verbose : bool, default False
-        Log one line per path to the logger ``dcprog``.
 
     Attributes
     ----------
     best_params_ : dict
         The chosen λ, as ``penalty__lam`` or ``penalty__l1``, and the chosen values of the grid.
-    best_score_ : float
-        The mean score over the folds at ``best_params_``, up to ties.
     lambdas_ : array of shape (m,)
         The values of λ, in increasing order.
     grid_ : list of dict
         The combinations of the grid's parameters.
-    scores_ : array of shape (folds, combinations, m)
-    n_features_in_ : int
     """
 
     estimator: RobustEstimator | None = parameter(RobustEstimator, None, default=None)
     lambdas: npt.ArrayLike | None = parameter("array-like", None, default=None)
     grid: Mapping[str, Any] | None = parameter(dict, None, default=None)
     _: KW_ONLY
-    cv: Any = parameter("cv_object", default=None)
     scoring: Any = parameter(str, callable, None, default=None)
-    n_jobs: int | None = parameter(Integral, None, default=None)
-    verbose: bool = parameter("verbose", default=False)
-
-    _usual: ClassVar[type[Any]]
-
-    def _model(self) -> Any:
-        """The estimator, or the default one, after a check of its type."""
-        model = self._given()
-        if not isinstance(model, self._usual):
-            name = type(self).__name__
-            raise ValueError(f"estimator={model!r}: {name} takes a {self._usual.__name__}")
-        return model
-
-    def _given(self) -> Any:
-        return self._usual() if self.estimator is None else self.estimator
-
-    def _checks(self) -> dict[str, Any]:
-        checks: dict[str, Any] = self._given()._checks()
-        return checks
-
-    def _is_pairwise(self) -> bool:
-        return bool(self._given()._is_pairwise())
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -175,58 +264,34 @@ class RobustCV(SampleInput, DeclaredEstimator):
         TypeError, ValueError
             Parameters are out of range or unknown to the estimator, or the data are not finite.
         """
-        model = self._model()
-        X, y = self._validated(X, y)
-        weights: Array | None = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        if is_classifier(model):
-            check_classification_targets(y)
-            kept = slice(None) if weights is None else weights > 0
-            self.classes_ = np.unique(np.asarray(y)[kept])
-        total = float(np.size(y) if weights is None else np.sum(weights))
-        self.lambdas_ = self._checked_lambdas(1.0 if model.normalize == "mean" else total)
-        self.grid_ = list(ParameterGrid(self.grid or {}))
-        folds = list(check_cv(self.cv, y, classifier=is_classifier(model)).split(X, y))
-        self.scores_ = self._scores_of(model, folds, X, y, weights)
-        self._choose(model)
-        self.best_estimator_ = clone(model).set_params(**self.best_params_)
-        self.best_estimator_.fit(X, y, sample_weight=weights)
-        return self
+        return self._search(X, y, sample_weight)
 
-    def _checked_lambdas(self, total: float) -> Array:
-        values = total * LAMBDAS if self.lambdas is None else np.asarray(self.lambdas, dtype=float)
+    def _grid(self, model: Any, total: float) -> tuple[Array, list[dict[str, Any]]]:
+        size = 1.0 if model.normalize == "mean" else total
+        values = size * LAMBDAS if self.lambdas is None else np.asarray(self.lambdas, dtype=float)
         if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0)):
             raise ValueError(f"lambdas={self.lambdas!r}: positive finite numbers are needed")
-        return np.sort(values)
+        return np.sort(values), list(ParameterGrid(self.grid or {}))
 
-    def _scores_of(
-        self, model: Any, folds: list[Any], X: Any, y: Any, weights: Array | None
-    ) -> Array:
-        """The held-out scores of all paths, of shape (folds, combinations, lambdas)."""
-        name, scorer = weight_name(model), check_scoring(model, self.scoring)
-        jobs = [
-            joblib.delayed(path_scores)(
-                clone(model).set_params(**others), name, self.lambdas_, scorer, X, y, weights, fold
-            )
-            for fold in folds
-            for others in self.grid_
-        ]
-        scores = []
-        with visible(bool(self.verbose)):
-            for found in joblib.Parallel(self.n_jobs, return_as="generator")(jobs):
-                scores.append(found)
-                if self.verbose:
-                    done = bar(len(scores), len(jobs))
-                    logger.info("%s paths, best score of the last %.4g", done, np.max(found))
-        return np.reshape(scores, (len(folds), len(self.grid_), len(self.lambdas_)))
+    def _job(self, place: Place, model: Any, X: Any, y: Any, weights: Any, fold: Any) -> Any:
+        scorer, name = check_scoring(model, self.scoring), self._weight_name()
+        return joblib.delayed(path_scores)(model, name, self.lambdas_, scorer, X, y, weights, fold)
 
-    def _choose(self, model: Any) -> None:
-        mean = np.mean(self.scores_, axis=0)
-        self.best_score_ = float(np.max(mean))
-        place, row = np.argwhere(mean.T >= self.best_score_ - ROUNDING)[-1]  # the largest λ
-        lam = {weight_name(model): float(self.lambdas_[place])}
-        self.best_params_ = self.grid_[row] | lam
+    def _best_of(self, ties: npt.NDArray[np.bool_]) -> Place:
+        place, row = np.argwhere(ties.T)[-1]
+        return row, place
+
+    def _params(self, row: int, lam: float) -> dict[str, Any]:
+        return self.grid_[row] | {self._weight_name(): lam}
+
+    def _weight_name(self) -> str:
+        """The name of the parameter that is the penalty's weight, such as ``penalty__lam``."""
+        model = self._given()
+        names = [name for name in model.get_params() if name.startswith("penalty__")]
+        found = [name for name in names if name.split("__")[-1] in USUAL]
+        if not found:
+            raise ValueError(f"penalty={model.penalty!r}: it has no parameter lam to choose")
+        return min(found, key=lambda name: name.count("__"))
 
     # ---- the fitted function ---------------------------------------------------------------------
 
@@ -253,21 +318,6 @@ class RobustCV(SampleInput, DeclaredEstimator):
     def outlier_weights(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """The outlier weights of the given samples, from the best estimator."""
         return self._best().outlier_weights(X, y)
-
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The predictions of the best estimator, of shape (n,)."""
-        return self._best().predict(self._check_fitted(X))
-
-    def _best(self) -> Any:
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_
-
-    def _check_fitted(self, X: Any) -> Any:
-        check_is_fitted(self, "best_estimator_")
-        return self._validated(X, reset=False)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "best_estimator_")
 
 
 class RobustClassifierCV(ClassifierMixin, RobustCV):

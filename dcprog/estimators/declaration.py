@@ -1,23 +1,154 @@
-"""A declared risk with its data, its outlier weights, and a choice of free intercepts."""
+"""A declared risk with its data: distinct samples, unit, kernel, and the outlier weights."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
 from dcprog.estimators.kernels import Kernel
-from dcprog.estimators.residual_unit import ONE, Unit
-from dcprog.estimators.samples import Samples
 from dcprog.foundation.arrays import EDGE, Array
-from dcprog.losses import Loss
-from dcprog.penalties import Penalty
 from dcprog.risk.risk import Risk
-from dcprog.rows.scores import Scores
 
-__all__ = ["Declaration", "nearest", "outlier_weights", "risk_of", "weights_of_samples"]
+__all__ = ["ONE", "Declaration", "Samples", "Unit", "distinct", "weights_of_samples", "whole"]
 
-FLAT = 1e-13
+
+@dataclass(frozen=True)
+class Samples:
+    """The m samples selected from all n, and their weights.
+
+    Attributes
+    ----------
+    first : int array of shape (m,) or None
+        The indices of the selected samples; None if all are selected in their order.
+    place : int array of shape (n,) or None
+        The index of each sample among the selected ones, −1 for weight 0; None as for `first`.
+    weights : array of shape (m,) or None
+        The weights of the selected samples, summed over equal ones; None if all are 1.
+    """
+
+    first: npt.NDArray[np.intp] | None
+    place: npt.NDArray[np.intp] | None
+    weights: Array | None
+
+    @property
+    def part(self) -> Any:
+        """The index that selects these samples from an array of all samples."""
+        return slice(None) if self.weights is None or self.first is None else self.first
+
+    def spread(self, values: Array) -> Array:
+        """Spread values of the selected samples, (m,), to all samples, with 0 at weight 0."""
+        if self.place is None:
+            return values if self.weights is None else np.where(self.weights > 0, values, 0.0)
+        return np.where(self.place >= 0, values[np.maximum(self.place, 0)], 0.0)
+
+
+def whole(weights: Array | None) -> Samples:
+    """All samples in their order, without merging equal ones; for data read by blocks."""
+    return Samples(None, None, None if weights is None or np.all(weights == 1) else weights)
+
+
+def distinct(X: Any, y: Any, weights: Array | None, merge: bool = True) -> Samples:
+    """The samples of positive weight, equal ones (x, y) merged with the sum of their weights.
+
+    A repeated sample is then equivalent to an integer weight to the last digit, with any solver,
+    and duplicates cost nothing.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    y : array of shape (n,)
+    weights : array of shape (n,), optional
+    merge : bool, default True
+        Whether equal samples are merged.
+
+    Returns
+    -------
+    Samples
+        In the order of the data if all weights are 1 and no samples are merged; otherwise in an
+        order that depends only on the set of samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.estimators.declaration import distinct
+    >>> samples = distinct(np.array([[1.0], [2.0], [1.0], [3.0]]), np.zeros(4), None)
+    >>> samples.first, samples.place, samples.weights
+    (array([0, 1, 3]), array([0, 1, 0, 2]), array([2., 1., 1.]))
+    """
+    n = X.shape[0]
+    if weights is not None and np.all(weights == 1):
+        weights = None
+    kept = np.arange(n) if weights is None else np.flatnonzero(weights)
+    Z, labels = (X, y) if len(kept) == n else (X[kept], y[kept])
+    key = _fingerprint(Z)
+    leader = _leaders(key, Z, labels) if merge else np.arange(len(kept))
+    leads = np.flatnonzero(leader == np.arange(len(kept)))
+    if weights is None and len(leads) == n:
+        return Samples(kept, kept, None)
+    order = leads[np.lexsort((np.unique(labels[leads], return_inverse=True)[1], key[leads]))]
+    rank = np.full(len(kept), -1)
+    rank[order] = np.arange(len(order))
+    place = np.full(n, -1)
+    place[kept] = rank[leader]
+    share = np.ones(n) if weights is None else weights[kept]
+    total = np.bincount(place[kept], share).astype(float)
+    return Samples(kept[order], place, total)
+
+
+def _leaders(key: Array, X: Any, y: Any) -> npt.NDArray[np.intp]:
+    """The index of the first sample equal to each sample."""
+    leader = np.arange(len(key))
+    _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
+    groups: dict[Any, list[int]] = {}
+    for i in np.flatnonzero(counts[inverse] > 1).tolist():
+        leaders = groups.setdefault((inverse[i], y[i]), [])
+        leader[i] = next((j for j in leaders if _equal(X, i, j)), i)
+        if leader[i] == i:
+            leaders.append(i)
+    return leader
+
+
+def _fingerprint(X: Any) -> Array:
+    """One number per sample, equal for equal samples: each row is summed separately."""
+    mix = np.random.default_rng(0).standard_normal(X.shape[1])
+    return X @ mix if sp.issparse(X) else np.sum(X * mix, axis=1)
+
+
+def _equal(X: Any, i: int, j: int) -> bool:
+    if not isinstance(X, np.ndarray):
+        return (X[[i]] != X[[j]]).nnz == 0
+    return bool(np.array_equal(X[i], X[j]))
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The unit of targets (y − middle)/size.
+
+    Attributes
+    ----------
+    size, middle : float
+    start : array of shape (d + 1,) or None
+        Coefficients and intercept, in units of y, of the fit whose residuals determine the size.
+    """
+
+    size: float = 1.0
+    middle: float = 0.0
+    start: Array | None = None
+
+    def of(self, y: Array) -> Array:
+        """Targets in this unit."""
+        return (y - self.middle) / self.size
+
+
+ONE = Unit()
+WHOLE = whole(None)
 
 
 @dataclass(frozen=True)
@@ -26,7 +157,6 @@ class Declaration:
 
     Attributes
     ----------
-    loss : Loss
     risk : Risk
     kernel : Kernel or None
     samples : Samples
@@ -35,24 +165,26 @@ class Declaration:
         The unit of its targets.
     """
 
-    loss: Loss
     risk: Risk
-    kernel: Kernel | None
-    samples: Samples
+    kernel: Kernel | None = None
+    samples: Samples = WHOLE
     unit: Unit = ONE
 
-    def point(self, theta: Array) -> tuple[str, Array, Array]:
-        """The coefficients' attribute, its value (c, d) or (c, n), and the intercepts (c,) at θ."""
-        rows = self.risk.rows
+    def point(self, theta: Array) -> dict[str, Any]:
+        """The fitted attributes at θ: intercepts (c,), coefficients (c, d) or a kernel's (c, n)."""
+        rows, size = self.risk.rows, self.unit.size
         coef, intercept = rows.unpack(theta)
-        size = self.unit.size
         intercept = size * intercept + self.unit.middle
         if self.kernel is None:
-            return "coef_", size * coef, intercept
-        assert self.samples.place is not None
-        dual = np.zeros((len(coef), len(self.samples.place)))
-        dual[:, self.samples.first] = size * rows.dual_coef(theta)
-        return "dual_coef_", dual, intercept
+            return {"coef_": size * coef, "intercept_": intercept}
+        dual = own = size * rows.dual_coef(theta)
+        if self.samples.place is not None:
+            dual = np.zeros((len(own), len(self.samples.place)))
+            dual[:, self.samples.first] = own
+        found = {"kernel_": self.kernel, "dual_coef_": dual, "intercept_": intercept}
+        if self.kernel.kind == "linear":
+            found["coef_"] = (self.kernel.samples.T @ dual.T).T
+        return found
 
     def theta(self, coef: Array, intercept: Array) -> Array | None:
         """The inverse of :meth:`point`; None if the coefficients' shape does not fit the data."""
@@ -67,43 +199,6 @@ class Declaration:
         return rows.pack(coef, intercept)
 
 
-def risk_of(
-    rows: Scores,
-    loss: Loss,
-    penalty: Penalty,
-    weights: Array | None,
-    penalized: Array | None = None,
-    aggregate: str | None = None,
-) -> Risk:
-    """The risk Σ_i s_i Σ_k loss(u_ik) + penalty, with a weight s_i for each sample.
-
-    With an aggregate of a sample's base losses the loss part is Σ_i s_i φ(agg_k base(u_ik)). A
-    trimmed loss drops whole samples, by their sums over k. If it dropped single rows, then with
-    many classes one against the rest it would drop every positive row.
-    """
-    if loss.is_joint and rows.X.shape[0] < rows.shape[0]:
-        aggregate = aggregate or "sum"
-    if aggregate is not None:
-        return Risk(
-            rows,
-            loss.base,
-            aggregate=aggregate,
-            transform=loss.transform,
-            penalty=penalty,
-            penalized=penalized,
-            sample_weight=weights,
-            subtracted=loss.subtracted,
-        )
-    weights = None if weights is None else rows.spread(weights)
-    return Risk.from_loss(rows, loss, penalty, weights, penalized=penalized)
-
-
-def outlier_weights(declared: Declaration, theta: Array) -> Array:
-    """The outlier weight of each training sample; see :func:`weights_of_samples`."""
-    weight = weights_of_samples(declared.risk, theta)
-    return declared.samples.spread(weight)
-
-
 def weights_of_samples(risk: Risk, theta: Array) -> Array:
     """The slope of the loss over that of its base for each sample of a risk, of shape (n,).
 
@@ -111,7 +206,10 @@ def weights_of_samples(risk: Risk, theta: Array) -> Array:
     finite.
     """
     risk = risk.remembering()
-    largest = max(_largest(part.aggregates(theta)) for _, part in risk.parts(theta))
+    largest = 0.0
+    for _, part in risk.parts(theta):
+        losses = part.aggregates(theta)
+        largest = max(largest, float(np.max(losses, where=np.isfinite(losses), initial=0.0)))
     transform = risk.extended(EDGE * (largest or 1.0)).transform
     weight = np.empty(risk.rows.shape[0])
     for rows, part in risk.parts(theta):
@@ -124,26 +222,3 @@ def weights_of_samples(risk: Risk, theta: Array) -> Array:
     full = risk.transform.steepest
     weight /= full if np.isfinite(full) and full > 0 else 1.0
     return np.asarray(weight.reshape(risk.rows.X.shape[0], -1).min(axis=1))
-
-
-def _largest(losses: Array) -> float:
-    return float(np.max(losses, where=np.isfinite(losses), initial=0.0))
-
-
-def nearest(risk: Risk, x: Array, start: Array) -> Array:
-    """Move the free intercepts of x towards the start's as far as the risk does not rise.
-
-    If the loss has given up all samples that determine an intercept, an interior point solver may
-    return an intercept of millions. The distance is halved while the risk stays the same.
-    """
-    base = np.where(risk.penalized, x, start)
-    far = x - base
-    value = risk(x)
-    limit = value + FLAT * risk.magnitude(x)
-    if not np.any(far) or risk(base + far / 2) > limit:
-        return x
-    if risk(base) <= limit:
-        return base
-    while np.any(far) and risk(base + far / 2) <= limit:
-        far = far / 2
-    return base + far

@@ -7,18 +7,23 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dcprog.estimators.robust_scales import m_scale, tukey_weights
+from dcprog.estimators.robust_scales import (
+    ROUNDING,
+    m_scale,
+    tukey_weights,
+    weighted_quantile,
+)
 from dcprog.foundation.arrays import Array
 
-__all__ = ["Criterion", "SScale", "TrimmedSquares", "high_breakdown_fit"]
+__all__ = ["SEEN", "Criterion", "SScale", "TrimmedSquares", "high_breakdown_fit", "robust_start"]
 
-LEAST_SUBSETS, MOST_SUBSETS = 500, 2000
+LEAST_SUBSETS, MOST_SUBSETS = 500, 2000  # as usual; more cost more than they find
 BAD, SURE = 0.3, 0.99  # share of bad samples; probability that some subset has none of them
 EXPLORED, SEEN = 400, 5000  # most samples that rank the subsets' fits, and that refine the best
+# fits refined on all samples, their first steps, and the most steps of the best two
 FINALISTS, BRIEF, STEPS = 8, 3, 200
 MOST_COEFFICIENTS = 50  # with more no subset is clean: only the least squares fit is improved
-JITTER = 1e-12
-SETTLED = 1e-13
+JITTER = 1e-12  # ridge of the normal equations, relative to their diagonal
 
 
 class Criterion(Protocol):
@@ -45,7 +50,7 @@ class SScale:
     """
 
     level: float = 0.5
-    tolerance: float = SETTLED
+    tolerance: float = ROUNDING
 
     def roughly(self) -> SScale:
         """The M-scale to a relative tolerance of 0.1."""
@@ -134,7 +139,8 @@ def high_breakdown_fit(
     unit = np.where(unit > 0, unit, np.sqrt(np.mean(A**2, axis=0)))
     unit = np.where(unit > 0, unit, 1.0)
     problem = _Problem(A / unit, y, weights, criterion)
-    trial = problem.roughly_of(_drawn(rng, len(y), EXPLORED))
+    explored = rng.choice(len(y), EXPLORED, replace=False) if len(y) > EXPLORED else slice(None)
+    trial = problem.roughly_of(explored)
     fits = trial.subset_fits(rng)
     for _ in range(2):
         fits = trial.improved(fits)
@@ -142,6 +148,29 @@ def high_breakdown_fit(
     for _ in range(BRIEF):
         fits = problem.improved(fits)
     return problem.settled(problem.lowest(fits, 2)) / unit
+
+
+def robust_start(
+    X: Array,
+    y: Array,
+    criterion: Criterion,
+    *,
+    fit_intercept: bool,
+    weights: Array | None = None,
+) -> tuple[Array, Array]:
+    """The coefficients and intercept, (d + 1,), of a high-breakdown fit, and its residuals.
+
+    With an intercept all columns and y are centred at their medians, against rounding errors.
+    """
+    if not fit_intercept:
+        fit = high_breakdown_fit(X, y, criterion, weights)
+        return np.append(fit, 0.0), y - X @ fit
+    weights = np.ones(len(y)) if weights is None else weights
+    shift, middle = np.median(X, axis=0), float(weighted_quantile(y[None], weights)[0])
+    A = np.column_stack([X - shift, np.ones(len(y))])
+    fit = high_breakdown_fit(A, y - middle, criterion, weights)
+    start = np.append(fit[:-1], fit[-1] - fit[:-1] @ shift + middle)
+    return start, y - middle - A @ fit
 
 
 @dataclass(frozen=True)
@@ -170,7 +199,8 @@ class _Problem:
             keys = np.log(self.weights) + rng.gumbel(size=(count, n))
         chosen = np.argpartition(keys, n - p, axis=1)[:, n - p :]
         picked = self.A[chosen]
-        fits = _solved(np.swapaxes(picked, 1, 2) @ picked, picked, self.y[chosen])
+        pulls = np.einsum("kmp,km->kp", picked, self.y[chosen])
+        fits = _regular_solve(np.swapaxes(picked, 1, 2) @ picked, pulls)
         return np.concatenate([everything, fits])
 
     def improved(self, fits: Array) -> Array:
@@ -186,7 +216,7 @@ class _Problem:
         for _ in range(STEPS):
             one = self.improved(fits)
             step = (one - fits) @ self.A.T
-            if np.abs(step).max() <= SETTLED * np.abs(self.y).max():
+            if np.abs(step).max() <= ROUNDING * np.abs(self.y).max():
                 return self.lowest(one, 1)[0]
             two = self.improved(one)
             fits = self._extrapolated(fits, one, two)
@@ -222,10 +252,6 @@ class _Problem:
         return fits + _regular_solve(G, pulls)
 
 
-def _solved(G: Array, A: Array, y: Array) -> Array:
-    return _regular_solve(G, np.einsum("kmp,km->kp", A, y))
-
-
 def _regular_solve(G: Array, pulls: Array) -> Array:
     """Solve many systems with a tiny ridge; steps in undetermined directions stay about 0."""
     p = G.shape[1]
@@ -234,7 +260,3 @@ def _regular_solve(G: Array, pulls: Array) -> Array:
     ridge = np.where(least > 0, least, 1.0)
     steps: Any = np.linalg.solve(G + ridge[:, :, None] * np.eye(p), pulls[:, :, None])
     return steps[:, :, 0]
-
-
-def _drawn(rng: np.random.Generator, n: int, most: int) -> Any:
-    return rng.choice(n, most, replace=False) if n > most else slice(None)

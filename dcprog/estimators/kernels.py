@@ -1,17 +1,20 @@
-"""Kernel matrices for functions f(x) = Σ_j a_j k(x, x_j) + b."""
+"""Kernels of functions f(x) = Σ_j a_j k(x, x_j) + b, and of estimators that may have one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.metrics.pairwise import pairwise_kernels
 
+from dcprog.estimators.parameters import COUNT, NONNEGATIVE, DeclaredEstimator, one_of, parameter
 from dcprog.foundation.arrays import Array
+from dcprog.rows.kernel import on_kernel
+from dcprog.rows.scores import Scores
 
-__all__ = ["KERNELS", "Kernel", "width"]
+__all__ = ["KERNELS", "Kernel", "KernelOption", "rows_of", "width"]
 
 KERNELS = {"linear", "poly", "rbf", "precomputed"}
 
@@ -122,3 +125,60 @@ def _variance(X: Any, weights: Array) -> np.float64:
     stored = X.copy()
     stored.data = (X.data - mean) ** 2 - mean**2  # relative to the implicit zeros
     return np.sum(stored.T @ share) + mean**2
+
+
+def rows_of(
+    build: Callable[[Any], Scores], X: Any, kernel: Kernel | None, part: Any = slice(None)
+) -> Scores:
+    """The rows that `build` makes of X, or of a factor of the kernel matrix of selected samples."""
+    if kernel is None:
+        return build(X)
+    return on_kernel(kernel(kernel.samples)[part][:, part], build)
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+class KernelOption(DeclaredEstimator):
+    """An estimator of linear functions, or of f(x) = Σ_j a_j k(x, x_j) + b.
+
+    Parameters
+    ----------
+    degree : int, default 3
+        The degree of ``"poly"``.
+    coef0 : float, default 0.0
+        The constant of ``"poly"``, at least 0.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The functions k(·, x_j); set with a kernel.
+    """
+
+    _: KW_ONLY
+    kernel: str | Callable[[Any, Any], Array] | None = parameter(
+        one_of(*KERNELS), callable, None, default=None
+    )
+    degree: int = parameter(COUNT, default=3)
+    coef0: float = parameter(NONNEGATIVE, default=0.0)
+
+    def _kernel_of(self, X: Any, gamma: str | float, samples: Any, weights: Any) -> Kernel | None:
+        """The kernel with the rows of X, γ from the given samples and weights; None without one.
+
+        Raises
+        ------
+        ValueError
+            The variance of X is out of the range of floats.
+        """
+        if self.kernel is None:
+            return None
+        needed = self.kernel in ("rbf", "poly")
+        found = width(gamma, X[samples], weights) if needed else 1.0
+        return Kernel(self.kernel, X, found, self.degree, self.coef0)
+
+    def _refuse_kernel(self, penalty: object, remedy: str) -> ValueError:
+        """The error for a kernel with a penalty that is not a squared norm."""
+        return ValueError(
+            f"kernel={self.kernel!r} with penalty={penalty!r}: a kernel machine's penalty is its "
+            f"squared norm; take {remedy}, or kernel=None"
+        )

@@ -3,66 +3,52 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import InvalidParameterError
 
-from dcprog.estimators.declared_estimator import DeclaredEstimator, parameter
+from dcprog.estimators.parameters import DeclaredEstimator, parameter
 from dcprog.foundation.parameters import advice
 from dcprog.losses import Loss
 from dcprog.losses.names import MARGIN_LOSSES, RESIDUAL_LOSSES, is_of_residuals, named_loss
 from dcprog.penalties import Penalty, l2
 from dcprog.penalties.names import PENALTIES, named_penalty
 
-__all__ = ["NamedParts", "loss_of", "penalty_of"]
+__all__ = ["NamedParts", "part_of"]
+
+# The class of each part, its instances by name, the maker of new ones, and an example.
+PARTS: dict[str, tuple[Any, Mapping[str, Any], Callable[[str], Any], str]] = {
+    "loss": (Loss, MARGIN_LOSSES | RESIDUAL_LOSSES, named_loss, "dc.hinge()"),
+    "penalty": (Penalty, PENALTIES, named_penalty, "dc.l2(1.0)"),
+}
 
 
-def loss_of(loss: Any) -> Loss:
-    """The loss itself, or the loss of the given name.
-
-    Raises
-    ------
-    ValueError
-        No loss has this name.
-    TypeError
-        The argument is neither a loss nor a string.
-    """
-    return _part("loss", loss, Loss, MARGIN_LOSSES | RESIDUAL_LOSSES, "dc.hinge()")
-
-
-def penalty_of(penalty: Any) -> Penalty:
-    """The penalty itself, or the penalty of the given name.
+def part_of(which: str, value: Any) -> Any:
+    """The loss or the penalty itself, or the one of the given name.
 
     Raises
     ------
     ValueError
-        No penalty has this name.
+        None has this name.
     TypeError
-        The argument is neither a penalty nor a string.
+        The argument is neither such an object nor a string.
     """
-    return _part("penalty", penalty, Penalty, PENALTIES, "dc.l2(1.0)")
-
-
-def _part(what: str, value: Any, kind: type, names: Mapping[str, Any], example: str) -> Any:
+    kind, known, make, example = PARTS[which]
     if isinstance(value, kind):
         return value
-    if isinstance(value, str) and value in names:
-        return named_loss(value) if kind is Loss else named_penalty(value)
-    if isinstance(value, str):
-        told = _meant(value, names)
-        if advice(value, kind, "").startswith("write"):
-            told = advice(value, kind, "")  # the named function needs arguments
-        raise ValueError(f"{what}={value!r}: no {what} has this name; {told}")
-    told = advice(value, kind, example)
-    raise TypeError(f"{what}={value!r}: a {kind.__name__} or a name is needed; {told}")
-
-
-def _meant(name: str, names: Mapping[str, Any]) -> str:
-    close = get_close_matches(name, names, n=1)
-    listed = ", ".join(map(repr, names))
-    return f"is {close[0]!r} meant?" if close else f"choose one of {listed}"
+    if not isinstance(value, str):
+        told = advice(value, kind, example)
+        raise TypeError(f"{which}={value!r}: a {kind.__name__} or a name is needed; {told}")
+    if value in known:
+        return make(value)
+    told = advice(value, kind, "")
+    if not told.startswith("write"):  # otherwise the named function needs arguments
+        close = get_close_matches(value, known, n=1)
+        listed = ", ".join(map(repr, known))
+        told = f"is {close[0]!r} meant?" if close else f"choose one of {listed}"
+    raise ValueError(f"{which}={value!r}: no {which} has this name; {told}")
 
 
 class NamedParts(DeclaredEstimator):
@@ -109,25 +95,19 @@ class NamedParts(DeclaredEstimator):
     def _named(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The loss and penalty objects for values that are None or a known name."""
         found: dict[str, Any] = {}
-        for name, usual, known, make in (
-            ("loss", self._default_loss, MARGIN_LOSSES | RESIDUAL_LOSSES, named_loss),
-            ("penalty", self._default_penalty, PENALTIES, named_penalty),
-        ):
-            value = params.get(name, "")
+        for which, (_, known, make, _) in PARTS.items():
+            value = params.get(which, "")
             if value is None:
-                found[name] = usual()
+                found[which] = getattr(self, f"_default_{which}")()
             elif isinstance(value, str) and value in known:
-                found[name] = make(value)
+                found[which] = make(value)
         return found
 
-    def _names(self) -> dict[str, Loss]:
-        return RESIDUAL_LOSSES if self._of_residuals else MARGIN_LOSSES
-
     def _loss(self) -> Loss:
-        return self._default_loss() if self.loss is None else loss_of(self.loss)
+        return self._default_loss() if self.loss is None else part_of("loss", self.loss)
 
     def _penalty(self) -> Penalty:
-        return self._default_penalty() if self.penalty is None else penalty_of(self.penalty)
+        return self._default_penalty() if self.penalty is None else part_of("penalty", self.penalty)
 
     def _validate_params(self) -> None:
         super()._validate_params()
@@ -143,7 +123,8 @@ class NamedParts(DeclaredEstimator):
         """The error message for a loss of the wrong kind (margins or residuals), otherwise None."""
         if is_of_residuals(loss) == self._of_residuals:
             return None
-        listed = ", ".join(map(repr, self._names()))
+        names = RESIDUAL_LOSSES if self._of_residuals else MARGIN_LOSSES
+        listed = ", ".join(map(repr, names))
         if self._of_residuals:
             return (
                 f"loss={self.loss!r} is a loss of margins y·f(x), for RobustClassifier; of "

@@ -1,40 +1,91 @@
-"""A regressor over any residual loss and any penalty."""
+"""Regressors: of any residual loss and penalty, and the base of published linear ones."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import KW_ONLY, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin, _fit_context
+from sklearn.utils.validation import check_is_fitted
 
-from dcprog.engine.result import Result
-from dcprog.estimators.base import RobustEstimator
-from dcprog.estimators.declaration import Declaration
-from dcprog.estimators.declared_estimator import parameter
-from dcprog.estimators.inference import LinearInference
-from dcprog.estimators.parameter_constraints import POSITIVE, one_of
-from dcprog.estimators.residual_unit import ONE, Unit, residual_unit
-from dcprog.estimators.risk_derivatives import (
+from dcprog.estimators.declaration import ONE, Declaration, Unit
+from dcprog.estimators.high_breakdown import SEEN, Criterion, SScale, robust_start
+from dcprog.estimators.inference import (
+    LinearInference,
     curvature_matrix,
     jumps,
+    loss_curvature,
     loss_slope,
     ridge_of,
-    smooth_curvature,
 )
-from dcprog.foundation.arrays import Array
+from dcprog.estimators.loop import Callback, LoopEstimator, Solution
+from dcprog.estimators.parameters import POSITIVE, one_of, parameter
+from dcprog.estimators.robust import RobustEstimator
+from dcprog.estimators.robust_scales import ROUNDING, mad, weighted_quantile
+from dcprog.foundation.arrays import Array, dense
 from dcprog.losses import Loss, square, tukey
 from dcprog.penalties import Penalty, l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.linear import residual_rows
 from dcprog.rows.scores import Scores
 
-__all__ = ["RobustRegressor", "polished"]
+__all__ = ["PaperRegressor", "RobustRegressor", "polished"]
 
-ROUNDS = 4
-MOST_COEFFICIENTS = 200
-ROUNDING = 1e-14
+# Residuals of an exact fit are rounding errors: the unit is at least this share of the targets'.
+LEAST = 1e-3
+# With fewer samples per coefficient, a subset's fit predicts the other samples poorly.
+SAMPLES_A_COEFFICIENT = 3
+MOST_NUMBERS = 2**24  # of a dense copy of the features
+
+
+def residual_unit(
+    X: Any, y: Array, weights: Array | None, *, fit_intercept: bool, moves: bool
+) -> Unit:
+    """The unit by the residuals of an S-estimate, robust to outliers and leverage points.
+
+    The size is the median of the absolute residuals over that of the standard normal, where as many
+    of the smallest residuals as there are coefficients are left out. With fewer than three samples
+    per coefficient, and for kernels, the targets themselves are the residuals.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, matrix by blocks of shape (n, d), or None
+        None for a kernel. Of more than 5000 samples a random subset is used.
+    y : array of shape (n,)
+    weights : array of shape (n,), optional
+        The number of times each sample counts.
+    fit_intercept : bool
+    moves : bool
+        Whether the targets may be shifted, because there is a free intercept.
+
+    Returns
+    -------
+    Unit
+    """
+    weights = np.ones(len(y)) if weights is None else weights
+    middle = float(weighted_quantile(y[None], weights)[0]) if moves else 0.0
+    least = LEAST * (mad(y - middle, weights) or float(np.abs(y - middle).max()))
+    p = (0 if X is None else X.shape[1]) + fit_intercept
+    known = min(len(y), SEEN)
+    if X is None or known < SAMPLES_A_COEFFICIENT * p or known * p > MOST_NUMBERS:
+        return Unit(mad(y - middle, weights) or least or 1.0, middle)
+    seen: Any = slice(None)
+    if len(y) > SEEN:
+        seen = np.sort(np.random.default_rng(0).choice(len(y), SEEN, replace=False))
+    share, criterion = weights[seen], SScale(0.5 * (1 - p / known))
+    start, residuals = robust_start(
+        dense(X[seen]), y[seen], criterion, fit_intercept=fit_intercept, weights=share
+    )
+    return Unit(max(mad(residuals, share, p), least) or 1.0, middle, start)
+
+
+# ----------------------------------------------------------------------------------------------
+
+ROUNDS = 4  # Newton steps; each doubles the digits
+MOST_COEFFICIENTS = 200  # of a system that is solved densely
 
 
 def polished(risk: Risk, theta: Array) -> Array:
@@ -64,7 +115,12 @@ def polished(risk: Risk, theta: Array) -> Array:
     >>> polished(risk, np.array([1.001]))
     array([1.])
     """
-    if not _takes(risk):
+    smooth = risk.base.is_smooth and risk.subtracted is None and not risk.transform.is_joint
+    ridge_alone = risk.penalty.parts().ridge_alone is not None
+    plain = (
+        risk.no_matrix is None and risk.scores.kernel is None and theta.size <= MOST_COEFFICIENTS
+    )
+    if not (smooth and ridge_alone and plain):
         return theta
     risk, s = risk.remembering(), risk.sample_weight
     shares = np.ones(risk.n_groups) if s is None else s
@@ -78,7 +134,7 @@ def polished(risk: Risk, theta: Array) -> Array:
 
     value, g = risk(theta), pull(theta)
     for _ in range(ROUNDS):
-        bend = shares * smooth_curvature(slope, risk.margins(theta), shares)
+        bend = shares * loss_curvature(slope, risk.margins(theta), shares, True)
         H = curvature_matrix(risk.rows, bend, active) + ridge
         try:
             np.linalg.cholesky(H)
@@ -92,11 +148,42 @@ def polished(risk: Risk, theta: Array) -> Array:
     return theta
 
 
-def _takes(risk: Risk) -> bool:
-    smooth = risk.base.is_smooth and risk.subtracted is None and not risk.transform.is_joint
-    ridge = risk.penalty.parts().ridge_alone is not None
-    plain = risk.no_matrix is None and risk.scores.kernel is None
-    return bool(smooth and ridge and plain and risk.rows.shape[1] <= MOST_COEFFICIENTS)
+# ----------------------------------------------------------------------------------------------
+
+
+class Regressor(RegressorMixin, LinearInference, LoopEstimator):
+    """A regressor with one score, whose residuals are measured in the unit of its declaration."""
+
+    def predict(self, X: npt.ArrayLike) -> Array:
+        """The predictions f(x) = w·x + b, or the kernel expansion's.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        return self._scores(self._check_fitted(X)).ravel()
+
+    def _checks(self) -> dict[str, Any]:
+        return super()._checks() | {"y_numeric": True}
+
+    def _point(self, declared: Declaration, theta: Array) -> dict[str, Any]:
+        point = super()._point(declared, theta)
+        coefs = {name: np.ravel(point[name]) for name in point if name.endswith("coef_")}
+        return point | coefs | {"intercept_": float(point["intercept_"][0])}
+
+    def _learn(self, declared: Declaration) -> None:
+        self.scale_ = self._unit = declared.unit.size
+        super()._learn(declared)
+
+
+def _start_of(declared: Declaration) -> list[Any]:
+    """The fit that determined the unit, as a start of the run."""
+    fit: Any = declared.unit.start
+    return [declared.theta(fit[None, :-1], fit[-1:])]
 
 
 # ----------------------------------------------------------------------------------------------
@@ -105,7 +192,7 @@ BIWEIGHT = 4.685  # 95% as efficient as least squares at the normal
 RIDGE = 1e-8  # determines coefficients that the samples leave free, and changes no others
 
 
-class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
+class RobustRegressor(Regressor, RobustEstimator):
     r"""Regressor for any residual loss ℓ and any penalty.
 
     It minimises
@@ -193,7 +280,7 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> RobustRegressor:
+    ) -> Self:
         """Minimise the objective.
 
         Parameters
@@ -207,8 +294,8 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
 
         Returns
         -------
-        RobustRegressor
-            Itself.
+        self
+            The fitted estimator.
 
         Raises
         ------
@@ -216,29 +303,10 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
             Parameters are out of range, the data are not finite, the solver does not accept the
             problem, or the numbers are so large that no point was found.
         """
-        X, y = self._validated(X, y)
-        declared = self._declared(X, y, self._sample_weight(sample_weight, X))
-        self._minimise(declared, self._start(declared), X, y, sample_weight)
-        return self
+        return self._fitted(X, y, sample_weight)
 
-    def predict(self, X: npt.ArrayLike) -> Array:
-        """The predictions f(x) = w·x + b, or the kernel expansion's.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
-
-        Returns
-        -------
-        array of shape (n,)
-        """
-        return self._scores(self._check_fitted(X)).ravel()
-
-    def _checks(self) -> dict[str, Any]:
-        return super()._checks() | {"y_numeric": True}
-
-    def _declared(self, X: Any, y: Any, weights: Array | None) -> Declaration:
-        return self._declare(X, y, weights, residual_rows)
+    def _declared(self, X: Any, y: Any, sample_weight: Any = None) -> Declaration:
+        return self._declare(X, y, sample_weight, residual_rows)
 
     def _default_loss(self) -> Loss:
         return tukey(0.5 * square(), BIWEIGHT)
@@ -258,13 +326,12 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
 
     def _start(self, declared: Declaration) -> Any:
         """The start of the run: the scale's S-estimate for a nonconvex risk with auto starts."""
-        start, risk, fit = super()._start(declared), declared.risk, declared.unit.start
+        start, risk = super()._start(declared), declared.risk
         is_convex = risk.has_convex_losses and risk.penalty.is_convex
-        plain = not (isinstance(start, str) and self.n_starts == "auto")
-        if plain or is_convex or fit is None:
+        is_given = not (isinstance(start, str) and self.n_starts == "auto")
+        if is_given or is_convex or declared.unit.start is None:
             return start
-        d = declared.risk.rows.X.shape[1]
-        return [declared.theta(fit[None, :d], fit[d:])]
+        return _start_of(declared)
 
     def _polished(self, risk: Risk, theta: Array) -> Array:
         return polished(risk, theta)
@@ -272,14 +339,74 @@ class RobustRegressor(RegressorMixin, LinearInference, RobustEstimator):
     def _repeats(self) -> float:
         return 1.0 if self.normalize == "sum" else self._total
 
-    def _keep(self, declared: Declaration, result: Result) -> None:
-        self.scale_ = declared.unit.size
+    def _learn(self, declared: Declaration) -> None:
+        super()._learn(declared)
         weights = declared.samples.weights
         self._total = float(declared.risk.n_groups if weights is None else weights.sum())
-        super()._keep(declared, result)
 
-    def _rows(self, X: Any, y: Any, fit_intercept: bool) -> Scores:
-        return residual_rows(X / self.scale_, y / self.scale_, fit_intercept)
+    def _rows(self, scores: Array, y: Any) -> Scores:
+        return residual_rows(scores / self._unit, y / self._unit, False)
 
-    def _shaped(self, coef: Array, intercept: Array) -> tuple[Array, float]:
-        return np.ravel(coef), float(intercept[0])
+
+# ----------------------------------------------------------------------------------------------
+
+
+class PaperRegressor(Regressor):
+    """A linear regressor that minimises the objective of its publication from a robust start.
+
+    A subclass defines the risk of residuals (:meth:`_declare`) and the criterion of the
+    high-breakdown start (:meth:`_criterion`). It may override the unit of the residuals
+    (:meth:`_size`) and the attributes learnt in a fit (:meth:`_learn`).
+
+    Parameters
+    ----------
+    fit_intercept : bool, default True
+        Whether there is an intercept b.
+
+    Attributes
+    ----------
+    coef_ : array of shape (d,)
+    intercept_ : float
+    scale_ : float
+        σ̂, the residuals' scale.
+    outlier_weight_ : array of shape (n,)
+        The weight of each training sample at the solution, from 0 to 1.
+    """
+
+    _: KW_ONLY
+    fit_intercept: bool = parameter("boolean", default=True)
+
+    @abstractmethod
+    def _declare(self, rows: Scores) -> Risk:
+        """The objective of the publication on residuals in their unit."""
+
+    @abstractmethod
+    def _criterion(self, n: int, p: int) -> Criterion:
+        """The criterion of the start for n samples and p coefficients."""
+
+    def _size(self, criterion: Criterion, residuals: Array, y: Array) -> float:
+        """The unit of the residuals, given those of the start."""
+        return 1.0
+
+    def _checks(self) -> dict[str, Any]:
+        return super()._checks() | {"accept_sparse": False}
+
+    def _declared(self, X: Any, y: Any, sample_weight: Any = None) -> Declaration:
+        criterion = self._criterion(len(y), X.shape[1] + self.fit_intercept)
+        start, residuals = robust_start(X, y, criterion, fit_intercept=self.fit_intercept)
+        unit = Unit(self._size(criterion, residuals, y), 0.0, start)
+        rows = residual_rows(X, y / unit.size, self.fit_intercept)
+        return Declaration(self._declare(rows), unit=unit)
+
+    def _solution(self, declared: Declaration, callback: Callback) -> Solution:
+        start = _start_of(declared)
+        return Solution(declared.risk, self._run(declared.risk, start, callback=callback))
+
+    def _trivial(self, solution: Solution) -> str | None:
+        return None  # samples are given up by intention
+
+    def _fitted_risk(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Risk, Array]:
+        check_is_fitted(self)
+        X, y = self._validated(X, y, reset=False)
+        theta: Any = self.result_.x
+        return self._declare(residual_rows(X, y / self._unit, self.fit_intercept)), theta

@@ -8,14 +8,14 @@ from scipy.special import ndtri
 
 from dcprog.foundation.arrays import Array
 
-__all__ = ["m_scale", "mad", "tukey_weights", "weighted_quantile"]
+__all__ = ["ROUNDING", "m_scale", "mad", "tukey_weights", "weighted_quantile"]
 
 # Tukey's ρ(u) = 1 − (1 − (u/c)²)³ has E ρ(u) = ½ for standard normal u and this c.
 CHI = 1.547645
 NORMAL_MAD = float(ndtri(0.75))
-NEWTON = 50
-ROUNDING = 1e-13
-FAR = 1e100
+NEWTON = 50  # most steps; about ten suffice
+ROUNDING = 1e-13  # relative error of a sum over the samples
+FAR = 1e100  # larger quotients would overflow when squared
 
 
 def m_scale(R: Array, weights: Array, level: float = 0.5, tolerance: float = ROUNDING) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import cvxpy as cp
@@ -40,13 +40,7 @@ class Parts:
     others: tuple[Penalty, ...] = ()
 
     def __add__(self, other: Parts) -> Parts:
-        return Parts(
-            np.add(self.l1, other.l1),
-            self.ridge + other.ridge,
-            self.groups + other.groups,
-            self.concave + other.concave,
-            self.others + other.others,
-        )
+        return Parts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Parts)))
 
     @property
     def is_elastic(self) -> bool:
@@ -341,17 +335,5 @@ class penalty_in_units(Penalty):
         return self.factor * inner.of_size(self.unit * t)
 
     def parts(self) -> Parts:
-        """The parts of the inner penalty, in the unit."""
-        parts, unit, factor = self.penalty.parts(), self.unit, self.factor
-
-        def moved(penalties: tuple[Penalty, ...]) -> tuple[Penalty, ...]:
-            own = (self if p is self.penalty else p.in_units(unit, factor) for p in penalties)
-            return tuple(own)
-
-        return Parts(
-            factor * unit * parts.l1,
-            factor * unit**2 * parts.ridge,
-            moved(parts.groups),
-            moved(parts.concave),
-            moved(parts.others),
-        )
+        """The penalty itself, as a concave part if the inner penalty is one."""
+        return Parts(concave=(self,)) if self.penalty.parts().concave else Parts(others=(self,))

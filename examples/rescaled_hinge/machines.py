@@ -19,9 +19,9 @@ import numpy as np
 import dcprog as dc
 from dcprog.losses import Loss, cap, hinge
 from dcprog.models import RescaledHingeSVC
-from dcprog.models.baselines import LOSSES, baseline, one_shot_weights
 from dcprog.rows.kernel import kernel_margins
 from dcprog.rows.kernel_expansion import expansion_margins
+from examples.common.baselines import LOSSES, baseline, one_shot_weights
 
 Array = np.ndarray
 ETAS = (0.2, 0.5, 1.0, 2.0, 3.0)

@@ -35,7 +35,7 @@ from sklearn.svm import SVC
 
 import dcprog as dc
 from dcprog.models import RescaledHingeSVC
-from dcprog.models.baselines import one_shot_weights
+from examples.common.baselines import one_shot_weights
 from examples.common.claims import Claim, at_most, print_claims, under
 from examples.common.data import SHARED_DATA
 from examples.common.plots import BLACK, BLUE, GREEN, ORANGE, RED, STYLE

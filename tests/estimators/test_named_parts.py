@@ -121,7 +121,7 @@ def test_one_class_is_named_as_it_was_given() -> None:
         assert str(caught.value).endswith(f"are all of one class, {label!r}")
         with pytest.raises(ValueError, match="class") as caught:
             RescaledHingeSVC().fit(X, np.full(150, label))
-        assert str(caught.value).endswith(f"y holds one class, {label!r}")
+        assert str(caught.value).endswith(f"are all of one class, {label!r}")
 
 
 @pytest.mark.parametrize("model", [dc.RobustRegressor(), MMRegressor(), dc.RobustRegressorCV()])

@@ -19,8 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dcprog as dc
 from dcprog.estimators import PaperClassifier, RobustClassifier, RobustRegressor, parameter
-from dcprog.estimators.declared_estimator import DeclaredEstimator
-from dcprog.estimators.parameter_constraints import POSITIVE
+from dcprog.estimators.parameters import POSITIVE, DeclaredEstimator
 from dcprog.foundation.arrays import Array
 from dcprog.losses import cap, logistic
 from dcprog.models import (

@@ -14,7 +14,7 @@ import dcprog as dc
 from dcprog import losses, penalties
 from dcprog.engine.result import Result
 from dcprog.estimators import RobustClassifier, RobustRegressor
-from dcprog.estimators.loop_options import refined
+from dcprog.estimators.loop import refined
 from dcprog.foundation.arrays import Array
 from dcprog.models import AngleSVC, SmoothSVC
 from dcprog.risk.risk import Risk

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.models.baselines import baseline
 from dcprog.rows.kernel import kernel_margins
+from examples.common.baselines import baseline
 from examples.rescaled_hinge import folds, machines, sets, verdicts
 from examples.rescaled_hinge import reproduce as script
 from examples.rescaled_hinge import verify_half_quadratic as theory

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 
 import dcprog as dc
 from dcprog.engine.certificate import criticality_gap
-from dcprog.estimators.loop_options import cleared
+from dcprog.estimators.loop import cleared
 from dcprog.foundation.arrays import Array
 from dcprog.models import AngleSVC, fisher_gamma, is_fisher_consistent
 from dcprog.risk.weighted import WeightedRisk

@@ -18,9 +18,9 @@ from sklearn.svm import SVR
 import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.models import LeastOneNormSVC
-from dcprog.models.baselines import baseline
 from dcprog.models.least_one_norm import DUAL, optimality
 from dcprog.rows.kernel import kernel_margins
+from examples.common.baselines import baseline
 
 
 def _data(n: int = 60, seed: int = 0, apart: float = 1.0) -> tuple[Array, Array]:

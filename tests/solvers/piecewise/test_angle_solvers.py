@@ -118,24 +118,6 @@ def _check_multipliers(
         np.testing.assert_array_equal(w[slack], 0.0)
 
 
-@pytest.mark.parametrize("form", [1, 2])
-@pytest.mark.parametrize("d", [2, 60])
-@pytest.mark.parametrize("tilted", [False, True])
-def test_alternating_linearisation_reaches_the_direct_minimum(
-    form: int, d: int, tilted: bool
-) -> None:
-    rng = np.random.default_rng(d)
-    risk = _risk(*_samples(rng, 30, d, 3), form, elastic_net(0.5, 1.0), "none", tilted)
-    theta = rng.standard_normal(risk.rows.shape[1]) / d
-    tilts, weights = risk.tilts(theta), np.ones(risk.n_groups)
-    published = make("alternating_linearization", risk).minimise(
-        WeightedRisk(risk, weights, tilts), theta, 1e-7
-    )
-    direct = make("interior", risk).minimise(WeightedRisk(risk, weights, tilts), theta, 1e-9)
-    assert published.value == pytest.approx(direct.value, rel=1e-6, abs=1e-7)
-    assert np.any(published.coefficients == 0.0) or d == 2
-
-
 # ------------------------------------------------------------------------------------------------
 # degenerate data
 
@@ -361,7 +343,6 @@ def test_a_memory_is_of_its_rows_and_key_and_forgets() -> None:
             "maxima",
         ),
         (Risk.from_loss(np.eye(2), hinge(), dc.group_lasso(1.0, [0, 0])), "interior", "l1 and l2"),
-        (Risk.from_loss(np.eye(2), hinge(), l1(1.0)), "alternating_linearization", "l2 part"),
     ],
 )
 def test_refusals_name_the_reason(risk: Risk, solver: str, reason: str) -> None:

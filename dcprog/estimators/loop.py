@@ -1,28 +1,36 @@
-"""The outer loop's options as estimator parameters, and runs with them."""
+"""Estimators that run the outer loop: its options, refined ends, and scikit-learn's callbacks."""
 
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.callback import CallbackSupportMixin
+from sklearn.exceptions import ConvergenceWarning
 
 from dcprog.engine.result import Result
 from dcprog.engine.track import History, Progress
-from dcprog.estimators.declared_estimator import DeclaredEstimator, parameter
-from dcprog.estimators.parameter_constraints import COUNT, POSITIVE, one_of
-from dcprog.estimators.refusal import unusable
+from dcprog.estimators.base import Doubt, RiskEstimator, unusable
+from dcprog.estimators.declaration import Declaration, weights_of_samples
+from dcprog.estimators.parameters import COUNT, JOBS, POSITIVE, one_of, parameter
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.blocked_matrix import BlockedMatrix
+from dcprog.foundation.columns import all_finite
 from dcprog.foundation.errors import TrivialSolutionWarning
+from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.solving.driver import solve
 from dcprog.solving.trivial import triviality
 from dcprog.starts.effort import NAMES
 
-__all__ = ["Callback", "LoopOptions", "cleared", "refined"]
+__all__ = ["Callback", "LoopEstimator", "Solution", "cleared", "refined"]
 
 # Thresholds as shares of the largest coefficient; 1 clears all of them.
 SHARES = (1.0, *(10.0 ** -np.arange(4, 13)))
@@ -63,7 +71,7 @@ def cleared(risk: Risk, theta: Array, tolerance: float) -> Array:
 
 # ----------------------------------------------------------------------------------------------
 
-ROUNDS = 10
+ROUNDS = 10  # most continuations of a run
 SPECK = 1e-9  # of the largest coefficient
 CLOCKS = ("time", "solve_time")  # cumulative columns of a history
 
@@ -159,10 +167,32 @@ def _one_after_the_other(first: History, then: History, step: float) -> History:
 
 # ----------------------------------------------------------------------------------------------
 
+Callback = Callable[[Progress], object] | None
+
 # Exact zeros may raise the objective by this share of the tolerance, the subproblems' accuracy.
 CLEARED = 1e-2
 
-Callback = Callable[[Progress], object] | None
+
+@dataclass(frozen=True)
+class Solution:
+    """The outcome of a fit.
+
+    Attributes
+    ----------
+    spec : Risk
+        The risk of the final run.
+    result : Result
+        The result of the final run.
+    judged : Result or None
+        The run whose convergence is reported; None for `result`.
+    earlier : int
+        The number of steps before the final run.
+    """
+
+    spec: Risk
+    result: Result
+    judged: Result | None = None
+    earlier: int = 0
 
 
 @contextmanager
@@ -173,8 +203,12 @@ def untold() -> Iterator[None]:
         yield
 
 
-class LoopOptions(DeclaredEstimator):
-    """An estimator whose objective the outer loop minimises.
+class LoopEstimator(CallbackSupportMixin, RiskEstimator):
+    """An estimator whose declared risk the outer loop minimises.
+
+    A subclass defines the declaration of data (:meth:`_declared`) and the risk of other data
+    (:meth:`_fitted_risk`). It may override the minimisation (:meth:`_solution`), and the attributes
+    of the data (:meth:`_begin`) and of the solution (:meth:`_learn`).
 
     Parameters
     ----------
@@ -195,6 +229,8 @@ class LoopOptions(DeclaredEstimator):
         The effort of the race; ``"low"`` is one graduated run.
     random_state : int, RandomState or None, default None
         The seed of the starts; None is a fixed seed.
+    n_jobs : int, optional
+        Number of joblib processes for the starts.
     acceleration : {"linesearch", "squarem"}, optional
         As in :func:`dcprog.solve`.
     verbose : bool, default False
@@ -207,6 +243,9 @@ class LoopOptions(DeclaredEstimator):
     n_features_in_ : int
     objective_ : float
         The objective at the solution.
+    outlier_weight_ : array of shape (n,)
+        Weight of each training sample's base loss in the majorant at the solution: 1 for a sample
+        that counts as in the convex problem, 0 for one that the loss gave up.
     result_ : Result
         The result of the run, with history and certificate; ``result_.x`` is θ of `spec_`.
     spec_ : Risk
@@ -221,6 +260,8 @@ class LoopOptions(DeclaredEstimator):
         quarter of the samples.
     """
 
+    _penalty_value = 0.0  # the penalty at the solution
+
     _: KW_ONLY
     solver: str = parameter(str, default="auto")
     tol: float = parameter(POSITIVE, default=1e-6)
@@ -229,8 +270,94 @@ class LoopOptions(DeclaredEstimator):
     n_starts: int | str = parameter(COUNT, one_of("auto"), default="auto")
     effort: str = parameter(one_of(*NAMES), default="default")
     random_state: int | np.random.RandomState | None = parameter("random_state", default=None)
+    n_jobs: int | None = parameter(*JOBS, default=None)
     acceleration: str | None = parameter(None, one_of("linesearch", "squarem"), default=None)
     verbose: bool = parameter("verbose", default=False)
+
+    # ---- methods of a subclass -------------------------------------------------------------------
+
+    @abstractmethod
+    def _declared(self, X: Any, y: Any, sample_weight: Any = None) -> Declaration:
+        """The declaration of the objective for checked data."""
+
+    def _begin(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Set the attributes of the data, before the run."""
+
+    def _solution(self, declared: Declaration, callback: Callback) -> Solution:
+        """Minimise the declared risk; the callback is called at every step."""
+        return Solution(declared.risk, self._run_refined(declared.risk, callback=callback))
+
+    def _point(self, declared: Declaration, theta: Array) -> dict[str, Any]:
+        """The fitted attributes of the function at θ."""
+        return declared.point(theta)
+
+    def _learn(self, declared: Declaration) -> None:
+        """Set further attributes, after those of the solution."""
+        theta: Any = self.result_.x
+        self.outlier_weight_ = declared.samples.spread(self._weights(declared.risk, theta))
+
+    def _weights(self, risk: Risk, theta: Array) -> Array:
+        """The outlier weights of the samples of a risk at θ."""
+        return weights_of_samples(risk, theta)
+
+    # ---- fit -------------------------------------------------------------------------------------
+
+    def _risk(self, X: Any, y: Any, sample_weight: Any = None) -> Risk:
+        return self._declared(X, y, sample_weight).risk
+
+    @np.errstate(all="ignore")
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> list[Doubt]:
+        declared = self._declared(X, y, sample_weight)
+        self._begin(X, y, sample_weight)
+        data: dict[str, Any] = {"estimator": self, "X": X, "y": y}
+        if sample_weight is not None:
+            data["metadata"] = {"sample_weight": sample_weight}
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(**data)
+
+        def step(progress: Progress) -> bool:
+            """Report a step to scikit-learn's callbacks; True if one of them asks to stop."""
+            inner = context.subcontext(task_name="step").call_on_fit_task_begin(**data)
+            point = partial(self._point, declared, progress.x)
+            return inner.call_on_fit_task_end(**data, reconstruction_attributes=point)
+
+        solution = self._solution(declared, step if hasattr(self, "_skl_callbacks") else None)
+        self._keep(replace(declared, risk=solution.spec), solution)
+        context.call_on_fit_task_end(**data, reconstruction_attributes={})
+        return list(self._doubts(solution))
+
+    def _keep(self, declared: Declaration, solution: Solution) -> None:
+        """Set the fitted attributes."""
+        theta: Any = solution.result.x
+        self.spec_, self.result_ = solution.spec, solution.result
+        self.objective_ = self.result_.value
+        self.n_iter_ = max(1, solution.earlier + self.result_.n_iter)
+        self._penalty_value = self.spec_.penalty_value(theta)
+        for name in ("coef_", "dual_coef_", "kernel_"):
+            self.__dict__.pop(name, None)
+        self.__dict__.update(self._point(declared, theta))
+        self._learn(declared)
+
+    def _doubts(self, solution: Solution) -> Iterator[Doubt]:
+        """Warnings of a run that has not converged, and of a trivial solution."""
+        judged = solution.judged or solution.result
+        if judged.status not in ("converged", "interrupted"):
+            message = f"{judged.message}; increase max_iter or tol, or scale the data"
+            yield message, ConvergenceWarning
+        trivial = self._trivial(solution)
+        if trivial is not None:
+            yield trivial, TrivialSolutionWarning
+
+    def _trivial(self, solution: Solution) -> str | None:
+        """The warning for a trivial solution, None if there is none."""
+        theta: Any = solution.result.x
+        return triviality(solution.spec, theta)
+
+    # ---- runs ------------------------------------------------------------------------------------
+
+    def _options(self) -> dict[str, Any]:
+        options = {f.name: getattr(self, f.name) for f in fields(LoopEstimator)}
+        return options | {"verbose": bool(self.verbose)}
 
     def _run(self, spec: Risk, start: Any = "auto", **others: Any) -> Result:
         """Run the solver with the estimator's options, of which `others` override some.
@@ -246,25 +373,12 @@ class LoopOptions(DeclaredEstimator):
             raise unusable(spec, result.message)
         return result
 
-    def _options(self) -> dict[str, Any]:
-        return {
-            "solver": self.solver,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "time_limit": self.time_limit,
-            "n_starts": self.n_starts,
-            "effort": self.effort,
-            "random_state": self.random_state,
-            "acceleration": self.acceleration,
-            "verbose": bool(self.verbose),
-        }
-
     def _run_refined(
         self,
         spec: Risk,
         start: Any = "auto",
         *,
-        tidy: Callable[[Array], Array] | None = None,
+        tidy: Callable[[Array], Array] = np.asarray,
         callback: Callback = None,
     ) -> Result:
         """Run the solver and refine its point to exact zeros at kinks of the penalty.
@@ -278,18 +392,47 @@ class LoopOptions(DeclaredEstimator):
                 return solve(spec, start=start, **options, callback=callback)
 
         def tidied(theta: Array) -> Array:
-            near = theta if tidy is None else tidy(theta)
-            return cleared(spec, near, CLEARED * self.tol)
+            return cleared(spec, tidy(theta), CLEARED * self.tol)
 
         result = self._run(spec, start, callback=callback)
         return refined(result, spec, tidied, resume, tol=self.tol, max_iter=self.max_iter)
 
-    def _trivial(self, spec: Risk, result: Result) -> str | None:
-        """The warning for a trivial solution, otherwise None."""
-        return None if result.x is None else triviality(spec, result.x)
+    # ---- the fitted function ---------------------------------------------------------------------
 
-    def _doubt(self, result: Result) -> str | None:
-        """The warning for a run that has not converged, otherwise None."""
-        if result.status in ("converged", "interrupted"):
-            return None
-        return f"{result.message}; increase max_iter or tol, or scale the data"
+    def _scores(self, X: Any) -> Array:
+        """The scores f(x) of validated samples, of shape (n, c)."""
+        if hasattr(self, "kernel_"):
+            return self.kernel_(X) @ np.atleast_2d(self.dual_coef_).T + self.intercept_
+        scores = X @ np.atleast_2d(self.coef_).T
+        if not isinstance(X, BlockedMatrix):
+            return np.asarray(scores + self.intercept_)
+        scores += self.intercept_
+        if not all_finite(scores):
+            raise ValueError("X holds NaN or infinity; remove or impute those entries")
+        return scores
+
+    @abstractmethod
+    def _fitted_risk(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Risk, Array]:
+        """The risk of other data with the values learnt in the fit, and the fitted θ.
+
+        Its features may be the scores, with the identity as θ.
+        """
+
+    def _parts(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
+        risk, theta = self._fitted_risk(X, y, sample_weight)
+        return risk.with_penalty(l2(0.0))(theta), self._penalty_value
+
+    def outlier_weights(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+        """The outlier weights of the given samples, as ``outlier_weight_`` of training samples.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of shape (n,)
+            Targets, or labels among ``classes_``.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        return self._weights(*self._fitted_risk(X, y))

@@ -6,11 +6,37 @@ import re
 from collections.abc import Iterable
 from dataclasses import Field, dataclass, field, fields
 from inspect import cleandoc
+from numbers import Integral, Real
 from typing import Any, dataclass_transform
 
 from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
 
-__all__ = ["DeclaredEstimator", "parameter"]
+__all__ = [
+    "COUNT",
+    "JOBS",
+    "NONNEGATIVE",
+    "POSITIVE",
+    "WIDTH",
+    "DeclaredEstimator",
+    "one_of",
+    "parameter",
+]
+
+POSITIVE = Interval(Real, 0, None, closed="neither")
+NONNEGATIVE = Interval(Real, 0, None, closed="left")
+COUNT = Interval(Integral, 1, None, closed="left")
+WIDTH = (StrOptions({"scale", "auto"}), POSITIVE)  # γ of a kernel
+JOBS = (Integral, None)  # a number of joblib processes
+
+
+def one_of(*names: str) -> Any:
+    """The constraint that a parameter is one of the given strings."""
+    return StrOptions(set(names))
+
+
+# ----------------------------------------------------------------------------------------------
+
 
 SECTIONS = ("Parameters", "Attributes", "Warns")  # in this order
 HEADING = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
@@ -75,8 +101,8 @@ def parameter(*constraints: Any, default: Any) -> Any:
     ----------
     *constraints
         Constraints of scikit-learn's parameter validation, of which a value must satisfy at least
-        one: an ``Interval``, ``StrOptions``, a type, ``"boolean"``, ``None``, …; common ones are in
-        :mod:`dcprog.estimators.parameter_constraints`.
+        one: an ``Interval``, ``StrOptions``, a type, ``"boolean"``, ``None``, …; common ones are
+        ``POSITIVE``, ``COUNT`` and ``one_of(…)`` of :mod:`dcprog.estimators`.
     default
         The default value: None, a number, a string, a bool, a tuple or a function.
 
@@ -108,8 +134,7 @@ class DeclaredEstimator(BaseEstimator):
 
     Examples
     --------
-    >>> from dcprog.estimators.declared_estimator import DeclaredEstimator, parameter
-    >>> from dcprog.estimators.parameter_constraints import POSITIVE
+    >>> from dcprog.estimators.parameters import POSITIVE, DeclaredEstimator, parameter
     >>> class Ridge(DeclaredEstimator):
     ...     lam: float = parameter(POSITIVE, default=1.0)
     >>> Ridge(lam=3.0).get_params()
@@ -129,7 +154,7 @@ def _constraints(cls: type, declared: Field[Any]) -> list[Any]:
     if "constraints" not in declared.metadata:
         raise TypeError(
             f"{cls.__name__}.{declared.name}: a parameter is declared by "
-            f"{declared.name}: type = parameter(…, default=…); what is none is a ClassVar"
+            f"{declared.name}: type = parameter(…, default=…); other names are ClassVars"
         )
     return [*declared.metadata["constraints"]]
 

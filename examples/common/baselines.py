@@ -54,7 +54,7 @@ def baseline(
     Examples
     --------
     >>> import dcprog as dc, numpy as np
-    >>> from dcprog.models.baselines import baseline
+    >>> from examples.common.baselines import baseline
     >>> rows = dc.binary_margins(np.array([[0.0], [1.0], [3.0]]), [0, 1, 1])
     >>> dc.solve(baseline(rows, "lssvm", C=10.0)).status
     'converged'
@@ -106,7 +106,7 @@ def one_shot_weights(
 
     Examples
     --------
-    >>> from dcprog.models.baselines import one_shot_weights
+    >>> from examples.common.baselines import one_shot_weights
     >>> one_shot_weights([0.0, -1.0, 3.0], 19)
     array([1.  , 0.5 , 0.25])
     """
