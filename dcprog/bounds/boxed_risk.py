@@ -15,17 +15,7 @@ from dcprog.foundation.errors import NotBoundable
 from dcprog.losses import ConvexLoss, Loss, absolute, epsilon_insensitive, hinge
 from dcprog.penalties import Penalty
 from dcprog.risk.risk import Risk
-from dcprog.transforms import (
-    Transform,
-    cap_at,
-    chain,
-    chain_of,
-    extended_from,
-    identity,
-    perspective_of,
-    sum_of,
-    trim_of,
-)
+from dcprog.transforms import Transform, cap_at, chain, chain_of, identity, trim_of
 
 __all__ = ["BoxPenalty", "BoxedRisk", "PerBox", "boxed"]
 
@@ -411,19 +401,13 @@ def _is_identity(transform: Transform) -> bool:
 
 def _of_groups(transform: Transform, groups: npt.NDArray[np.bool_]) -> Transform:
     """The transform of the groups where the mask is True: each may have a cap of its own."""
-    if isinstance(transform, cap_at):
-        c = np.asarray(transform.c)
-        inner = None if transform.inner is None else _of_groups(transform.inner, groups)
-        return cap_at(c[groups] if c.size > 1 else transform.c, inner)
-    if isinstance(transform, perspective_of):
-        return perspective_of(_of_groups(transform.transform, groups), transform.s)
-    if isinstance(transform, extended_from):
-        return extended_from(_of_groups(transform.transform, groups), transform.edge)
-    if isinstance(transform, chain_of):
-        return chain_of(_of_groups(transform.outer, groups), transform.inner)
-    if isinstance(transform, sum_of):
-        return sum_of(*(_of_groups(part, groups) for part in (transform.first, transform.second)))
-    return transform
+    before = transform.get_params(deep=False)
+    now = {k: _of_groups(v, groups) for k, v in before.items() if isinstance(v, Transform)}
+    if isinstance(transform, cap_at) and np.size(transform.c) > 1:
+        now["c"] = np.asarray(transform.c)[groups]
+    if all(value is before[name] for name, value in now.items()):
+        return transform
+    return type(transform)(**before | now)
 
 
 def _peeled(transform: Transform, n: int) -> tuple[Transform, int]:

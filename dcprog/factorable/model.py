@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dcprog.factorable.operations import AWAY, ZERO, Sin, Written, XLogX, scip
 from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point
-from dcprog.factorable.terms import Operation, Ranges, Row
+from dcprog.factorable.terms import AWAY, ZERO, Operation, Ranges, Row, Sin, Written, XLogX, scip
 from dcprog.foundation.arrays import Array
 from dcprog.majorants.feasibility import LEAST_SIZE
 

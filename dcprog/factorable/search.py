@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.factorable.model import ROUNDS, ScipModel
-from dcprog.factorable.operations import scip
 from dcprog.factorable.problem import (
     FEASIBLE,
     FactorableProblem,
@@ -22,7 +21,7 @@ from dcprog.factorable.problem import (
     inside,
     restored,
 )
-from dcprog.factorable.terms import ROUNDING
+from dcprog.factorable.terms import ROUNDING, scip
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable, WrongBound
 from dcprog.foundation.progress_log import logger

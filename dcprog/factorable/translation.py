@@ -26,12 +26,13 @@ from cvxpy.atoms.elementwise.hyperbolic import asinh, tanh
 from cvxpy.atoms.elementwise.trig import cos, sin, tan
 from cvxpy.atoms.prod import Prod
 
-from dcprog.factorable import operations as op
+from dcprog.factorable import terms as op
 from dcprog.factorable.terms import Row, Terms
 from dcprog.foundation.arrays import Array, dense, vec
 from dcprog.foundation.errors import NotBoundable
+from dcprog.majorants.affine import atom_jacobian, constant_part
 from dcprog.majorants.atoms import entry
-from dcprog.majorants.tree import short
+from dcprog.majorants.tree import Values, short
 
 __all__ = ["Translation"]
 
@@ -103,12 +104,11 @@ class Translation:
 
     def affine(self, node: Any) -> Rows:
         """The rows of an affine atom: its matrices times the rows of its arguments."""
-        zero = [arg.value if arg.is_constant() else np.zeros(arg.shape) for arg in node.args]
-        found = [Row((), float(c)) for c in vec(node.numeric(zero))]
-        for arg, gradient in zip(node.args, node._grad(zero), strict=True):
+        found = [Row((), float(c)) for c in vec(constant_part(node, Values()))]
+        for arg, jacobian in zip(node.args, atom_jacobian(node, Values()), strict=True):
             if arg.is_constant():
                 continue
-            rows, matrix = self(arg), sp.csr_array(sp.csr_array(gradient).T)
+            rows, matrix = self(arg), sp.csr_array(jacobian.T)
             for i in range(node.size):
                 places = slice(matrix.indptr[i], matrix.indptr[i + 1])
                 pairs = zip(matrix.indices[places], matrix.data[places], strict=True)
@@ -149,10 +149,6 @@ class Translation:
     def quotient(self, a: Row, b: Row) -> Row:
         """The quotient a/b; b may have either sign."""
         return self.product(a, self.power(b, -1.0))
-
-    def of(self, operation: op.Operation, *args: Row) -> Row:
-        """An operation of rows."""
-        return self.terms.add(operation, *args)
 
     def largest(self, a: Row, b: Row) -> Row:
         """The larger of two numbers."""
@@ -237,7 +233,7 @@ def _along(function: Callable[[Translation, Any, Rows], Row]) -> Rule:
 
 
 def _unary(operation: op.Operation) -> Rule:
-    return _elementwise(lambda t, node, a: t.of(operation, a))
+    return _elementwise(lambda t, node, a: t.terms.add(operation, a))
 
 
 def _power(t: Translation, node: Any, a: Row, *_: Row) -> Row:
@@ -251,18 +247,18 @@ def _rel_entr(t: Translation, node: Any, x: Row, y: Row) -> Row:
     if x.is_constant and x.constant == 0:
         t.nonnegative(y)
         return Row(())
-    return t.of(op.XLogX(), x) - t.product(x, t.of(op.Log(), y))
+    return t.terms.add(op.XLogX(), x) - t.product(x, t.terms.add(op.Log(), y))
 
 
 def _cos(t: Translation, a: Row) -> Row:
-    return t.of(op.Sin(), a + np.pi / 2)
+    return t.terms.add(op.Sin(), a + np.pi / 2)
 
 
 def _tan(t: Translation, node: Any, a: Row) -> Row:
     """The tangent on (−π/2, π/2), cvxpy's domain."""
     t.nonnegative(a + np.pi / 2)
     t.nonnegative(np.pi / 2 - a)
-    return t.quotient(t.of(op.Sin(), a), _cos(t, a))
+    return t.quotient(t.terms.add(op.Sin(), a), _cos(t, a))
 
 
 def _product(t: Translation, node: Any) -> Rows:
@@ -299,11 +295,11 @@ def _norm(t: Translation, node: Any, rows: Rows) -> Row:
         return t.power(total([t.power(t.nonnegative(a), p) for a in rows]), 1 / p)
     if p == 2:
         return t.power(total([t.power(a, 2) for a in rows]), 0.5)
-    return t.power(total([t.power(t.of(op.Abs(), a), p) for a in rows]), 1 / p)
+    return t.power(total([t.power(t.terms.add(op.Abs(), a), p) for a in rows]), 1 / p)
 
 
 def _log_sum_exp(t: Translation, node: Any, rows: Rows) -> Row:
-    return t.of(op.Log(), total([t.of(op.Exp(), a) for a in rows]))
+    return t.terms.add(op.Log(), total([t.terms.add(op.Exp(), a) for a in rows]))
 
 
 def _sum_largest(t: Translation, node: Any) -> Rows:
@@ -375,13 +371,13 @@ def _cumprod(t: Translation, node: Any) -> Rows:
 RULES: dict[type, Rule] = {
     cp.exp: _unary(op.Exp()),
     cp.log: _unary(op.Log()),
-    cp.log1p: _elementwise(lambda t, node, a: t.of(op.Log(), 1 + a)),
-    cp.entr: _elementwise(lambda t, node, a: -t.of(op.XLogX(), a)),
+    cp.log1p: _elementwise(lambda t, node, a: t.terms.add(op.Log(), 1 + a)),
+    cp.entr: _elementwise(lambda t, node, a: -t.terms.add(op.XLogX(), a)),
     cp.rel_entr: _elementwise(_rel_entr),
     cp.logistic: _unary(op.Logistic()),
     cp.abs: _unary(op.Abs()),
-    cp.huber: _elementwise(lambda t, node, a: t.of(op.Huber(float(node.M.value)), a)),
-    cp.xexp: _elementwise(lambda t, node, a: t.product(a, t.of(op.Exp(), a))),
+    cp.huber: _elementwise(lambda t, node, a: t.terms.add(op.Huber(float(node.M.value)), a)),
+    cp.xexp: _elementwise(lambda t, node, a: t.product(a, t.terms.add(op.Exp(), a))),
     Power: _elementwise(_power),
     PowerApprox: _elementwise(_power),
     cp.maximum: _elementwise(lambda t, node, *rows: t.largest_of(list(rows))),
@@ -393,8 +389,10 @@ RULES: dict[type, Rule] = {
     asinh: _unary(op.Asinh()),
     cp.max: _along(lambda t, node, rows: t.largest_of(rows)),
     cp.min: _along(lambda t, node, rows: -t.largest_of([-a for a in rows])),
-    cp.norm1: _along(lambda t, node, rows: total([t.of(op.Abs(), a) for a in rows])),
-    cp.norm_inf: _along(lambda t, node, rows: t.largest_of([t.of(op.Abs(), a) for a in rows])),
+    cp.norm1: _along(lambda t, node, rows: total([t.terms.add(op.Abs(), a) for a in rows])),
+    cp.norm_inf: _along(
+        lambda t, node, rows: t.largest_of([t.terms.add(op.Abs(), a) for a in rows])
+    ),
     Pnorm: _along(_norm),
     PnormApprox: _along(_norm),
     cp.log_sum_exp: _along(_log_sum_exp),

@@ -33,29 +33,50 @@ ENTRYWISE = AddExpression, NegExpression, multiply, DivExpression
 
 
 def jacobian(affine: cp.Expression) -> dict[int, sp.csr_array]:
-    """Jacobian of an affine expression: variable id to a (variable.size, size) matrix.
-
-    Computed backwards through the nodes, each once.
-    """
+    """Jacobian of an affine expression: variable id to a (variable.size, size) matrix."""
     values = Values()
-    adjoints = {id(affine): sp.csr_array(sp.eye_array(affine.size))}
-    total: dict[int, sp.csr_array] = {}
-    for node in reversed(nodes(affine)):
+
+    def through(node: Any, adjoint: Any) -> list[Any]:
+        return [matrix @ adjoint for matrix in atom_jacobian(node, values)]
+
+    found = backward(affine, sp.csr_array(sp.eye_array(affine.size)), through)
+    # constant atoms, such as the sum of an empty array, may hold variables that are not reached
+    zero = {v.id: sp.csr_array((v.size, affine.size)) for v in variables(affine)}
+    return zero | found
+
+
+def backward(
+    affine: cp.Expression,
+    start: Any,
+    through: Callable[[Any, Any], Sequence[Any]],
+    order: Sequence[cp.Expression] | None = None,
+) -> dict[int, Any]:
+    """What the root of an affine expression passes back to its variables, by variable id.
+
+    Parameters
+    ----------
+    affine : cvxpy expression
+    start : array or sparse matrix
+        The adjoint of the root.
+    through : function (atom, adjoint) -> sequence
+        The adjoints of an atom's arguments from the atom's own; those of constants are not used.
+    order : sequence of cvxpy expressions, optional
+        The nodes that are not constant, atoms before their arguments.
+    """
+    adjoints = {id(affine): start}
+    found: dict[int, Any] = {}
+    for node in reversed(nodes(affine)) if order is None else order:
         adjoint = adjoints.pop(id(node), None)
-        if isinstance(node, cp.Variable):
-            # only constant atoms, such as the sum of an empty array, use a variable without adjoint
-            none = sp.csr_array((node.size, affine.size))
-            _add(total, node.id, none if adjoint is None else adjoint)
-            continue
-        if adjoint is None:
-            continue
-        for arg, matrix in zip(node.args, atom_jacobian(node, values), strict=True):
-            if not arg.is_constant():
-                _add(adjoints, id(arg), matrix @ adjoint)
-    return total
+        if isinstance(node, cp.Variable) and adjoint is not None:
+            _add(found, node.id, adjoint)
+        elif adjoint is not None:
+            for arg, term in zip(node.args, through(node, adjoint), strict=True):
+                if not arg.is_constant():
+                    _add(adjoints, id(arg), term)
+    return found
 
 
-def _add(sums: dict[int, sp.csr_array], key: int, term: sp.csr_array) -> None:
+def _add(sums: dict[int, Any], key: int, term: Any) -> None:
     sums[key] = sums[key] + term if key in sums else term
 
 
@@ -81,20 +102,14 @@ class Adjoint:
 
     def __call__(self, weight: Array, values: Values) -> dict[int, Array]:
         """The gradient of ⟨weight, affine⟩: variable id to a column-major vector."""
-        adjoints: dict[int, Any] = {id(self._root): vec(weight)}
-        total: dict[int, Array] = {}
-        for node in self._order:
-            adjoint = adjoints.pop(id(node), None)
-            if adjoint is None:
-                continue
-            if isinstance(node, cp.Variable):
-                total[node.id] = total.get(node.id, 0.0) + adjoint
-                continue
-            for i, arg in enumerate(node.args):
-                if not arg.is_constant():
-                    term = self.through(node, i, adjoint, values)
-                    adjoints[id(arg)] = adjoints.get(id(arg), 0.0) + term
-        return total
+
+        def through(node: Any, adjoint: Array) -> list[Array | None]:
+            return [
+                None if arg.is_constant() else self.through(node, i, adjoint, values)
+                for i, arg in enumerate(node.args)
+            ]
+
+        return backward(self._root, vec(weight), through, self._order)
 
     def through(self, atom: Any, index: int, adjoint: Array, values: Values) -> Array:
         """The adjoint of one argument of an atom, from the atom's own."""
@@ -121,25 +136,16 @@ def reached(affine: cp.Expression) -> dict[int, npt.NDArray[np.bool_]]:
     >>> reached(p * x[1] - 1)[x.id]
     array([False,  True, False])
     """
-    masks: dict[int, Any] = {id(affine): np.ones(affine.size, dtype=bool)}
-    total: dict[int, npt.NDArray[np.bool_]] = {}
-    for node in reversed(nodes(affine)):
-        if node.is_constant():
-            continue
-        mask = masks.pop(id(node))
-        if isinstance(node, cp.Variable):
-            total[node.id] = mask
-            continue
-        for arg, through in zip(node.args, _reached_args(node, mask), strict=True):
-            masks[id(arg)] = masks.get(id(arg), np.zeros(arg.size, dtype=bool)) | through
-    return total
+    return backward(affine, np.ones(affine.size, dtype=bool), _reached_args)
 
 
 def _reached_args(atom: Any, mask: npt.NDArray[np.bool_]) -> list[Any]:
     """For each argument of an atom, the entries that the masked entries of the atom depend on."""
     if any(arg.is_constant() and arg.parameters() for arg in atom.args):
         entrywise = isinstance(atom, ENTRYWISE) or min(arg.size for arg in atom.args) == 1
-        return [mask if entrywise and arg.shape == atom.shape else True for arg in atom.args]
+        alike = [entrywise and arg.shape == atom.shape for arg in atom.args]
+        pairs = zip(atom.args, alike, strict=True)
+        return [mask if is_alike else np.ones(arg.size, dtype=bool) for arg, is_alike in pairs]
     return [abs(matrix) @ mask > 0 for matrix in atom_jacobian(atom, Values())]
 
 
@@ -302,18 +308,10 @@ class Box:
         return found
 
 
-class _AtZero(Values):
-    """Values where every variable is 0."""
-
-    def _evaluate(self, node: cp.Expression) -> Array:
-        if isinstance(node, cp.Variable):
-            return np.zeros(node.shape)
-        return super()._evaluate(node)
-
-
 def offset_of(affine: cp.Expression) -> Array:
     """The constant part of an affine expression, column by column."""
-    return vec(_AtZero().array(affine))
+    zero = {v.id: cp.Constant(np.zeros(v.shape)) for v in variables(affine)}
+    return vec(Values(zero).array(affine))
 
 
 def _without_parameters(constraint: cp.constraints.Inequality) -> list[cp.Expression]:

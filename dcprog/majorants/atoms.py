@@ -32,6 +32,7 @@ from cvxpy.atoms.affine.binary_operators import DivExpression, multiply
 from cvxpy.atoms.elementwise.hyperbolic import asinh, atanh, sinh, tanh
 from cvxpy.atoms.elementwise.normcdf import normcdf
 from cvxpy.atoms.elementwise.trig import cos, sin, tan
+from scipy import special
 
 from dcprog.foundation.arrays import Array, dense, unvec, vec
 
@@ -284,6 +285,16 @@ def derivative(slope: Callable[[Any, Array], Array]) -> PullBack:
     return rule
 
 
+def along_axis(slope: Callable[[Any, Array, Array], Array]) -> PullBack:
+    """The slope of an axis atom, from its derivative at an argument and the value behind it."""
+
+    def rule(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
+        value, adjoint = (spread(atom, array, args[0].ndim) for array in (value, adjoint))
+        return [adjoint * slope(atom, args[0], value)]
+
+    return rule
+
+
 def of_nonnegative(atom: Any, args: list[Any], slack: float) -> Any:
     """The value of an atom that is defined for nonnegative arguments only."""
     return plain(atom, [within(a, slack) for a in args])
@@ -305,17 +316,6 @@ def power_value(atom: Any, args: list[Any], slack: float) -> Any:
     return (plain if _is_whole(float(atom.p.value)) else of_nonnegative)(atom, args, slack)
 
 
-def power_edge(atom: Any) -> Edge | None:
-    """The edge of a power: at 0 for 0 < p < 1, none for other p."""
-    return Edge() if 0 < float(atom.p.value) < 1 else None
-
-
-def even_power(atom: Any, index: int) -> bool:
-    """True if the exponent is 2, 4, 6, …."""
-    p = float(atom.p.value)
-    return p > 1 and p % 2 == 0
-
-
 def _is_whole(p: float) -> bool:
     """True if the power is defined on both sides of 0 (p = 1, 2, 3, …)."""
     return p >= 1 and p % 1 == 0
@@ -329,16 +329,6 @@ def huber_derivative(atom: Any, a: Array) -> Array:
     """Derivative of the Huber function: 2a, clipped to [−2M, 2M]."""
     m = float(atom.M.value)
     return 2 * np.clip(a, -m, m)
-
-
-def xexp_derivative(atom: Any, a: Array) -> Array:
-    """Derivative (1 + a)eᵃ of a·eᵃ."""
-    return np.asarray((1 + a) * np.exp(a))
-
-
-def sigmoid(atom: Any, a: Array) -> Array:
-    """Derivative 1/(1 + e⁻ᵃ) of log(1 + eᵃ)."""
-    return np.asarray(0.5 * (1 + np.tanh(a / 2)))
 
 
 def entr_value(atom: Any, args: list[Any], slack: float) -> Any:
@@ -404,20 +394,8 @@ def first_hits(hits: Array, atom: Any) -> Array:
     return unvec(chosen, hits.shape)
 
 
-def extreme_entry_slope(
-    atom: Any, args: Sequence[Array], value: Array, adjoint: Array
-) -> list[Array]:
-    """Slope of ``max`` or ``min`` along an axis: the first extreme entry takes all of it."""
-    a = args[0]
-    hits = a == spread(atom, value, a.ndim)
-    return [spread(atom, adjoint, a.ndim) * first_hits(hits, atom)]
-
-
-def sum_largest_slope(
-    atom: Any, args: Sequence[Array], value: Array, adjoint: Array
-) -> list[Array]:
-    """Slope of ``sum_largest``: 1 for the ⌊k⌋ largest entries, k − ⌊k⌋ for the next one."""
-    a = args[0]
+def sum_largest_derivative(atom: Any, a: Array, value: Array) -> Array:
+    """Derivative of ``sum_largest``: 1 for the ⌊k⌋ largest entries, k − ⌊k⌋ for the next one."""
     axes = range(a.ndim) if atom.axis is None else np.atleast_1d(atom.axis)
     last = tuple(range(-len(axes), 0))
     moved = np.moveaxis(a, tuple(axes), last)
@@ -426,8 +404,7 @@ def sum_largest_slope(
     chosen = np.zeros(rows.shape)
     order = np.argsort(-rows, axis=-1, kind="stable")
     np.put_along_axis(chosen, order, np.broadcast_to(share, rows.shape), axis=-1)
-    chosen = np.moveaxis(chosen.reshape(moved.shape), last, tuple(axes))
-    return [spread(atom, adjoint, a.ndim) * chosen]
+    return np.moveaxis(chosen.reshape(moved.shape), last, tuple(axes))
 
 
 def dotsort_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
@@ -451,19 +428,7 @@ def sorted_value(atom: Any, args: list[Any], slack: float) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------
-# norms, squares over a number, log-sum-exp
-
-
-def norm1_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """Slope of the 1-norm: the signs of the entries."""
-    return [spread(atom, adjoint, args[0].ndim) * np.sign(args[0])]
-
-
-def norm_inf_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """Slope of the ∞-norm: the sign of the first of the largest entries, 0 for the others."""
-    a = args[0]
-    hits = np.abs(a) == spread(atom, value, a.ndim)
-    return [spread(atom, adjoint, a.ndim) * first_hits(hits, atom) * np.sign(a)]
+# norms and squares over a number
 
 
 def norm_inf_value(atom: Any, args: list[Any], slack: float) -> Any:
@@ -471,23 +436,17 @@ def norm_inf_value(atom: Any, args: list[Any], slack: float) -> Any:
     return plain(atom, args) if args[0].size else np.zeros(atom.shape)
 
 
-def pnorm_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
-    """Slope sign(a)·(|a|/‖a‖)ᵖ⁻¹ of the p-norm."""
-    a, p = args[0], float(atom.p)
-    norm = spread(atom, value, a.ndim)
+def pnorm_derivative(atom: Any, a: Array, norm: Array) -> Array:
+    """Derivative sign(a)·(|a|/‖a‖)ᵖ⁻¹ of the p-norm."""
+    p = float(atom.p)
     scaled = np.divide(np.abs(a), norm, out=np.zeros(a.shape), where=norm > 0)
     power = np.power(scaled, p - 1, out=np.zeros(a.shape), where=scaled > 0)
-    return [spread(atom, adjoint, a.ndim) * np.sign(a) * power]
+    return np.asarray(np.sign(a) * power)
 
 
 def pnorm_value(atom: Any, args: list[Any], slack: float) -> Any:
     """Value (Σ|a|ᵖ)^(1/p) of the p-norm; for p < 1 of nonnegative entries only."""
     return (of_nonnegative if atom.p < 1 else plain)(atom, args, slack)
-
-
-def pnorm_edge(atom: Any) -> Edge | None:
-    """The edge of the p-norm: at 0 for p < 1, none for other p."""
-    return Edge() if atom.p < 1 else None
 
 
 def quad_over_lin_slope(
@@ -506,15 +465,6 @@ def quad_over_lin_value(atom: Any, args: list[Any], slack: float) -> Any:
     y = abs(y) if y >= -slack else np.nan
     squares = plain(atom, [x, np.ones(np.shape(args[1]))])
     return np.where(squares == 0, 0.0 * y, squares / y) if y == 0 else squares / y
-
-
-def log_sum_exp_slope(
-    atom: Any, args: Sequence[Array], value: Array, adjoint: Array
-) -> list[Array]:
-    """Slope of log-sum-exp: the shares of the exponentials in their sum."""
-    a = args[0]
-    share = np.exp(a - spread(atom, value, a.ndim))
-    return [spread(atom, adjoint, a.ndim) * share]
 
 
 # ----------------------------------------------------------------------------------------------
@@ -609,11 +559,11 @@ NOT_CARRIED = Edge(carried=False)
 _POWER = Entry(
     slope=derivative(power_derivative),
     evaluate=power_value,
-    edge=power_edge,
-    even=even_power,
+    edge=lambda atom: Edge() if 0 < float(atom.p.value) < 1 else None,
+    even=lambda atom, index: _is_whole(float(atom.p.value) / 2),
     from_zero=ALL,
 )
-_XEXP = derivative(xexp_derivative)
+_XEXP = derivative(lambda atom, a: (1 + a) * np.exp(a))
 # For every c the curvature (x + 2)eˣ of x·eˣ is at most (eˣ⁻ᶜ + c + 1)eˣ, and −(x + 2)eˣ at most
 # eᶜ − (c + 3)eˣ, with equality at x = c. So c is x₀, or −1 and −3 where the factor of eˣ would be
 # negative.
@@ -643,12 +593,13 @@ _TAN_BENDS = (
     ),
 )
 _PNORM = Entry(
-    slope=pnorm_slope,
+    slope=along_axis(pnorm_derivative),
     evaluate=pnorm_value,
-    edge=pnorm_edge,
+    edge=lambda atom: Edge() if atom.p < 1 else None,
     even=True,
     from_zero=ALL,
 )
+_FIRST_EXTREME = along_axis(lambda atom, a, value: first_hits(a == value, atom))
 _GEO_MEAN = Entry(evaluate=of_nonnegative, edge=Edge(), from_zero=ALL)
 
 TABLE: dict[type, Entry] = {
@@ -666,7 +617,7 @@ TABLE: dict[type, Entry] = {
     ),
     cp.log: Entry(derivative(lambda atom, a: 1 / a), of_nonnegative, FALLS, from_zero=ALL),
     cp.log1p: Entry(derivative(lambda atom, a: 1 / (1 + a)), edge=Edge(-1.0, bottomless=True)),
-    cp.logistic: Entry(derivative(sigmoid)),
+    cp.logistic: Entry(derivative(lambda atom, a: special.expit(a))),
     cp.maximum: Entry(winner_slope(constants_first=True)),
     cp.minimum: Entry(winner_slope(constants_first=False)),
     Power: _POWER,
@@ -698,19 +649,23 @@ TABLE: dict[type, Entry] = {
     multiply: Entry(binary_slope(lambda a, b: b, lambda a, b: a)),
     DivExpression: Entry(binary_slope(lambda a, b: 1 / b, lambda a, b: -a / b**2)),
     # the largest, the least, the first when sorted
-    cp.max: Entry(extreme_entry_slope),
-    cp.min: Entry(extreme_entry_slope),
-    cp.sum_largest: Entry(sum_largest_slope, sorted_value),
+    cp.max: Entry(_FIRST_EXTREME),
+    cp.min: Entry(_FIRST_EXTREME),
+    cp.sum_largest: Entry(along_axis(sum_largest_derivative), sorted_value),
     cp.dotsort: Entry(dotsort_slope),
     cp.cummax: Entry(slope=None),  # cvxpy's is wrong in one dimension
     # norms and means
-    cp.norm1: Entry(norm1_slope, even=True),
-    cp.norm_inf: Entry(norm_inf_slope, norm_inf_value, even=True),
+    cp.norm1: Entry(along_axis(lambda atom, a, norm: np.sign(a)), even=True),
+    cp.norm_inf: Entry(
+        along_axis(lambda atom, a, norm: first_hits(np.abs(a) == norm, atom) * np.sign(a)),
+        norm_inf_value,
+        even=True,
+    ),
     Pnorm: _PNORM,
     PnormApprox: _PNORM,
     GeoMean: _GEO_MEAN,
     GeoMeanApprox: _GEO_MEAN,
-    cp.log_sum_exp: Entry(log_sum_exp_slope),
+    cp.log_sum_exp: Entry(along_axis(lambda atom, a, value: np.exp(a - value))),
     cp.quad_over_lin: Entry(
         quad_over_lin_slope,
         quad_over_lin_value,

@@ -12,7 +12,7 @@ import pytest
 from cvxpy.atoms.elementwise.trig import cos, sin
 
 import dcprog as dc
-from dcprog.factorable import operations
+from dcprog.factorable import terms
 
 GAP = 1e-3
 
@@ -302,7 +302,7 @@ def test_numbers_are_whole_where_they_must_be() -> None:
 
 def test_a_wrong_bound_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that says too much: a point that contradicts it is found, and nothing is claimed."""
-    wrong = operations.Abs
+    wrong = terms.Abs
     monkeypatch.setattr(wrong, "expression", lambda self, arg: (arg.expression * 3, arg.factor))
     x = cp.Variable(2, bounds=[[1, 1], [4, 4]])
     with pytest.raises(dc.WrongBound, match="was said to bound") as caught:

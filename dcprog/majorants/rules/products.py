@@ -369,18 +369,14 @@ def product_with_quotient(node: cp.Expression, weight: Weight, frame: Frame) -> 
     if not isinstance(node, multiply):
         return None
     for one, other in (node.args, node.args[::-1]):
-        parts = None if other.is_constant() else _bare_fraction(one)
+        has_constants = other.is_constant() or isinstance(one, AddExpression)
+        parts = None if has_constants else fraction(one)
         if parts is not None and frame.context.signs.is_nonneg(parts[1]):
             top = spread_to(parts[0], node.shape)
             top = cp.multiply(top, spread_to(other, node.shape))
             whole = top / spread_to(parts[1], node.shape)
             return rewrite(node, whole, weight, frame, "product with a quotient: one quotient")
     return None
-
-
-def _bare_fraction(node: cp.Expression) -> tuple[cp.Expression, cp.Expression] | None:
-    """Numerator and denominator of a quotient without added constants; None otherwise."""
-    return None if isinstance(node, AddExpression) else fraction(node)
 
 
 def signed_quotients(
@@ -609,7 +605,7 @@ def _under_root(expression: cp.Expression, signs: Box) -> ExactForm | None:
 def _as_norm(expression: cp.Expression, signs: Box) -> ExactForm | None:
     """‖v‖ ≤ g for Σ v² ≤ g²: the tangent of g² would have no slope where g is 0."""
     terms = [_unwrapped(*term) for term in _terms(expression) if not _is_zero(term[1])]
-    bounds = [_square_root(t) for sign, t in terms if sign < 0]
+    bounds = [_affine_root(t) for sign, t in terms if sign < 0]
     found = [_norm(t) for sign, t in terms if sign > 0]
     norms = [norm for norm in found if norm is not None]
     g = bounds[0] if len(bounds) == 1 else None
@@ -634,29 +630,21 @@ def _is_zero(term: cp.Expression) -> bool:
     return term.is_constant() and not term.parameters() and not np.any(term.value)
 
 
-def _square_root(term: cp.Expression) -> cp.Expression | None:
-    """The affine a of a²."""
-    is_square = isinstance(term, Power) and not term.p.parameters() and term.p.value == 2
-    return term.args[0] if is_square and term.args[0].is_affine() else None
+def _affine_root(term: cp.Expression) -> cp.Expression | None:
+    """The affine a, of the term's shape, of a²."""
+    root = square_root(term)
+    return root if root is not None and root.is_affine() and root.shape == term.shape else None
 
 
 def _norm(term: cp.Expression) -> cp.Expression | None:
     """‖v‖ of a sum of squares of affine entries."""
-    if isinstance(term, Sum):
-        inside = _square_root(term.args[0])
-        if inside is None or term.keepdims or inside.ndim > 2:
-            return None
-        return cp.norm(
-            cp.vec(inside, order="F") if term.axis is None else inside, 2, axis=term.axis
-        )
-    if isinstance(term, cp.quad_over_lin):
-        over = term.args[1]
-        plain = term.size == 1 and over.is_constant() and not over.parameters()
-        if not (plain and over.size == 1 and float(over.value) == 1 and term.args[0].is_affine()):
-            return None
-        return cp.norm(cp.vec(term.args[0], order="F"))
-    root = _square_root(term)
-    return None if root is None else cp.abs(root)
+    along_axis = isinstance(term, Sum) and term.axis is not None
+    root = square_root(term.args[0] if along_axis else term)
+    if root is None or not root.is_affine() or root.ndim > 2 or getattr(term, "keepdims", False):
+        return None
+    if along_axis:
+        return cp.norm(root, 2, axis=term.axis)
+    return cp.abs(root) if root.shape == term.shape else cp.norm(cp.vec(root, order="F"))
 
 
 def _terms(node: cp.Expression, sign: int = 1) -> list[tuple[int, cp.Expression]]:
