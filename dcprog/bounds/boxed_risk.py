@@ -322,7 +322,7 @@ class BoxedRisk:
             weights=self.weights[rows],
             groups=number[self.groups[rows]],
             sample_weight=self.sample_weight[groups],
-            transform=_of_groups(self.transform, groups),
+            transform=self.transform.of_groups(groups),
         )
 
 
@@ -397,17 +397,6 @@ def _as_cap(base: ConvexLoss, subtracted: ConvexLoss | None) -> float | None:
 
 def _is_identity(transform: Transform) -> bool:
     return transform.is_linear and transform.steepest == 1
-
-
-def _of_groups(transform: Transform, groups: npt.NDArray[np.bool_]) -> Transform:
-    """The transform of the groups where the mask is True: each may have a cap of its own."""
-    before = transform.get_params(deep=False)
-    now = {k: _of_groups(v, groups) for k, v in before.items() if isinstance(v, Transform)}
-    if isinstance(transform, cap_at) and np.size(transform.c) > 1:
-        now["c"] = np.asarray(transform.c)[groups]
-    if all(value is before[name] for name, value in now.items()):
-        return transform
-    return type(transform)(**before | now)
 
 
 def _peeled(transform: Transform, n: int) -> tuple[Transform, int]:

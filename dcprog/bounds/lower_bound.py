@@ -21,6 +21,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable
 from dcprog.foundation.parameters import check_flag, check_number
 from dcprog.foundation.progress_log import visible
+from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.reductions.complex import RealForm, real_form
 from dcprog.reductions.recognised.recognise import Recognised, recognised
 from dcprog.risk.risk import Risk
@@ -284,10 +285,6 @@ def run_in_turns(
 # the front door
 
 
-# Relative tolerance of the values by which a Bound is recognised as one of the same problem.
-SAME = 1e-9
-
-
 def lower_bound(
     problem: Any,
     *,
@@ -505,7 +502,7 @@ def _searches(spaces: list[RiskSpace], best: Incumbent, start: Any, gap: float) 
     if not isinstance(start, Bound):
         return [Search(space, space.root(best), best, gap) for space in spaces]
     known = start.objective
-    if not abs(best.value - known) <= SAME * max(best.scale, start.scale):
+    if not abs(best.value - known) <= KNOWN_DIGITS * max(best.scale, start.scale):
         raise ValueError("start is a Bound of another problem: its point has another value here")
     if not _same(spaces[0].marks(best.x), start.marks):
         raise ValueError("start is a Bound of another problem: its data or parts are others")
@@ -522,7 +519,7 @@ def _searches(spaces: list[RiskSpace], best: Incumbent, start: Any, gap: float) 
 
 
 def _same(marks: Array, others: Array | None) -> bool:
-    return others is not None and np.allclose(marks, others, SAME, 0.0, equal_nan=True)
+    return others is not None and np.allclose(marks, others, KNOWN_DIGITS, 0.0, equal_nan=True)
 
 
 def _checked_box(box: Any, size: int, start: Any) -> tuple[Array, Array] | None:

@@ -12,6 +12,7 @@ from dcprog.bounds.ranges import group_range, loss_rounding, row_range
 from dcprog.bounds.rounding import OF_LINE, of_functions
 from dcprog.bounds.search import Found
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING
 from dcprog.losses import ConvexLoss, Pieces
 from dcprog.transforms import Transform
 
@@ -419,8 +420,6 @@ ROUNDED, SHARPER = 0.8, 0.6
 DAMPING = 0.1
 # |w_j| is smoothed over this share of the box's side.
 BENT = 0.05
-# Computed edges of boxes are moved outward by this share of their size.
-EDGE_ROUNDING = 1e-12
 
 
 def bounded(
@@ -491,7 +490,7 @@ def _newton(minorant: Minorant, view: View) -> Array:
     stuck |= hessian[:, diagonal, diagonal] <= 0
     hessian = np.where(stuck[:, :, None] | stuck[:, None, :], 0.0, hessian)
     own = hessian[:, diagonal, diagonal]
-    hessian[:, diagonal, diagonal] = np.where(stuck, 1.0, own * (1 + 1e-9))
+    hessian[:, diagonal, diagonal] = np.where(stuck, 1.0, own * (1 + KNOWN_DIGITS))
     step = np.linalg.solve(hessian, np.where(stuck, 0.0, slope)[:, :, None])[:, :, 0]
     return np.clip(z - step, lo, hi)
 
@@ -502,6 +501,6 @@ def contract(
     """Shrink the boxes to where the plane and the penalty allow values below the target."""
     room = (target - view.lower)[:, None] + view.parts
     least, most = minorant.penalty.reach(view.plane, room, view.z)
-    slack = EDGE_ROUNDING * (np.abs(minorant.lo) + np.abs(minorant.hi))
+    slack = ROUNDING * (np.abs(minorant.lo) + np.abs(minorant.hi))
     found.lo[live] = np.maximum(found.lo[live], least - slack)
     found.hi[live] = np.minimum(found.hi[live], most + slack)

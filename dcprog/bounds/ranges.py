@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dcprog.bounds.boxed_risk import BoxedRisk
-from dcprog.bounds.rounding import KNOWN_DIGITS, OF_LINE, of_terms
+from dcprog.bounds.rounding import OF_LINE, of_terms
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable
+from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.losses import ConvexLoss, Pieces
 from dcprog.penalties import group_lasso
 

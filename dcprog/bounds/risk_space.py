@@ -17,6 +17,7 @@ from dcprog.bounds.search import Boxes, Found, Incumbent
 from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.risk.risk import Risk
 from dcprog.solving.driver import solve
 from dcprog.solving.task import numbers
@@ -234,8 +235,6 @@ BATCH = 2**18
 FEWEST_BOXES, MOST_BOXES = 16, 256
 # Outer steps spent on a new incumbent, at most.
 POLISHING = 20
-# A scale is at least this share of the one at θ = 0.
-LEAST = 1e-9
 # A scale is at least this multiple of the rounding error: the default gap is then ten times that
 # error.
 ROUNDINGS = 1e4
@@ -286,7 +285,7 @@ class RiskSpace:
         if self.risk.offset is not None and np.any(self.risk.offset):
             return 0.0
         scale = self.risk.magnitude(np.zeros(self.parts.size))
-        return LEAST * scale if np.isfinite(scale) else 0.0
+        return KNOWN_DIGITS * scale if np.isfinite(scale) else 0.0
 
     def point(self, start: Any) -> Array:
         """The user's start as an array θ, clipped to the box."""

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["KNOWN_DIGITS", "OF_LINE", "SMALLEST", "of_functions", "of_terms"]
+__all__ = ["OF_LINE", "SMALLEST", "of_functions", "of_terms"]
 
 EPS = float(np.finfo(float).eps)
 # Roundings of one term, a few products, before it is added.
 PRODUCTS = 8
 # Roundings of a value of a loss or transform, or of the slope of a chord between such values.
 FUNCTIONS = 200
-# Values of a risk that differ by this share of the sum of its absolute terms count as equal: seven
-# of sixteen digits are left to rounding in a user's own functions and in sums of as many terms as
-# the memory holds.
-KNOWN_DIGITS = 1e-9
 # Numbers below this have fewer digits.
 SMALLEST = float(np.finfo(float).tiny)
 

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import PerBox
-from dcprog.bounds.rounding import KNOWN_DIGITS, SMALLEST
+from dcprog.bounds.rounding import SMALLEST
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import WrongBound
 from dcprog.foundation.progress_log import logger
+from dcprog.foundation.tolerances import KNOWN_DIGITS
 
 __all__ = ["Boxes", "Found", "Incumbent", "OpenBoxes", "Search", "Space", "halved"]
 

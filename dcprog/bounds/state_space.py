@@ -10,9 +10,9 @@ import numpy.typing as npt
 from dcprog.bounds.boxed_risk import BoxedRisk
 from dcprog.bounds.minorant import Minorant, View, bounded, contract, lines_of_shares, row_weights
 from dcprog.bounds.risk_space import RiskSpace
-from dcprog.bounds.rounding import KNOWN_DIGITS
 from dcprog.bounds.search import Boxes, Found, Incumbent
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING
 from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform, cap_at
 from dcprog.transforms.transform import chain_of
@@ -28,8 +28,6 @@ STEP_SHARE = 0.995
 SOLVED = 1e-10
 # Share of the diagonal added to it, so that a singular system has a solution.
 REGULAR = 1e-13
-# Scaled weights are at least this: shares of hinges without weight are defined, too.
-LEAST = 1e-12
 
 
 def hinge_sums(
@@ -79,7 +77,7 @@ def hinge_sums(
     unit = np.maximum(heavy.max(axis=1, initial=0.0), np.abs(slope).max(axis=1, initial=0.0))
     unit = np.maximum(unit, curve.max(axis=1, initial=0.0))[:, None]
     unit = np.where(unit > 0, unit, 1.0)
-    w = np.maximum(heavy / unit, LEAST)
+    w = np.maximum(heavy / unit, ROUNDING)  # shares of hinges without weight are defined, too
     ξ, shares = _solved(A, d, w, slope / unit, curve / unit)
     return np.clip(middle + reach * ξ, lo, hi), shares
 
@@ -118,7 +116,7 @@ def _step(
     H[:, diagonal, diagonal] += curve + low / up + high / down
     H[:, diagonal, diagonal] *= 1 + REGULAR
     inverse = np.linalg.inv(H)
-    pairs = [(α, s), (β, e), (low, up), (high, down)]
+    pairs = _pairs(state)
 
     def direction(products: list[Array]) -> list[Array]:
         pa, pb, pl, ph = products

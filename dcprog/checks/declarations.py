@@ -12,11 +12,11 @@ from sklearn.base import clone
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_count, check_number
+from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.losses import Composed, ConvexLoss, Loss
 from dcprog.penalties import Penalty
 from dcprog.transforms import Transform
 from dcprog.transforms.from_functions import FAR, seen_limit
-from dcprog.transforms.transform import ROUNDING
 
 __all__ = ["check_loss", "check_penalty", "check_transform"]
 
@@ -43,7 +43,7 @@ def check_convex(loss: ConvexLoss, u: Array) -> None:
             check_total(loss, other, loss(other), tangent, "below its tangent at", point)
         return
     tangent = value[:, None] + slope[:, None] * (u - u[:, None])
-    short = tangent - value - ROUNDING * _sizes(tangent, value)
+    short = tangent - value - KNOWN_DIGITS * _sizes(tangent, value)
     i, j = np.unravel_index(int(np.argmax(short)), short.shape)
     if not (short[i, j] <= 0):
         raise AssertionError(
@@ -98,7 +98,7 @@ def _check_concave(transform: Transform, t: Array) -> None:
     if not (slope[low] >= 0):
         raise AssertionError(f"{transform!r}: slope({t[low]:.6g}) = {slope[low]:.9g} is negative")
     tangent = value[:, None] + slope[:, None] * (t - t[:, None])
-    over = value - tangent - ROUNDING * _sizes(tangent, value)
+    over = value - tangent - KNOWN_DIGITS * _sizes(tangent, value)
     i, j = np.unravel_index(int(np.argmax(over)), over.shape)
     if not (over[i, j] <= 0):
         raise AssertionError(
@@ -117,7 +117,7 @@ def _check_limit(transform: Transform, t: Array) -> None:
         return
     t = np.concatenate([t, NEAR])
     value = np.asarray(transform(t))
-    beyond = value > limit + ROUNDING * (1 + np.abs(value))
+    beyond = value > limit + KNOWN_DIGITS * (1 + np.abs(value))
     if np.any(beyond):
         raise AssertionError(
             f"{transform!r}: {value[beyond][0]:.9g} at t={t[beyond][0]:.6g} is beyond its limit, "
@@ -163,7 +163,7 @@ def vectors(values: Array, draws: int = 100, size: int = 20) -> Iterator[tuple[A
 
 def check_total(piece: Any, at: Array, high: Array, low: Array, name: str, point: Array) -> None:
     """Check that the sum of `high` is not below that of `low`, for joint functions."""
-    if not (np.sum(high) >= np.sum(low) - ROUNDING * np.sum(1 + np.abs(high) + np.abs(low))):
+    if not (np.sum(high) >= np.sum(low) - KNOWN_DIGITS * np.sum(1 + np.abs(high) + np.abs(low))):
         raise AssertionError(
             f"{piece!r}: the sum at {at} is {np.sum(high):.9g}, {name} {point}, {np.sum(low):.9g}"
         )
@@ -258,7 +258,7 @@ def _check_value(loss: Loss, u: Array) -> None:
         for shape in ((), (1,), (2, 3)):
             points, alone = np.resize(u, shape), np.resize(value, shape)
             check_equal(loss, points, loss(points), alone, "the value among others")
-    room = ROUNDING * (1 + np.abs(value))
+    room = KNOWN_DIGITS * (1 + np.abs(value))
     for name, limit, beyond in (
         ("bound", loss.bound, value > loss.bound + room),
         ("lower", loss.lower, value < loss.lower - room),
@@ -302,7 +302,7 @@ def _check_surrogate(loss: Loss, u: Array) -> None:
     majorant = (loss(u) + carried)[:, None] + rise
     value = loss(u)
     size = np.abs(majorant) + np.abs(weight[:, None] * t) + np.abs(value)[:, None]
-    short = value - majorant - ROUNDING * (1 + size)
+    short = value - majorant - KNOWN_DIGITS * (1 + size)
     i, j = np.unravel_index(int(np.argmax(short)), short.shape)
     if not (short[i, j] <= 0):
         raise AssertionError(
@@ -433,7 +433,7 @@ def _agree(piece: Any, at: Array, got: float, value: float, name: str) -> None:
 
 
 def _not_below(piece: Any, at: Array, high: float, low: float, name: str) -> None:
-    if not (high >= low - ROUNDING * (1 + abs(high) + abs(low))):
+    if not (high >= low - KNOWN_DIGITS * (1 + abs(high) + abs(low))):
         raise AssertionError(f"{piece!r}: {high:.12g} at {at}, below {name}, {low:.12g}")
 
 

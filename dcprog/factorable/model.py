@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point
+from dcprog.factorable.problem import FactorableProblem, Point
 from dcprog.factorable.terms import AWAY, ZERO, Operation, Ranges, Row, Sin, Written, XLogX, scip
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.tolerances import FEASIBLE
 from dcprog.majorants.feasibility import LEAST_SIZE
 
 __all__ = ["ROUNDS", "ScipModel"]

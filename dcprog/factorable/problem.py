@@ -10,17 +10,17 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.factorable.terms import CROSSING, LAST_PLACES, ROUNDING, Ranges, Row
+from dcprog.factorable.terms import Ranges, Row
 from dcprog.factorable.translation import Translation
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotBoundable
+from dcprog.foundation.tolerances import FEASIBLE, KNOWN_DIGITS, LAST_PLACES, ROUNDING
 from dcprog.majorants.affine import declared_bounds
 from dcprog.majorants.feasibility import LEAST_SIZE, Feasibility
 from dcprog.majorants.tree import Values, short
 from dcprog.majorants.user_problem import Points, check_data, freeze
 
 __all__ = [
-    "FEASIBLE",
     "FactorableProblem",
     "Point",
     "first_box",
@@ -39,7 +39,7 @@ SHARES = np.concatenate([DISTANCES[:HALVINGS], 1 - DISTANCES[HALVINGS - 2 :: -1]
 FINER = 33
 # The interval in which an edge lies is divided by 32, six times: to a billionth.
 REFINED = 7
-# Sweeps over the variables or rows, at most.
+# Sweeps over the variables or rows, and Gauss–Newton steps, at most.
 SWEEPS = 8
 # Another sweep follows if an edge has moved by more than this share of its size.
 ENOUGH = 0.01
@@ -140,15 +140,13 @@ def _edge(lo: Array, hi: Array, x: Array, j: int, side: float, excluded: Exclude
         edge = float(tries[first])
         inner = x[j] if first == 0 else tries[first - 1]
         tries = np.linspace(inner, edge, FINER)[1:]
-    return edge + side * CROSSING * abs(edge - x[j])
+    return edge + side * KNOWN_DIGITS * abs(edge - x[j])
 
 
 # ----------------------------------------------------------------------------------------------
 # the problem
 
 
-# Violations up to this share of the absolute values of a constraint's terms count as none.
-FEASIBLE = 1e-6
 # Points of the box at which terms are evaluated for their usual sizes.
 SAMPLES = 32
 # Points among them at which constraints are evaluated.
@@ -270,9 +268,7 @@ class FactorableProblem:
     def _refuse_more(self, most: float) -> None:
         if len(self.terms) > most:
             reason = f"it has more than {most:g} terms"
-            raise NotBoundable(
-                short(self.problem.objective, 60), reason, "a problem of fewer terms"
-            )
+            raise NotBoundable(short(self.problem.objective), reason, "a problem of fewer terms")
 
     # ------------------------------------------------------------------------------------------
     # the declaration
@@ -318,8 +314,8 @@ class FactorableProblem:
 
     def _round_whole(self, lo: Array, hi: Array) -> None:
         """Move bounds of whole numbers, in place, to the nearest whole number inside."""
-        lo[self.whole] = np.ceil(lo[self.whole] - CROSSING)
-        hi[self.whole] = np.floor(hi[self.whole] + CROSSING)
+        lo[self.whole] = np.ceil(lo[self.whole] - KNOWN_DIGITS)
+        hi[self.whole] = np.floor(hi[self.whole] + KNOWN_DIGITS)
 
     def _narrow(self) -> None:
         """Tighten the bounds of the variables by the constraints."""
@@ -541,8 +537,6 @@ def _parameter_values(problem: cp.Problem) -> dict[int, Array]:
 # points moved to the constraints
 
 
-# Gauss–Newton steps, at most: they converge quadratically, or not at all.
-STEPS = 8
 # Step of central differences, relative to a coordinate's size: the cube root of the precision.
 DIFFERENCE = 6e-6
 
@@ -573,7 +567,7 @@ def _restored(problem: FactorableProblem, x: Array) -> Array:
     size = problem.coordinate_sizes(x)
     usual = LEAST_SIZE * np.median(_values(problem, rows, problem.samples())[1], axis=0)
     best, least = x, np.inf
-    for _ in range(STEPS):
+    for _ in range(SWEEPS):  # steps converge quadratically, or not at all
         value, terms = (found[0] for found in _values(problem, rows, x[None]))
         terms = np.maximum(terms, usual)
         missed = np.where(equal, np.abs(value), np.maximum(value, 0.0))
@@ -628,7 +622,7 @@ def _step(problem: FactorableProblem, rows: list[Row], x: Array, size: Array, ai
         moves = slopes[:, free] * size[free]
         if not (np.all(np.isfinite(moves)) and np.any(free)):
             return x
-        move[free] = size[free] * np.linalg.lstsq(moves, -aim, rcond=1e-9)[0]
+        move[free] = size[free] * np.linalg.lstsq(moves, -aim, rcond=KNOWN_DIGITS)[0]
         outward = free & ((x + move < problem.lo) | (x + move > problem.hi))
         stuck = outward & (np.clip(x + move, problem.lo, problem.hi) == x)
         if not np.any(stuck):

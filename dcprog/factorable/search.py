@@ -14,17 +14,17 @@ import numpy.typing as npt
 
 from dcprog.factorable.model import ROUNDS, ScipModel
 from dcprog.factorable.problem import (
-    FEASIBLE,
     FactorableProblem,
     Point,
     first_box,
     inside,
     restored,
 )
-from dcprog.factorable.terms import ROUNDING, scip
+from dcprog.factorable.terms import scip
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable, WrongBound
 from dcprog.foundation.progress_log import logger
+from dcprog.foundation.tolerances import FEASIBLE, ROUNDING
 from dcprog.majorants.tree import short
 
 __all__ = ["ACCURACY", "STARTING", "GlobalSearch"]

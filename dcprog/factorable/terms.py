@@ -17,12 +17,10 @@ import numpy.typing as npt
 from scipy.special import xlogy
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.tolerances import KNOWN_DIGITS, LAST_PLACES
 
 __all__ = [
     "AWAY",
-    "CROSSING",
-    "LAST_PLACES",
-    "ROUNDING",
     "ZERO",
     "Abs",
     "Asinh",
@@ -44,14 +42,6 @@ __all__ = [
     "XLogX",
     "scip",
 ]
-# A computed sum is exact to this share of the absolute values of its terms.
-ROUNDING = 1e-12
-# A sum of a few numbers, or a function of one, has a rounding error below this share of their size.
-LAST_PLACES = 4 * float(np.finfo(float).eps)
-# Two bounds of one number, or a computed number and the whole number it stands for, may differ by
-# this share of their size by rounding.
-CROSSING = 1e-9
-
 Range = tuple[Array, Array]
 
 
@@ -261,7 +251,7 @@ class Terms:
                 empty |= np.isnan(bottom) | np.isnan(top)
                 low[:, j] = np.fmax(bottom, low[:, j])
                 high[:, j] = np.fmin(top, high[:, j])
-                empty |= low[:, j] > high[:, j] + CROSSING * np.abs(high[:, j])
+                empty |= low[:, j] > high[:, j] + KNOWN_DIGITS * np.abs(high[:, j])
         return Ranges(low, np.maximum(low, high), empty)
 
 

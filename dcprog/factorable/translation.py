@@ -28,11 +28,11 @@ from cvxpy.atoms.prod import Prod
 
 from dcprog.factorable import terms as op
 from dcprog.factorable.terms import Row, Terms
-from dcprog.foundation.arrays import Array, dense, vec
+from dcprog.foundation.arrays import dense, vec
 from dcprog.foundation.errors import NotBoundable
 from dcprog.majorants.affine import atom_jacobian, constant_part
 from dcprog.majorants.atoms import entry
-from dcprog.majorants.tree import Values, short
+from dcprog.majorants.tree import Values, by_pairs, short
 
 __all__ = ["Translation"]
 
@@ -156,10 +156,7 @@ class Translation:
 
     def largest_of(self, rows: Rows) -> Row:
         """The largest of several numbers, two by two."""
-        while len(rows) > 1:
-            pairs = [self.largest(a, b) for a, b in zip(rows[::2], rows[1::2], strict=False)]
-            rows = pairs + rows[len(rows) - len(rows) % 2 :]
-        return rows[0]
+        return by_pairs(self.largest, rows)
 
     def nonnegative(self, a: Row) -> Row:
         """The row itself, noted as one that must be nonnegative."""
@@ -261,18 +258,6 @@ def _tan(t: Translation, node: Any, a: Row) -> Row:
     return t.quotient(t.terms.add(op.Sin(), a), _cos(t, a))
 
 
-def _product(t: Translation, node: Any) -> Rows:
-    if any(arg.is_constant() for arg in node.args):
-        return t.affine(node)
-    return [t.product(a, b) for a, b in _spread(t, node)]
-
-
-def _quotient(t: Translation, node: Any) -> Rows:
-    if node.args[1].is_constant():
-        return t.affine(node)
-    return [t.quotient(a, b) for a, b in _spread(t, node)]
-
-
 def _matrix_product(t: Translation, node: Any) -> Rows:
     if any(arg.is_constant() for arg in node.args):
         return t.affine(node)
@@ -326,7 +311,10 @@ def _squares_over(t: Translation, node: Any) -> Rows:
     return [t.product(s, inverse) for s in sums]
 
 
-def _quadratic(t: Translation, rows: Rows, matrix: Array) -> Row:
+def _quad_form(t: Translation, node: Any) -> Rows:
+    if not node.args[1].is_constant():
+        raise NotBoundable(short(node), "its matrix is not constant", "products written out")
+    rows, matrix = t(node.args[0]), dense(node.args[1].value)
     matrix = 0.5 * (matrix + matrix.T)
     squares = [matrix[i, i] * t.power(a, 2) for i, a in enumerate(rows) if matrix[i, i] != 0]
     mixed = [
@@ -335,13 +323,7 @@ def _quadratic(t: Translation, rows: Rows, matrix: Array) -> Row:
         for i in range(j)
         if matrix[i, j] != 0
     ]
-    return total([*squares, *mixed])
-
-
-def _quad_form(t: Translation, node: Any) -> Rows:
-    if not node.args[1].is_constant():
-        raise NotBoundable(short(node), "its matrix is not constant", "products written out")
-    return [_quadratic(t, t(node.args[0]), dense(node.args[1].value))]
+    return [total([*squares, *mixed])]
 
 
 def _geo_mean(t: Translation, node: Any) -> Rows:
@@ -403,7 +385,7 @@ RULES: dict[type, Rule] = {
     QuadForm: _quad_form,
     GeoMean: _geo_mean,
     GeoMeanApprox: _geo_mean,
-    DivExpression: _quotient,
-    multiply: _product,
+    DivExpression: _elementwise(lambda t, node, a, b: t.quotient(a, b)),
+    multiply: _elementwise(lambda t, node, a, b: t.product(a, b)),
     MulExpression: _matrix_product,
 }

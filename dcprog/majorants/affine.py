@@ -51,7 +51,7 @@ def backward(
     through: Callable[[Any, Any], Sequence[Any]],
     order: Sequence[cp.Expression] | None = None,
 ) -> dict[int, Any]:
-    """What the root of an affine expression passes back to its variables, by variable id.
+    """The adjoints of the variables of an affine expression, by variable id: reverse mode.
 
     Parameters
     ----------

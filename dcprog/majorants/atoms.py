@@ -35,9 +35,9 @@ from cvxpy.atoms.elementwise.trig import cos, sin, tan
 from scipy import special
 
 from dcprog.foundation.arrays import Array, dense, unvec, vec
+from dcprog.foundation.tolerances import FEASIBLE
 
 __all__ = [
-    "SLACK",
     "TABLE",
     "Bend",
     "Edge",
@@ -54,7 +54,6 @@ __all__ = [
     "entry",
     "is_even_in",
     "plain",
-    "scaled_arguments",
     "spread",
     "unbroadcast",
     "within",
@@ -83,9 +82,6 @@ def unbroadcast(array: Array, shape: tuple[int, ...]) -> Array:
 
 PullBack = Callable[[Any, Sequence[Array], Array, Array], list[Array]]
 Evaluation = Callable[[Any, list[Any], float], Any]
-
-# Arguments outside the domain by at most this share of their size count as at its edge.
-SLACK = 1e-6
 
 
 class FaultyAtom(TypeError):
@@ -524,7 +520,7 @@ def _spectrum(matrix: Any, slack: float) -> tuple[Array, Array]:
     eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     largest = float(np.max(np.abs(eigenvalues), initial=0.0))
     inside = np.where(np.abs(eigenvalues) <= EIGENVALUE_ROUNDING * largest, 0.0, eigenvalues)
-    return within(inside, min(slack, SLACK * largest)), vectors
+    return within(inside, min(slack, FEASIBLE * largest)), vectors
 
 
 def _semidefinite(atom: Any, args: list[Any], eigenvalues: Array) -> Any:
@@ -716,9 +712,3 @@ def is_even_in(atom: Any, index: int) -> bool:
     """True if the convex atom is an increasing function of the argument's absolute value."""
     even = entry(atom).even
     return even if isinstance(even, bool) else even(atom, index)
-
-
-def scaled_arguments(atom: Any) -> Sequence[Any]:
-    """The arguments whose domain has its edge at 0, so that a change of units only scales it."""
-    places = entry(atom).from_zero
-    return [] if places is None else atom.args[places]

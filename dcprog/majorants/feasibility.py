@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from typing import Any
 
@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from cvxpy.constraints.zero import Equality, Zero
 
-from dcprog.foundation.arrays import Array, dense
-from dcprog.majorants.tree import Values, constants
+from dcprog.foundation.arrays import dense
+from dcprog.majorants.tree import Values
 
 __all__ = ["LEAST_SIZE", "Feasibility", "Miss"]
 
@@ -34,6 +34,67 @@ class Miss:
 # Terms that vanish at a point count with this share of their usual size, around the start of a run
 # or over a box.
 LEAST_SIZE = 1e-3
+
+
+@dataclass
+class _Demand:
+    """A constraint, the attributes of a variable or an e ≤ 0, and the size of its terms.
+
+    Attributes
+    ----------
+    violation : function of Values
+        The largest violation of an entry.
+    sides : sequence of cvxpy expressions
+        The largest absolute value of their entries is a size.
+    expression : cvxpy expression, optional
+        The size of its terms counts too, and its constants are a size at every point.
+    least : float or None
+        The size around the start of a run; None before it is learnt.
+    """
+
+    violation: Callable[[Values], float]
+    sides: Sequence[Any]
+    expression: cp.Expression | None = None
+    least: float | None = None
+    _constant: float | None = None
+
+    @staticmethod
+    def of(constraint: Any) -> _Demand:
+        """The demand of a convex constraint."""
+        violation = partial(_residual, constraint)
+        if isinstance(constraint, cp.constraints.Inequality | Equality | Zero):
+            return _Demand(violation, [constraint.expr], constraint.expr)
+        return _Demand(violation, constraint.args)
+
+    def size(self, values: Values) -> float:
+        """The size of the terms at a point."""
+        sizes = [np.abs(values.array(side)) for side in self.sides]
+        if self.expression is not None:
+            sizes.append(values.magnitude(self.expression))
+        return max((_largest(np.where(np.isfinite(s), s, 0.0)) for s in sizes), default=0.0)
+
+    @property
+    def constant(self) -> float:
+        """The size of the constants; 0 if there are none."""
+        if self._constant is None:
+            self._constant = 0.0
+            if self.expression is not None:
+                self._constant = _largest(Values().magnitude(self.expression, of_constants=True))
+        return self._constant
+
+    def forget(self) -> None:
+        """Forget the size of the constants: Parameters change between runs."""
+        self._constant = None
+
+    def missed(self, values: Values) -> Miss:
+        """The violation at a point."""
+        worst = self.violation(values)
+        if worst == 0:
+            return Miss()
+        if not np.isfinite(worst):  # outside a domain
+            return Miss(np.inf, np.inf)
+        size = max(self.size(values), self.constant or LEAST_SIZE * (self.least or 0.0))
+        return Miss(worst, worst / (size or 1.0))
 
 
 class Feasibility:
@@ -62,11 +123,10 @@ class Feasibility:
         nonconvex: Sequence[cp.Expression],
         variables: Sequence[cp.Variable],
     ) -> None:
-        self._convex = convex
-        self._nonconvex = nonconvex
-        self._bounded = [v for v in variables if any(v.attributes.values())]
-        self._least: dict[int, float] = {}
-        self._constants: dict[int, float] = {}  # reset by learn: Parameters change between runs
+        bounded = [v for v in variables if any(v.attributes.values())]
+        self._convex = [_Demand.of(c) for c in convex]
+        self._convex += [_Demand(partial(_outside, v), [v]) for v in bounded]
+        self._nonconvex = [_Demand(partial(_excess, e), [e], e) for e in nonconvex]
 
     def learn(
         self, points: Iterable[Values], *, narrower: bool = False, convex: bool = True
@@ -82,77 +142,54 @@ class Feasibility:
         convex : bool, default True
             False: the sizes of convex constraints stay as they are.
         """
-        before, self._least, self._constants = self._least, {}, {}
-        fixed: set[int] = set()
-        for values in points:
-            for item in (*self._convex, *self._bounded, *self._nonconvex):
-                if not convex and not isinstance(item, cp.Expression):
-                    continue
-                known = self._least.get(id(item), 0.0)
-                if id(item) not in fixed:
-                    self._least[id(item)] = max(known, _size(item, values))
-                if self._constant(item) > 0:  # its constant sets its size: one point is enough
-                    fixed.add(id(item))
-        if not convex:
-            self._least = {**before, **self._least}
-        if narrower:
-            for key, size in before.items():
-                self._least[key] = min(size, max(self._least[key], LEAST_SIZE * size)) or size
+        learning = [*self._convex, *self._nonconvex] if convex else self._nonconvex
+        before = [demand.least for demand in learning]
+        for demand in (*self._convex, *self._nonconvex):
+            demand.forget()
+        for k, values in enumerate(points):
+            for demand in learning:
+                if k == 0:
+                    demand.least = demand.size(values)
+                elif demand.constant == 0:  # else one point is enough: its constant sets its size
+                    demand.least = max(demand.least or 0.0, demand.size(values))
+        for demand, size in zip(learning, before, strict=True):
+            if narrower and size is not None:
+                known = max(demand.least or 0.0, LEAST_SIZE * size)
+                demand.least = min(size, known) or size
 
     def extend(self, values: Values) -> None:
         """Learn from a point of the run the sizes of constraints that were 0 around its start."""
-        for item in (*self._convex, *self._bounded, *self._nonconvex):
-            if self._least.get(id(item)) == 0:
-                self._least[id(item)] = _size(item, values)
+        for demand in (*self._convex, *self._nonconvex):
+            if demand.least == 0:
+                demand.least = demand.size(values)
 
     @property
     def sizes(self) -> list[float]:
         """The sizes of the nonconvex constraints' terms around the start; 1 if they are 0."""
-        return [self._least.get(id(e), 0.0) or 1.0 for e in self._nonconvex]
+        return [demand.least or 1.0 for demand in self._nonconvex]
 
     def convex(self, values: Values) -> Miss:
         """The largest violation of convex constraints and declared attributes."""
-        misses = [self._judged(c, _residual(c, values), values) for c in self._convex]
-        misses += [self._judged(v, distance_to_attributes(v), values) for v in self._bounded]
-        return reduce(or_, misses, Miss())
+        return reduce(or_, (demand.missed(values) for demand in self._convex), Miss())
 
     def nonconvex(self, values: Values) -> Miss:
         """The largest violation of the nonconvex constraints."""
-        return reduce(
-            or_,
-            (
-                self._judged(e, _largest(np.maximum(values.array(e), 0.0)), values)
-                for e in self._nonconvex
-            ),
-            Miss(),
-        )
+        return reduce(or_, (demand.missed(values) for demand in self._nonconvex), Miss())
 
     def all(self, values: Values) -> Miss:
         """The largest violation of all constraints and attributes."""
         return self.convex(values) | self.nonconvex(values)
 
-    def _constant(self, item: Any) -> float:
-        """The size of the constants in a constraint's expression; 0 if it has none."""
-        if id(item) not in self._constants:
-            expression = item if isinstance(item, cp.Expression) else _expression(item)
-            known = isinstance(expression, cp.Expression) and not isinstance(item, cp.Variable)
-            self._constants[id(item)] = _largest(constants(expression)) if known else 0.0
-        return self._constants[id(item)]
 
-    def _judged(self, item: Any, worst: float, values: Values) -> Miss:
-        if worst == 0:
-            return Miss()
-        if not np.isfinite(worst):  # outside a domain
-            return Miss(np.inf, np.inf)
-        learnt = LEAST_SIZE * self._least.get(id(item), 0.0)
-        size = max(_size(item, values), self._constant(item) or learnt)
-        return Miss(worst, worst / (size or 1.0))
+def _excess(expression: cp.Expression, values: Values) -> float:
+    """The largest entry of an expression that should be at most 0."""
+    return _largest(np.maximum(values.array(expression), 0.0))
 
 
 def _residual(constraint: cp.Constraint, values: Values) -> float:
     """The largest entry of a convex constraint's violation."""
     if isinstance(constraint, cp.constraints.Inequality):
-        return _largest(np.maximum(values.array(constraint.expr), 0.0))
+        return _excess(constraint.expr, values)
     if isinstance(constraint, Equality | Zero):
         return _largest(np.abs(values.array(constraint.expr)))
     args = [values.array(arg) for arg in constraint.args]
@@ -169,24 +206,8 @@ def _residual(constraint: cp.Constraint, values: Values) -> float:
         return np.inf
 
 
-def _size(item: Any, values: Values) -> float:
-    """The size of the terms of a constraint or an expression, or of a variable's entries."""
-    if isinstance(item, cp.Variable):
-        terms: list[Any] = [np.abs(values.array(item))]
-    elif isinstance(item, cp.Expression):
-        terms = [values.magnitude(item), np.abs(values.array(item))]
-    elif isinstance(item, cp.constraints.Inequality | Equality | Zero):
-        terms = [values.magnitude(item.expr), np.abs(values.array(item.expr))]
-    else:
-        terms = [np.abs(values.array(arg)) for arg in item.args]
-    sizes = [_largest(np.where(np.isfinite(t), t, 0.0)) for t in terms]
-    return max(sizes, default=0.0)
-
-
-def _expression(constraint: Any) -> Any:
-    """The expression of an inequality or an equality; None for a cone constraint."""
-    kinds = cp.constraints.Inequality | Equality | Zero
-    return constraint.expr if isinstance(constraint, kinds) else None
+def _outside(variable: cp.Variable, values: Values) -> float:
+    return distance_to_attributes(variable)
 
 
 def distance_to_attributes(variable: cp.Variable) -> float:
@@ -209,15 +230,10 @@ def distance_to_attributes(variable: cp.Variable) -> float:
         away.append(_largest(np.abs(value - np.diag(np.diag(value)))))
     if attributes["symmetric"] or attributes["PSD"] or attributes["NSD"]:
         away.append(_largest(np.abs(value - value.T)))
-        away += _wrong_eigenvalues(value, attributes)
+    if (attributes["PSD"] or attributes["NSD"]) and np.all(np.isfinite(value)):
+        eigenvalues = np.linalg.eigvalsh((value + value.T) / 2)
+        away.append(_largest(-eigenvalues if attributes["PSD"] else eigenvalues))
     return np.inf if np.any(np.isnan(value)) else max(away)
-
-
-def _wrong_eigenvalues(value: Array, attributes: Mapping[str, Any]) -> list[float]:
-    if not (attributes["PSD"] or attributes["NSD"]) or not np.all(np.isfinite(value)):
-        return []
-    eigenvalues = np.linalg.eigvalsh((value + value.T) / 2)
-    return [_largest(-eigenvalues if attributes["PSD"] else eigenvalues)]
 
 
 def _largest(array: npt.NDArray[Any]) -> float:

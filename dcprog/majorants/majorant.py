@@ -12,6 +12,7 @@ from dcprog.majorants.rewrites import Rewriting
 from dcprog.majorants.rules import Frame, Piece, fresh_context
 from dcprog.majorants.rules.frame import check_expression
 from dcprog.majorants.tree import Values, short, variables
+from dcprog.majorants.user_problem import check_variable
 
 __all__ = ["Majorant", "majorize"]
 
@@ -181,13 +182,5 @@ def _refuse_unsupported(expression: cp.Expression) -> None:
         raise NotMajorizable(
             short(expression), "it is complex", "the real and imaginary parts as two variables"
         )
-    discrete = [
-        v.name()
-        for v in variables(expression)
-        if v.attributes["integer"] or v.attributes["boolean"]
-    ]
-    if discrete:
-        raise ValueError(
-            f"variable {discrete[0]!r} is integer or boolean: dcprog solves continuous problems; "
-            "relax it to bounds, or use a mixed-integer solver"
-        )
+    for variable in variables(expression):
+        check_variable(variable)

@@ -1,4 +1,4 @@
-"""Replacements of expressions whose cone form or curvature in cvxpy misses what they are."""
+"""Replacements of expressions whose cone form or curvature in cvxpy is not that of their value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cvxpy.atoms.sum_largest import sum_largest
 
 from dcprog.majorants.affine import Box
 from dcprog.majorants.atoms import OddPower, SignedXexp
-from dcprog.majorants.tree import rebuilt
+from dcprog.majorants.tree import of_roots, rebuilt
 
 __all__ = ["Rewriting", "is_narrowed"]
 
@@ -74,14 +74,7 @@ class Rewriting:
 
     def of_problem(self, problem: cp.Problem) -> cp.Problem:
         """The rewritten problem; the given object if nothing changes."""
-        roots = [problem.objective.args[0], *(a for c in problem.constraints for a in c.args)]
-        new = [self.of(root) for root in roots]
-        if all(one is other for one, other in zip(new, roots, strict=True)):
-            return problem
-        left = iter(new)
-        objective = type(problem.objective)(next(left))
-        constraints = [c.copy([next(left) for _ in c.args]) for c in problem.constraints]
-        return cp.Problem(objective, constraints)
+        return of_roots(problem, self.of)
 
     def _new(self, node: cp.Expression) -> cp.Expression:
         args = [self.of(arg) for arg in node.args]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import cvxpy as cp
@@ -22,19 +22,20 @@ from cvxpy.atoms.elementwise.elementwise import Elementwise
 from cvxpy.expressions.leaf import Leaf
 
 from dcprog.foundation.arrays import EDGE, Array, dense
-from dcprog.majorants.atoms import SLACK, FaultyAtom, entry
+from dcprog.foundation.tolerances import FEASIBLE
+from dcprog.majorants.atoms import FaultyAtom, entry
 from dcprog.majorants.atoms import edge as edge_of
 
 __all__ = [
     "Values",
-    "constants",
+    "by_pairs",
     "evaluate",
     "extended",
     "falls_at",
     "has_edge",
-    "has_slope",
     "interior",
     "nodes",
+    "of_roots",
     "pull_back",
     "rebuilt",
     "short",
@@ -54,7 +55,7 @@ def evaluate(atom: Any, args: Sequence[Any], size: float = 1.0) -> Any:
     args : sequence of arrays
         The arguments' values; constants may be sparse.
     size : float, default 1
-        Typical size of the arguments: an argument up to ``SLACK * size`` outside the domain
+        Typical size of the arguments: an argument up to ``FEASIBLE * size`` outside the domain
         counts as at its edge.
 
     Returns
@@ -71,7 +72,7 @@ def evaluate(atom: Any, args: Sequence[Any], size: float = 1.0) -> Any:
         return np.zeros(atom.shape)
     with np.errstate(all="ignore"):
         try:
-            value = entry(atom).evaluate(atom, values, SLACK * size)
+            value = entry(atom).evaluate(atom, values, FEASIBLE * size)
         except FaultyAtom:
             raise
         except Exception:  # NumPy, SciPy and cvxpy raise errors of many kinds outside a domain
@@ -113,8 +114,8 @@ class Values:
     Parameters
     ----------
     definitions : mapping of variable id to expression, optional
-        Auxiliary variables that stand for an expression: their value is the expression's, not
-        what a solver left in them.
+        Auxiliary variables that stand for an expression: their value is the expression's, whatever
+        value a solver gave them.
     level : float, default 1.0
         Asks the linearisations for the slopes of the graduated function: φ'(a/level) in place of
         φ'(a), and 1/level times a subtracted convex part. ∞ asks for the slopes of the convex
@@ -146,7 +147,7 @@ class Values:
         self.keep = keep
         self.sizes = sizes or {}
         self._memo: dict[int, Any] = {}
-        self._magnitudes: dict[int, Array] = {}
+        self._magnitudes: dict[tuple[int, bool], Array] = {}
 
     def __call__(self, node: cp.Expression) -> Any:
         """Value of `node`: an array of its shape (sparse constants stay sparse)."""
@@ -159,12 +160,12 @@ class Values:
         """Value of `node` as a dense float array of its shape."""
         return dense(self(node)).reshape(node.shape, order="F")
 
-    def magnitude(self, node: cp.Expression) -> Array:
-        """The sum of the absolute values of the terms of `node`.
+    def magnitude(self, node: cp.Expression, *, of_constants: bool = False) -> Array:
+        """The sum of the absolute values of the terms of `node`, or of the constants among them.
 
-        For Σ cᵢtᵢ + const. it is Σ |cᵢ||tᵢ|: sums, constant factors, indexing, stacking and other
-        affine atoms are passed through, everything else counts with its absolute value, constants
-        do not count. Homogeneous of degree 1, and large where the value is small by cancellation.
+        For Σ cᵢtᵢ + c it is Σ |cᵢ||tᵢ|, or |c|: sums, constant factors, indexing, stacking and
+        other affine atoms are passed through, every other atom is a term. The size of the terms is
+        homogeneous of degree 1, and large where the value is small by cancellation.
 
         Returns
         -------
@@ -175,12 +176,13 @@ class Values:
         --------
         >>> import cvxpy as cp
         >>> x = cp.Variable(value=2.0)
-        >>> float(Values().magnitude(cp.square(x) - 3 * x + 7))
-        10.0
+        >>> sizes = Values().magnitude(cp.square(x) - 3 * x + 7)
+        >>> float(sizes), float(Values().magnitude(cp.square(x) - 3 * x + 7, of_constants=True))
+        (10.0, 7.0)
         """
-        key = id(node)
+        key = id(node), of_constants
         if key not in self._magnitudes:
-            self._magnitudes[key] = _magnitude(node, self)
+            self._magnitudes[key] = _magnitude(node, self, of_constants)
         return self._magnitudes[key]
 
     def _evaluate(self, node: cp.Expression) -> Any:
@@ -238,6 +240,14 @@ def variables(expression: cp.Expression) -> list[cp.Variable]:
     return list(found.values())
 
 
+def by_pairs(function: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
+    """The parts combined two by two, then the results, and so on: shallower than one by one."""
+    while len(parts) > 1:
+        pairs = [function(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
+        parts = [*pairs, *parts[len(parts) - len(parts) % 2 :]]
+    return parts[0]
+
+
 def spread_to(node: cp.Expression, shape: tuple[int, ...]) -> cp.Expression:
     """The node reshaped or broadcast to a shape."""
     if node.shape == shape:
@@ -268,8 +278,23 @@ def substituted(problem: cp.Problem, stand_ins: Mapping[int, Any]) -> cp.Problem
                 memo[id(node)] = node
         return memo[id(node)]
 
-    objective = type(problem.objective)(new(problem.objective.args[0]))
-    return cp.Problem(objective, [c.copy([new(a) for a in c.args]) for c in problem.constraints])
+    return of_roots(problem, new)
+
+
+def of_roots(problem: cp.Problem, new: Callable[[cp.Expression], cp.Expression]) -> cp.Problem:
+    """The problem with ``new(e)`` for the objective and every side e of a constraint.
+
+    It is the given object if nothing changes.
+    """
+    roots = [problem.objective.args[0], *(a for c in problem.constraints for a in c.args)]
+    made = [new(root) for root in roots]
+    if all(one is other for one, other in zip(made, roots, strict=True)):
+        return problem
+    left = iter(made)
+    objective = type(problem.objective)(next(left))
+    return cp.Problem(
+        objective, [c.copy([next(left) for _ in c.args]) for c in problem.constraints]
+    )
 
 
 def rebuilt(node: cp.Expression, args: list[cp.Expression]) -> cp.Expression:
@@ -284,36 +309,16 @@ def rebuilt(node: cp.Expression, args: list[cp.Expression]) -> cp.Expression:
 _SCALINGS = (MulExpression, DivExpression, kron, conv, convolve)  # multiply is a MulExpression
 
 
-def _magnitude(node: cp.Expression, values: Values) -> Array:
+def _magnitude(node: cp.Expression, values: Values, of_constants: bool) -> Array:
     if node.is_constant():
+        return np.abs(values.array(node)) if of_constants else np.zeros(node.shape)
+    sized = _sized_arguments(node, values, partial(values.magnitude, of_constants=of_constants))
+    if sized is None and of_constants:
         return np.zeros(node.shape)
-    sized = _sized_arguments(node, values, values.magnitude)
     with np.errstate(all="ignore"):
         size = values.array(node) if sized is None else dense(evaluate(node, sized))
         size = np.abs(size).reshape(node.shape, order="F")
     return np.where(np.isfinite(size), size, 0.0)
-
-
-def constants(node: cp.Expression) -> Array:
-    """The sum of the absolute values of the constants among an expression's terms.
-
-    ``Values.magnitude`` leaves them out: 7 for square(x) − 3x + 7.
-
-    Parameters
-    ----------
-    node : cvxpy expression
-
-    Returns
-    -------
-    array of the node's shape
-    """
-    values = Values()
-    if node.is_constant():
-        return np.abs(values.array(node))
-    sized = _sized_arguments(node, values, constants)
-    if sized is None:
-        return np.zeros(node.shape)
-    return np.abs(dense(evaluate(node, sized))).reshape(node.shape, order="F")
 
 
 def _sized_arguments(
@@ -375,11 +380,6 @@ def _written_nodes(expression: cp.Expression) -> int:
 # √u, u^p (0 < p < 1), log u, entr u and their like have an infinite slope at the edge of their
 # domain. Their tangent is taken at ``EDGE`` inside it: still a majorant everywhere, but at the edge
 # it touches only up to φ(EDGE) − EDGE·φ'(EDGE), 5e-6 for the square root.
-
-
-def has_slope(atom: cp.Expression) -> bool:
-    """True if a slope of the atom is known."""
-    return entry(atom).slope is not None
 
 
 def pull_back(

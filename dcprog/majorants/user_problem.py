@@ -12,12 +12,13 @@ from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression, mu
 from cvxpy.atoms.quad_form import QuadForm
 
 from dcprog.foundation.arrays import Array, unvec, vec
-from dcprog.majorants.tree import rebuilt, short
+from dcprog.majorants.tree import of_roots, rebuilt, short
 
 __all__ = [
     "Frozen",
     "Points",
     "check_data",
+    "check_variable",
     "freeze",
     "has_whole_entries",
 ]
@@ -86,9 +87,7 @@ class Frozen:
         self.problem = problem
         if problem.parameters():
             _check_values(problem)
-            objective = type(problem.objective)(self._both(problem.objective.args[0])[1])
-            constraints = [c.copy([self._both(a)[1] for a in c.args]) for c in problem.constraints]
-            self.problem = cp.Problem(objective, constraints)
+            self.problem = of_roots(problem, lambda root: self._both(root)[1])
         used = {parameter.id for parameter in self.problem.parameters()}
         self._own = {key: pair for key, pair in self._own.items() if key in used}
         self._seen = {}
@@ -231,16 +230,7 @@ def check_data(problem: cp.Problem, *, whole: bool = False) -> None:
                 "these as a sum over boolean variables of which one is 1"
             )
     for variable in problem.variables():
-        if not whole and has_whole_entries(variable):
-            raise ValueError(
-                f"variable {variable.name()!r} is integer or boolean: convex majorants are of "
-                "continuous problems; relax it to bounds, or pass the problem to dc.solve"
-            )
-        if variable.is_complex():
-            raise ValueError(
-                f"variable {variable.name()!r} is complex: write the real and the imaginary part "
-                "as two variables"
-            )
+        check_variable(variable, whole=whole)
     for constant in [*problem.constants(), *problem.parameters()]:
         value: Any = constant.value
         entries = value.tocoo().data if hasattr(value, "tocoo") else value
@@ -249,6 +239,20 @@ def check_data(problem: cp.Problem, *, whole: bool = False) -> None:
                 f"the data {short(constant)} of shape {constant.shape} contains NaN or "
                 "infinity: clean it before it enters the problem"
             )
+
+
+def check_variable(variable: cp.Variable, *, whole: bool = False) -> None:
+    """Raise ValueError for a complex variable, and for an integer or boolean one unless `whole`."""
+    if not whole and has_whole_entries(variable):
+        raise ValueError(
+            f"variable {variable.name()!r} is integer or boolean: convex majorants are of "
+            "continuous problems; relax it to bounds, or pass the problem to dc.solve"
+        )
+    if variable.is_complex():
+        raise ValueError(
+            f"variable {variable.name()!r} is complex: write the real and the imaginary part "
+            "as two variables"
+        )
 
 
 def has_whole_entries(variable: cp.Variable) -> bool:

@@ -21,7 +21,7 @@ from dcprog.foundation.arrays import vec
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.majorants.affine import Box, jacobian, offset_of
 from dcprog.majorants.rules.products import exact_form
-from dcprog.majorants.tree import constants, short
+from dcprog.majorants.tree import Values, short
 
 __all__ = ["Origin", "Split", "form_of", "split", "stacked"]
 
@@ -173,7 +173,11 @@ class Split:
         groups: dict[object, list[int]] = {}
         for i, expression in enumerate(self.nonconvex):
             form = form_of(expression) if expression.shape == () else None
-            size = float(constants(expression)) if form is not None else 0.0
+            size = (
+                float(Values().magnitude(expression, of_constants=True))
+                if form is not None
+                else 0.0
+            )
             key = (form, int(np.floor(np.log2(size)))) if 0 < size < np.inf else i
             groups.setdefault(key, []).append(i)
         old, origins = self.nonconvex, self.origins

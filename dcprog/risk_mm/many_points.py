@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array, dense
 from dcprog.risk_mm.units import margin_unit
 from dcprog.rows.scores import Scores
-from dcprog.transforms import Transform, cap_at, perspective_of, trim_of
+from dcprog.transforms import Transform, trim_of
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -71,7 +71,7 @@ class ManyPoints:
     def __init__(self, risk: Risk, groups: npt.NDArray[np.intp] | None = None) -> None:
         self.risk = risk
         self.groups = groups
-        self.transform = _of_groups(risk.transform, groups)
+        self.transform = risk.transform.of_groups(groups)
         members = risk.members_of(np.arange(risk.n_groups) if groups is None else groups)
         self.n_groups, self.m = members.shape
         rows = members.ravel()
@@ -102,7 +102,7 @@ class ManyPoints:
         """The data under another transform or with other losses subtracted."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, risk=risk)
-        other.transform = _of_groups(risk.transform, self.groups)
+        other.transform = risk.transform.of_groups(self.groups)
         return other
 
     def weighted(self, weights: Array) -> Self:
@@ -117,7 +117,7 @@ class ManyPoints:
         share = self.n_groups / groups.size
         other = self.of(self.risk)
         other.groups = groups if self.groups is None else self.groups[groups]
-        other.transform = _of_groups(self.risk.transform, other.groups)
+        other.transform = self.risk.transform.of_groups(other.groups)
         other.n_groups = groups.size
         other.A = self.A[rows]
         other.products = _products(other.A) if self.products is None else self.products[rows]
@@ -209,15 +209,6 @@ class ManyPoints:
         shift = coef.reshape(len(theta), scores.n_scores, self.middle.size) @ self.middle
         moved[:, -scores.n_scores :] += side * shift
         return moved
-
-
-def _of_groups(transform: Transform, groups: npt.NDArray[np.intp] | None) -> Transform:
-    """The transform of a few groups, where each may have a cap of its own."""
-    if isinstance(transform, perspective_of):
-        return perspective_of(_of_groups(transform.transform, groups), transform.s)
-    if groups is None or not isinstance(transform, cap_at) or np.size(transform.c) == 1:
-        return transform
-    return cap_at(np.asarray(transform.c)[groups], transform.inner)
 
 
 def transformed(transform: Transform, losses: Array) -> Array:

@@ -15,7 +15,7 @@ from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array, unvec, vec
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
-from dcprog.majorants.atoms import SLACK
+from dcprog.foundation.tolerances import FEASIBLE
 from dcprog.majorants.rewrites import is_narrowed
 from dcprog.majorants.tree import Values, nodes, short
 from dcprog.problem.split_constraints import Origin
@@ -69,7 +69,7 @@ def _is_negative(power: cp.Expression, base: Array, size: Array) -> bool:
     p = 1.0 if isinstance(power, cp.xexp) else float(power.p.value)
     with np.errstate(all="ignore"):
         share = np.maximum(-base, 0.0) / np.where(size > 0, size, 1.0)
-        return bool(np.any(share**p > SLACK))
+        return bool(np.any(share**p > FEASIBLE))
 
 
 # ----------------------------------------------------------------------------------------------

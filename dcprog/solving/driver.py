@@ -16,10 +16,10 @@ from sklearn.utils import check_random_state
 from dcprog.engine.acceleration import ACCELERATIONS
 from dcprog.engine.result import Result, result_of
 from dcprog.engine.track import Progress, Settings
-from dcprog.factorable.problem import FEASIBLE
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import visible
+from dcprog.foundation.tolerances import FEASIBLE
 from dcprog.reductions.chain import chain
 from dcprog.risk.risk import Risk
 from dcprog.solving.cvxpy_fields import publish

@@ -15,10 +15,11 @@ from dcprog.engine.certificate import Examination
 from dcprog.engine.result import Result, result_of
 from dcprog.engine.stationarity import Stationarity
 from dcprog.engine.track import History, Run, Settings
-from dcprog.factorable.problem import FEASIBLE, FactorableProblem, Point, whole_entries
+from dcprog.factorable.problem import FactorableProblem, Point, whole_entries
 from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError
+from dcprog.foundation.tolerances import FEASIBLE
 from dcprog.majorants.tree import substituted
 from dcprog.majorants.user_problem import freeze
 from dcprog.solving.task import ProblemExaminer, is_list, known_values, numbers

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_count, check_number
-from dcprog.transforms.transform import ROUNDING, Transform, check_is_transform, identity
+from dcprog.foundation.tolerances import KNOWN_DIGITS
+from dcprog.transforms.transform import Transform, check_is_transform, identity
 
 __all__ = ["cap_at", "cap_largest", "trim_of"]
 
 
 def share_of(fraction: float, n: int) -> int:
     """⌊fraction·n⌋, safe against rounding: 0.29 of 100 is 29."""
-    return int(fraction * n + ROUNDING)
+    return int(fraction * n + KNOWN_DIGITS)
 
 
 class cap_at(Transform):
@@ -88,6 +91,13 @@ class cap_at(Transform):
         """``minimum(inner, c)``."""
         inner = self._inner.expression(t)
         return inner if np.all(np.isinf(self.c)) else cp.minimum(inner, self.c)
+
+    def of_groups(self, groups: npt.NDArray[Any] | None) -> Transform:
+        """The transform of some of the losses, with their caps."""
+        if groups is None or np.size(self.c) == 1:
+            return super().of_groups(groups)
+        inner = None if self.inner is None else self.inner.of_groups(groups)
+        return cap_at(np.asarray(self.c)[groups], inner)
 
 
 class cap_largest(Transform):

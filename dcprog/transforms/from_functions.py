@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
-from dcprog.transforms.transform import ROUNDING, Transform
+from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING
+from dcprog.transforms.transform import Transform
 
 __all__ = ["FAR", "concave", "seen_limit"]
 
@@ -49,7 +50,7 @@ def seen_limit(function: Callable[[Array], Array]) -> float:
     if not np.isnan(last):
         return last
     known, values = FAR[np.isfinite(values)], values[np.isfinite(values)]
-    if known.size < 3 or np.any(np.diff(values) < -ROUNDING * np.abs(values[1:])):
+    if known.size < 3 or np.any(np.diff(values) < -KNOWN_DIGITS * np.abs(values[1:])):
         return np.inf
     middle = values[np.searchsorted(known, np.sqrt(known[-1]))]
     settled = values[-1] - middle <= SETTLED * (values[-1] - values[0])
@@ -183,9 +184,9 @@ class concave(Transform):
         known = np.isfinite(slope)
         tangent = value[known, None] + slope[known, None] * (t - t[known, None])
         size = np.abs(value) + np.abs(value[known, None]) + np.abs(tangent)
-        above = value - tangent - ROUNDING * size
+        above = value - tangent - KNOWN_DIGITS * size
         i, j = np.unravel_index(np.argmax(above), above.shape)
-        if above[i, j] > 1e-12:
+        if above[i, j] > ROUNDING:
             raise ValueError(
                 "value is not concave with this slope: its tangent at "
                 f"t={t[known][i]:.6g} is {tangent[i, j]:.6g} at t={t[j]:.6g}, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import cvxpy as cp
 import numpy as np
@@ -14,7 +14,6 @@ from dcprog.foundation.errors import NotMajorizable
 from dcprog.foundation.parameters import Declared, check_number, parts_of
 
 __all__ = [
-    "ROUNDING",
     "Transform",
     "chain",
     "chain_of",
@@ -25,10 +24,6 @@ __all__ = [
     "scale_by",
     "sum_of",
 ]
-
-
-# Values computed in two ways differ by at most this share of their size, in users' formulas too.
-ROUNDING = 1e-9
 
 
 class Transform(Declared, ABC):
@@ -110,6 +105,17 @@ class Transform(Declared, ABC):
     def fixed(self, t: Array) -> Transform:
         """The transform as the losses `t` fix it; itself if it does not adapt."""
         return self
+
+    def of_groups(self, groups: npt.NDArray[Any] | None) -> Transform:
+        """The transform of some of the losses, given by a mask or by places; None: of all.
+
+        Only caps that differ between the losses make a difference.
+        """
+        before = self.get_params(deep=False)
+        now = {k: v.of_groups(groups) for k, v in before.items() if isinstance(v, Transform)}
+        if all(value is before[name] for name, value in now.items()):
+            return self
+        return type(self)(**before | now)
 
     @property
     def steepest(self) -> float:

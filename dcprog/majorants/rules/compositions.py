@@ -31,7 +31,6 @@ from dcprog.majorants.tree import (
     Values,
     evaluate,
     has_edge,
-    has_slope,
     interior,
     pull_back,
     rebuilt,
@@ -62,7 +61,7 @@ def tangent(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     )
     if not against:
         return None
-    if not has_slope(node):
+    if entry(node).slope is None:
         raise NotMajorizable(
             short(node),
             f"no slope of {type(node).__name__} is known",

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -31,7 +31,7 @@ from cvxpy.atoms.quad_form import QuadForm
 from dcprog.foundation.arrays import EDGE, Array, unvec
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.majorants.affine import Box
-from dcprog.majorants.atoms import scaled_arguments
+from dcprog.majorants.atoms import entry
 from dcprog.majorants.tree import Values, extended, nodes, short
 
 __all__ = [
@@ -97,13 +97,6 @@ class StandIn(cp.Variable):
         """Ignore the value, which follows from the expression."""
 
 
-class Moved(Protocol):
-    """An object whose Parameters depend on the centre, such as a frame."""
-
-    def update(self, values: Values) -> None:
-        """Set every Parameter at the point that `values` holds."""
-
-
 @dataclass
 class Context:
     """The state shared by a whole majorant, such as auxiliary variables and their constraints.
@@ -141,7 +134,7 @@ class Context:
     auxiliaries: list[cp.Variable] = field(default_factory=list)
     constraints: list[cp.Constraint] = field(default_factory=list)
     domain: list[cp.Constraint] = field(default_factory=list)
-    frames: list[Moved] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
     edges: dict[int, cp.Expression] = field(default_factory=dict)
     quotients: dict[int, tuple[cp.Expression, int]] = field(default_factory=dict)
     sizes: dict[int, float] = field(default_factory=dict)
@@ -179,7 +172,8 @@ class Context:
         for product in self.products.values():
             self.remember(product, values)
         for node in chain.from_iterable(map(nodes, roots)):
-            for arg in scaled_arguments(node):
+            places = entry(node).from_zero
+            for arg in [] if places is None else node.args[places]:
                 largest = float(np.max(np.abs(values.array(arg)), initial=0.0))
                 if np.isfinite(largest) and largest > self.sizes.get(id(node), 0.0):
                     self.sizes[id(node)] = largest

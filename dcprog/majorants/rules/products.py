@@ -22,7 +22,7 @@ from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.majorants.affine import Box
 from dcprog.majorants.rules.frame import Context, Frame, Piece, Weight, majorise, plus, rewrite
-from dcprog.majorants.tree import Values, nodes, rebuilt, short, spread_to
+from dcprog.majorants.tree import Values, by_pairs, nodes, rebuilt, short, spread_to
 
 __all__ = [
     "ExactForm",
@@ -231,13 +231,7 @@ def prod(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
         return rewrite(
             node, cp.exp(sums), weight, frame, "product of nonnegative entries: logarithms"
         )
-    parts = _entries(node)
-    while len(parts) > 1:
-        pairs = [cp.multiply(*parts[i : i + 2]) for i in range(0, len(parts) - 1, 2)]
-        parts = pairs + parts[len(parts) - len(parts) % 2 :]
-    other = (
-        parts[0] if parts[0].shape == node.shape else cp.reshape(parts[0], node.shape, order="F")
-    )
+    other = spread_to(by_pairs(cp.multiply, _entries(node)), node.shape)
     return rewrite(node, other, weight, frame, "product of entries: two at a time")
 
 

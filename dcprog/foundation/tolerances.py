@@ -1,0 +1,18 @@
+"""Shares of numbers' sizes that count as rounding, and tolerances that several files share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["FEASIBLE", "KNOWN_DIGITS", "LAST_PLACES", "ROUNDING"]
+
+# A sum of a few numbers, or a function of one, has a rounding error below this share of their size.
+LAST_PLACES = 4 * float(np.finfo(float).eps)
+# A computed sum is exact to this share of the absolute values of its terms.
+ROUNDING = 1e-12
+# Values computed in two ways, in users' formulas too, differ by at most this share of the sum of
+# the absolute values of their terms: seven of sixteen digits are left to rounding.
+KNOWN_DIGITS = 1e-9
+# A violation up to this share of the absolute values of a constraint's terms counts as none, and an
+# argument outside a domain by at most this share of its size as one at the edge.
+FEASIBLE = 1e-6
