@@ -196,7 +196,7 @@ class RobustClassifier(LinearClassifier, RobustEstimator):
     ----------
     loss : str or Loss, optional
         ℓ, a function of the margin; ``"ramp"``, which is ``cap(hinge(), 1.0)`` with the cap
-        ``loss__c``, by default; a name is one of :func:`dcprog.losses.names.named_loss`. A trimmed
+        ``loss__c``, by default; a name is one of :func:`~dcprog.losses.named_loss`. A trimmed
         loss requires equal weights.
     multiclass : {"auto", "crammer_singer", "weston_watkins", "angle", "ovr"}, default "auto"
         The coding of more than two classes.

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from dcprog.estimators.parameters import DeclaredEstimator, parameter
 from dcprog.foundation.parameters import advice
 from dcprog.losses import Loss
-from dcprog.losses.names import MARGIN_LOSSES, RESIDUAL_LOSSES, is_of_residuals, named_loss
+from dcprog.losses.compositions import MARGIN_LOSSES, RESIDUAL_LOSSES, is_of_residuals, named_loss
 from dcprog.penalties import Penalty, l2
 from dcprog.penalties.names import PENALTIES, named_penalty
 

@@ -214,7 +214,7 @@ class RobustRegressor(Regressor, RobustEstimator):
     loss : str or Loss, optional
         ℓ, a function of the residual; by default ``tukey(0.5 * square(), 4.685)``, the biweight,
         with 95% of the efficiency of least squares for normal errors; a name is one of
-        :func:`dcprog.losses.names.named_loss`. A trimmed loss requires equal weights.
+        :func:`~dcprog.losses.named_loss`. A trimmed loss requires equal weights.
     penalty : str or Penalty, optional
         By default ``l2(1e-8)``, which determines coefficients that the samples leave free, and
         ``l2(1.0)`` for a kernel. Scale the columns to about the same size for large penalties.

@@ -14,7 +14,7 @@ from sklearn.preprocessing import scale
 
 import dcprog
 from dcprog.foundation.parameters import same
-from dcprog.losses.names import MARGIN_LOSSES, RESIDUAL_LOSSES, is_of_residuals, named_loss
+from dcprog.losses.compositions import MARGIN_LOSSES, RESIDUAL_LOSSES, is_of_residuals, named_loss
 from dcprog.models import MMRegressor, RescaledHingeSVC
 from dcprog.penalties.names import PENALTIES, named_penalty
 

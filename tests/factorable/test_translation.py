@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import dcprog as dc
 from dcprog.factorable import translation
-from dcprog.factorable.model import ScipModel
 from dcprog.factorable.problem import FactorableProblem
+from dcprog.factorable.search import ScipModel
 from dcprog.majorants.tree import nodes
 from tests.factorable.atoms import FORMS, Form
 
