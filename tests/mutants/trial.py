@@ -14,8 +14,9 @@ from pathlib import Path
 from tests.mutants.mutants import MUTANTS, Mutant
 
 COPY = Path(__file__).resolve().parents[2]
-SLOWEST = 900  # seconds; a mutant whose tests do not end by then is caught
-FAILED = 1  # pytest's exit status if a test has failed
+SLOWEST = 1800  # seconds for the tests of a mutant
+# By pytest's exit status; None if it has not ended.
+OUTCOMES = {0: "SURVIVED", 1: "caught", None: "NO END"}
 # Imported once, before the processes that run tests are forked; nothing of this tree.
 SHARED = ("cvxpy", "hypothesis", "numba", "pytest", "scipy.stats", "sklearn.utils.estimator_checks")
 
@@ -75,7 +76,7 @@ def main(words: list[str]) -> int:
         except LookupError as error:
             said = f"ERROR {error}"
         else:
-            said = "caught" if status in (FAILED, None) else f"SURVIVED (pytest: {status})"
+            said = OUTCOMES.get(status, f"ERROR (pytest: {status})")
         missed += said != "caught"
         print(f"{mutant.name:<62}{time.perf_counter() - begun:>6.0f} s  {said}", flush=True)
     print(f"{len(chosen) - missed} of {len(chosen)} mutants caught")
