@@ -217,7 +217,7 @@ MUTANTS = [
     # problems with constraints
     Mutant(
         "penalty parameter: it never grows",
-        "self.tau *= STUCK_GROWTH if stuck else GROWTH",
+        "self.tau *= DECADE if stuck else GROWTH",
         "self.tau *= 1.0",
         ("tests/problem",),
     ),

@@ -119,6 +119,14 @@ def test_a_bound_is_valid_whatever_the_multipliers(kind: str, solver: str) -> No
         assert solved.bound() <= highest
 
 
+def test_a_multiplier_of_the_wrong_sign_makes_no_bound_too_high() -> None:
+    """The least x in [0, 5]: a multiplier of −1 at x ≤ 5 balances the cost and would prove 5."""
+    A, b = sp.csc_array([[-1.0], [1.0]]), np.array([0.0, 5.0])
+    form = StandardForm(None, np.ones(1), A, b, Cones(nonneg=2))
+    assert form.bound(np.zeros(1), np.array([1.0, 0.0])) == pytest.approx(0, abs=1e-9)
+    assert form.bound(np.zeros(1), np.array([0.0, -1.0])) <= 1e-9
+
+
 def test_a_bound_is_that_of_the_moved_parameters() -> None:
     x, at = cp.Variable(), cp.Parameter(value=1.0)
     portfolio = Portfolio(cp.Problem(cp.Minimize(cp.square(x - at) + cp.abs(x) + at)))
