@@ -11,6 +11,7 @@ from examples.guides import declare_a_loss as example
 from tests.examples.verdicts import is_png
 
 
+@pytest.mark.slow
 def test_declare_a_loss(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

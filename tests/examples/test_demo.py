@@ -32,6 +32,7 @@ def test_robust_regressor_withstands_giants() -> None:
     assert errors[regression.OURS] < 0.2 < 0.9 < errors["Huber"]
 
 
+@pytest.mark.slow
 def test_mcp_finds_the_support_without_shrinking() -> None:
     measured = sparsity.measure(2)
     assert measured.found[sparsity.OURS].mean() == 10
@@ -39,6 +40,7 @@ def test_mcp_finds_the_support_without_shrinking() -> None:
     assert abs(measured.shrunk[sparsity.OURS].mean()) < 0.05 < measured.shrunk["Lasso"].mean()
 
 
+@pytest.mark.slow
 def test_packing_is_the_best_known() -> None:
     measured = packing.measure(2)
     assert np.all(measured.ours > 0.999)
@@ -55,6 +57,7 @@ def test_changed_labels_are_found() -> None:
         assert measured.recall[of, mislabelled.OURS].mean() > 0.85
 
 
+@pytest.mark.slow
 def test_tables_and_plots(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "new" / "plots"
     demo.main(["--output", str(folder), "--seeds", "5"])

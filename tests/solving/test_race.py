@@ -257,7 +257,7 @@ def test_of_very_many_samples_only_far_better_candidates_are_run_from() -> None:
     assert [start.kind for start in dc.solve(ramp(X, y)).starts] == ["convex"]
 
 
-@pytest.mark.parametrize(("seed", "known"), [(1, 3.28505), (3, 3.044)])
+@pytest.mark.parametrize(("seed", "known"), [(1, 3.28505)])
 def test_candidates_of_constrained_problems_meet_the_constraints(seed: int, known: float) -> None:
     """Circles in a square whose plain runs end 5 to 14% above the best known."""
     radii = np.random.default_rng(seed).uniform(0.5, 2, 4 + seed)

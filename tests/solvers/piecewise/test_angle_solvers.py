@@ -76,7 +76,7 @@ def _configuration(seed: int) -> tuple[Risk, Array, Array | None]:
     return risk, weights, None
 
 
-@pytest.mark.parametrize("seed", range(9))
+@pytest.mark.parametrize("seed", range(5))
 def test_every_solver_that_takes_a_problem_agrees_with_cvxpy(seed: int) -> None:
     risk, weights, tilts = _configuration(seed)
     start = np.zeros(risk.rows.shape[1])
