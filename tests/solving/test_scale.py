@@ -128,7 +128,10 @@ SQUARES: dict[str, Constrained] = {
 
 
 @pytest.mark.parametrize("u", [1e6])
-@pytest.mark.parametrize("name", SQUARES)
+@pytest.mark.parametrize(
+    "name",
+    [name if name == "squares" else pytest.param(name, marks=pytest.mark.slow) for name in SQUARES],
+)
 def test_squares_in_constraints(name: str, u: float) -> None:
     """A square's unit is another one than its argument's, in one cone."""
     values = []
