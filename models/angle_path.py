@@ -244,9 +244,23 @@ def angle_path(
         raise TypeError(f"estimator={estimator!r}: an AngleSVC is needed")
     if starts not in STARTS:
         raise ValueError(f"starts={starts!r}: choose one of {STARTS}")
-    path = _declared(X, y, checked_lams(lams), estimator, starts)
+    values, spec = checked_lams(lams), estimator.spec(X, y)
+    params = repr(sorted(estimator.get_params().items()))
+    path = AnglePath(
+        estimator=clone(estimator),
+        lams=values,
+        classes=np.unique(np.asarray(y)),
+        results=(),
+        warm=np.zeros(0, dtype=bool),
+        spec=spec,
+        kernel=estimator._kernel_at(check_array(X, **estimator._checks())),
+        status="running",
+        fingerprint=joblib.hash((np.asarray(y), spec.rows.X, values, params, starts)),
+    )
     if resume is not None:
-        path = _resumed(path, resume)
+        if resume.fingerprint != path.fingerprint:
+            raise ValueError("resume: the path is of other data, other λ or other parameters")
+        path = replace(resume, status="running")
     for message, category in estimator.inconsistency(len(path.classes)):
         warnings.warn(message, category, stacklevel=2)
     with visible(verbose):
@@ -270,39 +284,11 @@ def checked_lams(lams: npt.ArrayLike | None, name: str = "lams") -> Array:
     return array
 
 
-def _declared(X: Any, y: Any, lams: Array, estimator: AngleSVC, starts: str) -> AnglePath:
-    """A path without solutions yet."""
-    spec = estimator.spec(X, y)
-    params = repr(sorted(estimator.get_params().items()))
-    return AnglePath(
-        estimator=clone(estimator),
-        lams=lams,
-        classes=np.unique(np.asarray(y)),
-        results=(),
-        warm=np.zeros(0, dtype=bool),
-        spec=spec,
-        kernel=estimator._kernel_at(check_array(X, **estimator._checks())),
-        status="running",
-        fingerprint=joblib.hash((np.asarray(y), spec.rows.X, lams, params, starts)),
-    )
-
-
-def _resumed(path: AnglePath, before: AnglePath) -> AnglePath:
-    """The path to resume, after a check that its data and parameters are equal."""
-    if before.fingerprint != path.fingerprint:
-        raise ValueError(
-            "resume: the path is of other data, other λ or other parameters; resume with the same"
-        )
-    return replace(before, status="running")
-
-
 def _solved(path: AnglePath, starts: str, callback: Any, verbose: bool) -> AnglePath:
     """Solve the path until the last λ, Ctrl-C or an interruption by the callback."""
     try:
         while len(path) < len(path.lams):
             result, warm = _best_run(path, starts)
-            if result.status == "interrupted":
-                return replace(path, status="interrupted")
             path = replace(path, results=(*path.results, result), warm=np.append(path.warm, warm))
             if verbose:
                 logger.info(
@@ -325,13 +311,18 @@ def _best_run(path: AnglePath, starts: str) -> tuple[Result, bool]:
     model = path._at(path.lams[len(path)])
     spec = path.spec.with_penalty(model.declared_penalty())
     before = path.results[-1].x if len(path) else None
-    convex = model.truncation is None and before is not None
+    if model.truncation is None:  # one minimum
+        starts = "warm"
     runs = []
-    if before is None or (starts != "warm" and not convex):
-        runs.append((model.minimise(spec), False))
-    interrupted = runs and runs[0][0].status == "interrupted"
-    if before is not None and (starts != "cold" or convex) and not interrupted:
-        runs.append((model.set_params(n_starts=1).minimise(spec, before), True))
-    if runs[-1][0].status == "interrupted":
-        return runs[-1]
+    if before is None or starts != "warm":
+        runs.append((_run(model, spec), False))
+    if before is not None and starts != "cold":
+        runs.append((_run(model.set_params(n_starts=1), spec, before), True))
     return min(runs, key=lambda run: run[0].value)
+
+
+def _run(model: AngleSVC, spec: Risk, *start: Array) -> Result:
+    result = model.minimise(spec, *start)
+    if result.status == "interrupted":
+        raise KeyboardInterrupt
+    return result

@@ -116,9 +116,7 @@ def parameter(*constraints: Any, default: Any) -> Any:
         No constraint is given.
     """
     if not constraints:
-        raise TypeError(
-            f"parameter(default={default!r}): what it may be is needed, as a constraint"
-        )
+        raise TypeError(f"parameter(default={default!r}): a constraint is needed, such as POSITIVE")
     return field(default=default, metadata={"constraints": constraints})
 
 

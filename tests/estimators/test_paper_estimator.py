@@ -190,7 +190,7 @@ def test_a_parameter_without_a_type_is_refused() -> None:
 
 
 def test_what_is_declared_by_halves_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"parameter\(default=1.0\): what it may be is needed"):
+    with pytest.raises(TypeError, match=r"parameter\(default=1.0\): a constraint is needed"):
         parameter(default=1.0)
     with pytest.raises(TypeError, match=r"Plain.lam: .* declared by lam: type = parameter"):
 
