@@ -356,10 +356,6 @@ class Starts(Protocol):
     def kinds(self) -> tuple[str, ...]:
         """The kinds of points."""
 
-    @property
-    def solver(self) -> str:
-        """The solver of the convex start; empty if there was none."""
-
     def __call__(
         self, kind: str, rng: np.random.Generator, time_limit: float | None = None
     ) -> Array:
@@ -370,9 +366,6 @@ class Starts(Protocol):
         SubproblemError
             The convex problem is infeasible, or was not solved.
         """
-
-    def bound(self) -> float:
-        """A lower bound of a convex F, from the solution of the convex start; −∞ without one."""
 
 
 class Record:

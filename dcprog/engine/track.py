@@ -172,8 +172,8 @@ class Settings:
     escape: bool = True
 
 
-# The share of the sum of F's terms that rounding may hide.
-ROUNDING = 4 * float(np.finfo(float).eps)
+# Values of F that differ by less, relative to the sum of its terms, differ by rounding.
+ROUNDING = 16 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)

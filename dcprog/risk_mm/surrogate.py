@@ -288,7 +288,6 @@ class RiskStarts:
     """
 
     kinds = ("convex", "graduated", "half", "random", "zero")
-    solver = ""
 
     def __init__(self, surrogate: RiskSurrogate) -> None:
         self._surrogate = surrogate
@@ -323,10 +322,6 @@ class RiskStarts:
             weights[rng.permutation(weights.size)[: weights.size // 2]] = 0.0
             problem = replace(problem, weights=weights)
         return self._solved(problem, time_limit)
-
-    def bound(self) -> float:
-        """−∞: the loop solves a convex risk again, and bounds it by duality."""
-        return -np.inf
 
     def _solved(self, problem: WeightedRisk, time_limit: float | None) -> Array:
         made, zero = self._surrogate, np.zeros(problem.risk.rows.shape[1])

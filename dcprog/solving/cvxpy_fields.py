@@ -206,15 +206,11 @@ def publish(
     else:
         problem._value = {s.UNBOUNDED: -worst, s.SOLVER_ERROR: np.nan}.get(status, worst)
     problem._status = status
+    told = ("status", "message", "gap", "violation", "total_time")  # facts without a field there
+    extra = {name: getattr(result, name) for name in told}
     problem._solver_stats = SolverStats(
-        result.solver, result.solve_time, setup_time, result.n_iter, _told(result)
+        result.solver, result.solve_time, setup_time, result.n_iter, extra
     )
-
-
-def _told(result: Result) -> dict[str, Any]:
-    """Facts of a run for which cvxpy has no field."""
-    names = ("status", "message", "gap", "violation", "total_time")
-    return {name: getattr(result, name) for name in names}
 
 
 def _save_dual(constraint: cp.Constraint, dual: Any) -> None:

@@ -220,7 +220,7 @@ def solve(
     return result
 
 
-def _is_a(kind: type, value: Any, least: float = -np.inf) -> bool:
+def _is_a(kind: Any, value: Any, least: float = -np.inf) -> bool:
     """True for a number of a kind of at least `least`; True and False are no numbers here."""
     return isinstance(value, kind) and not _is_flag(value) and bool(value >= least)
 

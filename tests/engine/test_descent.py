@@ -26,15 +26,11 @@ Fault = Callable[[Array], Array]
 
 class RandomStarts:
     kinds = ("random",)
-    solver = ""
 
     def __call__(
         self, kind: str, rng: np.random.Generator, time_limit: float | None = None
     ) -> Array:
         return rng.normal(size=4)
-
-    def bound(self) -> float:
-        return -np.inf
 
 
 class Reweighted:

@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import dcprog as dc
-from dcprog.engine.descent import descend
-from dcprog.engine.probing import downhill
+from dcprog.engine.descent import descend, downhill
 from dcprog.engine.protocol import Nearby, guarded
 from dcprog.engine.track import Settings
 from dcprog.foundation.arrays import Array

@@ -349,3 +349,32 @@ def test_units_of_the_features_do_not_matter_to_cvxpy(kind: str, scale: float) -
     other = dc.solve(risk(scale), solver="CLARABEL", start=start)
     assert other.status == usual.status == "converged"
     assert other.value == pytest.approx(usual.value, rel=1e-6)
+
+
+RNG = np.random.default_rng(0)
+SIDES = {
+    "a cap a sample": Risk(
+        RNG.normal(size=(20, 3)),
+        hinge(),
+        transform=cap_at(np.linspace(0.5, 2, 20)),
+        penalty=l1(0.1),
+    ),
+    "weighted and subtracted": Risk(
+        RNG.normal(size=(20, 3)),
+        squared_hinge(),
+        subtracted=hinge(at=-0.5),
+        weights=RNG.uniform(size=20),
+        sample_weight=RNG.uniform(size=20),
+        offset=RNG.normal(size=20),
+    ),
+    "groups": capped_risk(),
+    "joint": Risk.from_loss(RNG.normal(size=(20, 3)), trim(square(), 0.2), l2(0.1)),
+}
+
+
+@pytest.mark.parametrize("risk", SIDES.values(), ids=list(SIDES))
+def test_values_on_either_side_are_those_of_the_risk(risk: Risk) -> None:
+    theta, ways = np.ones(risk.rows.shape[1]), RNG.normal(size=(4, risk.rows.shape[1]))
+    plain = [[risk(theta + way), risk(theta - way)] for way in ways]
+    np.testing.assert_allclose(risk.either_side(theta, ways), plain, rtol=1e-12)
+    assert risk.either_side(theta, ways[:0]).shape == (0, 2)
