@@ -7,6 +7,7 @@ than 1e-5 of its terms, and the CPU seconds of all.
     python -m benchmarks.bench_answers                    the default, seeds 0, 1, 2
     python -m benchmarks.bench_answers --plain            one run from the convex start
     python -m benchmarks.bench_answers --effort high --seeds 5 6
+    python -m benchmarks.bench_answers --further          problems without boxes, and larger ones
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import cvxpy as cp
 import numpy as np
 
 import dcprog as dc
+from benchmarks.further_problems import FURTHER
 from benchmarks.global_problems import CONTINUOUS, GlobalProblem
 from benchmarks.runner import timed
 
@@ -34,10 +36,10 @@ def miss(known: GlobalProblem, result: Any) -> float:
     return float(sign * (result.value - known.optimum) / max(1.0, abs(known.optimum)))
 
 
-def measured(seed: int, options: dict[str, Any]) -> str:
+def measured(problems: list[GlobalProblem], seed: int, options: dict[str, Any]) -> str:
     """The summary of a seed; problems that miss are printed as they come."""
     reached, spent = 0, 0.0
-    for known in CONTINUOUS:
+    for known in problems:
         problem = known.make()
         result, seconds = timed(
             lambda problem=problem: dc.solve(
@@ -48,7 +50,7 @@ def measured(seed: int, options: dict[str, Any]) -> str:
         reached += above <= NEAR
         if not above <= NEAR:
             print(f"  {known.name:20} {above:9.2g} {result.status:18} {seconds:6.2f} s", flush=True)
-    return f"seed {seed}: {reached} of {len(CONTINUOUS)} in {spent:.0f} s"
+    return f"seed {seed}: {reached} of {len(problems)} in {spent:.0f} s"
 
 
 def main() -> None:
@@ -59,10 +61,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--effort", choices=("low", "default", "high"), default="default")
     parser.add_argument("--plain", action="store_true", help="one run from the convex start")
+    parser.add_argument("--further", action="store_true", help="those of further_problems.py")
     asked = parser.parse_args()
     options = {"start": "convex", "n_starts": 1} if asked.plain else {"effort": asked.effort}
     for seed in asked.seeds:
-        print(measured(seed, options), flush=True)
+        print(measured(FURTHER if asked.further else CONTINUOUS, seed, options), flush=True)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from dcprog.reductions.recognised.recognise import Recognised
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.solvers.registry import SOLVERS, registered
+from dcprog.solving.branches import solved_by_branches
 from dcprog.solving.cvxpy_fields import multipliers, negative_bases
 from dcprog.solving.polish import MOST_EXAMINED, examined, polished, verified
 from dcprog.starts.protocol import Budget, Candidate
@@ -611,6 +612,8 @@ class ProblemTask(Task[ProblemSurrogate]):
         """
         for saddles_left in (2, 1, 0):
             run = self.restored(surrogate, run, rng)
+            if run.status in ("solver_failed", "max_iter") and self.settings.escape:
+                run = solved_by_branches(surrogate, run, self.settings, self.left)
             stuck = run.status == "solver_failed"
             curved = run.status == "converged" and surrogate.majorised.has_equalities
             if run.x is None or not (stuck or curved) or self.left() == 0:

@@ -51,6 +51,8 @@ class Effort:
     halves, beside, random : int
         Starts of a cvxpy problem: convex starts of random halves of its terms, points beside the
         plain run's end, and random points.
+    local : int
+        Random points of a cvxpy problem from which a quasi-Newton method runs.
     work : float
         Of a cvxpy problem's branch and bound search: iterations of its linear programs times their
         columns.
@@ -69,6 +71,7 @@ class Effort:
     halves: int
     beside: int
     random: int
+    local: int
     work: float
     heats: tuple[tuple[int, int], ...]
 
@@ -89,6 +92,7 @@ EFFORTS = {
         halves=0,
         beside=1,
         random=6,
+        local=4,
         work=3e5,
         heats=((9, 2), (4, 2), (2, 4)),
     ),
@@ -104,6 +108,7 @@ EFFORTS = {
         halves=6,
         beside=6,
         random=6,
+        local=20,
         work=6e6,
         heats=((20, 3), (8, 5), (6, 10)),
     ),

@@ -8,6 +8,7 @@ from dcprog.starts.batch import Batch
 from dcprog.starts.branch_and_bound import BranchAndBound
 from dcprog.starts.convex import Beside, Graduated, Half, Light, Random, Soft, Zero
 from dcprog.starts.coordinate_search import CoordinateSearch
+from dcprog.starts.local import Local
 from dcprog.starts.protocol import Start
 
 __all__ = ["STARTS", "register_start", "registered_starts"]
@@ -15,6 +16,7 @@ __all__ = ["STARTS", "register_start", "registered_starts"]
 # In the order in which a race asks them: loose starts look at what a batch has found.
 STARTS: dict[str, type[Start]] = {
     "global": BranchAndBound,
+    "local": Local,
     "batch": Batch,
     "searched": CoordinateSearch,
     "graduated": Graduated,

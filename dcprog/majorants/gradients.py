@@ -1,0 +1,209 @@
+"""Gradients of expressions, backwards through their trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+
+from dcprog.foundation.arrays import Array, unvec, vec
+from dcprog.majorants.affine import atom_jacobian, jacobian
+from dcprog.majorants.atoms import TABLE
+from dcprog.majorants.tree import Values, interior, nodes, pull_back
+from dcprog.majorants.user_problem import Points
+
+__all__ = ["Tape", "gradient"]
+
+FEW = 100_000  # entries of a matrix that is kept dense: sparse products cost 50 µs
+
+
+def gradient(root: cp.Expression, weight: Array, values: Values) -> dict[int, Array]:
+    """The gradient of ⟨weight, root⟩ at the point that `values` holds, backwards through the tree.
+
+    Parameters
+    ----------
+    root : cvxpy expression
+    weight : array of its shape
+    values : Values
+
+    Returns
+    -------
+    dict of variable id to array, column by column
+        The gradient; at a kink that of one piece.
+
+    Raises
+    ------
+    ValueError
+        There is no finite gradient: outside a domain, or where a slope is infinite.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> x = cp.Variable(2, value=[1.0, 2.0])
+    >>> print(gradient(x[0] / x[1] + cp.nlp.sinh(0 * x[0]), np.array(1.0), Values())[x.id])
+    [ 0.5  -0.25]
+    """
+    adjoints: dict[int, Any] = {id(root): np.asarray(weight, dtype=float).reshape(root.shape)}
+    total: dict[int, Array] = {}
+    for node in reversed(nodes(root)):
+        adjoint = adjoints.pop(id(node), None)
+        if adjoint is None or node.is_constant():
+            continue
+        if isinstance(node, cp.Variable):
+            total[node.id] = total.get(node.id, 0.0) + vec(adjoint)
+            continue
+        args = [values.array(arg) for arg in node.args]
+        for arg, slope in zip(node.args, _slopes(node, args, adjoint, values), strict=True):
+            adjoints[id(arg)] = adjoints.get(id(arg), 0.0) + np.reshape(slope, arg.shape)
+    if not all(np.all(np.isfinite(slope)) for slope in total.values()):
+        raise ValueError("no finite gradient at the current point")
+    return total
+
+
+def _slopes(node: Any, args: Sequence[Array], adjoint: Array, values: Values) -> list[Array]:
+    """(∂node/∂arg)ᵀ adjoint of each argument."""
+    if _is_linear(node):
+        return _through(node, atom_jacobian(node, values), adjoint)
+    return pull_back(node, args, values.array(node), adjoint)
+
+
+def _is_linear(node: Any) -> bool:
+    return node.is_atom_convex() and node.is_atom_concave() and type(node) not in TABLE
+
+
+def _through(node: Any, matrices: list[sp.csr_array], adjoint: Array) -> list[Array]:
+    """The adjoints of a linear atom's arguments; 0 for constants."""
+    flat = vec(adjoint)
+    return [
+        np.zeros(arg.shape) if arg.is_constant() else unvec(matrix @ flat, arg.shape)
+        for matrix, arg in zip(matrices, node.args, strict=True)
+    ]
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+class Tape:
+    """Expressions whose values and gradients are computed at many points.
+
+    Their largest affine parts are one matrix, computed once.
+
+    Parameters
+    ----------
+    roots : sequence of cvxpy expressions
+    points : Points
+        Of their variables.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> x = cp.Variable(2, name="x")
+    >>> tape = Tape([cp.sum(cp.square(x[0] - x))], Points([x]))
+    >>> values = tape.values(np.array([1.0, 3.0]))
+    >>> print(values.array(tape.roots[0]), tape.gradient([np.array(1.0)], values))
+    4.0 [-4.  4.]
+    """
+
+    def __init__(self, roots: Sequence[cp.Expression], points: Points) -> None:
+        self.roots = list(roots)
+        self._points = points
+        affine: dict[int, cp.Expression] = {}
+        atoms: dict[int, cp.Expression] = {}
+        stack = list(roots)
+        while stack:
+            node = stack.pop()
+            if node.is_constant() or id(node) in affine or id(node) in atoms:
+                continue
+            if node.is_affine():
+                affine[id(node)] = node
+            else:
+                atoms[id(node)] = node
+                stack += node.args
+        ordered = {id(node): node for root in roots for node in nodes(root) if id(node) in atoms}
+        self._atoms = list(reversed(ordered.values()))
+        self._linear = {id(n): atom_jacobian(n, Values()) for n in self._atoms if _is_linear(n)}
+        self._affine = list(affine.values())
+        self._ends = np.cumsum([node.size for node in self._affine])[:-1].astype(int)
+        points.load(np.zeros(points.size))
+        values = Values()
+        offsets = [vec(values.array(node)) for node in self._affine]
+        self._offset = np.concatenate([np.zeros(0), *offsets])
+        lines = [self._matrix(node) for node in self._affine]
+        matrix = sp.csr_array(sp.vstack(lines) if lines else (0, points.size))
+        self._map: Any = matrix.toarray() if matrix.shape[0] * points.size <= FEW else matrix
+        self._back: Any = np.ascontiguousarray(self._map.T) if self._map is not matrix else matrix.T
+
+    @property
+    def work(self) -> float:
+        """Atoms that an evaluation passes; a thousand entries count as one."""
+        entries = sum(node.size for node in self._atoms) + self._offset.size
+        return 1 + len(self._atoms) + entries / 1000
+
+    def _matrix(self, node: cp.Expression) -> sp.csr_array:
+        """The Jacobian, with a row an entry of the node."""
+        slopes, variables = jacobian(node), self._points.variables
+        blocks = [slopes.get(v.id, sp.csr_array((v.size, node.size))) for v in variables]
+        return sp.csr_array(sp.vstack(blocks).T)
+
+    def values(self, x: Array) -> Values:
+        """Values of the nodes at a flat point."""
+        parts = np.split(self._map @ x + self._offset, self._ends)
+        return _Given(
+            {id(n): unvec(part, n.shape) for n, part in zip(self._affine, parts, strict=False)}
+        )
+
+    def gradient(
+        self, weights: Sequence[Array], values: Values, edge: float | None = None
+    ) -> Array:
+        """The gradient of Σ ⟨weight, root⟩ as a flat vector.
+
+        Parameters
+        ----------
+        weights : sequence of arrays of the roots' shapes
+        values : Values
+        edge : float, optional
+            Where a slope is infinite, the one so far inside the domain is taken.
+
+        Raises
+        ------
+        ValueError
+            There is no finite gradient.
+        """
+        adjoints: dict[int, Any] = {}
+        for root, weight in zip(self.roots, weights, strict=True):
+            adjoints[id(root)] = adjoints.get(id(root), 0.0) + weight
+        for node in self._atoms:
+            adjoint = adjoints.pop(id(node), None)
+            if adjoint is None or not np.any(adjoint):
+                continue
+            slopes = self._slopes(node, np.asarray(adjoint), values, edge)
+            for arg, slope in zip(node.args, slopes, strict=True):
+                adjoints[id(arg)] = adjoints.get(id(arg), 0.0) + np.reshape(slope, arg.shape)
+        flat = [
+            vec(np.broadcast_to(adjoints.get(id(node), 0.0), node.shape)) for node in self._affine
+        ]
+        total = np.asarray(self._back @ np.concatenate([np.zeros(0), *flat]))
+        if not np.all(np.isfinite(total)):
+            raise ValueError("no finite gradient at the current point")
+        return total
+
+    def _slopes(
+        self, node: cp.Expression, adjoint: Array, values: Values, edge: float | None
+    ) -> list[Array]:
+        if id(node) in self._linear:
+            return _through(node, self._linear[id(node)], adjoint)
+        args = [values.array(arg) for arg in node.args]
+        if edge is not None:
+            args = interior(node, args, edge)
+        return pull_back(node, args, values.array(node), adjoint)
+
+
+class _Given(Values):
+    """Values some of which are given."""
+
+    def __init__(self, given: dict[int, Any]) -> None:
+        super().__init__()
+        self._memo |= given

@@ -1,0 +1,209 @@
+"""Complementarity constraints: the branches that meet at a point, each solved by itself."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+from cvxpy.atoms.affine.add_expr import AddExpression
+from cvxpy.atoms.affine.binary_operators import MulExpression, multiply
+
+from dcprog.engine.descent import descend
+from dcprog.engine.track import Run, Settings
+from dcprog.foundation.arrays import Array, vec
+from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitStart
+from dcprog.majorants.affine import Box
+from dcprog.majorants.tree import Values
+from dcprog.problem.surrogate import ProblemSurrogate
+
+__all__ = ["solved_by_branches"]
+
+# Factors below that share of their size may be 0; of more such pairs there are too many branches.
+NEAR, MOST = 1e-2, 4
+PROVED = "no branch of the complementarity constraints that meets here is lower"
+
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two nonnegative factors whose product is to be 0."""
+
+    place: int  # of the constraint in the problem
+    first: cp.Expression
+    second: cp.Expression
+
+
+def solved_by_branches(
+    surrogate: ProblemSurrogate, run: Run, settings: Settings, left: Callable[[], float | None]
+) -> Run:
+    """The run, or one of a branch of the problem's complementarity constraints ab ≤ 0.
+
+    Where a ≥ 0, b ≥ 0 and ab ≤ 0 no constraint qualification holds, and runs creep or fail. On a
+    branch, a = 0 or b = 0 for every pair, constraints are the user's others. Branches of the pairs
+    in which both factors are small are solved one after the other, from the run's point, with
+    all pairs' smaller factors at 0.
+
+    Parameters
+    ----------
+    surrogate : ProblemSurrogate
+    run : Run
+        One that has ended without a verdict.
+    settings : Settings
+    left : callable
+        Seconds left, None without a limit.
+
+    Returns
+    -------
+    Run
+        A converged one if every branch has a converged run and the lowest is no worse.
+
+    References
+    ----------
+    Scheel, Scholtes (2000), Mathematical programs with complementarity constraints: stationarity,
+    optimality, and sensitivity, Math. Oper. Res. 25.
+    """
+    problem = surrogate.declared
+    if problem is None or run.x is None:
+        return run
+    pairs = _pairs(problem)
+    opened = _open_entries(surrogate, pairs, run.x)
+    best, all_solved = None, len(opened) <= MOST
+    for chosen in _choices(surrogate, pairs, run.x, opened[:MOST]) if pairs else ():
+        if left() == 0:
+            return run
+        try:
+            found = _solved(surrogate, problem, pairs, chosen, run.x, settings, left())
+        except SubproblemError as error:
+            all_solved = all_solved and error.status == "infeasible"
+            continue
+        except (UnfitStart, NotMajorizable):
+            all_solved = False
+            continue
+        ended = found.status == "converged"
+        all_solved = all_solved and (ended or found.status == "infeasible")
+        lower = best is None or surrogate.facts.sign * (found.value - best.value) < 0
+        if ended and lower and surrogate.domain.is_feasible(found.x):
+            best = found
+    if best is None:
+        return run
+    slack = settings.tol * max(run.scale, best.scale)
+    above = surrogate.facts.sign * (best.value - run.value) > slack
+    if above and surrogate.domain.is_feasible(run.x):
+        return run
+    history = run.history.ending(best.value, best.violation)
+    run = replace(run, x=best.x, value=best.value, violation=best.violation, history=history)
+    if not all_solved or not set(_open_entries(surrogate, pairs, best.x)) <= set(opened):
+        return run
+    return replace(run, gap=best.gap, status="converged", message=PROVED)
+
+
+def _pairs(problem: cp.Problem) -> list[_Pair]:
+    found, signs = [], Box(problem.constraints)
+    for place, constraint in enumerate(problem.constraints):
+        product = _product(constraint)
+        if product is not None:
+            first, second = product.args
+            known = all(_is_nonneg(factor, problem, signs) for factor in (first, second))
+            if known and first.shape == second.shape:
+                found.append(_Pair(place, first, second))
+    return found
+
+
+def _product(constraint: cp.Constraint) -> cp.Expression | None:
+    """The product of a constraint product ≤ 0 or product = 0, entry by entry."""
+    if not isinstance(constraint, cp.constraints.Inequality | cp.constraints.Equality):
+        return None
+    node = constraint.args[0] - constraint.args[1]
+    while isinstance(node, AddExpression):
+        live = [arg for arg in node.args if not arg.is_constant()]
+        rest = [arg for arg in node.args if arg.is_constant()]
+        if len(live) != 1 or any(np.any(arg.value) for arg in rest):
+            return None
+        node = live[0]
+    entrywise = isinstance(node, multiply) or (isinstance(node, MulExpression) and _is_scalar(node))
+    return node if entrywise and not any(arg.is_constant() for arg in node.args) else None
+
+
+def _is_scalar(node: cp.Expression) -> bool:
+    return all(arg.size == 1 for arg in node.args)
+
+
+def _is_nonneg(factor: cp.Expression, problem: cp.Problem, signs: Box) -> bool:
+    """True if bounds or a constraint factor ≥ 0 say so."""
+    if signs.is_nonneg(factor):
+        return True
+    wanted = {v.id for v in factor.variables()}
+    for constraint in problem.constraints:
+        if isinstance(constraint, cp.constraints.Inequality):
+            low, high = constraint.args
+            known = low.is_constant() and low.is_nonneg() and str(high) == str(factor)
+            if known and {v.id for v in high.variables()} == wanted:
+                return True
+    return False
+
+
+def _factors(surrogate: ProblemSurrogate, pair: _Pair, x: Array) -> tuple[Array, Array]:
+    surrogate.points.load(x)
+    values = Values()
+    return vec(values.array(pair.first)), vec(values.array(pair.second))
+
+
+def _open_entries(
+    surrogate: ProblemSurrogate, pairs: list[_Pair], x: Array
+) -> list[tuple[int, int]]:
+    """Entries of pairs, by the pair's number, in which both factors are small."""
+    found = []
+    for k, pair in enumerate(pairs):
+        one, other = _factors(surrogate, pair, x)
+        size = max(1.0, float(np.max(np.abs(np.concatenate([one, other])))))
+        both = np.flatnonzero(np.maximum(one, other) <= NEAR * size)
+        found += [(k, int(entry)) for entry in both]
+    return found
+
+
+def _choices(
+    surrogate: ProblemSurrogate, pairs: list[_Pair], x: Array, opened: list[tuple[int, int]]
+) -> Iterator[list[Mask]]:
+    """For each branch and pair the entries whose first factor is 0; of the others the second is."""
+    firsts = [one <= other for one, other in (_factors(surrogate, pair, x) for pair in pairs)]
+    for sides in itertools.product((True, False), repeat=len(opened)):
+        chosen = [first.copy() for first in firsts]
+        for (k, entry), side in zip(opened, sides, strict=True):
+            chosen[k][entry] = side
+        yield chosen
+
+
+def _solved(
+    surrogate: ProblemSurrogate,
+    problem: cp.Problem,
+    pairs: list[_Pair],
+    chosen: list[Mask],
+    x: Array,
+    settings: Settings,
+    time_limit: float | None,
+) -> Run:
+    """The run of a branch, at a point of the user's problem."""
+    gone = {pair.place for pair in pairs}
+    constraints = [c for place, c in enumerate(problem.constraints) if place not in gone]
+    for pair, first in zip(pairs, chosen, strict=True):
+        for factor, entries in ((pair.first, first), (pair.second, ~first)):
+            places = np.flatnonzero(entries)
+            if places.size:
+                constraints.append(cp.vec(factor, order="F")[places] == 0)
+    branch = cp.Problem(problem.objective, constraints)
+    quiet = replace(settings, time_limit=time_limit, callback=None, verbose=False)
+    inner = ProblemSurrogate(branch)
+    arrays = {v.id: array for v, array in surrogate.points.unpack(x)}
+    start = inner.starts.inside(inner.points.pack(arrays))
+    run = descend(inner, start, quiet)
+    usable = run.x is not None and inner.domain.is_finite(run.x)
+    if run.x is None or not usable or not inner.domain.is_feasible(run.x):
+        return replace(run, status="solver_failed") if run.status == "converged" else run
+    there = {v.id: array for v, array in inner.points.unpack(run.x)}
+    return replace(run, x=surrogate.points.pack({**arrays, **there}))

@@ -1,0 +1,54 @@
+"""Gradients through trees, at one point and from matrices computed once."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from dcprog.majorants.gradients import Tape, gradient
+from dcprog.majorants.tree import Values
+from dcprog.majorants.user_problem import Points
+
+x, y = cp.Variable((3, 2), name="x"), cp.Variable(3, name="y")
+EXPRESSIONS = {
+    "affine": [2 * x[0] - y[:2] + 1],
+    "affine above products": [cp.sum(cp.multiply(y, cp.sum(x, axis=1))) - 3 * y[0]],
+    "distances": [cp.sum(cp.inv_pos(cp.norm(x[[0, 0, 1]] - x[[1, 2, 2]], 2, axis=1)))],
+    "matrices": [cp.sum(cp.square(x.T @ cp.diag(y) @ x)), cp.exp(y / 5)],
+    "shared parts": [cp.log_sum_exp(y) * cp.max(y), cp.log_sum_exp(y), y],
+    "a constant": [cp.Constant(3.0), cp.square(y)],
+}
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_a_tape_agrees_with_differences_and_with_the_tree(name: str) -> None:
+    roots, points = EXPRESSIONS[name], Points([x, y])
+    tape, rng = Tape(roots, points), np.random.default_rng(0)
+    weights = [rng.normal(size=root.shape) for root in roots]
+
+    def total(at: np.ndarray) -> float:
+        values = tape.values(at)
+        return sum(float(np.sum(w * values.array(r))) for w, r in zip(weights, roots, strict=True))
+
+    for _ in range(3):
+        at = rng.normal(size=points.size)
+        slope = tape.gradient(weights, tape.values(at))
+        step = 1e-6 * np.eye(points.size)
+        differences = [(total(at + s) - total(at - s)) / 2e-6 for s in step]
+        np.testing.assert_allclose(slope, differences, atol=1e-6 * (1 + np.abs(slope).max()))
+        points.load(at)
+        exact = np.zeros(points.size)
+        for weight, root in zip(weights, roots, strict=True):
+            if not root.is_constant():
+                found = gradient(root, weight, Values())
+                exact += points.pack({v.id: found.get(v.id, np.zeros(v.size)) for v in (x, y)})
+        np.testing.assert_allclose(slope, exact, rtol=1e-10, atol=1e-12)
+
+
+def test_infinite_slopes_are_refused_or_taken_inside() -> None:
+    points = Points([y])
+    tape = Tape([cp.sum(cp.sqrt(y))], points)
+    values = tape.values(np.array([0.0, 1.0, 4.0]))
+    with pytest.raises(ValueError, match="slope"):
+        tape.gradient([np.array(1.0)], values)
+    slope = tape.gradient([np.array(1.0)], values, edge=1e-4)
+    np.testing.assert_allclose(slope, [50, 0.5, 0.25])

@@ -1,0 +1,42 @@
+"""Complementarity constraints: a verdict where no constraint qualification holds."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import dcprog as dc
+from benchmarks.further_problems import FURTHER
+from dcprog.solving.branches import PROVED
+
+KNOWN = {known.name: known for known in FURTHER}
+
+
+@pytest.mark.parametrize("name", ["ralph1", "scholtes4"])
+def test_points_without_multipliers_are_judged_by_branches(name: str) -> None:
+    result = dc.solve(KNOWN[name].make(), start="convex")
+    assert result.status == "converged"
+    assert result.message == PROVED
+    assert result.value == pytest.approx(KNOWN[name].optimum, abs=1e-7)
+    assert result.violation <= 1e-8
+
+
+def test_a_maximum_keeps_its_sign() -> None:
+    x, y = cp.Variable(nonneg=True), cp.Variable(nonneg=True)
+    problem = cp.Problem(cp.Maximize(y - 2 * x + 3), [y - x >= 0, y * (y - x) <= 0])
+    result = dc.solve(problem, start="convex")
+    assert result.status == "converged"
+    assert result.value == pytest.approx(3, abs=1e-6)
+    assert float(problem.value) == pytest.approx(result.value, abs=1e-6)
+
+
+def test_vectors_of_pairs() -> None:
+    a, b = cp.Variable(3, nonneg=True), cp.Variable(3, nonneg=True)
+    aim = np.array([1.0, -1.0, 2.0])
+    problem = cp.Problem(
+        cp.Minimize(cp.sum_squares(a - b - aim) - cp.sum(a + b)), [cp.multiply(a, b) <= 0, a <= 5]
+    )
+    result = dc.solve(problem)
+    best = sum(min((t - v) ** 2 - abs(t) for t in np.linspace(-6, 5, 110_001)) for v in aim)
+    assert result.status == "converged"
+    assert result.value == pytest.approx(best, abs=1e-4)
+    assert float(np.max(np.minimum(a.value, b.value))) <= 1e-3

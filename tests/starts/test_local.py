@@ -1,0 +1,71 @@
+"""The quasi-Newton start: local minima under curved constraints, and what it refuses."""
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import dcprog as dc
+from benchmarks.further_problems import FURTHER
+from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.starts.effort import EFFORTS
+from dcprog.starts.local import MOST_ENTRIES, Local
+from dcprog.starts.protocol import Budget, Candidate
+
+KNOWN = {known.name: known for known in FURTHER}
+
+
+def found(problem: cp.Problem, seed: int = 0) -> list[Any]:
+    start, surrogate = Local(), ProblemSurrogate(problem)
+    assert start.takes(surrogate) is None
+    size = surrogate.points.size
+    budget = Budget(rng=np.random.default_rng(seed), ended=[np.zeros(size)])
+    return list(start.points(surrogate, budget))
+
+
+@pytest.mark.parametrize("name", ["thomson7", "tammes7", "phase16", "desilva", "hs117"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_known_optima_are_among_its_minima(name: str, seed: int) -> None:
+    known = KNOWN[name]
+    problem = known.make()
+    sign = -1 if isinstance(problem.objective, cp.Maximize) else 1
+    first = found(problem, seed)[0]
+    assert isinstance(first, Candidate)
+    assert first.value == pytest.approx(sign * known.optimum, rel=1e-4, abs=1e-4)
+
+
+def test_seven_charges_end_at_the_optimum_and_not_at_a_saddle() -> None:
+    known = KNOWN["thomson7"]
+    result = dc.solve(known.make(), start="local")
+    assert result.value == pytest.approx(known.optimum, rel=1e-4)
+    assert result.relative_violation <= 1e-6
+
+
+def test_ends_that_miss_constraints_are_no_candidates() -> None:
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum(x)), [cp.sum_squares(x) <= 1, x[0] * x[1] >= 1])
+    assert found(problem) == []
+
+
+def test_the_same_seed_has_the_same_points() -> None:
+    one, other = (found(KNOWN["hs117"].make(), 3) for _ in range(2))
+    assert [c.value for c in one] == [c.value for c in other]
+
+
+def test_what_it_refuses() -> None:
+    x, X = cp.Variable(MOST_ENTRIES + 1), cp.Variable((2, 2), PSD=True)
+    cone = cp.Variable(2)
+    for problem, reason in (
+        (cp.Problem(cp.Minimize(-cp.sum_squares(x)), [x >= 0, x <= 1]), "entries"),
+        (cp.Problem(cp.Minimize(-cp.sum_squares(X)), [X <= 1]), "shape"),
+        (cp.Problem(cp.Minimize(-(cone[0] ** 2)), [cp.SOC(1 - cone[1], cone), cone >= 0]), "cones"),
+    ):
+        assert reason in str(Local().takes(ProblemSurrogate(problem)))
+    rows = dc.residual_rows(np.ones((3, 1)), np.arange(3.0))
+    risk: Any = dc.Risk.from_loss(rows, dc.cap(dc.square(), 1.0))
+    assert "no cvxpy problem" in str(Local().takes(risk))
+
+
+def test_high_effort_has_more_points() -> None:
+    assert EFFORTS["high"].local > EFFORTS["default"].local > 0
