@@ -1,8 +1,8 @@
 """A pytest plugin: every nonlinear solve of cvxpy's own tests, by ``dc.solve`` as well.
 
-It prints how often ``dc.solve`` ends as low, within 1e-4 relative to max(1, |value|), as the solver that
-the test names, and the tests in which it does not. cvxpy's tests are in its wheel; they need UNO or
-IPOPT (``pip install unopy cyipopt``).
+It prints how often ``dc.solve`` ends as low, within 1e-4 relative to max(1, |value|), as the solver
+that the test names, and the tests in which it does not. cvxpy's tests are in its wheel; they need
+UNO or IPOPT (``pip install unopy cyipopt``).
 
     python -m pytest -q -p benchmarks.cvxpy_tests PATH/cvxpy/tests/nlp_tests
 """

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import dcprog as dc
+from dcprog.majorants.gradients import gradient
 from dcprog.majorants.tree import Values
-from dcprog.solving.polish import ActivePieces, gradient
+from dcprog.solving.polish import ActivePieces
 from tests.majorants.test_nonlinear_rules import NONLINEAR, move
 
 CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-8}  # cvxpy's own tests'
