@@ -21,7 +21,7 @@ from dcprog.foundation.parameters import check_count, check_number
 from dcprog.losses import Loss, square
 from dcprog.penalties import Penalty, l1, l2
 from dcprog.risk.risk import Risk
-from dcprog.risk_mm.usual_sizes import convex_problem, starts_finite
+from dcprog.risk_mm.starts import convex_problem, starts_finite
 from dcprog.rows.linear import residual_rows
 from dcprog.solving.driver import solve
 

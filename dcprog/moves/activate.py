@@ -11,7 +11,7 @@ from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.surrogate import RiskSurrogate
-from dcprog.risk_mm.usual_sizes import usual_coefficients
+from dcprog.risk_mm.units import usual_coefficients
 from dcprog.rows.scores import Scores
 from dcprog.starts.protocol import Budget
 

@@ -1,13 +1,33 @@
-"""The moves that a race tries, open to users."""
+"""The protocol of moves, lower points near the end of a run, and those that a race tries."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Protocol
+
+from dcprog.engine.protocol import Surrogate
+from dcprog.foundation.arrays import Array
 from dcprog.moves.activate import Activate
 from dcprog.moves.exchange import Exchange
-from dcprog.moves.protocol import Move
+from dcprog.starts.protocol import Budget
 from dcprog.starts.registry import check_strategy
 
-__all__ = ["MOVES", "register_move", "registered_moves"]
+__all__ = ["MOVES", "Move", "register_move", "registered_moves"]
+
+
+class Move(Protocol):
+    """A way from the end of a run to a lower point, from which the next run begins.
+
+    Constructed without arguments, anew for every race. With ``is_cheap = True`` in its class the
+    points from the plain run's end also join the pool of starts.
+    """
+
+    def takes(self, surrogate: Surrogate) -> str | None:
+        """The reason why the move has no points for a problem, None if it has."""
+
+    def points(self, surrogate: Surrogate, x: Array, budget: Budget) -> Iterable[Array]:
+        """Points near x; a run begins at the first one whose F is lower."""
+
 
 MOVES: dict[str, type[Move]] = {"exchange": Exchange, "activated": Activate}
 OWN = frozenset(MOVES)
@@ -23,7 +43,7 @@ def register_move(name: str, move: type[Move]) -> None:
     move : class
         A class constructed without arguments, with ``takes(surrogate)``, the reason why it has no
         points for a problem or None, and ``points(surrogate, x, budget)``, an iterable of arrays;
-        see :class:`~dcprog.moves.protocol.Move`.
+        see :class:`~dcprog.moves.registry.Move`.
 
     Raises
     ------

@@ -17,8 +17,8 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.duality import above_least, duality_gap
 from dcprog.risk.weighted import WeightedRisk
+from dcprog.risk_mm.starts import convex_problem
 from dcprog.risk_mm.units import Units
-from dcprog.risk_mm.usual_sizes import convex_problem
 from dcprog.solvers.protocol import ExactSolver, Solution, SubproblemSolver
 
 if TYPE_CHECKING:

@@ -17,15 +17,16 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.risk_mm.loose_starts import Solve, graduated_start, over_rims
+from dcprog.risk_mm.starts import (
+    Solve,
+    convex_problem,
+    graduated_start,
+    over_rims,
+    starts_finite,
+)
 from dcprog.risk_mm.stationarity import descents, stationarity
 from dcprog.risk_mm.subproblems import START, Subproblems
-from dcprog.risk_mm.usual_sizes import (
-    convex_problem,
-    starts_finite,
-    usual_coefficient,
-    usual_coefficients,
-)
+from dcprog.risk_mm.units import usual_coefficient, usual_coefficients
 from dcprog.solvers.protocol import Solution
 from dcprog.solvers.registry import choose, is_exact, loosest, make, witnesses
 
@@ -190,21 +191,6 @@ class RiskSurrogate:
         centre = start if self._centre is None else self._centre
         aim = max(tolerance * self.scale(centre), self._rounding), self._weighted
         return self.subproblems.solve(self.problem, centre, aim, solver, time_limit)
-
-    @property
-    def weights(self) -> Array:
-        """The vector d of the last tightening."""
-        return self.problem.weights
-
-    @property
-    def tilts(self) -> Array | None:
-        """The vector t, None where nothing is subtracted."""
-        return self.problem.tilts
-
-    @property
-    def shrinkage(self) -> Array | None:
-        """The vector ν, None where the penalty is convex."""
-        return self.problem.shrinkage
 
     @np.errstate(all="ignore")
     def value(self, x: Array) -> float:

@@ -16,13 +16,13 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.columns import largest_sizes, means
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.rows.scores import Scores
+from dcprog.rows.scores import Scores, column_sizes
 from dcprog.solvers.protocol import Solution
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["Units", "margin_unit"]
+__all__ = ["Units", "margin_unit", "usual_coefficient", "usual_coefficients"]
 
 # Samples of a size between these are left as they are: their copies would cost memory. So are
 # columns whose middle is no more than FAR times as large as they vary; only those whose entries
@@ -159,6 +159,20 @@ def margin_unit(risk: Risk) -> float:
         if 0 < size < np.inf:
             return float(size)
     return 1.0
+
+
+def usual_coefficients(risk: Risk) -> Array:
+    """For each entry of θ what moves the margins by about their unit; 1 where nothing does."""
+    sizes = column_sizes(risk.rows)
+    with np.errstate(divide="ignore", over="ignore"):
+        usual = margin_unit(risk) / sizes
+    return np.where((usual > 0) & (usual < np.inf), usual, 1.0)
+
+
+def usual_coefficient(risk: Risk) -> float:
+    """The median of those that are penalised."""
+    usual = usual_coefficients(risk)[risk.penalized]
+    return float(np.median(usual)) if usual.size else 1.0
 
 
 def _sample_columns(rows: Any) -> npt.NDArray[np.bool_]:

@@ -17,8 +17,7 @@ from dcprog.engine.result import Optimum
 from dcprog.engine.track import ROUNDING, Run
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
-from dcprog.moves.protocol import Move
-from dcprog.moves.registry import MOVES
+from dcprog.moves.registry import MOVES, Move
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.solving.task import Task, is_list, kind_of

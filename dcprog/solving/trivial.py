@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
-from dcprog.risk_mm.units import margin_unit
-from dcprog.risk_mm.usual_sizes import usual_coefficients
+from dcprog.risk_mm.units import margin_unit, usual_coefficients
 from dcprog.rows.scores import Scores
 
 if TYPE_CHECKING:

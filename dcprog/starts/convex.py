@@ -14,12 +14,11 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.risk_mm.loose_starts import LOOSE, Solve, graduated_start
-from dcprog.risk_mm.many_points import ManyPoints
+from dcprog.risk_mm.starts import LOOSE, Solve, convex_problem, graduated_start, starts_finite
 from dcprog.risk_mm.surrogate import RiskSurrogate
-from dcprog.risk_mm.usual_sizes import convex_problem, starts_finite
 from dcprog.starts.batch import FEW, is_dear
 from dcprog.starts.coordinate_search import is_searched
+from dcprog.starts.many_points import ManyPoints
 from dcprog.starts.protocol import Budget, Candidate
 
 __all__ = ["Beside", "Graduated", "Half", "Light", "Random", "Soft", "Zero"]
@@ -33,14 +32,25 @@ class _Loose:
     """A start of a risk by its subproblems' solver, at a loose tolerance.
 
     It has points where samples are few for the coefficients, or a batch has led nowhere.
+
+    Attributes
+    ----------
+    kind : str
+        Of the start that the surrogate of a cvxpy problem makes itself; empty if it makes none.
     """
 
+    kind: ClassVar[str] = ""
+
     def takes(self, surrogate: Surrogate) -> str | None:
-        """Risks."""
-        return None if isinstance(surrogate, RiskSurrogate) else "it is no risk"
+        """Risks, and cvxpy problems where their surrogate makes such a start."""
+        made = self.kind and isinstance(surrogate, ProblemSurrogate)
+        return None if made or isinstance(surrogate, RiskSurrogate) else "it is no risk"
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
-        """Where the solver leads."""
+        """The ends of the solver's runs."""
+        if isinstance(surrogate, ProblemSurrogate):
+            yield from _made(surrogate, self.kind, 1, budget)
+            return
         assert isinstance(surrogate, RiskSurrogate)
         if _is_worth_it(surrogate, budget) and budget.deadline.left != 0:
             with np.errstate(all="ignore"), suppress(SubproblemError):
@@ -50,30 +60,7 @@ class _Loose:
         raise NotImplementedError
 
 
-class _Made(_Loose):
-    """A start that the surrogate of a cvxpy problem makes itself.
-
-    Attributes
-    ----------
-    kind : str
-        Of the surrogate's starts.
-    """
-
-    kind: ClassVar[str] = ""
-
-    def takes(self, surrogate: Surrogate) -> str | None:
-        """Risks and cvxpy problems."""
-        made = isinstance(surrogate, RiskSurrogate | ProblemSurrogate)
-        return None if made else "it is neither a risk nor a cvxpy problem"
-
-    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
-        """One point."""
-        if isinstance(surrogate, RiskSurrogate):
-            return super().points(surrogate, budget)
-        return _made(surrogate, self.kind, 1, budget)
-
-
-class Graduated(_Made):
+class Graduated(_Loose):
     """The end of a path of graduated problems, from nearly convex to the problem itself."""
 
     kind = "graduated"
@@ -84,7 +71,7 @@ class Graduated(_Made):
             yield graduated_start(risk, budget.ended[0], solve)
 
 
-class Soft(_Made):
+class Soft(_Loose):
     """The convex start with all concave functions at a small share of their first slope.
 
     Capped losses pull less against the penalty, so that θ begins small; a penalty that is

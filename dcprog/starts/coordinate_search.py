@@ -13,9 +13,9 @@ from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import Array, dense
 from dcprog.penalties import ConcavePenalty
 from dcprog.risk.risk import Risk
-from dcprog.risk_mm.many_points import ManyPoints
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.rows.scores import Scores
+from dcprog.starts.many_points import ManyPoints
 from dcprog.starts.protocol import Budget, Candidate
 
 __all__ = ["CoordinateSearch", "is_searched", "profiled"]

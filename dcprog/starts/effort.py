@@ -1,32 +1,10 @@
-"""One table of effort: how many points a race looks at."""
+"""One table of effort: how much a race tries."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["EFFORTS", "NAMES", "Effort", "Fits"]
-
-
-@dataclass(frozen=True)
-class Fits:
-    """How many points a batch of smoothed Newton steps looks at.
-
-    Attributes
-    ----------
-    subsets : int
-        Small subsets of the samples that are fitted.
-    fits : int
-        The best of these fits, from which graduated paths begin.
-    paths : int
-        Graduated paths that begin at the convex risk.
-    rounds : (int, int)
-        Rounds in which the best points are recombined, at least and at most.
-    """
-
-    subsets: int
-    fits: int
-    paths: int
-    rounds: tuple[int, int]
+__all__ = ["EFFORTS", "NAMES", "Effort"]
 
 
 @dataclass(frozen=True)
@@ -42,8 +20,10 @@ class Effort:
         Runs from points that moves have found, one after the other.
     flips : int
         Samples that an exchange tries on the other side of a cap.
-    fits, smooth : Fits
-        For losses with kinks, and for smooth losses, whose runs are cheap.
+    points : int
+        Graduated paths of a batch; its other kinds of points are multiples.
+    recombined : int
+        Rounds in which a batch recombines its best points, at most.
     pushes : int
         Rounds of the coordinate search.
     lighter : tuple of float
@@ -64,8 +44,8 @@ class Effort:
     finished: int
     rounds: int
     flips: int
-    fits: Fits
-    smooth: Fits
+    points: int
+    recombined: int
     pushes: int
     lighter: tuple[float, ...]
     halves: int
@@ -85,8 +65,8 @@ EFFORTS = {
         finished=1,
         rounds=2,
         flips=2,
-        fits=Fits(160, 20, 8, (2, 10)),
-        smooth=Fits(80, 16, 8, (2, 3)),
+        points=10,
+        recombined=8,
         pushes=7,
         lighter=(0.5, 0.25),
         halves=0,
@@ -101,8 +81,8 @@ EFFORTS = {
         finished=6,
         rounds=30,
         flips=24,
-        fits=Fits(500, 60, 40, (15, 40)),
-        smooth=Fits(500, 40, 40, (15, 40)),
+        points=40,
+        recombined=40,
         pushes=40,
         lighter=(0.5, 0.25, 0.1, 0.05),
         halves=6,

@@ -16,7 +16,7 @@ from dcprog.engine.track import Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import UnfitStart
 from dcprog.problem.surrogate import ProblemSurrogate
-from dcprog.risk_mm.loose_starts import stepped
+from dcprog.risk_mm.starts import stepped
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.starts.protocol import Budget, Candidate
 from dcprog.starts.registry import STARTS

@@ -296,10 +296,10 @@ def test_primal_value_is_dual_value(form: int) -> None:
     surrogate = spec.surrogate()
     centre = np.random.default_rng(4).standard_normal(8)
     surrogate.tighten(centre)
-    assert surrogate.tilts is not None
+    assert surrogate.problem.tilts is not None
     theta = surrogate.minimise(centre, 1e-10, surrogate.solvers[0])
-    primal = WeightedRisk(spec, surrogate.weights, surrogate.tilts).value(theta)
-    g = -(spec.rows.T @ surrogate.tilts).reshape(k - 1, 4)
+    primal = WeightedRisk(spec, surrogate.problem.weights, surrogate.problem.tilts).value(theta)
+    g = -(spec.rows.T @ surrogate.problem.tilts).reshape(k - 1, 4)
     rows, delta, upper, sample = [], [], [], []
     for i, label in enumerate(y):
         for j in range(k):

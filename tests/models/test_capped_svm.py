@@ -76,8 +76,8 @@ def test_newton_and_cvxpy_agree_on_every_subproblem(shape: tuple[int, int, int],
     for _ in range(12):
         surrogate.tighten(x)
         new = surrogate.minimise(x, 1e-8, "newton")
-        slow = reference.minimise(WeightedRisk(spec, surrogate.weights), x, 1e-8).value
-        fast = WeightedRisk(spec, surrogate.weights).value(new)
+        slow = reference.minimise(WeightedRisk(spec, surrogate.problem.weights), x, 1e-8).value
+        fast = WeightedRisk(spec, surrogate.problem.weights).value(new)
         assert abs(fast - slow) <= 1e-6 * slow
         x = new
 
@@ -253,7 +253,7 @@ def test_sample_exactly_at_the_cap_is_a_fixed_point_but_no_minimum() -> None:
     risk = Risk(np.ones((1, 1)), squared_hinge(), transform=cap_at(eps), penalty=l2(2 * gamma))
     surrogate = risk.surrogate()
     surrogate.tighten(np.array([at]))
-    assert surrogate.weights[0] == 1
+    assert surrogate.problem.weights[0] == 1
     fixed = surrogate.minimise(np.array([at]), 1e-9, "cvxpy")
     assert fixed[0] == pytest.approx(w, abs=1e-6)
     assert risk(np.zeros(1)) < risk(np.array([w]))

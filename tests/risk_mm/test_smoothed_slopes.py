@@ -9,7 +9,7 @@ import pytest
 
 import dcprog as dc
 from dcprog.engine.track import Settings
-from dcprog.risk_mm.loose_starts import over_rims
+from dcprog.risk_mm.starts import over_rims
 from dcprog.solving.task import Task
 
 # |u|^0.6 of a mean: a well at 0, where one target lies, and a far deeper one at 1, where ten do.

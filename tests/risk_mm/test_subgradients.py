@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.risk_mm.near import Near
-from dcprog.risk_mm.subgradients import shortest
+from dcprog.risk_mm.stationarity import Near, shortest
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(6, 3))
@@ -23,11 +22,11 @@ SORTS = {
 }
 
 
-def at_zero(name: str) -> tuple[Any, Near]:
+def at_zero(name: str) -> Near:
     risk = SORTS[name]()
     surrogate = risk.surrogate()
     surrogate.tighten(np.zeros(3))
-    return surrogate.problem, Near(risk, np.zeros(3), np.ones(3), 1.0, 1e-5)
+    return Near(surrogate.problem, np.zeros(3), np.ones(3), 1.0, 1e-5)
 
 
 def missing(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
@@ -47,14 +46,14 @@ def missing(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
 @pytest.mark.parametrize("name", SORTS)
 def test_an_inaccurate_solver_shortens_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And nobody is told of it: what it chose is moved into its constraints."""
-    problem, near = at_zero(name)
-    exact = shortest(problem, near)
+    near = at_zero(name)
+    exact = shortest(near)
     assert exact is not None
     assert exact.length <= 1e-6  # 0 is the minimum of each
     missing(monkeypatch, by=0.5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = shortest(problem, near)
+        found = shortest(near)
     assert found is not None
     risk = near.risk
 

@@ -10,8 +10,7 @@ import pytest
 
 import dcprog as dc
 from dcprog.engine.protocol import centre
-from dcprog.risk_mm.near import Near
-from dcprog.risk_mm.ties import ties
+from dcprog.risk_mm.stationarity import Near, ties
 
 GAMMA = 0.5
 # Both ways along each axis: the losses of a sample and of its mirror image tie at 0.
@@ -153,8 +152,8 @@ def test_a_stationary_tie_is_told_from_the_others() -> None:
     surrogate = risk.surrogate()
     centre(surrogate, np.zeros(2))
     x = np.zeros(2)
-    near = Near(risk, x, surrogate.units(x), surrogate.scale(x), 1e-5)
-    assert len(ties(surrogate.problem, near).flips) == 1
+    near = Near(surrogate.problem, x, surrogate.units(x), surrogate.scale(x), 1e-5)
+    assert len(ties(near).flips) == 1
     assert dc.solve(risk, start=x, escape=False).certificate().d_stationary is True
 
 
@@ -163,7 +162,7 @@ def test_every_choice_of_few_ties_is_tried() -> None:
     risk = dc.Risk.from_loss(rows, dc.cap(dc.hinge(), 1.0), dc.l2(0.1))
     surrogate, x = risk.surrogate(), np.zeros(3)
     centre(surrogate, x)
-    tied = ties(surrogate.problem, Near(risk, x, np.ones(3), 1.0, 1e-5))
+    tied = ties(Near(surrogate.problem, x, np.ones(3), 1.0, 1e-5))
     choices = {tuple(choice.weights) for choice in tied.choices()}
     assert choices | {(1.0, 1.0, 1.0)} == set(product((0.0, 1.0), repeat=3))
     assert tied.all_tried

@@ -98,7 +98,7 @@ def test_fast_backend_and_cvxpy_agree_at_every_outer_step(seed: int) -> None:
     for _ in range(6):
         surrogate.tighten(x)
         new = surrogate.minimise(x, 1e-9, fast)
-        parts = (surrogate.weights, surrogate.tilts)
+        parts = (surrogate.problem.weights, surrogate.problem.tilts)
         slow = reference.minimise(WeightedRisk(risk, *parts), x, 1e-9).value
         value = WeightedRisk(risk, *parts).value(new)
         assert abs(value - slow) <= 1e-6 * max(abs(slow), WeightedRisk(risk, parts[0]).value(new))
@@ -202,16 +202,16 @@ def test_general_path_takes_every_penalty(penalty: Any, solver: str) -> None:
         assert surrogate.majorant_value(x) == pytest.approx(risk(x), rel=1e-12)
         for other in x + 0.3 * rng.standard_normal((20, 7)):
             assert surrogate.majorant_value(other) >= risk(other) - 1e-9
-        parts = (surrogate.weights, surrogate.tilts)
+        parts = (surrogate.problem.weights, surrogate.problem.tilts)
         known = make("cvxpy", risk).minimise(
-            WeightedRisk(risk, *parts, shrinkage=surrogate.shrinkage), x, 1e-9
+            WeightedRisk(risk, *parts, shrinkage=surrogate.problem.shrinkage), x, 1e-9
         )
         try:
             other_way = make(solver, risk)
         except ValueError:
             return
         found = other_way.minimise(
-            WeightedRisk(risk, *parts, shrinkage=surrogate.shrinkage), x, 1e-9
+            WeightedRisk(risk, *parts, shrinkage=surrogate.problem.shrinkage), x, 1e-9
         )
         assert found.value == pytest.approx(known.value, rel=1e-6)
         x = known.coefficients

@@ -14,10 +14,9 @@ from joblib import parallel_config
 import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
-from dcprog.risk_mm.many_points import ManyPoints
-from dcprog.risk_mm.smoothed_newton import step
 from dcprog.solving.race import TOLD
 from dcprog.starts.batch import Batch, graduated_paths
+from dcprog.starts.many_points import ManyPoints
 from dcprog.starts.protocol import Budget
 
 PLAIN: dict[str, Any] = {"start": "convex", "n_starts": 1}
@@ -105,7 +104,9 @@ def test_it_is_never_above_the_plain_run(name: str) -> None:
         assert best.value <= plain.value * (1 + 1e-12)
     assert best.starts[0].kind == "convex"
     assert best.starts[0].value == pytest.approx(plain.value, rel=1e-12)
-    assert best.value == min(s.value for s in best.starts if s.status != "dropped")
+    # of runs that differ by rounding the first one is the result
+    least = min(s.value for s in best.starts if s.status != "dropped")
+    assert best.value == pytest.approx(least, rel=1e-12)
     assert best.status == "converged"
     assert best.certificate().holds
     if name != "adaptive":
@@ -129,19 +130,19 @@ def test_many_points_have_the_values_of_the_risk_and_steps_lower_them(name: str)
     risk = RISKS[name]
     many = ManyPoints(risk)
     theta = np.random.default_rng(0).normal(size=(5, risk.rows.shape[1]))
-    points = many.at(many.given(theta), "here")
+    points = many.at(many.given(theta))
     np.testing.assert_allclose(points.values, [risk(t) for t in theta], rtol=1e-9)
     np.testing.assert_allclose(many.taken(points.theta), theta, atol=1e-12)
     lower = points
     for _ in range(3):
-        before, lower = lower, step(many, lower, 0.2)
+        before, lower = lower, many.step(lower, 0.2)
         assert np.all(lower.values <= before.values)
     assert np.sum(lower.values < points.values) >= 3
-    assert len(step(many, points[:0], 0.2).values) == 0
-    again = many.at(lower.theta, "here")
+    assert len(many.step(points[:0], 0.2)) == 0
+    again = many.at(lower.theta)
     np.testing.assert_allclose(again.values, lower.values, rtol=1e-9)
-    some = many.some(np.arange(many.n_groups)[::2])
-    assert np.all(some.at(points.theta, "here").values > 0)
+    some = ManyPoints(risk, np.arange(many.n_groups)[::2])
+    assert np.all(some.at(some.given(theta)).values > 0)
 
 
 @pytest.mark.parametrize("effort", ["low", "default", "high"])
@@ -427,11 +428,11 @@ def test_smoothed_steps_lower_the_smoothed_risk(name: str) -> None:
     risk = RISKS[name]
     many, width = ManyPoints(risk), np.array([[0.3], [1.0], [2.0]])
     theta = np.random.default_rng(0).normal(size=(3, risk.rows.shape[1]))
-    before = many.at(many.given(theta), "here")
-    after = step(many, before, width, smoothly=True)
+    before = many.at(many.given(theta))
+    after = many.step(before, width, smoothly=True)
     h = width * many.margin
-    assert np.all(after.values <= many.revalued(before, h).values)
-    np.testing.assert_allclose(after.values, many.revalued(after, h).values)
+    assert np.all(after.values <= many.values(before.theta, before.margins, h))
+    np.testing.assert_allclose(after.values, many.values(after.theta, after.margins, h))
 
 
 def test_smoothed_losses_are_means_over_the_width() -> None:
@@ -447,8 +448,11 @@ def test_paths_end_lower_than_the_plain_run_and_repeat() -> None:
     for seed in range(3):
         risk = ramp(*flipped(300, 8, seed))
         many = ManyPoints(risk)
-        ends = graduated_paths(many, np.zeros((0, 9)), 8, np.random.default_rng(0), Deadline(None))
-        again = graduated_paths(many, np.zeros((0, 9)), 8, np.random.default_rng(0), Deadline(None))
+        none = many.at(np.zeros((0, 9)))
+        ends, again = (
+            graduated_paths(many, none, 8, np.random.default_rng(0), Deadline(None))
+            for _ in range(2)
+        )
         np.testing.assert_array_equal(ends.theta, again.theta)
         np.testing.assert_allclose(ends.values, [risk(x) for x in many.taken(ends.theta)])
         assert np.min(ends.values) < dc.solve(risk, **PLAIN).value
@@ -456,7 +460,7 @@ def test_paths_end_lower_than_the_plain_run_and_repeat() -> None:
 
 def test_paths_stop_at_the_deadline_with_points() -> None:
     many = ManyPoints(RISKS["ramp"])
-    fits = np.ones((2, many.A.shape[1]))
+    fits = many.at(np.ones((2, many.A.shape[1])))
     ends = graduated_paths(many, fits, 3, np.random.default_rng(0), Deadline(0.0))
     assert np.all(np.isfinite(ends.values))
 

@@ -42,7 +42,7 @@ from dcprog.reductions.recognised.curve import (
     softplus,
 )
 from dcprog.risk.risk import Risk
-from dcprog.risk_mm.usual_sizes import usual_coefficients
+from dcprog.risk_mm.units import usual_coefficients
 from dcprog.rows.linear import Margins, Samples
 from dcprog.rows.scores import Scores
 from dcprog.solvers.registry import REFERENCE, choose

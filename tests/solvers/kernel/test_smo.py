@@ -271,7 +271,7 @@ def test_every_outer_step_agrees_with_cvxpy(loss: Any, solver: str) -> None:
     surrogate.begin(x)
     for _ in range(4):
         surrogate.tighten(x)
-        parts = (surrogate.weights, surrogate.tilts)
+        parts = (surrogate.problem.weights, surrogate.problem.tilts)
         fast = make(solver, risk).minimise(WeightedRisk(risk, *parts), x, 1e-8)
         new = surrogate.minimise(x, 1e-8, solver)
         slow = reference.minimise(WeightedRisk(risk, *parts), x, 1e-9)

@@ -1,22 +1,69 @@
-"""Loose steps of the loop on a risk, and its graduated start."""
+"""Starts of a risk: its convex problem, loose steps of the loop, and the graduated start."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.risk_mm.usual_sizes import usual_coefficient
+from dcprog.risk_mm.units import usual_coefficient
+from dcprog.transforms import chain_of, scale_by
 
-__all__ = ["LOOSE", "Solve", "graduated_start", "over_rims", "schedule", "spread", "stepped"]
+__all__ = [
+    "LOOSE",
+    "Solve",
+    "convex_problem",
+    "graduated_start",
+    "over_rims",
+    "starts_finite",
+    "stepped",
+]
 
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
+Solve = Callable[[WeightedRisk, Array, float], Array]
 
+
+def convex_problem(risk: Risk) -> WeightedRisk:
+    """The convex problem behind a risk: weights are the slopes at loss 0 and θ = 0.
+
+    Nothing is subtracted. Where a slope is infinite, that at a usual size stands in for it.
+    """
+    weights = risk.sampled(np.full(risk.n_groups, _slope(risk)))
+    if risk.penalty.is_convex:
+        return WeightedRisk(risk, weights)
+    zero = np.zeros(int(risk.penalized.sum()))
+    shrinkage = risk.penalty.weights(zero, usual_coefficient(risk))
+    return WeightedRisk(risk, weights, None, shrinkage)
+
+
+def _slope(risk: Risk) -> float:
+    """The weight of the base losses: 1 for margins, whose losses have no units, times φ's factor.
+
+    For residuals φ'(0), or where that is infinite the slope of the chord from 0 to a usual loss.
+    """
+    transform = risk.transform
+    if risk.offset is None and not transform.is_linear:
+        outer = transform.outer if isinstance(transform, chain_of) else None
+        return float(outer.factor) if isinstance(outer, scale_by) else 1.0
+    if np.isfinite(transform.steepest):
+        return transform.steepest
+    losses = risk.aggregates(np.zeros(risk.rows.shape[1]))
+    losses = losses[(losses > 0) & (losses < np.inf)]
+    usual = float(np.median(losses)) if losses.size else 1.0
+    rise = transform(np.full(risk.n_groups, usual)) - transform(np.zeros(risk.n_groups))
+    return float(np.mean(rise)) / usual
+
+
+def starts_finite(risk: Risk) -> bool:
+    """True if the penalty's slope at 0 is finite: otherwise it changes with ε."""
+    zero = np.zeros(int(risk.penalized.sum()))
+    return np.array_equal(risk.penalty.weights(zero, 1.0), risk.penalty.weights(zero, 0.5))
+
+
+# ----------------------------------------------------------------------------------------------
 
 # At the start about that share of the losses lies where φ is flat.
 BEYOND = 0.1
@@ -57,20 +104,10 @@ def spread(risk: Risk, losses: Array) -> float:
     return float(np.clip(1 / GRID[np.argmax(flat)], 1.0, MOST))
 
 
-def schedule(s: float, levels: int) -> Array:
-    """From s to 1 in equal ratios; 1 alone where s is."""
-    return np.geomspace(s, 1.0, levels) if s > 1 else np.ones(1)
-
-
-# ----------------------------------------------------------------------------------------------
-
-
 LEVELS, STEPS_A_LEVEL = 5, 2
 LOOSE = 1e-3  # of what the terms of F add up to
 # Where slopes at 0 are infinite, those at that share of the arguments' size stand in for them.
 EDGE = 0.1
-
-Solve = Callable[[WeightedRisk, Array, float], Array]
 
 
 def graduated_start(risk: Risk, x: Array, solve: Solve) -> Array:
@@ -93,9 +130,9 @@ def graduated_start(risk: Risk, x: Array, solve: Solve) -> Array:
         Where a subproblem fails, as far as the path was followed.
     """
     risk = risk.fixed(x)
-    levels = schedule(spread(risk, risk.aggregates(x)), LEVELS)
-    for s in levels[:-1]:
-        x = stepped(risk.graduated(float(s)), x, solve, STEPS_A_LEVEL)
+    s = spread(risk, risk.aggregates(x))
+    for level in np.geomspace(s, 1.0, LEVELS)[:-1] if s > 1 else ():
+        x = stepped(risk.graduated(float(level)), x, solve, STEPS_A_LEVEL)
     return x
 
 
@@ -124,10 +161,6 @@ def _majorant(risk: Risk, x: Array, edge: float) -> WeightedRisk:
 
 
 # ----------------------------------------------------------------------------------------------
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-
 
 # Shares of the usual loss below which slopes are those there, the finest first.
 EDGES = (1e-6, 1e-4, 1e-2)

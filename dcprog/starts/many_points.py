@@ -1,0 +1,377 @@
+"""A risk of few coefficients at many points at once: values, ridge fits, smoothed Newton steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dcprog.foundation.arrays import Array, dense
+from dcprog.losses import ConvexLoss
+from dcprog.risk.risk import Risk
+from dcprog.risk_mm.units import margin_unit
+from dcprog.rows.scores import Scores
+from dcprog.transforms import Transform, trim_of
+
+__all__ = ["Index", "ManyPoints", "Points"]
+
+Index = npt.NDArray[np.intp]
+
+# Risks with more coefficients are taken by no batch: its systems are dense.
+MOST_COEFFICIENTS = 100
+# Larger matrices of samples are not moved to their middle, larger ones of products not formed.
+MOST_NUMBERS, MOST_PRODUCTS = 2**24, 2**22
+# Shares of a Newton step that are tried, until every point is lower.
+SHARES = (1.0, 0.5, 0.2, 0.05)
+# Of the largest diagonal entry of a Newton matrix, and of the largest coefficient.
+JITTER, SMALL = 1e-9, 1e-3
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points, one a row, in the units of :class:`ManyPoints`, with margins and values."""
+
+    theta: Array
+    margins: Array
+    values: Array
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, index: Index | slice) -> Points:
+        return Points(self.theta[index], self.margins[index], self.values[index])
+
+    def lowest(self, count: int) -> Points:
+        """The best ones, best first."""
+        return self[np.argsort(self.values, kind="stable")[:count]]
+
+    def lower(self, other: Points) -> Points:
+        """The lower one of each pair."""
+        less = other.values < self.values
+        return Points(
+            np.where(less[:, None], other.theta, self.theta),
+            np.where(less[:, None], other.margins, self.margins),
+            np.where(less, other.values, self.values),
+        )
+
+    def joined(self, other: Points) -> Points:
+        """These and others."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Points(*(np.concatenate(pair) for pair in pairs))
+
+
+class ManyPoints:
+    """A risk Σ_g s_g [φ(agg v·base(u)) − agg v·sub(u)] + penalty, K points at a time.
+
+    Coefficients are counted in units in which the columns of the rows have size 1.
+
+    Parameters
+    ----------
+    risk : Risk
+        One that :meth:`takes` says yes to.
+    groups : int array, optional
+        A few that stand for all of them.
+    """
+
+    def __init__(self, risk: Risk, groups: Index | None = None) -> None:
+        self.risk = risk
+        self.groups = groups
+        self.transform = risk.transform.of_groups(groups)
+        members = risk.members_of(np.arange(risk.n_groups) if groups is None else groups)
+        self.n_groups, self.m = members.shape
+        rows = members.ravel()
+        self.middle = _middle(risk, rows)
+        A = _matrix(risk.scores, rows, self.middle)
+        size = np.sqrt(np.mean(A**2, axis=0))
+        self.unit = np.where(size > 0, size, 1.0)
+        self.A = A / self.unit
+        self.pairs = np.triu_indices(A.shape[1])
+        self.products = self._products()
+        self.offset = None if risk.offset is None else risk.offset[rows]
+        self.weights = None if risk.weights is None else risk.weights[rows]
+        s = np.ones(risk.n_groups) if risk.sample_weight is None else risk.sample_weight
+        self.shares = s if groups is None else s[groups] * (risk.n_groups / self.n_groups)
+        self.margin = margin_unit(risk)
+        self.held = np.flatnonzero(risk.penalized)
+        self.penalty = risk.penalty.parts()
+        self.is_elastic = self.penalty.is_elastic and not self.penalty.concave
+
+    @staticmethod
+    def takes(risk: Risk) -> bool:
+        """True for few coefficients, losses that are not convex, and rows of scores."""
+        rows = risk.rows
+        if risk.has_convex_losses or not isinstance(rows, Scores) or rows.kernel is not None:
+            return False
+        n, p = rows.shape
+        return 0 < p <= MOST_COEFFICIENTS and (risk._groups is None or risk.members.size == n)
+
+    def of(self, risk: Risk, weights: Array | None = None) -> Self:
+        """The data under another transform and subtracted loss, groups weighted at each point.
+
+        Weights have the shape (K, n_groups).
+        """
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, risk=risk)
+        other.transform = risk.transform.of_groups(self.groups)
+        if weights is not None:
+            other.shares = self.shares * weights
+        return other
+
+    def _products(self) -> Array | None:
+        """Products of the pairs of columns, if they are not too many."""
+        one, other = self.pairs
+        if len(self.A) * one.size > MOST_PRODUCTS:
+            return None
+        columns = np.ascontiguousarray(self.A.T)
+        return (columns[one] * columns[other]).T
+
+    # ------------------------------------------------------------------------------------------
+    # values
+
+    def at(self, theta: Array) -> Points:
+        """Points in units of the matrix, with margins and values."""
+        margins = theta @ self.A.T
+        if self.offset is not None:
+            margins += self.offset
+        return Points(theta, margins, self.values(theta, margins))
+
+    def values(self, theta: Array, margins: Array, h: float | Array = 0.0) -> Array:
+        """The risk at points whose margins are known, infinite where it is no number.
+
+        With h > 0 base losses are smoothed over ±h.
+        """
+        values, sub = _transformed(self.transform, self.losses(margins, h)), self.risk.subtracted
+        if sub is not None:
+            less = np.array([sub(u) for u in margins]) if sub.is_joint else sub(margins)
+            values = values - self._aggregated(less)
+        total = np.sum(self.shares * values, axis=1) + self._penalty(theta)
+        return np.where(np.isnan(total), np.inf, total)
+
+    def losses(self, margins: Array, h: float | Array = 0.0) -> Array:
+        """The losses of each group, (K, n_groups): means over [u − h, u + h], by Simpson's rule."""
+        base = self.risk.base
+        losses = base(margins)
+        if np.any(h):
+            losses = (base(margins - h) + 4 * losses + base(margins + h)) / 6
+        return self._aggregated(losses)
+
+    def _aggregated(self, losses: Array) -> Array:
+        """Losses of the groups from those of their rows, which are weighted."""
+        if self.weights is not None:
+            losses = self.weights * losses
+        if self.risk.aggregate is None:
+            return losses
+        grouped = losses.reshape(len(losses), self.n_groups, self.m)
+        return grouped.sum(axis=2) if self.risk.aggregate == "sum" else grouped.max(axis=2)
+
+    def _coefficients(self, theta: Array) -> Array:
+        """The penalised coefficients in units of the risk; they are no intercepts that move."""
+        return (theta / self.unit)[:, self.held]
+
+    def _penalty(self, theta: Array) -> Array:
+        w = self._coefficients(theta)
+        if not self.is_elastic:
+            return np.array([self.risk.penalty(row) for row in w])
+        return np.sum(self.penalty.l1 * np.abs(w) + self.penalty.ridge / 2 * w**2, axis=1)
+
+    # ------------------------------------------------------------------------------------------
+    # steps
+
+    def step(self, points: Points, width: float | Array, *, smoothly: bool = False) -> Points:
+        """A Newton step from every point on the smoothed majorant there, as far as the risk falls.
+
+        Base losses are smoothed over ±width: in place of ℓ the mean of ℓ over [u − h, u + h], with
+        slope (ℓ(u + h) − ℓ(u − h))/2h and curvature (ℓ'(u + h) − ℓ'(u − h))/2h. That makes
+        quadratics of hinges and absolute values.
+
+        Parameters
+        ----------
+        points : Points
+        width : float, or array of shape (K, 1)
+            h, in units of the margins.
+        smoothly : bool, default False
+            Judge by the smoothed risk, which carries points over the rims of narrow wells.
+
+        Returns
+        -------
+        Points
+            None of them higher; their values are those of the risk they were judged by.
+        """
+        if len(points) == 0:
+            return points
+        h = width * self.margin
+        move = self._newton(points, h)
+        along = move @ self.A.T
+        judged: float | Array = h if smoothly else 0.0
+        begun = self.values(points.theta, points.margins, h) if smoothly else points.values
+        best = Points(points.theta, points.margins, begun)
+        for share in SHARES:
+            theta, margins = points.theta + share * move, points.margins + share * along
+            best = best.lower(Points(theta, margins, self.values(theta, margins, judged)))
+            if np.all(best.values < begun):
+                break
+        return best
+
+    def _newton(self, points: Points, h: float | Array) -> Array:
+        """The minimum of each smoothed majorant's quadratic model, less the point."""
+        u, base, sub = points.margins, self.risk.base, self.risk.subtracted
+        up, down = u + h, u - h
+        above, below = base(up), base(down)
+        weights = self._row_weights(u, (above + below) / 2)
+        slope = weights * (above - below) / (2 * h)
+        curvature = weights * (base.slope(up) - base.slope(down)) / (2 * h)
+        if sub is not None:
+            own = np.array([sub.slope(row) for row in u]) if sub.is_joint else sub.slope(u)
+            ones = np.broadcast_to(self.shares, (len(u), self.n_groups))
+            slope -= own * self._of_rows(ones, sub, u)
+        gradient, gram = slope @ self.A, self._gram(curvature)
+        self._add_penalty(points.theta, gradient, gram)
+        return _solved(gram, -gradient)
+
+    def _row_weights(self, u: Array, losses: Array) -> Array:
+        """s_g φ'(agg) v_r for every row; under a maximum for the largest row of a group.
+
+        The losses are smoothed ones: a transform that is steep at 0 holds fast points at loss 0.
+        """
+        slopes = _slopes(self.transform, self._aggregated(losses))
+        return self._of_rows(self.shares * slopes, self.risk.base, u)
+
+    def _of_rows(self, weights: Array, loss: ConvexLoss, u: Array) -> Array:
+        """Weights of the rows from those of their groups."""
+        if self.risk.aggregate is not None:
+            weights = np.repeat(weights, self.m, axis=1)
+        if self.risk.aggregate == "max":
+            losses = loss(u) if self.weights is None else self.weights * loss(u)
+            grouped = losses.reshape(len(losses), self.n_groups, self.m)
+            first = np.argmax(grouped, axis=2)[:, :, None] == np.arange(self.m)
+            weights = weights * first.reshape(weights.shape)
+        return weights if self.weights is None else self.weights * weights
+
+    def _gram(self, curvature: Array) -> Array:
+        """Aᵀ diag(c) A for every row c."""
+        if self.products is None:
+            return np.array([(self.A * c[:, None]).T @ self.A for c in curvature])
+        one, other = self.pairs
+        p = self.A.shape[1]
+        gram = np.empty((len(curvature), p, p))
+        gram[:, one, other] = gram[:, other, one] = curvature @ self.products
+        return gram
+
+    def _add_penalty(self, theta: Array, gradient: Array, gram: Array) -> None:
+        """Add the penalty's slope ψ' and, for ψ(|w|), the curvature ψ'/|w| of a parabola above."""
+        w, unit, parts = self._coefficients(theta), self.unit[self.held], self.penalty
+        size = np.maximum(np.abs(w), SMALL * np.max(np.abs(w), axis=1, keepdims=True, initial=0.0))
+        size = np.where(size > 0, size, np.inf)
+        if self.is_elastic:
+            slope = parts.l1 * np.sign(w) + parts.ridge * w
+            curvature = parts.l1 / size + parts.ridge
+        else:
+            slope = np.array([self.risk.penalty.slope(row) for row in w])
+            curvature = np.abs(slope) / size
+        gradient[:, self.held] += slope / unit
+        gram[:, self.held, self.held] += curvature / unit**2
+
+    def ridge_fits(self, rows: Index, ridge: float) -> Array:
+        """Least-squares fits of margins to their unit, or of residuals to 0, for each set of rows.
+
+        Parameters
+        ----------
+        rows : int array of shape (K, m)
+        ridge : float
+            Relative to the columns' size.
+
+        Returns
+        -------
+        array of shape (K, p)
+        """
+        B = self.A[rows]
+        aim = np.full(rows.shape, self.margin) if self.offset is None else -self.offset[rows]
+        gram = np.swapaxes(B, 1, 2) @ B
+        np.einsum("kii->ki", gram)[:] += ridge * rows.shape[1]  # columns have size 1
+        return _solved(gram, np.sum(B * aim[:, :, None], axis=1))
+
+    # ------------------------------------------------------------------------------------------
+    # units
+
+    def given(self, theta: Array) -> Array:
+        """Points of the risk in units of the matrix."""
+        return self._moved(np.atleast_2d(theta), 1.0) * self.unit
+
+    def taken(self, theta: Array) -> Array:
+        """Points in units of the risk."""
+        return self._moved(theta / self.unit, -1.0)
+
+    def _moved(self, theta: Array, side: float) -> Array:
+        """The points with intercepts that belong to samples around their middle, or back."""
+        if self.middle is None:
+            return theta
+        c = self.risk.scores.n_scores
+        moved = theta.copy()
+        coef = theta[:, :-c].reshape(len(theta), c, self.middle.size)
+        moved[:, -c:] += side * (coef @ self.middle)
+        return moved
+
+
+def _transformed(transform: Transform, losses: Array) -> Array:
+    """φ of the losses at every point, (K, n_groups)."""
+    if not transform.is_joint:
+        return transform(losses)
+    if isinstance(transform, trim_of):
+        return losses * _kept(transform, losses)
+    return np.array([transform(row) for row in losses])
+
+
+def _slopes(transform: Transform, losses: Array) -> Array:
+    """φ' at the losses of every point, (K, n_groups)."""
+    if not transform.is_joint:
+        return np.broadcast_to(transform.slope(losses), losses.shape)
+    if isinstance(transform, trim_of):
+        return _kept(transform, losses)
+    return np.array([transform.slope(row) for row in losses])
+
+
+def _kept(transform: trim_of, losses: Array) -> Array:
+    """1 for the losses that are not among the largest, 0 for those; all points at once."""
+    n = losses.shape[1]
+    k = transform.dropped(n)
+    kept = np.ones_like(losses)
+    if k:
+        largest = np.argpartition(losses, n - k, axis=1)[:, n - k :]
+        np.put_along_axis(kept, largest, 0.0, axis=1)
+    return kept
+
+
+def _middle(risk: Risk, rows: Index) -> Array | None:
+    """The middle of the rows' samples, where free intercepts take up what moving them leaves."""
+    scores = risk.scores
+    free = scores.fit_intercept and not np.any(risk.penalized & ~scores.penalized)
+    samples = scores.samples_of(rows)
+    if not free or samples.size * scores.X.shape[1] > MOST_NUMBERS:
+        return None
+    return np.median(dense(scores.X[samples]), axis=0)
+
+
+def _matrix(scores: Scores, rows: Index, middle: Array | None) -> Array:
+    """Some rows as an array, of samples around their middle."""
+    A, c = scores.dense_rows(rows), scores.n_scores
+    if middle is not None:
+        coefs = A[:, :-c].reshape(len(A), c, middle.size)
+        coefs -= A[:, -c:, None] * middle
+    return A
+
+
+def _solved(gram: Array, right: Array) -> Array:
+    """Solutions of the systems, 0 where there is none."""
+    diagonal = np.einsum("kii->ki", gram)
+    top = np.max(diagonal, axis=1, keepdims=True, initial=0.0)
+    diagonal += JITTER * top + np.where(top > 0, 0.0, 1.0)
+    good = np.all(np.isfinite(gram), axis=(1, 2)) & np.all(np.isfinite(right), axis=1)
+    found = np.zeros_like(right)
+    try:
+        found[good] = np.linalg.solve(gram[good], right[good][:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:
+        return found
+    found[~np.all(np.isfinite(found), axis=1)] = 0.0
+    return found
