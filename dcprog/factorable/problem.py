@@ -18,7 +18,7 @@ from dcprog.foundation.tolerances import FEASIBLE, KNOWN_DIGITS, LAST_PLACES, RO
 from dcprog.majorants.affine import declared_bounds
 from dcprog.majorants.feasibility import LEAST_SIZE, Feasibility
 from dcprog.majorants.tree import Values, short
-from dcprog.majorants.user_problem import Points, check_data, freeze
+from dcprog.majorants.user_problem import Points, check_data, declared_kinds, freeze
 
 __all__ = [
     "FactorableProblem",
@@ -292,8 +292,7 @@ class FactorableProblem:
             )
 
     def _declare(self, translation: Translation, variable: cp.Variable) -> None:
-        kinds = [k for k, v in variable.attributes.items() if v is not None and v is not False]
-        for kind in kinds:
+        for kind in sorted(declared_kinds(variable)):
             if kind in ("symmetric", "diag"):
                 other = variable.T if kind == "symmetric" else cp.diag(cp.diag(variable))
                 rows = translation(variable - other)

@@ -19,6 +19,7 @@ __all__ = [
     "Points",
     "check_data",
     "check_variable",
+    "declared_kinds",
     "freeze",
     "has_whole_entries",
 ]
@@ -253,6 +254,11 @@ def check_variable(variable: cp.Variable, *, whole: bool = False) -> None:
             f"variable {variable.name()!r} is complex: write the real and the imaginary part "
             "as two variables"
         )
+
+
+def declared_kinds(variable: cp.Variable) -> set[str]:
+    """The attributes with which a variable is declared; empty if any array may be its value."""
+    return {kind for kind, v in variable.attributes.items() if v is not None and v is not False}
 
 
 def has_whole_entries(variable: cp.Variable) -> bool:

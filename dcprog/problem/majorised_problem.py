@@ -178,11 +178,11 @@ class Modes:
 
     @property
     def prices(self) -> list[float]:
-        """Of the slacks of each nonconvex constraint."""
+        """The price of the slacks of each nonconvex constraint."""
         return [float(parameter.value) for parameter in self._prices]
 
     def set_prices(self, prices: Sequence[float]) -> None:
-        """Of the slacks of each nonconvex constraint."""
+        """Set the price of the slacks of each nonconvex constraint."""
         for parameter, price in zip(self._prices, prices, strict=True):
             parameter.value = price
 
@@ -232,7 +232,7 @@ class Modes:
         return self._parameters[name]
 
     def reset(self) -> None:
-        """Forget warm starts, keep what is compiled."""
+        """Forget warm starts; compiled problems stay."""
         for portfolio in self._portfolios.values():
             portfolio.reset()
 
@@ -364,7 +364,7 @@ class MajorisedProblem:
         return self._frozen.refresh()
 
     def restart(self) -> None:
-        """Forget all that earlier runs have left, but not what is compiled."""
+        """Forget all that earlier runs have left; compiled problems stay."""
         self.modes.reset()
         self.context.begin()
         self.mode = "feasible"
@@ -375,7 +375,7 @@ class MajorisedProblem:
 
     @property
     def is_convex(self) -> bool:
-        """No rule had to change anything: the problem is its own majorant."""
+        """True if no rule had to change anything: the problem is its own majorant."""
         return bool(self.problem.is_dcp())
 
     @property
@@ -397,7 +397,7 @@ class MajorisedProblem:
 
     @property
     def edge(self) -> float:
-        """How far inside their domain tangents are taken where a slope is infinite."""
+        """The distance inside their domain at which tangents replace infinite slopes."""
         return self._edge
 
     @edge.setter
@@ -407,7 +407,7 @@ class MajorisedProblem:
             self.forget_values()
 
     def forget_values(self) -> None:
-        """Drop cached values, after a change in what they depend on."""
+        """Drop cached values after a change of the problem's Parameters or of ε."""
         self._point: Array | None = None
         self._values = Values()
 
@@ -447,11 +447,11 @@ class MajorisedProblem:
     # constraints
 
     def convex_miss(self, values: Values) -> Miss:
-        """By how much convex constraints are missed, and the domain of F."""
+        """The violation of the convex constraints and of the domain of F."""
         return self.feasibility.convex(values) | self.domain.convex(values)
 
     def miss(self, x: Array) -> Miss:
-        """By how much any constraint or declared attribute is missed."""
+        """The violation of all constraints and declared attributes."""
         return self.feasibility.all(self.at(x))
 
     def is_feasible(self, x: Array) -> bool:
@@ -471,7 +471,7 @@ class MajorisedProblem:
         return self.modes.portfolio(mode or self.mode).order
 
     def compile(self) -> None:
-        """Compile what runs solve: with nonconvex constraints left out, priced, and majorised."""
+        """Compile the modes of runs: nonconvex constraints left out, priced, and majorised."""
         for mode in ("free", "penalty", "feasible") if self.constraints else ("feasible",):
             portfolio = self.modes.portfolio(mode)
             portfolio.compile(portfolio.order[0])

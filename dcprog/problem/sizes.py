@@ -1,4 +1,4 @@
-"""How large coordinates and constraints are along a run: what everything is measured by."""
+"""Typical sizes of coordinates and constraints along a run: the units of steps and violations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROUNDING = 1e-12  # relative
 
 
 class NaturalUnits:
-    """At what size of its variables a problem's terms answer.
+    """The sizes of a problem's variables at which its terms change.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ class NaturalUnits:
 
     @property
     def unit(self) -> Array:
-        """A size of every coordinate, the same for all of a variable; dear to find.
+        """A size of every coordinate, the same for all of a variable; costly to compute.
 
         For each variable, the smallest power of ten by which a random step of it alone changes the
-        objective or a constraint by half of what they are at 0; where it changes none so (or there
-        are MANY), the same for all variables together, or at which an objective that is 0 there
-        bends; 1 where none does.
+        objective or a constraint by half of their values at 0. If there is none, or there are MANY
+        variables, the smallest power for all variables together, or the one at which an objective
+        that is 0 at 0 goes over to another power of the step; else 1.
         """
         return self._answer[0]
 
@@ -63,7 +63,7 @@ class NaturalUnits:
             return self._measured()
 
     def change(self, x: Array, step: Array) -> float:
-        """The larger one of the objective, by a step either way; 0 where it is not finite."""
+        """The larger change of the objective by a step either way; 0 where it is not finite."""
         with self._values_kept():
             here, *there = (self._objective(x + side * step) for side in (0.0, 1.0, -1.0))
             changes = np.abs(np.array(there) - here)
@@ -80,7 +80,7 @@ class NaturalUnits:
                 variable.save_value(value)
 
     def _objective(self, x: Array) -> float:
-        """NaN where it has no value."""
+        """The objective at x; NaN where it has no value."""
         self._points.load(self._points.projected(x))
         try:
             with np.errstate(all="ignore"):
@@ -112,14 +112,14 @@ class NaturalUnits:
         return units, self._change(units * direction, float(np.sum(here[: nodes[0].size])))
 
     def _room(self) -> Array:
-        """How far from 0 each variable's own bounds let it go."""
+        """The distance from 0 up to which each variable's own bounds let it go."""
         far = np.full(self._points.size, DECADE**DECADES)
         ways = [np.abs(self._points.projected(step)) for step in (far, -far)]
         room = self._points.largest(np.maximum(*ways))
         return self._points.spread(np.where(room > 0, room, np.inf))
 
     def _change(self, step: Array, here: float) -> float:
-        """Of the objective, one way, the other way or with one sign."""
+        """The change of the objective by a step: one way, the other way or with one sign."""
         for there in (step, -step, np.abs(step)):
             change = abs(self._objective(there) - here)
             if 0 < change < np.inf:
@@ -169,7 +169,7 @@ class NaturalUnits:
         return float(DECADE ** np.round(-np.log10(small) / power)) if power > RESPONSE else None
 
     def _bend(self, direction: Array) -> int | None:
-        """Where the objective, 0 at 0, goes over from one power of the step to another one."""
+        """The decade in which an objective, 0 at 0, goes over to another power of the step."""
         powers = range(-DECADES, DECADES + 1)
         sizes = [abs(self._objective(DECADE**k * direction)) for k in powers]
         with np.errstate(all="ignore"):
@@ -179,7 +179,7 @@ class NaturalUnits:
         return powers[bent[0]] if bent else None
 
     def _numbers(self, x: Array, nodes: list[Any]) -> Array:
-        """All entries of the nodes at x, what is not finite as 0."""
+        """All entries of the nodes at x, with 0 for entries that are not finite."""
         self._points.load(self._points.projected(x))
         values, numbers = Values(), []
         for node in nodes:
@@ -199,7 +199,7 @@ def _sides(constraint: cp.Constraint) -> list[cp.Expression]:
 
 
 def _smallest(answers: Callable[[int], bool]) -> int | None:
-    """The least power that answers, from 0 down or up; None where none does."""
+    """The least power for which `answers` is true, from 0 down or up; None if there is none."""
     if answers(0):
         return next((k + 1 for k in range(-1, -DECADES - 1, -1) if not answers(k)), -DECADES)
     return next((k for k in range(1, DECADES + 1) if answers(k)), None)
@@ -225,7 +225,7 @@ class Sizes:
         self._n_points = 0
 
     def begin(self, x: Array) -> None:
-        """A run starts at x."""
+        """Begin a run at x."""
         self._reach, self._last, self._n_points = None, None, 0
         self._measure(x)
 
@@ -236,7 +236,7 @@ class Sizes:
             sizes.learn(self.around(x, widely=narrower), narrower=narrower, convex=convex)
 
     def follow(self, x: Array) -> bool:
-        """The run is at x; True if sizes have been measured anew."""
+        """Note that the run is at x; True if sizes have been measured anew."""
         self._n_points += 1
         self._problem.feasibility.extend(self._problem.at(x))
         narrower = self._n_points > 1 and self._narrow(x)
@@ -271,7 +271,7 @@ class Sizes:
         """The size each coordinate has had; where that is 0, its variable's, or its unit."""
         entries = self._reached(x)
         of_variable = self._points.spread(self._points.largest(entries))
-        # where no price is paid, what is not small is a size and no rounding
+        # without a penalty, a coordinate that is not small has a size and is no rounding error
         if self._problem.penalised or np.any(of_variable < SMALL):
             unit = self.natural.unit
             tiny = of_variable < NEGLIGIBLE * unit
@@ -298,7 +298,7 @@ class Sizes:
     # ------------------------------------------------------------------------------------------
 
     def _measure(self, x: Array) -> None:
-        """How large the arguments of atoms with an edge are, at x and a step away."""
+        """Measure the arguments of atoms with an edge, at x and a step away."""
         problem = self._problem
         problem.context.begin()
         for point in (x, x + self.units(x)):
@@ -326,5 +326,5 @@ class Sizes:
         return bool(np.any(factor * self._points.largest(np.abs(x)) < before))
 
     def _reached(self, x: Array) -> Array:
-        """The largest that each coordinate has been."""
+        """The largest absolute value of each coordinate so far."""
         return np.abs(x) if self._reach is None else np.maximum(np.abs(x), self._reach)

@@ -122,13 +122,13 @@ def _affine(parts: Sequence[cp.Expression]) -> cp.Expression:
 
 # ----------------------------------------------------------------------------------------------
 
-# Below that they are left alone: a vector has no advantage.
+# Fewer constraints are left alone: a vector has no advantage.
 FEWEST_STACKED = 4
 
 
 @dataclass
 class Split:
-    """The constraints of a problem, by what becomes of them.
+    """The convex and the nonconvex constraints of a problem.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class Split:
     signs: Box = field(default_factory=Box)
 
     def ask(self, expression: cp.Expression, constraint: cp.Constraint, sign: int = 1) -> None:
-        """Of the expression e, a side of that constraint, e ≤ 0 is asked."""
+        """Add the constraint e ≤ 0, a side of one of the user's."""
         factor: cp.Expression | float = 1.0
         form = None if expression.is_convex() else exact_form(expression, self.signs)
         if form is not None:
@@ -193,7 +193,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Origin:
-    """The id of a user's constraint, and by what a multiplier counts in that one's."""
+    """The id of a user's constraint, and the factor of a multiplier in that constraint's own."""
 
     constraint: int
     sign: int

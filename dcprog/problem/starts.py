@@ -1,4 +1,4 @@
-"""Where runs on a cvxpy problem begin: convex, half, random, shaken and restored points."""
+"""Starting points of a cvxpy problem: convex, graduated, soft, half and random ones."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class Starts:
     ) -> Array:
         """A start of a kind.
 
-        ``convex``, the convex problem's solution; ``half``, the same with random halves of the
-        terms; ``soft``, with concave functions at a small share of their first slope, for where
-        that slope holds everything at 0; ``graduated``, where nearly convex problems that come
-        closer to this one lead; ``random``.
+        ``convex``, the convex problem's solution; ``half``, its solution with random halves of the
+        terms; ``soft``, with concave functions at a small share of their first slope, for problems
+        in which that slope holds everything at 0; ``graduated``, the end of a path of nearly convex
+        problems that come closer to this one; ``random``.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class Starts:
         return self._problem.modes.portfolio("feasible").bound()
 
     def limit(self, seconds: float | None) -> None:
-        """From now on, at most so many seconds for everything together."""
+        """Limit the time of all further calls together to so many seconds."""
         self._deadline = Deadline(seconds)
 
     def random(self, rng: np.random.Generator, size: float = 1.0) -> Array:
@@ -114,7 +114,7 @@ class Starts:
     def inside(self, x: Array, *, strictly: bool = False) -> Array:
         """The point x, or a point near it inside the convex constraints and the domain of F.
 
-        Strictly: cvxpy's own evaluation, too, finds a number everywhere.
+        Strictly inside, cvxpy's own evaluation finds a number at every node, too.
         """
 
         def accepts(point: Array) -> bool:
@@ -158,7 +158,7 @@ class Starts:
     def is_proved_infeasible(self) -> bool:
         """True if the convex constraints alone contradict one another.
 
-        By a certificate that was checked, or by the word of two solvers.
+        Proofs are a certificate that was checked, and the agreement of two solvers.
         """
         said, order = 0, self._problem.solvers("relaxation")
         for solver in order:
@@ -174,7 +174,7 @@ class Starts:
     # ------------------------------------------------------------------------------------------
 
     def _graduated(self, x: Array) -> Array:
-        """A few inexact steps at each level down to the function itself."""
+        """The point after an inexact step at each level of graduation."""
         problem = self._problem
         mode = "free" if problem.constraints else "feasible"
         for level in LEVELS:
@@ -194,7 +194,7 @@ class Starts:
         return self._first_solved("free" if problem.constraints else "feasible")
 
     def _first_solved(self, mode: str, tolerance: float = START_TOLERANCE) -> Array:
-        """By the first solver that can; one behind the first has a share of the time left."""
+        """The solution of the first solver that has one; later solvers get a share of the time."""
         failures: list[SubproblemError] = []
         for solver in self._problem.solvers(mode):
             left = self._deadline.share if failures else self._deadline.left
@@ -233,7 +233,7 @@ class Starts:
 
 
 def halved(rng: np.random.Generator) -> Callable[[Array], Array]:
-    """A random half of the entries, twice; a single number stays."""
+    """A map that doubles a random half of the entries and drops the others; a number stays."""
     return lambda slope: slope if slope.size == 1 else 2.0 * slope * (rng.random(slope.shape) < 0.5)
 
 

@@ -46,7 +46,7 @@ RANGE = 1e6
 # A violation that falls below that share of the last one needs no higher price, nor does one of
 # so many squares of the last step's length: a step along a curved constraint leaves it by that. One
 # of half of what the terms add up to is no curvature: the run may be leaving for good.
-LASTING = 0.9
+NEARLY = 0.9  # a share that counts as all
 MANY = 30.0
 # Solvers resolve F to that share of its size elsewhere, and violations to that share of the
 # constraints' own size, times tol. Prices beyond so many rates resolve no more.
@@ -88,7 +88,7 @@ class Price:
 
     def push(self) -> bool:
         """Ask for a rise at the next point: at this price the majorant has no minimum."""
-        self._pushed = not self._fixed and self.tau < self._largest
+        self._pushed = self.tau < self._largest
         return self._pushed
 
     def reconsider(self, rate: float) -> bool:
@@ -120,13 +120,13 @@ class Price:
         before = violation if self._before is None else self._before
         missed = self._pushed or violation > tolerance
         curved = min(MANY * step**2, 0.5)
-        lasting = before > tolerance and violation > max(LASTING * before, curved)
+        lasting = before > tolerance and violation > max(NEARLY * before, curved)
         first, self._before = self._before is None, violation
         if missed and (lasting or self._pushed) and self.tau < self._largest:
             stuck = self._pushed or (step <= STUCK and not first)
             self.tau *= DECADE if stuck else GROWTH
             self._tested |= self._loosened
-        elif not (missed or self._tested or self._fixed) and self.tau > MANY * self._rate:
+        elif not (missed or self._tested) and self.tau > MANY * self._rate:
             self.tau /= DECADE
             self._loosened = True
             return False
@@ -135,7 +135,7 @@ class Price:
 
 
 class ProblemSurrogate:
-    """Majorant of a cvxpy problem, compiled once a solver.
+    """Majorant of a cvxpy problem, compiled once for each solver.
 
     The objective is majorised by the rules. A nonconvex constraint e ≤ 0 becomes up(e) ≤ 0 when
     the run begins at a feasible point, and every iterate is then feasible; otherwise it becomes
@@ -202,7 +202,7 @@ class ProblemSurrogate:
         self._forget()
 
     def _forget(self) -> None:
-        """Runs before this one."""
+        """Forget runs before this one."""
         self.sizes = Sizes(self.majorised)
         self.starts = Starts(self.majorised, self.sizes)
         self.restoring = False
@@ -252,7 +252,7 @@ class ProblemSurrogate:
     # a run
 
     def begin(self, x: Array) -> None:
-        """Feasible iterates if x allows them, penalty CCP otherwise."""
+        """Begin a run: with feasible iterates if x allows them, else by penalty CCP."""
         problem = self.majorised
         problem.modes.reset()
         self._slopes, self._solved_in = {}, None
@@ -403,13 +403,13 @@ class ProblemSurrogate:
         return price + min(problem.terms(values), abs(problem.objective(values)))
 
     def units(self, x: Array) -> Array:
-        """The size each coordinate has had; where that is 0, its variable's, or its unit."""
+        """The size each coordinate has had; if that is 0, the size or the unit of its variable."""
         return self.sizes.units(x)
 
     def objective(self, x: Array) -> float:
         """The user's objective, in the user's sign.
 
-        Where F is its extension beyond an infinite slope (√u at u = 0), this is not.
+        It is the exact objective also where F is extended beyond an infinite slope (√u at u = 0).
         """
         values = self.majorised.at(x)
         if self.majorised.context.edges:
@@ -419,7 +419,7 @@ class ProblemSurrogate:
         return self.majorised.sign * self.majorised.objective(values)
 
     def bound(self) -> float:
-        """The dual bound of the last subproblem, if the majorant still is the same."""
+        """The dual bound of the last subproblem, if the majorant has not changed since."""
         known = self.facts.lower_bound
         if self._solved_in is None:
             return known
@@ -518,9 +518,9 @@ JUMP, BESIDE = 1e-2, 1e-5
 # So many directions in which to stand beside the point, either way.
 SIDES = 3
 ACCURACY = 1e-11
-# A strongly convex function falls by ½‖step‖² and the proximal term again; less than SURE of their
+# A strongly convex function falls by ½‖step‖² and the proximal term again; less than nearly their
 # sum says that the solver missed its minimum. F is rounded by ROUNDING of its scale.
-SURE, ROUNDING = 0.9, 1e-10
+ROUNDING = 1e-10
 # So many solvers are asked for a proximal step: a third, of the first order, takes seconds to miss
 # that accuracy.
 ASKED = 2
@@ -550,7 +550,7 @@ class _ProblemNearby(Nearby):
 
     @contextmanager
     def _back_at(self, x: Array) -> Iterator[None]:
-        """Let the majorant be centred elsewhere inside; afterwards it is centred at x."""
+        """Allow other centres of the majorant inside the context; centre it at x afterwards."""
         self._made.forget_solution()
         try:
             yield
@@ -670,7 +670,7 @@ class _ProblemNearby(Nearby):
                 yield step
 
     def _proximal_step(self, centre: Array, x: Array, deadline: Deadline) -> Array | None:
-        """argmin_z M(z; centre) + (scale/2)‖(z − x)/units‖² − x, None where no solver finds it."""
+        """argmin_z M(z; centre) + (scale/2)‖(z − x)/units‖² − x; None if no solver finds it."""
         problem, made = self._problem, self._made
         split, stiffness = made.points.split, np.sqrt(made.scale(x)) / made.units(x)
         with self._back_at(x):
@@ -693,10 +693,10 @@ class _ProblemNearby(Nearby):
         return None
 
     def _falls(self, x: Array, step: Array) -> bool:
-        """True if M has fallen as a proximal step makes it fall, by the step's length squared."""
+        """True if M has fallen by the step's squared length, as after an exact proximal step."""
         fall = self._problem.majorant(x) - self._problem.majorant(x + step)
         square = float(np.sum((step / self._made.units(x)) ** 2))
-        return fall >= self._made.scale(x) * (SURE * square - ROUNDING)
+        return fall >= self._made.scale(x) * (NEARLY * square - ROUNDING)
 
     def _walk(self, x: Array, step: Array) -> tuple[Array, float]:
         length = float(np.linalg.norm(step / self._made.units(x)))

@@ -20,7 +20,7 @@ __all__ = ["RealForm", "real_form"]
 
 Callback = Callable[[Progress], object]
 
-# What is compiled for a problem is kept for its next solve: so is what it is compiled from.
+# Kept for the next solve of a problem, as its compiled form is.
 _FORMS: WeakKeyDictionary[cp.Problem, RealForm] = WeakKeyDictionary()
 
 
@@ -56,11 +56,11 @@ class RealForm:
         self.refresh(problem)
 
     def refresh(self, problem: cp.Problem) -> None:
-        """Take the values of complex Parameters, which the same problem has at present."""
+        """Take the present values of complex Parameters."""
         self._reduction.update_parameters(problem)
 
     def start(self, start: Any) -> Any:
-        """A start in real variables; what is no point in variables stays as it is."""
+        """A start in real variables; a start that is no point in variables stays as it is."""
         if isinstance(start, list | tuple):
             return type(start)(self.start(one) for one in start)
         if isinstance(start, Result) and start.variables:

@@ -12,7 +12,7 @@ Letters 13.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary, ref
@@ -27,13 +27,13 @@ from dcprog.engine.track import Progress
 from dcprog.foundation.arrays import Array
 from dcprog.majorants.affine import Box
 from dcprog.majorants.tree import nodes, substituted
-from dcprog.majorants.user_problem import Points
+from dcprog.majorants.user_problem import Points, declared_kinds
 
 __all__ = ["GeometricForm", "geometric_form"]
 
 Callback = Callable[[Progress], object]
 
-# What is made for a problem is kept for its next solve: so is what is compiled from it.
+# Kept for the next solve of a problem, as its compiled form is.
 _FORMS: WeakKeyDictionary[cp.Problem, GeometricForm | None] = WeakKeyDictionary()
 
 
@@ -73,8 +73,9 @@ class GeometricForm:
         self._asked = ref(asked)  # the form is kept with the problem and must not keep it alive
         self._points = Points(asked.variables())
         self._objective, self._constraints = asked.objective, asked.constraints
+        self._inner = Points(self.problem.variables())
         made = self._reduction.canon_methods._variables
-        self._logs = {v.id: made.get(twins.get(v.id, v)) for v in asked.variables()}
+        self._logs = {v.id: made.get(twins.get(v.id, v), v) for v in asked.variables()}
 
     def refresh(self) -> None:
         """Take the present values of the Parameters."""
@@ -100,7 +101,7 @@ class GeometricForm:
         if isinstance(start, Mapping):
             known = {getattr(v, "id", None): (v, array) for v, array in start.items()}
             return {
-                self._logs.get(key) or variable: _logarithm(array, variable)
+                self._logs.get(key, variable): _logarithm(array, variable)
                 for key, (variable, array) in known.items()
             }
         if isinstance(start, str) or np.shape(start) != (self._points.size,):
@@ -109,25 +110,21 @@ class GeometricForm:
 
     def logarithms(self, x: Array) -> Array:
         """A flat point of the user's variables, as one of the convex problem."""
-        arrays = {self._log(v).id: np.log(array) for v, array in self._points.unpack(x)}
-        return Points(self.problem.variables()).pack(arrays)
+        return self._inner.pack(
+            {self._logs[v.id].id: np.log(array) for v, array in self._points.unpack(x)}
+        )
 
     def callback(self, told: Callback | None) -> Callback | None:
         """The user's callback, told of the user's variables."""
         if told is None:
             return None
-        points = Points(self.problem.variables())
 
         def tell(progress: Progress) -> object:
-            x = self._flat(dict(_by_id(points.unpack(progress.x))))
+            x = self._flat(self._inner.unpack(progress.x))
             value = float(np.exp(progress.value))
             return told(replace(progress, x=x, value=value, gap=_scaled(progress.gap, value)))
 
         return tell
-
-    def _log(self, variable: cp.Variable) -> cp.Variable:
-        made = self._logs[variable.id]
-        return variable if made is None else made
 
     # ------------------------------------------------------------------------------------------
     # back
@@ -155,8 +152,7 @@ class GeometricForm:
         )
         if result.x is None:
             return replace(told, value=self._told(result.value)), {}
-        arrays = _by_id(list(result.variables.items()))
-        x = self._flat(arrays)
+        x = self._flat(result.variables.items())
         self._points.load(x)
         unbounded = result.status == "unbounded"
         value = self._told(result.value) if unbounded else float(self._objective.value)
@@ -177,14 +173,14 @@ class GeometricForm:
         return -np.inf if maximises and logarithm == -np.inf else float(np.exp(logarithm))
 
     def _optimum(self, one: Any) -> Any:
-        points = Points(self.problem.variables())
-        x = self._flat(_by_id(points.unpack(one.x)))
+        x = self._flat(self._inner.unpack(one.x))
         return replace(one, value=float(np.exp(one.value)), x=x)
 
-    def _flat(self, arrays: Mapping[int, Array]) -> Array:
-        """The user's flat point, from the logarithms by variable id."""
+    def _flat(self, pairs: Iterable[tuple[cp.Variable, Array]]) -> Array:
+        """The user's flat point, from the variables of the convex problem and their values."""
+        arrays = {v.id: array for v, array in pairs}
         return self._points.pack(
-            {v.id: np.exp(arrays[self._log(v).id]) for v in self._points.variables}
+            {v.id: np.exp(arrays[self._logs[v.id].id]) for v in self._points.variables}
         )
 
     def _multipliers(self, duals: Mapping[int, Any], value: float) -> dict[int, Any]:
@@ -257,11 +253,7 @@ def _is_positive(problem: cp.Problem) -> bool:
 
 def _positive(variable: cp.Variable, box: Box) -> cp.Variable | None:
     """The variable if it is declared to be positive, a positive twin if it is kept so."""
-    plain = {"nonneg", "pos", "bounds"}
-    kinds = {
-        name for name, kept in variable.attributes.items() if kept is not None and kept is not False
-    }
-    if not kinds <= plain:
+    if not declared_kinds(variable) <= {"nonneg", "pos", "bounds"}:
         return None
     if variable.is_pos():
         return variable
@@ -285,10 +277,6 @@ def _logarithm(array: Any, variable: Any) -> Array:
 
 def _is_point(start: Any) -> bool:
     return isinstance(start, Mapping | Result | str)
-
-
-def _by_id(pairs: list[tuple[cp.Variable, Array]]) -> dict[int, Array]:
-    return {variable.id: array for variable, array in pairs}
 
 
 def _scaled(gap: Any, value: Any) -> Any:

@@ -19,7 +19,7 @@ from dcprog.foundation.errors import NotMajorizable, SubproblemError
 from dcprog.majorants.affine import jacobian
 from dcprog.majorants.rules.frame import is_affine_atom
 from dcprog.majorants.tree import Values, nodes, rebuilt
-from dcprog.majorants.user_problem import Points, freeze
+from dcprog.majorants.user_problem import Points, declared_kinds, freeze
 from dcprog.problem.surrogate import ProblemSurrogate
 
 __all__ = ["Recentred", "recentred"]
@@ -58,9 +58,10 @@ class Recentred:
         self, problem: cp.Problem, points: Points, x: Array, rounding: float = ROUNDING
     ) -> None:
         self._points, self._rounding = points, rounding
-        free = points.spread(np.array([_is_free(v) for v in points.variables]))
-        self._origin = np.where(free, x, 0.0)
-        self._moved = {v.id: cp.Variable(v.shape) for v in points.variables if _is_free(v)}
+        free = [not declared_kinds(v) for v in points.variables]
+        self._origin = np.where(points.spread(np.array(free)), x, 0.0)
+        pairs = zip(points.variables, free, strict=True)
+        self._moved = {v.id: cp.Variable(v.shape) for v, moves in pairs if moves}
         points.load(self._origin)
         self._values = Values()
         self._done: dict[int, cp.Expression] = {}
@@ -174,20 +175,13 @@ def _cancels(problem: cp.Problem, points: Points, x: Array) -> bool:
     points.load(x)
     values, found = Values(), False
     for node in _arguments(problem):
-        if not any(_is_free(v) for v in node.variables()):
+        if all(declared_kinds(v) for v in node.variables()):
             continue
         size = np.max(values.magnitude(node), initial=0.0)
         if FAR * np.max(np.abs(values.array(node)), initial=0.0) > size:
             return False
         found |= bool(size > 0)
     return found
-
-
-def _is_free(variable: cp.Variable) -> bool:
-    """True if a variable has no attribute: any array may be its value."""
-    return not any(
-        value is not None and value is not False for value in variable.attributes.values()
-    )
 
 
 def _arguments(problem: cp.Problem) -> Iterator[cp.Expression]:

@@ -26,7 +26,7 @@ from dcprog.losses import Loss, absolute, cap, log, power, square
 from dcprog.majorants.affine import Adjoint, atom_jacobian
 from dcprog.majorants.rules.frame import is_affine_atom
 from dcprog.majorants.tree import Values, evaluate, nodes
-from dcprog.majorants.user_problem import Points
+from dcprog.majorants.user_problem import Points, declared_kinds
 from dcprog.penalties import Penalty, capped_l1, elastic_net, l1, l2, log_sum, lp
 from dcprog.penalties.penalty import weighted_l1
 from dcprog.reductions.recognised.curve import (
@@ -58,7 +58,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Matrices:
-    """A and c of affine expressions, each found once.
+    """A and c of affine expressions Aθ + c, each computed once.
 
     Forwards through the tree: X @ w is X itself, where Jacobians would make it sparse.
 
@@ -86,13 +86,13 @@ class Matrices:
         self._known: dict[int, tuple[Any, Array]] = {}
 
     def of(self, affine: cp.Expression) -> tuple[Any, Array]:
-        """A, an array or a sparse one, and c."""
+        """A, as an array or a sparse array, and c."""
         if id(affine) not in self._known:
             self._known[id(affine)] = self._matrix(affine), vec(self._origin.array(affine))
         return self._known[id(affine)]
 
     def _matrix(self, affine: cp.Expression) -> Any:
-        """Of the blocks of the variables that are there, which may be few of many."""
+        """A from the blocks of the variables that occur, which may be few of many."""
         found = self._blocks(affine)
         if all(isinstance(block, sp.sparray) for block in found.values()):
             return self._sparse(found, affine.size)
@@ -109,7 +109,7 @@ class Matrices:
         return sp.csr_array((np.concatenate(data), places), shape=(n, self._size))
 
     def _blocks(self, affine: cp.Expression) -> Blocks:
-        """Of all nodes, arguments before what is made of them."""
+        """The blocks of an expression, through all its nodes, arguments first."""
         known: dict[int, Blocks] = {}
         for node in nodes(affine):
             total: Blocks = {}
@@ -175,7 +175,7 @@ class _Origin(Values):
 
 
 def uniform(numbers: Any) -> float | None:
-    """The number that all of them are, up to rounding; None where they differ."""
+    """The common value of numbers that agree up to rounding; None if they differ."""
     numbers = np.asarray(numbers, dtype=float)
     first = float(numbers.flat[0])
     apart = np.max(np.abs(numbers - first))
@@ -464,7 +464,7 @@ def weighted_terms(root: cp.Expression, sign: float = 1.0) -> list[Term]:
 
 
 def _entrywise(node: cp.Expression, weight: Array) -> Term:
-    """The node, or of a sum of absolute values or squares the entries that it adds up."""
+    """The node; of a sum of absolute values or squares, its entries."""
     inside = node.args[0]
     if isinstance(node, norm1) and node.axis is None:
         return cp.abs(inside), np.full(inside.size, weight.item())
@@ -591,7 +591,7 @@ class Shrinkage:
         return mask
 
     def penalty(self) -> Penalty:
-        """Their penalty.
+        """The penalty of all terms.
 
         Raises
         ------
@@ -703,7 +703,7 @@ def risk_of(objective: cp.Expression, sign: float, points: Points) -> tuple[Risk
 
 
 def _is_penalty(term: Term, matrices: Matrices, shrinkage: Shrinkage) -> bool:
-    """Is the term one of single entries of θ? If so, the shrinkage has it now."""
+    """True if a term is one of single entries of θ; it is then added to the shrinkage."""
     node, weights = term
     try:
         lines = Lines(arguments(node), matrices)
@@ -743,7 +743,7 @@ def _declared(losses: Losses, rows: Scores, penalty: Penalty, penalized: Mask) -
 
 
 def _intercept(matrix: Any, penalized: Mask, points: Points) -> int | None:
-    """The place among the variables of the one free scalar whose column is made of ±1."""
+    """The place of the intercept among the variables: the one free scalar with a column of ±1."""
     sizes = np.ravel(abs(matrix).sum(axis=0))
     if np.any((sizes == 0) & ~penalized):
         raise Unrecognised("a free coefficient in no loss")
@@ -846,12 +846,7 @@ def recognised(problem: cp.Problem) -> Recognised | None:
 def _is_plain(problem: cp.Problem) -> bool:
     """True for a nonconvex problem of real variables and known data, and nothing else."""
     variables = problem.variables()
-    if problem.constraints or not variables or any(_is_declared(v) for v in variables):
+    if problem.constraints or not variables or any(declared_kinds(v) for v in variables):
         return False
     known = all(parameter.value is not None for parameter in problem.parameters())
     return known and not problem.is_dcp()
-
-
-def _is_declared(variable: cp.Variable) -> bool:
-    """True if a variable is declared to be more than real."""
-    return any(value is not None and value is not False for value in variable.attributes.values())

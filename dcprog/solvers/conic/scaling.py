@@ -152,7 +152,7 @@ class Entries:
     --------
     >>> import scipy.sparse as sp
     >>> from dcprog.solvers.conic.standard_form import Cones
-    >>> A = sp.csc_array([[1e9, 1.0], [1e9, 2.0], [1.0, 0.0]])
+    >>> A = sp.csc_array([[1e9, 1.0], [1e9, 1.0], [1.0, 0.0]])
     >>> form = StandardForm(None, np.ones(2), A, np.array([1.0, 1.0, 1e-9]), Cones(nonneg=3))
     >>> entries = Entries(form)
     >>> columns, rows = entries.units(entries.logarithms())

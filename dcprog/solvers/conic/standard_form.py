@@ -27,6 +27,7 @@ REACH = 10.0  # solutions are assumed to be at most this many times as far from 
 RESIDUAL = 1e-5  # residuals of dual equations below this share of their terms are rounding
 NOTHING = 1e-9  # residuals below this share of the largest dual equation's terms are negligible
 PROOF = 1e-6  # tolerance of a ray's conditions, relative to their terms
+ROUNDING = 1e-15  # relative error of norms and eigenvalues
 FEASIBLE = 1e-4  # tolerance of a point's constraints, relative to their terms
 
 
@@ -130,7 +131,7 @@ class Cones:
             block = z[rows]
             match kind:
                 case "soc":
-                    block[:1] = np.maximum(block[:1], np.linalg.norm(block[1:]) * (1 + 1e-15))
+                    block[:1] = np.maximum(block[:1], np.linalg.norm(block[1:]) * (1 + ROUNDING))
                 case "psd":
                     z[rows] = self._shifted(block, what)
                 case "exp":
@@ -180,7 +181,7 @@ class Cones:
         i, j = self._triangle(order)
         values = np.linalg.eigvalsh(self._matrix(block, order))
         low = min(float(values.min(initial=0.0)), 0.0)
-        shift = -low + 1e-15 * float(np.abs(values).max(initial=0.0)) if low else 0.0
+        shift = -low + ROUNDING * float(np.abs(values).max(initial=0.0)) if low else 0.0
         return np.asarray(block + shift * (i == j), dtype=float)
 
 
