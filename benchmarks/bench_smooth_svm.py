@@ -25,9 +25,8 @@ from dcprog.losses import ConvexLoss
 from dcprog.models import SmoothSVC
 from dcprog.risk.risk import Risk
 from dcprog.solvers.linalg.line_search import Line, armijo
-from dcprog.solvers.linalg.per_score import Separable
-from dcprog.solvers.smooth.newton import LOOSE, softer_first
-from dcprog.solvers.smooth.newton_loop import NewtonScore, Weighted
+from dcprog.solvers.smooth.newton import LOOSE, NewtonScore, Weighted, softer_first
+from dcprog.solvers.smooth.per_score import Separable
 
 Array = np.ndarray
 

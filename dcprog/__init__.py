@@ -72,12 +72,13 @@ from dcprog.penalties import (
 from dcprog.risk.risk import Risk
 from dcprog.rows.angle import angle_differences, angle_margins, simplex_vertices
 from dcprog.rows.kernel import (
+    expansion_margins,
+    expansion_residuals,
     kernel_angle_differences,
     kernel_angle_margins,
     kernel_margins,
     kernel_residuals,
 )
-from dcprog.rows.kernel_expansion import expansion_margins, expansion_residuals
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers.registry import explain_choice, register_solver
 from dcprog.solving.doors import Compiled, compile

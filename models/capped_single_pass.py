@@ -9,9 +9,8 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.losses import squared_hinge
 from dcprog.rows.linear import Margins
-from dcprog.solvers.linalg.per_score import separable_refusal
 from dcprog.solvers.linalg.ridge import Ridge
-from dcprog.solvers.protocol import Solution, refuse
+from dcprog.solvers.protocol import Solution, Takes, refuse
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -49,7 +48,7 @@ class SinglePassSolver:
 
     on_request: ClassVar[str | None] = "it minimises a coarser majorant"
     loosest: ClassVar[float] = 0.0
-    by_blocks: ClassVar[bool] = False
+    takes = Takes("piecewise quadratic", rows="margins", penalized="no intercept", penalty="ridge")
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
@@ -61,12 +60,8 @@ class SinglePassSolver:
         """The reason why the closed form does not hold for a risk, None if it does."""
         if not isinstance(risk.base, squared_hinge):
             return f"its base is {risk.base!r}, not squared_hinge"
-        reason = separable_refusal(risk)
-        if reason is not None:
-            return reason
         rows = risk.scores
-        if rows.signs is None or not np.array_equal(risk.penalized, rows.penalized):
-            return "it has not free intercepts of margins"
+        assert rows.signs is not None
         if risk.offset is not None or not np.all(np.abs(rows.signs) == 1):
             return "its margins are scaled or shifted"
         if risk.weights is not None or risk.n_groups != len(rows.signs):

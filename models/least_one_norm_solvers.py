@@ -12,8 +12,7 @@ from sklearn.svm import SVC, SVR
 from dcprog.foundation.arrays import Array
 from dcprog.losses import absolute, epsilon_insensitive, hinge
 from dcprog.solvers.conic.compiled import CompiledProblem
-from dcprog.solvers.kernel.smo import SmoSolver
-from dcprog.solvers.kernel.smo_dual import Dual, warm
+from dcprog.solvers.kernel.smo import Dual, SmoSolver, warm
 from dcprog.solvers.protocol import refuse
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
 from dcprog.estimators.parameters import DeclaredEstimator
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.columns import largest_sizes
-from dcprog.foundation.large_data import blocked
+from dcprog.foundation.blocked_matrix import blocked
 from dcprog.risk.risk import Risk
 
 __all__ = ["Doubt", "RiskEstimator", "SampleInput", "feature_names", "unusable"]

@@ -29,7 +29,7 @@ from dcprog.estimators.parameters import (
 from dcprog.foundation.arrays import Array
 from dcprog.penalties import Penalty, l2
 from dcprog.risk.risk import Risk
-from dcprog.rows.kernel_expansion import expansion_margins
+from dcprog.rows.kernel import expansion_margins
 from dcprog.rows.linear import Margins, binary_margins
 from dcprog.rows.targets import class_index
 

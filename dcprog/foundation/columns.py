@@ -11,7 +11,15 @@ import scipy.sparse as sp
 from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 
-__all__ = ["all_finite", "largest_sizes", "mean_sizes", "mean_squares", "means", "row_blocks"]
+__all__ = [
+    "all_finite",
+    "coefficient_units",
+    "largest_sizes",
+    "mean_sizes",
+    "mean_squares",
+    "means",
+    "row_blocks",
+]
 
 BLOCK = 2**18  # numbers
 
@@ -60,6 +68,12 @@ def mean_sizes(X: Any) -> Array:
         return np.asarray(abs(X).mean(axis=0)).ravel()
     total = X.total(_sizes) if isinstance(X, BlockedMatrix) else _sizes(X)
     return np.asarray(total / max(len(X), 1))
+
+
+def coefficient_units(X: Any, constants: Array) -> Array:
+    """For each column, the coefficient whose effect has the size of the constants."""
+    sizes = np.sqrt(mean_squares(X))
+    return (1 + float(np.max(np.abs(constants)))) / np.where(sizes > 0, sizes, np.inf)
 
 
 def largest_sizes(X: Any) -> Array:

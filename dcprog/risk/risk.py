@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from dcprog.foundation.arrays import EDGE, Array
-from dcprog.foundation.large_data import blocked
+from dcprog.foundation.blocked_matrix import blocked
 from dcprog.foundation.parameters import advice
 from dcprog.losses import ConvexLoss, Loss
 from dcprog.losses.loss import combination

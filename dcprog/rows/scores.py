@@ -13,10 +13,9 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from dcprog.foundation.arrays import BLOCK, Array, dense
-from dcprog.foundation.blocked_matrix import BlockedMatrix
+from dcprog.foundation.blocked_matrix import BlockedMatrix, blocked
 from dcprog.foundation.columns import all_finite, mean_sizes
 from dcprog.foundation.kernel_matrix import Gram
-from dcprog.foundation.large_data import blocked
 from dcprog.foundation.parameters import check_flag
 from dcprog.penalties import Penalty, l2
 from dcprog.rows.kernel_factor import KernelFactor

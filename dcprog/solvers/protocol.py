@@ -13,7 +13,50 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["ExactSolver", "Solution", "SubproblemSolver", "refuse"]
+__all__ = ["ExactSolver", "Solution", "SubproblemSolver", "Takes", "refuse"]
+
+
+@dataclass(frozen=True)
+class Takes:
+    """The risks that a solver takes, as data; the registry turns it into reasons for refusals.
+
+    Attributes
+    ----------
+    loss : {"piecewise linear", "kinked", "piecewise quadratic", "parabola", "smooth", "expression"}
+        The base: ``"kinked"`` is piecewise linear with a kink, ``"expression"`` has a cvxpy
+        expression.
+    rows : {"any", "one score", "margins", "one margin", "kernel"}
+        The rows, which must have a matrix: any, those with one score a sample, margins or residuals
+        of any number of scores, those of one score without a kernel, or with one.
+    groups : {"any", "samples", "sums", "rows"}
+        The aggregates: any, all but maxima over other rows than a sample's, all but maxima, or
+        groups of one row.
+    penalized : {"any", "coefficients", "no intercept", "a free intercept", "all"}
+        The penalised entries of θ: any; all coefficients, with all intercepts or none; all
+        coefficients and no intercept; the same, and there is an intercept; all entries.
+    penalty : {"any", "l1 and l2", "sparse", "linear", "ridge", "elastic"}
+        The penalty: any; one with the convex part Σ l_j|w_j| + (q/2)‖w‖²; such a one with l ≠ 0 or
+        a concave part; with q = 0; with l = 0 < q and no concave part; with q > 0 and no concave
+        part.
+    blocks : bool
+        Whether the solver needs only products with X, Gram matrices and a few rows, so that X may
+        be read by blocks.
+    numbers : float
+        The most numbers in the matrix of the rows.
+    """
+
+    loss: str
+    rows: str = "any"
+    groups: str = "sums"
+    penalized: str = "any"
+    penalty: str = "l1 and l2"
+    blocks: bool = False
+    numbers: float = np.inf
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that must all hold of a risk, in the order in which reasons are given."""
+        return self.loss, self.rows, self.groups, self.penalized, self.penalty
 
 
 @dataclass(frozen=True)
@@ -50,26 +93,21 @@ class SubproblemSolver(Protocol):
     called with the :class:`~dcprog.risk.weighted.WeightedRisk` of every majorant update. It caches
     data that do not depend on the weights, tilts and shrinkage (a Gram matrix, a compiled program).
 
+    Its risks are stated by a class attribute ``takes`` (:class:`Takes`), or by a static method
+    ``refusal(risk)``, which returns the reason why it does not take a risk or None, or by both.
+
     Attributes
     ----------
     on_request : str or None
         The reason why the solver is not chosen automatically; None if it may be.
     loosest : float
         The loosest useful tolerance of steps far from the end; 0 if a loose one saves no time.
-    by_blocks : bool
-        Whether the solver needs only products with X, Gram matrices and a few rows, so that X may
-        be read by blocks.
     """
 
     on_request: ClassVar[str | None]
     loosest: ClassVar[float]
-    by_blocks: ClassVar[bool]
 
     def __init__(self, risk: Risk) -> None: ...
-
-    @staticmethod
-    def refusal(risk: Risk) -> str | None:
-        """The reason why the solver cannot solve the risk, None if it can."""
 
     def minimise(
         self,
@@ -112,7 +150,6 @@ class ExactSolver:
 
     on_request: ClassVar[str | None] = None
     loosest: ClassVar[float] = 0.0
-    by_blocks: ClassVar[bool] = False
 
     def value(self, problem: WeightedRisk, theta: Array, centre: Array) -> float:
         """The weighted risk."""

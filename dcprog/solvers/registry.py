@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import scipy.sparse as sp
 
+from dcprog.risk.weighted import penalty_form
 from dcprog.solvers.conic.compiled import check_solver
 from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.kernel.smo import SmoSolver
@@ -13,7 +15,7 @@ from dcprog.solvers.piecewise.dual_coordinate import DualCoordinateSolver
 from dcprog.solvers.piecewise.interior import InteriorSolver
 from dcprog.solvers.piecewise.pivoting import PivotingSolver
 from dcprog.solvers.piecewise.simplex import SimplexSolver
-from dcprog.solvers.protocol import ExactSolver, SubproblemSolver
+from dcprog.solvers.protocol import ExactSolver, SubproblemSolver, Takes
 from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
 from dcprog.solvers.smooth.newton import NewtonSolver
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
@@ -53,7 +55,95 @@ MANY_ROWS = 200_000  # rows from which Newton steps to the tolerance asked for p
 SHORT, SHORT_COLUMNS = 100, 30  # at most rows and at least columns where HiGHS leads
 NARROW, SMALL = 60, 200_000  # columns, and numbers in the matrix, up to which pivoting leads
 TALL = 100  # samples a column from which the method of multipliers leads
-CONTRACT = ("refusal", "minimise", "value")
+CONTRACT = ("refusal", "minimise", "value")  # the first only without `takes`
+
+
+# What is said of a risk for which a word of `Takes` does not hold.
+REASONS = {
+    "any": "",
+    "piecewise linear": "its base is {base}, not piecewise linear",
+    "kinked": "its base is {base}, not piecewise linear with a kink",
+    "piecewise quadratic": "its base is {base}, not piecewise quadratic and linear",
+    "parabola": "its base is {base}, which is no parabola",
+    "smooth": "its base is {base}, whose slope jumps{undeclared}",
+    "expression": "its base {base} has no cvxpy expression",
+    "one score": "its samples have several scores, at which too many kinks meet",
+    "margins": "its rows are not margins or residuals",
+    "one margin": "its rows are not margins or residuals of one score",
+    "kernel": "its rows are not those of a kernel machine with one score",
+    "samples": "its maxima are not over the rows of a sample",
+    "sums": "its groups take the maximum",
+    "rows": "its groups have several rows",
+    "coefficients": "only a part of the coefficients or of the intercepts is penalised",
+    "no intercept": "an intercept is penalised, or a coefficient is not",
+    "a free intercept": "it has no free intercept, or a coefficient is not penalised",
+    "all": "some of its coefficients are not penalised",
+    "l1 and l2": "its penalty is {penalty}, not made of l1, l2 and concave ones",
+    "sparse": "its penalty is {penalty}, without an l1 or concave part",
+    "linear": "its penalty is {penalty}, which is not linear",
+    "ridge": "its penalty is {penalty}, not l2 with a positive lam",
+    "elastic": "its penalty is {penalty}, without an l2 part",
+}
+
+
+def _properties(risk: Risk) -> dict[str, bool]:
+    """For each word of `Takes`, whether it holds for a risk whose rows have a matrix."""
+    base, pieces, rows = risk.base, risk.base.pieces, risk.scores
+    linear = pieces is not None and not any(pieces.quadratic)
+    one = rows.signs is not None and rows.n_scores == 1
+    maxima = risk.aggregate == "max"
+    coefficients = bool(np.all(risk.penalized[rows.penalized]))
+    intercepts = risk.penalized[~rows.penalized]
+    form = penalty_form(risk)
+    l1, l2 = (False, False) if form is None else (bool(np.any(form[0] > 0)), form[1] > 0)
+    return {
+        "any": True,
+        "piecewise linear": linear,
+        "kinked": linear and pieces is not None and len(pieces.knots) > 0,
+        "piecewise quadratic": pieces is not None,
+        "parabola": pieces is not None and not pieces.knots and pieces.quadratic[0] > 0,
+        "smooth": base.is_smooth,
+        "expression": base.has_expression,
+        "one score": rows.n_scores == 1,
+        "margins": rows.signs is not None,
+        "one margin": one and rows.kernel is None,
+        "kernel": one and rows.kernel is not None,
+        "samples": not maxima or np.array_equal(rows.groups, risk.groups),
+        "sums": not maxima,
+        "rows": risk.n_groups == rows.shape[0],
+        "coefficients": coefficients and len(set(intercepts)) <= 1,
+        "no intercept": coefficients and not np.any(intercepts),
+        "a free intercept": coefficients and not np.all(intercepts),
+        "all": bool(np.all(risk.penalized)),
+        "l1 and l2": form is not None,
+        "sparse": l1 or (form is not None and not risk.penalty.is_convex),
+        "linear": form is not None and not l2,
+        "ridge": risk.penalty.is_convex and l2 and not l1,
+        "elastic": risk.penalty.is_convex and l2,
+    }
+
+
+def refusal(solver: type[SubproblemSolver], risk: Risk) -> str | None:
+    """The reason why a solver cannot solve a risk, from the data that it states; None if it can."""
+    takes: Takes | None = getattr(solver, "takes", None)
+    if risk.by_blocks and not _takes_blocks(solver):
+        return "it works on all of X at once, which is read by blocks"
+    if takes is not None:
+        if risk.no_matrix is not None:
+            return risk.no_matrix
+        holds = _properties(risk)
+        missed = [word for word in takes.words if not holds[word]]
+        if missed:
+            undeclared = ", or which does not declare is_smooth = True"
+            return REASONS[missed[0]].format(
+                base=repr(risk.base),
+                penalty=repr(risk.penalty),
+                undeclared=undeclared if risk.base.pieces is None else "",
+            )
+        if risk.rows.shape[0] * risk.rows.shape[1] > takes.numbers:
+            return "its matrix takes too much memory"
+    own = getattr(solver, "refusal", None)
+    return None if own is None else own(risk)
 
 
 def register_solver(name: str, solver: type[SubproblemSolver]) -> None:
@@ -64,19 +154,22 @@ def register_solver(name: str, solver: type[SubproblemSolver]) -> None:
     name : str
         The name for ``solver=``, :func:`explain_choice` and results.
     solver : class
-        A class constructed with a risk. It has ``refusal(risk)``, the reason why it does not
-        take a risk or None, ``on_request``, the reason why it is not chosen unless named or None,
-        ``minimise(problem, start, tolerance, time_limit)`` and ``value(problem, theta, centre)`` as
-        in :class:`~dcprog.solvers.protocol.SubproblemSolver`; ``value`` and ``on_request = None``
-        are inherited from :class:`~dcprog.solvers.protocol.ExactSolver`. The solver registered last
-        is tried first, the library's own follow where it fails.
+        A class constructed with a risk. It has ``takes``, the risks that it takes as
+        :class:`~dcprog.solvers.protocol.Takes`, or ``refusal(risk)``, the reason why it does not
+        take a risk or None, or both; ``on_request``, the reason why it is not chosen unless named
+        or None; ``minimise(problem, start, tolerance, time_limit)`` and
+        ``value(problem, theta, centre)`` as in
+        :class:`~dcprog.solvers.protocol.SubproblemSolver`. ``value`` and ``on_request = None`` are
+        inherited from :class:`~dcprog.solvers.protocol.ExactSolver`. The solver registered last is
+        tried first, the library's own follow where it fails.
 
     Raises
     ------
     TypeError
         The name is not a string, or the class is not a solver.
     ValueError
-        The name is that of another registered solver or of a cvxpy solver.
+        The name is that of another registered solver or of a cvxpy solver, or ``takes`` holds a
+        word that :class:`~dcprog.solvers.protocol.Takes` does not list.
 
     Examples
     --------
@@ -102,13 +195,18 @@ def register_solver(name: str, solver: type[SubproblemSolver]) -> None:
     """
     if not isinstance(name, str):
         raise TypeError(f"name={name!r}: a string is needed")
-    missing = [part for part in CONTRACT if not callable(getattr(solver, part, None))]
+    takes = getattr(solver, "takes", None)
+    needed = CONTRACT[takes is not None :]
+    missing = [part for part in needed if not callable(getattr(solver, part, None))]
     missing += [] if hasattr(solver, "on_request") else ["on_request"]
     if not isinstance(solver, type) or missing:
         lacks = f"; it has no {', '.join(missing)}" if missing else ""
         raise TypeError(f"solver={solver!r}: the class of a SubproblemSolver is needed{lacks}")
     if name in SOLVERS or name == "auto" or _is_of_cvxpy(name):
         raise ValueError(f"name={name!r} is taken")
+    unknown = [] if takes is None else [word for word in takes.words if word not in REASONS]
+    if unknown:
+        raise ValueError(f"takes={takes!r}: {unknown} is none of {list(REASONS)}")
     SOLVERS[name] = solver
 
 
@@ -168,17 +266,10 @@ def _is_short(risk: Risk) -> bool:
 def _verdict(name: str, risk: Risk) -> str | None:
     """The reason why a solver is not chosen automatically, None if it may be."""
     solver = SOLVERS[name]
-    reason = _refusal(solver, risk)
+    reason = refusal(solver, risk)
     if reason is None and solver.on_request is not None:
         return f"{solver.on_request}; on request only"
     return reason
-
-
-def _refusal(solver: type[SubproblemSolver], risk: Risk) -> str | None:
-    """The reason why a solver cannot solve a risk, None if it can."""
-    if risk.by_blocks and not getattr(solver, "by_blocks", False):
-        return "it works on all of X at once, which is read by blocks"
-    return solver.refusal(risk)
 
 
 def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
@@ -214,7 +305,7 @@ def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
             raise ValueError(
                 f"{error}; for a risk also one of 'auto', {', '.join(map(repr, SOLVERS))}"
             ) from None
-    reason = _refusal(wanted, risk)
+    reason = refusal(wanted, risk)
     if reason is not None:
         raise ValueError(f"solver={solver!r} cannot take this risk: {reason}")
     return (name,)
@@ -224,13 +315,18 @@ def _nobody(risk: Risk) -> str:
     """The message that no solver can solve a risk, with reasons."""
     if not risk.by_blocks:
         return f"no solver takes this risk:\n{explain_choice(risk)}"
-    able = [name for name in SOLVERS if getattr(SOLVERS[name], "by_blocks", False)]
+    able = [name for name, solver in SOLVERS.items() if _takes_blocks(solver)]
     reasons = "\n".join(f"{name}: not chosen: {_verdict(name, risk)}" for name in able)
     return (
         "X is read by blocks, and no solver that works so takes this risk: have a loss with a "
         "continuous slope, such as squared_hinge() or huber(), or margins and residuals with an "
         f"l2 penalty, or read all of X into memory by np.asarray(X)\n{reasons}"
     )
+
+
+def _takes_blocks(solver: type[SubproblemSolver]) -> bool:
+    takes: Takes | None = getattr(solver, "takes", None)
+    return takes is not None and takes.blocks
 
 
 def witnesses(risk: Risk, chosen: tuple[str, ...]) -> tuple[str, ...]:
@@ -303,7 +399,7 @@ def explain_choice(risk: Risk) -> str:
     cvxpy: takes over where those above fail
     newton: not chosen: its base is hinge(), whose slope jumps
     simplex: not chosen: its penalty is l2(), which is not linear
-    smo: not chosen: its rows are not those of a kernel machine
+    smo: not chosen: its rows are not those of a kernel machine with one score
     """
     if not (hasattr(risk, "base") and hasattr(risk, "rows")):
         raise TypeError(f"risk={risk!r}: a Risk is needed; explain a cvxpy problem by dc.explain")

@@ -34,7 +34,7 @@ def baseline(
     ----------
     rows : Margins
         Rows from :func:`binary_margins`, :func:`kernel_margins` or, for a piecewise linear loss,
-        :func:`~dcprog.rows.kernel_expansion.expansion_margins`.
+        :func:`~dcprog.rows.kernel.expansion_margins`.
     loss : str or Loss, default "svm"
         A name of ``LOSSES``: ``"svm"`` (hinge), ``"ramp"`` (hinge capped at 2), ``"closs"``
         (β(1 − e^{−η(1−z)²}), η = ½), ``"l2svm"`` (½ squared hinge), ``"lssvm"`` (½(1 − z)²).

@@ -13,8 +13,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from dcprog.models import LeastOneNormSVC
-from dcprog.solvers.kernel.smo_descent import minimise_dual
-from dcprog.solvers.kernel.smo_dual import Dual
+from dcprog.solvers.kernel.smo import Dual, minimise_dual
 
 __all__ = [
     "COMPARED",

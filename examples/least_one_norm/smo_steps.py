@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcprog.solvers.kernel import smo_loops
+from dcprog.solvers.kernel import smo
 from examples.common.claims import Claim, at_most
 from examples.least_one_norm.machines import descent
 
@@ -54,7 +54,7 @@ def smo_steps(K: Array, y: Array, C: float) -> Steps:
         most = np.max(q, where=v > lo, initial=-np.inf) - np.min(q, where=v < hi, initial=np.inf)
         if most <= 1e-3:
             break
-        smo_loops.descend(K, rows, y, lo, hi, v, g, True, False, 0.0, 1)
+        smo.descend(K, rows, y, lo, hi, v, g, True, False, 0.0, 1)
         move = v - before
         L, U = np.argmax(move), np.argmin(move)
         apart, Z = q[U] - q[L], K[U, U] + K[L, L] - 2 * K[U, L]

@@ -19,8 +19,7 @@ import numpy as np
 import dcprog as dc
 from dcprog.losses import Loss, cap, hinge
 from dcprog.models import RescaledHingeSVC
-from dcprog.rows.kernel import kernel_margins
-from dcprog.rows.kernel_expansion import expansion_margins
+from dcprog.rows.kernel import expansion_margins, kernel_margins
 from examples.common.baselines import LOSSES, baseline, one_shot_weights
 
 Array = np.ndarray

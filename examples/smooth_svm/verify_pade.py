@@ -45,8 +45,8 @@ from dcprog.losses import pade_hinge, sigmoid_hinge
 from dcprog.models import SmoothSVC
 from dcprog.risk.risk import Risk
 from dcprog.solvers.linalg.line_search import armijo
-from dcprog.solvers.linalg.per_score import Separable
-from dcprog.solvers.smooth.newton_loop import NewtonScore, Place, Weighted
+from dcprog.solvers.smooth.newton import NewtonScore, Place, Weighted
+from dcprog.solvers.smooth.per_score import Separable
 from examples.common.claims import Claim, at_most, print_claims, under
 from examples.smooth_svm.pade_table import table_claims
 

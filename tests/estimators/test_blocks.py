@@ -13,7 +13,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 import dcprog as dc
-from dcprog.foundation import large_data
+from dcprog.foundation import blocked_matrix
 from dcprog.foundation.arrays import Array
 from dcprog.models import CappedSVC, SmoothSVC
 
@@ -44,7 +44,7 @@ CASES: dict[str, tuple[Callable[[], Any], Any]] = {
 
 @pytest.fixture(autouse=True)
 def _however_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_data, "SMALL", 0)
+    monkeypatch.setattr(blocked_matrix, "SMALL", 0)
 
 
 def mapped(folder: Path, dtype: Any = np.float32, data: Array = X) -> Any:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import dcprog as dc
 from dcprog.estimators.high_breakdown import SScale, high_breakdown_fit
 from dcprog.estimators.robust_scales import m_scale, mad, weighted_quantile
-from dcprog.foundation import large_data
+from dcprog.foundation import blocked_matrix
 from dcprog.foundation.arrays import Array
 
 LOSSES: dict[str, Any] = {
@@ -145,7 +145,7 @@ def test_sparse_and_blocked_data_have_the_same_scale(
     X, y = _data()
     usual = dc.RobustRegressor().fit(X, y)
     assert dc.RobustRegressor().fit(sp.csr_array(X), y).scale_ == pytest.approx(usual.scale_)
-    monkeypatch.setattr(large_data, "SMALL", 0)
+    monkeypatch.setattr(blocked_matrix, "SMALL", 0)
     stored = np.memmap(tmp_path / "X", float, "w+", shape=X.shape)
     stored[:] = X
     blocked = dc.RobustRegressor().fit(stored, y)

@@ -262,7 +262,7 @@ def test_the_claims_on_smo_fail_for_another_pair_and_for_shorter_steps(
 ) -> None:
     problems = [theory.problem(seed)[1:] for seed in (0, 1)]
     problem = problems[1]
-    descend = smo_steps.smo_loops.descend
+    descend = smo_steps.smo.descend
 
     class OtherPair:
         @staticmethod
@@ -279,9 +279,9 @@ def test_the_claims_on_smo_fail_for_another_pair_and_for_shorter_steps(
             g[:] = K @ v - q
             return moved
 
-    monkeypatch.setattr(smo_steps, "smo_loops", OtherPair)
+    monkeypatch.setattr(smo_steps, "smo", OtherPair)
     assert any("most violating" in text for text in unexpected(smo_steps.smo_claims(problems)))
-    monkeypatch.setattr(smo_steps, "smo_loops", HalfStep)
+    monkeypatch.setattr(smo_steps, "smo", HalfStep)
     found = unexpected(smo_steps.smo_claims([problem]))
     assert all(any(name in text for text in found) for name in ("by λ'", "a free step (", "bound"))
 

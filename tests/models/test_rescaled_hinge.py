@@ -21,7 +21,7 @@ import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.models import RescaledHingeSVC
 from dcprog.models.rescaled_hinge import class_centre_weights
-from dcprog.rows.kernel_expansion import expansion_margins
+from dcprog.rows.kernel import expansion_margins
 from examples.common.baselines import LOSSES, baseline, one_shot_weights
 
 ETAS = [0.2, 0.5, 1.0, 2.0, 3.0]

@@ -27,9 +27,9 @@ from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.linear import binary_margins
 from dcprog.solvers.linalg.line_search import armijo
-from dcprog.solvers.linalg.per_score import Separable
 from dcprog.solvers.registry import explain_choice
-from dcprog.solvers.smooth.newton_loop import NewtonScore, Weighted
+from dcprog.solvers.smooth.newton import NewtonScore, Weighted
+from dcprog.solvers.smooth.per_score import Separable
 
 ETAS = [0.5, 1.0, 10.0, 1e4]
 VARIANTS: list[dict[str, Any]] = [

@@ -13,7 +13,7 @@ from dcprog.risk.duality import duality_gap
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_differences
-from dcprog.rows.kernel_expansion import expansion_residuals
+from dcprog.rows.kernel import expansion_residuals
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers.registry import choose, make
 

@@ -16,7 +16,7 @@ import pytest
 
 import dcprog as dc
 from dcprog.engine.track import Progress
-from dcprog.foundation import large_data
+from dcprog.foundation import blocked_matrix
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import StoredMatrix
 
@@ -53,7 +53,7 @@ CASES: dict[str, tuple[Rows, dc.Loss, Any]] = {
 
 @pytest.fixture(autouse=True)
 def _however_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_data, "SMALL", 0)
+    monkeypatch.setattr(blocked_matrix, "SMALL", 0)
 
 
 def stored(rows: int = 57) -> StoredMatrix:

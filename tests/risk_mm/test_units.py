@@ -16,8 +16,7 @@ from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.risk_mm.units import Units, margin_unit
 from dcprog.rows.angle import angle_differences, angle_margins
-from dcprog.rows.kernel import kernel_margins
-from dcprog.rows.kernel_expansion import expansion_residuals
+from dcprog.rows.kernel import expansion_residuals, kernel_margins
 from dcprog.rows.linear import binary_margins, residual_rows
 
 RNG = np.random.default_rng(1)

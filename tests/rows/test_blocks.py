@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.foundation import large_data
+from dcprog.foundation import blocked_matrix
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.blocked_matrix import BlockedMatrix, StoredMatrix
+from dcprog.foundation.blocked_matrix import BlockedMatrix, StoredMatrix, blocked
 from dcprog.foundation.columns import (
     all_finite,
     largest_sizes,
@@ -21,7 +21,6 @@ from dcprog.foundation.columns import (
     mean_squares,
     means,
 )
-from dcprog.foundation.large_data import blocked
 from dcprog.foundation.weighted_gram import weighted_gram
 from dcprog.rows.scores import data_matrix, with_ones
 
@@ -105,7 +104,7 @@ def test_memory_mapped_files_are_read_by_blocks_unless_they_are_arrays(
 ) -> None:
     small = np.memmap(tmp_path / "w", np.float32, "w+", shape=(9, 2))
     assert isinstance(data_matrix(small), np.ndarray)
-    monkeypatch.setattr(large_data, "SMALL", 0)
+    monkeypatch.setattr(blocked_matrix, "SMALL", 0)
     for dtype in (np.float32, np.int16, ">f8"):
         stored = np.memmap(tmp_path / "x", dtype, "w+", shape=(9, 2))
         stored[:] = np.arange(18).reshape(9, 2)
@@ -123,7 +122,7 @@ def test_memory_mapped_files_are_read_by_blocks_unless_they_are_arrays(
 def test_what_is_no_matrix_of_numbers_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(large_data, "SMALL", 0)
+    monkeypatch.setattr(blocked_matrix, "SMALL", 0)
     with pytest.raises(TypeError, match="real numbers"):
         blocked(np.memmap(tmp_path / "x", complex, "w+", shape=(9, 2)))
     with pytest.raises(ValueError, match=r"\(n, d\)"):

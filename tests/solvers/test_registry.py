@@ -32,11 +32,10 @@ from dcprog.penalties import elastic_net, l1, l2, scad
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_margins
-from dcprog.rows.kernel import kernel_margins
-from dcprog.rows.kernel_expansion import expansion_margins
+from dcprog.rows.kernel import expansion_margins, kernel_margins
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers.protocol import ExactSolver, Solution
-from dcprog.solvers.registry import SOLVERS, choose, explain_choice, make
+from dcprog.solvers.registry import SOLVERS, choose, explain_choice, make, refusal
 from dcprog.solving.task import Task
 
 RNG = np.random.default_rng(0)
@@ -181,7 +180,7 @@ class Copied(ExactSolver):
     @staticmethod
     def refusal(risk: Risk) -> str | None:
         """As for the one it copies."""
-        return SOLVERS["newton"].refusal(risk)
+        return refusal(SOLVERS["newton"], risk)
 
     def minimise(
         self, problem: WeightedRisk, start: Array, tolerance: float, time_limit: float | None = None

@@ -14,8 +14,7 @@ from dcprog.rows.angle import angle_differences
 from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.piecewise.active_set import crossover, guess_at
 from dcprog.solvers.piecewise.interior import interior_candidate
-from dcprog.solvers.piecewise.polyhedral import Polyhedral
-from dcprog.solvers.piecewise.subproblem import Subproblem
+from dcprog.solvers.piecewise.polyhedral import Polyhedral, Subproblem
 
 
 def _problem(n: int, d: int) -> WeightedRisk:

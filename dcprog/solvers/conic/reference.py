@@ -13,7 +13,7 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.expressions import aggregate_expression, margin_expression, penalised_part
 from dcprog.solvers.conic.portfolio import Portfolio
-from dcprog.solvers.protocol import ExactSolver, Solution, refuse
+from dcprog.solvers.protocol import ExactSolver, Solution, Takes, refuse
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -62,6 +62,8 @@ class ReferenceSolver(ExactSolver):
         The rows have no matrix.
     """
 
+    takes = Takes("expression", groups="any", penalty="any")
+
     def __init__(self, risk: Risk, solver: str | None = None) -> None:
         self.risk = risk
         matrix = risk.matrix()
@@ -86,13 +88,11 @@ class ReferenceSolver(ExactSolver):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """The reason why cvxpy cannot solve a risk, None if it can."""
-        if not risk.base.has_expression:
-            return f"its base {risk.base!r} has no cvxpy expression"
+        """The reason why the weighted squares take too much memory, None if they do not."""
         pieces = risk.base.pieces
         if pieces is not None and any(pieces.quadratic) and risk.n_groups > MOST_SQUARES:
             return f"cvxpy's memory for {risk.n_groups} weighted squares is more than 2 GB"
-        return risk.no_matrix
+        return None
 
     def _check_work(self, time_limit: float) -> None:
         """Raise SubproblemError if a solver that is started would run past the time limit."""

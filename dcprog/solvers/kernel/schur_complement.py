@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,9 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, solve_triangular
 
 from dcprog.foundation.arrays import Array
+from dcprog.solvers.jit import compiled
 
 __all__ = ["SchurComplement"]
-
-LOOPS = "dcprog.solvers.kernel.smo_loops"
 
 Index = npt.NDArray[np.intp]
 WIDEST = 0.15  # a border wider than this share of the factor costs as much as a new factor
@@ -94,7 +92,7 @@ class SchurComplement:
         return free[self.place[free] < 0], self.base[~inside[self.base]]
 
     def _factored(self, free: Index) -> bool:
-        system = import_module(LOOPS).triangle(self.K, self.sample[free])
+        system = _triangle(self.K, self.sample[free])
         system[np.diag_indices_from(system)] += self.delta
         self._reset(free.copy())
         try:
@@ -142,3 +140,13 @@ class SchurComplement:
         x = np.empty_like(right)
         x[inside], x[~inside] = inner[place[inside]], y[:count]
         return x
+
+
+@compiled
+def _triangle(K: Any, places: Any) -> Any:
+    part = np.empty((places.size, places.size))
+    for i in range(places.size):
+        row = K[places[i]]
+        for j in range(i + 1):
+            part[i, j] = row[places[j]]
+    return part

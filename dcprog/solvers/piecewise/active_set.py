@@ -10,7 +10,7 @@ from scipy.linalg import lu_factor, lu_solve
 
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.deadline import Deadline
-from dcprog.solvers.piecewise.subproblem import Subproblem
+from dcprog.solvers.piecewise.polyhedral import Subproblem
 
 __all__ = ["Candidate", "Guess", "crossover", "guess_at"]
 

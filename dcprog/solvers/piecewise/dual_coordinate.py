@@ -3,26 +3,168 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from importlib import import_module
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse.linalg import LinearOperator, cg
 
 from dcprog.foundation.arrays import Array, blocks
-from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import Pieces
-from dcprog.solvers.linalg.per_score import Separable
-from dcprog.solvers.protocol import ExactSolver, Solution, refuse
-from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
-from dcprog.solvers.smooth.screening import ScoreProblem
+from dcprog.solvers.jit import compiled
+from dcprog.solvers.protocol import Takes
+from dcprog.solvers.smooth.per_score import PerScoreSolver, ScoreProblem
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
 __all__ = ["DualCoordinateSolver"]
+
+Index = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+
+# ---- compiled epochs -----------------------------------------------------------------------------
+#
+# Rows are dense, with None for `columns` and `starts`, or those of a CSR matrix, whose data are the
+# only row of `values`: numba prunes the unused branch only if both branches have types.
+
+# A sample is skipped if it is farther from the knots than FARTHEST, or than WIDER times the largest
+# change of a margin by its own step in the last epoch.
+FARTHEST = 0.5
+WIDER = 2.0
+REASSOCIATED = {"reassoc", "contract"}  # sums in any order, several terms at a time
+
+
+@partial(compiled, fastmath=REASSOCIATED)
+def _dot(values: Any, columns: Any, starts: Any, i: int, w: Any) -> Any:
+    total = 0.0
+    if columns is None:
+        for j in range(w.size):
+            total += values[i, j] * w[j]
+    else:
+        for j in range(starts[i], starts[i + 1]):
+            total += values[0, j] * w[columns[j]]
+    return total
+
+
+@partial(compiled, fastmath=REASSOCIATED)
+def _add(values: Any, columns: Any, starts: Any, i: int, factor: float, w: Any) -> None:
+    if columns is None:
+        for j in range(w.size):
+            w[j] += factor * values[i, j]
+    else:
+        for j in range(starts[i], starts[i + 1]):
+            w[columns[j]] += factor * values[0, j]
+
+
+@compiled
+def _multiplier(knots: Any, a: Any, b: Any, weight: float, q: float, v: float) -> Any:
+    """The α with α = weight·pieces'(v − qα), and the piece, or −1 at a knot."""
+    alpha, piece = (2 * a[0] * v + b[0]) * weight / (1 + 2 * a[0] * weight * q), 0
+    for k in range(knots.size):
+        at_knot = (v - knots[k]) / q
+        if at_knot <= (2 * a[k] * knots[k] + b[k]) * weight:
+            break
+        if at_knot < (2 * a[k + 1] * knots[k] + b[k + 1]) * weight:
+            return at_knot, -1
+        c = a[k + 1]
+        alpha, piece = (2 * c * v + b[k + 1]) * weight / (1 + 2 * c * weight * q), k + 1
+    return alpha, piece
+
+
+@compiled
+def _value(knots: Any, a: Any, b: Any, c: Any, u: float) -> Any:
+    k = 0
+    while k < knots.size and u > knots[k]:
+        k += 1
+    return (a[k] * u + b[k]) * u + c[k]
+
+
+@compiled
+def _place(knots: Any, a: Any, b: Any, slope: float) -> Any:
+    """The point at which the pieces have the given slope."""
+    for k in range(knots.size):
+        if slope <= 2 * a[k + 1] * knots[k] + b[k + 1]:
+            return knots[k] if a[k] == 0.0 else min(knots[k], (slope - b[k]) / (2 * a[k]))
+    k = knots.size
+    return knots[k - 1] if a[k] == 0.0 else (slope - b[k]) / (2 * a[k])
+
+
+@compiled
+def _distance(knots: Any, u: float) -> Any:
+    nearest = np.inf
+    for knot in knots:
+        nearest = min(nearest, abs(u - knot))
+    return nearest
+
+
+@compiled
+def _shuffle(places: Any, n: int) -> None:
+    for k in range(n - 1, 0, -1):
+        other = np.random.randint(0, k + 1)  # noqa: NPY002, numba supports no other
+        places[k], places[other] = places[other], places[k]
+
+
+@compiled
+def _epochs(
+    values: Any,
+    columns: Any,
+    starts: Any,
+    sign: Any,
+    offset: Any,
+    weight: Any,
+    q: Any,
+    across: Any,
+    middle: float,
+    knots: Any,
+    a: Any,
+    b: Any,
+    c: Any,
+    lam: float,
+    ease: float,
+    alpha: Any,
+    v: Any,
+    base: float,
+    places: Any,
+    seed: int,
+    target: float,
+    most: int,
+) -> Any:
+    np.random.seed(seed)  # noqa: NPY002, numba's own, not NumPy's
+    n, taken, gap, change, far, shift = places.size, 0, np.inf, 0.0, FARTHEST, 0.0
+    while n > 0 and gap > target and taken < most:
+        _shuffle(places, n)
+        gap, change, k = 0.0, 0.0, 0
+        while k < n:
+            i = places[k]
+            taken += 1
+            score = _dot(values, columns, starts, i, v) + shift * across[i] + base
+            u, old = sign[i] * score + offset[i], alpha[i]
+            new, piece = _multiplier(knots, a, b, weight[i], q[i], u + q[i] * old)
+            step = new - old
+            if step == 0.0 and piece >= 0 and a[piece] == 0.0 and _distance(knots, u) > far:
+                n -= 1
+                places[k], places[n] = places[n], i
+                continue
+            if step != 0.0:
+                z = _place(knots, a, b, old / weight[i])
+                missed = _value(knots, a, b, c, u) - _value(knots, a, b, c, z)
+                gap += weight[i] * missed - old * (u - z)
+                alpha[i] = new
+                factor = -sign[i] * step / lam
+                _add(values, columns, starts, i, factor, v)
+                base += factor * (ease - across[i] - middle)
+                shift -= factor
+                change = max(change, abs(step) * q[i])
+            k += 1
+        far = min(FARTHEST, WIDER * change)
+    return base, shift, change
+
+
+# ---- joint steps of free multipliers -------------------------------------------------------------
 
 STEPS = 100
 SMALL = 1e-3  # the iteration ends at this share of the first residual
@@ -76,20 +218,11 @@ def free_step(
         return v if left is None else v - (unit @ v) * unit
 
     step = np.zeros(free.size) if left is None else -left / np.linalg.norm(s) * unit
+    system = LinearOperator((free.size,) * 2, matvec=lambda v: level(times(v)), dtype=float)
     r = level(lam * (u[free] - place[free]) - times(step))
-    way, size = r, float(r @ r)
-    enough = SMALL**2 * size
-    for _ in range(STEPS):
-        if not size > enough:
-            break
-        image = level(times(way))
-        bend = float(way @ image)
-        if not bend > 0:
-            break
-        step = step + size / bend * way
-        r = r - size / bend * image
-        size, before = float(r @ r), size
-        way = r + size / before * way
+    step = step + cg(system, r, rtol=SMALL, maxiter=STEPS)[0]
+    if not np.all(np.isfinite(step)):  # a direction without curvature
+        return None
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(step > 0, high[free] - alpha[free], low[free] - alpha[free]) / step
     found = alpha.copy()
@@ -97,12 +230,9 @@ def free_step(
     return np.clip(found, low, high)
 
 
-# ----------------------------------------------------------------------------------------------
+# ---- rounds --------------------------------------------------------------------------------------
 
-LOOPS = "dcprog.solvers.piecewise.dual_coordinate_loops"
 EASE = 0.05  # square of the constant column, relative to the centred samples' mean square
-
-Index = npt.NDArray[np.intp]
 
 
 class CoordinateRounds:
@@ -131,7 +261,8 @@ class CoordinateRounds:
         squares = np.maximum(np.ravel(squares) - along - self._across, 0.0)
         self.ease = EASE * float(np.mean(squares)) if free else 0.0
         self._curvature = np.maximum((squares + self.ease) / lam, np.finfo(float).tiny)
-        self._rows = (np.ascontiguousarray(X), None, None) if is_dense else _csr(X)
+        sides = (np.ascontiguousarray(X), None, None) if is_dense else ()
+        self._rows: Any = sides or (X.data[None], X.indices, X.indptr)
 
     def left(self, problem: ScoreProblem, alpha: Array) -> float:
         """The sum Σ_i s_i (α_i + t_i), which is 0 at the optimum of a free intercept."""
@@ -155,7 +286,7 @@ class CoordinateRounds:
         seed: int,
         target: float,
         most: int,
-    ) -> tuple[Array, float, float, int]:
+    ) -> tuple[Array, float, float]:
         """A round over the given samples, which updates α in place.
 
         Parameters
@@ -177,13 +308,11 @@ class CoordinateRounds:
         w, b : array, float
         change : float
             The largest change of a margin by its own sample's step in the last epoch.
-        taken : int
-            The number of visited samples.
         """
         alpha, w, b = point
         v = w.copy()
         shape = (pieces.knots, pieces.quadratic, pieces.linear, pieces.constant)
-        base, shift, change, taken = import_module(LOOPS).epochs(
+        base, shift, change = _epochs(
             *self._rows,
             problem.sign,
             problem.offset,
@@ -202,29 +331,19 @@ class CoordinateRounds:
             target,
             most,
         )
-        return v + shift * self._mean, base - shift * self._middle, change, taken
+        return v + shift * self._mean, base - shift * self._middle, change
 
 
-def _csr(X: Any) -> tuple[Array, Any, Any]:
-    return X.data[None], X.indices, X.indptr
-
-
-# ----------------------------------------------------------------------------------------------
-
-Mask = npt.NDArray[np.bool_]
+# ---- the solver ----------------------------------------------------------------------------------
 
 ENOUGH = 0.5  # a round ends at this share of the tolerance
 # A sample takes part in the first round if a knot is nearer than WIDER times the last change of
 # margins, and in later rounds if it is nearer than WIDE times the own changes of the last epoch.
-WIDER = 2.0
 WIDE = 10.0
 ROUND = 10  # most visits per sample in a round
 ROUNDS = 100
 SLOW = 0.7  # the descent ends after STALLS rounds in a row that leave more than this of the gap
 STALLS = 3
-BUDGET = 12  # most visits per sample if Newton's method can finish
-HOPE = 30.0  # skip the rounds if the last ones ended at a gap this many times above the tolerance
-TALL = 5  # Newton's method pays with this many times as many dense samples as columns
 
 
 @dataclass(frozen=True)
@@ -244,20 +363,16 @@ class Point:
     u: Array
     reach: float = np.inf
 
-    def reached_from(self, start: Point) -> Point:
-        """The point with `reach` set to the largest change of a margin from `start`."""
-        return replace(self, reach=float(np.max(np.abs(self.u - start.u), initial=0.0)))
 
-
-class DualCoordinateSolver(ExactSolver):
+class DualCoordinateSolver(PerScoreSolver):
     r"""Minimise Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖² for every score k.
 
     One multiplier at a time is moved to its best value, which needs one sample and the coefficients
     w = −Σ_i s_i (α_i + t_i)(x_i − x̄)/λ. Samples on straight pieces away from the knots are skipped
     for a round. After each round the duality gap is computed. A free intercept is the coefficient
     of a constant column that is penalised towards its last value (proximal point method), so that
-    it is not penalised in the end. If rounds are slow, the method of multipliers continues with
-    Newton's method.
+    it is not penalised in the end. Between rounds the free multipliers move jointly, by conjugate
+    gradients.
 
     Parameters
     ----------
@@ -272,49 +387,33 @@ class DualCoordinateSolver(ExactSolver):
     proximal point algorithm in convex programming, Math. Oper. Res. 1.
     """
 
+    name = "dual_coordinate"
+    takes = Takes("piecewise quadratic", rows="margins", penalized="coefficients", penalty="ridge")
     loosest = 1e-2
 
     def __init__(self, risk: Risk) -> None:
-        self.risk = risk
-        self.scores = Separable(risk)
+        super().__init__(risk)
         assert risk.base.pieces is not None
         self._pieces = risk.base.pieces
         self._rounds = CoordinateRounds(self.scores.X, self.scores.lam, self.scores.free)
-        k = self.scores.signs.shape[1]
-        self._points: list[Point | None] = [None] * k
-        self._rough = np.zeros(k)  # relative gaps at which rounds were abandoned
-        n, d = self.scores.X.shape
-        pays = isinstance(self.scores.X, np.ndarray) and n >= TALL * d
-        self._newton = AugmentedLagrangianSolver(risk, self.scores) if pays else None
+        self._points: list[Point | None] = [None] * self.scores.signs.shape[1]
 
-    @staticmethod
-    def refusal(risk: Risk) -> str | None:
-        """The reason why the method cannot solve a risk, None if it can."""
-        return AugmentedLagrangianSolver.refusal(risk)
+    def multipliers(self, problem: WeightedRisk, theta: Array) -> Array:
+        """The multipliers of the last points."""
+        return np.column_stack([point.alpha for point in self._points if point is not None])
 
-    def minimise(
-        self,
-        problem: WeightedRisk,
-        start: Array,
-        tolerance: float,
-        time_limit: float | None = None,
-    ) -> Solution:
+    def score(
+        self, k: int, problem: ScoreProblem, w: Array, b: float, tolerance: float
+    ) -> tuple[Array, float]:
         """The minimiser, certified by its duality gap."""
-        refuse("dual_coordinate", shrinkage=problem.shrinkage)
-        scores, deadline = self.scores, Deadline(time_limit)
-        spread, tilt = scores.spread(problem)
-        coef, intercept = scores.split(start)
-        for k in range(len(coef)):
-            sides = scores.signs[:, k], scores.offsets[:, k]
-            score = ScoreProblem(scores.X, *sides, spread[:, k], tilt[:, k])
-            point = self._point(k, score, coef[k], float(intercept[k]))
-            with scores.completed(coef, intercept, k):
-                point = self._score(k, score, point, tolerance / len(coef), deadline)
-            self._points[k] = point
-            coef[k], intercept[k] = point.w, point.b
-        theta = scores.join(coef, intercept)
-        dual = -np.column_stack([point.alpha for point in self._points if point is not None])
-        return Solution(theta, dual.ravel(), problem.value(theta))
+        start = self._point(k, problem, w, b)
+        point, gap = self._descend(problem, start, tolerance)
+        if gap > tolerance:
+            stayed = f"the duality gap stayed at {gap:.3g}, relative"
+            raise SubproblemError("failed", stayed, point=(point.w, point.b))
+        reach = float(np.max(np.abs(point.u - start.u), initial=0.0))
+        self._points[k] = replace(point, reach=reach)
+        return point.w, point.b
 
     def _point(self, k: int, problem: ScoreProblem, w: Array, b: float) -> Point:
         """The start (w, b) with the last multipliers; where weights have changed, with slopes.
@@ -334,28 +433,8 @@ class DualCoordinateSolver(ExactSolver):
         alpha[moved] = weight[moved] * pieces.slope(u[moved])
         return Point(alpha, weight, w, b, u, known.reach)
 
-    def _score(
-        self, k: int, problem: ScoreProblem, start: Point, tolerance: float, deadline: Deadline
-    ) -> Point:
-        """The minimiser by rounds, continued by Newton's method if they are too slow."""
-        newton, point = self._newton, start
-        if newton is None or tolerance * HOPE >= self._rough[k]:
-            budget = ROUNDS if newton is None else BUDGET
-            point, gap = self._descend(problem, start, tolerance, budget, deadline)
-            self._rough[k] = gap if gap > tolerance else 0.0
-            if gap <= tolerance:
-                return point.reached_from(start)
-            if newton is None:
-                stayed = f"the duality gap stayed at {gap:.3g}, relative"
-                raise SubproblemError("failed", stayed, point=(point.w, point.b))
-        newton.deadline = deadline
-        known = point.w, point.b, point.alpha
-        (w, b, alpha), _ = newton.score(problem, known, tolerance, point.reach)
-        point = replace(point, w=w, b=b, alpha=alpha, u=problem.margins(w, b))
-        return point.reached_from(start)
-
     def _descend(
-        self, problem: ScoreProblem, start: Point, tolerance: float, most: int, deadline: Deadline
+        self, problem: ScoreProblem, start: Point, tolerance: float
     ) -> tuple[Point, float]:
         """The point after rounds until the relative gap is within the tolerance, and the gap.
 
@@ -367,17 +446,15 @@ class DualCoordinateSolver(ExactSolver):
         w, left = rounds.coefficients(problem, alpha)
         off, away = _misfits(pieces, problem, alpha, u)
         places = live[(off | (away <= WIDER * start.reach))[live]]
-        gap, reach, taken, slow = np.inf, np.inf, 0, 0
+        gap, slow = np.inf, 0
         for number in range(ROUNDS):
             b -= rounds.ease / rounds.lam * left
             target = ENOUGH * tolerance * size
-            w, b, change, more = rounds.descend(
+            w, b, change = rounds.descend(
                 problem, pieces, (alpha, w, b), places, number, target, ROUND * live.size
             )
-            taken += more
             left = rounds.left(problem, alpha)
-            before, u = u, problem.margins(w, b)
-            reach = float(np.max(np.abs(u - before)))
+            u = problem.margins(w, b)
             size = 1 + abs(problem.value(pieces, u) + rounds.lam / 2 * float(w @ w))
             off, away = _misfits(pieces, problem, alpha, u)
             i = live[off[live]]
@@ -385,13 +462,12 @@ class DualCoordinateSolver(ExactSolver):
             last = gap
             gap = (float(missed) + abs(left) * (1 + abs(b) + rounds.reach(w))) / size
             slow = slow + 1 if gap > SLOW * last else 0
-            if gap <= tolerance or taken >= most * live.size or slow == STALLS:
+            if gap <= tolerance or slow == STALLS:
                 break
-            deadline.check("dual coordinate descent", (w, b))
-            if self._newton is None:
-                w, left = self._together(problem, alpha, u)
+            self.deadline.check("dual coordinate descent", (w, b))
+            w, left = self._together(problem, alpha, u)
             places = live[(off | (away <= WIDE * change))[live]]
-        return replace(start, w=w, b=b, u=u, reach=reach), gap
+        return replace(start, w=w, b=b, u=u), gap
 
     def _together(self, problem: ScoreProblem, alpha: Array, u: Array) -> tuple[Array, float]:
         """Move all free multipliers jointly, in place, and return their coefficients."""

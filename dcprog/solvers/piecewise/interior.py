@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -10,16 +11,14 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.solvers.linalg.interior_point import Optimum, Program, primal_dual
+from dcprog.solvers.linalg.kronecker import Curvature, DualSystem, PrimalSystem
 from dcprog.solvers.piecewise.active_set import Candidate, Guess, crossover, guess_at
-from dcprog.solvers.piecewise.kronecker_rows import KroneckerRows
-from dcprog.solvers.piecewise.polyhedral import Index, polyhedral_refusal
-from dcprog.solvers.piecewise.polyhedral_solver import PolyhedralSolver
-from dcprog.solvers.piecewise.subproblem import Subproblem
+from dcprog.solvers.piecewise.polyhedral import Index, Polyhedral, PolyhedralSolver, Subproblem
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["InteriorSolver", "interior_candidate"]
+__all__ = ["InteriorSolver", "KroneckerRows", "interior_candidate"]
 
 MOST_UNKNOWNS = 6000  # most unknowns of a step's linear system
 LEAST_FEATURES = 24
@@ -40,7 +39,7 @@ class InteriorSolver(PolyhedralSolver):
     interior point method identifies the active lines, and the exact minimiser on them is computed.
     Its steps cost a weighted Gram matrix of X for each direction of the codes (for an angle loss
     one per class), at most c(c + 1)/2
-    (:class:`~dcprog.solvers.piecewise.kronecker_rows.KroneckerRows`). In both cases the duality gap
+    (:class:`KroneckerRows`). In both cases the duality gap
     is certified, and coefficients that an ℓ1 norm holds at 0 are exactly 0 after a crossover.
 
     Parameters
@@ -59,11 +58,11 @@ class InteriorSolver(PolyhedralSolver):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """The reason why the method cannot solve a risk, None if it can."""
-        n, p = risk.rows.shape
-        if min(n, p) > MOST_UNKNOWNS:
-            return f"{min(n, p)} unknowns a step are more than {MOST_UNKNOWNS}"
-        return polyhedral_refusal(risk)
+        """The reason why the system of a step is too large, None if it is not."""
+        unknowns = min(risk.rows.shape)
+        if unknowns > MOST_UNKNOWNS:
+            return f"{unknowns} unknowns a step are more than {MOST_UNKNOWNS}"
+        return None
 
     def candidate(
         self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None
@@ -246,3 +245,189 @@ def _thresholded(problem: Subproblem, rough: Candidate, guess: Guess) -> Candida
     x = np.where(guess.sign == 0, 0.0, rough.x)
     value = problem.value(x)
     return Candidate(x, rough.duals, value, value - problem.bound(x, rough.duals))
+
+
+# ---- the rows of the program ---------------------------------------------------------------------
+
+
+class LocalLines(Protocol):
+    """The lines of G local functions with P pieces each, as functions of scores (n, c)."""
+
+    def values(self, scores: Array) -> Array:
+        """The values code_gp · f_{i(g)}, of shape (G, P)."""
+
+    def adjoint(self, duals: Array) -> Array:
+        """The sums Σ duals_gp code_gp over the lines of each sample, of shape (n, c)."""
+
+    def curvature(self, W: Array) -> Curvature:
+        """The sums Σ_gp W_gp δ_gp δ_gpᵀ of each sample, δ deviations from g's weighted mean."""
+
+
+def local_lines(design: Polyhedral, live: Index) -> LocalLines:
+    """The lines of the local functions `live`."""
+    directions = design.directions
+    if directions is None:
+        return _AnyLines(design.code[live], design.sample[live], design.n)
+    vectors, which, rate = directions
+    places = design.sample[live] * len(vectors) + which[live]
+    return _RatedLines(vectors, places, rate[live], design.n)
+
+
+def row_sums(values: Array) -> Array:
+    """The row sums of an array (G, P), by a product, as NumPy sums short rows slowly."""
+    return values @ np.ones(values.shape[1])
+
+
+class _AnyLines:
+    """Lines whose codes have no common directions."""
+
+    def __init__(self, code: Array, sample: Index, n: int) -> None:
+        self.code, self.sample, self.n = code, sample, n
+
+    def values(self, scores: Array) -> Array:
+        values: Array = np.einsum("gpc,gc->gp", self.code, scores[self.sample])
+        return values
+
+    def adjoint(self, duals: Array) -> Array:
+        return self._gather(np.einsum("gp,gpc->gc", duals, self.code))
+
+    def curvature(self, W: Array) -> Curvature:
+        mean = np.einsum("gp,gpc->gc", W, self.code) / row_sums(W)[:, None]
+        deviation = self.code - mean[:, None]
+        return Curvature(self._gather(np.einsum("gp,gpa,gpb->gab", W, deviation, deviation)))
+
+    def _gather(self, values: Array) -> Array:
+        flat = values.reshape(len(values), -1)
+        sums: list[Array] = [
+            np.bincount(self.sample, column, self.n).astype(float) for column in flat.T
+        ]
+        return np.stack(sums, axis=1).reshape(self.n, *values.shape[1:])
+
+
+class _RatedLines:
+    """Lines with codes rate_gp·v_k, where each local function has one of few vectors v_k.
+
+    The scores v_k · f_i are computed once per sample and vector; all else is scalar arithmetic.
+    """
+
+    def __init__(self, vectors: Array, places: Index, rate: Array, n: int) -> None:
+        self.vectors, self.places, self.rate, self.n = vectors, places, rate, n
+
+    def values(self, scores: Array) -> Array:
+        along = (scores @ self.vectors.T).ravel()
+        return self.rate * along[self.places, None]
+
+    def adjoint(self, duals: Array) -> Array:
+        return self._gather(row_sums(duals * self.rate)) @ self.vectors
+
+    def curvature(self, W: Array) -> Curvature:
+        total = row_sums(W)
+        mean = row_sums(W * self.rate) / total
+        spread = row_sums(W * (self.rate - mean[:, None]) ** 2)
+        return Curvature.of(self._gather(spread), self.vectors)
+
+    def _gather(self, values: Array) -> Array:
+        k = len(self.vectors)
+        return np.bincount(self.places, values, self.n * k).astype(float).reshape(self.n, k)
+
+
+@dataclass(frozen=True)
+class KroneckerFactor:
+    """The factored normal equations of one interior point step."""
+
+    D: Array  # the diagonal of the local variables
+    share: Array  # (G, P), the share of a line in the weights of its local function
+    skew: Array  # (J,), the mean of +1 and −1 with the weights of x_j ≤ τ_j and −x_j ≤ τ_j
+    system: Any
+
+
+class KroneckerRows:
+    r"""The inequalities of a :class:`Subproblem` as rows R(t, x), t = (ξ, τ).
+
+        code_gp · f_{i(g)}(x) − ξ_g ≤ −const_gp,     x_j − τ_j ≤ 0,   −x_j − τ_j ≤ 0.
+
+    With the weights W of a step, the normal matrix after eliminating t is
+
+        S = Q + diag(e) + Σ_i M_i ⊗ x̃_i x̃_iᵀ,   M_i = Σ_g Σ_p W_gp δ_gp δ_gpᵀ,
+
+    δ the deviations of the codes of g from their weighted mean, and e_j = 4 W⁺W⁻/(W⁺ + W⁻). S is a
+    c × c array of d̃ × d̃ blocks, made of weighted Gram matrices of X; K of them if the codes are
+    multiples of K vectors (:class:`~dcprog.solvers.linalg.kronecker.Curvature`). With fewer
+    samples than features S is diagonal plus a term of rank n·c, and a system of that size is solved
+    instead (Woodbury), bordered by the entries without curvature (free intercepts).
+
+    Parameters
+    ----------
+    design : Polyhedral
+    live : int array
+        The local functions with a positive cost.
+    sparse : int array of shape (J,)
+        The x_j with an ℓ1 penalty.
+    held : bool array of shape (p,)
+        Whether the diagonal entries of Q + diag(e) are positive.
+    dual : bool
+        Whether to solve the system of size n·c, for dense X.
+    """
+
+    def __init__(
+        self, design: Polyhedral, live: Index, sparse: Index, held: Any, dual: bool
+    ) -> None:
+        self.design = design
+        self._local = local_lines(design, live)
+        self._sparse, self._held = sparse, held
+        self._shape = live.size, design.const.shape[1]
+        self._n_lines = self._shape[0] * self._shape[1]
+        self.n_rows = self._n_lines + 2 * sparse.size
+        # n·c unknowns instead of p; inaccurate if the diagonal tends to 0 at a solution
+        self._dual = dual and isinstance(design.X, np.ndarray)
+
+    def forward(self, t: Array, x: Array) -> Array:
+        """The product R(t, x)."""
+        xi, tau = t[: self._shape[0]], t[self._shape[0] :]
+        lines = self._local.values(self.design.scores(x)) - xi[:, None]
+        sizes = x[self._sparse]
+        return np.concatenate([lines.ravel(), sizes - tau, -sizes - tau])
+
+    def adjoint(self, y: Array) -> tuple[Array, Array]:
+        """The local and the dense part of R'y."""
+        lines, plus, minus = self._split(y)
+        x = self._back(lines)
+        x[self._sparse] += plus - minus
+        return np.concatenate([-row_sums(lines), -plus - minus]), x
+
+    def factor(self, w: Array, Q: Array) -> KroneckerFactor:
+        """Factorise H for the weights w."""
+        W, plus, minus = self._split(w)
+        D, both = row_sums(W), plus + minus
+        diagonal = Q.copy()
+        diagonal[self._sparse] += 4 * plus * (minus / both)
+        kind = DualSystem if self._dual else PrimalSystem
+        system = kind(self.design, self._local.curvature(W), diagonal, self._held)
+        share, D = W / D[:, None], np.concatenate([D, both])
+        return KroneckerFactor(D, share, (plus - minus) / both, system)
+
+    def solve(
+        self, factor: KroneckerFactor, rt: Array, rx: Array, u: Array
+    ) -> tuple[Array, Array, Array]:
+        """Solve  H d = −r − R'u  for d; the result is d_t, d_x and R d."""
+        G, skew, share = self._shape[0], factor.skew, factor.share
+        lines, plus, minus = self._split(u)
+        total = row_sums(lines)
+        right = -rx - self._back(lines + share * (rt[:G] - total)[:, None])
+        right[self._sparse] -= plus * (1 - skew) - minus * (1 + skew) + skew * rt[G:]
+        dx = factor.system.solve(right)
+        alone = (np.concatenate([total, plus + minus]) - rt) / factor.D
+        values, sizes = self._local.values(self.design.scores(dx)), dx[self._sparse]
+        middle = row_sums(share * values)
+        moved = values - (middle + alone[:G])[:, None]
+        tails = (1 - skew) * sizes - alone[G:], -(1 + skew) * sizes - alone[G:]
+        dt = alone + np.concatenate([middle, skew * sizes])
+        return dt, dx, np.concatenate([moved.ravel(), *tails])
+
+    def _split(self, y: Array) -> tuple[Array, Array, Array]:
+        """Split a vector into the parts of the lines (G, P), of x_j ≤ τ_j and of −x_j ≤ τ_j."""
+        plus, minus = y[self._n_lines :].reshape(2, -1)
+        return y[: self._n_lines].reshape(self._shape), plus, minus
+
+    def _back(self, duals: Array) -> Array:
+        return np.asarray(self.design.X.T @ self._local.adjoint(duals)).T.ravel()

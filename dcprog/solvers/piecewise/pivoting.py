@@ -12,8 +12,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
-from dcprog.solvers.protocol import ExactSolver, Solution
+from dcprog.solvers.protocol import ExactSolver, Solution, Takes
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -394,8 +393,6 @@ class Pivots:
 
 # ----------------------------------------------------------------------------------------------
 
-MOST_NUMBERS = 2**22  # most numbers in the matrix of all rows
-
 
 class PivotingSolver(ExactSolver):
     r"""Minimise Σ_i d_i base(u_i) + t·u + Σ_j l_j|θ_j| + ½ Σ_j h_j θ_j²,  base piecewise linear.
@@ -419,6 +416,8 @@ class PivotingSolver(ExactSolver):
     (2006), Numerical Optimization, §16.5.
     """
 
+    takes = Takes("piecewise linear", rows="one score", numbers=2**22)
+
     def __init__(self, risk: Risk) -> None:
         n, q = risk.rows.shape
         self.risk, pieces = risk, risk.base.pieces
@@ -431,20 +430,6 @@ class PivotingSolver(ExactSolver):
         rows = np.tile(np.arange(n), len(pieces.knots))
         self._owner = np.concatenate([rows, n + np.arange(q)])
         self._last: tuple[Array, Index] | None = None
-
-    @staticmethod
-    def refusal(risk: Risk) -> str | None:
-        """The reason why the method cannot solve a risk, None if it can."""
-        reason = polyhedral_refusal(risk)
-        if reason is not None:
-            return reason
-        if risk.aggregate == "max":
-            return "its groups take the maximum"
-        if risk.scores.n_scores > 1:
-            return "its samples have several scores, at which too many kinks meet"
-        if risk.rows.shape[0] * risk.rows.shape[1] > MOST_NUMBERS:
-            return "its matrix takes too much memory"
-        return None
 
     def minimise(
         self,

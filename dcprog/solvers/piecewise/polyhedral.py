@@ -1,41 +1,33 @@
-"""Risks whose losses are maxima of affine functions of a sample's scores."""
+"""Risks whose losses are maxima of affine functions of a sample's scores, and their solvers."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.columns import coefficient_units
+from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import Pieces
-from dcprog.solvers.linalg.coefficients import coefficient_units
+from dcprog.solvers.protocol import ExactSolver, Solution, Takes
+from dcprog.solvers.warm_starts import WarmStarts
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["Index", "Polyhedral", "polyhedral_refusal"]
+__all__ = ["Index", "Polyhedral", "PolyhedralSolver", "Subproblem"]
 
 Index = npt.NDArray[np.intp]
 
 MOST_DIRECTIONS = 100
 DIGITS = 9  # digits by which directions are grouped before the exact comparison
 ROUNDING = 1e-15
-
-
-def polyhedral_refusal(risk: Risk) -> str | None:
-    """The reason why a risk's subproblems are not programs of this form, None if they are."""
-    pieces = risk.base.pieces
-    if pieces is None or any(pieces.quadratic):
-        return f"its base is {risk.base!r}, not piecewise linear"
-    if risk.no_matrix is not None:
-        return "its rows are a general LinearOperator"
-    if risk.aggregate == "max" and not np.array_equal(risk.scores.groups, risk.groups):
-        return "its maxima are not over the rows of a sample"
-    if not risk.penalty.parts().is_elastic:
-        return f"its penalty is {risk.penalty!r}, not made of l1 and l2"
-    return None
 
 
 class Polyhedral:
@@ -48,7 +40,7 @@ class Polyhedral:
     Parameters
     ----------
     risk : Risk
-        A risk for which :func:`polyhedral_refusal` is None.
+        A piecewise linear base, alone or with the maximum over a sample's rows.
 
     Attributes
     ----------
@@ -198,3 +190,149 @@ def _maxima(
         np.column_stack([level, ground]),
         np.column_stack([rate, np.zeros(n)]),
     )
+
+
+# The radius within which the certificate of a gap holds, relative to the coefficients' sizes.
+RADIUS = 10.0
+
+
+@dataclass
+class Subproblem:
+    """The sum Σ_g cost_g max_p line_gp(x) + linear·x + Σ_j l1_j |x_j| + ½ Σ_j l2_j x_j² + const.
+
+    Attributes
+    ----------
+    design : Polyhedral
+    cost : array of shape (G,)
+    linear, l1, l2 : arrays of shape (p,)
+        Vectors in the order of the entries of B.
+    constant : float
+    """
+
+    design: Polyhedral
+    cost: Array
+    linear: Array
+    l1: Array
+    l2: Array
+    constant: float = 0.0
+    live: Index = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.live = np.flatnonzero(self.cost > 0)
+
+    @classmethod
+    def of(cls, design: Polyhedral, problem: WeightedRisk) -> Subproblem:
+        """The subproblem of a weighted risk."""
+        offset, order = problem.risk.offset, design.order
+        l1, l2 = problem.penalty_weights
+        return cls(
+            design,
+            design.costs(problem.weights),
+            problem.linear[order],
+            l1[order],
+            l2[order],
+            0.0 if offset is None else float(problem.row_tilts @ offset),
+        )
+
+    def restricted(self, features: Index) -> Subproblem:
+        """The subproblem restricted to the given columns of X, with all other x_j = 0."""
+        design = self.design
+        linear, l1, l2 = (
+            part.reshape(design.c, design.d)[:, features].ravel()
+            for part in (self.linear, self.l1, self.l2)
+        )
+        return Subproblem(design.restricted(features), self.cost, linear, l1, l2, self.constant)
+
+    def value(self, x: Array, lines: Array | None = None) -> float:
+        """The value of the function at x."""
+        lines = self.design.lines(x) if lines is None else lines
+        losses = float(self.cost @ lines.max(axis=1))
+        penalty = float(self.l1 @ np.abs(x)) + 0.5 * float(self.l2 @ x**2)
+        return losses + float(self.linear @ x) + penalty + self.constant
+
+    def slope(self, duals: Array) -> Array:
+        """The gradient of the losses and the linear term for multipliers (G, P) of the lines."""
+        return self.linear + self.design.pull(duals)
+
+    def gap(self, x: Array, duals: Array, lines: Array | None = None) -> float:
+        """The duality gap at x for multipliers duals ≥ 0 with Σ_p duals_gp = cost_g.
+
+        Entries with l2_j = 0 are assumed to lie in an ℓ1 ball, ten times as large as their own norm
+        plus a typical size of coefficients. Without it any error in their stationarity, however
+        small, would make the dual value −∞.
+        """
+        return self.value(x, lines) - self.bound(x, duals)
+
+    def bound(self, x: Array, duals: Array) -> float:
+        """The dual value, a lower bound of the minimum."""
+        over = np.maximum(np.abs(self.slope(duals)) - self.l1, 0.0)
+        held = self.l2 > 0
+        conjugate = 0.5 * float(np.sum(over[held] ** 2 / self.l2[held]))
+        if not np.all(held):
+            size = float(np.sum(np.abs(x[~held]))) + float(np.max(self.design.units[~held]))
+            conjugate += RADIUS * size * float(np.max(over[~held]))
+        return float(np.sum(duals * self.design.const)) + self.constant - conjugate
+
+    def lossless(self, start: Array) -> Array:
+        """The minimiser if all costs are 0; undetermined entries stay at the start.
+
+        Raises
+        ------
+        SubproblemError
+            ``unbounded`` if the linear term is unbounded below.
+        """
+        over = np.maximum(np.abs(self.linear) - self.l1, 0.0)
+        held = self.l2 > 0
+        if np.any(over[~held] > 0):
+            raise SubproblemError("unbounded", "no loss and no penalty holds a linear term")
+        free = ~held & (self.l1 == 0)
+        x = np.where(free, start, 0.0)
+        x[held] = -np.sign(self.linear[held]) * over[held] / self.l2[held]
+        return x
+
+    def feasible(self, duals: Array) -> Array:
+        """The multipliers clipped at 0 and scaled to the sum cost_g for each local function."""
+        duals = np.maximum(duals, 0.0)
+        total = duals.sum(axis=1)
+        lost = total <= 0
+        duals[lost] = 1.0
+        total[lost] = duals.shape[1]
+        return duals * (self.cost / total)[:, None]
+
+
+class PolyhedralSolver(ExactSolver):
+    """The base class of solvers of a :class:`Subproblem`.
+
+    A subclass sets `name` and defines :meth:`candidate`.
+    """
+
+    name: ClassVar[str]
+    takes = Takes("piecewise linear", groups="samples")
+
+    def __init__(self, risk: Risk) -> None:
+        self.risk = risk
+        self.design = Polyhedral(risk)
+        self.memory = WarmStarts(risk.rows, (self.name, self.design.key))
+
+    @abstractmethod
+    def candidate(
+        self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None
+    ) -> tuple[Array, Array]:
+        """The minimiser x and the multipliers of the lines (G, P)."""
+
+    def minimise(
+        self,
+        problem: WeightedRisk,
+        start: Array,
+        tolerance: float,
+        time_limit: float | None = None,
+    ) -> Solution:
+        """The minimiser, certified by its duality gap."""
+        program, start = Subproblem.of(self.design, problem), start[self.design.order]
+        if program.live.size:
+            x, duals = self.candidate(program, start, tolerance, time_limit)
+        else:
+            x = program.lossless(start)
+            duals = np.zeros(self.design.const.shape)
+        theta = self.design.theta(x)
+        return Solution(theta, -self.design.slopes(duals), problem.value(theta))

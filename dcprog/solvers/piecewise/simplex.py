@@ -11,16 +11,14 @@ import scipy.sparse as sp
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import SubproblemError
 from dcprog.solvers.piecewise.active_set import Guess, crossover
-from dcprog.solvers.piecewise.polyhedral import polyhedral_refusal
-from dcprog.solvers.piecewise.polyhedral_solver import PolyhedralSolver
-from dcprog.solvers.piecewise.subproblem import Subproblem
+from dcprog.solvers.piecewise.polyhedral import PolyhedralSolver, Subproblem
+from dcprog.solvers.protocol import Takes
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
 __all__ = ["SimplexSolver"]
 
-MOST_NUMBERS = 2**25  # most numbers in the matrix
 FEASIBLE = 1e-10
 MOST_STEPS = 20  # most steps, times the rows and columns, as HiGHS may cycle at ties
 CROSSOVER_ROUNDS = 3
@@ -51,23 +49,12 @@ class SimplexSolver(PolyhedralSolver):
     """
 
     name = "simplex"
+    takes = Takes("piecewise linear", groups="samples", penalty="linear", numbers=2**25)
 
     def __init__(self, risk: Risk) -> None:
         super().__init__(risk)
         self._split = np.flatnonzero(risk.penalized[self.design.order])
         self._slanted = np.any(self.design.code != 0, axis=2)
-
-    @staticmethod
-    def refusal(risk: Risk) -> str | None:
-        """The reason why the method cannot solve a risk, None if it can."""
-        reason = polyhedral_refusal(risk)
-        if reason is not None:
-            return reason
-        if risk.penalty.parts().ridge > 0:
-            return f"its penalty is {risk.penalty!r}, which is not linear"
-        if risk.rows.shape[0] * risk.rows.shape[1] > MOST_NUMBERS:
-            return "its matrix takes too much memory"
-        return None
 
     def candidate(
         self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None

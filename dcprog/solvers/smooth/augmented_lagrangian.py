@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from dcprog.foundation.arrays import Array
-from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import Pieces
-from dcprog.solvers.linalg.per_score import Separable, separable_refusal
 from dcprog.solvers.linalg.ridge import Ridge
-from dcprog.solvers.protocol import ExactSolver, Solution, refuse
-from dcprog.solvers.smooth.newton_loop import NewtonScore
-from dcprog.solvers.smooth.screening import ScoreProblem, screened
+from dcprog.solvers.protocol import Takes
+from dcprog.solvers.smooth.newton import NewtonScore
+from dcprog.solvers.smooth.per_score import PerScoreSolver, ScoreProblem, Tangent
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -31,12 +31,17 @@ FIRST = 64.0
 GROWTH = 4.0
 ROUNDS = 30
 PAYS = 50_000  # least numbers in X for which screening of samples pays
+# Samples are kept if their margin is nearer to a knot than WIDER times the last largest change of a
+# margin. If more than the share MOST is kept, the whole problem is solved instead.
+WIDER = 2.0
+MOST = 0.5
+
+Mask = npt.NDArray[np.bool_]
+Point = tuple[Array, float, Array]  # w, b and multipliers
+Minimise = Callable[[ScoreProblem, Array, float, Array], Point]
 
 
-Start = tuple[Array, float, Array]  # w, b and multipliers
-
-
-class AugmentedLagrangianSolver(ExactSolver):
+class AugmentedLagrangianSolver(PerScoreSolver):
     r"""Minimise Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖² for every score k.
 
     The margins get a copy z = u with multipliers μ. A round minimises the augmented Lagrangian, in
@@ -61,83 +66,53 @@ class AugmentedLagrangianSolver(ExactSolver):
     Newton augmented Lagrangian method for solving lasso problems, SIAM J. Optim. 28.
     """
 
-    by_blocks = True
+    name = "multipliers"
+    takes = Takes(
+        "piecewise quadratic",
+        rows="margins",
+        penalized="coefficients",
+        penalty="ridge",
+        blocks=True,
+    )
 
-    def __init__(self, risk: Risk, scores: Separable | None = None) -> None:
-        self.risk = risk
-        self.scores = scores or Separable(risk)
+    def __init__(self, risk: Risk) -> None:
+        super().__init__(risk)
         assert risk.base.pieces is not None
         self._pieces = risk.base.pieces
-        self.deadline = Deadline()
-        self._multipliers: Array | None = None
+        shape = self.scores.signs.shape
+        self._multipliers = np.zeros(shape)
         # the largest change of a margin of each score in the last subproblem
-        self._reach = np.full(self.scores.signs.shape[1], np.inf)
+        self._reach = np.full(shape[1], np.inf)
         self._screens = not any(self._pieces.quadratic) and np.prod(self.scores.X.shape) >= PAYS
 
-    @staticmethod
-    def refusal(risk: Risk) -> str | None:
-        """The reason why the method cannot solve a risk, None if it can."""
-        if risk.base.pieces is None:
-            return f"its base is {risk.base!r}, not piecewise quadratic and linear"
-        return separable_refusal(risk)
-
-    def minimise(
-        self,
-        problem: WeightedRisk,
-        start: Array,
-        tolerance: float,
-        time_limit: float | None = None,
-    ) -> Solution:
-        """The minimiser, certified by its duality gap."""
-        refuse("multipliers", shrinkage=problem.shrinkage)
-        scores = self.scores
-        spread, tilt = scores.spread(problem)
-        coef, intercept = scores.split(start)
-        self.deadline = Deadline(time_limit)
-        if self._multipliers is None:
-            self._multipliers = np.zeros(scores.signs.shape)
-        for k in range(len(coef)):
-            sides = scores.signs[:, k], scores.offsets[:, k]
-            score = ScoreProblem(scores.X, *sides, spread[:, k], tilt[:, k])
-            point = coef[k], float(intercept[k]), self._multipliers[:, k]
-            with scores.completed(coef, intercept, k):
-                found, self._reach[k] = self.score(
-                    score, point, tolerance / len(coef), float(self._reach[k])
-                )
-            coef[k], intercept[k], self._multipliers[:, k] = found
-        theta = scores.join(coef, intercept)
-        return Solution(theta, -self._multipliers.ravel(), problem.value(theta))
+    def multipliers(self, problem: WeightedRisk, theta: Array) -> Array:
+        """The last multipliers."""
+        return self._multipliers
 
     def score(
-        self, problem: ScoreProblem, point: Start, tolerance: float, reach: float
-    ) -> tuple[Start, float]:
-        """The minimiser (w, b) of a score, its multipliers, and the largest change of a margin.
-
-        Parameters
-        ----------
-        problem : ScoreProblem
-        point : tuple (w, b, multipliers)
-            The start.
-        tolerance : float
-        reach : float
-            The expected largest change of a margin; ∞ if unknown.
-        """
-        sigma = FIRST * self._unit(problem)
-        rounds = partial(self._rounds, sigma=sigma, tolerance=tolerance)
+        self, k: int, problem: ScoreProblem, w: Array, b: float, tolerance: float
+    ) -> tuple[Array, float]:
+        """The minimiser, certified by its duality gap."""
+        rounds = partial(self._rounds, sigma=FIRST * self._unit(problem), tolerance=tolerance)
+        mu = self._multipliers[:, k]
         if not self._screens:
-            return rounds(problem, *point), np.inf
-        before = problem.margins(*point[:2])
+            w, b, self._multipliers[:, k] = rounds(problem, w, b, mu)
+            return w, b
+        before, reach = problem.margins(w, b), float(self._reach[k])
         if np.isfinite(reach):
-            free = self.scores.free
-            found = screened(problem, self._pieces, point, before, reach, free, rounds)
+            found = screened(
+                problem, self._pieces, (w, b, mu), before, reach, self.scores.free, rounds
+            )
         else:
-            found = rounds(problem, *point)
-        changes = np.abs(problem.margins(*found[:2]) - before)[problem.weight > 0]
-        return found, float(np.max(changes, initial=0.0))
+            found = rounds(problem, w, b, mu)
+        w, b, self._multipliers[:, k] = found
+        changes = np.abs(problem.margins(w, b) - before)[problem.weight > 0]
+        self._reach[k] = float(np.max(changes, initial=0.0))
+        return w, b
 
     def _rounds(
         self, problem: ScoreProblem, w: Array, b: float, mu: Array, sigma: float, tolerance: float
-    ) -> tuple[Array, float, Array]:
+    ) -> Point:
         """The minimiser (w, b) and the multipliers, by rounds of the method."""
         ridge = self._ridge(problem.X)
         sides = problem.sign, problem.offset, problem.tilt, problem.tangent
@@ -171,6 +146,91 @@ class AugmentedLagrangianSolver(ExactSolver):
         )
         heavy = float(np.mean(problem.weight)) or float(np.mean(np.abs(problem.tilt)))
         return (heavy or 1.0) / (size or 1.0)
+
+
+def _straightened(
+    problem: ScoreProblem, pieces: Pieces, u: Array, kept: Mask, intercept: bool
+) -> ScoreProblem:
+    """The problem of the kept samples; the losses of the others are linear, as at u."""
+    pull, constant = np.empty(u.size), 0.0
+    for some in blocks(u.size):
+        side, weight = np.searchsorted(pieces.knots, u[some]), problem.weight[some]
+        slope = problem.tilt[some] + weight * np.take(pieces.linear, side)
+        slope[kept[some]] = 0.0
+        fixed = np.where(kept[some], 0.0, weight) @ np.take(pieces.constant, side)
+        constant += float(fixed + slope @ problem.offset[some])
+        pull[some] = problem.sign[some] * slope
+    tangent = Tangent(problem.X.T @ pull, float(np.sum(pull)) if intercept else 0.0, constant)
+    return ScoreProblem(
+        problem.X[kept],
+        problem.sign[kept],
+        problem.offset[kept],
+        problem.weight[kept],
+        problem.tilt[kept],
+        tangent,
+    )
+
+
+def screened(
+    problem: ScoreProblem,
+    pieces: Pieces,
+    point: tuple[Array, float, Array],
+    u: Array,
+    reach: float,
+    intercept: bool,
+    minimise: Minimise,
+) -> tuple[Array, float, Array]:
+    """The minimiser of a problem, by smaller problems with the other losses linearised.
+
+    A loss is nowhere below its straight pieces. So a minimiser of the smaller problem at which all
+    samples left out are still on their pieces minimises the whole problem. Samples that have left
+    their piece are added.
+
+    Parameters
+    ----------
+    problem : ScoreProblem
+    pieces : Pieces
+        The pieces of a convex, piecewise linear loss.
+    point : tuple (w, b, multipliers)
+        The start.
+    u : array
+        The margins at the start.
+    reach : float
+        The expected largest change of a margin.
+    intercept : bool
+        Whether b is free; otherwise it is 0.
+    minimise : callable
+        The solver of the smaller problems.
+    """
+    w, b, mu = point
+    bends = problem.weight > 0
+    kept = np.zeros(u.size, dtype=bool)
+    while True:
+        near, reach = _nearer(pieces.distance(u), WIDER * reach, bends & ~kept)
+        kept |= near
+        if np.count_nonzero(kept) > MOST * u.size:
+            return minimise(problem, w, b, mu)
+        try:
+            part = _straightened(problem, pieces, u, kept, intercept)
+            w, b, inner = minimise(part, w, b, mu[kept])
+        except SubproblemError as error:
+            if error.status != "unbounded":
+                raise
+            continue  # straight pieces do not bound the intercept: add samples
+        side = np.searchsorted(pieces.knots, u)
+        u = problem.margins(w, b)
+        strays = bends & ~kept & (np.searchsorted(pieces.knots, u) != side)
+        if not np.any(strays):
+            mu = problem.weight * np.take(pieces.linear, side)
+            mu[kept] = inner
+            return w, b, mu
+        kept |= strays
+
+
+def _nearer(distance: Array, reach: float, among: Mask) -> tuple[Mask, float]:
+    """Mask of the samples within reach, at least the nearest one, and the reach used."""
+    reach = max(reach, float(np.min(distance, where=among, initial=np.inf)))
+    return among & (distance <= reach), reach
 
 
 @dataclass(frozen=True)

@@ -2,33 +2,271 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import ConvexLoss
-from dcprog.solvers.linalg.line_search import armijo, bottom
-from dcprog.solvers.linalg.per_score import Separable, separable_refusal
-from dcprog.solvers.protocol import ExactSolver, Solution, refuse
-from dcprog.solvers.smooth.newton_loop import NewtonScore, Place, Weighted
+from dcprog.solvers.linalg.line_search import Line, armijo, bottom
+from dcprog.solvers.linalg.ridge import Ridge
+from dcprog.solvers.protocol import Takes
+from dcprog.solvers.smooth.per_score import (
+    WITHOUT_TANGENT,
+    PerScoreSolver,
+    ScoreProblem,
+    Tangent,
+)
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["NewtonSolver", "roughness", "softer_first"]
+__all__ = ["NewtonScore", "NewtonSolver", "Place", "SmoothLosses", "Weighted", "softer_first"]
 
-Sides = tuple[Array, Array, Array]  # the signs, offsets and tilts of a score
-
+# Nearly hard margins take about one step per sample. A step to the end of a tiny piece may decrease
+# the value by less than rounding: only STALLS such steps in a row end the method.
+MAX_STEPS = 2000
+STALLS = 10
+PRECISION = 1e-15
+NO_CURVATURE = 1e-14  # a curvature below this share of the largest or the intercept's slope is 0
+REFRESH = 10  # steps between recomputations of the margins
 LOOSE = 1e-5  # tolerance of the smoother problems, relative to their value
 SHORT = 1e-4  # longest last step, relative to 1 + the coefficients' norm
 
 
-class NewtonSolver(ExactSolver):
+class SmoothLosses(Protocol):
+    """One convex function of a number for every sample, with a continuous slope."""
+
+    def value(self, u: Array) -> float:
+        """The sum of the losses."""
+
+    def slope(self, u: Array) -> Array:
+        """The slopes of the losses."""
+
+    def curvature(self, u: Array) -> Array:
+        """The second derivatives of the losses; at a jump those of either side."""
+
+    def breaks(self, u: Array, change: Array) -> Array | None:
+        """The t at which a curvature at u + t·change jumps; None if unknown or too many."""
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """The weighted losses d_i base(u_i)."""
+
+    base: ConvexLoss
+    weight: Array
+
+    def value(self, u: Array) -> float:
+        """The sum Σ d base(u)."""
+        return float(self.weight @ self.base(u))
+
+    def slope(self, u: Array) -> Array:
+        """The slopes d·base'(u)."""
+        return self.weight * self.base.slope(u)
+
+    def curvature(self, u: Array) -> Array:
+        """The curvatures d·base''(u)."""
+        return self.weight * self.base.curvature(u)
+
+    def breaks(self, u: Array, change: Array) -> Array | None:
+        """The t at which a margin meets a knot, if the base is piecewise quadratic."""
+        if self.base.pieces is None:
+            return None
+        knots = np.array(self.base.pieces.knots)[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return ((knots - u) / change)[:, self.weight > 0].ravel()
+
+
+@dataclass(frozen=True)
+class Place:
+    """An iterate of Newton's method with its next step.
+
+    Attributes
+    ----------
+    w, b : array, float
+    step, shift : array, float
+        The changes of w and b to the minimum of the quadratic model.
+    value : float
+        The value F(w, b).
+    size : float
+        The sum of the losses and the ridge, to which rounding errors are relative.
+    promise : float
+        The decrease of the quadratic model.
+    imbalance : float
+        A bound of F minus its minimum, by the gradient.
+    """
+
+    w: Array
+    b: float
+    step: Array
+    shift: float
+    value: float
+    size: float
+    promise: float
+    imbalance: float
+
+
+@dataclass(frozen=True)
+class NewtonScore:
+    """Newton's method for F = Σ_i losses_i(u_i) + t_i u_i + (λ/2)‖w‖² + tangent(w, b).
+
+    The margins are u_i = s_i(x_i·w + b) + o_i.
+
+    Attributes
+    ----------
+    ridge : Ridge
+        The linear algebra for X and λ, with or without a free b.
+    losses : SmoothLosses
+    sign, offset, tilt : arrays
+        The signs s, offsets o and tilts t.
+    tangent : Tangent
+        An affine function, 0 by default.
+    search : callable
+        Maps a line to a step length; by default a search for the minimum.
+    deadline : Deadline
+    """
+
+    ridge: Ridge
+    losses: SmoothLosses
+    sign: Array
+    offset: Array
+    tilt: Array
+    tangent: Tangent = WITHOUT_TANGENT
+    search: Callable[[Line], float] = bottom
+    deadline: Deadline = field(default_factory=Deadline)
+
+    def margins(self, w: Array, b: float) -> Array:
+        """The margins u."""
+        return self.sign * (self.ridge.X @ w + b) + self.offset
+
+    def minimise(
+        self, w: Array, b: float, tolerance: float, balance: float = np.inf
+    ) -> tuple[Array, float]:
+        """The minimiser (w, b); see :meth:`last`."""
+        place = self.last(w, b, tolerance, balance)
+        return place.w, place.b
+
+    def last(
+        self,
+        w: Array,
+        b: float,
+        tolerance: float,
+        balance: float = np.inf,
+        precision: float = PRECISION,
+    ) -> Place:
+        """The last iterate of Newton's method.
+
+        Parameters
+        ----------
+        w, b : array, float
+            The start.
+        tolerance : float
+            The run fails if the predicted decrease at the end exceeds this times 1 + |value|.
+        balance : float
+            Continue, as far as rounding allows, until :meth:`imbalance` is at most this.
+        precision : float
+            Stop if the predicted decrease is at most this share of the value's terms.
+
+        Raises
+        ------
+        SubproblemError
+            ``unbounded`` or ``failed``.
+        """
+        lowest, stalled = np.inf, 0
+        for number, place in enumerate(self.path(w, b)):
+            stalled = 0 if place.value < lowest else stalled + 1
+            lowest = min(lowest, place.value)
+            done = place.promise <= precision * place.size and place.imbalance <= balance
+            if done or stalled == STALLS or number == MAX_STEPS:
+                break
+            self.deadline.check("Newton's method", (place.w, place.b))
+        if place.promise > tolerance * (1 + abs(place.value)):
+            short = f"Newton's method stopped {place.promise:.3g} short"
+            raise SubproblemError("failed", short, point=(place.w, place.b))
+        return place
+
+    def path(self, w: Array, b: float) -> Iterator[Place]:
+        """Yield the iterates of Newton's method without end."""
+        u = self.margins(w, b)
+        for number in count(1):
+            size = self.losses.value(u) + self.ridge.lam / 2 * float(w @ w)
+            g, h = self._gradient(w, self.losses.slope(u))
+            step, shift = self._step(g, h, u)
+            promise = -(float(g @ step) + h * shift) / 2  # the decrease of the quadratic model
+            value = size + float(self.tilt @ u) + self.tangent(w, b)
+            yield Place(w, b, step, shift, value, size, promise, self._imbalance(g, h, b))
+            change = self.sign * (self.ridge.X @ step + shift)
+            free = h != 0 and not np.any(step)  # only the intercept moves, without curvature
+            t = (bottom if free else self.search)(_Ray(self, u, change, (w, step, shift), size))
+            w, b, u = w + t * step, b + t * shift, u + t * change
+            if number % REFRESH == 0:
+                u = self.margins(w, b)
+
+    def imbalance(self, w: Array, b: float, slope: Array) -> float:
+        """A bound of the value minus the minimum, by the gradient for the given slopes."""
+        return self._imbalance(*self._gradient(w, slope), b)
+
+    def _gradient(self, w: Array, slope: Array) -> tuple[Array, float]:
+        pull = self.sign * (self.tilt + slope)
+        g = self.ridge.X.T @ pull + self.ridge.lam * w + self.tangent.g
+        return g, float(np.sum(pull)) + self.tangent.h if self.ridge.fit_intercept else 0.0
+
+    def _imbalance(self, g: Array, h: float, b: float) -> float:
+        return float(g @ g) / (2 * self.ridge.lam) + abs(h) * (1 + abs(b))
+
+    def _step(self, g: Array, h: float, u: Array) -> tuple[Array, float]:
+        curvature = self.sign**2 * self.losses.curvature(u) / 2
+        least = NO_CURVATURE * max(float(np.max(curvature, initial=0.0)), abs(h))
+        active = np.flatnonzero(curvature > least)
+        if active.size == 0:  # without curvature move the intercept along its slope, if any
+            slopes = np.abs(self.tilt) + np.abs(self.losses.slope(u))
+            level = abs(h) <= 1e-14 * (float(np.sum(slopes)) + abs(self.tangent.h))
+            return (-g / self.ridge.lam, 0.0) if level else (np.zeros_like(g), -h)
+        if 2 * active.size > curvature.size:  # gathering most of X costs more than using all of it
+            step, shift = self.ridge.step(g, np.asarray(h), curvature)
+        else:
+            step, shift = self.ridge.step(g, np.asarray(h), curvature[active], active)
+        return step, float(shift)
+
+
+class _Ray:
+    """The function of t along (w, b) + t·(step, shift), with margins u + t·change."""
+
+    def __init__(
+        self,
+        score: NewtonScore,
+        u: Array,
+        change: Array,
+        path: tuple[Array, Array, float],
+        size: float,
+    ) -> None:
+        w, step, shift = path
+        self.losses, self.u, self.change, self.size = score.losses, u, change, size
+        lam, tangent = score.ridge.lam, score.tangent
+        self.along, self.square = lam * float(w @ step), lam * float(step @ step)
+        self.tilt = float(score.tilt @ change + np.sum(tangent.g * step)) + tangent.h * shift
+        self.start = size - lam / 2 * float(w @ w)
+
+    def rise(self, t: float) -> float:
+        losses = self.losses.value(self.u + t * self.change)
+        return losses - self.start + t * (self.tilt + self.along + t / 2 * self.square)
+
+    def slope(self, t: float) -> float:
+        pull = float(self.losses.slope(self.u + t * self.change) @ self.change)
+        return pull + self.tilt + self.along + t * self.square
+
+    def breaks(self) -> Array | None:
+        return self.losses.breaks(self.u, self.change)
+
+
+class NewtonSolver(PerScoreSolver):
     r"""Minimise Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖² for every score k.
 
     Each step minimises the quadratic model at the current point exactly and moves in that
@@ -59,55 +297,40 @@ class NewtonSolver(ExactSolver):
     term, iJOE 9.
     """
 
+    name = "newton"
+    takes = Takes("smooth", rows="margins", penalized="coefficients", penalty="ridge")
+
     def __init__(self, risk: Risk) -> None:
-        self.risk = risk
-        self.scores = Separable(risk)
+        super().__init__(risk)
         self.is_finite = risk.base.pieces is not None
 
-    @staticmethod
-    def refusal(risk: Risk) -> str | None:
-        """The reason why Newton's method cannot solve a risk, None if it can."""
-        return roughness(risk.base) or separable_refusal(risk)
-
-    def minimise(
-        self,
-        problem: WeightedRisk,
-        start: Array,
-        tolerance: float,
-        time_limit: float | None = None,
-    ) -> Solution:
-        """The minimiser to rounding accuracy; `tolerance` only decides whether the run failed."""
-        refuse("newton", shrinkage=problem.shrinkage)
-        scores, base, deadline = self.scores, self.risk.base, Deadline(time_limit)
-        spread, tilt = scores.spread(problem)
-        coef, intercept = scores.split(start)
-        for k in range(len(coef)):
-            sides = scores.signs[:, k], scores.offsets[:, k], tilt[:, k]
-            newton = partial(self._newton, spread[:, k], sides, deadline)
-            with scores.completed(coef, intercept, k):
-                coef[k], intercept[k] = self._score(newton, coef[k], float(intercept[k]), tolerance)
-        theta = scores.join(coef, intercept)
-        dual = -spread.ravel() * base.slope(self.risk.margins(theta))
-        return Solution(theta, dual, problem.value(theta))
-
-    def _newton(
-        self, weight: Array, sides: Sides, deadline: Deadline, base: ConvexLoss
-    ) -> NewtonScore:
-        """Newton's method for a score, with the given base."""
-        losses, ridge = Weighted(base, weight), self.scores.ridge
-        search = bottom if self.is_finite else armijo
-        return NewtonScore(ridge, losses, *sides, search=search, deadline=deadline)
-
-    def _score(
-        self, newton: Callable[[ConvexLoss], NewtonScore], w: Array, b: float, tolerance: float
+    def score(
+        self, k: int, problem: ScoreProblem, w: Array, b: float, tolerance: float
     ) -> tuple[Array, float]:
+        """The minimiser to rounding accuracy; `tolerance` only decides whether the run failed."""
         if self.is_finite:
-            return newton(self.risk.base).minimise(w, b, tolerance)
+            return self._newton(problem, self.risk.base).minimise(w, b, tolerance)
         if not np.any(w) and b == 0:
             for base in softer_first(self.risk.base):
-                place = newton(base).last(w, b, np.inf, precision=LOOSE)
+                place = self._newton(problem, base).last(w, b, np.inf, precision=LOOSE)
                 w, b = place.w, place.b
-        return _stepped(newton(self.risk.base).last(w, b, tolerance))
+        return _stepped(self._newton(problem, self.risk.base).last(w, b, tolerance))
+
+    def multipliers(self, problem: WeightedRisk, theta: Array) -> Array:
+        """The slopes of the weighted losses at θ."""
+        return problem.row_weights * self.risk.base.slope(self.risk.margins(theta))
+
+    def _newton(self, problem: ScoreProblem, base: ConvexLoss) -> NewtonScore:
+        """Newton's method for a score, with the given base."""
+        sides = problem.sign, problem.offset, problem.tilt
+        search = bottom if self.is_finite else armijo
+        return NewtonScore(
+            self.scores.ridge,
+            Weighted(base, problem.weight),
+            *sides,
+            search=search,
+            deadline=self.deadline,
+        )
 
 
 def _stepped(place: Place) -> tuple[Array, float]:
@@ -116,14 +339,6 @@ def _stepped(place: Place) -> tuple[Array, float]:
     if length > SHORT * (1 + float(np.linalg.norm(place.w)) + abs(place.b)):
         return place.w, place.b
     return place.w + place.step, place.b + place.shift
-
-
-def roughness(base: ConvexLoss) -> str | None:
-    """The reason why a base does not suit Newton's method, None if it does."""
-    if base.is_smooth:
-        return None
-    known = "" if base.pieces is not None else ", or which does not declare is_smooth = True"
-    return f"its base is {base!r}, whose slope jumps{known}"
 
 
 def softer_first(base: ConvexLoss) -> list[ConvexLoss]:

@@ -11,10 +11,11 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers.linalg.hessian import RowHessian
+from dcprog.risk.weighted import penalty_form
+from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
-from dcprog.solvers.protocol import ExactSolver, Solution
-from dcprog.solvers.smooth.newton import roughness, softer_first
+from dcprog.solvers.protocol import ExactSolver, Solution, Takes
+from dcprog.solvers.smooth.newton import softer_first
 from dcprog.solvers.smooth.sign_search import SignSearch
 from dcprog.solvers.smooth.smooth_problem import SmoothLine, SmoothPlace, SmoothProblem
 
@@ -74,7 +75,7 @@ class ProximalNewtonSolver(ExactSolver):
     SIAM J. Optim. 24. Lee, Battle, Raina, Ng (2007), Efficient sparse coding algorithms, NIPS 19.
     """
 
-    by_blocks = True
+    takes = Takes("smooth", blocks=True)
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
@@ -82,20 +83,12 @@ class ProximalNewtonSolver(ExactSolver):
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
-        """The reason why the method cannot solve a risk, None if it can."""
-        rough = roughness(risk.base)
-        if rough is not None:
-            return rough
-        if risk.aggregate == "max":
-            return "its groups take the maximum"
-        if risk.no_matrix is not None:
-            return risk.no_matrix
-        parts = risk.penalty.parts()
-        if not parts.is_elastic:
-            return f"its penalty is {risk.penalty!r}, not made of l1, l2 and concave ones"
-        sparse = not risk.penalty.is_convex or bool(np.any(parts.l1 > 0))
+        """The reason why the system of a step is too large, None if it is not."""
+        form = penalty_form(risk)
+        assert form is not None
+        sparse = not risk.penalty.is_convex or bool(np.any(form[0] > 0))
         dense = int(np.sum(~risk.penalized)) if sparse else risk.rows.shape[1]
-        if dense > MOST and not (not sparse and parts.ridge > 0 and _few_samples(risk)):
+        if dense > MOST and not (not sparse and form[1] > 0 and _few_samples(risk)):
             return f"its system has {dense} unknowns, more than {MOST}"
         return None
 
@@ -197,7 +190,9 @@ class ProximalNewtonSolver(ExactSolver):
 
     def _small(self) -> bool:
         """True if the system of samples is the smaller one, with a positive ridge."""
-        return self.risk.penalty.parts().ridge > 0 and _few_samples(self.risk)
+        form = penalty_form(self.risk)
+        assert form is not None
+        return form[1] > 0 and _few_samples(self.risk)
 
 
 def _few_samples(risk: Risk) -> bool:

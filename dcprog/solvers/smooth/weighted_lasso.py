@@ -5,26 +5,297 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.columns import coefficient_units
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers.linalg.coefficients import coefficient_units
-from dcprog.solvers.linalg.column_gram import ColumnGram
-from dcprog.solvers.protocol import ExactSolver, Solution
+from dcprog.penalties.concave_penalty import ConcavePenalty
+from dcprog.penalties.norms import elastic_net, l1, l2
+from dcprog.penalties.penalty import Penalty, penalty_in_units, penalty_sum, weighted_l1
+from dcprog.risk.weighted import penalty_form
+from dcprog.solvers.jit import compiled
+from dcprog.solvers.protocol import ExactSolver, Solution, Takes
+from dcprog.solvers.smooth.sign_search import SignSearch
 from dcprog.solvers.smooth.smooth_problem import SmoothPlace, SmoothProblem
-from dcprog.solvers.smooth.working_set import Index, Profiled, WorkingSet
 from dcprog.solvers.warm_starts import WarmStarts
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["WeightedLassoSolver"]
+__all__ = ["ColumnGram", "WeightedLassoSolver"]
+
+Index = npt.NDArray[np.intp]
+
+# ---- Gram matrices of columns --------------------------------------------------------------------
+
+ROOM = 64  # initial capacity, in columns
+KEPT = 2**24  # most numbers of gathered columns that are kept
+
+
+class ColumnGram:
+    r"""The Gram matrix Z_S'ρZ_S of columns S of X, with Z = X − 1x̄' for a free intercept, else X.
+
+    Here x̄ = X'ρ/Σρ. Each new column is multiplied once with the earlier ones, and then serves all
+    problems with the same samples and weights.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    weights : array of shape (n,)
+        The weights ρ ≥ 0.
+    centred : bool
+        Whether there is a free intercept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.solvers.smooth.weighted_lasso import ColumnGram
+    >>> gram = ColumnGram(np.array([[1.0, 7.0, 0.0], [3.0, 7.0, 2.0]]), np.ones(2), centred=True)
+    >>> gram.block(np.array([0, 2]))
+    array([[2., 2.],
+           [2., 2.]])
+    """
+
+    def __init__(self, X: Any, weights: Array, centred: bool) -> None:
+        self.weights, self.centred = weights, centred
+        self._X = X if isinstance(X, np.ndarray) else sp.csc_array(X)
+        self._plain = bool(np.all(weights == 1.0))
+        self._total = float(np.sum(weights))
+        self._place = np.full(X.shape[1], -1)
+        self._columns = np.empty(0, dtype=np.intp)
+        self._gram = np.empty((0, 0))
+        self._sums = np.empty(0)
+        self._gathered: Any = np.empty((X.shape[0], 0), order="F")
+
+    @property
+    def width(self) -> int:
+        """The number of columns of X."""
+        return self._place.size
+
+    def fits(self, X: Any, weights: Array) -> bool:
+        """True if the weights and the number of columns are the given ones."""
+        return self._place.size == X.shape[1] and np.array_equal(self.weights, weights)
+
+    def means(self, columns: Index) -> Array:
+        """The means x̄_j of columns that were added before; 0 without an intercept."""
+        return self._sums[self._place[columns]] / self._total
+
+    def block(self, columns: Index) -> Array:
+        """A copy of the Gram matrix of the given columns."""
+        self._include(columns[self._place[columns] < 0])
+        where = self._place[columns]
+        return self._gram[np.ix_(where, where)]
+
+    def times(self, columns: Index, x: Array) -> Array:
+        """The product X_S x for columns that were added before."""
+        if self._gathered is None:
+            return np.asarray(self._X[:, columns] @ x)
+        full = np.zeros(self._columns.size)
+        full[self._place[columns]] = x
+        return np.asarray(self._gathered[:, : full.size] @ full)
+
+    def _include(self, new: Index) -> None:
+        if new.size == 0:
+            return
+        k, more = self._columns.size, self._columns.size + new.size
+        B = self._X[:, new]
+        weighted = B if self._plain else self._weighted(B)
+        old = self._old(new, B)
+        self._columns = np.concatenate([self._columns, new])
+        self._place[new] = np.arange(k, more)
+        if more > len(self._gram):
+            grown = np.empty((max(2 * more, ROOM),) * 2)
+            grown[:k, :k] = self._gram[:k, :k]
+            self._gram = grown
+        sums = np.asarray(weighted.sum(axis=0)).ravel() if self.centred else np.zeros(new.size)
+        self._sums = np.concatenate([self._sums, sums])
+        means = self._sums[:more, None] * (sums / self._total)
+        self._gram[k:more, k:more] = dense(B.T @ weighted) - means[k:]
+        self._gram[:k, k:more] = dense(old.T @ weighted) - means[:k]
+        self._gram[k:more, :k] = self._gram[:k, k:more].T
+
+    def _weighted(self, B: Any) -> Any:
+        if isinstance(B, np.ndarray):
+            return self.weights[:, None] * B
+        return sp.csc_array(sp.diags_array(self.weights) @ B)
+
+    def _old(self, new: Index, B: Any) -> Any:
+        """The earlier columns; the new ones are stored beside them if memory allows."""
+        k, n = self._columns.size, self._X.shape[0]
+        if not isinstance(B, np.ndarray) or n * (k + new.size) > KEPT:
+            self._gathered = None
+            return self._X[:, self._columns]
+        if self._gathered is None:
+            return self._X[:, self._columns]
+        if self._gathered.shape[1] < k + new.size:
+            grown = np.empty((n, max(2 * (k + new.size), ROOM)), order="F")
+            grown[:, :k] = self._gathered[:, :k]
+            self._gathered = grown
+        self._gathered[:, k : k + new.size] = B
+        return self._gathered[:, :k]
+
+
+# ---- the problem in a working set ----------------------------------------------------------------
+
+
+@compiled
+def _epochs(H: Any, l: Any, x: Any, slope: Any, enough: float, most: int) -> Any:  # noqa: E741
+    """Descend on ½x'Hx + … + Σ l_j|x_j| by coordinates and return the number of epochs.
+
+    x and the slope of the smooth part are updated in place. The descent ends after `most` epochs,
+    or when Σ_j H_jj·step_j² in an epoch is at most `enough`.
+    """
+    for epoch in range(most):
+        fall = 0.0
+        for j in range(x.size):
+            curvature = H[j, j]
+            if curvature <= 0.0:
+                continue
+            pull = curvature * x[j] - slope[j]
+            size = abs(pull) - l[j]
+            new = 0.0
+            if size > 0.0:
+                new = size / curvature if pull > 0.0 else -size / curvature
+            step = new - x[j]
+            if step != 0.0:
+                x[j] = new
+                fall += curvature * step * step
+                for k in range(x.size):
+                    slope[k] += step * H[j, k]
+        if fall <= enough:
+            return epoch + 1
+    return most
+
+
+FEW = 50  # least room for new coefficients in a working set
+
+
+@dataclass(frozen=True)
+class WorkingSet:
+    """The problem ½(x − x₀)'H(x − x₀) + slope·(x − x₀) + Σ l_j|x_j| in some entries x of θ.
+
+    Attributes
+    ----------
+    entries : int array of shape (k,)
+        The indices of x in θ.
+    H : array of shape (k, k)
+    means : array of shape (k,)
+        The decrease of the optimal intercept per unit of each entry.
+    """
+
+    entries: Index
+    H: Array
+    means: Array
+
+    def descended(
+        self,
+        x: Array,
+        slope: Array,
+        l: Array,  # noqa: E741
+        enough: float,
+        most: int,
+    ) -> tuple[Array, Array]:
+        """The entries and their slope after epochs, until one gains at most `enough`."""
+        x, slope = x.copy(), slope.copy()
+        _epochs(self.H, l, x, slope, enough, most)
+        return x, slope
+
+    def minimised(self, x: Array, slope: Array, l: Array) -> tuple[Array, Array]:  # noqa: E741
+        """The minimiser, and the slope of the smooth part there."""
+        new = SignSearch(self.H, l).minimise(slope, x)
+        return new, slope + self.H @ (new - x)
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """Parabolas plus ℓ1 and ℓ2 with the free intercept eliminated.
+
+    Attributes
+    ----------
+    smooth : SmoothProblem
+    gram : ColumnGram
+        The Gram matrix for the curvatures as weights, up to a factor.
+    curvature : array of shape (n,)
+        The curvatures of the parabolas in the scores.
+    """
+
+    smooth: SmoothProblem
+    gram: ColumnGram
+    curvature: Array
+
+    def working(self, place: SmoothPlace, before: Index) -> Index:
+        """The working set: `before`, the nonzero coefficients, and the most violated zeros."""
+        d = self.gram.width
+        w, l = place.theta[:d], self.smooth.l1[:d]  # noqa: E741
+        chosen = w != 0
+        chosen[before] = True
+        over = np.where(chosen, 0.0, np.abs(place.slope[:d]) - l)
+        asking = np.flatnonzero(over > 0)
+        room = max(FEW, int(np.count_nonzero(w)))
+        if asking.size > room:
+            asking = asking[np.argpartition(-over[asking], room)[:room]]
+        chosen[asking] = True
+        return np.flatnonzero(chosen)
+
+    def covers(self, place: SmoothPlace, some: Index) -> bool:
+        """True if no coefficient outside `some` has a slope beyond its ℓ1 weight."""
+        d = self.gram.width
+        asking = np.abs(place.slope[:d]) > self.smooth.l1[:d]
+        asking[some] = False
+        return not np.any(asking)
+
+    def slopes(self, place: SmoothPlace, part: WorkingSet, x: Array, slope: Array) -> Array:
+        """The slopes of the place, updated in the entries of the part and the intercept."""
+        slopes = place.slope.copy()
+        slopes[part.entries] = slope - self.smooth.l2[part.entries] * x
+        if self.gram.centred:
+            slopes[-1] = 0.0
+        return slopes
+
+    def part(self, some: Index) -> WorkingSet:
+        """The problem restricted to the given coefficients."""
+        H = self.gram.block(some)
+        H *= float(np.max(self.curvature))
+        H[np.diag_indices_from(H)] += self.smooth.l2[some]
+        return WorkingSet(some, H, self.gram.means(some))
+
+    def given(self, place: SmoothPlace, part: WorkingSet) -> tuple[Array, Array]:
+        """The entries and their slopes at a place, for the optimal intercept."""
+        x = place.theta[part.entries]
+        slope = place.slope[part.entries] + self.smooth.l2[part.entries] * x
+        if self.gram.centred:
+            slope -= part.means * place.slope[-1]
+        return x, slope
+
+    def margins(self, place: SmoothPlace, part: WorkingSet, theta: Array) -> Array:
+        """The margins at θ, which differs from the place only in the part and the intercept."""
+        step = theta - place.theta
+        scores = self.gram.times(part.entries, step[part.entries])
+        if self.gram.centred:
+            scores += step[-1]
+        signs = self.smooth.risk.scores.signs
+        assert signs is not None
+        return place.margins + signs[:, 0] * scores
+
+    def moved(self, place: SmoothPlace, part: WorkingSet, x: Array) -> Array:
+        """The vector θ with the entries set to x and the optimal intercept."""
+        theta = place.theta.copy()
+        theta[part.entries] = x
+        if self.gram.centred:
+            step = x - place.theta[part.entries]
+            theta[-1] -= place.slope[-1] / float(np.sum(self.curvature)) + float(part.means @ step)
+        return theta
+
+
+# ---- descent with a concave penalty --------------------------------------------------------------
 
 STEPS = 200
 LONGEST = 16  # most steps between attempts of Newton's method
@@ -130,6 +401,44 @@ class Reweighting:
 # ----------------------------------------------------------------------------------------------
 
 
+def restricted(penalty: Penalty, places: npt.NDArray[np.intp]) -> Penalty | None:
+    """The penalty as a function of the selected coefficients, with all others 0.
+
+    Parameters
+    ----------
+    penalty : Penalty
+    places : int array
+
+    Returns
+    -------
+    Penalty or None
+        None if the penalty is not known to be a sum over coefficients.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.penalties import mcp, weighted_l1
+    >>> from dcprog.solvers.smooth.weighted_lasso import restricted
+    >>> restricted(mcp(1.0) + weighted_l1([1.0, 2.0, 3.0]), np.array([0, 2]))
+    penalty_sum(first=mcp(lam=1.0), second=weighted_l1(v=array([1., 3.])))
+    """
+    match penalty:
+        case weighted_l1():
+            v = np.asarray(penalty.v, dtype=float)
+            return weighted_l1(v[places]) if v.size > 1 else penalty
+        case penalty_sum():
+            first, second = (restricted(part, places) for part in (penalty.first, penalty.second))
+            return None if first is None or second is None else first + second
+        case penalty_in_units():
+            part = restricted(penalty.penalty, places)
+            return None if part is None else part.in_units(penalty.unit, penalty.factor)
+        case l1() | l2() | elastic_net() | ConcavePenalty():
+            return penalty
+    return None
+
+
+# ----------------------------------------------------------------------------------------------
+
 MOST = 3000  # most entries of a working set
 ROUNDS = 100
 STALLS = 3
@@ -172,6 +481,7 @@ class WeightedLassoSolver(ExactSolver):
     Beyond L1: faster and better sparse models with skglm, NeurIPS.
     """
 
+    takes = Takes("parabola", rows="one margin", penalized="no intercept", penalty="sparse")
     loosest = 0.3
 
     def __init__(self, risk: Risk) -> None:
@@ -182,28 +492,6 @@ class WeightedLassoSolver(ExactSolver):
         self._bend = 2 * pieces.quadratic[0] * scores.signs[:, 0] ** 2
         self._warm = WarmStarts(risk.rows, "weighted lasso")
         self._last: tuple[SmoothPlace, Index] | None = None
-
-    @staticmethod
-    def refusal(risk: Risk) -> str | None:
-        """The reason why the method cannot solve a risk, None if it can."""
-        pieces = risk.base.pieces
-        if pieces is None or pieces.knots or not pieces.quadratic[0] > 0:
-            return f"its base is {risk.base!r}, which is no parabola"
-        if risk.aggregate == "max":
-            return "its groups take the maximum"
-        if risk.no_matrix is not None:
-            return risk.no_matrix
-        scores = risk.scores
-        if scores.signs is None or scores.n_scores > 1 or scores.kernel is not None:
-            return "its rows are not margins or residuals of one score"
-        if not np.array_equal(risk.penalized, scores.penalized):
-            return "an intercept is penalised, or a coefficient is not"
-        parts = risk.penalty.parts()
-        if not parts.is_elastic:
-            return f"its penalty is {risk.penalty!r}, not made of l1, l2 and concave ones"
-        if risk.penalty.is_convex and not np.any(parts.l1 > 0):
-            return f"its penalty {risk.penalty!r} has no kinks"
-        return None
 
     @staticmethod
     def loosens(risk: Risk) -> bool:
@@ -241,19 +529,25 @@ class WeightedLassoSolver(ExactSolver):
                 place = smooth.place(start)
             profiled = Profiled(smooth, kept.gram, problem.row_weights * self._bend)
             part = profiled.part(some)
-            x = self._reweighting(place, part).descend(*profiled.given(place, part))
+            reweighting = self._reweighting(place, part)
+            if reweighting is None:
+                return start
+            x = reweighting.descend(*profiled.given(place, part))
         return profiled.moved(place, part, x)
 
-    def _reweighting(self, place: SmoothPlace, part: WorkingSet) -> Reweighting:
-        """The descent with the risk's penalty in a working set, whose Gram matrix has the ridge."""
-        parts = self.risk.penalty.parts()
-        l1 = np.broadcast_to(parts.l1, int(self.risk.penalized.sum()))[part.entries]
+    def _reweighting(self, place: SmoothPlace, part: WorkingSet) -> Reweighting | None:
+        """The descent with the risk's penalty in a working set; None if it cannot be restricted."""
+        risk, form = self.risk, penalty_form(self.risk)
+        assert form is not None
+        penalty, l1 = restricted(risk.penalty, part.entries), form[0][part.entries]
+        if penalty is None:
+            return None
 
         def weights(x: Array) -> Array:
-            return sum((concave.weights(x) for concave in parts.concave), l1)
+            return penalty.weights(x) + l1
 
         def height(x: Array) -> float:
-            return sum((concave(x) for concave in parts.concave), float(l1 @ np.abs(x)))
+            return penalty(x) - form[1] / 2 * float(x @ x)  # H has the ridge
 
         return Reweighting(part, weights, height, place.size)
 

@@ -26,7 +26,7 @@ def descend(
     eps: float,
     limit: int,
 ) -> int:
-    """As :func:`dcprog.solvers.kernel.smo_loops.descend`."""
+    """As :func:`dcprog.solvers.kernel.smo.descend`."""
     diagonal = K[places, places]
     flat = FLAT * max(float(np.max(diagonal, initial=0.0)), TINY)
     row = slice(None) if whole else places

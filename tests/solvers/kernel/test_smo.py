@@ -24,13 +24,16 @@ from dcprog.losses import absolute, cap, epsilon_insensitive, hinge, pinball, re
 from dcprog.penalties import kernel_norm, l2
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.rows.kernel import kernel_margins
-from dcprog.rows.kernel_expansion import KernelExpansion, expansion_margins, expansion_residuals
+from dcprog.rows.kernel import (
+    KernelExpansion,
+    expansion_margins,
+    expansion_residuals,
+    kernel_margins,
+)
 from dcprog.solvers import jit
 from dcprog.solvers.conic.reference import ReferenceSolver
-from dcprog.solvers.kernel import smo_loops
-from dcprog.solvers.kernel.smo_descent import minimise_dual
-from dcprog.solvers.kernel.smo_dual import Dual, warm
+from dcprog.solvers.kernel import smo
+from dcprog.solvers.kernel.smo import Dual, minimise_dual, warm
 from dcprog.solvers.registry import make
 from tests.solvers.kernel import smo_reference
 
@@ -117,14 +120,14 @@ def test_gathered_rows_do_what_a_copy_does(seed: int) -> None:
     K, dual = _random_dual(seed)
     work = np.sort(np.random.default_rng(seed).permutation(dual.q.size)[: dual.q.size // 2 + 1])
     places = dual.sample[work]
-    copied = smo_loops.block(K, places)
+    copied = smo.block(K, places)
     np.testing.assert_array_equal(copied, K[np.ix_(places, places)])
     v = warm(dual, np.zeros(dual.q.size))
     g = dual.gradient(K @ dual.coefficients(v, len(K)))
     outcomes = []
     for matrix, rows, whole in ((K, places, False), (copied, np.arange(work.size), True)):
         parts = [array[work].copy() for array in (dual.q, dual.lo, dual.hi, v, g)]
-        moved = smo_loops.descend(matrix, rows, *parts, whole, True, 1e-6, 500)
+        moved = smo.descend(matrix, rows, *parts, whole, True, 1e-6, 500)
         outcomes.append((moved, *parts[3:]))
     for in_place, copy in zip(*outcomes, strict=True):
         np.testing.assert_array_equal(in_place, copy)
@@ -137,7 +140,7 @@ def test_compiled_loop_is_the_plain_one(seed: int) -> None:
     whole = rows.size == len(K)
     for second in (True, False):
         outcomes = []
-        for descend in (smo_loops.descend, smo_reference.descend):
+        for descend in (smo.descend, smo_reference.descend):
             v = warm(dual, np.zeros(dual.q.size))
             g = dual.gradient(K @ dual.coefficients(v, len(K)))
             parts = (dual.q, dual.lo, dual.hi, v, g)
@@ -156,7 +159,7 @@ def test_first_order_step_decreases_the_dual_by_half_the_squared_violation() -> 
     """Δ²/(2‖φ_U − φ_L‖²) for a step that meets no bound."""
     K, y = _data(40)
     dual = Dual(np.arange(40), y, np.full(40, -1e6), np.full(40, 1e6))
-    descend = smo_loops.descend
+    descend = smo.descend
     v, g, rows = np.zeros(40), -y, np.arange(40)
     for _ in range(60):
         before, value = v.copy(), 0.5 * v @ K @ v - y @ v
@@ -431,7 +434,6 @@ def test_where_numba_cannot_write_its_cache_it_compiles_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     numba = importlib.import_module("numba")
-    module = importlib.import_module("dcprog.solvers.kernel.smo_loops")
     plain = numba.njit
 
     def refusing(*, cache: bool = False, **options: Any) -> Any:
@@ -442,4 +444,4 @@ def test_where_numba_cannot_write_its_cache_it_compiles_anew(
     monkeypatch.setattr(numba, "njit", refusing)
     K, y = _data(10)
     parts = (y, -np.ones(10), np.ones(10), np.zeros(10), -y)
-    assert jit.compiled(module._descend)(K, np.arange(10), *parts, True, True, 1e-3, 9)
+    assert jit.compiled(smo.descend.function)(K, np.arange(10), *parts, True, True, 1e-3, 9)

@@ -8,7 +8,7 @@ import pytest
 import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.solvers.linalg.kronecker import Curvature
-from dcprog.solvers.piecewise.local_lines import _AnyLines, local_lines
+from dcprog.solvers.piecewise.interior import _AnyLines, local_lines
 from dcprog.solvers.piecewise.polyhedral import Polyhedral
 
 RNG = np.random.default_rng(0)

@@ -17,6 +17,7 @@ from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import Margins, binary_margins, class_margins
+from dcprog.solvers import registry
 from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.linalg.ridge import Ridge
 from dcprog.solvers.smooth.newton import NewtonSolver
@@ -158,13 +159,13 @@ def test_ridge_step_solves_its_normal_equations(shape: tuple[int, int]) -> None:
         ({"base": hinge()}, "slope jumps"),
         ({"aggregate": "max"}, "maximum"),
         ({"penalty": l2(0.0)}, "penalty"),
-        ({"rows": LARGE}, "rows"),
+        ({"rows": LARGE}, "pass an array"),
         ({"penalized": np.arange(18) > 0}, "only a part"),
     ],
 )
 def test_says_what_it_cannot_take(change: dict[str, Any], reason: str) -> None:
     options: dict[str, Any] = {"rows": _risk(40, 5, 3).rows, "base": squared_hinge()} | change
-    refusal = NewtonSolver.refusal(Risk(**options))
+    refusal = registry.refusal(NewtonSolver, Risk(**options))
     assert refusal is not None
     assert reason in refusal
     with pytest.raises(ValueError, match="cannot take this risk"):

@@ -18,8 +18,7 @@ from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import binary_margins
 from dcprog.solvers.linalg.line_search import ROUNDING, armijo
-from dcprog.solvers.smooth.newton import NewtonSolver, softer_first
-from dcprog.solvers.smooth.newton_loop import NewtonScore, Weighted
+from dcprog.solvers.smooth.newton import NewtonScore, NewtonSolver, Weighted, softer_first
 
 BASES: list[ConvexLoss] = [
     logistic(),

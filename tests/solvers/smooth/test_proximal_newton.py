@@ -46,7 +46,7 @@ from dcprog.rows.angle import angle_differences, angle_margins
 from dcprog.rows.kernel import kernel_angle_margins
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers.conic.reference import ReferenceSolver
-from dcprog.solvers.linalg.hessian import RowHessian
+from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.registry import choose
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 from dcprog.solvers.smooth.sign_search import SignSearch

@@ -14,7 +14,7 @@ from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
-from dcprog.solvers.smooth import augmented_lagrangian, screening
+from dcprog.solvers.smooth import augmented_lagrangian
 from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
 
 N, P = 400, 6
@@ -65,13 +65,13 @@ def test_screened_and_whole_problem_have_one_minimum(
 
     monkeypatch.setattr(augmented_lagrangian, "PAYS", 0)
     sizes = []
-    straightened = screening.ScoreProblem.straightened
+    straightened = augmented_lagrangian._straightened
 
     def count(self: Any, pieces: Any, u: Any, kept: Any, intercept: bool) -> Any:
         sizes.append(int(np.sum(kept)))
         return straightened(self, pieces, u, kept, intercept)
 
-    monkeypatch.setattr(screening.ScoreProblem, "straightened", count)
+    monkeypatch.setattr(augmented_lagrangian, "_straightened", count)
     solver = AugmentedLagrangianSolver(risk)
     solver._reach[:] = reach  # as if the margins had moved that far the last time
     part = solver.minimise(WeightedRisk(risk, weights, tilts), start.coefficients, 1e-9)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from dcprog.solvers.linalg import column_gram
-from dcprog.solvers.linalg.column_gram import ColumnGram
+from dcprog.solvers.smooth import weighted_lasso
+from dcprog.solvers.smooth.weighted_lasso import ColumnGram
 
 
 @pytest.mark.parametrize("kept", [2**24, 10])
@@ -17,7 +17,7 @@ from dcprog.solvers.linalg.column_gram import ColumnGram
 def test_blocks(
     kept: int, sparse: bool, centred: bool, plain: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(column_gram, "KEPT", kept)
+    monkeypatch.setattr(weighted_lasso, "KEPT", kept)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20, 200)) * (rng.random((20, 200)) < 0.5)
     weights = np.ones(20) if plain else rng.random(20)
