@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["FEASIBLE", "KNOWN_DIGITS", "LAST_PLACES", "ROUNDING"]
+__all__ = ["FEASIBLE", "KNOWN_DIGITS", "LAST_PLACES", "RADIUS", "ROUNDING", "SUMMED"]
 
 # A sum of a few numbers, or a function of one, has a rounding error below this share of their size.
 LAST_PLACES = 4 * float(np.finfo(float).eps)
@@ -16,3 +16,7 @@ KNOWN_DIGITS = 1e-9
 # A violation up to this share of the absolute values of a constraint's terms counts as none, and an
 # argument outside a domain by at most this share of its size as one at the edge.
 FEASIBLE = 1e-6
+# A solver's sums over samples, in NumPy's order, are exact to this share of their terms' sizes.
+SUMMED = 1e-14
+# Coefficients that no penalty holds are taken to lie within this many times their sizes and units.
+RADIUS = 10.0

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.tolerances import RADIUS
 from dcprog.losses import Pieces
 from dcprog.penalties import kernel_norm
 from dcprog.risk.weighted import WeightedRisk
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
 __all__ = ["above_least", "duality_gap"]
-
-# How far from 0 the bound looks for coefficients that nothing holds, in their sizes and units.
-RADIUS = 10.0
 
 
 def duality_gap(

@@ -104,7 +104,7 @@ def test_a_time_limit_leaves_the_point_reached(name: str) -> None:
 
 
 def test_a_lasso_that_is_too_large_leaves_its_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcprog.solvers.smooth.weighted_lasso.MOST", 2)
+    monkeypatch.setattr("dcprog.solvers.smooth.smooth_problem.MOST_UNKNOWNS", 2)
     risk = dc.Risk(dc.residual_rows(X, X @ np.ones(4)), dc.square(), penalty=dc.l1(0.1))
     with pytest.raises(dc.SubproblemError, match="above 2") as caught:
         make("weighted_lasso", risk).minimise(WeightedRisk(risk, np.ones(80)), np.zeros(5), 1e-9)

@@ -13,6 +13,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.kernel_matrix import symmetric_product
+from dcprog.foundation.tolerances import ROUNDING
 from dcprog.penalties import kernel_norm
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.kernel.schur_complement import SchurComplement
@@ -143,9 +144,6 @@ class SmoSolver(ExactSolver):
 
 # ---- the dual ------------------------------------------------------------------------------------
 
-ROUNDING = 1e-14
-
-
 @dataclass(frozen=True)
 class Dual:
     r"""The dual  min ½ cᵀKc − q·v  over  lo ≤ v ≤ hi, Σv = 0,  with c_i the sum of sample i's v.
@@ -259,7 +257,6 @@ def warm(dual: Dual, v: Array, former: Dual | None = None) -> Array:
 # ---- pairs of variables, compiled ----------------------------------------------------------------
 
 FLAT = 1e-12  # least curvature of a pair, relative to the largest K_ii
-TINY = 1e-290
 
 
 @compiled
@@ -314,7 +311,7 @@ def descend(
     diagonal, gains, row_i, row_j = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     for k in range(n):
         diagonal[k] = K[places[k], places[k]]
-    flat = FLAT * max(np.max(diagonal), TINY)
+    flat = FLAT * max(np.max(diagonal), np.finfo(np.float64).tiny / FLAT)
     n_iter = 0
     while True:
         i, j, least, most = -1, -1, np.inf, -np.inf
@@ -395,9 +392,9 @@ def combined(K: Any, places: Any, factors: Any) -> Any:
 
 # ---- Newton's method on the free variables -------------------------------------------------------
 
-STEPS = 15
-SIGN = 1e-10
-FEW = 0.4
+STEPS = 20  # most proximal steps of Newton's method, and most sets of free variables in one
+SIGN = 1e-10  # slopes below this share of the largest q have no sign
+FEW = 0.5  # a product with fewer rows of K, as a share, reads these rows only
 
 
 def times(K: Array, change: Array) -> Array:
@@ -488,20 +485,15 @@ def _newton_step(
 # ---- the descent ---------------------------------------------------------------------------------
 
 Product = Callable[[Array], Array]
-MOST = 1000, 1_000_000  # most pairs: per variable, or in all, whichever is more
+MOST = 1000  # most pairs per variable, of at least so many variables
 ROUNDS = 200
-NOISE = 1e-15  # a sweep that gains little below this violation may have reached rounding errors
-STALLS = 3  # the descent ends after this many such sweeps
-CANCELLED = 1e-3
-SHRINK = 0.7  # a working set below this share of all variables uses selected rows of K,
-COPIED = 3  # which are copied after this many pairs per variable
-ROUGH = 0.1  # a sweep over many variables ends at this share of the violation
-READY = 2e-2  # Newton's method starts at a violation of this share of the spread of q,
-PATIENCE = 10  # in any case after this many pairs per variable,
-LATER = 0.1  # and after a failure at this share of the violation
-PROXIMAL = 20  # Newton's method takes at most this many proximal steps,
-SMOOTHED = 1e-9  # with a δ of at least this share of the largest K_ii,
-BETTER = 0.1  # and succeeds if it reduces the violation to this share
+STALLS = 3  # the descent ends after this many sweeps that gain little at the level of rounding
+CANCELLED = 1e-3  # a product that shrinks to this share is computed anew
+COPIED = 3  # selected rows of K are copied after this many pairs per variable
+PATIENCE = 10  # Newton's method is tried after this many pairs per variable,
+READY = 2e-2  # or from a violation of this share of the spread of q on
+TENTH = 0.1  # sweeps over all variables and steps of Newton's method aim at this share of it
+SMOOTHED = 1e-9  # least δ of Newton's method, relative to the largest K_ii
 
 
 @dataclass(frozen=True)
@@ -586,7 +578,7 @@ def minimise_dual(
     to Platt's SMO algorithm for SVM classifier design, Neural Computation 13.
     """
     if max_iter is None:
-        max_iter = max(MOST[0] * dual.q.size, MOST[1])
+        max_iter = MOST * max(dual.q.size, MOST)
     descent = _Descent(K, dual, selection, max_iter, after, deadline or Deadline())
     v = warm(dual, np.zeros(dual.q.size) if start is None else start)
     known = after
@@ -599,10 +591,10 @@ def minimise_dual(
         allowed = tol * (1 + abs(dual.primal(c, Kc, g, b)))
         if gap <= allowed if violation is None else apart <= violation:
             return DualPoint(v, c, b, gap, descent.n_iter, Kc, descent.system)
-        rounding = NOISE * (float(np.max(np.abs(Kc))) + float(np.max(np.abs(dual.q))))
+        rounding = ROUNDING * (float(np.max(np.abs(Kc))) + float(np.max(np.abs(dual.q))))
         if descent.n_iter >= max_iter or apart <= rounding or descent.stalls == STALLS:
             break
-        aim = apart * min(0.5, 0.3 * allowed / gap) if violation is None else violation
+        aim = apart / 2 * min(1.0, allowed / gap) if violation is None else violation
         v = descent.run(v, Kc, aim)
     raise SubproblemError(
         "failed", f"SMO's duality gap stayed at {gap:.3g} after {descent.n_iter} pairs"
@@ -657,7 +649,7 @@ class _Descent:
                 if settled:
                     return v
             before, pairs, former = v, self.n_iter, apart
-            v = self._sweep(v, dual.gradient(Kc), apart, max(aim, 0.9 * self.ready))
+            v = self._sweep(v, dual.gradient(Kc), apart, max(aim, self.ready))
             moves = self.n_iter > pairs
             Kc += times(self.K, dual.coefficients(v - before, len(Kc)))
             apart = dual.violation(v, dual.gradient(Kc))
@@ -669,12 +661,12 @@ class _Descent:
     def _noise(self, v: Array) -> float:
         """A rough size of the rounding errors in Kc."""
         c = self.dual.coefficients(v, len(self.K))
-        return NOISE * self.size * float(np.linalg.norm(c))
+        return ROUNDING * self.size * float(np.linalg.norm(c))
 
     def _stepped(self, v: Array, Kc: Array, apart: float) -> tuple[Array, Array, bool]:
         """The point after proximal steps, and True if the violation fell to a tenth."""
         dual, system = self.dual, self.system
-        for _ in range(PROXIMAL):
+        for _ in range(STEPS):
             new = proximal(system, dual, v, Kc)
             if new is None:
                 system.delta = min(100 * system.delta, self.size)
@@ -683,18 +675,18 @@ class _Descent:
             end, Kc = new
             v = warm(dual, end)
             Kc += times(self.K, dual.coefficients(v - end, len(Kc)))
-            if dual.violation(v, dual.gradient(Kc)) <= BETTER * apart:
+            if dual.violation(v, dual.gradient(Kc)) <= TENTH * apart:
                 return v, Kc, True
-        self.ready = LATER * apart
+        self.ready = TENTH * apart
         return v, Kc, False
 
     def _sweep(self, v: Array, g: Array, apart: float, aim: float) -> Array:
         """Minimise over a working set of variables by pairs."""
         dual, v = self.dual, v.copy()
         work = dual.loose(v, g) if self.second else np.arange(v.size)
-        aim = min(aim, 0.9 * apart)
-        if work.size > SHRINK * v.size:
-            aim = max(aim, ROUGH * apart) if self.second else aim
+        aim = min(aim, apart / 2)
+        if work.size > FEW * v.size:
+            aim = max(aim, TENTH * apart) if self.second else aim
             work = np.arange(v.size)
         places = dual.sample[work]
         whole = work.size == len(self.K) == v.size

@@ -9,6 +9,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import ROUNDING
 
 __all__ = ["Line", "armijo", "bottom"]
 
@@ -17,7 +18,6 @@ FLAT = 0.1
 LONGEST = 1e30
 ARMIJO = 1e-4
 HALVINGS = 100
-ROUNDING = 1e-14  # rounding error of a value, relative to its terms
 
 
 class Line(Protocol):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.columns import coefficient_units
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import RADIUS, ULP
 from dcprog.losses import Pieces
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes
 from dcprog.solvers.warm_starts import WarmStarts
@@ -27,7 +28,6 @@ Index = npt.NDArray[np.intp]
 
 MOST_DIRECTIONS = 100
 DIGITS = 9  # digits by which directions are grouped before the exact comparison
-ROUNDING = 1e-15
 
 
 class Polyhedral:
@@ -166,7 +166,7 @@ def _directions(rows: Array, rate: Array) -> tuple[Array, Index, Array] | None:
     if first.size > MOST_DIRECTIONS:
         return None
     off = np.abs(rows - factor[:, None] * vectors[which])
-    if np.any(off > ROUNDING * np.abs(length)[:, None]):
+    if np.any(off > ULP * np.abs(length)[:, None]):
         return None
     return vectors, which.astype(np.intp), factor[:, None] * rate
 
@@ -190,10 +190,6 @@ def _maxima(
         np.column_stack([level, ground]),
         np.column_stack([rate, np.zeros(n)]),
     )
-
-
-# The radius within which the certificate of a gap holds, relative to the coefficients' sizes.
-RADIUS = 10.0
 
 
 @dataclass

@@ -6,18 +6,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import ULP
 from dcprog.risk.weighted import penalty_form
+from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes
 from dcprog.solvers.smooth.newton import softer_first
 from dcprog.solvers.smooth.sign_search import SignSearch
-from dcprog.solvers.smooth.smooth_problem import SmoothLine, SmoothPlace, SmoothProblem
+from dcprog.solvers.smooth.smooth_problem import SmoothLine, SmoothPlace, SmoothProblem, working_set
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -25,20 +26,15 @@ if TYPE_CHECKING:
 
 __all__ = ["ProximalNewtonSolver"]
 
-Index = npt.NDArray[np.intp]
-
-MOST = 3000  # most unknowns of a system
 SMALL = 200  # up to this many entries all are in the model, otherwise a working set
 MAX_STEPS = 500
 STALLS = 8
 SAFETY = 1e-2  # the search ends at a gap of this share of the tolerance
 LOOSE = 1e-4  # tolerance of the softer problems
 BOTTOMLESS = 1e15  # the function is unbounded below this multiple of its initial size
-ROUNDING = 1e-15  # rounding error relative to the size of the terms
-PROMISE = 1e-16  # a predicted decrease below this share of the size is rounding
-# The damping: its initial value without curvature, factors of its changes, and its bounds.
-DAMPING, EASED, HARDER, LIGHTEST, HEAVIEST = 0.1, 0.1, 10.0, 1e-6, 1e6
-GOOD, BAD = 0.5, 0.1  # shares of the predicted decrease for less and for more damping
+# The damping is multiplied or divided by CHANGE, and 0 below LIGHTEST. It falls after a step that
+# achieves half of the predicted decrease, and rises after one that misses the share 1/CHANGE.
+CHANGE, LIGHTEST = 10.0, 1e-6
 
 
 class ProximalNewtonSolver(ExactSolver):
@@ -88,8 +84,8 @@ class ProximalNewtonSolver(ExactSolver):
         assert form is not None
         sparse = not risk.penalty.is_convex or bool(np.any(form[0] > 0))
         dense = int(np.sum(~risk.penalized)) if sparse else risk.rows.shape[1]
-        if dense > MOST and not (not sparse and form[1] > 0 and _few_samples(risk)):
-            return f"its system has {dense} unknowns, more than {MOST}"
+        if dense > MOST_UNKNOWNS and not (not sparse and form[1] > 0 and _few_samples(risk)):
+            return f"its system has {dense} unknowns, more than {MOST_UNKNOWNS}"
         return None
 
     def minimise(
@@ -139,11 +135,11 @@ class ProximalNewtonSolver(ExactSolver):
             deadline.check("proximal Newton", best.theta)
             new, share = self._step(problem, place, damping)
             steps += 1
-            if share >= GOOD:
-                damping = EASED * damping if damping > LIGHTEST else 0.0
-            elif share < BAD:
-                damping = min(max(HARDER * damping, LIGHTEST), HEAVIEST)
-            lower = new.value < place.value - ROUNDING * place.size
+            if share >= 0.5:
+                damping = damping / CHANGE if damping > LIGHTEST else 0.0
+            elif share < 1 / CHANGE:
+                damping = max(CHANGE * damping, LIGHTEST)
+            lower = new.value < place.value - ULP * place.size
             stalled = 0 if lower or new.gap < best.gap / 2 else stalled + 1
             place = new if new.value <= place.value or new.gap < place.gap else place
             best = min(best, place, key=lambda found: found.gap)
@@ -164,7 +160,7 @@ class ProximalNewtonSolver(ExactSolver):
         line = SmoothLine(problem, place, d, np.asarray(self.risk.rows @ d).ravel())
         t = armijo(line)
         theta = place.theta + t * d  # for t = 1 exact zeros of the model's minimiser
-        share = -line.rise(t) / promise if promise > PROMISE * place.size else 1.0
+        share = -line.rise(t) / promise if promise > ULP * place.size else 1.0
         return problem.place(theta), share if t == 1 else min(share, t)
 
     def _direction(
@@ -177,7 +173,11 @@ class ProximalNewtonSolver(ExactSolver):
         if not np.any(problem.l1) and self._small():
             d = self.rows.step(curvature, problem.l2, g)
             return d, -0.5 * float(g @ d)
-        some = _working(problem, place, g)
+        if g.size <= SMALL:
+            some = np.arange(g.size)
+        else:
+            moving = (problem.l1 == 0) | (place.theta != 0)
+            some = working_set(place, moving, np.abs(g) - problem.l1)
         H = self.rows.hessian(curvature, some)
         H[np.diag_indices_from(H)] += problem.l2[some]
         l1, theta = problem.l1[some], place.theta[some]
@@ -200,29 +200,16 @@ def _few_samples(risk: Risk) -> bool:
     X = risk.scores.X
     size = X.shape[0] * risk.scores.n_scores
     free = int(np.sum(~risk.penalized))
-    return isinstance(X, np.ndarray) and size <= MOST and size < risk.rows.shape[1] and free <= 100
+    return (
+        isinstance(X, np.ndarray)
+        and size <= MOST_UNKNOWNS
+        and size < risk.rows.shape[1]
+        and 2 * free <= SMALL
+    )
 
 
 def _first_damping(problem: SmoothProblem, place: SmoothPlace) -> float:
     """The initial damping: 0 if the losses have enough curvature, or nearly no slope."""
     curvature = problem.weight * problem.base.curvature(place.margins)
     straight = np.abs(place.pull) / (1 + np.abs(place.margins))
-    return 0.0 if np.sum(curvature) >= 0.5 * np.sum(straight) else DAMPING
-
-
-def _working(problem: SmoothProblem, place: SmoothPlace, g: Array) -> Index:
-    """The working set: nonzero entries, those without ℓ1, and the most violated zeros."""
-    size = place.theta.size
-    if size <= SMALL:
-        return np.arange(size)
-    moving = (problem.l1 == 0) | (place.theta != 0)
-    over = np.where(moving, 0.0, np.abs(g) - problem.l1)
-    asking = np.flatnonzero(over > 0)
-    room = max(SMALL // 2, int(np.sum(moving)))
-    if asking.size > room:
-        asking = asking[np.argpartition(-over[asking], room)[:room]]
-    moving[asking] = True
-    if np.sum(moving) > MOST:
-        many = f"{np.sum(moving)} entries are not 0, more than {MOST}"
-        raise SubproblemError("failed", many, point=place.theta)
-    return np.flatnonzero(moving)
+    return 0.0 if np.sum(curvature) >= 0.5 * np.sum(straight) else 1 / CHANGE

@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.tolerances import ULP
 from dcprog.solvers.linalg.cholesky import Cholesky, unit_scale
 
 __all__ = ["SignSearch"]
 
 SLACK = 1e-12
-SPECK = 1e-15  # an entry reduced below this share of its size is set to 0
 SOLVES = 20  # most systems solved, in addition to one per entry
 
 Mask = npt.NDArray[np.bool_]
@@ -103,7 +103,7 @@ class SignSearch:
             crossing = np.where(sparse & (x * d < 0), -x / d, np.inf)
         t = self._best(places, d, crossing) if np.any(crossing <= 1) else 1.0
         ends = x + t * d
-        speck = sparse & (np.abs(ends) <= SPECK * np.abs(x))
+        speck = sparse & (np.abs(ends) <= ULP * np.abs(x))
         x = np.where((crossing == t) | speck, 0.0, ends)
         self.x[places] = x
         self.slope += t * (self.H[:, places] @ d)

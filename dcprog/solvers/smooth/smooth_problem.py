@@ -9,13 +9,17 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import RADIUS, ROUNDING
 from dcprog.losses import ConvexLoss
 from dcprog.risk.risk import Risk
+from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 
-__all__ = ["SmoothLine", "SmoothPlace", "SmoothProblem"]
+__all__ = ["SmoothLine", "SmoothPlace", "SmoothProblem", "working_set"]
 
-# The radius of the certificate for unpenalised entries, relative to their size.
-RADIUS = 10.0
+Index = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+
+ROOM = 100  # least room of a working set for new entries
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ class SmoothProblem:
             free &= ~ball
         return gap + self._boxed(theta, over, free)
 
-    def _boxed(self, theta: Array, over: Array, free: npt.NDArray[np.bool_]) -> float:
+    def _boxed(self, theta: Array, over: Array, free: Mask) -> float:
         reach = np.maximum(self.units[free], np.max(np.abs(theta[free]), initial=0.0))
         return RADIUS * float(over[free] @ reach)
 
@@ -130,7 +134,7 @@ class SmoothProblem:
             ``unbounded`` if the tilts are unbounded below.
         """
         linear = np.asarray(self.risk.rows.T @ self.tilt).ravel()
-        noise = 1e-14 * np.asarray(abs(self.risk.matrix()).T @ np.abs(self.tilt)).ravel()
+        noise = ROUNDING * np.asarray(abs(self.risk.matrix()).T @ np.abs(self.tilt)).ravel()
         over = np.maximum(np.abs(linear) - self.l1, 0.0)
         held = self.l2 > 0
         if np.any(over[~held] > noise[~held]):
@@ -138,6 +142,25 @@ class SmoothProblem:
         theta = np.where(self.l1 > 0, 0.0, start)
         theta[held] = -np.sign(linear[held]) * over[held] / self.l2[held]
         return theta
+
+
+def working_set(place: SmoothPlace, moving: Mask, over: Array) -> Index:
+    """The moving entries of a place, and those of the others whose slopes are most over a limit.
+
+    Raises
+    ------
+    SubproblemError
+        ``failed`` if these are too many for a dense system.
+    """
+    asking = np.flatnonzero(~moving & (over > 0))
+    room = max(ROOM, int(np.count_nonzero(moving)))
+    if asking.size > room:
+        asking = asking[np.argpartition(-over[asking], room)[:room]]
+    some = np.union1d(np.flatnonzero(moving), asking)
+    if some.size > MOST_UNKNOWNS:
+        many = f"{some.size} entries are worked on, above {MOST_UNKNOWNS}"
+        raise SubproblemError("failed", many, point=place.theta)
+    return some
 
 
 class SmoothLine:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,17 +14,18 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from dcprog.foundation.arrays import Array, dense
-from dcprog.foundation.columns import coefficient_units
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import ROUNDING
 from dcprog.penalties.concave_penalty import ConcavePenalty
 from dcprog.penalties.norms import elastic_net, l1, l2
 from dcprog.penalties.penalty import Penalty, penalty_in_units, penalty_sum, weighted_l1
 from dcprog.risk.weighted import penalty_form
 from dcprog.solvers.jit import compiled
+from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes
 from dcprog.solvers.smooth.sign_search import SignSearch
-from dcprog.solvers.smooth.smooth_problem import SmoothPlace, SmoothProblem
+from dcprog.solvers.smooth.smooth_problem import SmoothPlace, SmoothProblem, working_set
 from dcprog.solvers.warm_starts import WarmStarts
 
 if TYPE_CHECKING:
@@ -175,9 +177,6 @@ def _epochs(H: Any, l: Any, x: Any, slope: Any, enough: float, most: int) -> Any
     return most
 
 
-FEW = 50  # least room for new coefficients in a working set
-
-
 @dataclass(frozen=True)
 class WorkingSet:
     """The problem ½(x − x₀)'H(x − x₀) + slope·(x − x₀) + Σ l_j|x_j| in some entries x of θ.
@@ -189,11 +188,15 @@ class WorkingSet:
     H : array of shape (k, k)
     means : array of shape (k,)
         The decrease of the optimal intercept per unit of each entry.
+    x, slope : arrays of shape (k,)
+        The entries x₀ and their slopes there, for the optimal intercept.
     """
 
     entries: Index
     H: Array
     means: Array
+    x: Array
+    slope: Array
 
     def descended(
         self,
@@ -203,15 +206,10 @@ class WorkingSet:
         enough: float,
         most: int,
     ) -> tuple[Array, Array]:
-        """The entries and their slope after epochs, until one gains at most `enough`."""
+        """The entries and their slopes after epochs, until one gains at most `enough`."""
         x, slope = x.copy(), slope.copy()
         _epochs(self.H, l, x, slope, enough, most)
         return x, slope
-
-    def minimised(self, x: Array, slope: Array, l: Array) -> tuple[Array, Array]:  # noqa: E741
-        """The minimiser, and the slope of the smooth part there."""
-        new = SignSearch(self.H, l).minimise(slope, x)
-        return new, slope + self.H @ (new - x)
 
 
 @dataclass(frozen=True)
@@ -233,49 +231,53 @@ class Profiled:
 
     def working(self, place: SmoothPlace, before: Index) -> Index:
         """The working set: `before`, the nonzero coefficients, and the most violated zeros."""
-        d = self.gram.width
-        w, l = place.theta[:d], self.smooth.l1[:d]  # noqa: E741
-        chosen = w != 0
-        chosen[before] = True
-        over = np.where(chosen, 0.0, np.abs(place.slope[:d]) - l)
-        asking = np.flatnonzero(over > 0)
-        room = max(FEW, int(np.count_nonzero(w)))
-        if asking.size > room:
-            asking = asking[np.argpartition(-over[asking], room)[:room]]
-        chosen[asking] = True
-        return np.flatnonzero(chosen)
+        moving = place.theta != 0
+        moving[before] = True
+        moving[self.gram.width :] = False  # the intercept is eliminated
+        over = np.abs(place.slope) - self.smooth.l1
+        over[self.gram.width :] = 0.0
+        return working_set(place, moving, over)
 
     def covers(self, place: SmoothPlace, some: Index) -> bool:
         """True if no coefficient outside `some` has a slope beyond its ℓ1 weight."""
-        d = self.gram.width
-        asking = np.abs(place.slope[:d]) > self.smooth.l1[:d]
+        asking = (np.abs(place.slope) > self.smooth.l1)[: self.gram.width]
         asking[some] = False
         return not np.any(asking)
 
-    def slopes(self, place: SmoothPlace, part: WorkingSet, x: Array, slope: Array) -> Array:
-        """The slopes of the place, updated in the entries of the part and the intercept."""
+    def part(self, place: SmoothPlace, some: Index) -> WorkingSet:
+        """The problem in the given coefficients, from a place."""
+        H, means, l2 = self.gram.block(some), self.gram.means(some), self.smooth.l2[some]
+        H *= float(np.max(self.curvature))
+        H[np.diag_indices_from(H)] += l2
+        x = place.theta[some]
+        slope = place.slope[some] + l2 * x
+        if self.gram.centred:
+            slope -= means * place.slope[-1]
+        return WorkingSet(some, H, means, x, slope)
+
+    def step(
+        self, place: SmoothPlace, some: Index, enough: float, exactly: bool, certify: bool = True
+    ) -> SmoothPlace:
+        """The place after epochs in some coefficients that end by `enough`, or at the minimum.
+
+        Without `certify` only the slopes of these coefficients are new, and there is no gap.
+        """
+        part, l1, l2 = self.part(place, some), self.smooth.l1[some], self.smooth.l2[some]
+        x, slope = part.descended(part.x, part.slope, l1, enough, EPOCHS)
+        if exactly:
+            least = SignSearch(part.H, l1).minimise(slope, x)
+            x, slope = least, slope + part.H @ (least - x)
+        theta = self.moved(place, part, x)
+        margins = self._margins(place, part, theta)
+        if certify:
+            return self.smooth.place(theta, margins)
         slopes = place.slope.copy()
-        slopes[part.entries] = slope - self.smooth.l2[part.entries] * x
+        slopes[some] = slope - l2 * x
         if self.gram.centred:
             slopes[-1] = 0.0
-        return slopes
+        return self.smooth.place(theta, margins, slopes)
 
-    def part(self, some: Index) -> WorkingSet:
-        """The problem restricted to the given coefficients."""
-        H = self.gram.block(some)
-        H *= float(np.max(self.curvature))
-        H[np.diag_indices_from(H)] += self.smooth.l2[some]
-        return WorkingSet(some, H, self.gram.means(some))
-
-    def given(self, place: SmoothPlace, part: WorkingSet) -> tuple[Array, Array]:
-        """The entries and their slopes at a place, for the optimal intercept."""
-        x = place.theta[part.entries]
-        slope = place.slope[part.entries] + self.smooth.l2[part.entries] * x
-        if self.gram.centred:
-            slope -= part.means * place.slope[-1]
-        return x, slope
-
-    def margins(self, place: SmoothPlace, part: WorkingSet, theta: Array) -> Array:
+    def _margins(self, place: SmoothPlace, part: WorkingSet, theta: Array) -> Array:
         """The margins at θ, which differs from the place only in the part and the intercept."""
         step = theta - place.theta
         scores = self.gram.times(part.entries, step[part.entries])
@@ -290,8 +292,8 @@ class Profiled:
         theta = place.theta.copy()
         theta[part.entries] = x
         if self.gram.centred:
-            step = x - place.theta[part.entries]
-            theta[-1] -= place.slope[-1] / float(np.sum(self.curvature)) + float(part.means @ step)
+            shift = place.slope[-1] / float(np.sum(self.curvature))
+            theta[-1] -= shift + float(part.means @ (x - part.x))
         return theta
 
 
@@ -300,7 +302,6 @@ class Profiled:
 STEPS = 200
 LONGEST = 16  # most steps between attempts of Newton's method
 REWEIGHTING_EPOCHS = 2  # epochs of descent with the same weights
-NOTHING = 1e-14  # a decrease below this share of the size counts as none
 APART = 1e-6  # relative step of the difference quotient of the penalty's slopes
 
 
@@ -344,12 +345,11 @@ class Reweighting:
         size: float,
     ) -> None:
         self.problem, self.weights, self.penalty = problem, weights, penalty
-        self.nothing = NOTHING * size
+        self.nothing, self._height = ROUNDING * size, penalty(problem.x)
 
-    def descend(self, x: Array, slope: Array) -> Array:
+    def descend(self) -> Array:
         """The end of the descent from x₀."""
-        self._start, self._slope, self._height = x, slope, self.penalty(x)
-        here = Point(x, slope, 0.0)
+        here = Point(self.problem.x, self.problem.slope, 0.0)
         pause = wait = 1  # steps until the next Newton step, more after each failure
         for _ in range(STEPS):
             new = self._reweighted(here)
@@ -365,7 +365,7 @@ class Reweighting:
 
     def _at(self, x: Array, slope: Array) -> Point:
         """The point at x; the quadratic's change is (slope + slope₀)/2·(x − x₀)."""
-        rise = float((self._slope + slope) @ (x - self._start)) / 2
+        rise = float((self.problem.slope + slope) @ (x - self.problem.x)) / 2
         return Point(x, slope, rise + self.penalty(x) - self._height)
 
     def _reweighted(self, here: Point) -> Point:
@@ -439,7 +439,6 @@ def restricted(penalty: Penalty, places: npt.NDArray[np.intp]) -> Penalty | None
 
 # ----------------------------------------------------------------------------------------------
 
-MOST = 3000  # most entries of a working set
 ROUNDS = 100
 STALLS = 3
 ENOUGH = 0.5  # the search ends at a gap of this share of the tolerance
@@ -448,14 +447,6 @@ SAME = 1.2  # a working set that grows by less than this factor is solved exactl
 LAX = 0.05  # from this tolerance on no gap is required, only a decrease
 LOOSE = 1e-4  # from this tolerance on epochs may suffice
 EPOCHS = 200
-
-
-@dataclass(frozen=True)
-class Kept:
-    """Data that do not depend on the penalty: a Gram matrix, and sizes of coefficients."""
-
-    gram: ColumnGram
-    units: Array
 
 
 class WeightedLassoSolver(ExactSolver):
@@ -490,8 +481,12 @@ class WeightedLassoSolver(ExactSolver):
         assert scores.signs is not None
         assert pieces is not None
         self._bend = 2 * pieces.quadratic[0] * scores.signs[:, 0] ** 2
-        self._warm = WarmStarts(risk.rows, "weighted lasso")
+        self._grams = WarmStarts(risk.rows, "weighted lasso")
         self._last: tuple[SmoothPlace, Index] | None = None
+
+    @cached_property
+    def _units(self) -> Array:
+        return RowHessian(self.risk).units
 
     @staticmethod
     def loosens(risk: Risk) -> bool:
@@ -506,12 +501,11 @@ class WeightedLassoSolver(ExactSolver):
         time_limit: float | None = None,
     ) -> Solution:
         """The minimiser, certified by a duality gap."""
-        with self._columns(problem) as kept:
-            smooth = self._smooth(problem, kept)
+        with self._profiled(problem) as profiled:
+            smooth = profiled.smooth
             if not np.any(smooth.weight > 0):
                 theta = smooth.lossless(start)
                 return Solution(theta, np.zeros(smooth.tilt.shape), problem.value(theta), 0)
-            profiled = Profiled(smooth, kept.gram, problem.row_weights * self._bend)
             place, steps = self._descend(profiled, start, tolerance, Deadline(time_limit))
         return Solution(place.theta, smooth.tilt - place.pull, place.value, steps)
 
@@ -523,69 +517,44 @@ class WeightedLassoSolver(ExactSolver):
         if self._last is None or not np.any(start):
             return start
         place, some = self._last
-        with self._columns(problem) as kept:
-            smooth = self._smooth(problem, kept)
+        with self._profiled(problem) as profiled:
             if not np.array_equal(start, place.theta):
-                place = smooth.place(start)
-            profiled = Profiled(smooth, kept.gram, problem.row_weights * self._bend)
-            part = profiled.part(some)
+                place = profiled.smooth.place(start)
+            part = profiled.part(place, some)
             reweighting = self._reweighting(place, part)
             if reweighting is None:
                 return start
-            x = reweighting.descend(*profiled.given(place, part))
-        return profiled.moved(place, part, x)
+            return profiled.moved(place, part, reweighting.descend())
 
     def _reweighting(self, place: SmoothPlace, part: WorkingSet) -> Reweighting | None:
         """The descent with the risk's penalty in a working set; None if it cannot be restricted."""
-        risk, form = self.risk, penalty_form(self.risk)
+        form = penalty_form(self.risk)
         assert form is not None
-        penalty, l1 = restricted(risk.penalty, part.entries), form[0][part.entries]
+        penalty, l1 = restricted(self.risk.penalty, part.entries), form[0][part.entries]
         if penalty is None:
             return None
-
-        def weights(x: Array) -> Array:
-            return penalty.weights(x) + l1
-
-        def height(x: Array) -> float:
-            return penalty(x) - form[1] / 2 * float(x @ x)  # H has the ridge
-
-        return Reweighting(part, weights, height, place.size)
+        return Reweighting(
+            part,
+            lambda x: penalty.weights(x) + l1,
+            lambda x: penalty(x) - form[1] / 2 * float(x @ x),  # H has the ridge
+            place.size,
+        )
 
     @contextmanager
-    def _columns(self, problem: WeightedRisk) -> Iterator[Kept]:
-        """Take the cached data for a problem, and put them back after use."""
-        kept = self._taken(problem)
+    def _profiled(self, problem: WeightedRisk) -> Iterator[Profiled]:
+        """The problem with the Gram matrix kept for its weights, up to a factor, or a new one."""
+        curvature, X = problem.row_weights * self._bend, self.risk.scores.X
+        largest = float(np.max(curvature, initial=0.0))
+        weights = curvature / largest if largest > 0 else curvature
+        gram: ColumnGram | None = self._grams.take()
+        if gram is None or not gram.fits(X, weights):
+            gram = ColumnGram(X, weights, self.risk.scores.fit_intercept)
+        sides = problem.row_weights, problem.row_tilts, *problem.penalty_weights
+        smooth = SmoothProblem(self.risk, self.risk.base, *sides, self._units)
         try:
-            yield kept
+            yield Profiled(smooth, gram, curvature)
         finally:
-            self._warm.put(kept)
-
-    def _taken(self, problem: WeightedRisk) -> Kept:
-        """The cached data for these weights, up to a factor; otherwise new ones."""
-        weights, X = problem.row_weights * self._bend, self.risk.scores.X
-        largest = float(np.max(weights, initial=0.0))
-        weights = weights / largest if largest > 0 else weights
-        kept: Kept | None = self._warm.take()
-        if kept is not None and kept.gram.fits(X, weights):
-            return kept
-        units = np.full(self.risk.rows.shape[1], np.nan) if kept is None else kept.units
-        return Kept(ColumnGram(X, weights, self.risk.scores.fit_intercept), units)
-
-    def _smooth(self, problem: WeightedRisk, kept: Kept) -> SmoothProblem:
-        sides, (l1, l2) = (problem.row_weights, problem.row_tilts), problem.penalty_weights
-        unknown = np.flatnonzero((l1 == 0) & (l2 == 0) & np.isnan(kept.units))
-        if unknown.size:
-            kept.units[unknown] = self._units(unknown)
-        return SmoothProblem(self.risk, self.risk.base, *sides, l1, l2, kept.units)
-
-    def _units(self, entries: Index) -> Array:
-        """Typical sizes of the given entries, coefficients or the intercept."""
-        X, offset = self.risk.scores.X, self.risk.offset
-        constants = np.zeros(1) if offset is None else offset
-        units = np.full(entries.size, 1 + np.max(np.abs(constants)))
-        held = entries < X.shape[1]
-        units[held] = coefficient_units(X[:, entries[held]], constants)
-        return units
+            self._grams.put(gram)
 
     def _descend(
         self, profiled: Profiled, start: Array, tolerance: float, deadline: Deadline
@@ -598,15 +567,12 @@ class WeightedLassoSolver(ExactSolver):
                 break
             deadline.check("weighted lasso", best.theta)
             size, some, rounds = some.size, profiled.working(place, some), rounds + 1
-            if some.size > MOST:
-                many = f"{some.size} entries are worked on, above {MOST}"
-                raise SubproblemError("failed", many, point=best.theta)
-            step = Step(profiled, place, some, SHARE * enough)
             exactly = tolerance < LOOSE or some.size <= SAME * size
             if exactly and tolerance >= LAX and profiled.covers(place, some):
-                self._last = step.uncertified(), some
-                return self._last[0], rounds
-            place = step.taken(exactly)
+                place = profiled.step(place, some, SHARE * enough, exactly, certify=False)
+                self._last = place, some
+                return place, rounds
+            place = profiled.step(place, some, SHARE * enough, exactly)
             stalled = 0 if place.gap < best.gap / 2 else stalled + 1
             best = min(best, place, key=lambda found: found.gap)
         if best.gap > tolerance * (1 + abs(best.value)):
@@ -614,33 +580,3 @@ class WeightedLassoSolver(ExactSolver):
             raise SubproblemError("failed", stays, point=best.theta)
         self._last = best, profiled.working(best, some)
         return best, rounds
-
-
-@dataclass(frozen=True)
-class Step:
-    """A step from a place to the minimum in some entries; epochs end by `enough`."""
-
-    profiled: Profiled
-    place: SmoothPlace
-    some: Index
-    enough: float
-
-    def taken(self, exactly: bool) -> SmoothPlace:
-        """The place at the end of the step, with its gap."""
-        part, x, _ = self._minimised(exactly)
-        theta = self.profiled.moved(self.place, part, x)
-        return self.profiled.smooth.place(theta, self.profiled.margins(self.place, part, theta))
-
-    def uncertified(self) -> SmoothPlace:
-        """The place at the exact minimum, with new slopes only in these entries and no gap."""
-        part, x, slope = self._minimised(exactly=True)
-        theta = self.profiled.moved(self.place, part, x)
-        margins = self.profiled.margins(self.place, part, theta)
-        slopes = self.profiled.slopes(self.place, part, x, slope)
-        return self.profiled.smooth.place(theta, margins, slopes)
-
-    def _minimised(self, exactly: bool) -> tuple[WorkingSet, Array, Array]:
-        part = self.profiled.part(self.some)
-        given, l = self.profiled.given(self.place, part), self.profiled.smooth.l1[self.some]  # noqa: E741
-        x, slope = part.descended(*given, l, self.enough, EPOCHS)
-        return part, *(part.minimised(x, slope, l) if exactly else (x, slope))

@@ -12,12 +12,13 @@ from scipy.optimize import minimize
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import ROUNDING
 from dcprog.losses import ConvexLoss, logistic, pade_hinge, sigmoid_hinge, squared
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import binary_margins
-from dcprog.solvers.linalg.line_search import ROUNDING, armijo
+from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.smooth.newton import NewtonScore, NewtonSolver, Weighted, softer_first
 
 BASES: list[ConvexLoss] = [
