@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from dcprog.risk.weighted import penalty_form
 from dcprog.solvers.conic.compiled import check_solver
 from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.kernel.smo import SmoSolver
@@ -94,8 +93,8 @@ def _properties(risk: Risk) -> dict[str, bool]:
     maxima = risk.aggregate == "max"
     coefficients = bool(np.all(risk.penalized[rows.penalized]))
     intercepts = risk.penalized[~rows.penalized]
-    form = penalty_form(risk)
-    l1, l2 = (False, False) if form is None else (bool(np.any(form[0] > 0)), form[1] > 0)
+    penalty = risk.penalty.parts()
+    elastic, convex = penalty.is_elastic, risk.penalty.is_convex
     return {
         "any": True,
         "piecewise linear": linear,
@@ -115,11 +114,11 @@ def _properties(risk: Risk) -> dict[str, bool]:
         "no intercept": coefficients and not np.any(intercepts),
         "a free intercept": coefficients and not np.all(intercepts),
         "all": bool(np.all(risk.penalized)),
-        "l1 and l2": form is not None,
-        "sparse": l1 or (form is not None and not risk.penalty.is_convex),
-        "linear": form is not None and not l2,
-        "ridge": risk.penalty.is_convex and l2 and not l1,
-        "elastic": risk.penalty.is_convex and l2,
+        "l1 and l2": elastic,
+        "sparse": elastic and (not convex or bool(np.any(penalty.l1 > 0))),
+        "linear": elastic and penalty.ridge == 0,
+        "ridge": bool(penalty.ridge_alone),
+        "elastic": elastic and convex and penalty.ridge > 0,
     }
 
 

@@ -144,6 +144,7 @@ class SmoSolver(ExactSolver):
 
 # ---- the dual ------------------------------------------------------------------------------------
 
+
 @dataclass(frozen=True)
 class Dual:
     r"""The dual  min ½ cᵀKc − q·v  over  lo ≤ v ≤ hi, Σv = 0,  with c_i the sum of sample i's v.

@@ -87,14 +87,13 @@ class Separable:
     """
 
     def __init__(self, risk: Risk) -> None:
-        scores, form = risk.scores, risk.penalty.as_l1_l2(1)
+        scores = risk.scores
         assert scores.signs is not None
-        assert form is not None
         self.signs = scores.signs
         self.constant = scores.fit_intercept and bool(np.all(risk.penalized))
         self.free = scores.fit_intercept and not self.constant
         self.X: Any = with_ones(scores.X) if self.constant else scores.X
-        self.lam = float(form[1])
+        self.lam = risk.penalty.parts().ridge
         shape = self.signs.shape
         offset = np.zeros(shape) if risk.offset is None else risk.offset
         self.offsets = offset.reshape(shape)

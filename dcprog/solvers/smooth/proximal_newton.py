@@ -11,7 +11,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import ULP
-from dcprog.risk.weighted import penalty_form
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
@@ -80,11 +79,10 @@ class ProximalNewtonSolver(ExactSolver):
     @staticmethod
     def refusal(risk: Risk) -> str | None:
         """The reason why the system of a step is too large, None if it is not."""
-        form = penalty_form(risk)
-        assert form is not None
-        sparse = not risk.penalty.is_convex or bool(np.any(form[0] > 0))
+        parts = risk.penalty.parts()
+        sparse = not risk.penalty.is_convex or bool(np.any(parts.l1 > 0))
         dense = int(np.sum(~risk.penalized)) if sparse else risk.rows.shape[1]
-        if dense > MOST_UNKNOWNS and not (not sparse and form[1] > 0 and _few_samples(risk)):
+        if dense > MOST_UNKNOWNS and not (not sparse and parts.ridge > 0 and _few_samples(risk)):
             return f"its system has {dense} unknowns, more than {MOST_UNKNOWNS}"
         return None
 
@@ -190,9 +188,7 @@ class ProximalNewtonSolver(ExactSolver):
 
     def _small(self) -> bool:
         """True if the system of samples is the smaller one, with a positive ridge."""
-        form = penalty_form(self.risk)
-        assert form is not None
-        return form[1] > 0 and _few_samples(self.risk)
+        return self.risk.penalty.parts().ridge > 0 and _few_samples(self.risk)
 
 
 def _few_samples(risk: Risk) -> bool:

@@ -17,10 +17,6 @@ from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import ROUNDING
-from dcprog.penalties.concave_penalty import ConcavePenalty
-from dcprog.penalties.norms import elastic_net, l1, l2
-from dcprog.penalties.penalty import Penalty, penalty_in_units, penalty_sum, weighted_l1
-from dcprog.risk.weighted import penalty_form
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes
@@ -400,45 +396,6 @@ class Reweighting:
 
 # ----------------------------------------------------------------------------------------------
 
-
-def restricted(penalty: Penalty, places: npt.NDArray[np.intp]) -> Penalty | None:
-    """The penalty as a function of the selected coefficients, with all others 0.
-
-    Parameters
-    ----------
-    penalty : Penalty
-    places : int array
-
-    Returns
-    -------
-    Penalty or None
-        None if the penalty is not known to be a sum over coefficients.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dcprog.penalties import mcp, weighted_l1
-    >>> from dcprog.solvers.smooth.weighted_lasso import restricted
-    >>> restricted(mcp(1.0) + weighted_l1([1.0, 2.0, 3.0]), np.array([0, 2]))
-    penalty_sum(first=mcp(lam=1.0), second=weighted_l1(v=array([1., 3.])))
-    """
-    match penalty:
-        case weighted_l1():
-            v = np.asarray(penalty.v, dtype=float)
-            return weighted_l1(v[places]) if v.size > 1 else penalty
-        case penalty_sum():
-            first, second = (restricted(part, places) for part in (penalty.first, penalty.second))
-            return None if first is None or second is None else first + second
-        case penalty_in_units():
-            part = restricted(penalty.penalty, places)
-            return None if part is None else part.in_units(penalty.unit, penalty.factor)
-        case l1() | l2() | elastic_net() | ConcavePenalty():
-            return penalty
-    return None
-
-
-# ----------------------------------------------------------------------------------------------
-
 ROUNDS = 100
 STALLS = 3
 ENOUGH = 0.5  # the search ends at a gap of this share of the tolerance
@@ -521,24 +478,20 @@ class WeightedLassoSolver(ExactSolver):
             if not np.array_equal(start, place.theta):
                 place = profiled.smooth.place(start)
             part = profiled.part(place, some)
-            reweighting = self._reweighting(place, part)
-            if reweighting is None:
-                return start
-            return profiled.moved(place, part, reweighting.descend())
+            return profiled.moved(place, part, self._reweighting(place, part).descend())
 
-    def _reweighting(self, place: SmoothPlace, part: WorkingSet) -> Reweighting | None:
-        """The descent with the risk's penalty in a working set; None if it cannot be restricted."""
-        form = penalty_form(self.risk)
-        assert form is not None
-        penalty, l1 = restricted(self.risk.penalty, part.entries), form[0][part.entries]
-        if penalty is None:
-            return None
-        return Reweighting(
-            part,
-            lambda x: penalty.weights(x) + l1,
-            lambda x: penalty(x) - form[1] / 2 * float(x @ x),  # H has the ridge
-            place.size,
-        )
+    def _reweighting(self, place: SmoothPlace, part: WorkingSet) -> Reweighting:
+        """The descent with the risk's penalty in a working set, whose Gram matrix has the ridge."""
+        parts = self.risk.penalty.parts()
+        l1 = np.broadcast_to(parts.l1, int(self.risk.penalized.sum()))[part.entries]
+
+        def weights(x: Array) -> Array:
+            return sum((concave.weights(x) for concave in parts.concave), l1)
+
+        def height(x: Array) -> float:
+            return sum((concave(x) for concave in parts.concave), float(l1 @ np.abs(x)))
+
+        return Reweighting(part, weights, height, place.size)
 
     @contextmanager
     def _profiled(self, problem: WeightedRisk) -> Iterator[Profiled]:
