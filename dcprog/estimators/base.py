@@ -21,9 +21,8 @@ from sklearn.utils.validation import (
 )
 
 from dcprog.estimators.parameters import DeclaredEstimator
-from dcprog.foundation.blocked_matrix import BlockedMatrix
+from dcprog.foundation.blocked_matrix import BlockedMatrix, blocked
 from dcprog.foundation.columns import largest_sizes
-from dcprog.foundation.blocked_matrix import blocked
 from dcprog.risk.risk import Risk
 
 __all__ = ["Doubt", "RiskEstimator", "SampleInput", "feature_names", "unusable"]

@@ -31,13 +31,12 @@ class Takes:
     groups : {"any", "samples", "sums", "rows"}
         The aggregates: any, all but maxima over other rows than a sample's, all but maxima, or
         groups of one row.
-    penalized : {"any", "coefficients", "no intercept", "a free intercept", "all"}
+    penalized : {"any", "coefficients", "no intercept", "a free intercept"}
         The penalised entries of θ: any; all coefficients, with all intercepts or none; all
-        coefficients and no intercept; the same, and there is an intercept; all entries.
-    penalty : {"any", "l1 and l2", "sparse", "linear", "ridge", "elastic"}
+        coefficients and no intercept; the same, and there is an intercept.
+    penalty : {"any", "l1 and l2", "sparse", "linear", "ridge"}
         The penalty: any; one with the convex part Σ l_j|w_j| + (q/2)‖w‖²; such a one with l ≠ 0 or
-        a concave part; with q = 0; with l = 0 < q and no concave part; with q > 0 and no concave
-        part.
+        a concave part; with q = 0; with l = 0 < q and no concave part.
     blocks : bool
         Whether the solver needs only products with X, Gram matrices and a few rows, so that X may
         be read by blocks.

@@ -76,12 +76,10 @@ REASONS = {
     "coefficients": "only a part of the coefficients or of the intercepts is penalised",
     "no intercept": "an intercept is penalised, or a coefficient is not",
     "a free intercept": "it has no free intercept, or a coefficient is not penalised",
-    "all": "some of its coefficients are not penalised",
     "l1 and l2": "its penalty is {penalty}, not made of l1, l2 and concave ones",
     "sparse": "its penalty is {penalty}, without an l1 or concave part",
     "linear": "its penalty is {penalty}, which is not linear",
     "ridge": "its penalty is {penalty}, not l2 with a positive lam",
-    "elastic": "its penalty is {penalty}, without an l2 part",
 }
 
 
@@ -94,7 +92,7 @@ def _properties(risk: Risk) -> dict[str, bool]:
     coefficients = bool(np.all(risk.penalized[rows.penalized]))
     intercepts = risk.penalized[~rows.penalized]
     penalty = risk.penalty.parts()
-    elastic, convex = penalty.is_elastic, risk.penalty.is_convex
+    elastic = penalty.is_elastic
     return {
         "any": True,
         "piecewise linear": linear,
@@ -113,12 +111,10 @@ def _properties(risk: Risk) -> dict[str, bool]:
         "coefficients": coefficients and len(set(intercepts)) <= 1,
         "no intercept": coefficients and not np.any(intercepts),
         "a free intercept": coefficients and not np.all(intercepts),
-        "all": bool(np.all(risk.penalized)),
         "l1 and l2": elastic,
-        "sparse": elastic and (not convex or bool(np.any(penalty.l1 > 0))),
+        "sparse": elastic and bool(penalty.concave or np.any(penalty.l1 > 0)),
         "linear": elastic and penalty.ridge == 0,
         "ridge": bool(penalty.ridge_alone),
-        "elastic": elastic and convex and penalty.ridge > 0,
     }
 
 
