@@ -13,7 +13,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.kernel_matrix import symmetric_product
-from dcprog.foundation.tolerances import ROUNDING
+from dcprog.foundation.tolerances import SUMMED
 from dcprog.penalties import kernel_norm
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.kernel.schur_complement import SchurComplement
@@ -202,7 +202,7 @@ class Dual:
         order = np.argsort(-g)
         kinks = -g[order]
         slopes = np.cumsum((self.hi - self.lo)[order]) - np.sum(self.hi)
-        allowed = ROUNDING * float(np.sum(self.hi - self.lo)) * len(g) ** 0.5
+        allowed = SUMMED * float(np.sum(self.hi - self.lo)) * len(g) ** 0.5
         first = min(int(np.searchsorted(slopes, -allowed)), len(g) - 1)
         last = min(int(np.searchsorted(slopes, allowed, side="right")), len(g) - 1)
         return float(kinks[first] + kinks[last]) / 2
@@ -243,7 +243,7 @@ def warm(dual: Dual, v: Array, former: Dual | None = None) -> Array:
     if former is not None:
         v = np.where(v >= former.hi, dual.hi, np.where(v <= former.lo, dual.lo, v))
     v = np.clip(v, dual.lo, dual.hi)
-    rounding = ROUNDING * float(np.sum(np.abs(v)))
+    rounding = SUMMED * float(np.sum(np.abs(v)))
     inside = (v > dual.lo) & (v < dual.hi)
     for movable in (inside, np.ones(v.size, dtype=bool)):
         excess = float(np.sum(v))
@@ -592,7 +592,7 @@ def minimise_dual(
         allowed = tol * (1 + abs(dual.primal(c, Kc, g, b)))
         if gap <= allowed if violation is None else apart <= violation:
             return DualPoint(v, c, b, gap, descent.n_iter, Kc, descent.system)
-        rounding = ROUNDING * (float(np.max(np.abs(Kc))) + float(np.max(np.abs(dual.q))))
+        rounding = SUMMED * (float(np.max(np.abs(Kc))) + float(np.max(np.abs(dual.q))))
         if descent.n_iter >= max_iter or apart <= rounding or descent.stalls == STALLS:
             break
         aim = apart / 2 * min(1.0, allowed / gap) if violation is None else violation
@@ -662,7 +662,7 @@ class _Descent:
     def _noise(self, v: Array) -> float:
         """A rough size of the rounding errors in Kc."""
         c = self.dual.coefficients(v, len(self.K))
-        return ROUNDING * self.size * float(np.linalg.norm(c))
+        return SUMMED * self.size * float(np.linalg.norm(c))
 
     def _stepped(self, v: Array, Kc: Array, apart: float) -> tuple[Array, Array, bool]:
         """The point after proximal steps, and True if the violation fell to a tenth."""

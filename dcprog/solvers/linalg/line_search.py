@@ -9,7 +9,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import ROUNDING
+from dcprog.foundation.tolerances import SUMMED
 
 __all__ = ["Line", "armijo", "bottom"]
 
@@ -41,7 +41,7 @@ def armijo(line: Line) -> float:
     The condition is checked up to rounding: near the minimum the decrease has fewer digits than
     the step.
     """
-    slope, spare = line.slope(0.0), ROUNDING * line.size
+    slope, spare = line.slope(0.0), SUMMED * line.size
     t = 1.0
     for _ in range(HALVINGS):
         if line.rise(t) <= ARMIJO * t * slope + spare:

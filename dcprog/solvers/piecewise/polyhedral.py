@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.columns import coefficient_units
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import RADIUS, ULP
+from dcprog.foundation.tolerances import LAST_PLACES, RADIUS
 from dcprog.losses import Pieces
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes
 from dcprog.solvers.warm_starts import WarmStarts
@@ -166,7 +166,7 @@ def _directions(rows: Array, rate: Array) -> tuple[Array, Index, Array] | None:
     if first.size > MOST_DIRECTIONS:
         return None
     off = np.abs(rows - factor[:, None] * vectors[which])
-    if np.any(off > ULP * np.abs(length)[:, None]):
+    if np.any(off > LAST_PLACES * np.abs(length)[:, None]):
         return None
     return vectors, which.astype(np.intp), factor[:, None] * rate
 

@@ -12,7 +12,7 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import ROUNDING, ULP
+from dcprog.foundation.tolerances import LAST_PLACES, SUMMED
 from dcprog.losses import ConvexLoss
 from dcprog.solvers.linalg.line_search import Line, armijo, bottom
 from dcprog.solvers.linalg.ridge import Ridge
@@ -158,7 +158,7 @@ class NewtonScore:
         b: float,
         tolerance: float,
         balance: float = np.inf,
-        precision: float = ULP,
+        precision: float = LAST_PLACES,
     ) -> Place:
         """The last iterate of Newton's method.
 
@@ -222,11 +222,11 @@ class NewtonScore:
 
     def _step(self, g: Array, h: float, u: Array) -> tuple[Array, float]:
         curvature = self.sign**2 * self.losses.curvature(u) / 2
-        least = ROUNDING * max(float(np.max(curvature, initial=0.0)), abs(h))
+        least = SUMMED * max(float(np.max(curvature, initial=0.0)), abs(h))
         active = np.flatnonzero(curvature > least)
         if active.size == 0:  # without curvature move the intercept along its slope, if any
             slopes = np.abs(self.tilt) + np.abs(self.losses.slope(u))
-            level = abs(h) <= ROUNDING * (float(np.sum(slopes)) + abs(self.tangent.h))
+            level = abs(h) <= SUMMED * (float(np.sum(slopes)) + abs(self.tangent.h))
             return (-g / self.ridge.lam, 0.0) if level else (np.zeros_like(g), -h)
         if 2 * active.size > curvature.size:  # gathering most of X costs more than using all of it
             step, shift = self.ridge.step(g, np.asarray(h), curvature)

@@ -10,7 +10,7 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import ULP
+from dcprog.foundation.tolerances import LAST_PLACES
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
@@ -137,7 +137,7 @@ class ProximalNewtonSolver(ExactSolver):
                 damping = damping / CHANGE if damping > LIGHTEST else 0.0
             elif share < 1 / CHANGE:
                 damping = max(CHANGE * damping, LIGHTEST)
-            lower = new.value < place.value - ULP * place.size
+            lower = new.value < place.value - LAST_PLACES * place.size
             stalled = 0 if lower or new.gap < best.gap / 2 else stalled + 1
             place = new if new.value <= place.value or new.gap < place.gap else place
             best = min(best, place, key=lambda found: found.gap)
@@ -158,7 +158,7 @@ class ProximalNewtonSolver(ExactSolver):
         line = SmoothLine(problem, place, d, np.asarray(self.risk.rows @ d).ravel())
         t = armijo(line)
         theta = place.theta + t * d  # for t = 1 exact zeros of the model's minimiser
-        share = -line.rise(t) / promise if promise > ULP * place.size else 1.0
+        share = -line.rise(t) / promise if promise > LAST_PLACES * place.size else 1.0
         return problem.place(theta), share if t == 1 else min(share, t)
 
     def _direction(

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.tolerances import ULP
+from dcprog.foundation.tolerances import LAST_PLACES
 from dcprog.solvers.linalg.cholesky import Cholesky, unit_scale
 
 __all__ = ["SignSearch"]
@@ -103,7 +103,7 @@ class SignSearch:
             crossing = np.where(sparse & (x * d < 0), -x / d, np.inf)
         t = self._best(places, d, crossing) if np.any(crossing <= 1) else 1.0
         ends = x + t * d
-        speck = sparse & (np.abs(ends) <= ULP * np.abs(x))
+        speck = sparse & (np.abs(ends) <= LAST_PLACES * np.abs(x))
         x = np.where((crossing == t) | speck, 0.0, ends)
         self.x[places] = x
         self.slope += t * (self.H[:, places] @ d)

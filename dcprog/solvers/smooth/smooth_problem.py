@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import RADIUS, ROUNDING
+from dcprog.foundation.tolerances import RADIUS, SUMMED
 from dcprog.losses import ConvexLoss
 from dcprog.risk.risk import Risk
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
@@ -134,7 +134,7 @@ class SmoothProblem:
             ``unbounded`` if the tilts are unbounded below.
         """
         linear = np.asarray(self.risk.rows.T @ self.tilt).ravel()
-        noise = ROUNDING * np.asarray(abs(self.risk.matrix()).T @ np.abs(self.tilt)).ravel()
+        noise = SUMMED * np.asarray(abs(self.risk.matrix()).T @ np.abs(self.tilt)).ravel()
         over = np.maximum(np.abs(linear) - self.l1, 0.0)
         held = self.l2 > 0
         if np.any(over[~held] > noise[~held]):

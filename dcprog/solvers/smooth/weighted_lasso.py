@@ -16,7 +16,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import ROUNDING
+from dcprog.foundation.tolerances import SUMMED
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes
@@ -341,7 +341,7 @@ class Reweighting:
         size: float,
     ) -> None:
         self.problem, self.weights, self.penalty = problem, weights, penalty
-        self.nothing, self._height = ROUNDING * size, penalty(problem.x)
+        self.nothing, self._height = SUMMED * size, penalty(problem.x)
 
     def descend(self) -> Array:
         """The end of the descent from x₀."""

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import ROUNDING
+from dcprog.foundation.tolerances import SUMMED
 from dcprog.losses import ConvexLoss, logistic, pade_hinge, sigmoid_hinge, squared
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
@@ -100,7 +100,7 @@ def test_every_step_obeys_armijo_and_goes_down(make: Any, eta: float, weight: fl
     assert places[-1].promise <= 1e-12 * places[-1].size
     rough = [place for place in places if place.promise > 1e-12 * place.size]
     for here, there in pairwise(rough):
-        spare = 2 * ROUNDING * here.size
+        spare = 2 * SUMMED * here.size
         moved = float(np.linalg.norm(there.w - here.w))
         length = moved / (float(np.linalg.norm(here.step)) or 1.0)
         assert there.value <= here.value - 2e-4 * length * here.promise + spare
