@@ -24,7 +24,7 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.penalties import kernel_norm
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.risk_mm.units import margin_unit
-from dcprog.solvers.linalg.hessian import RowHessian
+from dcprog.solvers.linalg.kronecker import RowHessian
 
 __all__ = ["Flip", "Near", "Ties", "descents", "shortest", "stationarity", "ties"]
 
