@@ -55,7 +55,7 @@ MUTANTS = [
     ),
     Mutant(
         "share of samples: 0.29 of 100 is 28",
-        "int(fraction * n + ROUNDING)",
+        "int(fraction * n + KNOWN_DIGITS)",
         "int(fraction * n)",
         ("tests/losses", "tests/transforms"),
     ),
@@ -219,19 +219,19 @@ MUTANTS = [
         "penalty parameter: it never grows",
         "self.tau *= DECADE if stuck else GROWTH",
         "self.tau *= 1.0",
-        ("tests/problem",),
+        ("tests/problem/test_feasibility.py",),
     ),
     # starts and moves
     Mutant(
         "graduated start: affine arguments at full slope",
         "[s / level if arg.is_affine() else s for s, arg in zip(slopes, args, strict=True)]",
         "[s for s, arg in zip(slopes, args, strict=True)]",
-        ("tests/majorants", "tests/solving/test_starts.py"),
+        ("tests/solving/test_starts.py", "tests/majorants/test_majorants.py"),
     ),
     Mutant(
         "race: the winner is the first run, not the best",
-        "best = min(outcomes, key=lambda o: o.rank)\n\n    def is_as_good",
-        "best = outcomes[0]\n\n    def is_as_good",
+        "best = min(runs, key=lambda run: run.rank)\n\n    def is_as_good",
+        "best = runs[0]\n\n    def is_as_good",
         ("tests/solving/test_race.py",),
     ),
     Mutant(
@@ -286,8 +286,8 @@ MUTANTS = [
     ),
     Mutant(
         "cross-validation: the smallest of equally good λ",
-        "np.argwhere(mean.T >= self.best_score_ - ROUNDING)[-1]",
-        "np.argwhere(mean.T >= self.best_score_ - ROUNDING)[0]",
+        "place, row = np.argwhere(ties.T)[-1]",
+        "place, row = np.argwhere(ties.T)[0]",
         ("tests/estimators/test_cross_validated.py",),
     ),
     Mutant(
