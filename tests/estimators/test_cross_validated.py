@@ -26,6 +26,13 @@ def _targets(n: int = 60, d: int = 20) -> tuple[Any, Any]:
     return X, y
 
 
+def test_of_equally_good_weights_the_largest_is_chosen() -> None:
+    search = dc.RobustRegressorCV(
+        dc.RobustRegressor(n_starts=1), lambdas=LAMBDAS, cv=2, scoring=lambda *_: 0.0
+    )
+    assert search.fit(*_targets()).best_params_ == {"penalty__lam": 10.0}
+
+
 def test_scores_are_those_of_warm_paths_from_small_to_large() -> None:
     cv = StratifiedKFold(3, shuffle=True, random_state=0)
     search = dc.RobustClassifierCV(lambdas=LAMBDAS, grid={"loss__c": [1.0, 3.0]}, cv=cv)
