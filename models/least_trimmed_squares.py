@@ -108,6 +108,7 @@ class LeastTrimmedSquares(PaperRegressor):
 
     def _learn(self, declared: Declaration) -> None:
         spec, raw = declared.risk, self.result_.x
+        assert raw is not None
         n, p = spec.rows.shape
         self.raw_coef_, self.raw_intercept_ = self.coef_, self.intercept_
         self.support_ = spec.transform.slope(spec.aggregates(raw)) > 0

@@ -105,5 +105,6 @@ class MMRegressor(PaperRegressor):
 
     def _learn(self, declared: Declaration) -> None:
         super()._learn(declared)
+        assert declared.unit.start is not None  # the S-estimate
         *coef, self.initial_intercept_ = declared.unit.start
         self.initial_coef_ = np.array(coef)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -256,8 +256,7 @@ class KernelMachine(SubclassParameters, Classifier, RiskEstimator):
         elif self.kernel == "linear":
             self.coef_ = np.asarray((self.support_vectors_.T @ self.dual_coef_.T).T)
         elif self.kernel != "precomputed":
-            options = self.kernel_.gamma, self.degree, self.coef0
-            self.kernel_ = Kernel(self.kernel, self.support_vectors_, *options)
+            self.kernel_: Kernel = replace(self.kernel_, samples=self.support_vectors_)
 
     def _keep_samples(self, X: Any, machines: list[Machine], points: list[Array]) -> None:
         """Set the support and, if the dual coefficients are known, ``dual_coef_``."""

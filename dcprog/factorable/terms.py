@@ -331,12 +331,12 @@ class Power(Unary):
     p: float
 
     @property
-    def is_one_sided(self) -> bool:  # type: ignore[override]
+    def is_one_sided(self) -> bool:
         """True unless p is a whole number."""
         return self.p % 1 != 0
 
     @property
-    def turn(self) -> float | None:  # type: ignore[override]
+    def turn(self) -> float | None:
         """0 for an even power."""
         return 0.0 if self.p > 0 and self.p % 2 == 0 else None
 
@@ -353,7 +353,7 @@ class Power(Unary):
         inner = (lo < 0) & (hi > 0)
         return np.where(inner & (not is_even), -np.inf, low), np.where(inner, np.inf, high)
 
-    def _value(self, g: Array) -> Array:  # type: ignore[override]
+    def _value(self, g: Array) -> Array:
         return np.asarray(np.power(g, self.p))
 
     def has_pole(self, arg: Written) -> bool:
@@ -475,7 +475,7 @@ class Huber(Unary):
     uses = 2
     turn = 0.0
 
-    def _value(self, g: Array) -> Array:  # type: ignore[override]
+    def _value(self, g: Array) -> Array:
         size = np.abs(g)
         return np.where(size <= self.m, size**2, 2 * self.m * size - self.m**2)
 

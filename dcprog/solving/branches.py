@@ -88,9 +88,9 @@ def solved_by_branches(
         ended = found.status == "converged"
         all_solved = all_solved and (ended or found.status == "infeasible")
         lower = best is None or surrogate.facts.sign * (found.value - best.value) < 0
-        if ended and lower and surrogate.domain.is_feasible(found.x):
+        if ended and lower and found.x is not None and surrogate.domain.is_feasible(found.x):
             best = found
-    if best is None:
+    if best is None or best.x is None:
         return run
     slack = settings.tol * max(run.scale, best.scale)
     above = surrogate.facts.sign * (best.value - run.value) > slack

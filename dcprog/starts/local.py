@@ -168,9 +168,9 @@ class _Lagrangian:
         """Take the scales of F and of the constraints at x; factors of the multipliers."""
         values = self._tape.values(x)
         sizes = [np.max(values.magnitude(root), initial=0.0) for root in self._tape.roots]
-        sizes = [float(size) if 0 < size < np.inf else 1.0 for size in sizes]
-        old, scale, self._scale = self._sizes, self._scale, sizes[0]
-        self._sizes = np.repeat(np.array(sizes[1:]), self._counts)
+        known = [float(size) if 0 < size < np.inf else 1.0 for size in sizes]
+        old, scale, self._scale = self._sizes, self._scale, known[0]
+        self._sizes = np.repeat(np.array(known[1:]), self._counts)
         return self._sizes / old * scale / self._scale
 
     def _misses(self, values: Values) -> Array:

@@ -17,7 +17,7 @@ from dcprog.solvers.linalg.cholesky import Cholesky
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["Curvature", "DualSystem", "PrimalSystem", "RowHessian"]
+__all__ = ["Curvature", "DualSystem", "RowHessian"]
 
 Index = npt.NDArray[np.intp]
 
@@ -54,8 +54,13 @@ class Curvature:
         c = self.vectors.shape[1]
         return (self.weights @ self._products()).reshape(-1, c, c)
 
-    def summed(self, X: Any) -> Array:
-        """The sum Σ_i M_i ⊗ x_i x_iᵀ, of shape (c·d, c·d), by Gram matrices of X."""
+    def summed(self, X: Any, diagonal: Array) -> Array:
+        """The sum diag + Σ_i M_i ⊗ x_i x_iᵀ, of shape (c·d, c·d), by Gram matrices of X."""
+        S = self._summed(X)
+        S[np.diag_indices_from(S)] += diagonal
+        return S
+
+    def _summed(self, X: Any) -> Array:
         d = X.shape[1]
         if self.vectors is None:
             c = self.weights.shape[1]
@@ -76,25 +81,12 @@ class Curvature:
         return (self.vectors[:, :, None] * self.vectors[:, None]).reshape(len(self.vectors), -1)
 
 
-class PrimalSystem:
-    """The system S = Λ + Σ_i M_i ⊗ x̃_i x̃_iᵀ, formed and factored directly."""
-
-    def __init__(self, design: Any, curvature: Curvature, diagonal: Array, held: Any) -> None:
-        S = curvature.summed(design.X)
-        S[np.diag_indices_from(S)] += diagonal
-        self.factor = Cholesky(S)
-
-    def solve(self, right: Array) -> Array:
-        """The solution S⁻¹ right."""
-        return self.factor.solve(right)
-
-
 class DualSystem:
     """The system S = Λ + VᵀV, V_ia = R_ia ⊗ x̃_i, M_i = R_i'R_i, solved by I + VΛ⁻¹Vᵀ."""
 
-    def __init__(self, design: Any, curvature: Curvature, diagonal: Array, held: Any) -> None:
-        self.X, self.c, self.n = design.X, design.c, design.n
-        self.roots = _roots(curvature.matrices())
+    def __init__(self, X: Any, matrices: Array, diagonal: Array, held: Any) -> None:
+        self.X, (self.n, self.c, _) = X, matrices.shape
+        self.roots = _roots(matrices)
         self.held, self.free = held, np.flatnonzero(~held)
         self.diagonal = diagonal
         self.inverse = np.zeros(diagonal.size)
@@ -215,7 +207,8 @@ class RowHessian:
         score, column = np.divmod(self._place[entries], self.d)
         columns, column = np.unique(column, return_inverse=True)
         curvature = curvature.reshape(self.n, -1)
-        M = None if self.scores.signs is not None else self._blocks(curvature)
+        signs = self.scores.signs
+        M = None if signs is not None else self.scores.code_gram(curvature)
         X, constant = self.scores.X, self.scores.fit_intercept
         if columns.size < self.d:
             constant = constant and columns[-1] == self.d - 1
@@ -225,26 +218,17 @@ class RowHessian:
         members = [np.flatnonzero(score == a) for a in range(self.c)]
         for a, b in self._pairs():
             if members[a].size and members[b].size:
-                d = self._of_score(curvature, a) if M is None else M[:, a, b]
+                d = curvature[:, a] * signs[:, a] ** 2 if M is None else M[:, a, b]
                 block = gram_with_constant(X, d, constant)
                 block = block[np.ix_(column[members[a]], column[members[b]])]
                 H[np.ix_(members[a], members[b])] = block
                 H[np.ix_(members[b], members[a])] = block.T
         return H
 
-    def _of_score(self, curvature: Array, k: int) -> Array:
-        """The diagonal entries M_kk, for rows that belong to one score each."""
-        assert self.scores.signs is not None
-        return curvature[:, k] * self.scores.signs[:, k] ** 2
-
     def _pairs(self) -> list[tuple[int, int]]:
         if self.scores.signs is not None:
             return [(a, a) for a in range(self.c)]
         return [(a, b) for a in range(self.c) for b in range(a + 1)]
-
-    def _blocks(self, curvature: Array) -> Array:
-        """The matrices M_i, of shape (n, c, c)."""
-        return self.scores.code_gram(curvature.reshape(self.n, -1))
 
     def step(self, curvature: Array, diagonal: Array, g: Array) -> Array:
         """The step −(AᵀDA + diag(q))⁻¹ g by a system of size n·c, for dense X̃.
@@ -261,5 +245,6 @@ class RowHessian:
         array of shape (p,)
         """
         diagonal = diagonal[self._order]
-        system = DualSystem(self, Curvature(self._blocks(curvature)), diagonal, diagonal > 0)
+        matrices = self.scores.code_gram(curvature.reshape(self.n, -1))
+        system = DualSystem(self.X, matrices, diagonal, diagonal > 0)
         return system.solve(-g[self._order])[self._place]

@@ -129,7 +129,7 @@ class _Reduced:
     def __init__(self, problem: Subproblem, guess: Guess) -> None:
         self.problem = problem
         self.duals = guess.duals
-        design, active = problem.design, guess.active
+        active = guess.active
         self.support = np.flatnonzero(guess.sign)
         self.reference = np.argmax(active, axis=1)
         others = active.copy()
@@ -139,10 +139,9 @@ class _Reduced:
         self.local, self.line = np.nonzero(others)
         e, p = self.local.size, self.support.size
         self.is_too_large = e > max(2 * p, MANY) or e**2 * (p + e) > DEAR
-        code = design.code[every, self.reference]
-        weight = problem.cost[:, None] * code
-        signs = guess.sign * problem.l1
-        self.b = (problem.linear + design.back(weight) + signs)[self.support]
+        duals = np.zeros(active.shape)
+        duals[every, self.reference] = problem.cost
+        self.b = (problem.slope(duals) + guess.sign * problem.l1)[self.support]
 
     def solve(self) -> tuple[Array, Array]:
         """The minimiser x and the multipliers of the lines."""

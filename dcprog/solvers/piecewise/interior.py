@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.solvers.linalg.cholesky import Cholesky
 from dcprog.solvers.linalg.interior_point import Optimum, Program, primal_dual
-from dcprog.solvers.linalg.kronecker import Curvature, DualSystem, PrimalSystem
+from dcprog.solvers.linalg.kronecker import DualSystem
 from dcprog.solvers.piecewise.active_set import Candidate, Guess, crossover, guess_at
-from dcprog.solvers.piecewise.polyhedral import Index, Polyhedral, PolyhedralSolver, Subproblem
+from dcprog.solvers.piecewise.polyhedral import (
+    Index,
+    Polyhedral,
+    PolyhedralSolver,
+    Subproblem,
+    row_sums,
+)
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -250,87 +257,6 @@ def _thresholded(problem: Subproblem, rough: Candidate, guess: Guess) -> Candida
 # ---- the rows of the program ---------------------------------------------------------------------
 
 
-class LocalLines(Protocol):
-    """The lines of G local functions with P pieces each, as functions of scores (n, c)."""
-
-    def values(self, scores: Array) -> Array:
-        """The values code_gp · f_{i(g)}, of shape (G, P)."""
-
-    def adjoint(self, duals: Array) -> Array:
-        """The sums Σ duals_gp code_gp over the lines of each sample, of shape (n, c)."""
-
-    def curvature(self, W: Array) -> Curvature:
-        """The sums Σ_gp W_gp δ_gp δ_gpᵀ of each sample, δ deviations from g's weighted mean."""
-
-
-def local_lines(design: Polyhedral, live: Index) -> LocalLines:
-    """The lines of the local functions `live`."""
-    directions = design.directions
-    if directions is None:
-        return _AnyLines(design.code[live], design.sample[live], design.n)
-    vectors, which, rate = directions
-    places = design.sample[live] * len(vectors) + which[live]
-    return _RatedLines(vectors, places, rate[live], design.n)
-
-
-def row_sums(values: Array) -> Array:
-    """The row sums of an array (G, P), by a product, as NumPy sums short rows slowly."""
-    return values @ np.ones(values.shape[1])
-
-
-class _AnyLines:
-    """Lines whose codes have no common directions."""
-
-    def __init__(self, code: Array, sample: Index, n: int) -> None:
-        self.code, self.sample, self.n = code, sample, n
-
-    def values(self, scores: Array) -> Array:
-        values: Array = np.einsum("gpc,gc->gp", self.code, scores[self.sample])
-        return values
-
-    def adjoint(self, duals: Array) -> Array:
-        return self._gather(np.einsum("gp,gpc->gc", duals, self.code))
-
-    def curvature(self, W: Array) -> Curvature:
-        mean = np.einsum("gp,gpc->gc", W, self.code) / row_sums(W)[:, None]
-        deviation = self.code - mean[:, None]
-        return Curvature(self._gather(np.einsum("gp,gpa,gpb->gab", W, deviation, deviation)))
-
-    def _gather(self, values: Array) -> Array:
-        flat = values.reshape(len(values), -1)
-        sums: list[Array] = [
-            np.bincount(self.sample, column, self.n).astype(float) for column in flat.T
-        ]
-        return np.stack(sums, axis=1).reshape(self.n, *values.shape[1:])
-
-
-class _RatedLines:
-    """Lines with codes rate_gp·v_k, where each local function has one of few vectors v_k.
-
-    The scores v_k · f_i are computed once per sample and vector; all else is scalar arithmetic.
-    """
-
-    def __init__(self, vectors: Array, places: Index, rate: Array, n: int) -> None:
-        self.vectors, self.places, self.rate, self.n = vectors, places, rate, n
-
-    def values(self, scores: Array) -> Array:
-        along = (scores @ self.vectors.T).ravel()
-        return self.rate * along[self.places, None]
-
-    def adjoint(self, duals: Array) -> Array:
-        return self._gather(row_sums(duals * self.rate)) @ self.vectors
-
-    def curvature(self, W: Array) -> Curvature:
-        total = row_sums(W)
-        mean = row_sums(W * self.rate) / total
-        spread = row_sums(W * (self.rate - mean[:, None]) ** 2)
-        return Curvature.of(self._gather(spread), self.vectors)
-
-    def _gather(self, values: Array) -> Array:
-        k = len(self.vectors)
-        return np.bincount(self.places, values, self.n * k).astype(float).reshape(self.n, k)
-
-
 @dataclass(frozen=True)
 class KroneckerFactor:
     """The factored normal equations of one interior point step."""
@@ -373,7 +299,7 @@ class KroneckerRows:
         self, design: Polyhedral, live: Index, sparse: Index, held: Any, dual: bool
     ) -> None:
         self.design = design
-        self._local = local_lines(design, live)
+        self._local = design.local(live)
         self._sparse, self._held = sparse, held
         self._shape = live.size, design.const.shape[1]
         self._n_lines = self._shape[0] * self._shape[1]
@@ -401,8 +327,12 @@ class KroneckerRows:
         D, both = row_sums(W), plus + minus
         diagonal = Q.copy()
         diagonal[self._sparse] += 4 * plus * (minus / both)
-        kind = DualSystem if self._dual else PrimalSystem
-        system = kind(self.design, self._local.curvature(W), diagonal, self._held)
+        curvature, design = self._local.curvature(W), self.design
+        system: Any
+        if self._dual:
+            system = DualSystem(design.X, curvature.matrices(), diagonal, self._held)
+        else:
+            system = Cholesky(curvature.summed(design.X, diagonal))
         share, D = W / D[:, None], np.concatenate([D, both])
         return KroneckerFactor(D, share, (plus - minus) / both, system)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from dcprog.foundation.columns import coefficient_units
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import LAST_PLACES, RADIUS
 from dcprog.losses import Pieces
+from dcprog.solvers.linalg.kronecker import Curvature
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes
 from dcprog.solvers.warm_starts import WarmStarts
 
@@ -28,6 +29,79 @@ Index = npt.NDArray[np.intp]
 
 MOST_DIRECTIONS = 100
 DIGITS = 9  # digits by which directions are grouped before the exact comparison
+
+
+class LocalLines(Protocol):
+    """The lines of G local functions with P pieces each, as functions of scores (n, c)."""
+
+    def values(self, scores: Array) -> Array:
+        """The values code_gp · f_{i(g)}, of shape (G, P)."""
+
+    def adjoint(self, duals: Array) -> Array:
+        """The sums Σ duals_gp code_gp over the lines of each sample, of shape (n, c)."""
+
+    def curvature(self, W: Array) -> Curvature:
+        """The sums Σ_gp W_gp δ_gp δ_gpᵀ of each sample, δ deviations from g's weighted mean."""
+
+
+def row_sums(values: Array) -> Array:
+    """The row sums of an array (G, P), by a product, as NumPy sums short rows slowly."""
+    return values @ np.ones(values.shape[1])
+
+
+class AnyLines:
+    """Lines whose codes have no common directions."""
+
+    def __init__(self, code: Array, sample: Index, n: int) -> None:
+        self.code, self.sample, self.n = code, sample, n
+
+    def values(self, scores: Array) -> Array:
+        values: Array = np.einsum("gpc,gc->gp", self.code, scores[self.sample])
+        return values
+
+    def adjoint(self, duals: Array) -> Array:
+        return self._gather(np.einsum("gp,gpc->gc", duals, self.code))
+
+    def curvature(self, W: Array) -> Curvature:
+        mean = np.einsum("gp,gpc->gc", W, self.code) / row_sums(W)[:, None]
+        deviation = self.code - mean[:, None]
+        return Curvature(self._gather(np.einsum("gp,gpa,gpb->gab", W, deviation, deviation)))
+
+    def _gather(self, values: Array) -> Array:
+        if np.array_equal(self.sample, np.arange(self.n)):
+            return values
+        flat = values.reshape(len(values), -1)
+        sums: list[Array] = [
+            np.bincount(self.sample, column, self.n).astype(float) for column in flat.T
+        ]
+        return np.stack(sums, axis=1).reshape(self.n, *values.shape[1:])
+
+
+class RatedLines:
+    """Lines with codes rate_gp·v_k, where each local function has one of few vectors v_k.
+
+    The scores v_k · f_i are computed once per sample and vector; all else is scalar arithmetic.
+    """
+
+    def __init__(self, vectors: Array, places: Index, rate: Array, n: int) -> None:
+        self.vectors, self.places, self.rate, self.n = vectors, places, rate, n
+
+    def values(self, scores: Array) -> Array:
+        along = (scores @ self.vectors.T).ravel()
+        return self.rate * along[self.places, None]
+
+    def adjoint(self, duals: Array) -> Array:
+        return self._gather(row_sums(duals * self.rate)) @ self.vectors
+
+    def curvature(self, W: Array) -> Curvature:
+        total = row_sums(W)
+        mean = row_sums(W * self.rate) / total
+        spread = row_sums(W * (self.rate - mean[:, None]) ** 2)
+        return Curvature.of(self._gather(spread), self.vectors)
+
+    def _gather(self, values: Array) -> Array:
+        k = len(self.vectors)
+        return np.bincount(self.places, values, self.n * k).astype(float).reshape(self.n, k)
 
 
 class Polyhedral:
@@ -82,6 +156,7 @@ class Polyhedral:
             self.sample = np.repeat(np.arange(self.n), m)
             self.directions = _directions(rows, parts[2])
         self.code, self.const, self.rate = map(np.ascontiguousarray, parts)
+        self._all = self.local(np.arange(len(self.code)))
         self.units = np.tile(coefficient_units(self.X, self.const), self.c)
 
     @property
@@ -123,28 +198,21 @@ class Polyhedral:
         """The scores f_i, of shape (n, c)."""
         return np.asarray(self.X @ x.reshape(self.c, self.d).T)
 
-    def spread(self, scores: Array) -> Array:
-        """The products code_gp · f_{i(g)}, of shape (G, P)."""
-        return np.einsum("gpc,gc->gp", self.code, scores[self.sample])
+    def local(self, live: Index) -> LocalLines:
+        """The lines of the local functions `live`."""
+        if self.directions is None:
+            return AnyLines(self.code[live], self.sample[live], self.n)
+        vectors, which, rate = self.directions
+        places = self.sample[live] * len(vectors) + which[live]
+        return RatedLines(vectors, places, rate[live], self.n)
 
     def lines(self, x: Array) -> Array:
         """The values of all lines, of shape (G, P)."""
-        return self.spread(self.scores(x)) + self.const
+        return self._all.values(self.scores(x)) + self.const
 
     def pull(self, duals: Array) -> Array:
         """The sum Σ duals_gp code_gp ⊗ x̃_{i(g)}, the transpose of the linear part of lines."""
-        return self.back(np.einsum("gp,gpc->gc", duals, self.code))
-
-    def back(self, codes: Array) -> Array:
-        """The sum Σ_g codes_g ⊗ x̃_{i(g)} for vectors codes of shape (G, c)."""
-        gathered = self.gather(codes)
-        return np.asarray(self.X.T @ gathered).T.ravel()
-
-    def gather(self, values: Array) -> Array:
-        """The sums over the local functions of each sample, of shape (n, …)."""
-        if self.sample.size == self.n:
-            return values
-        return values.reshape(self.n, -1, *values.shape[1:]).sum(axis=1)
+        return np.asarray(self.X.T @ self._all.adjoint(duals)).T.ravel()
 
 
 def _pieces(pieces: Pieces, codes: Array, offset: Array) -> tuple[Array, Array, Array]:

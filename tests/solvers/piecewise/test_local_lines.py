@@ -8,8 +8,7 @@ import pytest
 import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.solvers.linalg.kronecker import Curvature
-from dcprog.solvers.piecewise.interior import _AnyLines, local_lines
-from dcprog.solvers.piecewise.polyhedral import Polyhedral
+from dcprog.solvers.piecewise.polyhedral import AnyLines, Polyhedral
 
 RNG = np.random.default_rng(0)
 N, D = 40, 3
@@ -44,15 +43,16 @@ def test_lines_along_directions(name: str) -> None:
     vectors, which, rate = design.directions
     np.testing.assert_allclose(rate[:, :, None] * vectors[which][:, None], design.code, rtol=1e-14)
     live = np.flatnonzero(RNG.random(len(design.code)) < 0.7)
-    fast = local_lines(design, live)
-    slow = _AnyLines(design.code[live], design.sample[live], design.n)
+    fast = design.local(live)
+    slow = AnyLines(design.code[live], design.sample[live], design.n)
     scores, duals = RNG.normal(size=(N, design.c)), RNG.normal(size=(live.size, rate.shape[1]))
     W = RNG.uniform(0.1, 10.0, duals.shape)
     np.testing.assert_allclose(fast.values(scores), slow.values(scores), atol=1e-13)
     np.testing.assert_allclose(fast.adjoint(duals), slow.adjoint(duals), atol=1e-12)
     one, other = fast.curvature(W), slow.curvature(W)
     np.testing.assert_allclose(one.matrices(), other.matrices(), atol=1e-11)
-    np.testing.assert_allclose(one.summed(X), other.summed(X), atol=1e-10)
+    zero = np.zeros(design.c * D)
+    np.testing.assert_allclose(one.summed(X, zero), other.summed(X, zero), atol=1e-10)
 
 
 def test_an_angle_loss_has_a_direction_a_class() -> None:
