@@ -17,8 +17,6 @@ from dcprog.penalties import Penalty
 from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform, cap_at, chain, chain_of, identity, trim_of
 
-__all__ = ["BoxPenalty", "BoxedRisk", "PerBox", "boxed"]
-
 
 class PerBox:
     """A dataclass whose arrays have a line per box; the fields in `shared` hold for all boxes."""

@@ -29,8 +29,6 @@ from dcprog.solving.driver import solve
 from dcprog.solving.task import given, numbers
 from dcprog.solving.whole_numbers import local_search
 
-__all__ = ["Bound", "lower_bound"]
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Bound:

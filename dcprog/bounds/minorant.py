@@ -16,18 +16,6 @@ from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING
 from dcprog.losses import ConvexLoss, Pieces
 from dcprog.transforms import Transform
 
-__all__ = [
-    "Chords",
-    "Minorant",
-    "View",
-    "bounded",
-    "contract",
-    "lines_of_shares",
-    "row_weights",
-    "subtracted_lines",
-    "supporting_lines",
-]
-
 
 def supporting_lines(
     base: ConvexLoss, u: Array, at_u: Array, low: Array, high: Array, share: float

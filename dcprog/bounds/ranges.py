@@ -12,18 +12,6 @@ from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.losses import ConvexLoss, Pieces
 from dcprog.penalties import group_lasso
 
-__all__ = [
-    "base_range",
-    "ground",
-    "group_range",
-    "loss_rounding",
-    "piecewise_least",
-    "root_box",
-    "row_range",
-    "row_rounding",
-    "steepest",
-]
-
 
 def row_range(risk: BoxedRisk, lo: Array, hi: Array) -> tuple[Array, Array]:
     """Bounds of every row's margin on every box (one box per line), rounded outward."""

@@ -22,8 +22,6 @@ from dcprog.risk.risk import Risk
 from dcprog.solving.driver import solve
 from dcprog.solving.task import numbers
 
-__all__ = ["RiskSpace", "decided"]
-
 # A concave function that exceeds its chord by at most this share of its rise counts as affine.
 STRAIGHT = 1e-13
 

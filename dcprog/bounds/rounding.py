@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["OF_LINE", "SMALLEST", "of_functions", "of_terms"]
-
 EPS = float(np.finfo(float).eps)
 # Roundings of one term, a few products, before it is added.
 PRODUCTS = 8

@@ -19,8 +19,6 @@ from dcprog.foundation.errors import WrongBound
 from dcprog.foundation.progress_log import logger
 from dcprog.foundation.tolerances import KNOWN_DIGITS
 
-__all__ = ["Boxes", "Found", "Incumbent", "OpenBoxes", "Search", "Space", "halved"]
-
 
 @dataclass
 class Boxes(PerBox):

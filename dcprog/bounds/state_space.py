@@ -17,8 +17,6 @@ from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform, cap_at
 from dcprog.transforms.transform import chain_of
 
-__all__ = ["StateSpace", "hinge_sums", "risk_spaces"]
-
 # Steps of the interior point method, at most; a poorer solution gives a poorer bound.
 HINGE_STEPS = 25
 # The share of the way to the edge that a step takes, as usual in Mehrotra's method.

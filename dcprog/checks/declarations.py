@@ -18,8 +18,6 @@ from dcprog.penalties import Penalty
 from dcprog.transforms import Transform
 from dcprog.transforms.from_functions import FAR, seen_limit
 
-__all__ = ["check_loss", "check_penalty", "check_transform"]
-
 EQUAL = 1e-8  # two ways of the same computation, in the expression or the pieces
 STEP = 1e-5  # of finite differences
 STEPS = (STEP, 1e-2 * STEP, 1e-4 * STEP, 1e-6 * STEP)  # a narrow bend needs a short step

@@ -9,19 +9,6 @@ from collections.abc import Iterable
 from textwrap import wrap
 from typing import Any
 
-__all__ = [
-    "BLACK",
-    "BLUE",
-    "GREEN",
-    "ORANGE",
-    "PURPLE",
-    "RED",
-    "SKY",
-    "axes",
-    "check_choice",
-    "legend",
-]
-
 BLACK, ORANGE, GREEN, BLUE, RED = "#000000", "#E69F00", "#009E73", "#0072B2", "#D55E00"
 PURPLE, SKY = "#CC79A7", "#56B4E9"
 LABEL = 44  # characters in a line of a legend

@@ -10,8 +10,6 @@ import numpy as np
 from dcprog.display.canvas import BLUE, RED, axes, check_choice, legend
 from dcprog.foundation.arrays import Array
 
-__all__ = ["ConvergenceDisplay", "plot_history"]
-
 SMALLEST_GAP = 1e-16  # a gap of 0 cannot be drawn on a logarithmic axis
 HORIZONTAL = {"iteration": "outer iteration", "time": "time (s)"}
 

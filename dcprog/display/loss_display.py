@@ -13,8 +13,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_count, check_number
 from dcprog.losses.loss import Loss, check_is_loss
 
-__all__ = ["LossDisplay"]
-
 MAJORANTS = [(RED, "-."), (GREEN, ":"), (PURPLE, (0, (5, 1))), (ORANGE, "--"), (SKY, "-")]
 HEADROOM = 2.5
 

@@ -13,8 +13,6 @@ from dcprog.display.canvas import BLUE, ORANGE, RED, axes, check_choice, legend
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 
-__all__ = ["OutlierDisplay"]
-
 ORDERS = {"sorted": "samples, by weight", "index": "sample"}
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 
-__all__ = ["ACCELERATIONS", "LineSearch", "Squarem"]
-
 Value = Callable[[Array], float]
 
 

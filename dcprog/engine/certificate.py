@@ -12,14 +12,6 @@ from dcprog.engine.stationarity import Stationarity
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
 
-__all__ = [
-    "Certificate",
-    "Claim",
-    "Examination",
-    "Examiner",
-    "criticality_gap",
-]
-
 
 @dataclass(frozen=True)
 class Claim:

@@ -18,8 +18,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver, UnfitStart
 
-__all__ = ["EVIDENCE", "descend", "downhill"]
-
 logger = logging.getLogger("dcprog")
 
 # Subproblems are solved to tol·SUBPROBLEM, not finer than FINEST, which rounding lets a solver

@@ -18,20 +18,6 @@ from dcprog.engine.stationarity import Stationarity
 from dcprog.engine.track import Attempt
 from dcprog.foundation.arrays import Array
 
-__all__ = [
-    "FAR",
-    "Domain",
-    "Facts",
-    "FixedFacts",
-    "Nearby",
-    "Record",
-    "Starts",
-    "Surrogate",
-    "centre",
-    "guarded",
-    "value_within",
-]
-
 
 class Surrogate(Protocol):
     """A problem as the engine sees it: a function F and a convex majorant that can be moved.

@@ -17,8 +17,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 from dcprog.foundation.table import Table
 
-__all__ = ["Optimum", "Result", "StartSummary", "VariableValues", "result_of"]
-
 SHOWN = 5  # optima
 DIGITS = 6  # starts differ by little
 FEASIBLE = 1e-5  # the largest violation, relative to the sum of a constraint's terms

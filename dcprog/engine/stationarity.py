@@ -9,8 +9,6 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 
-__all__ = ["Stationarity", "downhill_slope"]
-
 # Lengths of steps down a slope, in units.
 STEPS = np.geomspace(1.0, 1e-6, 19)
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 
-__all__ = ["Attempt", "History", "Progress", "Run", "Settings"]
-
 
 @dataclass(frozen=True)
 class Attempt:

@@ -25,8 +25,6 @@ from dcprog.foundation.blocked_matrix import BlockedMatrix, blocked
 from dcprog.foundation.columns import largest_sizes
 from dcprog.risk.risk import Risk
 
-__all__ = ["Doubt", "RiskEstimator", "SampleInput", "feature_names", "unusable"]
-
 Doubt = tuple[str, type[Warning]]
 
 

@@ -30,8 +30,6 @@ from dcprog.rows.linear import binary_margins, class_margins
 from dcprog.rows.scores import Scores
 from dcprog.rows.targets import class_index
 
-__all__ = ["Classifier", "LinearClassifier", "PaperClassifier", "RobustClassifier"]
-
 
 class Classifier(ClassifierMixin, DeclaredEstimator):
     """A classifier that predicts the class of the largest score.

@@ -36,9 +36,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import bar, logger, visible
 
-__all__ = ["PathSearch", "RobustClassifierCV", "RobustRegressorCV"]
-
-
 ROUNDING = 1e-12  # mean scores this close count as ties
 Place = tuple[int, int]
 

@@ -13,8 +13,6 @@ from dcprog.estimators.kernels import Kernel
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.risk.risk import Risk
 
-__all__ = ["ONE", "Declaration", "Samples", "Unit", "distinct", "weights_of_samples", "whole"]
-
 
 @dataclass(frozen=True)
 class Samples:

@@ -15,8 +15,6 @@ from dcprog.estimators.robust_scales import (
 )
 from dcprog.foundation.arrays import Array
 
-__all__ = ["SEEN", "Criterion", "SScale", "TrimmedSquares", "high_breakdown_fit", "robust_start"]
-
 LEAST_SUBSETS, MOST_SUBSETS = 500, 2000  # as usual; more cost more than they find
 BAD, SURE = 0.3, 0.99  # share of bad samples; probability that some subset has none of them
 EXPLORED, SEEN = 400, 5000  # most samples that rank the subsets' fits, and that refine the best

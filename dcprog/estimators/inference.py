@@ -20,15 +20,6 @@ from dcprog.foundation.weighted_gram import gram_with_constant
 from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform, cap_at, trim_of
 
-__all__ = [
-    "LinearInference",
-    "curvature_matrix",
-    "jumps",
-    "loss_curvature",
-    "loss_slope",
-    "ridge_of",
-]
-
 STEP = 1e-5  # step of difference quotients, relative to the residuals' scale
 GRID = 2001  # points at which jumps are searched
 FAR = 50.0  # jumps of the slopes are searched up to this many robust scales

@@ -33,8 +33,6 @@ from dcprog.rows.kernel import expansion_margins
 from dcprog.rows.linear import Margins, binary_margins
 from dcprog.rows.targets import class_index
 
-__all__ = ["KernelMachine", "Machine", "two_class_signs"]
-
 Index = npt.NDArray[np.intp]
 
 

@@ -14,8 +14,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.rows.kernel import on_kernel
 from dcprog.rows.scores import Scores
 
-__all__ = ["KERNELS", "Kernel", "KernelOption", "rows_of", "width"]
-
 KERNELS = {"linear", "poly", "rbf", "precomputed"}
 
 

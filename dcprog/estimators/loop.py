@@ -30,8 +30,6 @@ from dcprog.solving.driver import solve
 from dcprog.solving.trivial import triviality
 from dcprog.starts.effort import NAMES
 
-__all__ = ["Callback", "LoopEstimator", "Solution", "cleared", "refined"]
-
 # Thresholds as shares of the largest coefficient; 1 clears all of them.
 SHARES = (1.0, *(10.0 ** -np.arange(4, 13)))
 

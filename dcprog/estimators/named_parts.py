@@ -16,8 +16,6 @@ from dcprog.losses.compositions import MARGIN_LOSSES, RESIDUAL_LOSSES, is_of_res
 from dcprog.penalties import Penalty, l2
 from dcprog.penalties.names import PENALTIES, named_penalty
 
-__all__ = ["NamedParts", "part_of"]
-
 # The class of each part, its instances by name, the maker of new ones, and an example.
 PARTS: dict[str, tuple[Any, Mapping[str, Any], Callable[[str], Any], str]] = {
     "loss": (Loss, MARGIN_LOSSES | RESIDUAL_LOSSES, named_loss, "dc.hinge()"),

@@ -12,17 +12,6 @@ from typing import Any, dataclass_transform
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
-__all__ = [
-    "COUNT",
-    "JOBS",
-    "NONNEGATIVE",
-    "POSITIVE",
-    "WIDTH",
-    "DeclaredEstimator",
-    "one_of",
-    "parameter",
-]
-
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NONNEGATIVE = Interval(Real, 0, None, closed="left")
 COUNT = Interval(Integral, 1, None, closed="left")

@@ -25,8 +25,6 @@ from dcprog.risk_mm.starts import convex_problem, starts_finite
 from dcprog.rows.linear import residual_rows
 from dcprog.solving.driver import solve
 
-__all__ = ["USUAL", "PenaltyPath", "lambda_max", "penalty_path"]
-
 USUAL = ("lam", "l1")  # names of a penalty's weight
 
 

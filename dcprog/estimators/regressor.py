@@ -32,8 +32,6 @@ from dcprog.risk.risk import Risk
 from dcprog.rows.linear import residual_rows
 from dcprog.rows.scores import Scores
 
-__all__ = ["PaperRegressor", "RobustRegressor", "polished"]
-
 # Residuals of an exact fit are rounding errors: the unit is at least this share of the targets'.
 LEAST = 1e-3
 # With fewer samples per coefficient, a subset's fit predicts the other samples poorly.

@@ -26,8 +26,6 @@ from dcprog.penalties import Penalty, l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.scores import Scores
 
-__all__ = ["RobustEstimator"]
-
 RowBuilder = Callable[[Any, Any, bool], Scores]
 Weighing = Callable[[Any], Array] | None
 

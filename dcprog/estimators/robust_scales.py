@@ -8,8 +8,6 @@ from scipy.special import ndtri
 
 from dcprog.foundation.arrays import Array
 
-__all__ = ["ROUNDING", "m_scale", "mad", "tukey_weights", "weighted_quantile"]
-
 # Tukey's ρ(u) = 1 − (1 − (u/c)²)³ has E ρ(u) = ½ for standard normal u and this c.
 CHI = 1.547645
 NORMAL_MAD = float(ndtri(0.75))

@@ -20,16 +20,6 @@ from dcprog.majorants.feasibility import LEAST_SIZE, Feasibility
 from dcprog.majorants.tree import Values, short
 from dcprog.majorants.user_problem import Points, check_data, declared_kinds, freeze
 
-__all__ = [
-    "FactorableProblem",
-    "Point",
-    "first_box",
-    "inside",
-    "propagate",
-    "restored",
-    "whole_entries",
-]
-
 # Distances from the point at which an edge is tried, in units of the point's size; if an edge is
 # known, shares of the distance to it, dense at both ends.
 HALVINGS = 20

@@ -28,13 +28,6 @@ from dcprog.foundation.tolerances import FEASIBLE, ROUNDING
 from dcprog.majorants.feasibility import LEAST_SIZE
 from dcprog.majorants.tree import short
 
-__all__ = [
-    "ACCURACY",
-    "ROUNDS",
-    "STARTING",
-    "GlobalSearch",
-    "ScipModel",
-]
 # ----------------------------------------------------------------------------------------------
 # the model
 

@@ -19,29 +19,6 @@ from scipy.special import xlogy
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.tolerances import KNOWN_DIGITS, LAST_PLACES
 
-__all__ = [
-    "AWAY",
-    "ZERO",
-    "Abs",
-    "Asinh",
-    "Exp",
-    "Huber",
-    "Largest",
-    "Log",
-    "Logistic",
-    "Operation",
-    "Power",
-    "Product",
-    "Range",
-    "Ranges",
-    "Row",
-    "Sin",
-    "Tanh",
-    "Terms",
-    "Written",
-    "XLogX",
-    "scip",
-]
 Range = tuple[Array, Array]
 
 

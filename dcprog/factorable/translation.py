@@ -34,8 +34,6 @@ from dcprog.majorants.affine import atom_jacobian, constant_part
 from dcprog.majorants.atoms import entry
 from dcprog.majorants.tree import Values, by_pairs, short
 
-__all__ = ["Translation"]
-
 Places = npt.NDArray[np.intp]
 Rows = list[Row]
 

@@ -9,8 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-__all__ = ["BLOCK", "EDGE", "Array", "blocks", "dense", "unvec", "vec"]
-
 Array = npt.NDArray[np.float64]
 
 # How far inside a domain a tangent is taken where the slope at its edge is infinite.

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array, blocks
 
-__all__ = ["BlockedMatrix", "DaskMatrix", "StoredMatrix", "blocked", "is_dask"]
-
 BLOCK = 2**20  # numbers that are read at a time
 SMALL = 2**24  # numbers, 128 MB in memory: a file of no more is read as a whole
 

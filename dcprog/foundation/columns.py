@@ -11,16 +11,6 @@ import scipy.sparse as sp
 from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 
-__all__ = [
-    "all_finite",
-    "coefficient_units",
-    "largest_sizes",
-    "mean_sizes",
-    "mean_squares",
-    "means",
-    "row_blocks",
-]
-
 BLOCK = 2**18  # numbers
 
 

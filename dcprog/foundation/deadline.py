@@ -7,8 +7,6 @@ from typing import Any
 
 from dcprog.foundation.errors import SubproblemError
 
-__all__ = ["Deadline"]
-
 SHARE = 0.5  # of the time left, for a solver that is one of several
 
 

@@ -6,17 +6,6 @@ from typing import Any
 
 from dcprog.foundation.arrays import Array
 
-__all__ = [
-    "FisherConsistencyWarning",
-    "NotBoundable",
-    "NotMajorizable",
-    "SubproblemError",
-    "TrivialSolutionWarning",
-    "UnfitSolver",
-    "UnfitStart",
-    "WrongBound",
-]
-
 
 class NotMajorizable(ValueError):
     """No rule derives a convex majorant for a sub-expression.

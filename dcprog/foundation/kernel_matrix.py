@@ -12,8 +12,6 @@ from scipy.linalg import blas, lapack
 
 from dcprog.foundation.arrays import Array
 
-__all__ = ["Gram", "checked_kernel", "pivoted_cholesky", "symmetric_product"]
-
 KEPT = 3
 ROUNDING = 1e-12  # relative difference of two products that counts as rounding
 LANCZOS = 6

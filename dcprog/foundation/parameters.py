@@ -29,16 +29,6 @@ if TYPE_CHECKING:
 else:
     from sklearn.base import BaseEstimator
 
-__all__ = [
-    "Declared",
-    "advice",
-    "check_count",
-    "check_flag",
-    "check_number",
-    "parts_of",
-    "same",
-    "usage",
-]
 
 LONGEST = 700  # characters of a repr
 

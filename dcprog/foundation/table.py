@@ -8,8 +8,6 @@ from html import escape
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = ["Table"]
-
 WIDTH = 10  # of a column, or more where an entry is longer
 
 

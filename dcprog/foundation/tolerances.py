@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["FEASIBLE", "KNOWN_DIGITS", "LAST_PLACES", "RADIUS", "ROUNDING", "SUMMED"]
-
 # A sum of a few numbers, or a function of one, has a rounding error below this share of their size.
 LAST_PLACES = 4 * float(np.finfo(float).eps)
 # A computed sum is exact to this share of the absolute values of its terms.

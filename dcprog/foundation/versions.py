@@ -5,8 +5,6 @@ from __future__ import annotations
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-__all__ = ["__version__", "show_versions"]
-
 NEEDED = ("dcprog", "numpy", "scipy", "scikit-learn", "cvxpy", "joblib", "numba")
 SOLVERS = ("clarabel", "ecos", "highspy", "osqp", "piqp", "pyscipopt")
 OPTIONAL = ("dask", "matplotlib", "pandas")

@@ -13,8 +13,6 @@ import scipy.sparse as sp
 from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 
-__all__ = ["gram_with_constant", "weighted_gram", "weighted_sum"]
-
 FEW = 0.5  # of the weights are not 0: only these samples are gathered
 
 Index = npt.NDArray[np.intp]

@@ -19,16 +19,6 @@ from cvxpy.atoms.prod import Prod
 from dcprog.foundation.arrays import Array, dense, unvec, vec
 from dcprog.majorants.tree import Values, evaluate, nodes, variables
 
-__all__ = [
-    "Adjoint",
-    "Box",
-    "atom_jacobian",
-    "constant_part",
-    "declared_bounds",
-    "jacobian",
-    "offset_of",
-    "reached",
-]
 ENTRYWISE = AddExpression, NegExpression, multiply, DivExpression
 
 

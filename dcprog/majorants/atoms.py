@@ -37,28 +37,6 @@ from scipy import special
 from dcprog.foundation.arrays import Array, dense, unvec, vec
 from dcprog.foundation.tolerances import FEASIBLE
 
-__all__ = [
-    "TABLE",
-    "Bend",
-    "Edge",
-    "Entry",
-    "Evaluation",
-    "FaultyAtom",
-    "OddPower",
-    "PullBack",
-    "SignedXexp",
-    "add",
-    "added",
-    "cvxpy_slope",
-    "edge",
-    "entry",
-    "is_even_in",
-    "plain",
-    "spread",
-    "unbroadcast",
-    "within",
-]
-
 
 def spread(atom: Any, array: Array, ndim: int, shape: tuple[int, ...] | None = None) -> Array:
     """An axis atom's output broadcast against its argument (to its very shape if given)."""

@@ -16,8 +16,6 @@ from cvxpy.constraints.zero import Equality, Zero
 from dcprog.foundation.arrays import dense
 from dcprog.majorants.tree import Values
 
-__all__ = ["LEAST_SIZE", "Feasibility", "Miss"]
-
 
 @dataclass(frozen=True)
 class Miss:

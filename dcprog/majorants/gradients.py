@@ -15,8 +15,6 @@ from dcprog.majorants.atoms import TABLE
 from dcprog.majorants.tree import Values, interior, nodes, pull_back
 from dcprog.majorants.user_problem import Points
 
-__all__ = ["Tape", "gradient"]
-
 FEW = 100_000  # entries of a matrix that is kept dense: sparse products cost 50 µs
 
 

@@ -14,8 +14,6 @@ from dcprog.majorants.rules.frame import check_expression
 from dcprog.majorants.tree import Values, short, variables
 from dcprog.majorants.user_problem import check_variable
 
-__all__ = ["Majorant", "majorize"]
-
 
 class Majorant:
     """A convex function above an expression that touches it at a movable centre.

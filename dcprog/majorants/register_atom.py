@@ -22,8 +22,6 @@ from dcprog.majorants.atoms import (
     within,
 )
 
-__all__ = ["register_atom"]
-
 EdgeOf = float | Callable[[Any], float | None]
 Result = TypeVar("Result")
 

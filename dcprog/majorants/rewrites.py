@@ -16,8 +16,6 @@ from dcprog.majorants.affine import Box
 from dcprog.majorants.atoms import OddPower, SignedXexp
 from dcprog.majorants.tree import of_roots, rebuilt
 
-__all__ = ["Rewriting", "is_narrowed"]
-
 
 class Rewriting:
     """Replaces atoms whose cone form in cvxpy differs from their value, and hidden convex ones.

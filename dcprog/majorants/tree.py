@@ -26,25 +26,6 @@ from dcprog.foundation.tolerances import FEASIBLE
 from dcprog.majorants.atoms import FaultyAtom, entry
 from dcprog.majorants.atoms import edge as edge_of
 
-__all__ = [
-    "Values",
-    "by_pairs",
-    "evaluate",
-    "extended",
-    "falls_at",
-    "has_edge",
-    "interior",
-    "nodes",
-    "of_roots",
-    "pull_back",
-    "rebuilt",
-    "short",
-    "spread_to",
-    "starts_at_edge",
-    "substituted",
-    "variables",
-]
-
 
 def evaluate(atom: Any, args: Sequence[Any], size: float = 1.0) -> Any:
     """The atom's value; outside its domain NaN, or ±∞ where the atom tends to it.

@@ -14,15 +14,6 @@ from cvxpy.atoms.quad_form import QuadForm
 from dcprog.foundation.arrays import Array, unvec, vec
 from dcprog.majorants.tree import of_roots, rebuilt, short
 
-__all__ = [
-    "Frozen",
-    "Points",
-    "check_data",
-    "check_variable",
-    "declared_kinds",
-    "freeze",
-    "has_whole_entries",
-]
 _Pair = tuple[cp.Expression, cp.Expression]
 
 MOST_MOVING = 1000  # entries of Parameters: the compiled problem has a column for each

@@ -15,8 +15,6 @@ from dcprog.risk_mm.units import usual_coefficients
 from dcprog.rows.scores import Scores
 from dcprog.starts.protocol import Budget
 
-__all__ = ["Activate"]
-
 MOST = 10  # coefficients that are moved, one after the other
 TRIED = 2  # coefficients that are looked at for each
 # Sizes at which a coefficient is tried, in what usually moves the margins by their unit.

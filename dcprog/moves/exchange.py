@@ -14,8 +14,6 @@ from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.starts.batch import is_dear
 from dcprog.starts.protocol import Budget
 
-__all__ = ["Exchange"]
-
 # How near to the cap samples may change sides, and over what the curvature is taken, in units of
 # the margins.
 REACH, WIDTH = 0.5, 0.1

@@ -12,8 +12,6 @@ from dcprog.moves.exchange import Exchange
 from dcprog.starts.protocol import Budget
 from dcprog.starts.registry import check_strategy
 
-__all__ = ["MOVES", "Move", "register_move", "registered_moves"]
-
 
 class Move(Protocol):
     """A way from the end of a run to a lower point, from which the next run begins.

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.penalties.penalty import Parts, Penalty
 
-__all__ = ["ConcavePenalty"]
-
 
 class ConcavePenalty(Penalty):
     """Σ_j ψ(|w_j|) with ψ concave and nondecreasing, given by value, slope and expression.

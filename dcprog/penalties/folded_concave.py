@@ -9,8 +9,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 from dcprog.penalties.concave_penalty import ConcavePenalty
 
-__all__ = ["capped_l1", "log_sum", "lp", "mcp", "scad"]
-
 
 class capped_l1(ConcavePenalty):
     """The capped ℓ1 penalty λ Σ_j min(|w_j|, θ).

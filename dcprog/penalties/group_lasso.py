@@ -13,8 +13,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 from dcprog.penalties.penalty import Parts, Penalty
 
-__all__ = ["group_lasso"]
-
 
 class group_lasso(Penalty):
     """The group lasso penalty λ Σ_g ‖w_g‖₂, which keeps or drops whole groups of coefficients.

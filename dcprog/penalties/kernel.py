@@ -12,8 +12,6 @@ from dcprog.foundation.kernel_matrix import Gram
 from dcprog.foundation.parameters import check_number
 from dcprog.penalties.penalty import Penalty
 
-__all__ = ["kernel_norm"]
-
 
 class kernel_norm(Penalty):
     """(λ/2)·aᵀKa, the squared norm of Σ_j a_j k(·, x_j).

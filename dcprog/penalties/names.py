@@ -8,8 +8,6 @@ from dcprog.penalties.folded_concave import capped_l1, log_sum, lp, mcp, scad
 from dcprog.penalties.norms import elastic_net, l1, l2
 from dcprog.penalties.penalty import Penalty
 
-__all__ = ["PENALTIES", "named_penalty"]
-
 PENALTIES: dict[str, Penalty] = {
     "l1": l1(),
     "l2": l2(),

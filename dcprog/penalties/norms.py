@@ -9,8 +9,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 from dcprog.penalties.penalty import Parts, Penalty
 
-__all__ = ["elastic_net", "l1", "l2"]
-
 
 class l1(Penalty):
     """The ℓ1 penalty λ‖w‖₁.

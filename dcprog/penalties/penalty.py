@@ -14,8 +14,6 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.parameters import Declared, check_number
 
-__all__ = ["Parts", "Penalty", "penalty_in_units", "penalty_sum", "weighted_l1"]
-
 
 @dataclass(frozen=True)
 class Parts:

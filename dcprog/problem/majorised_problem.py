@@ -25,8 +25,6 @@ from dcprog.solvers.conic.compiled import check_solver
 from dcprog.solvers.conic.portfolio import Portfolio
 from dcprog.solvers.faults import failures
 
-__all__ = ["MajorisedProblem", "finite_in_domain"]
-
 
 def finite_in_domain(expression: cp.Expression) -> bool:
     """True if the expression is finite at the variables' values and every node inside its domain.

@@ -14,8 +14,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.majorants.tree import Values
 from dcprog.problem.majorised_problem import MajorisedProblem
 
-__all__ = ["Sizes"]
-
 DECADE = 10.0  # units are looked for a decade at a time, and forgotten by one a step
 DECADES = 15  # either way from 1
 RESPONSE = 0.5  # share of a term by which a step of one unit changes it

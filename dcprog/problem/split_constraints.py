@@ -23,8 +23,6 @@ from dcprog.majorants.affine import Box, jacobian, offset_of
 from dcprog.majorants.rules.products import exact_form
 from dcprog.majorants.tree import Values, short
 
-__all__ = ["Origin", "Split", "form_of", "split", "stacked"]
-
 ENTRYWISE = Elementwise, AddExpression, NegExpression, multiply, DivExpression
 
 # Atoms that reduce a vector to a number, as reductions of each row of a matrix.

@@ -13,8 +13,6 @@ from dcprog.majorants.tree import Values
 from dcprog.problem.majorised_problem import MajorisedProblem
 from dcprog.problem.sizes import ROUNDING, SHAKEN, Sizes
 
-__all__ = ["Starts", "halved"]
-
 START_TOLERANCE = 1e-8
 # Levels of graduation, as powers of two, each solved to that tolerance.
 LEVELS = 3, 2, 1.5, 1, 0.5

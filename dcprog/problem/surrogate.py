@@ -22,8 +22,6 @@ from dcprog.problem.majorised_problem import MajorisedProblem
 from dcprog.problem.sizes import DECADE, Sizes
 from dcprog.problem.starts import Starts
 
-__all__ = ["ProblemSurrogate"]
-
 # Solvers are never asked for more than that share of a tolerance.
 LEAST_SHARE = 1e-4
 

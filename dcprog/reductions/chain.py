@@ -28,8 +28,6 @@ from dcprog.reductions.complex import real_form
 from dcprog.reductions.geometric import geometric_form
 from dcprog.reductions.recognised.recognise import Recognised, recognised
 
-__all__ = ["AUTOMATIC", "Chain", "Link", "chain", "recognised_risk"]
-
 Callback = Callable[[Progress], object]
 
 AUTOMATIC = (None, "auto")  # names of solvers under which risks are recognised

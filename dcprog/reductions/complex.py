@@ -16,8 +16,6 @@ from cvxpy.reductions.solution import Solution
 from dcprog.engine.result import Result, VariableValues
 from dcprog.engine.track import Progress
 
-__all__ = ["RealForm", "real_form"]
-
 Callback = Callable[[Progress], object]
 
 # Kept for the next solve of a problem, as its compiled form is.

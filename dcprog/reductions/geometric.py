@@ -29,8 +29,6 @@ from dcprog.majorants.affine import Box
 from dcprog.majorants.tree import nodes, substituted
 from dcprog.majorants.user_problem import Points, declared_kinds
 
-__all__ = ["GeometricForm", "geometric_form"]
-
 Callback = Callable[[Progress], object]
 
 # Kept for the next solve of a problem, as its compiled form is.

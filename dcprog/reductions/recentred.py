@@ -22,8 +22,6 @@ from dcprog.majorants.tree import Values, nodes, rebuilt
 from dcprog.majorants.user_problem import Points, declared_kinds, freeze
 from dcprog.problem.surrogate import ProblemSurrogate
 
-__all__ = ["Recentred", "recentred"]
-
 # An affine argument is far from 0 where its terms add up to so many times its value.
 FAR = 100.0
 ROUNDING = 1e-13  # what is left of equal terms

@@ -17,8 +17,6 @@ from dcprog.rows.scores import column_sizes
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["above_least", "duality_gap"]
-
 
 def duality_gap(
     problem: WeightedRisk,

@@ -13,8 +13,6 @@ from dcprog.losses import ConvexLoss
 if TYPE_CHECKING:
     from dcprog.risk.values import RiskValues
 
-__all__ = ["aggregate_expression", "margin_expression", "penalised_part", "problem_of"]
-
 
 def margin_expression(risk: RiskValues, theta: cp.Variable) -> cp.Expression:
     """The margins u of a variable θ."""

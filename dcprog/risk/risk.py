@@ -33,8 +33,6 @@ from dcprog.rows.linear import Samples
 from dcprog.rows.scores import Scores
 from dcprog.transforms import Transform, identity
 
-__all__ = ["Risk"]
-
 LARGEST_FORMED = 2**27  # numbers of an operator's matrix
 
 

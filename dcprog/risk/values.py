@@ -17,8 +17,6 @@ from dcprog.penalties import Penalty
 from dcprog.rows.scores import Scores
 from dcprog.transforms import Transform
 
-__all__ = ["RiskValues"]
-
 TIE = 1e-9
 REMEMBERED = 2  # points with known margins: a loop's current and next one; one if by blocks
 

@@ -13,8 +13,6 @@ from dcprog.foundation.arrays import Array
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["WeightedRisk"]
-
 
 @dataclass(frozen=True, eq=False)
 class WeightedRisk:

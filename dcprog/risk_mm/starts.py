@@ -13,16 +13,6 @@ from dcprog.risk.weighted import WeightedRisk
 from dcprog.risk_mm.units import usual_coefficient
 from dcprog.transforms import chain_of, scale_by
 
-__all__ = [
-    "LOOSE",
-    "Solve",
-    "convex_problem",
-    "graduated_start",
-    "over_rims",
-    "starts_finite",
-    "stepped",
-]
-
 Solve = Callable[[WeightedRisk, Array, float], Array]
 
 

@@ -26,8 +26,6 @@ from dcprog.risk.weighted import WeightedRisk
 from dcprog.risk_mm.units import margin_unit
 from dcprog.solvers.linalg.kronecker import RowHessian
 
-__all__ = ["Flip", "Near", "Ties", "descents", "shortest", "stationarity", "ties"]
-
 Indices = npt.NDArray[np.intp]
 
 # Slopes on both sides of a margin that differ by more than that share of the largest slope belong

@@ -24,7 +24,6 @@ from dcprog.solvers.protocol import ExactSolver, Solution, SubproblemSolver
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["Aim", "Subproblems"]
 
 logger = logging.getLogger("dcprog")
 

@@ -30,8 +30,6 @@ from dcprog.risk_mm.units import usual_coefficient, usual_coefficients
 from dcprog.solvers.protocol import Solution
 from dcprog.solvers.registry import choose, is_exact, loosest, make, witnesses
 
-__all__ = ["RiskSurrogate"]
-
 FIRST_EDGE = 0.1
 EDGE_DECAY = 0.1
 NEAR_EDGE = 1e-6

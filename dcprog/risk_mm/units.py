@@ -22,7 +22,6 @@ from dcprog.solvers.protocol import Solution
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["Units", "margin_unit", "usual_coefficient", "usual_coefficients"]
 
 # Samples of a size between these are left as they are: their copies would cost memory. So are
 # columns whose middle is no more than FAR times as large as they vary; only those whose entries

@@ -12,8 +12,6 @@ from dcprog.foundation.parameters import check_count
 from dcprog.rows.scores import Scores, data_matrix
 from dcprog.rows.targets import several_classes
 
-__all__ = ["Coded", "angle_differences", "angle_margins", "simplex_vertices"]
-
 
 def simplex_vertices(k: int) -> Array:
     r"""Vertices W_1, …, W_k of a regular simplex in k − 1 dimensions, one per row.

@@ -21,17 +21,6 @@ from dcprog.rows.linear import Margins, binary_margins, residual_rows
 from dcprog.rows.scores import Scores
 from dcprog.rows.targets import binary_signs, checked_targets
 
-__all__ = [
-    "KernelExpansion",
-    "expansion_margins",
-    "expansion_residuals",
-    "kernel_angle_differences",
-    "kernel_angle_margins",
-    "kernel_margins",
-    "kernel_residuals",
-    "on_kernel",
-]
-
 Rows = TypeVar("Rows", bound=Scores)
 
 

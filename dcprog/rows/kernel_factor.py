@@ -9,8 +9,6 @@ from scipy.linalg import solve_triangular
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.kernel_matrix import checked_kernel, pivoted_cholesky
 
-__all__ = ["KernelFactor"]
-
 
 class KernelFactor:
     r"""K = LLᵀ: a kernel machine f = Σ_j a_j k(·, x_j) + b is linear in w = Lᵀa.

@@ -12,8 +12,6 @@ from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.rows.scores import Scores, data_matrix
 from dcprog.rows.targets import binary_signs, checked_targets, several_classes
 
-__all__ = ["Margins", "Samples", "binary_margins", "class_margins", "residual_rows"]
-
 
 class Margins(Scores):
     r"""Signed margins or residuals u_{ik} = s_{ik} (w_k·x_i + b_k) + t_{ik}.

@@ -20,8 +20,6 @@ from dcprog.foundation.parameters import check_flag
 from dcprog.penalties import Penalty, l2
 from dcprog.rows.kernel_factor import KernelFactor
 
-__all__ = ["Scores", "column_sizes", "data_matrix", "with_ones"]
-
 # If fewer than the share SPARSE of more than MANY coefficients are nonzero, it pays to gather their
 # columns.
 MANY, SPARSE = 200, 0.05

@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 
-__all__ = ["binary_signs", "checked_targets", "class_index", "several_classes"]
-
 
 def checked_targets(y: npt.ArrayLike, n: int) -> Array:
     """Finite targets of n samples, of shape (n, c)."""

@@ -10,9 +10,6 @@ import cvxpy as cp
 
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
 
-__all__ = ["failures", "refusals", "valueless"]
-
-
 INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cached_property, update_wrapper
 from typing import Any
 
-__all__ = ["compiled"]
-
 
 class compiled:
     """A function that numba compiles at its first call, cached on disk if a folder is writable.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["ExactSolver", "Solution", "SubproblemSolver", "Takes", "refuse"]
-
 
 @dataclass(frozen=True)
 class Takes:

@@ -23,17 +23,6 @@ from dcprog.solvers.smooth.weighted_lasso import WeightedLassoSolver
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = [
-    "SOLVERS",
-    "choose",
-    "explain_choice",
-    "is_exact",
-    "loosest",
-    "make",
-    "register_solver",
-    "registered",
-    "witnesses",
-]
 
 SOLVERS: dict[str, type[SubproblemSolver]] = {
     "newton": NewtonSolver,

@@ -7,8 +7,6 @@ from weakref import WeakKeyDictionary
 
 from dcprog.rows.scores import Scores
 
-__all__ = ["WarmStarts"]
-
 MOST = 4  # most states per rows object
 
 _KEPT: WeakKeyDictionary[Scores, dict[Any, Any]] = WeakKeyDictionary()

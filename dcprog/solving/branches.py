@@ -20,8 +20,6 @@ from dcprog.majorants.affine import Box
 from dcprog.majorants.tree import Values
 from dcprog.problem.surrogate import ProblemSurrogate
 
-__all__ = ["solved_by_branches"]
-
 # Factors below that share of their size may be 0; of more such pairs there are too many branches.
 NEAR, MOST = 1e-2, 4
 PROVED = "no branch of the complementarity constraints that meets here is lower"

@@ -21,8 +21,6 @@ from dcprog.majorants.tree import Values, nodes, short
 from dcprog.problem.split_constraints import Origin
 from dcprog.problem.surrogate import ProblemSurrogate
 
-__all__ = ["STATUS", "multipliers", "negative_bases", "publish"]
-
 
 def negative_bases(problem: cp.Problem, surrogate: ProblemSurrogate, x: Array | None) -> str | None:
     """A message about powers such as x³ whose base is negative at a point; None without any.

@@ -13,8 +13,6 @@ from dcprog.reductions.chain import chain
 from dcprog.solving.driver import solve
 from dcprog.solving.task import task_of
 
-__all__ = ["Compiled", "compile", "solve_method"]
-
 
 class Compiled:
     """A cvxpy problem whose majorant is compiled.

@@ -28,8 +28,6 @@ from dcprog.solving.task import ProblemExaminer, Spec, task_of
 from dcprog.solving.trivial import triviality
 from dcprog.solving.whole_numbers import solve_whole
 
-__all__ = ["Spec", "solve"]
-
 
 def solve(
     problem: cp.Problem | Spec,

@@ -19,8 +19,6 @@ from dcprog.majorants.tree import nodes, short
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.reductions.chain import chain
 
-__all__ = ["explain", "is_majorizable"]
-
 
 def is_majorizable(problem: cp.Problem | cp.Expression) -> bool:
     """True if ``solve`` can handle the problem (or ``majorize`` the expression).

@@ -18,16 +18,6 @@ from dcprog.majorants.gradients import gradient
 from dcprog.majorants.tree import Values, rebuilt, spread_to
 from dcprog.problem.surrogate import ProblemSurrogate
 
-__all__ = [
-    "MOST_EXAMINED",
-    "ActivePieces",
-    "Verdict",
-    "examined",
-    "polished",
-    "verified",
-]
-
-
 T = TypeVar("T")
 
 

@@ -27,8 +27,6 @@ from dcprog.starts.pool import pool, usable
 from dcprog.starts.protocol import Budget, Candidate
 from dcprog.starts.registry import STARTS
 
-__all__ = ["Plan", "in_turn", "optima", "planned", "race", "run_all", "seeded", "winner"]
-
 logger = logging.getLogger("dcprog")
 
 SIMPLE = ("convex", "current", "graduated", "random")  # starts that are one point, made at once

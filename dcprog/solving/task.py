@@ -38,19 +38,6 @@ from dcprog.solving.polish import MOST_EXAMINED, examined, polished, verified
 from dcprog.starts.protocol import Budget, Candidate
 from dcprog.starts.registry import STARTS, registered_starts
 
-__all__ = [
-    "ProblemExaminer",
-    "ProblemTask",
-    "Spec",
-    "Task",
-    "given",
-    "is_list",
-    "kind_of",
-    "known_values",
-    "numbers",
-    "task_of",
-]
-
 Pairs = list[tuple[cp.Variable, Array]]
 Options = Mapping[str, Any] | None
 

@@ -14,7 +14,6 @@ from dcprog.rows.scores import Scores
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["triviality"]
 
 # Coefficients below that share of what moves the margins by their unit are 0.
 NOTHING = 1e-3

@@ -24,8 +24,6 @@ from dcprog.majorants.tree import substituted
 from dcprog.majorants.user_problem import freeze
 from dcprog.solving.task import ProblemExaminer, is_list, known_values, numbers
 
-__all__ = ["local_search", "solve_whole"]
-
 # Outer steps that a point of the global search is worth.
 STEPS = 30
 

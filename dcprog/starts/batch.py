@@ -15,8 +15,6 @@ from dcprog.starts.effort import Effort
 from dcprog.starts.many_points import Index, ManyPoints, Points
 from dcprog.starts.protocol import Budget, Candidate
 
-__all__ = ["FEW", "Batch", "graduated_paths", "is_dear"]
-
 # Coefficients: of more, subsets tell less of them and steps cost more, so that there are fewer.
 FEW = 20
 # Of more samples than half as many again so many are drawn, or FEW times as many as there are

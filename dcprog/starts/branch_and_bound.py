@@ -15,8 +15,6 @@ from dcprog.majorants.user_problem import Points
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.starts.protocol import Budget, Candidate
 
-__all__ = ["BranchAndBound"]
-
 # More entries of variables, and more columns of the search, take more work than a start has.
 MOST_ENTRIES, MOST_COLUMNS = 40, 100
 # Where variables are not bounded, points are looked for so many units around the plain run's end.

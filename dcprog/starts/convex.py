@@ -21,8 +21,6 @@ from dcprog.starts.coordinate_search import is_searched
 from dcprog.starts.many_points import ManyPoints
 from dcprog.starts.protocol import Budget, Candidate
 
-__all__ = ["Beside", "Graduated", "Half", "Light", "Random", "Soft", "Zero"]
-
 CROWDED = 3  # samples a coefficient, at most, of which a batch fits too few
 SOFT = 0.1  # the share of all first slopes
 FARTHEST, NEAREST = 1.0, 0.1  # units, of points beside another one

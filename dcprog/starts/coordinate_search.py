@@ -18,8 +18,6 @@ from dcprog.rows.scores import Scores
 from dcprog.starts.many_points import ManyPoints
 from dcprog.starts.protocol import Budget, Candidate
 
-__all__ = ["CoordinateSearch", "is_searched", "profiled"]
-
 MOST_COEFFICIENTS = 1000
 MOST_NUMBERS = 2**23  # of the samples
 # Ridge fits to start from, relative to the columns' size: their largest coefficients.

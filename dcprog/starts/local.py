@@ -19,8 +19,6 @@ from dcprog.majorants.tree import Values
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.starts.protocol import Budget, Candidate
 
-__all__ = ["Local"]
-
 MOST_ENTRIES = 400  # of variables
 MOST_ATOMS = 30_000  # evaluations of atoms and their slopes from one point: about a second
 # Distances of random points from 0, in units, or from the middle of a box, in shares of it; far

@@ -15,8 +15,6 @@ from dcprog.risk_mm.units import margin_unit
 from dcprog.rows.scores import Scores
 from dcprog.transforms import Transform, trim_of
 
-__all__ = ["Index", "ManyPoints", "Points"]
-
 Index = npt.NDArray[np.intp]
 
 # Risks with more coefficients are taken by no batch: its systems are dense.

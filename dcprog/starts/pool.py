@@ -21,8 +21,6 @@ from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.starts.protocol import Budget, Candidate
 from dcprog.starts.registry import STARTS
 
-__all__ = ["pool", "usable"]
-
 logger = logging.getLogger("dcprog")
 
 STEPS = 2  # loose steps of the loop from a start of a risk before it is valued

@@ -13,8 +13,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.starts.effort import EFFORTS, Effort
 
-__all__ = ["Budget", "Candidate", "Start"]
-
 
 @dataclass(frozen=True, eq=False)
 class Candidate:

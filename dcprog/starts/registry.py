@@ -11,8 +11,6 @@ from dcprog.starts.coordinate_search import CoordinateSearch
 from dcprog.starts.local import Local
 from dcprog.starts.protocol import Start
 
-__all__ = ["STARTS", "register_start", "registered_starts"]
-
 # In the order in which a race asks them: loose starts look at what a batch has found.
 STARTS: dict[str, type[Start]] = {
     "global": BranchAndBound,

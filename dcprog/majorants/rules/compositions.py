@@ -37,13 +37,6 @@ from dcprog.majorants.tree import (
     short,
 )
 
-__all__ = [
-    "composition",
-    "equal",
-    "own",
-    "smooth",
-    "tangent",
-]
 # ----------------------------------------------------------------------------------------------
 # tangents of concave atoms
 

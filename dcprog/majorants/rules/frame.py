@@ -34,23 +34,6 @@ from dcprog.majorants.affine import Box
 from dcprog.majorants.atoms import entry
 from dcprog.majorants.tree import Values, extended, nodes, short
 
-__all__ = [
-    "CONVEX",
-    "Context",
-    "Frame",
-    "Gradient",
-    "Piece",
-    "Use",
-    "Weight",
-    "check_expression",
-    "is_affine_atom",
-    "keep_domain",
-    "majorise",
-    "plus",
-    "refusal",
-    "rewrite",
-    "slope_sign",
-]
 # ----------------------------------------------------------------------------------------------
 # the state shared by a whole majorant
 

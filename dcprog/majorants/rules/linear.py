@@ -28,20 +28,6 @@ from dcprog.majorants.rules.frame import (
 )
 from dcprog.majorants.tree import Values, short
 
-__all__ = [
-    "affine",
-    "affine_atom",
-    "both_signs",
-    "constant",
-    "curved",
-    "fixed_leaf",
-    "is_dpp",
-    "is_spent",
-    "scalar",
-    "shared",
-    "weighted_leaf",
-]
-
 
 def constant(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
     """A constant goes into the offset."""

@@ -24,23 +24,6 @@ from dcprog.majorants.affine import Box
 from dcprog.majorants.rules.frame import Context, Frame, Piece, Weight, majorise, plus, rewrite
 from dcprog.majorants.tree import Values, by_pairs, nodes, rebuilt, short, spread_to
 
-__all__ = [
-    "ExactForm",
-    "exact_form",
-    "factors_of",
-    "fraction",
-    "log_of_quotient",
-    "logarithm",
-    "positive_product",
-    "prod",
-    "product",
-    "product_with_quotient",
-    "quad_form",
-    "quotient",
-    "quotient_of_exponentials",
-    "signed_quotients",
-]
-
 # A remembered size of a factor shrinks to this share per step, at least.
 FORGETTING = 0.9
 

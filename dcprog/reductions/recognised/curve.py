@@ -29,20 +29,6 @@ from dcprog.losses import (
 )
 from dcprog.losses.loss import stretched
 
-__all__ = [
-    "Curve",
-    "Unrecognised",
-    "absolute_value",
-    "exponential",
-    "huberized",
-    "largest",
-    "least",
-    "logarithm",
-    "raised",
-    "softplus",
-    "squared_value",
-]
-
 
 class Unrecognised(Exception):
     """The problem, or a part of it, is not of the form that is looked for."""

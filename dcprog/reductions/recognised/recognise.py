@@ -48,8 +48,6 @@ from dcprog.rows.scores import Scores
 from dcprog.solvers.registry import REFERENCE, choose
 from dcprog.transforms import cap_at
 
-__all__ = ["Reading", "Recognised", "recognised", "weighted_terms"]
-
 ROUNDING = 1e-12  # relative: of numbers, factors and rows that are the same
 
 Blocks = dict[int, Any]  # variable id to the columns of its entries, column-major

@@ -27,8 +27,6 @@ from dcprog.solvers.faults import failures
 from dcprog.solvers.linalg.cholesky import Cholesky
 from dcprog.solvers.linalg.interior_point import Program, primal_dual
 
-__all__ = ["ArrowProblem", "Arrowhead"]
-
 Index = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 

@@ -32,8 +32,6 @@ from dcprog.solvers.conic.scaling import Evidence, Scaler, Scaling, minimise_in_
 from dcprog.solvers.conic.standard_form import StandardForm, solver_data, standard_form
 from dcprog.solvers.faults import failures, refusals, valueless
 
-__all__ = ["CompiledProblem", "check_solver", "options", "problem_class", "solver_order"]
-
 MOST_STEPS = 500  # most steps of an interior point method
 # Most steps of SCS. Ten times as many rarely help, so they are allowed only for tight tolerances.
 FIRST_ORDER_STEPS, PATIENT_STEPS = 20_000, 200_000

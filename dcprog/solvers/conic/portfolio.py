@@ -14,8 +14,6 @@ from cvxpy.problems.problem_form import ProblemForm
 from dcprog.solvers.conic.arrow import ArrowProblem
 from dcprog.solvers.conic.compiled import CompiledProblem, problem_class, solver_order
 
-__all__ = ["Portfolio"]
-
 
 class Portfolio:
     """A DPP problem, compiled for every solver that is tried on it.

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["ReferenceSolver"]
 
 # A point no worse than the centre, up to this many tolerances, ends the search: the outer loop
 # accepts it too, and if the centre is a minimiser no solver gets below it.

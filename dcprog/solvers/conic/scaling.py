@@ -20,8 +20,6 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.solvers.conic.standard_form import Rows, StandardForm
 
-__all__ = ["Entries", "Evidence", "Scaler", "Scaling", "minimise_in_units"]
-
 USUAL = 1e2  # sizes of 1 up to this factor are not rescaled, and below this many tolerances noise
 NEGLIGIBLE = 1e-8  # entries below this share of the largest in their row and in their column
 ROUNDING = 1e-14  # relative errors of differences

@@ -17,8 +17,6 @@ from cvxpy import settings as s
 
 from dcprog.foundation.arrays import Array
 
-__all__ = ["Cones", "Rows", "StandardForm", "solver_data", "standard_form"]
-
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 

@@ -11,8 +11,6 @@ from scipy.linalg import LinAlgError, cho_factor, solve_triangular
 from dcprog.foundation.arrays import Array
 from dcprog.solvers.jit import compiled
 
-__all__ = ["SchurComplement"]
-
 Index = npt.NDArray[np.intp]
 WIDEST = 0.15  # a border wider than this share of the factor costs as much as a new factor
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["Dual", "SmoSolver", "kernel_ridge", "minimise_dual", "warm"]
 
 Index = npt.NDArray[np.intp]
 
@@ -366,6 +365,7 @@ def descend(
 
 @compiled
 def block(K: Any, places: Any) -> Any:
+    """The square block of K in some rows and the same columns."""
     part = np.empty((places.size, places.size))
     for i in range(places.size):
         row = K[places[i]]
@@ -376,6 +376,7 @@ def block(K: Any, places: Any) -> Any:
 
 @compiled
 def combined(K: Any, places: Any, factors: Any) -> Any:
+    """The sum of some rows of K, each times a factor."""
     total = np.zeros(K.shape[1])
     even = places.size - places.size % 4
     for i in range(0, even, 4):  # four rows at a time, for fewer reads and writes of the total

@@ -8,8 +8,6 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 
-__all__ = ["MOST_UNKNOWNS", "Cholesky", "unit_scale"]
-
 MOST_UNKNOWNS = 3000  # of a dense system that is factored once a step: half a second
 
 # A small jitter is always added: it keeps undetermined parts of a solution finite, and the

@@ -11,8 +11,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 
-__all__ = ["Optimum", "Program", "Rows", "primal_dual"]
-
 MAX_ITER = 100
 TO_BOUNDARY = 0.995
 SHORT = 1e-9

@@ -17,7 +17,6 @@ from dcprog.solvers.linalg.cholesky import Cholesky
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["Curvature", "DualSystem", "RowHessian"]
 
 Index = npt.NDArray[np.intp]
 

@@ -11,8 +11,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import SUMMED
 
-__all__ = ["Line", "armijo", "bottom"]
-
 # A step length is accepted where the slope is at most this share of the initial one.
 FLAT = 0.1
 LONGEST = 1e30

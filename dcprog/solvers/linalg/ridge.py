@@ -14,8 +14,6 @@ from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.weighted_gram import weighted_gram, weighted_sum
 from dcprog.solvers.linalg.cholesky import Cholesky
 
-__all__ = ["Moments", "Ridge", "WeightedMoments"]
-
 # An update costs twice as much per sample as a new sum, and accumulates rounding errors.
 WORTH = 0.4
 UPDATES = 10

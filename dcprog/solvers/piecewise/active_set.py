@@ -12,8 +12,6 @@ from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.deadline import Deadline
 from dcprog.solvers.piecewise.polyhedral import Subproblem
 
-__all__ = ["Candidate", "Guess", "crossover", "guess_at"]
-
 SLACK = 1e-9
 NEAR = 1e-7
 MANY = 500  # most active lines beside the reference lines, if the coefficients are few

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["DualCoordinateSolver"]
 
 Index = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]

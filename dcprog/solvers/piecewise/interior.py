@@ -25,7 +25,6 @@ from dcprog.solvers.piecewise.polyhedral import (
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["InteriorSolver", "KroneckerRows", "interior_candidate"]
 
 MOST_UNKNOWNS = 6000  # most unknowns of a step's linear system
 LEAST_FEATURES = 24

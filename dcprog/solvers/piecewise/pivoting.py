@@ -17,8 +17,6 @@ from dcprog.solvers.protocol import ExactSolver, Solution, Takes
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["KinkBasis", "PivotingSolver"]
-
 
 class KinkBasis:
     r"""The inverse of  K = [[H, Bᵀ], [B, 0]]  with H = diag(h) ≥ 0 and one row of B per held kink.

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["Index", "Polyhedral", "PolyhedralSolver", "Subproblem"]
 
 Index = npt.NDArray[np.intp]
 
@@ -49,7 +48,7 @@ def row_sums(values: Array) -> Array:
     return values @ np.ones(values.shape[1])
 
 
-class AnyLines:
+class _AnyLines:
     """Lines whose codes have no common directions."""
 
     def __init__(self, code: Array, sample: Index, n: int) -> None:
@@ -77,7 +76,7 @@ class AnyLines:
         return np.stack(sums, axis=1).reshape(self.n, *values.shape[1:])
 
 
-class RatedLines:
+class _RatedLines:
     """Lines with codes rate_gp·v_k, where each local function has one of few vectors v_k.
 
     The scores v_k · f_i are computed once per sample and vector; all else is scalar arithmetic.
@@ -201,10 +200,10 @@ class Polyhedral:
     def local(self, live: Index) -> LocalLines:
         """The lines of the local functions `live`."""
         if self.directions is None:
-            return AnyLines(self.code[live], self.sample[live], self.n)
+            return _AnyLines(self.code[live], self.sample[live], self.n)
         vectors, which, rate = self.directions
         places = self.sample[live] * len(vectors) + which[live]
-        return RatedLines(vectors, places, rate[live], self.n)
+        return _RatedLines(vectors, places, rate[live], self.n)
 
     def lines(self, x: Array) -> Array:
         """The values of all lines, of shape (G, P)."""

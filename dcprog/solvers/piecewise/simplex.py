@@ -17,7 +17,6 @@ from dcprog.solvers.protocol import Takes
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
-__all__ = ["SimplexSolver"]
 
 FEASIBLE = 1e-10
 MOST_STEPS = 20  # most steps, times the rows and columns, as HiGHS may cycle at ties

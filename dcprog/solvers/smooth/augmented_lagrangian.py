@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["AugmentedLagrangianSolver", "Envelopes"]
 
 # σ starts at FIRST, in units of the mean weight over the size of the margins, and grows by GROWTH
 # per round. Starting from the large σ of the last subproblem would take ten times as many Newton

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["NewtonScore", "NewtonSolver", "Place", "SmoothLosses", "Weighted", "softer_first"]
 
 # Nearly hard margins take about one step per sample. A step to the end of a tiny piece may decrease
 # the value by less than rounding: only STALLS such steps in a row end the method.

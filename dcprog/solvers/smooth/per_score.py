@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["WITHOUT_TANGENT", "PerScoreSolver", "ScoreProblem", "Separable", "Tangent"]
-
 
 @dataclass(frozen=True)
 class Tangent:

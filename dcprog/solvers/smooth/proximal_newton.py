@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["ProximalNewtonSolver"]
 
 SMALL = 200  # up to this many entries all are in the model, otherwise a working set
 MAX_STEPS = 500

@@ -9,8 +9,6 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.tolerances import LAST_PLACES
 from dcprog.solvers.linalg.cholesky import Cholesky, unit_scale
 
-__all__ = ["SignSearch"]
-
 SLACK = 1e-12
 SOLVES = 20  # most systems solved, in addition to one per entry
 

@@ -14,8 +14,6 @@ from dcprog.losses import ConvexLoss
 from dcprog.risk.risk import Risk
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 
-__all__ = ["SmoothLine", "SmoothPlace", "SmoothProblem", "working_set"]
-
 Index = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
-__all__ = ["ColumnGram", "WeightedLassoSolver"]
 
 Index = npt.NDArray[np.intp]
 

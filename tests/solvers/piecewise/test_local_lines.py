@@ -8,7 +8,7 @@ import pytest
 import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.solvers.linalg.kronecker import Curvature
-from dcprog.solvers.piecewise.polyhedral import AnyLines, Polyhedral
+from dcprog.solvers.piecewise.polyhedral import Polyhedral, _AnyLines
 
 RNG = np.random.default_rng(0)
 N, D = 40, 3
@@ -44,7 +44,7 @@ def test_lines_along_directions(name: str) -> None:
     np.testing.assert_allclose(rate[:, :, None] * vectors[which][:, None], design.code, rtol=1e-14)
     live = np.flatnonzero(RNG.random(len(design.code)) < 0.7)
     fast = design.local(live)
-    slow = AnyLines(design.code[live], design.sample[live], design.n)
+    slow = _AnyLines(design.code[live], design.sample[live], design.n)
     scores, duals = RNG.normal(size=(N, design.c)), RNG.normal(size=(live.size, rate.shape[1]))
     W = RNG.uniform(0.1, 10.0, duals.shape)
     np.testing.assert_allclose(fast.values(scores), slow.values(scores), atol=1e-13)
