@@ -26,7 +26,7 @@ SIZES, RIDGE = (1, 2, 4, 8), 1e-2
 # Fits of margins to 1 are stretched: a hinge wants its samples beyond 1.
 STRETCHES = (1, 2, 4)
 # Subsets, and the best fits of them that go on, for each of the effort's points.
-SUBSETS, FITS = 32, 2
+SUBSETS, FITS = 32, 4
 # φ_s(t) = s·φ(t/s) is nearly convex at the first s; from the second one it falls to 1 in so many
 # levels. Samples have random weights e^a, a exponential, with powers up to UNEVEN at first.
 CONVEX, BEGINNING, LEVELS, UNEVEN = 1e6, 3, 10, 0.5
@@ -38,7 +38,7 @@ PATH_STEPS, STEPS, LEFT = 16, 10, 0.25
 # to BEYOND times as far, with noise relative to the size of a coefficient; the lowest are settled.
 PARENTS, CHILDREN, SETTLED = 10, 24, 8
 BEYOND, NOISE = 1.5, 0.05
-PATIENCE = 3  # rounds of recombination without a lower point
+PATIENCE = 5  # rounds of recombination without a lower point
 # From so many samples on a run is dear with the default effort, and worth it only from a point
 # that is lower by a share of the value.
 DEAR, WORTH = 100_000, 1e-3
