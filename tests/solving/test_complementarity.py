@@ -6,7 +6,8 @@ import pytest
 
 import dcprog as dc
 from benchmarks.further_problems import FURTHER
-from dcprog.solving.branches import PROVED
+from dcprog.majorants.affine import Box
+from dcprog.solving.branches import PROVED, _is_nonneg
 
 KNOWN = {known.name: known for known in FURTHER}
 
@@ -45,3 +46,15 @@ def test_vectors_of_pairs() -> None:
     assert result.status == "converged"
     assert result.value == pytest.approx(best, abs=1e-4)
     assert float(np.max(np.minimum(a.value, b.value))) <= 1e-3
+
+
+def test_a_factor_is_nonnegative_only_if_a_constraint_of_its_own_numbers_says_so() -> None:
+    """The names of two large matrices are alike where they are cut short."""
+    A = np.arange(3600.0).reshape(60, 60)
+    B = A.copy()
+    B[30, 30] += 1
+    x = cp.Variable(60)
+    problem = cp.Problem(cp.Minimize(0), [A @ x >= 0])
+    assert str(A @ x) == str(B @ x)
+    assert _is_nonneg(A.copy() @ x, problem, Box(problem.constraints))
+    assert not _is_nonneg(B @ x, problem, Box(problem.constraints))
