@@ -15,7 +15,7 @@ from dcprog.foundation.arrays import EDGE, Array, unvec, vec
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.majorants.gradients import Tape
-from dcprog.majorants.tree import Values
+from dcprog.majorants.tree import Values, nodes
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.starts.protocol import Budget, Candidate
 
@@ -25,11 +25,7 @@ MOST_ATOMS = 30_000  # evaluations of atoms and their slopes from one point: abo
 # points are projected to near vertices of the convex constraints.
 SIZES = 1.0, 10.0, 0.3
 ROUNDS, STEPS = 12, 100  # of multipliers, and quasi-Newton steps in each
-PRICE, DEARER, DEAREST = (
-    1.0,
-    10.0,
-    1e5,
-)  # of squared violations, relative to the scales, and its growth
+PRICE, DEARER, DEAREST = 1.0, 10.0, 1e5  # of squared violations in scales, growth, the most
 NEARLY = 1e-3  # violations, relative to their terms, from which a run may still be feasible
 MET = 1e-7  # violations, relative to their scales, that count as none
 SLOWLY = 0.25  # violations that fall by less in a round are priced higher
@@ -37,6 +33,9 @@ KEPT = 2  # of the minima, for the heats
 # Slopes over a unit step and decreases, relative to the scale, at which a round ends.
 FLAT, FINE = 1e-8, 1e-12
 OUTSIDE = 1e20  # in place of F outside its domain
+# Quasi-Newton steps stall at their kinks: a ramp loss of 200 samples cost four times the race, for
+# no lower point.
+KINKED = cp.abs, cp.max, cp.maximum, cp.min, cp.minimum, cp.norm1, cp.norm_inf, cp.sum_largest
 
 
 class Local:
@@ -53,7 +52,7 @@ class Local:
     """
 
     def takes(self, surrogate: Surrogate) -> str | None:
-        """Cvxpy problems of a few hundred entries with equations and inequalities only."""
+        """Smooth cvxpy problems of a few hundred entries, with equations and inequalities only."""
         if not isinstance(surrogate, ProblemSurrogate):
             return "it is no cvxpy problem"
         if surrogate.points.size > MOST_ENTRIES:
@@ -64,6 +63,10 @@ class Local:
         shaped = ("PSD", "NSD", "symmetric", "diag", "hermitian")
         if any(v.attributes[name] for v in surrogate.points.variables for name in shaped):
             return "it has variables with a shape"
+        problem = surrogate.majorised.problem
+        roots = [problem.objective.args[0], *(arg for c in problem.constraints for arg in c.args)]
+        if any(isinstance(node, KINKED) for root in roots for node in nodes(root)):
+            return "it has kinks"
         return None
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array | Candidate]:
