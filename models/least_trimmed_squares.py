@@ -126,6 +126,7 @@ class LeastTrimmedSquares(PaperRegressor):
 
     def _reweight(self, spec: Risk, kept: Any) -> None:
         """Fit least squares to the kept samples, and set the coefficients and the scale."""
+        assert spec.offset is not None  # residuals have one
         A, y = dense(spec.matrix())[kept], spec.offset[kept]
         theta = np.linalg.lstsq(A, -y, rcond=None)[0]
         self.__dict__.update(self._point(Declaration(spec), theta))

@@ -308,7 +308,7 @@ class Power(Unary):
     p: float
 
     @property
-    def is_one_sided(self) -> bool:
+    def is_one_sided(self) -> bool:  # type: ignore[override]
         """True unless p is a whole number."""
         return self.p % 1 != 0
 

@@ -66,7 +66,7 @@ REASONS = {
     "no intercept": "an intercept is penalised, or a coefficient is not",
     "a free intercept": "it has no free intercept, or a coefficient is not penalised",
     "l1 and l2": "its penalty is {penalty}, not made of l1, l2 and concave ones",
-    "sparse": "its penalty is {penalty}, without an l1 or concave part",
+    "sparse": "its penalty is {penalty}; an l1 or a concave part is needed, beside l2 at most",
     "linear": "its penalty is {penalty}, which is not linear",
     "ridge": "its penalty is {penalty}, not l2 with a positive lam",
 }

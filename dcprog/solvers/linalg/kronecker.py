@@ -91,12 +91,12 @@ class DualSystem:
         self.inverse = np.zeros(diagonal.size)
         self.inverse[held] = 1 / np.maximum(diagonal[held], 1e-300)
         inverse = self.inverse.reshape(self.c, -1)
-        T = np.zeros((self.n, self.c, self.n, self.c))
+        blocks = np.zeros((self.n, self.c, self.n, self.c))
         for q in range(self.c):
             gram = (self.X * inverse[q]) @ self.X.T
             root = self.roots[:, :, q]
-            T += root[:, :, None, None] * gram[:, None, :, None] * root
-        T = T.reshape(self.n * self.c, -1)
+            blocks += root[:, :, None, None] * gram[:, None, :, None] * root
+        T = blocks.reshape(self.n * self.c, -1)
         T[np.diag_indices_from(T)] += 1.0
         self.factor = Cholesky(T)
         if self.free.size:
@@ -207,7 +207,7 @@ class RowHessian:
         columns, column = np.unique(column, return_inverse=True)
         curvature = curvature.reshape(self.n, -1)
         signs = self.scores.signs
-        M = None if signs is not None else self.scores.code_gram(curvature)
+        coded = self.scores.code_gram(curvature) if signs is None else curvature * signs**2
         X, constant = self.scores.X, self.scores.fit_intercept
         if columns.size < self.d:
             constant = constant and columns[-1] == self.d - 1
@@ -217,7 +217,7 @@ class RowHessian:
         members = [np.flatnonzero(score == a) for a in range(self.c)]
         for a, b in self._pairs():
             if members[a].size and members[b].size:
-                d = curvature[:, a] * signs[:, a] ** 2 if M is None else M[:, a, b]
+                d = coded[:, a, b] if signs is None else coded[:, a]
                 block = gram_with_constant(X, d, constant)
                 block = block[np.ix_(column[members[a]], column[members[b]])]
                 H[np.ix_(members[a], members[b])] = block

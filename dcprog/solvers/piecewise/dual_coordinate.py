@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import Pieces
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.protocol import Takes
+from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
 from dcprog.solvers.smooth.per_score import PerScoreSolver, ScoreProblem
 
 if TYPE_CHECKING:
@@ -343,6 +344,7 @@ ROUND = 10  # most visits per sample in a round
 ROUNDS = 100
 SLOW = 0.7  # the descent ends after STALLS rounds in a row that leave more than this of the gap
 STALLS = 3
+TALL = 5  # dense samples a column from which the method of multipliers goes on from slow rounds
 
 
 @dataclass(frozen=True)
@@ -371,7 +373,8 @@ class DualCoordinateSolver(PerScoreSolver):
     for a round. After each round the duality gap is computed. A free intercept is the coefficient
     of a constant column that is penalised towards its last value (proximal point method), so that
     it is not penalised in the end. Between rounds the free multipliers move jointly, by conjugate
-    gradients.
+    gradients; where dense samples are many times as many as columns, the method of multipliers goes
+    on from slow rounds instead.
 
     Parameters
     ----------
@@ -396,6 +399,12 @@ class DualCoordinateSolver(PerScoreSolver):
         self._pieces = risk.base.pieces
         self._rounds = CoordinateRounds(self.scores.X, self.scores.lam, self.scores.free)
         self._points: list[Point | None] = [None] * self.scores.signs.shape[1]
+        X = self.scores.X
+        self._is_tall = isinstance(X, np.ndarray) and X.shape[0] >= TALL * X.shape[1]
+
+    @cached_property
+    def _finisher(self) -> AugmentedLagrangianSolver:
+        return AugmentedLagrangianSolver(self.risk)
 
     def multipliers(self, problem: WeightedRisk, theta: Array) -> Array:
         """The multipliers of the last points."""
@@ -407,12 +416,22 @@ class DualCoordinateSolver(PerScoreSolver):
         """The minimiser, certified by its duality gap."""
         start = self._point(k, problem, w, b)
         point, gap = self._descend(problem, start, tolerance)
-        if gap > tolerance:
+        if gap > tolerance and self._is_tall:
+            point = self._finished(k, problem, point, tolerance)
+        elif gap > tolerance:
             stayed = f"the duality gap stayed at {gap:.3g}, relative"
             raise SubproblemError("failed", stayed, point=(point.w, point.b))
         reach = float(np.max(np.abs(point.u - start.u), initial=0.0))
         self._points[k] = replace(point, reach=reach)
         return point.w, point.b
+
+    def _finished(self, k: int, problem: ScoreProblem, point: Point, tolerance: float) -> Point:
+        """The minimiser by the method of multipliers, from a point at which rounds were slow."""
+        finisher = self._finisher
+        finisher.deadline, finisher.alpha[:, k] = self.deadline, point.alpha
+        w, b = finisher.score(k, problem, point.w, point.b, tolerance)
+        alpha = finisher.alpha[:, k].copy()
+        return replace(point, w=w, b=b, alpha=alpha, u=problem.margins(w, b))
 
     def _point(self, k: int, problem: ScoreProblem, w: Array, b: float) -> Point:
         """The start (w, b) with the last multipliers; where weights have changed, with slopes.
@@ -464,7 +483,8 @@ class DualCoordinateSolver(PerScoreSolver):
             if gap <= tolerance or slow == STALLS:
                 break
             self.deadline.check("dual coordinate descent", (w, b))
-            w, left = self._together(problem, alpha, u)
+            if not self._is_tall:
+                w, left = self._together(problem, alpha, u)
             places = live[(off | (away <= WIDE * change))[live]]
         return replace(start, w=w, b=b, u=u), gap
 

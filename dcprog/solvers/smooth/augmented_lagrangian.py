@@ -79,23 +79,23 @@ class AugmentedLagrangianSolver(PerScoreSolver):
         assert risk.base.pieces is not None
         self._pieces = risk.base.pieces
         shape = self.scores.signs.shape
-        self._multipliers = np.zeros(shape)
+        self.alpha = np.zeros(shape)
         # the largest change of a margin of each score in the last subproblem
         self._reach = np.full(shape[1], np.inf)
         self._screens = not any(self._pieces.quadratic) and np.prod(self.scores.X.shape) >= PAYS
 
     def multipliers(self, problem: WeightedRisk, theta: Array) -> Array:
         """The last multipliers."""
-        return self._multipliers
+        return self.alpha
 
     def score(
         self, k: int, problem: ScoreProblem, w: Array, b: float, tolerance: float
     ) -> tuple[Array, float]:
         """The minimiser, certified by its duality gap."""
         rounds = partial(self._rounds, sigma=FIRST * self._unit(problem), tolerance=tolerance)
-        mu = self._multipliers[:, k]
+        mu = self.alpha[:, k]
         if not self._screens:
-            w, b, self._multipliers[:, k] = rounds(problem, w, b, mu)
+            w, b, self.alpha[:, k] = rounds(problem, w, b, mu)
             return w, b
         before, reach = problem.margins(w, b), float(self._reach[k])
         if np.isfinite(reach):
@@ -104,7 +104,7 @@ class AugmentedLagrangianSolver(PerScoreSolver):
             )
         else:
             found = rounds(problem, w, b, mu)
-        w, b, self._multipliers[:, k] = found
+        w, b, self.alpha[:, k] = found
         changes = np.abs(problem.margins(w, b) - before)[problem.weight > 0]
         self._reach[k] = float(np.max(changes, initial=0.0))
         return w, b

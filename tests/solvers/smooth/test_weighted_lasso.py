@@ -138,8 +138,11 @@ def test_without_any_weight_the_penalty_alone_counts() -> None:
     ("risk", "word"),
     [
         (Risk(np.eye(3), dc.huber(1.0), penalty=dc.l1(1.0)), "no parabola"),
-        (Risk(np.eye(3), dc.square(), penalty=dc.l2(1.0)), "has no kinks"),
-        (Risk(np.eye(3), dc.square(), penalty=dc.group_lasso(1.0, [0, 0, 1])), "not made of l1"),
+        (
+            Risk(np.eye(3), dc.square(), penalty=dc.l2(1.0)),
+            "l2(); an l1 or a concave part is needed",
+        ),
+        (Risk(np.eye(3), dc.square(), penalty=dc.group_lasso(1.0, [0, 0, 1])), "beside l2 at most"),
         (Risk(np.eye(3), dc.square(), penalty=dc.l1(1.0), penalized=[1, 1, 0]), "not"),
         (
             Risk(dc.class_margins(np.eye(3), [0, 1, 2]), dc.square(), penalty=dc.l1(1.0)),
