@@ -92,7 +92,8 @@ def test_the_race_ends_with_exchanges_and_the_plain_run_has_none() -> None:
         rows = dc.binary_margins(X, y)
         risk = dc.Risk.from_loss(rows, dc.truncate(dc.hinge(), 0.0), dc.l2(0.1))
         result = dc.solve(risk)
-        assert result.value == min(start.value for start in result.starts)
+        least = min(start.value for start in result.starts)
+        assert result.value == pytest.approx(least, rel=1e-14)  # the first of equals is taken
         kinds |= {start.kind for start in result.starts}
         if "exchange" in kinds:
             break
