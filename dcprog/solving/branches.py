@@ -77,19 +77,24 @@ def solved_by_branches(
     best, all_solved = None, len(opened) <= MOST
     for chosen in _choices(surrogate, pairs, run.x, opened[:MOST]) if pairs else ():
         if left() == 0:
-            return run
+            all_solved = False
+            break
         try:
             found = _solved(surrogate, problem, pairs, chosen, run.x, settings, left())
         except SubproblemError as error:
-            all_solved = all_solved and error.status == "infeasible"
+            all_solved = all_solved and error.status == "infeasible" and error.proved
             continue
         except (UnfitStart, NotMajorizable):
             all_solved = False
             continue
+        if found.status == "interrupted":
+            return replace(run, status="interrupted", message=found.message)
         ended = found.status == "converged"
-        all_solved = all_solved and (ended or found.status == "infeasible")
+        all_solved = all_solved and ended
         lower = best is None or surrogate.facts.sign * (found.value - best.value) < 0
-        if ended and lower and found.x is not None and surrogate.domain.is_feasible(found.x):
+        usable = found.x is not None and surrogate.domain.is_feasible(found.x)
+        all_solved = all_solved and usable
+        if ended and lower and usable:
             best = found
     if best is None or best.x is None:
         return run
