@@ -442,7 +442,7 @@ class GlobalSearch:
         self._candidate: Array | None = None
         self._rounds = 0
         self._unit = 0.0
-        self._stopped = self._interrupted = False
+        self._interrupted = False
         self._edges: tuple[Array, Array] | None = None
         self._beyond = np.inf  # a bound of F at feasible points outside these edges
         self._built: ScipModel | None = None  # a run that a limit has ended, to be continued
@@ -532,7 +532,7 @@ class GlobalSearch:
             A point contradicts the bound or "infeasible".
         """
         end = time.perf_counter() + seconds
-        self._stopped = self._interrupted = False
+        self._interrupted = False
         self.is_running = True
         try:
             return self._searched(end)
@@ -791,7 +791,6 @@ class GlobalSearch:
             self._said = now
             logger.info("bound %.6g of %.6g, %d nodes", self.lower, self.objective, self.nodes)
             if self.report is not None and self.report():
-                self._stopped = True
                 model.interruptSolve()
         spent = model.getNLPIterations() > self._most_iterations
         if self.is_closed or self._interrupted or spent:

@@ -178,9 +178,14 @@ class ProblemSurrogate:
         options: Mapping[str, Any] | None = None,
     ) -> None:
         self._declared = ref(problem)  # what is compiled must not keep the problem alive
-        self.majorised = MajorisedProblem(problem, solver, feasibility, options)
+        self._options = solver, feasibility, options
+        self.majorised = MajorisedProblem(problem, *self._options)
         self.points = self.majorised.points
         self._forget()
+
+    def like(self, problem: cp.Problem) -> ProblemSurrogate:
+        """The surrogate of another problem, with the same solver, tolerance and options."""
+        return ProblemSurrogate(problem, *self._options)
 
     @property
     def declared(self) -> cp.Problem | None:

@@ -73,14 +73,15 @@ def solved_by_branches(
     if problem is None or run.x is None:
         return run
     pairs = _pairs(problem)
-    opened = _open_entries(surrogate, pairs, run.x)
+    x = run.x
+    opened = _open_entries(surrogate, pairs, x)
     best, all_solved = None, len(opened) <= MOST
-    for chosen in _choices(surrogate, pairs, run.x, opened[:MOST]) if pairs else ():
+    for chosen in _choices(surrogate, pairs, x, opened[:MOST]) if pairs else ():
         if left() == 0:
             all_solved = False
             break
         try:
-            found = _solved(surrogate, problem, pairs, chosen, run.x, settings, left())
+            found = _solved(surrogate, problem, pairs, chosen, x, settings, left())
         except SubproblemError as error:
             all_solved = all_solved and error.status == "infeasible" and error.proved
             continue
@@ -88,7 +89,8 @@ def solved_by_branches(
             all_solved = False
             continue
         if found.status == "interrupted":
-            return replace(run, status="interrupted", message=found.message)
+            run, all_solved = replace(run, status="interrupted", message=found.message), False
+            break
         ended = found.status == "converged"
         all_solved = all_solved and ended
         lower = best is None or surrogate.facts.sign * (found.value - best.value) < 0
@@ -100,7 +102,7 @@ def solved_by_branches(
         return run
     slack = settings.tol * max(run.scale, best.scale)
     above = surrogate.facts.sign * (best.value - run.value) > slack
-    if above and surrogate.domain.is_feasible(run.x):
+    if above and surrogate.domain.is_feasible(x):
         return run
     history = run.history.ending(best.value, best.violation)
     run = replace(run, x=best.x, value=best.value, violation=best.violation, history=history)
@@ -215,7 +217,7 @@ def _solved(
                 constraints.append(cp.vec(factor, order="F")[places] == 0)
     branch = cp.Problem(problem.objective, constraints)
     quiet = replace(settings, time_limit=time_limit, callback=None, verbose=False)
-    inner = ProblemSurrogate(branch)
+    inner = surrogate.like(branch)
     arrays = {v.id: array for v, array in surrogate.points.unpack(x)}
     start = inner.starts.inside(inner.points.pack(arrays))
     run = descend(inner, start, quiet)

@@ -312,6 +312,7 @@ def _parallel(
     task: Task[Any], calls: list[tuple[Any, np.random.SeedSequence, bool]], n_jobs: int | None
 ) -> Iterator[Run | None]:
     """By processes; those of a pool that one of them broke run again, each in a pool of its own."""
+    task.forget()  # processes make surrogates of their own
     done = 0
     try:
         pool = Parallel(n_jobs=n_jobs, return_as="generator")

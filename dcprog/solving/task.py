@@ -96,6 +96,10 @@ class Task(Generic[S]):
         """Refuse a bad problem; the first run takes the surrogate that this has made."""
         self._unused = self.surrogate()
 
+    def forget(self) -> None:
+        """Drop the surrogate of the check: the next run begins with a restarted one."""
+        self._unused = None
+
     def left(self) -> float | None:
         """Seconds until the time limit; None without one."""
         return None if self._end is None else max(0.0, self._end - time.time())
@@ -257,7 +261,8 @@ class Task(Generic[S]):
         if not isinstance(problem, Risk):
             return self
         task = copy(self)
-        task.problem, task._unused = _on_new_rows(problem), None
+        task.forget()
+        task.problem = _on_new_rows(problem)
         return task
 
     def polished(self, run: Run) -> Run:
@@ -414,6 +419,7 @@ class RecognisedTask(Task[RecognisedSurrogate]):
     def afresh(self, spec: Risk | None) -> RecognisedTask:
         """The task with empty warm-start caches."""
         task = copy(self)
+        task.forget()
         task._found = replace(self._found, risk=_on_new_rows(self._found.risk))
         return task
 

@@ -1,12 +1,19 @@
 """Complementarity constraints: a verdict where no constraint qualification holds."""
 
+from dataclasses import replace
+from typing import Any
+
 import cvxpy as cp
 import numpy as np
 import pytest
 
 import dcprog as dc
 from benchmarks.further_problems import FURTHER
+from dcprog.engine.descent import descend
+from dcprog.engine.track import Run
 from dcprog.majorants.affine import Box
+from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.solving import branches
 from dcprog.solving.branches import PROVED, _is_nonneg
 
 KNOWN = {known.name: known for known in FURTHER}
@@ -58,3 +65,26 @@ def test_a_factor_is_nonnegative_only_if_a_constraint_of_its_own_numbers_says_so
     assert str(A @ x) == str(B @ x)
     assert _is_nonneg(A.copy() @ x, problem, Box(problem.constraints))
     assert not _is_nonneg(B @ x, problem, Box(problem.constraints))
+
+
+def test_an_interrupt_in_a_branch_ends_the_solve(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = []
+
+    def interrupted(*given: Any) -> Run:
+        begun.append(given)
+        return replace(descend(*given), status="interrupted")
+
+    monkeypatch.setattr(branches, "descend", interrupted)
+    result = dc.solve(KNOWN["scholtes4"].make(), n_starts=1)
+    assert result.status == "interrupted"
+    assert len(begun) == 1
+    assert result.x is not None
+
+
+def test_branches_are_solved_by_the_named_solver() -> None:
+    x = cp.Variable(nonneg=True)
+    made = ProblemSurrogate(cp.Problem(cp.Minimize(x)), "CLARABEL", 1e-5)
+    other = made.like(cp.Problem(cp.Minimize(2 * x)))
+    other.tighten(np.ones(1))
+    assert other.facts.verifiers[0] == made.facts.verifiers[0] == "CLARABEL"
+    assert other.majorised.tolerance == 1e-5

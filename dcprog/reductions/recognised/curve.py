@@ -127,10 +127,6 @@ def _difference(one: Loss, other: Loss) -> Loss:
     return one - other
 
 
-def _line_or(curve: Curve, otherwise: Callable[[Curve], Curve]) -> Curve:
-    return curve if curve.is_line else otherwise(curve)
-
-
 # ----------------------------------------------------------------------------------------------
 # convex functions of lines
 
