@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import rbf_kernel
@@ -102,9 +103,9 @@ def test_kernels_names_and_elastic_nets() -> None:
     }
 
 
-def test_paths_in_processes_and_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_paths_in_parallel_and_the_log(caplog: pytest.LogCaptureFixture) -> None:
     one = dc.RobustClassifierCV(lambdas=LAMBDAS, cv=3).fit(X, CLASSES)
-    with caplog.at_level("INFO", logger="dcprog"):
+    with caplog.at_level("INFO", logger="dcprog"), parallel_config(backend="threading"):
         two = dc.RobustClassifierCV(lambdas=LAMBDAS, cv=3, n_jobs=2, verbose=True).fit(X, CLASSES)
     np.testing.assert_array_equal(one.scores_, two.scores_)
     assert [record.getMessage().split()[1] for record in caplog.records][-1] == "3/3"

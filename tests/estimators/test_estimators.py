@@ -127,7 +127,7 @@ def test_grid_over_parameters_and_values_in_a_pipeline() -> None:
     name = "robustclassifier__"
     nested = {f"{name}loss__c": [0.5, 2.0], f"{name}penalty__lam": [0.1, 1.0]}
     values = {f"{name}loss": [hinge(), cap(squared_hinge(), 1.0)]}
-    search = GridSearchCV(pipe, [nested, values], cv=2, n_jobs=2).fit(X, y)
+    search = GridSearchCV(pipe, [nested, values], cv=2).fit(X, y)
     assert len(search.cv_results_["params"]) == 6
     assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
     assert pipe[-1].loss.c == 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -30,9 +31,15 @@ from tests.fuzz.run_fits import _is_steep_anyhow, landscape_of
 from tests.fuzz.run_problems import check_problem
 from tests.fuzz.verdicts import find_descent
 
-SLICE = {"problems": 20, "fits": 40, "faults": 10, "bounds": 10}
-CASES = [f"{kind}:{i}" for kind, count in SLICE.items() for i in range(count)]
-CHUNK = 10
+# Problems that take a second or two, some of them refused; make fuzz runs hundreds of each.
+SLICE: dict[str, Iterable[int]] = {
+    "problems": (0, 1, 3, 5, 9, 10, 11, 13, 18, 19),
+    "fits": range(20),
+    "faults": range(10),
+    "bounds": range(10),
+}
+CASES = [f"{kind}:{i}" for kind, numbers in SLICE.items() for i in numbers]
+CHUNK = 5
 
 
 @pytest.mark.parametrize("first", range(0, len(CASES), CHUNK))
@@ -93,7 +100,7 @@ def moved(made: Problem, result: Any, x: Any) -> Any:
     return replace(result, x=x, variables=pairs, value=value, history=history)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ring() -> tuple[Any, Any]:
     """The point of the circle's outside nearest to (0.3, 0.1)."""
     x = cp.Variable(2, name="x")
@@ -257,7 +264,7 @@ def test_a_boxed_problem_is_a_function_of_its_number() -> None:
 
 def test_witnesses_meet_the_constraints_and_contradictions_have_none() -> None:
     empty = 0
-    for k in range(120):
+    for k in range(60):
         made = random_boxed(generator("bounds", k))
         lowest = Lowest(made, np.random.default_rng(k))
         if made.witness is None:
@@ -265,7 +272,7 @@ def test_witnesses_meet_the_constraints_and_contradictions_have_none() -> None:
             assert lowest.search() is None
         else:
             assert lowest.missed(made.witness) <= 1e-12
-    assert empty > 5
+    assert empty > 2
 
 
 @pytest.fixture
