@@ -87,9 +87,10 @@ def cases() -> Iterator[Any]:
             if name in READ_EVERY_FORM or not what.startswith(FORMS):
                 yield pytest.param(made, check, id=f"{name}-{what}")
     for number, other in enumerate(OTHERS):
+        name = f"{number}-{type(other).__name__}"
         for made, check in estimator_checks_generator(other, legacy=True):
             if label(check) in OF_THE_FIT:
-                yield pytest.param(made, check, id=f"{number}-{type(other).__name__}-{label(check)}")
+                yield pytest.param(made, check, id=f"{name}-{label(check)}")
 
 
 @pytest.mark.parametrize(("estimator", "check"), list(cases()))
