@@ -38,7 +38,9 @@ PATH_STEPS, STEPS, LEFT = 16, 10, 0.25
 # to BEYOND times as far, with noise relative to the size of a coefficient; the lowest are settled.
 PARENTS, CHILDREN, SETTLED = 10, 24, 8
 BEYOND, NOISE = 1.5, 0.05
-PATIENCE = 5  # rounds of recombination without a lower point
+# Recombination ends after so many rounds without a lower point, and where all parents are nearer to
+# the best one than this share of its size: their children are no other points.
+PATIENCE, ONE = 5, 1e-3
 # From so many samples on a run is dear with the default effort, and worth it only from a point
 # that is lower by a share of the value.
 DEAR, WORTH = 100_000, 1e-3
@@ -94,8 +96,11 @@ def _searched(many: ManyPoints, budget: Budget) -> Points:
     points = points.lowest(2 * PARENTS)
     idle = 0
     for _ in range(int(effort.recombined * ease)):
-        lowest = points.values[0]
-        children = many.at(_children(points[:PARENTS].theta, rng)).lowest(SETTLED)
+        lowest, parents = points.values[0], points[:PARENTS].theta
+        far = np.linalg.norm(parents - parents[0], axis=1)
+        if np.all(far <= ONE * np.linalg.norm(parents[0])):
+            break
+        children = many.at(_children(parents, rng)).lowest(SETTLED)
         children = _settled(many, children, CHILD, STEPS, deadline)
         points = points.joined(children).lowest(2 * PARENTS)
         idle = 0 if points.values[0] < lowest else idle + 1

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.tolerances import ROUNDING
 from dcprog.losses import ConvexLoss
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.units import margin_unit
@@ -135,23 +136,27 @@ class ManyPoints:
             margins += self.offset
         return Points(theta, margins, self.values(theta, margins))
 
-    def values(self, theta: Array, margins: Array, h: float | Array = 0.0) -> Array:
+    def values(
+        self, theta: Array, margins: Array, h: float = 0.0, places: Index | None = None
+    ) -> Array:
         """The risk at points whose margins are known, infinite where it is no number.
 
-        With h > 0 base losses are smoothed over ±h.
+        With h > 0 base losses are smoothed over ±h. Where groups are weighted at each point,
+        `places` says which of the points these are.
         """
         values, sub = _transformed(self.transform, self.losses(margins, h)), self.risk.subtracted
         if sub is not None:
             less = np.array([sub(u) for u in margins]) if sub.is_joint else sub(margins)
             values = values - self._aggregated(less)
-        total = np.sum(self.shares * values, axis=1) + self._penalty(theta)
+        shares = self.shares if places is None or self.shares.ndim == 1 else self.shares[places]
+        total = np.sum(shares * values, axis=1) + self._penalty(theta)
         return np.where(np.isnan(total), np.inf, total)
 
-    def losses(self, margins: Array, h: float | Array = 0.0) -> Array:
+    def losses(self, margins: Array, h: float = 0.0) -> Array:
         """The losses of each group, (K, n_groups): means over [u − h, u + h], by Simpson's rule."""
         base = self.risk.base
         losses = base(margins)
-        if np.any(h):
+        if h > 0:
             losses = (base(margins - h) + 4 * losses + base(margins + h)) / 6
         return self._aggregated(losses)
 
@@ -177,7 +182,7 @@ class ManyPoints:
     # ------------------------------------------------------------------------------------------
     # steps
 
-    def step(self, points: Points, width: float | Array, *, smoothly: bool = False) -> Points:
+    def step(self, points: Points, width: float, *, smoothly: bool = False) -> Points:
         """A Newton step from every point on the smoothed majorant there, as far as the risk falls.
 
         Base losses are smoothed over ±width: in place of ℓ the mean of ℓ over [u − h, u + h], with
@@ -187,7 +192,7 @@ class ManyPoints:
         Parameters
         ----------
         points : Points
-        width : float, or array of shape (K, 1)
+        width : float
             h, in units of the margins.
         smoothly : bool, default False
             Judge by the smoothed risk, which carries points over the rims of narrow wells.
@@ -200,20 +205,27 @@ class ManyPoints:
         if len(points) == 0:
             return points
         h = width * self.margin
-        move = self._newton(points, h)
+        move, decrease = self._newton(points, h)
         along = move @ self.A.T
-        judged: float | Array = h if smoothly else 0.0
+        judged = h if smoothly else 0.0
         begun = self.values(points.theta, points.margins, h) if smoothly else points.values
-        best = Points(points.theta, points.margins, begun)
+        theta, margins, values = points.theta.copy(), points.margins.copy(), begun.copy()
+        left = np.arange(len(points))  # the points that are not lower yet
         for share in SHARES:
-            theta, margins = points.theta + share * move, points.margins + share * along
-            best = best.lower(Points(theta, margins, self.values(theta, margins, judged)))
-            if np.all(best.values < begun):
+            there = points.theta[left] + share * move[left]
+            its_margins = points.margins[left] + share * along[left]
+            found = self.values(there, its_margins, judged, left)
+            lower = found < begun[left]
+            better = left[lower]
+            theta[better], margins[better] = there[lower], its_margins[lower]
+            values[better] = found[lower]
+            left = left[~lower & (decrease[left] > ROUNDING * np.abs(begun[left]))]
+            if left.size == 0:
                 break
-        return best
+        return Points(theta, margins, values)
 
-    def _newton(self, points: Points, h: float | Array) -> Array:
-        """The minimum of each smoothed majorant's quadratic model, less the point."""
+    def _newton(self, points: Points, h: float) -> tuple[Array, Array]:
+        """The minimum of each smoothed majorant's quadratic model, less the point; the decrease."""
         u, base, sub = points.margins, self.risk.base, self.risk.subtracted
         up, down = u + h, u - h
         above, below = base(up), base(down)
@@ -226,7 +238,8 @@ class ManyPoints:
             slope -= own * self._of_rows(ones, sub, u)
         gradient, gram = slope @ self.A, self._gram(curvature)
         self._add_penalty(points.theta, gradient, gram)
-        return _solved(gram, -gradient)
+        move = _solved(gram, -gradient)
+        return move, -0.5 * np.sum(gradient * move, axis=1)
 
     def _row_weights(self, u: Array, losses: Array) -> Array:
         """s_g φ'(agg) v_r for every row; under a maximum for the largest row of a group.
@@ -260,6 +273,10 @@ class ManyPoints:
     def _add_penalty(self, theta: Array, gradient: Array, gram: Array) -> None:
         """Add the penalty's slope ψ' and, for ψ(|w|), the curvature ψ'/|w| of a parabola above."""
         w, unit, parts = self._coefficients(theta), self.unit[self.held], self.penalty
+        if parts.ridge_alone is not None:
+            gradient[:, self.held] += parts.ridge * w / unit
+            gram[:, self.held, self.held] += parts.ridge / unit**2
+            return
         size = np.maximum(np.abs(w), SMALL * np.max(np.abs(w), axis=1, keepdims=True, initial=0.0))
         size = np.where(size > 0, size, np.inf)
         if self.is_elastic:
@@ -364,12 +381,13 @@ def _solved(gram: Array, right: Array) -> Array:
     """Solutions of the systems, 0 where there is none."""
     diagonal = np.einsum("kii->ki", gram)
     top = np.max(diagonal, axis=1, keepdims=True, initial=0.0)
-    diagonal += JITTER * top + np.where(top > 0, 0.0, 1.0)
-    good = np.all(np.isfinite(gram), axis=(1, 2)) & np.all(np.isfinite(right), axis=1)
-    found = np.zeros_like(right)
+    diagonal += np.where(top > 0, JITTER * top, 1.0)
+    bad = ~np.isfinite(np.sum(gram, axis=(1, 2)) + np.sum(right, axis=1))
+    if np.any(bad):
+        gram[bad], right[bad] = np.eye(gram.shape[1]), 0.0
     try:
-        found[good] = np.linalg.solve(gram[good], right[good][:, :, None])[:, :, 0]
+        found = np.linalg.solve(gram, right[:, :, None])[:, :, 0]
     except np.linalg.LinAlgError:
-        return found
+        return np.zeros_like(right)
     found[~np.all(np.isfinite(found), axis=1)] = 0.0
     return found
