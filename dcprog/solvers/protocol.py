@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import SUMMED
+from dcprog.rows.scores import column_sizes
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -164,6 +167,30 @@ class ExactSolver:
         its curvature may use it if the majorant's steps are short.
         """
         return start
+
+
+def lossless(problem: WeightedRisk, start: Array) -> Solution | None:
+    """The minimiser of a weighted risk without a positive weight; None if a weight is positive.
+
+    Entries of θ that neither the penalty nor the tilts determine stay at the start.
+
+    Raises
+    ------
+    SubproblemError
+        ``unbounded`` if no penalty holds a tilt.
+    """
+    risk, tilts = problem.risk, problem.row_tilts
+    if np.any((problem.weights if risk.aggregate == "max" else problem.row_weights) > 0):
+        return None
+    l1, l2 = problem.penalty_weights
+    slope, held = problem.linear, l2 > 0
+    noise = SUMMED * float(np.sum(np.abs(tilts))) * len(tilts) * column_sizes(risk.rows)
+    over = np.maximum(np.abs(slope) - l1, 0.0)
+    if np.any(over[~held] > noise[~held]):
+        raise SubproblemError("unbounded", "no loss and no penalty holds a tilt")
+    theta = np.where(l1 > 0, 0.0, start)
+    theta[held] = -np.sign(slope[held]) * over[held] / l2[held]
+    return Solution(theta, np.zeros(tilts.shape), problem.value(theta), 0)
 
 
 def refuse(solver: str, **parts: Array | None) -> None:

@@ -179,6 +179,12 @@ MUTANTS = [
         ("tests/solvers/test_subproblem_agreement.py",),
     ),
     Mutant(
+        "lasso: twice the penalty",
+        "size = abs(pull) - l[j]",
+        "size = abs(pull) - 2 * l[j]",
+        ("tests/solvers/smooth/test_weighted_lasso.py",),
+    ),
+    Mutant(
         "smo: the gradient misses the second variable",
         "g[k] += step * (Ki[k] - Kj[k])",
         "g[k] += step * Ki[k]",

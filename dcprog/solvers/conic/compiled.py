@@ -493,7 +493,7 @@ class CompiledProblem:
             with refusals(self.solver, self._asked), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # inaccuracy is judged by the point itself
                 return self._chain.solver.solve_via_data(data, True, False, asked, self._cache)
-        except (SubproblemError, UnfitSolver):
+        except BaseException:  # an interrupt too leaves a cached solver half done
             self._cache.clear()
             raise
         finally:

@@ -112,11 +112,11 @@ class ReferenceSolver(ExactSolver):
             refuse("cvxpy under a convex penalty", shrinkage=problem.shrinkage)
         if time_limit is not None:
             self._check_work(time_limit)
-        tilts, centre = problem.tilts, problem.value(start)
-        if tilts is None and not np.any(problem.weights):
+        tilted, centre = bool(np.any(problem.row_tilts)), problem.value(start)
+        if not tilted and not np.any(problem.weights):
             theta = np.where(self.risk.penalized, 0.0, start)
             return Solution(theta, None, problem.value(theta))
-        if tilts is None and centre <= tolerance:  # losses and penalties are never negative
+        if not tilted and centre <= tolerance:  # losses and penalties are never negative
             return Solution(start.copy(), None, centre)
         size = problem.untilted.value(start) or 1.0
         self._load(problem, start, size)

@@ -100,22 +100,30 @@ class SmoSolver(ExactSolver):
         refuse("smo", shrinkage=problem.shrinkage)
         dual = self._dual(problem)
         gram = self.rows.gram
-        point = minimise_dual(
-            self.rows.kernel,
-            dual,
-            self._start(dual, problem, start),
-            tol=tolerance,
-            selection=self.selection,
-            max_iter=self.max_iter,
-            deadline=Deadline(time_limit),
-            product=None if gram is None else gram.times,
-            after=None if self._last is None else self._last[1],
-        )
+        try:
+            point = minimise_dual(
+                self.rows.kernel,
+                dual,
+                self._start(dual, problem, start),
+                tol=tolerance,
+                selection=self.selection,
+                max_iter=self.max_iter,
+                deadline=Deadline(time_limit),
+                product=None if gram is None else gram.times,
+                after=None if self._last is None else self._last[1],
+            )
+        except SubproblemError as error:
+            error.point = None if error.point is None else self._theta(*error.point)
+            raise
         self._last = dual, point
-        coef = self.rows.coordinates(point.c[None, :])
-        theta = self.rows.pack(coef, np.array([point.intercept]))
+        theta = self._theta(point.c, point.intercept)
         multipliers = self.lam * point.c * self.rows.signs[:, 0] + problem.row_tilts
         return Solution(theta, multipliers, problem.value(theta), point.n_iter)
+
+    def _theta(self, c: Array, intercept: float) -> Array:
+        """The vector θ of a kernel machine's coefficients and intercept."""
+        coordinates: Array = self.rows.coordinates(c[None, :])
+        return np.asarray(self.rows.pack(coordinates, np.array([intercept])))
 
     def _start(self, dual: Dual, problem: WeightedRisk, start: Array) -> Array:
         """The last solution moved into the new bounds; for the first run θ's coefficients or 0."""
@@ -598,9 +606,8 @@ def minimise_dual(
             break
         aim = apart / 2 * min(1.0, allowed / gap) if violation is None else violation
         v = descent.run(v, Kc, aim)
-    raise SubproblemError(
-        "failed", f"SMO's duality gap stayed at {gap:.3g} after {descent.n_iter} pairs"
-    )
+    stayed = f"SMO's duality gap stayed at {gap:.3g} after {descent.n_iter} pairs"
+    raise SubproblemError("failed", stayed, point=(c, b))
 
 
 def _product(K: Array, c: Array, product: Product | None, known: DualPoint | None) -> Array:
@@ -644,7 +651,8 @@ class _Descent:
         apart, moves = dual.violation(v, dual.gradient(Kc)), True
         tried = self.n_iter
         while apart > aim and moves and self.n_iter < self.max_iter:
-            self.deadline.check("SMO")
+            c, g = dual.coefficients(v, len(Kc)), dual.gradient(Kc)
+            self.deadline.check("SMO", (c, dual.intercept(g)))
             if self.second and (apart <= self.ready or self.n_iter > tried + PATIENCE * v.size):
                 tried = self.n_iter
                 v, Kc, settled = self._stepped(v, Kc, apart)

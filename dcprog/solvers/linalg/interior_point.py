@@ -162,7 +162,7 @@ class _Iterate:
         # f(v) − v'∇f(v) − g'λ
         along = float(self.x @ Qx + values[self.m :] @ pulls + program.g @ self.dual)
         self.dual_value = self.primal - linear - along
-        self.mu = float(self.s @ self.dual) / max(self.m, 1)
+        self.mu = float(self.s @ self.dual) / self.m
         self.scale_p = 1 + max(_norm(program.g), _norm(values[: self.m]))
         self.scale_d = 1 + max(_norm(Qx), _norm(pulls))
 
@@ -243,8 +243,6 @@ def _longest(point: Array, direction: Array) -> float:
 
 def _inside(vector: Array) -> Array:
     """The vector shifted to positive entries of its own size, if it has entries near or below 0."""
-    if not len(vector):
-        return vector
     low = -np.min(vector, initial=np.inf)
     size = float(np.mean(np.abs(vector))) or 1.0
     return vector + low + size if low >= -1e-3 * size else vector

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, cg
 
 from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import Pieces
 from dcprog.solvers.jit import compiled
+from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.protocol import Takes
 from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
 from dcprog.solvers.smooth.per_score import PerScoreSolver, ScoreProblem
@@ -220,10 +222,10 @@ def free_step(
     step = np.zeros(free.size) if left is None else -left / np.linalg.norm(s) * unit
     system = LinearOperator((free.size,) * 2, matvec=lambda v: level(times(v)), dtype=float)
     r = level(lam * (u[free] - place[free]) - times(step))
-    step = step + cg(system, r, rtol=SMALL, maxiter=STEPS)[0]
-    if not np.all(np.isfinite(step)):  # a direction without curvature
-        return None
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
+        step = step + cg(system, r, rtol=SMALL, maxiter=STEPS)[0]
+        if not np.all(np.isfinite(step)):  # a direction without curvature
+            return None
         room = np.where(step > 0, high[free] - alpha[free], low[free] - alpha[free]) / step
     found = alpha.copy()
     found[free] += min(1.0, float(np.min(room[step != 0], initial=1.0))) * step
@@ -344,7 +346,6 @@ ROUND = 10  # most visits per sample in a round
 ROUNDS = 100
 SLOW = 0.7  # the descent ends after STALLS rounds in a row that leave more than this of the gap
 STALLS = 3
-TALL = 5  # dense samples a column from which the method of multipliers goes on from slow rounds
 
 
 @dataclass(frozen=True)
@@ -372,9 +373,9 @@ class DualCoordinateSolver(PerScoreSolver):
     w = −Σ_i s_i (α_i + t_i)(x_i − x̄)/λ. Samples on straight pieces away from the knots are skipped
     for a round. After each round the duality gap is computed. A free intercept is the coefficient
     of a constant column that is penalised towards its last value (proximal point method), so that
-    it is not penalised in the end. Between rounds the free multipliers move jointly, by conjugate
-    gradients; where dense samples are many times as many as columns, the method of multipliers goes
-    on from slow rounds instead.
+    it is not penalised in the end. Between rounds over sparse samples the free multipliers move
+    jointly, by conjugate gradients. If the rounds become slow, the method of multipliers goes on
+    from their end, unless its systems are too large.
 
     Parameters
     ----------
@@ -399,8 +400,6 @@ class DualCoordinateSolver(PerScoreSolver):
         self._pieces = risk.base.pieces
         self._rounds = CoordinateRounds(self.scores.X, self.scores.lam, self.scores.free)
         self._points: list[Point | None] = [None] * self.scores.signs.shape[1]
-        X = self.scores.X
-        self._is_tall = isinstance(X, np.ndarray) and X.shape[0] >= TALL * X.shape[1]
 
     @cached_property
     def _finisher(self) -> AugmentedLagrangianSolver:
@@ -416,11 +415,11 @@ class DualCoordinateSolver(PerScoreSolver):
         """The minimiser, certified by its duality gap."""
         start = self._point(k, problem, w, b)
         point, gap = self._descend(problem, start, tolerance)
-        if gap > tolerance and self._is_tall:
+        if gap > tolerance:
+            if min(self.scores.X.shape) > MOST_UNKNOWNS:
+                stayed = f"the duality gap stayed at {gap:.3g}, relative"
+                raise SubproblemError("failed", stayed, point=(point.w, point.b))
             point = self._finished(k, problem, point, tolerance)
-        elif gap > tolerance:
-            stayed = f"the duality gap stayed at {gap:.3g}, relative"
-            raise SubproblemError("failed", stayed, point=(point.w, point.b))
         reach = float(np.max(np.abs(point.u - start.u), initial=0.0))
         self._points[k] = replace(point, reach=reach)
         return point.w, point.b
@@ -483,7 +482,7 @@ class DualCoordinateSolver(PerScoreSolver):
             if gap <= tolerance or slow == STALLS:
                 break
             self.deadline.check("dual coordinate descent", (w, b))
-            if not self._is_tall:
+            if sp.issparse(self.scores.X):
                 w, left = self._together(problem, alpha, u)
             places = live[(off | (away <= WIDE * change))[live]]
         return replace(start, w=w, b=b, u=u), gap

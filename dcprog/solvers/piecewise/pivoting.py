@@ -12,7 +12,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.solvers.protocol import ExactSolver, Solution, Takes
+from dcprog.solvers.protocol import ExactSolver, Solution, Takes, lossless
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -225,7 +225,7 @@ class Pivots:
                 return True
             fresh = done or self.taken % FRESH == 0
             if fresh:
-                self.deadline.check("pivoting")
+                self.deadline.check("pivoting", self.point())
                 self._refresh(self._above)
         return False
 
@@ -437,6 +437,9 @@ class PivotingSolver(ExactSolver):
         time_limit: float | None = None,
     ) -> Solution:
         """The minimiser, with the multipliers of its rows."""
+        found = lossless(problem, start)
+        if found is not None:
+            return found
         l1, l2 = problem.penalty_weights
         weights, n = problem.row_weights, len(self._A)
         slope = self._first * weights
@@ -455,7 +458,8 @@ class PivotingSolver(ExactSolver):
             pivots.run()
             pivots.go_on(kinks)
             if not pivots.run():
-                raise SubproblemError("failed", f"no minimum after {pivots.taken} pivots")
+                many = f"no minimum after {pivots.taken} pivots"
+                raise SubproblemError("failed", many, point=pivots.point())
         theta = pivots.point()
         self._last = theta, pivots.held
         bends = pivots.multipliers()[: self._places.size]

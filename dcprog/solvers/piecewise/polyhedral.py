@@ -12,11 +12,10 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.columns import coefficient_units
-from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import LAST_PLACES, RADIUS
 from dcprog.losses import Pieces
 from dcprog.solvers.linalg.kronecker import Curvature
-from dcprog.solvers.protocol import ExactSolver, Solution, Takes
+from dcprog.solvers.protocol import ExactSolver, Solution, Takes, lossless
 from dcprog.solvers.warm_starts import WarmStarts
 
 if TYPE_CHECKING:
@@ -336,23 +335,6 @@ class Subproblem:
             conjugate += RADIUS * size * float(np.max(over[~held]))
         return float(np.sum(duals * self.design.const)) + self.constant - conjugate
 
-    def lossless(self, start: Array) -> Array:
-        """The minimiser if all costs are 0; undetermined entries stay at the start.
-
-        Raises
-        ------
-        SubproblemError
-            ``unbounded`` if the linear term is unbounded below.
-        """
-        over = np.maximum(np.abs(self.linear) - self.l1, 0.0)
-        held = self.l2 > 0
-        if np.any(over[~held] > 0):
-            raise SubproblemError("unbounded", "no loss and no penalty holds a linear term")
-        free = ~held & (self.l1 == 0)
-        x = np.where(free, start, 0.0)
-        x[held] = -np.sign(self.linear[held]) * over[held] / self.l2[held]
-        return x
-
     def feasible(self, duals: Array) -> Array:
         """The multipliers clipped at 0 and scaled to the sum cost_g for each local function."""
         duals = np.maximum(duals, 0.0)
@@ -391,11 +373,10 @@ class PolyhedralSolver(ExactSolver):
         time_limit: float | None = None,
     ) -> Solution:
         """The minimiser, certified by its duality gap."""
+        found = lossless(problem, start)
+        if found is not None:
+            return found
         program, start = Subproblem.of(self.design, problem), start[self.design.order]
-        if program.live.size:
-            x, duals = self.candidate(program, start, tolerance, time_limit)
-        else:
-            x = program.lossless(start)
-            duals = np.zeros(self.design.const.shape)
+        x, duals = self.candidate(program, start, tolerance, time_limit)
         theta = self.design.theta(x)
         return Solution(theta, -self.design.slopes(duals), problem.value(theta))

@@ -115,11 +115,11 @@ class AugmentedLagrangianSolver(PerScoreSolver):
         """The minimiser (w, b) and the multipliers, by rounds of the method."""
         ridge = self._ridge(problem.X)
         sides = problem.sign, problem.offset, problem.tilt, problem.tangent
-        allowed = 0.0
+        balance = np.inf
         for _ in range(ROUNDS):
             envelopes = Envelopes(self._pieces, problem.weight, mu, sigma)
             score = NewtonScore(ridge, envelopes, *sides, deadline=self.deadline)
-            w, b = score.minimise(w, b, np.inf, allowed / 2 or np.inf)
+            w, b = score.minimise(w, b, np.inf, balance)
             u = score.margins(w, b)
             mu = envelopes.slope(u)
             value = problem.value(self._pieces, u) + self.scores.lam / 2 * float(w @ w)
@@ -127,8 +127,11 @@ class AugmentedLagrangianSolver(PerScoreSolver):
             allowed = tolerance * (1 + abs(value + problem.tangent(w, b)))
             if apart + left <= allowed:
                 return w, b, mu
-            if apart > allowed / 2:
+            if left > balance:  # Newton's method stalls: the envelopes' kinks are too narrow
+                sigma /= GROWTH
+            elif apart > allowed / 2:
                 sigma *= GROWTH
+            balance = allowed / 2
         stayed = f"the duality gap stayed at {apart + left:.3g}"
         raise SubproblemError("failed", stayed, point=(w, b))
 
@@ -213,7 +216,7 @@ def screened(
             part = _straightened(problem, pieces, u, kept, intercept)
             w, b, inner = minimise(part, w, b, mu[kept])
         except SubproblemError as error:
-            if error.status != "unbounded":
+            if error.status != "unbounded" or np.all(kept[bends]):
                 raise
             continue  # straight pieces do not bound the intercept: add samples
         side = np.searchsorted(pieces.knots, u)

@@ -14,7 +14,7 @@ from dcprog.foundation.tolerances import LAST_PLACES
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
-from dcprog.solvers.protocol import ExactSolver, Solution, Takes
+from dcprog.solvers.protocol import ExactSolver, Solution, Takes, lossless
 from dcprog.solvers.smooth.newton import softer_first
 from dcprog.solvers.smooth.sign_search import SignSearch
 from dcprog.solvers.smooth.smooth_problem import SmoothLine, SmoothPlace, SmoothProblem, working_set
@@ -93,24 +93,19 @@ class ProximalNewtonSolver(ExactSolver):
         time_limit: float | None = None,
     ) -> Solution:
         """The minimiser, certified by a duality gap."""
-        smooth, deadline = self._smooth(problem), Deadline(time_limit)
-        if np.any(smooth.weight > 0):
-            theta, steps = np.array(start, dtype=float), 0
-            if not np.any(theta):
-                for base in softer_first(self.risk.base):
-                    softer = replace(smooth, base=base)
-                    place, more = self._descend(softer, theta, LOOSE, deadline, certify=False)
-                    theta, steps = place.theta, steps + more
-            place, more = self._descend(smooth, theta, tolerance, deadline)
-            theta, steps, pull = place.theta, steps + more, place.pull
-        else:
-            theta, steps, pull = smooth.lossless(start), 0, smooth.tilt
-        return Solution(theta, smooth.tilt - pull, problem.value(theta), steps)
-
-    def _smooth(self, problem: WeightedRisk) -> SmoothProblem:
-        sides = problem.row_weights, problem.row_tilts
-        units = self.rows.units
-        return SmoothProblem(self.risk, self.risk.base, *sides, *problem.penalty_weights, units)
+        found = lossless(problem, start)
+        if found is not None:
+            return found
+        smooth = SmoothProblem.of(problem, self.rows.units)
+        theta, steps, deadline = np.array(start, dtype=float), 0, Deadline(time_limit)
+        if not np.any(theta):
+            for base in softer_first(self.risk.base):
+                softer = replace(smooth, base=base)
+                place, more = self._descend(softer, theta, LOOSE, deadline, certify=False)
+                theta, steps = place.theta, steps + more
+        place, more = self._descend(smooth, theta, tolerance, deadline)
+        multipliers = smooth.tilt - place.pull
+        return Solution(place.theta, multipliers, problem.value(place.theta), steps + more)
 
     def _descend(
         self,

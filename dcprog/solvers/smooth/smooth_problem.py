@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import RADIUS, SUMMED
+from dcprog.foundation.tolerances import RADIUS
 from dcprog.losses import ConvexLoss
 from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 
 Index = npt.NDArray[np.intp]
@@ -75,6 +76,12 @@ class SmoothProblem:
     l2: Array
     units: Array = field(repr=False)
 
+    @classmethod
+    def of(cls, problem: WeightedRisk, units: Array) -> SmoothProblem:
+        """The function of a weighted risk, for coefficients of the given sizes."""
+        sides = problem.row_weights, problem.row_tilts, *problem.penalty_weights
+        return cls(problem.risk, problem.risk.base, *sides, units)
+
     def place(
         self, theta: Array, margins: Array | None = None, slope: Array | None = None
     ) -> SmoothPlace:
@@ -122,24 +129,6 @@ class SmoothProblem:
     def _boxed(self, theta: Array, over: Array, free: Mask) -> float:
         reach = np.maximum(self.units[free], np.max(np.abs(theta[free]), initial=0.0))
         return RADIUS * float(over[free] @ reach)
-
-    def lossless(self, start: Array) -> Array:
-        """The minimiser if all weights are 0; undetermined entries stay at the start.
-
-        Raises
-        ------
-        SubproblemError
-            ``unbounded`` if the tilts are unbounded below.
-        """
-        linear = np.asarray(self.risk.rows.T @ self.tilt).ravel()
-        noise = SUMMED * np.asarray(abs(self.risk.matrix()).T @ np.abs(self.tilt)).ravel()
-        over = np.maximum(np.abs(linear) - self.l1, 0.0)
-        held = self.l2 > 0
-        if np.any(over[~held] > noise[~held]):
-            raise SubproblemError("unbounded", "no loss and no penalty holds a tilt")
-        theta = np.where(self.l1 > 0, 0.0, start)
-        theta[held] = -np.sign(linear[held]) * over[held] / self.l2[held]
-        return theta
 
 
 def working_set(place: SmoothPlace, moving: Mask, over: Array) -> Index:

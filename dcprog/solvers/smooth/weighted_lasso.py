@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,9 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import SUMMED
 from dcprog.solvers.jit import compiled
+from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
-from dcprog.solvers.protocol import ExactSolver, Solution, Takes
+from dcprog.solvers.protocol import ExactSolver, Solution, Takes, lossless
 from dcprog.solvers.smooth.sign_search import SignSearch
 from dcprog.solvers.smooth.smooth_problem import SmoothPlace, SmoothProblem, working_set
 from dcprog.solvers.warm_starts import WarmStarts
@@ -66,11 +66,20 @@ class ColumnGram:
         self._X = X if isinstance(X, np.ndarray) else sp.csc_array(X)
         self._plain = bool(np.all(weights == 1.0))
         self._total = float(np.sum(weights))
-        self._place = np.full(X.shape[1], -1)
+        self._clear()
+
+    def _clear(self) -> None:
+        n, d = self._X.shape
+        self._place = np.full(d, -1)
         self._columns = np.empty(0, dtype=np.intp)
         self._gram = np.empty((0, 0))
         self._sums = np.empty(0)
-        self._gathered: Any = np.empty((X.shape[0], 0), order="F")
+        self._gathered: Any = np.empty((n, 0), order="F")
+
+    @property
+    def size(self) -> int:
+        """The number of columns whose products are stored."""
+        return self._columns.size
 
     @property
     def width(self) -> int:
@@ -87,7 +96,11 @@ class ColumnGram:
 
     def block(self, columns: Index) -> Array:
         """A copy of the Gram matrix of the given columns."""
-        self._include(columns[self._place[columns] < 0])
+        new = columns[self._place[columns] < 0]
+        if self.size + new.size > max(MOST_UNKNOWNS, columns.size):  # the earlier ones are dropped
+            self._clear()
+            new = columns
+        self._include(new)
         where = self._place[columns]
         return self._gram[np.ix_(where, where)]
 
@@ -457,13 +470,13 @@ class WeightedLassoSolver(ExactSolver):
         time_limit: float | None = None,
     ) -> Solution:
         """The minimiser, certified by a duality gap."""
-        with self._profiled(problem) as profiled:
-            smooth = profiled.smooth
-            if not np.any(smooth.weight > 0):
-                theta = smooth.lossless(start)
-                return Solution(theta, np.zeros(smooth.tilt.shape), problem.value(theta), 0)
-            place, steps = self._descend(profiled, start, tolerance, Deadline(time_limit))
-        return Solution(place.theta, smooth.tilt - place.pull, place.value, steps)
+        found = lossless(problem, start)
+        if found is not None:
+            return found
+        profiled = self._profiled(problem)
+        place, steps = self._descend(profiled, start, tolerance, Deadline(time_limit))
+        self._grams.put(profiled.gram)
+        return Solution(place.theta, problem.row_tilts - place.pull, place.value, steps)
 
     def further(self, problem: WeightedRisk, start: Array) -> Array:
         """A point with a lower value of the risk with its concave penalty, or `start`.
@@ -473,11 +486,12 @@ class WeightedLassoSolver(ExactSolver):
         if self._last is None or not np.any(start):
             return start
         place, some = self._last
-        with self._profiled(problem) as profiled:
-            if not np.array_equal(start, place.theta):
-                place = profiled.smooth.place(start)
-            part = profiled.part(place, some)
-            return profiled.moved(place, part, self._reweighting(place, part).descend())
+        profiled = self._profiled(problem)
+        if not np.array_equal(start, place.theta):
+            place = profiled.smooth.place(start)
+        part = profiled.part(place, some)
+        self._grams.put(profiled.gram)
+        return profiled.moved(place, part, self._reweighting(place, part).descend())
 
     def _reweighting(self, place: SmoothPlace, part: WorkingSet) -> Reweighting:
         """The descent with the risk's penalty in a working set, whose Gram matrix has the ridge."""
@@ -492,21 +506,18 @@ class WeightedLassoSolver(ExactSolver):
 
         return Reweighting(part, weights, height, place.size)
 
-    @contextmanager
-    def _profiled(self, problem: WeightedRisk) -> Iterator[Profiled]:
-        """The problem with the Gram matrix kept for its weights, up to a factor, or a new one."""
+    def _profiled(self, problem: WeightedRisk) -> Profiled:
+        """The problem with the Gram matrix kept for its weights, up to a factor, or a new one.
+
+        A matrix is kept only after a call that ends well: an interrupt may leave it half filled.
+        """
         curvature, X = problem.row_weights * self._bend, self.risk.scores.X
         largest = float(np.max(curvature, initial=0.0))
         weights = curvature / largest if largest > 0 else curvature
         gram: ColumnGram | None = self._grams.take()
         if gram is None or not gram.fits(X, weights):
             gram = ColumnGram(X, weights, self.risk.scores.fit_intercept)
-        sides = problem.row_weights, problem.row_tilts, *problem.penalty_weights
-        smooth = SmoothProblem(self.risk, self.risk.base, *sides, self._units)
-        try:
-            yield Profiled(smooth, gram, curvature)
-        finally:
-            self._grams.put(gram)
+        return Profiled(SmoothProblem.of(problem, self._units), gram, curvature)
 
     def _descend(
         self, profiled: Profiled, start: Array, tolerance: float, deadline: Deadline

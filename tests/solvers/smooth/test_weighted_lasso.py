@@ -16,6 +16,8 @@ from dcprog.risk.duality import duality_gap
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.registry import choose, explain_choice, make
+from dcprog.solvers.smooth.sign_search import SignSearch
+from dcprog.solvers.smooth.weighted_lasso import WorkingSet
 
 TIGHT = 1e-10
 
@@ -92,6 +94,18 @@ def test_what_is_asked_for_is_certified(tolerance: float) -> None:
     found = make("weighted_lasso", problem.risk).minimise(problem, zero, tolerance)
     gap = duality_gap(problem, found.coefficients, found.dual)
     assert gap <= tolerance * (1 + abs(found.value)) * 1.01
+
+
+def test_epochs_by_coordinates_end_at_the_minimum_of_the_search_for_signs() -> None:
+    """Of a tight solve the search corrects whatever epochs leave; loose solves end with them."""
+    rng = np.random.default_rng(0)
+    X, l1 = rng.standard_normal((30, 12)), rng.random(12) * 20
+    H, slope, zero = X.T @ X, X.T @ rng.standard_normal(30) * 5, np.zeros(12)
+    part = WorkingSet(np.arange(12), H, zero, zero, slope)
+    x, at = part.descended(zero, slope, l1, 1e-20, 10_000)
+    np.testing.assert_allclose(at, slope + H @ x, atol=1e-9)
+    np.testing.assert_allclose(x, SignSearch(H, l1).minimise(slope, zero), atol=1e-8)
+    assert 0 < np.count_nonzero(x) < 12
 
 
 def test_a_loose_step_goes_down_and_a_warm_one_ends_at_the_minimum() -> None:
