@@ -196,8 +196,9 @@ def test_versions_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["numpy"] == np.__version__
 
 
-def test_models_need_no_import_of_their_own() -> None:
-    code = "import dcprog as dc; print(dc.models.CappedSVC.__name__)"
+def test_models_need_no_import_of_their_own_and_imports_compile_nothing() -> None:
+    code = "import sys; import dcprog as dc; print(dc.models.CappedSVC.__name__)"
+    code += "; assert 'numba' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "CappedSVC"
     with pytest.raises(AttributeError, match="no attribute 'modles'"):

@@ -115,7 +115,7 @@ def test_a_moving_problem_is_solved_as_the_constant_one(
         reached = surrogate.minimise(at, 1e-9, surrogate.solvers[0])
         least.append(surrogate.majorant_value(reached))
         assert surrogate.majorised.modes.problem("feasible").is_dpp()
-        assert np.isfinite(dc.solve(problem, max_iter=20).value)
+        assert np.isfinite(dc.solve(problem, max_iter=20, n_starts=1).value)
     if name not in OF_ITS_PAST:
         assert least[1] == pytest.approx(least[0], rel=1e-6, abs=1e-7)
 
@@ -239,4 +239,5 @@ def test_the_matrix_of_a_quadratic_form_moves(kind: dict[str, bool]) -> None:
         P.value = sign * (factor @ factor.T + np.eye(3))
         constant = cp.quad_form(x - 1, P.value) + sign * cp.sum(cp.minimum(cp.square(x), 1))
         again = cp.Problem(cp.Minimize(constant) if sign > 0 else cp.Maximize(constant))
-        assert problem.solve(method="dc") == pytest.approx(again.solve(method="dc"), abs=1e-6)
+        moved, fixed = (p.solve(method="dc", n_starts=1) for p in (problem, again))
+        assert moved == pytest.approx(fixed, abs=1e-6)

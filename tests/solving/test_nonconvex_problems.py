@@ -34,13 +34,15 @@ def planted(rng: np.random.Generator) -> tuple[Array, Array]:
     return data, sparse
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("root", [lambda x: cp.power(cp.abs(x), 0.5), lambda x: cp.sqrt(cp.abs(x))])
+@pytest.mark.parametrize(
+    ("root", "seed"),
+    [(lambda x: cp.power(cp.abs(x), 0.5), 0), (lambda x: cp.sqrt(cp.abs(x)), 1)],
+)
 def test_root_penalty_recovers_a_sparse_vector(root: object, seed: int) -> None:
     data, sparse = planted(np.random.default_rng(seed))
     x = cp.Variable(60)
     goal = cp.Minimize(cp.sum(root(x)))  # type: ignore[operator]
-    result = dc.solve(cp.Problem(goal, [data @ x == data @ sparse]))
+    result = dc.solve(cp.Problem(goal, [data @ x == data @ sparse]), n_starts=1)
     assert result.status == "converged"
     assert result.violation <= 1e-5
     np.testing.assert_allclose(x.value, sparse, atol=1e-5)
@@ -66,7 +68,7 @@ def test_largest_margin_with_a_unit_normal_is_the_svm() -> None:
     labels = np.repeat([1.0, -1.0], 40)
     w, b, margin = cp.Variable(2), cp.Variable(), cp.Variable()
     separated = [cp.multiply(labels, data @ w + b) >= margin, cp.norm(w) == 1]
-    result = dc.solve(cp.Problem(cp.Maximize(margin), separated))
+    result = dc.solve(cp.Problem(cp.Maximize(margin), separated), n_starts=1)
     assert result.status == "converged"
     assert result.mode == "penalty"
     assert result.violation <= 1e-5
@@ -94,7 +96,7 @@ def test_orthogonal_vectors_by_bilinear_equalities() -> None:
     problem = cp.Problem(
         cp.Minimize(cp.sum_squares(x - [2, 0]) + cp.sum_squares(y - [1, 1])), [x @ y == 0]
     )
-    result = dc.solve(problem, n_starts=3)
+    result = dc.solve(problem, n_starts=2)
     assert result.violation <= 1e-5
     # x along one direction of the plane, y across it: project both, for every direction
     best = min(
