@@ -15,11 +15,16 @@ from cvxpy.atoms.affine.affine_atom import AffAtom
 from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression, multiply
 from cvxpy.atoms.affine.unary_operators import NegExpression
 from cvxpy.atoms.prod import Prod
+from cvxpy.constraints.zero import Equality
+from scipy.optimize import linprog
 
 from dcprog.foundation.arrays import Array, dense, unvec, vec
 from dcprog.majorants.tree import Values, evaluate, nodes, variables
 
 ENTRYWISE = AddExpression, NegExpression, multiply, DivExpression
+# A linear program takes a millisecond; of denominators with more entries no sign is looked for.
+MOST_PROGRAMS = 100
+ROUNDING = 1e-9  # of a linear program's value
 
 
 def jacobian(affine: cp.Expression) -> dict[int, sp.csr_array]:
@@ -259,6 +264,40 @@ class Box:
         """True if all entries are known to be ≤ 0."""
         return bool(node.is_nonpos()) or (not node.is_nonneg() and self.is_nonneg(-node))
 
+    def sign_below(self, denominator: cp.Expression) -> int:
+        """The sign of a denominator: 1 for ≥ 0, −1 for ≤ 0, 0 if it is not known.
+
+        Of an affine one it may follow from several constraints together.
+
+        Examples
+        --------
+        >>> import cvxpy as cp
+        >>> x = cp.Variable(2, nonneg=True)
+        >>> Box([2 * x[0] - x[1] >= 1]).sign_below(2 * x[0] - x[1])
+        1
+        """
+        for sign, node in ((1, denominator), (-1, -denominator)):
+            if self.is_nonneg(node) or self._is_nonneg_in_constraints(node):
+                self._known[id(node)] = node, True
+                return sign
+        return 0
+
+    def _is_nonneg_in_constraints(self, node: cp.Expression) -> bool:
+        """True if the least value of each entry under the affine constraints is ≥ 0."""
+        if not node.is_affine() or node.parameters() or node.size > MOST_PROGRAMS:
+            return False
+        if not self._polytope.knows(node):
+            return False
+        rows = self._polytope.rows(node).toarray()
+        return all(
+            self._polytope.least(row) + offset >= -ROUNDING * (abs(offset) or 1.0)
+            for row, offset in zip(rows, offset_of(node), strict=True)
+        )
+
+    @cached_property
+    def _polytope(self) -> _Polytope:
+        return _Polytope(self._constraints)
+
     def _is_nonneg(self, node: cp.Expression) -> bool:
         if node.is_nonneg():
             return True
@@ -296,6 +335,47 @@ class Box:
                 for expression in _without_parameters(constraint):
                     _tighten(found, expression)
         return found
+
+
+class _Polytope:
+    """The points that meet all affine constraints without Parameters."""
+
+    def __init__(self, constraints: Sequence[cp.Constraint]) -> None:
+        affine = [c for c in constraints if all(arg.is_affine() for arg in c.args)]
+        above = [c for c in affine if isinstance(c, cp.constraints.Inequality)]
+        self._upper = [e for c in above for e in _without_parameters(c)]
+        self._equal = [
+            c.expr for c in affine if isinstance(c, Equality) and not c.expr.parameters()
+        ]
+        known = {v.id: v for e in (*self._upper, *self._equal) for v in variables(e)}
+        self._variables = list(known.values())
+
+    def knows(self, affine: cp.Expression) -> bool:
+        """True if each of the expression's variables is in a constraint."""
+        return {v.id for v in variables(affine)} <= {v.id for v in self._variables}
+
+    def rows(self, affine: cp.Expression) -> sp.csr_array:
+        """The slopes of the entries."""
+        slopes = jacobian(affine)
+        blocks = [slopes.get(v.id, sp.csr_array((v.size, affine.size))) for v in self._variables]
+        return sp.csr_array(sp.vstack(blocks).T)
+
+    def least(self, slope: Array) -> float:
+        """The least value of a linear function; −∞ if none is found."""
+        upper, most, equal, asked, bounds = self._program
+        found = linprog(slope, upper, most, equal, asked, bounds, method="highs")
+        return float(np.asarray(found.fun)) if found.status == 0 else -np.inf
+
+    @cached_property
+    def _program(self) -> list[Any]:
+        """Inequalities, equations and bounds, in the order of scipy's arguments."""
+        sides: list[Any] = []
+        for expressions in (self._upper, self._equal):
+            matrices = [self.rows(e) for e in expressions]
+            ends = [-offset_of(e) for e in expressions]
+            sides += [sp.vstack(matrices), np.concatenate(ends)] if matrices else [None, None]
+        bounds = [np.column_stack(_flat_bounds(v)) for v in self._variables]
+        return [*sides, np.concatenate(bounds)]
 
 
 def offset_of(affine: cp.Expression) -> Array:

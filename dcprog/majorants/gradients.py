@@ -18,56 +18,6 @@ from dcprog.majorants.user_problem import Points
 FEW = 100_000  # entries of a matrix that is kept dense: sparse products cost 50 µs
 
 
-def gradient(root: cp.Expression, weight: Array, values: Values) -> dict[int, Array]:
-    """The gradient of ⟨weight, root⟩ at the point that `values` holds, backwards through the tree.
-
-    Parameters
-    ----------
-    root : cvxpy expression
-    weight : array of its shape
-    values : Values
-
-    Returns
-    -------
-    dict of variable id to array, column by column
-        The gradient; at a kink that of one piece.
-
-    Raises
-    ------
-    ValueError
-        There is no finite gradient: outside a domain, or where a slope is infinite.
-
-    Examples
-    --------
-    >>> import cvxpy as cp
-    >>> x = cp.Variable(2, value=[1.0, 2.0])
-    >>> print(gradient(x[0] / x[1] + cp.nlp.sinh(0 * x[0]), np.array(1.0), Values())[x.id])
-    [ 0.5  -0.25]
-    """
-    adjoints: dict[int, Any] = {id(root): np.asarray(weight, dtype=float).reshape(root.shape)}
-    total: dict[int, Array] = {}
-    for node in reversed(nodes(root)):
-        adjoint = adjoints.pop(id(node), None)
-        if adjoint is None or node.is_constant():
-            continue
-        if isinstance(node, cp.Variable):
-            total[node.id] = total.get(node.id, 0.0) + vec(adjoint)
-            continue
-        args = [values.array(arg) for arg in node.args]
-        for arg, slope in zip(node.args, _slopes(node, args, adjoint, values), strict=True):
-            adjoints[id(arg)] = adjoints.get(id(arg), 0.0) + np.reshape(slope, arg.shape)
-    if not all(np.all(np.isfinite(slope)) for slope in total.values()):
-        raise ValueError("no finite gradient at the current point")
-    return total
-
-
-def _slopes(node: Any, args: Sequence[Array], adjoint: Array, values: Values) -> list[Array]:
-    """(∂node/∂arg)ᵀ adjoint of each argument."""
-    if _is_linear(node):
-        return _through(node, atom_jacobian(node, values), adjoint)
-    return pull_back(node, args, values.array(node), adjoint)
-
-
 def _is_linear(node: Any) -> bool:
     return node.is_atom_convex() and node.is_atom_concave() and type(node) not in TABLE
 
@@ -79,9 +29,6 @@ def _through(node: Any, matrices: list[sp.csr_array], adjoint: Array) -> list[Ar
         np.zeros(arg.shape) if arg.is_constant() else unvec(matrix @ flat, arg.shape)
         for matrix, arg in zip(matrices, node.args, strict=True)
     ]
-
-
-# ----------------------------------------------------------------------------------------------
 
 
 class Tape:

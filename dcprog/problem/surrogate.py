@@ -163,6 +163,8 @@ class ProblemSurrogate:
     ----------
     firmness : float
         Factor of the first price of violations.
+    hasty : bool
+        True if no first-order solver is asked, which takes seconds.
 
     References
     ----------
@@ -213,6 +215,7 @@ class ProblemSurrogate:
         self._weights: list[float] = []
         self.firmness = 1.0
         self.paying = False
+        self.hasty = False
         self.settled = True
         self._slopes: dict[int, Array] = {}
         self._solved_in: str | None = None
@@ -220,7 +223,7 @@ class ProblemSurrogate:
     @property
     def solvers(self) -> tuple[str, ...]:
         """Solvers for the majorised problem, best first."""
-        return self.majorised.solvers()
+        return self.majorised.solvers()[: ASKED if self.hasty else None]
 
     @property
     def facts(self) -> ProblemFacts:
@@ -524,8 +527,8 @@ ACCURACY = 1e-11
 # A strongly convex function falls by ½‖step‖² and the proximal term again; less than nearly their
 # sum says that the solver missed its minimum. F is rounded by ROUNDING of its scale.
 ROUNDING = 1e-10
-# So many solvers are asked for a proximal step: a third, of the first order, takes seconds to miss
-# that accuracy.
+# So many solvers are asked for a proximal step, and in haste: a third, of the first order, takes
+# seconds to miss that accuracy.
 ASKED = 2
 # A proximal step shorter than that, in units, leads nowhere.
 STEEP = 1e-4
@@ -739,7 +742,7 @@ class ProblemFacts:
     @property
     def verifiers(self) -> tuple[str, ...]:
         """The solver that the user names, then the others."""
-        return self._problem.solvers()
+        return self._surrogate.solvers
 
     @property
     def looks_ahead(self) -> bool:

@@ -100,7 +100,8 @@ def solved_by_branches(
             best = found
     if best is None or best.x is None:
         return run
-    slack = settings.tol * max(run.scale, best.scale)
+    # near 0 the factors are the roots of what their product may miss, and F gains by them
+    slack = settings.tol * max(run.scale, best.scale, surrogate.sizes.variation)
     above = surrogate.facts.sign * (best.value - run.value) > slack
     if above and surrogate.domain.is_feasible(x):
         return run

@@ -14,7 +14,7 @@ from scipy.linalg import null_space
 
 from dcprog.engine.track import Run
 from dcprog.foundation.arrays import Array, vec
-from dcprog.majorants.gradients import gradient
+from dcprog.majorants.gradients import Tape
 from dcprog.majorants.tree import Values, rebuilt, spread_to
 from dcprog.problem.surrogate import ProblemSurrogate
 
@@ -279,6 +279,8 @@ class _Kkt:
             raise ValueError("too many active constraints")
         kinds = np.array([inequality for _, inequality in rows], dtype=bool)
         self._inequality: Mask = np.repeat(kinds, np.array(self._sizes, dtype=int))
+        self._tape = Tape([self._objective, *self._rows], self._points)
+        self._zeros = [np.zeros(row.shape) for row in self._rows]
         self._multipliers = np.zeros(self._inequality.size)
         self._kept: Mask = np.ones(self._inequality.size, dtype=bool)
 
@@ -395,33 +397,23 @@ class _Kkt:
         clipped = [np.clip(a, *sides) for a, sides in zip(arrays, bounds, strict=True)]
         return np.concatenate([vec(a) for a in clipped])
 
-    def _gradient(self, root: cp.Expression, weight: Array, values: Values) -> Array:
-        slopes = gradient(root, weight, values)
-        parts = [slopes.get(v.id, np.zeros(v.size)) for v in self._points.variables]
-        return np.concatenate(parts)
-
     def _system(self, x: Array, kept: Mask) -> tuple[Array, Array, Array]:
         """∇f, the Jacobian of the rows that are kept, and their values."""
-        self._points.load(x)
-        values = Values()
-        slope = self._gradient(self._objective, np.ones(self._objective.shape), values)
+        values, one = self._tape.values(x), np.ones(self._objective.shape)
+        slope = self._tape.gradient([one, *self._zeros], values)
         matrix = [
-            self._gradient(row, one, values)
-            for row, size in zip(self._rows, self._sizes, strict=True)
-            for one in np.eye(size)
+            self._tape.gradient([0 * one, *self._zeros[:i], line, *self._zeros[i + 1 :]], values)
+            for i, size in enumerate(self._sizes)
+            for line in np.eye(size)
         ]
         residual = np.concatenate([np.zeros(0), *(vec(values.array(row)) for row in self._rows)])
         return slope, np.array(matrix).reshape(-1, x.size)[kept], residual[kept]
 
     def _lagrangian(self, x: Array, multipliers: Array) -> Array:
         """∇f + Aᵀλ."""
-        self._points.load(x)
-        values = Values()
-        total = self._gradient(self._objective, np.ones(self._objective.shape), values)
         weights = np.split(multipliers, np.cumsum(self._sizes, dtype=int)[:-1])
-        for row, weight in zip(self._rows, weights, strict=False):
-            total = total + self._gradient(row, weight, values)
-        return total
+        one = np.ones(self._objective.shape)
+        return self._tape.gradient([one, *(weights if self._rows else ())], self._tape.values(x))
 
     def _hessian(self, x: Array, multipliers: Array) -> Array:
         """Of the Lagrangian, by differences of its gradient."""

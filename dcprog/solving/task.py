@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from numbers import Real
@@ -35,6 +36,7 @@ from dcprog.solvers.registry import SOLVERS, registered
 from dcprog.solving.branches import solved_by_branches
 from dcprog.solving.cvxpy_fields import multipliers, negative_bases
 from dcprog.solving.polish import MOST_EXAMINED, examined, polished, verified
+from dcprog.starts.local import SmoothProblem, unfit
 from dcprog.starts.protocol import Budget, Candidate
 from dcprog.starts.registry import STARTS, registered_starts
 
@@ -201,13 +203,17 @@ class Task(Generic[S]):
         """The run from a start, under a status that is true of the user's function."""
         is_given = not isinstance(kind, str | Candidate) or kind == "current"
         try:
-            run = self.descend(surrogate, start)
+            run = self._first_run(surrogate, start, rng)
         except UnfitStart as error:
             if is_given:
                 raise
             failure = SubproblemError("failed", f"the start is of no use: {error}")
             return _no_point(failure, surrogate.facts.sign)
         return self._improved(surrogate, run, rng, is_given)
+
+    def _first_run(self, surrogate: S, start: Array, rng: np.random.Generator) -> Run:
+        """The run of the loop from a start."""
+        return self.descend(surrogate, start)
 
     def descend(self, surrogate: S, start: Array, **changes: Any) -> Run:
         """A run of the loop for the time that is left, judged; `changes` are other settings."""
@@ -607,7 +613,7 @@ class ProblemTask(Task[ProblemSurrogate]):
             run = self.restored(surrogate, run, rng)
             if run.status in ("solver_failed", "max_iter") and self.settings.escape:
                 run = solved_by_branches(surrogate, run, self.settings, self.left)
-            stuck = run.status == "solver_failed"
+            stuck = run.status in ("solver_failed", "max_iter")
             curved = run.status == "converged" and surrogate.majorised.has_equalities
             if run.x is None or not (stuck or curved) or self.left() == 0:
                 return run
@@ -623,6 +629,98 @@ class ProblemTask(Task[ProblemSurrogate]):
                 return run
             run = lower
         return run
+
+    def _first_run(
+        self, surrogate: ProblemSurrogate, start: Array, rng: np.random.Generator
+    ) -> Run:
+        """The run of the loop, which may end at a local minimum that a smooth method has found.
+
+        Of smooth problems the loop is given few steps first: along curved constraints they are
+        short, and their subproblems are hard to solve.
+        """
+        settings, facts = self.settings, surrogate.facts
+        asked = settings.escape and settings.acceleration is None and not facts.is_convex
+        if not asked or settings.max_iter <= HASTY or unfit(surrogate) is not None:
+            return super()._first_run(surrogate, start, rng)
+        surrogate.hasty = True
+        try:
+            run = self.descend(surrogate, start, max_iter=HASTY)
+            run = self._with_verdict(surrogate, run)
+            if _is_settled(surrogate, run) or self.left() == 0:
+                return run
+            found = self._followed(surrogate, run, start, rng)
+            if found is not None:
+                attempts = (*run.history.attempts, *found.history.attempts)
+                run = replace(found, history=replace(found.history, attempts=attempts))
+            run = self._with_verdict(surrogate, run)
+            if _is_settled(surrogate, run) or run.x is None or self.left() == 0:
+                return run
+            with suppress(UnfitStart):
+                run = self.descend(surrogate, run.x)
+        finally:
+            surrogate.hasty = False
+        if run.status == "solver_failed" and run.x is not None:
+            with suppress(UnfitStart):
+                return self.descend(surrogate, run.x)
+        return run
+
+    def _with_verdict(self, surrogate: ProblemSurrogate, run: Run) -> Run:
+        """The run, converged if its point is shown to be a local minimum."""
+        if run.x is None or not _meets(surrogate, run):
+            return run
+        if run.status in ("solver_failed", "max_iter"):
+            verdict = examined(surrogate, run.x, MOST_EXAMINED[True])
+            if verdict.x is not None:
+                return verified(surrogate, run, verdict.x)
+        for _ in range(BRANCHINGS):
+            before = run.x
+            if run.status == "converged":
+                break
+            run = solved_by_branches(surrogate, run, self.settings, self.left)
+            if run.x is before:
+                break
+        return run
+
+    def _followed(
+        self, surrogate: ProblemSurrogate, run: Run, start: Array, rng: np.random.Generator
+    ) -> Run | None:
+        """A run from a lower local minimum, looked for from where another one ended or began.
+
+        If that misses a constraint, also from random points.
+        """
+        with np.errstate(all="ignore"):
+            smooth = SmoothProblem(surrogate)
+        for origin in self._places(surrogate, run, start, rng):
+            if self.left() == 0:
+                return None
+            with np.errstate(all="ignore"):
+                end = smooth.minimised(origin, Deadline(self.left()))
+                value = surrogate.facts.sign * surrogate.majorised.exact(end)
+            if not (np.isfinite(value) and surrogate.domain.is_feasible(end)):
+                continue
+            rise = surrogate.facts.sign * (value - run.value)
+            if _meets(surrogate, run) and rise >= -self.settings.tol * run.scale:
+                # the end is a local minimum as far as both methods can tell
+                return run if rise <= self.settings.tol * run.scale else None
+            try:
+                found = self._from_feasible(surrogate, end, max_iter=HASTY)
+            except UnfitStart:
+                continue
+            if found is not None:
+                return found
+        return None
+
+    def _places(
+        self, surrogate: ProblemSurrogate, run: Run, start: Array, rng: np.random.Generator
+    ) -> Iterator[Array]:
+        yield start if run.x is None else run.x
+        if _meets(surrogate, run):
+            return
+        yield start
+        surrogate.starts.limit(self.left())
+        for _ in range(RANDOM_PLACES):
+            with suppress(SubproblemError):
+                yield surrogate.starts.random(rng)
 
     def _beyond(self, surrogate: ProblemSurrogate, run: Run, step: Array) -> Run | None:
         """A run from beside a saddle, on the side where it ends lower; None if neither does."""
@@ -696,12 +794,14 @@ class ProblemTask(Task[ProblemSurrogate]):
             surrogate.restoring = False
         return run.x if _meets(surrogate, run) else None
 
-    def _from_feasible(self, surrogate: ProblemSurrogate, start: Array) -> Run | None:
+    def _from_feasible(
+        self, surrogate: ProblemSurrogate, start: Array, **changes: Any
+    ) -> Run | None:
         """A run from a feasible point that ends at one."""
         for firmness in FIRMNESS:
             surrogate.firmness = firmness
             try:
-                run = self.descend(surrogate, start)
+                run = self.descend(surrogate, start, **changes)
             finally:
                 surrogate.firmness = 1.0
             if _meets(surrogate, run) or run.status == "unbounded":
@@ -715,6 +815,20 @@ class ProblemTask(Task[ProblemSurrogate]):
 RANDOM_SIZES = (1.0, 0.1, 10.0)
 # A run from a restored point under equations begins with a price that many times the usual one.
 FIRMNESS = (10.0, 1000.0)
+
+
+# Steps of the loop before a smooth method goes on: most runs that end well are shorter.
+HASTY = 30
+BRANCHINGS = 3  # times that the branches at a run's end may lead to another point
+# Random points from which it begins as well if a run misses a constraint; each may take a second.
+RANDOM_PLACES = 3
+
+
+def _is_settled(surrogate: ProblemSurrogate, run: Run) -> bool:
+    """True if nothing is left to do after a run."""
+    if run.status in ("interrupted", "time_limit", "infeasible", "unbounded"):
+        return True
+    return run.status == "converged" and _meets(surrogate, run)
 
 
 def _meets(surrogate: ProblemSurrogate, run: Run) -> bool:

@@ -103,7 +103,11 @@ class Light(_Loose):
 
 
 class _OfProblem:
-    """A start of cvxpy problems only: a risk's convex problem has better ones."""
+    """A start of cvxpy problems only: a risk's convex problem has better ones.
+
+    It has no points where a smooth method has found minima: the loop would take longer to find the
+    same.
+    """
 
     def takes(self, surrogate: Surrogate) -> str | None:
         """Problems with constraints or variables of their own."""
@@ -124,7 +128,7 @@ class Beside(_OfProblem):
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
         """As many as the effort says."""
         assert isinstance(surrogate, ProblemSurrogate)
-        for _ in range(budget.effort.beside):
+        for _ in range(0 if _is_smooth(budget) else budget.effort.beside):
             if budget.deadline.left == 0:
                 return
             size = float(budget.rng.uniform(NEAREST, FARTHEST))
@@ -137,7 +141,13 @@ class Random(_OfProblem):
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
         """As many as the effort says."""
-        return _made(surrogate, "random", budget.effort.random, budget)
+        count = 0 if _is_smooth(budget) else budget.effort.random
+        return _made(surrogate, "random", count, budget)
+
+
+def _is_smooth(budget: Budget) -> bool:
+    """True if a smooth method has found minima that meet the constraints."""
+    return any(one.kind == "local" for one in budget.found)
 
 
 def _made(surrogate: Surrogate, kind: str, count: int, budget: Budget) -> Iterator[Array]:

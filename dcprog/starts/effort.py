@@ -30,7 +30,8 @@ class Effort:
         Starts of a cvxpy problem: convex starts of random halves of its terms, points beside the
         plain run's end, and random points.
     local : int
-        Random points of a cvxpy problem from which a quasi-Newton method runs.
+        Random points of a cvxpy problem from which a smooth method runs; three times as many where
+        it is fast, but no more when so many have ended equally low.
     work : float
         Of a cvxpy problem's branch and bound search: iterations of its linear programs times their
         columns.

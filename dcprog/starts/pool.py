@@ -60,7 +60,8 @@ class _Runner:
 def _runners(surrogate: Surrogate, budget: Budget) -> Iterator[_Runner]:
     """The points to improve; those that count as they are join what the budget has found."""
     for name, start in STARTS.items():
-        if budget.deadline.left == 0 or budget.proof:
+        is_over = budget.agreed and budget.effort.name == "default"
+        if budget.deadline.left == 0 or budget.proof or is_over:
             return
         one = start()
         if one.takes(surrogate) is not None:
@@ -110,7 +111,7 @@ def _stepped(surrogate: RiskSurrogate, runner: _Runner, budget: Budget) -> Candi
 
 def _heats(surrogate: ProblemSurrogate, runners: list[_Runner], budget: Budget) -> list[Candidate]:
     """The points that the last heat has reached, best first, none near a run's end."""
-    surrogate.firmness = FIRM
+    surrogate.firmness, surrogate.hasty = FIRM, True
     try:
         for count, steps in budget.effort.heats:
             runners = _distinct(surrogate, runners)[:count]
@@ -118,7 +119,7 @@ def _heats(surrogate: ProblemSurrogate, runners: list[_Runner], budget: Budget) 
                 _run_on(surrogate, runner, steps, budget)
             runners.sort(key=lambda runner: runner.rank)
     finally:
-        surrogate.firmness = 1.0
+        surrogate.firmness, surrogate.hasty = 1.0, False
     new = [r for r in _distinct(surrogate, runners) if not _is_known(surrogate, r.x, budget.ended)]
     return [Candidate(r.kind, r.x, r.rank[1]) for r in new if r.rank[0] == 0]
 

@@ -51,6 +51,8 @@ class Budget:
     proof : str
         The claim that is proved of the lowest point so far: that it is optimal, and among which
         points. No other point is needed then. Empty if there is no proof.
+    agreed : bool
+        True if so many local minima are equally low that a race of usual effort looks for no more.
     """
 
     effort: Effort = EFFORTS["default"]
@@ -59,6 +61,7 @@ class Budget:
     ended: list[Array] = field(default_factory=list)
     found: list[Candidate] = field(default_factory=list)
     proof: str = ""
+    agreed: bool = False
 
 
 class Start(Protocol):

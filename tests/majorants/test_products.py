@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dcprog as dc
+from dcprog.majorants.affine import Box
 from dcprog.majorants.rules.frame import Gradient
 
 Build = Callable[[Any, Any], Any]
@@ -104,3 +105,16 @@ def test_a_gradient_holds_what_its_terms_reach() -> None:
     x.value = np.arange(6.0).reshape(3, 2)
     assert [p.size for p in expression.parameters()] == [1]
     assert float(expression.value) == 2 * x.value[1, 0]
+
+
+def test_denominators_whose_sign_follows_from_several_constraints() -> None:
+    x = cp.Variable(3, nonneg=True)
+    below = np.array([2, -1, 1]) @ x
+    box = Box([x[0] - x[1] >= 1, x <= 5])
+    assert box.sign_below(below) == 1
+    assert box.sign_below(-below) == -1
+    assert box.sign_below(below - 3) == 0
+    assert Box([x[0] <= x[1]]).sign_below(x[0] - x[1]) == -1
+    assert Box([x[0] == x[1] + 2]).sign_below(x[0] - x[1]) == 1
+    share = cp.Problem(cp.Maximize((x[0] + 1) / below), [x[0] - x[1] >= 1, x <= 5])
+    assert dc.solve(share).value == pytest.approx(1.0)

@@ -1,4 +1,4 @@
-"""The quasi-Newton start: local minima under curved constraints, and what it refuses."""
+"""The smooth methods' start: local minima under curved constraints, and what it refuses."""
 
 from typing import Any
 
@@ -8,9 +8,10 @@ import pytest
 
 import dcprog as dc
 from benchmarks.further_problems import FURTHER
+from dcprog.foundation.deadline import Deadline
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.starts.effort import EFFORTS
-from dcprog.starts.local import MOST_ENTRIES, Local
+from dcprog.starts.local import MOST_ENTRIES, Local, SmoothProblem
 from dcprog.starts.protocol import Budget, Candidate
 
 KNOWN = {known.name: known for known in FURTHER}
@@ -24,7 +25,9 @@ def found(problem: cp.Problem, seed: int = 0) -> list[Any]:
     return list(start.points(surrogate, budget))
 
 
-@pytest.mark.parametrize("name", ["thomson7", "tammes7", "phase16", "desilva", "hs117"])
+@pytest.mark.parametrize(
+    "name", ["thomson7", "tammes7", "phase16", "desilva", "hs117", "hs56", "ex7_3_1"]
+)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_known_optima_are_among_its_minima(name: str, seed: int) -> None:
     known = KNOWN[name]
@@ -40,6 +43,36 @@ def test_seven_charges_end_at_the_optimum_and_not_at_a_saddle() -> None:
     result = dc.solve(known.make(), start="local")
     assert result.value == pytest.approx(known.optimum, rel=1e-4)
     assert result.relative_violation <= 1e-6
+
+
+@pytest.mark.parametrize("name", ["hs56", "hs114", "tammes7", "ex7_3_1"])
+def test_plain_runs_end_at_minima_under_curved_constraints(name: str) -> None:
+    known = KNOWN[name]
+    result = dc.solve(known.make(), start="convex")
+    assert result.status == "converged"
+    assert result.value == pytest.approx(known.optimum, rel=1e-4)
+    assert result.relative_violation <= 1e-6
+
+
+def test_kinks_of_convex_constraints_are_pieces() -> None:
+    x = cp.Variable(3)
+    problem = cp.Problem(
+        cp.Minimize(-cp.sum_squares(x) + x[0]),
+        [cp.abs(x[:2]) <= 2, cp.norm_inf(x) <= 3, cp.maximum(x[2], -1, -2 * x[2]) <= 1],
+    )
+    assert min(one.value for one in found(problem)) == pytest.approx(-11)
+    surrogate = ProblemSurrogate(problem)
+    smooth = SmoothProblem(surrogate)
+    end = smooth.minimised(np.array([-0.1, 0.1, 0.1]), Deadline(None))
+    assert end == pytest.approx([-2, 2, 1])
+
+
+def test_equal_ends_end_the_search() -> None:
+    x = cp.Variable(2)
+    ring = cp.Problem(cp.Minimize(cp.sum(x)), [cp.sum_squares(x) == 1])
+    budget = Budget(ended=[np.zeros(2)])
+    list(Local().points(ProblemSurrogate(ring), budget))
+    assert budget.agreed
 
 
 def test_ends_that_miss_constraints_are_no_candidates() -> None:

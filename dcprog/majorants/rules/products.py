@@ -319,9 +319,10 @@ def quotient(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
         return None
     a, b = node.args
     signs = frame.context.signs
-    if not signs.is_nonneg(b):
-        if not signs.is_nonpos(b):
-            return None
+    sign = signs.sign_below(b)
+    if sign == 0:
+        return None
+    if sign < 0:
         return rewrite(node, (-a) / (-b), weight, frame, "quotient: signs changed")
     if signs.is_nonpos(a) and not (a.is_constant() or signs.is_nonneg(a)):
         return rewrite(node, -((-a) / b), weight, frame, "quotient: sign taken out")
@@ -348,7 +349,7 @@ def product_with_quotient(node: cp.Expression, weight: Weight, frame: Frame) -> 
     for one, other in (node.args, node.args[::-1]):
         has_constants = other.is_constant() or isinstance(one, AddExpression)
         parts = None if has_constants else fraction(one)
-        if parts is not None and frame.context.signs.is_nonneg(parts[1]):
+        if parts is not None and frame.context.signs.sign_below(parts[1]) > 0:
             top = spread_to(parts[0], node.shape)
             top = cp.multiply(top, spread_to(other, node.shape))
             whole = top / spread_to(parts[1], node.shape)
@@ -362,7 +363,7 @@ def signed_quotients(
     """Quotients in trees whose denominator has a known sign, and that sign, by node id."""
     found = {}
     for node in filter(_divides, chain.from_iterable(map(nodes, roots))):
-        sign = int(signs.is_nonneg(node.args[1])) or -int(signs.is_nonpos(node.args[1]))
+        sign = signs.sign_below(node.args[1])
         if sign:
             found[id(node)] = node, sign
     return found
@@ -481,7 +482,7 @@ def log_of_quotient(node: cp.Expression, weight: Weight, frame: Frame) -> Piece 
         return None
     inner = 1 + node.args[0] if isinstance(node, cp.log1p) else node.args[0]  # log1p is a log
     parts = fraction(inner)
-    if parts is None or not frame.context.signs.is_nonneg(parts[1]):
+    if parts is None or frame.context.signs.sign_below(parts[1]) <= 0:
         return None
     other = cp.log(spread_to(parts[0], node.shape)) - cp.log(spread_to(parts[1], node.shape))
     return rewrite(node, other, weight, frame, "logarithm of a quotient: a difference")
@@ -547,7 +548,7 @@ def exact_form(expression: cp.Expression, signs: Box) -> ExactForm | None:
 
 def _multiplied_out(expression: cp.Expression, signs: Box) -> ExactForm | None:
     parts = fraction(expression)
-    if parts is None or not signs.is_nonneg(parts[1]) or parts[0].shape != expression.shape:
+    if parts is None or signs.sign_below(parts[1]) <= 0 or parts[0].shape != expression.shape:
         return None
     return ExactForm(*parts)
 
