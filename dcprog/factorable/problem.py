@@ -399,7 +399,10 @@ class FactorableProblem:
         return np.where(self.whole, np.clip(np.round(drawn), lo, hi), drawn)
 
     def values(self, x: Array) -> tuple[Array, Array]:
-        """The objective and the largest relative violation at points, computed from the rows.
+        """The objective and the largest violation at points, computed from the rows.
+
+        Violations are relative to the median size of a row's terms over these points: relative to
+        its size at the point itself, a row of one term would miss by 1 wherever it is not 0.
 
         Parameters
         ----------
@@ -415,7 +418,7 @@ class FactorableProblem:
         for rows, equal in ((self.below, False), (self.zero, True)):
             for row in rows:
                 found, _ = columns.of(row)
-                terms = columns.size(row) + np.finfo(float).tiny
+                terms = np.median(columns.size(row)) + np.finfo(float).tiny
                 excess = np.abs(found) if equal else np.maximum(found, 0.0)
                 missed = np.fmax(missed, excess / terms)
         missed[columns.empty | ~np.isfinite(value)] = np.inf
@@ -555,17 +558,19 @@ def _restored(problem: FactorableProblem, x: Array) -> Array:
     active = equal.copy()
     size = problem.coordinate_sizes(x)
     usual = LEAST_SIZE * np.median(_values(problem, rows, problem.samples())[1], axis=0)
-    best, least = x, np.inf
+    best, least, unit = x, np.inf, None
     for _ in range(SWEEPS):  # steps converge quadratically, or not at all
         value, terms = (found[0] for found in _values(problem, rows, x[None]))
         terms = np.maximum(terms, usual)
+        if unit is None:  # of the first point: the terms may vanish where they meet a constraint
+            unit = np.where(terms > 0, terms, 1.0)
         missed = np.where(equal, np.abs(value), np.maximum(value, 0.0))
-        worst = float(np.max(missed / np.where(terms > 0, terms, 1.0), initial=0.0))
+        worst = float(np.max(missed / unit, initial=0.0))
         if not worst < least:
             break
         best, least = x, worst
         active |= missed > 0
-        if worst <= ROUNDING or not np.any(active):
+        if np.all(missed <= ROUNDING * terms) or not np.any(active):
             break
         # violated inequalities are aimed slightly inside
         aim = value[active] + np.where(equal[active], 0.0, ROUNDING * terms[active])

@@ -370,6 +370,7 @@ OTHER_WAYS = {
     "nlhdlr/convex/enabled": False,
     "nlhdlr/concave/enabled": False,
     "randomization/randomseedshift": 1,
+    "numerics/feastol": TOLERANCE / 10,
 }
 # A bound is checked with this many random points. Of the NEAREST ones to the constraints the lowest
 # ones, CHALLENGED of them, are moved to the constraints.
@@ -659,6 +660,8 @@ class GlobalSearch:
         feasible = np.flatnonzero(missed <= 0)
         for k in feasible[np.argsort(value[feasible], kind="stable")[:CHALLENGED]]:
             self.note(x[k])
+        if self.best is not None and not self.best.is_exact:
+            self.note(restored(problem, self.best.x))
         near = np.argsort(missed, kind="stable")
         groups = [near[:count] for count in NEAREST]
         low = [group[np.argsort(value[group], kind="stable")[:CHALLENGED]] for group in groups]
@@ -792,7 +795,8 @@ class GlobalSearch:
             logger.info("bound %.6g of %.6g, %d nodes", self.lower, self.objective, self.nodes)
             if self.report is not None and self.report():
                 model.interruptSolve()
-        spent = model.getNLPIterations() > self._most_iterations
+        counts = model.getStage() == scip().SCIP_STAGE.SOLVING  # SCIP prints an error before it
+        spent = counts and model.getNLPIterations() > self._most_iterations
         if self.is_closed or self._interrupted or spent:
             model.interruptSolve()
 
