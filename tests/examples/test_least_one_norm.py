@@ -76,7 +76,11 @@ def test_lines_that_turn_alike_are_noticed() -> None:
         assert len(unexpected(claims)) == missed
 
 
-def test_least_one_norm_tables_at_a_tiny_size(tmp_path: Path, capsys: Any) -> None:
+def test_least_one_norm_tables_at_a_tiny_size(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "FOLDS", 2)
+    monkeypatch.setattr(tables, "rotations", lambda draws: switched_labels.rotations(15))
     rng = np.random.default_rng(0)
     y = np.where(rng.random(60) < 0.5, 1, -1)
     splits = np.array([rng.permutation(60) for _ in range(3)])
