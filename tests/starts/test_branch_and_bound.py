@@ -27,7 +27,18 @@ MISSED = (
 )
 
 
-@pytest.mark.parametrize("known", [k for k in CONTINUOUS if k.name in MISSED], ids=lambda k: k.name)
+TAKES_SECONDS = "haverly2"
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        pytest.param(k, marks=pytest.mark.slow) if k.name == TAKES_SECONDS else k
+        for k in CONTINUOUS
+        if k.name in MISSED
+    ],
+    ids=lambda k: k.name,
+)
 def test_the_optimum_by_default(known: GlobalProblem) -> None:
     problem = known.make()
     result = dc.solve(problem, random_state=5)

@@ -26,9 +26,17 @@ def found(problem: cp.Problem, seed: int = 0) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "name", ["thomson7", "tammes7", "phase16", "desilva", "hs117", "hs56", "ex7_3_1"]
+    ("name", "seed"),
+    [
+        ("thomson7", 0),
+        ("tammes7", 1),
+        ("phase16", 0),
+        ("desilva", 1),
+        ("hs117", 0),
+        ("hs56", 1),
+        ("ex7_3_1", 0),
+    ],
 )
-@pytest.mark.parametrize("seed", [0, 1])
 def test_known_optima_are_among_its_minima(name: str, seed: int) -> None:
     known = KNOWN[name]
     problem = known.make()
@@ -82,7 +90,7 @@ def test_ends_that_miss_constraints_are_no_candidates() -> None:
 
 
 def test_the_same_seed_has_the_same_points() -> None:
-    one, other = (found(KNOWN["hs117"].make(), 3) for _ in range(2))
+    one, other = (found(KNOWN["desilva"].make(), 3) for _ in range(2))
     assert [c.value for c in one] == [c.value for c in other]
 
 
