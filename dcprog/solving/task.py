@@ -77,11 +77,12 @@ class Task(Generic[S]):
         limit = self.settings.time_limit
         self._end = None if limit is None else time.time() + limit
         self._unused: S | None = None
+        self._reached: Run | None = None  # the best run from the present start
 
     def __getstate__(self) -> dict[str, Any]:
         process = {"next_id": lin_utils.get_id(), "atoms": added(), "solvers": registered()}
         process |= {"starts": registered_starts(), "moves": registered_moves()}
-        return self.__dict__ | {"_unused": None} | process
+        return self.__dict__ | {"_unused": None, "_reached": None} | process
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # cvxpy numbers variables by a counter a process: those that the majorant adds here must
@@ -201,6 +202,17 @@ class Task(Generic[S]):
 
     def _run(self, surrogate: S, start: Array, kind: Any, rng: np.random.Generator) -> Run:
         """The run from a start, under a status that is true of the user's function."""
+        self._reached = None
+        try:
+            return self._run_to_the_end(surrogate, start, kind, rng)
+        except KeyboardInterrupt:  # between runs of the loop, which keep their points themselves
+            if self._reached is None:
+                raise
+            return replace(self._reached, status="interrupted", message="stopped by Ctrl-C")
+
+    def _run_to_the_end(
+        self, surrogate: S, start: Array, kind: Any, rng: np.random.Generator
+    ) -> Run:
         is_given = not isinstance(kind, str | Candidate) or kind == "current"
         try:
             run = self._first_run(surrogate, start, rng)
@@ -218,7 +230,10 @@ class Task(Generic[S]):
     def descend(self, surrogate: S, start: Array, **changes: Any) -> Run:
         """A run of the loop for the time that is left, judged; `changes` are other settings."""
         settings = replace(self.settings, time_limit=self.left(), **changes)
-        return checked(surrogate, descend(surrogate, start, settings))
+        run = checked(surrogate, descend(surrogate, start, settings))
+        if self._reached is None or _order(surrogate, run) < _order(surrogate, self._reached):
+            self._reached = run
+        return run
 
     def _improved(self, surrogate: S, run: Run, rng: np.random.Generator, is_given: bool) -> Run:
         """The run, or one from θ = 0 if a risk is lower there and the user gave no point.
@@ -829,6 +844,12 @@ def _is_settled(surrogate: ProblemSurrogate, run: Run) -> bool:
     if run.status in ("interrupted", "time_limit", "infeasible", "unbounded"):
         return True
     return run.status == "converged" and _meets(surrogate, run)
+
+
+def _order(surrogate: Surrogate, run: Run) -> tuple[bool, float]:
+    """The lower, the better the run: feasible ones first, then by F."""
+    feasible = run.x is not None and surrogate.domain.is_feasible(run.x)
+    return not feasible, surrogate.facts.sign * run.value
 
 
 def _meets(surrogate: ProblemSurrogate, run: Run) -> bool:

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 import dcprog as dc
+import dcprog.solving.task as task_module
 from dcprog.foundation.arrays import Array
+from dcprog.starts.local import SmoothProblem
 from tests.solving.capped_regression import A, B, nothing, regression, regression_value, watch
 
 
@@ -123,3 +125,22 @@ def test_acceleration_reaches_a_critical_point_downhill(
     assert result.gap <= 1e-6 * (1 + abs(result.value))
     assert np.all(np.diff(result.history.value) <= 1e-7 * (1 + abs(result.value)))
     assert result.violation <= 1e-6
+
+
+def test_an_interrupt_of_the_smooth_method_keeps_the_run_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(task_module, "HASTY", 2)  # a step or two, then the smooth method
+    monkeypatch.setattr(SmoothProblem, "minimised", interrupted)
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(12, 6))
+    x = cp.Variable(6, value=rng.normal(size=6))
+    powers = cp.power(cp.square(A @ x) - 1, 2)
+    problem = cp.Problem(cp.Minimize(cp.sum(powers)), [cp.sum_squares(x) == 1])
+    result = dc.solve(problem, start="current", n_starts=1)
+    assert result.status == "interrupted"
+    assert result.x is not None
+    assert np.isfinite(result.value)
