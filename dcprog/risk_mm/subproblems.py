@@ -19,7 +19,7 @@ from dcprog.risk.duality import above_least, duality_gap
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.risk_mm.starts import convex_problem
 from dcprog.risk_mm.units import Units
-from dcprog.solvers.protocol import ExactSolver, Solution, SubproblemSolver
+from dcprog.solvers.protocol import ACCEPT, ExactSolver, Solution, SubproblemSolver
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -31,7 +31,6 @@ START = (1e-8, 1e-6, 1e-4)  # a start that is less accurate than a step still is
 FINEST, COARSEST = 1e-14, 5e-1  # tolerances for solvers
 OUT_OF_SIZE = 30.0  # the objective's size, over that at which the solvers were made
 PERFECT = 1e-4  # of the objective's size: what a fit that is almost perfect leaves
-ACCEPT = 10.0  # times a start's tolerance, above its centre
 
 Aim = tuple[float, float]  # what a minimum may miss, and the value at the centre
 

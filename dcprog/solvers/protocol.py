@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from dcprog.risk.weighted import WeightedRisk
 
 
+# A point no higher than the centre, up to this many tolerances, is accepted: if the centre is a
+# minimiser, no solver gets below it.
+ACCEPT = 10.0
+
+
 @dataclass(frozen=True)
 class Takes:
     """The risks that a solver takes, as data; the registry turns it into reasons for refusals.

@@ -14,6 +14,7 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.conic.compiled import CompiledProblem
+from dcprog.solvers.piecewise import interior
 from dcprog.solvers.registry import SOLVERS, make, refusal
 from dcprog.solvers.smooth.weighted_lasso import ColumnGram
 
@@ -100,6 +101,24 @@ def test_dual_coordinate_descent_ends_on_few_samples(base: Any, seed: int) -> No
         make(name, risk).minimise(problem, zero, 1e-8) for name in ("dual_coordinate", "cvxpy")
     )
     assert ours.value == pytest.approx(theirs.value, abs=1e-6)
+
+
+def test_features_whose_program_fails_give_way_to_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, score = samples(40, 120)
+    risk = Risk(dc.residual_rows(X, score), dc.absolute(), penalty=dc.l1(3.0))
+    problem, zero = WeightedRisk(risk, np.ones(40)), np.zeros(121)
+    whole = interior._whole
+
+    def of_all(program: Any, *rest: Any) -> Any:
+        if program.design.d < 121:
+            raise SubproblemError("failed", "a part of the features")
+        return whole(program, *rest)
+
+    monkeypatch.setattr(interior, "_whole", of_all)
+    ours, theirs = (make(n, risk).minimise(problem, zero, 1e-8) for n in ("interior", "simplex"))
+    assert ours.value == pytest.approx(theirs.value, rel=1e-7)
 
 
 def kernel_machine(n: int) -> Risk:

@@ -19,6 +19,7 @@ from scipy.linalg import qr, solve_triangular
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING
 from dcprog.foundation.weighted_gram import weighted_gram
 from dcprog.solvers.conic.compiled import CompiledProblem, data_solver, problem_class, same_matrix
 from dcprog.solvers.conic.scaling import Evidence, Scaler, minimise_in_units
@@ -35,9 +36,6 @@ MOST_DENSE = 500  # most shared variables
 MOST_NUMBERS = 2**27  # most numbers in rows that are stored dense: 1 GB
 PAYS = 10_000  # with fewer stored numbers sparse solvers are as fast
 DENSE = 0.15  # share of nonzeros from which a row is stored dense
-PROPORTIONAL = 1e-13  # relative error of rows that are multiples of one vector
-RANK = 1e-12  # relative size of the pivots of redundant equations
-CONSISTENT = 1e-9  # relative residual of equations that agree
 
 
 class NotArrow(ValueError):
@@ -244,7 +242,7 @@ class Arrowhead:
     def factor(self, w: Array, Q: Array) -> Factor:
         """Factorise H for the weights w."""
         wf = w * self._f
-        D = np.maximum(self._local_adjoint(wf * self._f), 1e-300)
+        D = np.maximum(self._local_adjoint(wf * self._f), np.finfo(float).tiny)
         mean = self._gather(wf * self._c) / np.append(D, 1.0)[self._owner]
         E = self._entry_c - self._entry_f * mean[self._columns]
         return Factor(D, mean, E, Cholesky(Q + self._gram(E, w)))
@@ -335,7 +333,7 @@ def _ratios(X: sp.csr_array, reference: Index, live: Mask) -> tuple[Array, Mask]
     here, there = X.indptr[rows] + offset, X.indptr[reference[rows]] + offset
     wrong = X.indices[here] != X.indices[there]
     error = np.abs(X.data[here] - ratio[rows] * X.data[there])
-    wrong |= error > PROPORTIONAL * np.abs(X.data[here])
+    wrong |= error > ROUNDING * np.abs(X.data[here])
     return ratio, same & (np.bincount(rows, wrong, minlength=len(reference)) == 0)
 
 
@@ -369,7 +367,7 @@ class Equations:
         self._A = A
         orthogonal, upper, order = qr(A.T, pivoting=True)
         diagonal = np.abs(np.diagonal(upper))
-        rank = int(np.sum(diagonal > RANK * diagonal.max(initial=0.0)))
+        rank = int(np.sum(diagonal > ROUNDING * diagonal.max(initial=0.0)))
         self._range, self.Z = orthogonal[:, :rank], orthogonal[:, rank:]
         self._upper, self._order = upper[:rank, :rank], order[:rank]
 
@@ -382,7 +380,7 @@ class Equations:
             The equations have no solution.
         """
         x = self._range @ solve_triangular(self._upper, b[self._order], trans=1)
-        if np.max(np.abs(self._A @ x - b), initial=0.0) > CONSISTENT * (1 + np.max(np.abs(b))):
+        if np.max(np.abs(self._A @ x - b), initial=0.0) > KNOWN_DIGITS * (1 + np.max(np.abs(b))):
             raise SubproblemError("failed", "ARROW: the equations contradict each other")
         return np.asarray(x, dtype=float)
 

@@ -11,23 +11,20 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import LAST_PLACES
 from dcprog.risk.expressions import aggregate_expression, margin_expression, penalised_part
 from dcprog.solvers.conic.portfolio import Portfolio
-from dcprog.solvers.protocol import ExactSolver, Solution, Takes, refuse
+from dcprog.solvers.protocol import ACCEPT, ExactSolver, Solution, Takes, refuse
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
     from dcprog.risk.weighted import WeightedRisk
 
 
-# A point no worse than the centre, up to this many tolerances, ends the search: the outer loop
-# accepts it too, and if the centre is a minimiser no solver gets below it.
-ACCEPT = 10.0
 # If the dual bound lies below the solver's value by more than this share, the next solver is tried
 # too. It is far above the tolerances and far below the effect of badly scaled programs.
 DOUBT = 1e-4
 SLOW = "SCS"  # slow and inaccurate: skipped if another solver has a point
-NOTHING = 1e-16  # weights and weighted losses below this share of the largest count as 0
 # A conic solver does not check the time while it orders and factors. With more entries in the rows
 # than SMALL and than RATE times the seconds left, it is not started.
 SMALL, RATE = 1e6, 2e5
@@ -159,8 +156,8 @@ class ReferenceSolver(ExactSolver):
         Negligible weights are set to 0: weights such as 1e-200 make solvers fail.
         """
         weights = problem.weights
-        small = weights <= NOTHING * np.max(weights)
-        small &= weights * self.risk.aggregates(start) <= NOTHING * size
+        small = weights <= LAST_PLACES * np.max(weights)
+        small &= weights * self.risk.aggregates(start) <= LAST_PLACES * size
         self.weights.value = np.where(small, 0.0, weights) / size
         self.tilt.value = problem.linear / size
         self.scale.value = 1 / size

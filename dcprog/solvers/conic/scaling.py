@@ -18,11 +18,11 @@ from scipy.sparse.linalg import lsqr
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import SUMMED
 from dcprog.solvers.conic.standard_form import Rows, StandardForm
 
 USUAL = 1e2  # sizes of 1 up to this factor are not rescaled, and below this many tolerances noise
 NEGLIGIBLE = 1e-8  # entries below this share of the largest in their row and in their column
-ROUNDING = 1e-14  # relative errors of differences
 ROUNDS = 3  # most repeated solutions with corrected units
 
 
@@ -222,9 +222,9 @@ def _edges(A: sp.csc_array, b: Array, heads: Rows) -> tuple[sp.csc_array, Array]
     """Map A and b to sums and differences, with rounding errors of cancelling terms set to 0."""
     turn = to_edges(len(b), heads)
     turned, terms = sp.csc_array(turn @ A), sp.csc_array(abs(turn) @ abs(A))
-    turned = turned.multiply(abs(turned) > ROUNDING * terms)
+    turned = turned.multiply(abs(turned) > SUMMED * terms)
     right, size = turn @ b, abs(turn) @ np.abs(b)
-    return sp.csc_array(turned), np.where(np.abs(right) > ROUNDING * size, right, 0.0)
+    return sp.csc_array(turned), np.where(np.abs(right) > SUMMED * size, right, 0.0)
 
 
 def _noise(A: sp.csc_array) -> npt.NDArray[np.bool_]:
@@ -243,7 +243,7 @@ def _noise(A: sp.csc_array) -> npt.NDArray[np.bool_]:
     small = sizes < NEGLIGIBLE * largest
     balance = np.where(small, 1.0, -1.0)
     mostly = np.bincount(column[several], balance[several], minlength=A.shape[1]) > 0
-    return small & (~mostly[column] | (sizes < ROUNDING * largest))
+    return small & (~mostly[column] | (sizes < SUMMED * largest))
 
 
 def _without_noise(b: Array, noisy: npt.NDArray[np.integer]) -> Array:

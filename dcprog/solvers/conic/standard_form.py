@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from cvxpy import settings as s
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.tolerances import FEASIBLE, LAST_PLACES
 
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
@@ -24,9 +25,7 @@ LARGEST = 700.0  # largest exponent for which exp does not overflow
 REACH = 10.0  # solutions are assumed to be at most this many times as far from 0 as the solver's
 RESIDUAL = 1e-5  # residuals of dual equations below this share of their terms are rounding
 NOTHING = 1e-9  # residuals below this share of the largest dual equation's terms are negligible
-PROOF = 1e-6  # tolerance of a ray's conditions, relative to their terms
-ROUNDING = 1e-15  # relative error of norms and eigenvalues
-FEASIBLE = 1e-4  # tolerance of a point's constraints, relative to their terms
+NEARLY = 1e-4  # tolerance of an inaccurate point's constraints, relative to their terms
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ class Cones:
             block = z[rows]
             match kind:
                 case "soc":
-                    block[:1] = np.maximum(block[:1], np.linalg.norm(block[1:]) * (1 + ROUNDING))
+                    block[:1] = np.maximum(block[:1], np.linalg.norm(block[1:]) * (1 + LAST_PLACES))
                 case "psd":
                     z[rows] = self._shifted(block, what)
                 case "exp":
@@ -179,7 +178,7 @@ class Cones:
         i, j = self._triangle(order)
         values = np.linalg.eigvalsh(self._matrix(block, order))
         low = min(float(values.min(initial=0.0)), 0.0)
-        shift = -low + ROUNDING * float(np.abs(values).max(initial=0.0)) if low else 0.0
+        shift = -low + LAST_PLACES * float(np.abs(values).max(initial=0.0)) if low else 0.0
         return np.asarray(block + shift * (i == j), dtype=float)
 
 
@@ -321,10 +320,10 @@ class StandardForm:
         with np.errstate(all="ignore"):
             z = self.cones.into_dual(z)
             pull, size = self.A.T @ z, abs(self.A).T @ np.abs(z)
-            pull = np.where(np.abs(pull) <= PROOF * size, 0.0, pull)
+            pull = np.where(np.abs(pull) <= FEASIBLE * size, 0.0, pull)
             free = float(np.sum(self._least(pull, np.full(len(pull), np.inf))))
             terms = float(np.abs(self.b) @ np.abs(z))
-            return bool(float(self.b @ z) - free < -PROOF * terms)
+            return bool(float(self.b @ z) - free < -FEASIBLE * terms)
 
     def proves_unbounded(self, x: Array) -> bool:
         """True if x is a direction of unbounded descent:  −Ax ∈ K,  Px = 0,  q'x < 0.
@@ -335,27 +334,27 @@ class StandardForm:
         if x.shape != self.q.shape or not np.all(np.isfinite(x)):
             return False
         size = np.abs(x)
-        edge = PROOF * float(np.max(size, initial=0.0))
+        edge = FEASIBLE * float(np.max(size, initial=0.0))
         with np.errstate(all="ignore"):
-            held = self._holds(-(self.A @ x), abs(self.A) @ size, PROOF)
+            held = self._holds(-(self.A @ x), abs(self.A) @ size, FEASIBLE)
             if self.P is not None:
-                held &= bool(np.all(np.abs(self.P @ x) <= PROOF * (abs(self.P) @ size)))
+                held &= bool(np.all(np.abs(self.P @ x) <= FEASIBLE * (abs(self.P) @ size)))
             if self.lower is not None:
                 held &= bool(np.all(x[np.isfinite(self.lower)] >= -edge))
             if self.upper is not None:
                 held &= bool(np.all(x[np.isfinite(self.upper)] <= edge))
-            return held and float(self.q @ x) < -PROOF * float(np.abs(self.q) @ size)
+            return held and float(self.q @ x) < -FEASIBLE * float(np.abs(self.q) @ size)
 
     def is_nearly_feasible(self, x: Array) -> bool:
         """True if x is feasible up to 1e-4 of the terms in each constraint."""
         with np.errstate(all="ignore"):
             size = np.abs(self.b) + abs(self.A) @ np.abs(x)
-            held = self._holds(self.b - self.A @ x, size, FEASIBLE)
+            held = self._holds(self.b - self.A @ x, size, NEARLY)
             if self.lower is not None:
-                edge = FEASIBLE * (np.abs(x) + np.abs(self.lower))
+                edge = NEARLY * (np.abs(x) + np.abs(self.lower))
                 held &= bool(np.all(x >= self.lower - edge))
             if self.upper is not None:
-                edge = FEASIBLE * (np.abs(x) + np.abs(self.upper))
+                edge = NEARLY * (np.abs(x) + np.abs(self.upper))
                 held &= bool(np.all(x <= self.upper + edge))
             return held
 

@@ -13,7 +13,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.kernel_matrix import symmetric_product
-from dcprog.foundation.tolerances import SUMMED
+from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING, SUMMED
 from dcprog.penalties import kernel_norm
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.kernel.schur_complement import SchurComplement
@@ -264,8 +264,6 @@ def warm(dual: Dual, v: Array, former: Dual | None = None) -> Array:
 
 # ---- pairs of variables, compiled ----------------------------------------------------------------
 
-FLAT = 1e-12  # least curvature of a pair, relative to the largest K_ii
-
 
 @compiled
 def descend(
@@ -319,7 +317,7 @@ def descend(
     diagonal, gains, row_i, row_j = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     for k in range(n):
         diagonal[k] = K[places[k], places[k]]
-    flat = FLAT * max(np.max(diagonal), np.finfo(np.float64).tiny / FLAT)
+    flat = ROUNDING * max(np.max(diagonal), np.finfo(np.float64).tiny / ROUNDING)
     n_iter = 0
     while True:
         i, j, least, most = -1, -1, np.inf, -np.inf
@@ -403,7 +401,6 @@ def combined(K: Any, places: Any, factors: Any) -> Any:
 # ---- Newton's method on the free variables -------------------------------------------------------
 
 STEPS = 20  # most proximal steps of Newton's method, and most sets of free variables in one
-SIGN = 1e-10  # slopes below this share of the largest q have no sign
 FEW = 0.5  # a product with fewer rows of K, as a share, reads these rows only
 
 
@@ -449,7 +446,7 @@ def proximal(
     start, v, Kc = v, v.copy(), Kc.copy()
     free = (v > dual.lo) & (v < dual.hi)
     movable = dual.lo < dual.hi
-    slack = SIGN * float(np.max(np.abs(dual.q), initial=0.0))
+    slack = KNOWN_DIGITS * float(np.max(np.abs(dual.q), initial=0.0))
     last = v.size + 1
     for _ in range(STEPS):
         inside = np.flatnonzero(free)
@@ -702,8 +699,7 @@ class _Descent:
         whole = work.size == len(self.K) == v.size
         parts = [np.ascontiguousarray(array[work]) for array in (dual.q, dual.lo, dual.hi, v, g)]
         left = self.max_iter - self.n_iter
-        limited = self.second or self.deadline.end is not None
-        left = min(left, PATIENCE * v.size + 1) if limited else left
+        left = min(left, PATIENCE * v.size + 1)
         few = left if whole else min(left, COPIED * work.size)
         moved = descend(self.K, places, *parts, whole, self.second, aim, few)
         if few <= moved < left:

@@ -12,10 +12,10 @@ MOST_UNKNOWNS = 3000  # of a dense system that is factored once a step: half a s
 
 # A small jitter is always added: it keeps undetermined parts of a solution finite, and the
 # refinements remove its effect on the other parts.
-JITTER = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
+JITTER = 10.0 ** np.arange(-14, -2, 2)
 REFINEMENTS = 2
-NOTHING = 1e-30  # diagonal entries are at least this share of the largest one
-FLOOR = 1e-200
+NOTHING = 1e-30  # diagonal entries are at least this share of the largest one,
+FLOOR = 1e-200  # which is at least this, so that units are finite
 
 
 class Cholesky:

@@ -89,7 +89,7 @@ class DualSystem:
         self.held, self.free = held, np.flatnonzero(~held)
         self.diagonal = diagonal
         self.inverse = np.zeros(diagonal.size)
-        self.inverse[held] = 1 / np.maximum(diagonal[held], 1e-300)
+        self.inverse[held] = 1 / np.maximum(diagonal[held], np.finfo(float).tiny)
         inverse = self.inverse.reshape(self.c, -1)
         blocks = np.zeros((self.n, self.c, self.n, self.c))
         for q in range(self.c):

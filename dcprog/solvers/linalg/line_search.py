@@ -9,13 +9,14 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import SUMMED
+from dcprog.foundation.tolerances import ROUNDING, SUMMED
 
-# A step length is accepted where the slope is at most this share of the initial one.
+# A step length is accepted where the slope is at most this share of the initial one; a secant step
+# leaves at least this share of its bracket on either side.
 FLAT = 0.1
-LONGEST = 1e30
-ARMIJO = 1e-4
-HALVINGS = 100
+LONGEST = 1e30  # a function that falls for longer is unbounded
+ARMIJO = 1e-4  # least decrease, as a share of the one that the initial slope predicts
+HALVINGS = 100  # most step lengths that are tried
 
 
 class Line(Protocol):
@@ -53,7 +54,7 @@ def bottom(line: Line) -> float:
     at_start, breaks = line.slope(0.0), line.breaks()
     if not at_start < 0:
         return 0.0  # only rounding errors are left
-    if abs(line.slope(1.0)) <= (FLAT if breaks is None else 1e-12) * abs(at_start):
+    if abs(line.slope(1.0)) <= (FLAT if breaks is None else ROUNDING) * abs(at_start):
         return 1.0
     if breaks is None:
         return _where_flat(line.slope)
@@ -70,10 +71,10 @@ def _where_flat(slope: Callable[[float], float]) -> float:
             raise SubproblemError("unbounded", "the function falls for ever along a direction")
         low, at_low, high = high, at_high, 4 * high
         at_high = slope(high)
-    for _ in range(100):
+    for _ in range(HALVINGS):
         if at_high <= enough:
             return high
-        share = np.clip(at_low / (at_low - at_high), 0.05, 0.95)
+        share = np.clip(at_low / (at_low - at_high), FLAT, 1 - FLAT)
         middle = low + float(share) * (high - low)
         there = slope(middle)
         if there > -enough:

@@ -10,13 +10,13 @@ from scipy.linalg import lu_factor, lu_solve
 
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.solvers.piecewise.polyhedral import Subproblem
 
-SLACK = 1e-9
-NEAR = 1e-7
+NEAR = 1e-7  # lines within this share of their size below the maximum count as active
 MANY = 500  # most active lines beside the reference lines, if the coefficients are few
 DEAR = 5e10  # most multiplications in a round; beyond, an interior point method is as fast
-REGULAR = 1e-9
+REGULAR = 1e-9  # added to and subtracted from the diagonal of the scaled saddle point system
 REFINEMENTS = 4
 
 
@@ -210,8 +210,8 @@ def _shortest(system: Array, right: Array, n_kinks: int) -> Array:
 def _improved(problem: Subproblem, guess: Guess, x: Array, lines: Array, duals: Array) -> Guess:
     """Drop lines and x_j with wrong multipliers or signs, and add the violated ones."""
     top = np.where(guess.active, lines, -np.inf).max(axis=1, keepdims=True)
-    wrong = duals < -SLACK * (problem.cost[:, None] + SLACK)
-    violated = lines > top + SLACK * (1 + np.abs(top))
+    wrong = duals < -KNOWN_DIGITS * (problem.cost[:, None] + KNOWN_DIGITS)
+    violated = lines > top + KNOWN_DIGITS * (1 + np.abs(top))
     active = (guess.active & ~wrong) | violated
     lost = ~active.any(axis=1)
     active[lost] = guess.active[lost]
@@ -220,6 +220,8 @@ def _improved(problem: Subproblem, guess: Guess, x: Array, lines: Array, duals: 
     slope = problem.slope(duals)
     l1 = problem.l1
     sign = np.where(guess.sign * x < 0, 0, guess.sign)
-    enters = (guess.sign == 0) & (np.abs(slope) > l1 * (1 + SLACK) + SLACK * SLACK)
+    enters = (guess.sign == 0) & (
+        np.abs(slope) > l1 * (1 + KNOWN_DIGITS) + KNOWN_DIGITS * KNOWN_DIGITS
+    )
     sign = np.where(enters, -np.sign(slope), sign)
     return Guess(active, np.where(l1 > 0, sign, 1).astype(np.int8), guess.duals)

@@ -168,7 +168,6 @@ def _epochs(
 
 # ---- joint steps of free multipliers -------------------------------------------------------------
 
-STEPS = 100
 SMALL = 1e-3  # the iteration ends at this share of the first residual
 
 
@@ -223,7 +222,7 @@ def free_step(
     system = LinearOperator((free.size,) * 2, matvec=lambda v: level(times(v)), dtype=float)
     r = level(lam * (u[free] - place[free]) - times(step))
     with np.errstate(all="ignore"):
-        step = step + cg(system, r, rtol=SMALL, maxiter=STEPS)[0]
+        step = step + cg(system, r, rtol=SMALL, maxiter=ROUNDS)[0]
         if not np.all(np.isfinite(step)):  # a direction without curvature
             return None
         room = np.where(step > 0, high[free] - alpha[free], low[free] - alpha[free]) / step
@@ -343,8 +342,8 @@ ENOUGH = 0.5  # a round ends at this share of the tolerance
 # margins, and in later rounds if it is nearer than WIDE times the own changes of the last epoch.
 WIDE = 10.0
 ROUND = 10  # most visits per sample in a round
-ROUNDS = 100
-SLOW = 0.7  # the descent ends after STALLS rounds in a row that leave more than this of the gap
+ROUNDS = 100  # most rounds, and most steps of conjugate gradients between them
+SLOW = 0.5  # the descent ends after STALLS rounds in a row that leave more than this of the gap
 STALLS = 3
 
 

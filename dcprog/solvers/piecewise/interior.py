@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 MOST_UNKNOWNS = 6000  # most unknowns of a step's linear system
 LEAST_FEATURES = 24
-FEW = 800  # with fewer unknowns all features are used at once
 WARM_ROUNDS = 12
 CROSSOVER_ROUNDS = 10
 # The crossover needs only enough accuracy to identify the active lines; if it fails, more is asked.
@@ -113,7 +112,10 @@ def interior_candidate(
     chosen = _first_features(problem, np.zeros(problem.linear.size) if start is None else start)
     while chosen.size < design.d:
         part = problem.restricted(chosen)
-        found = _whole(part, tolerance / 2, deadline)
+        try:
+            found = _whole(part, tolerance / 2, deadline)
+        except SubproblemError:
+            break  # all features together may be easier
         x = np.zeros((design.c, design.d))
         x[:, chosen] = found.x.reshape(design.c, -1)
         x = x.ravel()
@@ -123,7 +125,7 @@ def interior_candidate(
         excess = _excess(problem, found.duals)
         excess[chosen] = -np.inf
         more = min(2 * chosen.size, int(np.sum(excess > 0)))
-        if not more or (2 * (chosen.size + more) > design.d and design.d * design.c < FEW):
+        if not more or 2 * (chosen.size + more) > design.d:
             break
         chosen = np.union1d(chosen, np.argsort(-excess, kind="stable")[:more])
     return _whole(problem, tolerance, deadline)

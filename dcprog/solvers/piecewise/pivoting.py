@@ -11,6 +11,7 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes, lossless
 
@@ -113,9 +114,6 @@ Index = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
 STILL = 1e-11  # a step shorter than this, relative to 1 + the size of θ, counts as none
-WRONG = 1e-9  # tolerance of a multiplier's bounds, relative to the mean jump
-FLAT = 1e-12  # a score with a rate below this share of the fastest does not move
-ROUNDING = 1e-13  # relative rounding error of sums of slopes
 STRAY = 1e-3  # a step that moves held kinks at more than this share of the fastest rate is rounding
 EVEN = 1e-10  # a slope below this share of the initial one counts as 0
 APART = 1e-6  # size of the perturbation, relative to the mean size of the places
@@ -207,7 +205,7 @@ class Pivots:
         self._standing = 0
         self._bends = kinks.jump > 0
         self._longest = max(float(np.max(np.abs(kinks.A))), 1.0)
-        self._wrong_by = WRONG * float(np.mean(kinks.jump))
+        self._wrong_by = KNOWN_DIGITS * float(np.mean(kinks.jump))
         self._refresh(kinks.scores(x) > kinks.place)
 
     def run(self) -> bool:
@@ -368,7 +366,7 @@ class Pivots:
         curvature = float(direction @ (kinks.h * direction))
         falls = float(self._slope @ direction)
         speed = np.abs(rate)
-        moves = speed > FLAT * speed.max()
+        moves = speed > ROUNDING * speed.max()
         meets = np.flatnonzero(moves & ((rate > 0) != self._above) & self._bends)
         when = np.maximum((kinks.place[meets] - self._v[meets]) / rate[meets], 0.0)
         if curvature > 0:  # kinks can only shorten the step

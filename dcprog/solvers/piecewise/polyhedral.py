@@ -316,17 +316,13 @@ class Subproblem:
         """The gradient of the losses and the linear term for multipliers (G, P) of the lines."""
         return self.linear + self.design.pull(duals)
 
-    def gap(self, x: Array, duals: Array, lines: Array | None = None) -> float:
-        """The duality gap at x for multipliers duals ≥ 0 with Σ_p duals_gp = cost_g.
+    def bound(self, x: Array, duals: Array) -> float:
+        """The dual value for multipliers duals ≥ 0 with Σ_p duals_gp = cost_g: a lower bound.
 
         Entries with l2_j = 0 are assumed to lie in an ℓ1 ball, ten times as large as their own norm
-        plus a typical size of coefficients. Without it any error in their stationarity, however
-        small, would make the dual value −∞.
+        at x plus a typical size of coefficients. Without it any error in their stationarity,
+        however small, would make the dual value −∞.
         """
-        return self.value(x, lines) - self.bound(x, duals)
-
-    def bound(self, x: Array, duals: Array) -> float:
-        """The dual value, a lower bound of the minimum."""
         over = np.maximum(np.abs(self.slope(duals)) - self.l1, 0.0)
         held = self.l2 > 0
         conjugate = 0.5 * float(np.sum(over[held] ** 2 / self.l2[held]))

@@ -63,8 +63,8 @@ class SimplexSolver(PolyhedralSolver):
         highs = kept or self._model()
         x, duals = self._vertex(highs, PRIMAL if kept else CHOOSE, problem, time_limit)
         self.memory.put(highs)
-        gap, value = problem.gap(x, duals), problem.value(x)
-        if gap > tolerance * (1 + abs(value)):
+        value = problem.value(x)
+        if value - problem.bound(x, duals) > tolerance * (1 + abs(value)):
             return self._polished(problem, x, duals, tolerance)
         return x, duals
 

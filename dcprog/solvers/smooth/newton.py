@@ -15,7 +15,7 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import LAST_PLACES, SUMMED
 from dcprog.losses import ConvexLoss
 from dcprog.solvers.linalg.line_search import Line, armijo, bottom
-from dcprog.solvers.linalg.ridge import Ridge
+from dcprog.solvers.linalg.ridge import UPDATES, Ridge
 from dcprog.solvers.protocol import Takes
 from dcprog.solvers.smooth.per_score import (
     WITHOUT_TANGENT,
@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 # the value by less than rounding: only STALLS such steps in a row end the method.
 MAX_STEPS = 2000
 STALLS = 10
-REFRESH = 10  # steps between recomputations of the margins
-LOOSE = 1e-5  # tolerance of the smoother problems, relative to their value
 SHORT = 1e-4  # longest last step, relative to 1 + the coefficients' norm
+LOOSE = 1e-5  # tolerance of the smoother problems, relative to their value
 
 
 class SmoothLosses(Protocol):
@@ -204,7 +203,7 @@ class NewtonScore:
             free = h != 0 and not np.any(step)  # only the intercept moves, without curvature
             t = (bottom if free else self.search)(_Ray(self, u, change, (w, step, shift), size))
             w, b, u = w + t * step, b + t * shift, u + t * change
-            if number % REFRESH == 0:
+            if number % UPDATES == 0:
                 u = self.margins(w, b)
 
     def imbalance(self, w: Array, b: float, slope: Array) -> float:

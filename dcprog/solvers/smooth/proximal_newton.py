@@ -15,7 +15,7 @@ from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes, lossless
-from dcprog.solvers.smooth.newton import softer_first
+from dcprog.solvers.smooth.newton import LOOSE, STALLS, softer_first
 from dcprog.solvers.smooth.sign_search import SignSearch
 from dcprog.solvers.smooth.smooth_problem import SmoothLine, SmoothPlace, SmoothProblem, working_set
 
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 SMALL = 200  # up to this many entries all are in the model, otherwise a working set
 MAX_STEPS = 500
-STALLS = 8
 SAFETY = 1e-2  # the search ends at a gap of this share of the tolerance
-LOOSE = 1e-4  # tolerance of the softer problems
 BOTTOMLESS = 1e15  # the function is unbounded below this multiple of its initial size
 # The damping is multiplied or divided by CHANGE, and 0 below LIGHTEST. It falls after a step that
 # achieves half of the predicted decrease, and rises after one that misses the share 1/CHANGE.

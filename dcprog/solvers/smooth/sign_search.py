@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.tolerances import LAST_PLACES
+from dcprog.foundation.tolerances import LAST_PLACES, ROUNDING
 from dcprog.solvers.linalg.cholesky import Cholesky, unit_scale
 
-SLACK = 1e-12
 SOLVES = 20  # most systems solved, in addition to one per entry
 
 Mask = npt.NDArray[np.bool_]
@@ -81,7 +80,7 @@ class SignSearch:
         """Mask of the zero entries whose slope exceeds l_j by more than rounding."""
         noise = float(np.max(np.abs(self.x) / self.scale, initial=0.0)) / self.scale
         over = np.abs(self.slope) - self.l
-        return ~active & (over > SLACK * (self.l + noise))
+        return ~active & (over > ROUNDING * (self.l + noise))
 
     def _step(self, active: Mask, fresh: Mask) -> bool:
         """Move towards the minimum for the signs; True if it is reached."""

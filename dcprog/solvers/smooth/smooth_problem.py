@@ -82,10 +82,8 @@ class SmoothProblem:
         sides = problem.row_weights, problem.row_tilts, *problem.penalty_weights
         return cls(problem.risk, problem.risk.base, *sides, units)
 
-    def place(
-        self, theta: Array, margins: Array | None = None, slope: Array | None = None
-    ) -> SmoothPlace:
-        """The place at θ; its gap is ∞ if the slope is given."""
+    def place(self, theta: Array, margins: Array | None = None) -> SmoothPlace:
+        """The place at θ, whose margins are computed unless they are given."""
         u = self.risk.margins(theta) if margins is None else margins
         losses, tilted = self.weight * self.base(u), self.tilt * u
         penalties = self.l1 * np.abs(theta) + 0.5 * self.l2 * theta**2
@@ -94,8 +92,6 @@ class SmoothProblem:
         size = float(np.sum(np.abs(losses)) + np.sum(np.abs(tilted)) + np.sum(penalties))
         if not np.isfinite(value):
             raise SubproblemError("failed", "the value is not finite")
-        if slope is not None:
-            return SmoothPlace(theta, u, value, size, pull, slope, np.inf)
         slope = np.asarray(self.risk.rows.T @ pull).ravel()
         gap = self.gap(theta, slope, float(np.sum(losses)))
         return SmoothPlace(theta, u, value, size, pull, slope, gap)

@@ -21,7 +21,7 @@ from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes, lossless
 from dcprog.solvers.smooth.sign_search import SignSearch
-from dcprog.solvers.smooth.smooth_problem import SmoothPlace, SmoothProblem, working_set
+from dcprog.solvers.smooth.smooth_problem import ROOM, SmoothPlace, SmoothProblem, working_set
 from dcprog.solvers.warm_starts import WarmStarts
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ Index = npt.NDArray[np.intp]
 
 # ---- Gram matrices of columns --------------------------------------------------------------------
 
-ROOM = 64  # initial capacity, in columns
 KEPT = 2**24  # most numbers of gathered columns that are kept
 
 
@@ -246,12 +245,6 @@ class Profiled:
         over[self.gram.width :] = 0.0
         return working_set(place, moving, over)
 
-    def covers(self, place: SmoothPlace, some: Index) -> bool:
-        """True if no coefficient outside `some` has a slope beyond its ℓ1 weight."""
-        asking = (np.abs(place.slope) > self.smooth.l1)[: self.gram.width]
-        asking[some] = False
-        return not np.any(asking)
-
     def part(self, place: SmoothPlace, some: Index) -> WorkingSet:
         """The problem in the given coefficients, from a place."""
         H, means, l2 = self.gram.block(some), self.gram.means(some), self.smooth.l2[some]
@@ -263,27 +256,14 @@ class Profiled:
             slope -= means * place.slope[-1]
         return WorkingSet(some, H, means, x, slope)
 
-    def step(
-        self, place: SmoothPlace, some: Index, enough: float, exactly: bool, certify: bool = True
-    ) -> SmoothPlace:
-        """The place after epochs in some coefficients that end by `enough`, or at the minimum.
-
-        Without `certify` only the slopes of these coefficients are new, and there is no gap.
-        """
-        part, l1, l2 = self.part(place, some), self.smooth.l1[some], self.smooth.l2[some]
-        x, slope = part.descended(part.x, part.slope, l1, enough, EPOCHS)
+    def step(self, place: SmoothPlace, some: Index, enough: float, exactly: bool) -> SmoothPlace:
+        """The place after epochs in some coefficients that end by `enough`, or at the minimum."""
+        part, l1 = self.part(place, some), self.smooth.l1[some]
+        x, slope = part.descended(part.x, part.slope, l1, enough, STEPS)
         if exactly:
-            least = SignSearch(part.H, l1).minimise(slope, x)
-            x, slope = least, slope + part.H @ (least - x)
+            x = SignSearch(part.H, l1).minimise(slope, x)
         theta = self.moved(place, part, x)
-        margins = self._margins(place, part, theta)
-        if certify:
-            return self.smooth.place(theta, margins)
-        slopes = place.slope.copy()
-        slopes[some] = slope - l2 * x
-        if self.gram.centred:
-            slopes[-1] = 0.0
-        return self.smooth.place(theta, margins, slopes)
+        return self.smooth.place(theta, self._margins(place, part, theta))
 
     def _margins(self, place: SmoothPlace, part: WorkingSet, theta: Array) -> Array:
         """The margins at θ, which differs from the place only in the part and the intercept."""
@@ -307,7 +287,7 @@ class Profiled:
 
 # ---- descent with a concave penalty --------------------------------------------------------------
 
-STEPS = 200
+STEPS = 200  # most reweightings, and most epochs of a step in a working set
 LONGEST = 16  # most steps between attempts of Newton's method
 REWEIGHTING_EPOCHS = 2  # epochs of descent with the same weights
 APART = 1e-6  # relative step of the difference quotient of the penalty's slopes
@@ -413,9 +393,7 @@ STALLS = 3
 ENOUGH = 0.5  # the search ends at a gap of this share of the tolerance
 SHARE = 0.1  # epochs end at a decrease of this share of the allowed gap
 SAME = 1.2  # a working set that grows by less than this factor is solved exactly
-LAX = 0.05  # from this tolerance on no gap is required, only a decrease
 LOOSE = 1e-4  # from this tolerance on epochs may suffice
-EPOCHS = 200
 
 
 class WeightedLassoSolver(ExactSolver):
@@ -531,10 +509,6 @@ class WeightedLassoSolver(ExactSolver):
             deadline.check("weighted lasso", best.theta)
             size, some, rounds = some.size, profiled.working(place, some), rounds + 1
             exactly = tolerance < LOOSE or some.size <= SAME * size
-            if exactly and tolerance >= LAX and profiled.covers(place, some):
-                place = profiled.step(place, some, SHARE * enough, exactly, certify=False)
-                self._last = place, some
-                return place, rounds
             place = profiled.step(place, some, SHARE * enough, exactly)
             stalled = 0 if place.gap < best.gap / 2 else stalled + 1
             best = min(best, place, key=lambda found: found.gap)
