@@ -151,8 +151,8 @@ def _slopes(low: Array, high: Array, bottom: Array, top: Array) -> Array:
     Slopes made negative by rounding become 0: chords must be nondecreasing, so that they are lowest
     at lower bounds of the losses.
     """
-    span = high - low
     with np.errstate(invalid="ignore", divide="ignore"):
+        span = high - low
         slope = np.where((span > 0) & (span < np.inf), (top - bottom) / span, 0.0)
     return np.maximum(slope, 0.0)
 
@@ -410,6 +410,7 @@ DAMPING = 0.1
 BENT = 0.05
 
 
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")  # on boxes that are too wide
 def bounded(
     minorant: Minorant, z: Array, target: float, steps: int = STEPS, sharper: float = SHARPER
 ) -> Found:

@@ -62,7 +62,7 @@ class NaturalUnits:
 
     def change(self, x: Array, step: Array) -> float:
         """The larger change of the objective by a step either way; 0 where it is not finite."""
-        with self._values_kept():
+        with self._values_kept(), np.errstate(invalid="ignore"):
             here, *there = (self._objective(x + side * step) for side in (0.0, 1.0, -1.0))
             changes = np.abs(np.array(there) - here)
         return float(np.max(changes, where=np.isfinite(changes), initial=0.0))

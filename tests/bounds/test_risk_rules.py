@@ -93,7 +93,7 @@ def intervals(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
 
 def rounded(base: dc.ConvexLoss, u: Array) -> Array:
     """What its values' rounding is in proportion to."""
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         return np.nan_to_num(np.abs(base(u)) + np.abs(base.slope(u) * u)) + TINY
 
 

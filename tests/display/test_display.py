@@ -212,6 +212,7 @@ def test_outlier_weights_are_to_scale(fitted: RobustRegressor) -> None:
         OutlierDisplay.from_estimator(fitted, X)
 
 
+@pytest.mark.filterwarnings("ignore:constrained_layout not applied")  # too small for axes
 @pytest.mark.parametrize("size", [(6, 4), (3, 2.5)])
 def test_legends_stay_inside(fitted: RobustRegressor, size: tuple[float, float]) -> None:
     long = dc.cap(dc.hinge(), 1.0) + dc.squared_hinge() - (dc.squared_hinge(at=0.0) + dc.hinge(-1))

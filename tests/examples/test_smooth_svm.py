@@ -51,6 +51,7 @@ def test_claims_about_the_minimiser_come_out_as_expected(limits: list[Any]) -> N
     assert np.all(np.median(curves["pade"], axis=0)[1:] <= np.median(curves["sigmoid"], axis=0)[1:])
 
 
+@pytest.mark.filterwarnings("ignore:every solver failed")  # with slopes of another function
 def test_eleven_for_ten_is_noticed(limits: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """In the script, in the table's entry, and in the library."""
     with monkeypatch.context() as patch:

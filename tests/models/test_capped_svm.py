@@ -339,6 +339,7 @@ def test_string_labels_and_data_frames() -> None:
     np.testing.assert_allclose(model.coef_, CappedSVC().fit(X, y).coef_, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:the single pass ends")
 @pytest.mark.parametrize("algorithm", ["exact", "alternating"])
 @pytest.mark.parametrize("shape", [(60, 4, 3), (20, 40, 3)])
 def test_sparse_equals_dense(shape: tuple[int, int, int], algorithm: str) -> None:
