@@ -674,7 +674,7 @@ class ProblemTask(Task[ProblemSurrogate]):
                 run = self.descend(surrogate, run.x)
         finally:
             surrogate.hasty = False
-        if run.status == "solver_failed" and run.x is not None:
+        if run.status == "solver_failed" and run.x is not None and not _meets(surrogate, run):
             with suppress(UnfitStart):
                 return self.descend(surrogate, run.x)
         return run
@@ -705,25 +705,29 @@ class ProblemTask(Task[ProblemSurrogate]):
         """
         with np.errstate(all="ignore"):
             smooth = SmoothProblem(surrogate)
-        for origin in self._places(surrogate, run, start, rng):
+        ways = [(smooth.minimised, origin) for origin in self._places(surrogate, run, start, rng)]
+        if run.x is not None and _meets(surrogate, run) and smooth.is_few:
+            ways.append((smooth.by_multipliers, run.x))  # quadratic programs stall in flat valleys
+        rise = np.inf
+        for way, origin in ways:
             if self.left() == 0:
                 return None
             with np.errstate(all="ignore"):
-                end = smooth.minimised(origin, Deadline(self.left()))
+                end = way(origin, Deadline(self.left()))
                 value = surrogate.facts.sign * surrogate.majorised.exact(end)
             if not (np.isfinite(value) and surrogate.domain.is_feasible(end)):
                 continue
             rise = surrogate.facts.sign * (value - run.value)
             if _meets(surrogate, run) and rise >= -self.settings.tol * run.scale:
-                # the end is a local minimum as far as both methods can tell
-                return run if rise <= self.settings.tol * run.scale else None
+                continue
             try:
                 found = self._from_feasible(surrogate, end, max_iter=HASTY)
             except UnfitStart:
                 continue
             if found is not None:
                 return found
-        return None
+        # at such an end the point is a local minimum as far as both methods can tell
+        return run if _meets(surrogate, run) and rise <= self.settings.tol * run.scale else None
 
     def _places(
         self, surrogate: ProblemSurrogate, run: Run, start: Array, rng: np.random.Generator

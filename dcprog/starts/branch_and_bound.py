@@ -60,7 +60,9 @@ def _searched(surrogate: ProblemSurrogate, budget: Budget, reach: float) -> Glob
     points, end = surrogate.points, budget.ended[0]
     problem = FactorableProblem(surrogate.declared, most_terms=MOST_COLUMNS)
     here = _here(problem, points, end)
-    away = reach * _here(problem, points, surrogate.units(end))
+    # where a run has been near 0 all along, its units would make the box a point
+    units = np.maximum(surrogate.units(end), surrogate.sizes.natural.unit)
+    away = reach * _here(problem, points, units)
     if reach < EVERYWHERE:
         problem = FactorableProblem(surrogate.declared, (here - away, here + away))
     most, seconds = budget.effort.work / len(problem.terms), budget.deadline.left

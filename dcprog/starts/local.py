@@ -24,7 +24,7 @@ from dcprog.starts.protocol import Budget, Candidate
 MOST_ENTRIES = 400  # of variables
 MOST_ATOMS = 30_000  # evaluations of atoms and their slopes from one point: about a second
 # Distances of random points from 0, in units, or from the middle of a box, in shares of it; far
-# points are projected to near vertices of the convex constraints.
+# points are projected to near vertices of the convex constraints, and in boxes lie near 0.
 SIZES = 1.0, 10.0, 0.3
 NEARLY = 1e-3  # violations, relative to their terms, from which a run may still be feasible
 KEPT = 2  # of the minima, for the heats
@@ -34,9 +34,11 @@ OUTSIDE = 1e20  # in place of F outside its domain, and of violations
 KINKED = cp.abs, cp.max, cp.maximum, cp.min, cp.minimum, cp.norm1, cp.norm_inf, cp.sum_largest
 
 # Sequential quadratic programming is several times as fast in few entries and rows; its steps cost
-# the cube of these. It is begun anew, with the scales of its end, until it moves less than STILL.
+# the cube of these. It is begun anew, with the scales of its end, until it moves less than STILL; a
+# beginning counts as so many steps, at least.
 FEW_ENTRIES, FEW_ROWS = 60, 150
-PASSES, STEPS_OF_SQP, STILL = 3, 200, 1e-6
+STEPS_OF_SQP, LEAST_STEPS, STILL = 200, 20, 1e-6
+FALL = 1e-10  # the decrease of F, relative to its scale, at which it ends
 # Its points against those of the method of multipliers, in equal time.
 TIMES = 3
 
@@ -113,7 +115,7 @@ def _is_agreed(
 
 
 def _begins(surrogate: ProblemSurrogate, smooth: SmoothProblem, budget: Budget) -> Iterator[Array]:
-    """Random points of several sizes that meet the convex constraints, uniform in a box."""
+    """Random points of several sizes that meet the convex constraints, in a box often uniform."""
     unit, points = surrogate.sizes.natural.unit, surrogate.points
     low, high = smooth.low, smooth.high
     boxed = np.isfinite(low) & np.isfinite(high)
@@ -123,7 +125,8 @@ def _begins(surrogate: ProblemSurrogate, smooth: SmoothProblem, budget: Budget) 
             return
         size, uniform = SIZES[k % len(SIZES)], budget.rng.uniform(-1, 1, points.size)
         normal = unit * budget.rng.standard_normal(points.size)
-        x = np.where(boxed, middle + min(size, 1.0) * half * uniform, size * normal)
+        inside = middle + size * half * uniform if size <= 1 else np.clip(normal, low, high)
+        x = np.where(boxed, inside, size * normal)
         with suppress(SubproblemError):
             yield surrogate.starts.inside(points.projected(x))
 
@@ -177,25 +180,23 @@ class SmoothProblem:
     def minimised(self, x: Array, deadline: Deadline) -> Array:
         """The end of a method from a point; it may miss constraints."""
         if not self.is_few:
-            return self._by_multipliers(x, deadline)
-        for _ in range(PASSES):
-            if deadline.left == 0:
-                break
-            end = self._by_quadratic_programs(x)
+            return self.by_multipliers(x, deadline)
+        curved = [not root.is_affine() for root in self._tape.roots[1:]]
+        lines = 1 + int(np.sum(np.array(self._counts)[curved]))
+        left = min(STEPS_OF_SQP, int(MOST_ATOMS / (self._tape.work * lines)))
+        while left > 0 and deadline.left != 0:
+            end, taken = self._by_quadratic_programs(x, left)
             if not np.all(np.isfinite(end)):
                 break
             moved = np.max(np.abs(end - x) / np.maximum(np.abs(x), self._units))
-            x = end
+            x, left = end, left - max(taken, LEAST_STEPS)
             if moved <= STILL:
                 break
         return x
 
-    def _by_quadratic_programs(self, x: Array) -> Array:
-        """The end of sequential quadratic programming."""
+    def _by_quadratic_programs(self, x: Array, steps: int) -> tuple[Array, int]:
+        """The end of sequential quadratic programming, and its steps."""
         self._rescaled(x)
-        curved = [not root.is_affine() for root in self._tape.roots[1:]]
-        lines = 1 + int(np.sum(np.array(self._counts)[curved]))
-        steps = 1 + min(STEPS_OF_SQP, int(MOST_ATOMS / (self._tape.work * lines)))
         kinds = (("eq", self._equal, 1.0), ("ineq", ~self._equal, -1.0))
         constraints: list[Any] = [
             {
@@ -213,9 +214,9 @@ class SmoothProblem:
             method="SLSQP",
             bounds=list(zip(self.low / self._units, self.high / self._units, strict=True)),
             constraints=constraints,
-            options={"maxiter": steps, "ftol": FINE},
+            options={"maxiter": steps, "ftol": FALL},
         )
-        return np.clip(self._units * found.x, self.low, self.high)
+        return np.clip(self._units * found.x, self.low, self.high), int(found.nit)
 
     def _objective(self, z: Array) -> tuple[float, Array]:
         values, tape = self._values(z), self._tape
@@ -276,7 +277,7 @@ class SmoothProblem:
             self._last = z.copy(), self._tape.values(self._units * z)
         return self._last[1]
 
-    def _by_multipliers(self, x: Array, deadline: Deadline) -> Array:
+    def by_multipliers(self, x: Array, deadline: Deadline) -> Array:
         """The end of the method of multipliers, of the descent where there are no constraints."""
         z, low, high = (side / self._units for side in (x, self.low, self.high))
         multipliers, price, before, lowest = np.zeros(self._equal.size), PRICE, np.inf, np.inf
