@@ -343,6 +343,21 @@ def test_thinned_start_keeps_half_of_the_terms() -> None:
     assert 150 < np.count_nonzero(weights) < 250
 
 
+@pytest.mark.parametrize("affine", [True, False])
+def test_graduated_slopes(affine: bool) -> None:
+    """At level 2 the slope φ'(a)/2 of an affine argument a, φ'(a/2) of a convex one."""
+    frame = Frame(cp.sum(cp.log(x if affine else 1 + cp.square(x))), fresh_context(), gather=True)
+    at, other = np.array([1.0, 2.0, 4.0]), np.array([1.5, 1.0, 5.0])
+    x.value = at
+    frame.update(Values(level=2.0))
+    values = []
+    for x.value in (at, other):
+        values.append(float(np.sum(frame.expression.value)))
+    slope, argument = (0.5 / at, lambda t: t) if affine else (2 / (1 + at**2), np.square)
+    change = float(slope @ (argument(other) - argument(at)))
+    assert values[1] - values[0] == pytest.approx(change, rel=1e-9)
+
+
 # ----------------------------------------------------------------------------------------------
 # what is refused
 

@@ -206,7 +206,7 @@ MUTANTS = [
         "interior point: multipliers in the wrong unit",
         "return Optimum(self.t, self.x, self.s, self.dual * self.unit, self)",
         "return Optimum(self.t, self.x, self.s, self.dual, self)",
-        ("tests/solvers/piecewise", "tests/solvers/conic/test_arrow.py"),
+        ("tests/solvers/linalg",),
     ),
     Mutant(
         "conic bound: multipliers outside of the dual cone",
@@ -226,7 +226,7 @@ MUTANTS = [
         "graduated start: affine arguments at full slope",
         "[s / level if arg.is_affine() else s for s, arg in zip(slopes, args, strict=True)]",
         "[s for s, arg in zip(slopes, args, strict=True)]",
-        ("tests/solving/test_starts.py", "tests/majorants/test_majorants.py"),
+        ("tests/majorants/test_majorants.py",),
     ),
     Mutant(
         "race: the winner is the first run, not the best",
