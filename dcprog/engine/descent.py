@@ -366,7 +366,7 @@ class _Descent:
 
     @property
     def coarse(self) -> float:
-        """The tolerance where F vanishes: solvers resolve a share of F's value elsewhere."""
+        """The tolerance near F = 0: solvers resolve a share of F's size at other points."""
         return self.settings.tol * self.attainable + self.noise
 
     @property
@@ -497,7 +497,7 @@ class _Descent:
         self.solvers.sort(key=lambda name: name != solver)
 
     # ------------------------------------------------------------------------------------------
-    # evidence for a verdict beside one solver's word, and lower points where there is none
+    # evidence for a verdict by a second source, or lower points that refute it
 
     def _conclude(self) -> Point:
         """Stop as converged if the evidence allows it; otherwise a point with a lower value."""
@@ -593,7 +593,7 @@ class _Descent:
             if words is not None:
                 return None, words
             denied |= self._is_denied()
-            # a solver that hands back where it began says nothing
+            # a solver that returns its starting point proves nothing
             if witness is None and not np.array_equal(new, self.x):
                 witness = f"confirmed by {solver}" if solver != first else f"by {solver} alone"
             if witness is not None and not denied:
@@ -817,7 +817,7 @@ def downhill(
     below : float
     rng : numpy Generator
     wide : bool, default False
-        Look as far as a hundred units away, too.
+        Also try points up to a hundred units away.
     time_limit : float, optional
         Seconds for each of the surrogate's own proposals.
 

@@ -369,7 +369,7 @@ class Record:
     solver_steps: int = 0
 
     def take_attempts(self) -> tuple[Attempt, ...]:
-        """The failed solver calls beside those of the steps; they are handed over once."""
+        """Failed solver calls outside the steps; the list is emptied."""
         return ()
 
     def dual(self, x: Array) -> Array | None:

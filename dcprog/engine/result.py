@@ -21,7 +21,7 @@ SHOWN = 5  # optima
 DIGITS = 6  # starts differ by little
 FEASIBLE = 1e-5  # the largest violation, relative to the sum of a constraint's terms
 # A step of length s after which a convex function still falls at the rate s lowers it by s²/2 or
-# more: a gap within tol allows a residual of that many roots of tol.
+# more: a gap within tol allows a residual of this many times the root of tol.
 ROOTS = float(np.sqrt(2))
 
 

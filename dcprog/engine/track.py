@@ -176,7 +176,7 @@ ROUNDING = 16 * float(np.finfo(float).eps)
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The run from one start: its best point (None: there is none), and how it was reached.
+    """The run from one start: its best point, or None, and how it was reached.
 
     The loop fills in the fields up to `mode`; the others say how the point stands in the user's
     problem.
@@ -231,7 +231,7 @@ class Run:
     def rank(self) -> tuple[bool, float, float]:
         """Sorts a run that found something first, then a feasible one, then the lower value.
 
-        The value counts with its rounding error: far out, differences of large terms say nothing.
+        The value counts with its rounding error: far from 0 it is a difference of large terms.
         """
         unbounded = self.status == "unbounded"
         value = -np.inf if unbounded else self.sign * self.value + ROUNDING * self.scale

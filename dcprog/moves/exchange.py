@@ -79,7 +79,7 @@ class Exchange:
 
 
 def _cheapest(tied: Ties, near: Near) -> list[Flip]:
-    """Flips by what their majorants' minima are expected to be, those below F first."""
+    """Flips in the order of the expected minima of their majorants, those below F first."""
     flips = [flip for flip in tied.flips if _changes_sides(tied, flip)]
     if not flips:
         return []

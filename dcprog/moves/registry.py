@@ -1,4 +1,4 @@
-"""The protocol of moves, lower points near the end of a run, and those that a race tries."""
+"""The protocol of moves (lower points near the end of a run), and the moves that a race tries."""
 
 from __future__ import annotations
 

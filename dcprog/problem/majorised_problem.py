@@ -79,8 +79,8 @@ class Modes:
 
     ============  ================================================================
     free          the objective's majorant; nonconvex constraints are left out
-    feasible      the same under the majorised constraints
-    penalty       the same, with slacks at the price τ·weight
+    feasible      the objective's majorant under the majorised constraints
+    penalty       the objective's majorant plus slacks at the price τ·weight
     restore       the slacks' price alone
     pulled        the feasible mode's, held near a point by springs
     boxed …       another mode's between the bounds of ``box``: finite where that is not
@@ -410,7 +410,7 @@ class MajorisedProblem:
         self._values = Values()
 
     def at(self, x: Array) -> Values:
-        """Values of the problem's nodes at x, kept while x stays the same."""
+        """Values of the problem's nodes at x, cached until another x is asked for."""
         self.points.load(x)
         if self._point is None or not np.array_equal(self._point, x):
             self._values = self.context.values(self._edge)

@@ -17,9 +17,9 @@ from dcprog.problem.majorised_problem import MajorisedProblem
 DECADE = 10.0  # units are looked for a decade at a time, and forgotten by one a step
 DECADES = 15  # either way from 1
 RESPONSE = 0.5  # share of a term by which a step of one unit changes it
-MANY = 20  # so many variables share their unit
+MANY = 20  # problems with more variables than this have one unit for all of them
 SHAKEN = 0.1  # units to a point beside
-WILD = 1e3  # a start so many times as large as the next point says nothing of sizes
+WILD = 1e3  # a start this many times larger than the next point is no measure of sizes
 SMALL = 1e-3  # points below that may be 0 but for rounding
 NEGLIGIBLE = 1e-6  # beside the natural unit, such a point is 0
 ENTRY = 1e-8  # an entry so much smaller than the largest of its variable counts as 0
@@ -40,7 +40,7 @@ class NaturalUnits:
 
     @property
     def unit(self) -> Array:
-        """A size of every coordinate, the same for all of a variable; costly to compute.
+        """A typical size of every coordinate, one number a variable; costly to compute.
 
         For each variable, the smallest power of ten by which a random step of it alone changes the
         objective or a constraint by half of their values at 0. If there is none, or there are MANY
@@ -110,7 +110,7 @@ class NaturalUnits:
         return units, self._change(units * direction, float(np.sum(here[: nodes[0].size])))
 
     def _room(self) -> Array:
-        """The distance from 0 up to which each variable's own bounds let it go."""
+        """The largest absolute value that each variable's own bounds allow."""
         far = np.full(self._points.size, DECADE**DECADES)
         ways = [np.abs(self._points.projected(step)) for step in (far, -far)]
         room = self._points.largest(np.maximum(*ways))
@@ -133,9 +133,10 @@ class NaturalUnits:
         return self._points.spread(units)
 
     def _balance(self, direction: Array) -> Array:
-        """Steps of the variables that change the objective alike, beside one another's.
+        """Steps of the variables, each of which changes the objective by about 1.
 
-        Each alone; then those that only a product shows, with the others where they are.
+        Each variable is moved alone first. Variables that change nothing alone, as factors of a
+        product, are then moved with the others at their steps.
         """
         n, alone = len(self._points.variables), self._alone(direction)
         steps = np.ones(n)
@@ -150,7 +151,7 @@ class NaturalUnits:
         return self._points.spread(steps)
 
     def _alone(self, direction: Array) -> list[Array]:
-        """The step of each variable by itself; none where there is one, or MANY."""
+        """A step of each variable alone; no steps for one variable, or more than MANY."""
         n = len(self._points.variables)
         if not 1 < n <= MANY:
             return []
@@ -197,7 +198,7 @@ def _sides(constraint: cp.Constraint) -> list[cp.Expression]:
 
 
 def _smallest(answers: Callable[[int], bool]) -> int | None:
-    """The least power for which `answers` is true, from 0 down or up; None if there is none."""
+    """The smallest power at which `answers` is true, searched from 0; None if it never is."""
     if answers(0):
         return next((k + 1 for k in range(-1, -DECADES - 1, -1) if not answers(k)), -DECADES)
     return next((k for k in range(1, DECADES + 1) if answers(k)), None)
@@ -319,7 +320,7 @@ class Sizes:
         return True
 
     def _is_smaller(self, x: Array, factor: float) -> bool:
-        """True if a variable is that many times smaller than it has been."""
+        """True if a variable is more than `factor` times smaller than it has been."""
         before = self._points.largest(self._reached(x))
         return bool(np.any(factor * self._points.largest(np.abs(x)) < before))
 

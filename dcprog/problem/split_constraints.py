@@ -40,7 +40,7 @@ ALONG_ROWS: dict[type, Callable[[Any, Any], cp.Expression]] = {
 
 
 def form_of(node: cp.Expression) -> object | None:
-    """The form of an expression, equal for those that can be stacked; None if it cannot be."""
+    """A key that is equal for expressions that can be stacked; None for all others."""
     if node.ndim > 1 or node.parameters():
         return None
     if node.is_constant() or node.is_affine():

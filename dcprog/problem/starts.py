@@ -78,7 +78,7 @@ class Starts:
             x = self._graduated(x)
         x = self._tame(self.inside(x), rng)
         # ‖x‖ at 0 has no slope to leave by: a point that misses a constraint may as well move, and
-        # so may one that the convex problem says nothing about
+        # so may one whose convex problem has a constant objective
         missed = not self._problem.is_feasible(x)
         return self.shaken(x, rng) if missed or self._is_flat(x, rng) else x
 
@@ -95,7 +95,7 @@ class Starts:
         return self._problem.modes.portfolio("feasible").bound()
 
     def limit(self, seconds: float | None) -> None:
-        """Limit the time of all further calls together to so many seconds."""
+        """Limit the total time of all further calls, in seconds."""
         self._deadline = Deadline(seconds)
 
     def random(self, rng: np.random.Generator, size: float = 1.0) -> Array:

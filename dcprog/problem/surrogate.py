@@ -92,7 +92,7 @@ class Price:
     def reconsider(self, rate: float) -> bool:
         """Follow a rate that has fallen far; True if τ has fallen with it.
 
-        A rate that was measured at a wild start says nothing.
+        A rate measured at a wild start is not used.
         """
         if self._fixed or not DECADE * rate < self._rate:
             return False
@@ -111,7 +111,7 @@ class Price:
         violation : float
             Relative to the constraints' sizes.
         tolerance : float
-            Below which it is none.
+            The price at which it is 0.
         step : float
             Length of the last step in units of the coordinates; 0 at the same point.
         """
@@ -179,14 +179,14 @@ class ProblemSurrogate:
         feasibility: float = 1e-6,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        self._declared = ref(problem)  # what is compiled must not keep the problem alive
+        self._declared = ref(problem)  # compiled problems must not keep the user's problem alive
         self._options = solver, feasibility, options
         self.majorised = MajorisedProblem(problem, *self._options)
         self.points = self.majorised.points
         self._forget()
 
     def like(self, problem: cp.Problem) -> ProblemSurrogate:
-        """The surrogate of another problem, with the same solver, tolerance and options."""
+        """A surrogate of another problem, with this one's solver, tolerance and options."""
         return ProblemSurrogate(problem, *self._options)
 
     @property
@@ -202,7 +202,7 @@ class ProblemSurrogate:
         return True
 
     def restart(self) -> None:
-        """Forget all that earlier runs have left, but not what is compiled."""
+        """Forget the state of earlier runs; compiled problems stay."""
         self.majorised.restart()
         self._forget()
 
@@ -442,7 +442,7 @@ class ProblemSurrogate:
 
 # ----------------------------------------------------------------------------------------------
 
-# Concave atoms fall to −∞ at the edge of their domain: within so many times EDGE of it.
+# Concave atoms fall to −∞ at the edge of their domain: a point is there within this many EDGE.
 NEAR_BOTTOMLESS = 100.0
 
 
@@ -535,7 +535,7 @@ STEEP = 1e-4
 
 
 class _ProblemNearby(Nearby):
-    """Points near x that may be lower, by majorants that are centred elsewhere.
+    """Points near x that may be lower, from majorants centred at other points.
 
     Every method leaves the majorant centred at x, and F as it is.
 
@@ -572,7 +572,7 @@ class _ProblemNearby(Nearby):
         solver: str,
         time_limit: float | None = None,
     ) -> Array:
-        """Minimiser of the majorant centred elsewhere, for the same τ and ε."""
+        """Minimiser of the majorant centred at another point, with the present τ and ε."""
         problem = self._problem
         with self._back_at(x):
             self._made.centre_at(centre)
@@ -771,6 +771,6 @@ class _ProblemRecord(Record):
         self.solve_time = self._problem.modes.solve_time
 
     def take_attempts(self) -> tuple[Attempt, ...]:
-        """The failed calls beside those of the steps; they are handed over once."""
+        """Failed solver calls outside the steps; the list is emptied."""
         attempts, self._problem.attempts = self._problem.attempts, []
         return tuple(attempts)

@@ -79,7 +79,7 @@ class Chain:
         return is_written and any(map(has_whole_entries, self.problem.variables()))
 
     def start(self, start: Any) -> Any:
-        """A start in the user's variables, in those of the problem."""
+        """A start that the user gives, in the variables of the problem at the end of the links."""
         for link in self.made:
             start = link.start(start)
         return start

@@ -1,4 +1,4 @@
-"""Complex variables: the same problem in their real and imaginary parts, by cvxpy's reduction."""
+"""Complex variables: the problem in their real and imaginary parts, by cvxpy's reduction."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class RealForm:
         return replace(result, variables=self.values(result.variables)), multipliers
 
     def values(self, variables: Mapping[cp.Variable, Any]) -> VariableValues:
-        """Values of the user's variables, from those of the real ones."""
+        """Values of the user's variables, from values of the real ones."""
         solution = self._inverted({v.id: array for v, array in variables.items()}, {})
         return VariableValues(
             [(v, np.asarray(solution.primal_vars[v.id])) for v in self._variables]

@@ -182,7 +182,7 @@ class GeometricForm:
         )
 
     def _multipliers(self, duals: Mapping[int, Any], value: float) -> dict[int, Any]:
-        """Multipliers of the user's constraints: those of log a ≤ log b, times f/b."""
+        """Multipliers of the user's a ≤ b: the multiplier of log a ≤ log b, times f/b."""
         found = {}
         for constraint in self._constraints:
             if duals.get(constraint.id) is not None and len(constraint.args) == 2:
@@ -192,7 +192,7 @@ class GeometricForm:
 
 
 class _Examiner:
-    """Certificates of a geometric program at a point: those of the convex problem.
+    """Certificates of a geometric program, computed on its convex problem.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """A cvxpy problem whose variables count from a point far from 0.
 
 Sizes are measured from 0: a circle of radius 2 around (10⁶, 10⁶) would be a millionth of its own
-terms, and what is found within their tolerance may be anywhere in it.
+terms, and a point found within their tolerance may be anywhere in it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from dcprog.majorants.tree import Values, nodes, rebuilt
 from dcprog.majorants.user_problem import Points, declared_kinds, freeze
 from dcprog.problem.surrogate import ProblemSurrogate
 
-# An affine argument is far from 0 where its terms add up to so many times its value.
+# An affine argument is far from 0 if the sum of its terms' sizes is this many times its value.
 FAR = 100.0
-ROUNDING = 1e-13  # what is left of equal terms
-INACCURATE = 1e-6  # the same, at a solver's point
+ROUNDING = 1e-13  # a difference of equal terms, relative to them
+INACCURATE = 1e-6  # a difference of equal terms at a solver's point
 
 Callback = Callable[[Progress], object]
 
@@ -140,7 +140,7 @@ def recentred(
     ----------
     problem : cvxpy.Problem
     surrogate : ProblemSurrogate
-        Of the same.
+        The surrogate of the problem.
     x : array
     refine : bool
         x is a solver's solution of the convex problem: as accurate as its distance from 0 allows,

@@ -60,7 +60,7 @@ BEYOND = 0.1
 # φ counts as flat where a per cent more of t adds less than that to φ(t), in per cent.
 FLAT = 0.3
 MOST = 64.0
-# Where the losses say nothing: what is trimmed or subtracted comes in from an eighth on.
+# The first s of trimmed and subtracted losses, whose sizes do not determine it.
 BLIND = 8.0
 GRID = np.geomspace(1e-9, 1e9, 721)
 
@@ -95,8 +95,8 @@ def spread(risk: Risk, losses: Array) -> float:
 
 
 LEVELS, STEPS_A_LEVEL = 5, 2
-LOOSE = 1e-3  # of what the terms of F add up to
-# Where slopes at 0 are infinite, those at that share of the arguments' size stand in for them.
+LOOSE = 1e-3  # relative to the sum of the absolute values of F's terms
+# An infinite slope at 0 is replaced by the slope at this share of the arguments' size.
 EDGE = 0.1
 
 
@@ -117,7 +117,7 @@ def graduated_start(risk: Risk, x: Array, solve: Solve) -> Array:
     Returns
     -------
     array
-        Where a subproblem fails, as far as the path was followed.
+        If a subproblem fails, the last point before it.
     """
     risk = risk.fixed(x)
     s = spread(risk, risk.aggregates(x))
@@ -127,9 +127,9 @@ def graduated_start(risk: Risk, x: Array, solve: Solve) -> Array:
 
 
 def stepped(risk: Risk, x: Array, solve: Solve, steps: int, edge: float = EDGE) -> Array:
-    """The point after a few loose steps of the loop, as far as the solver goes.
+    """The point after a few loose steps of the loop, or before the first that fails.
 
-    Where slopes at 0 are infinite, those at the share `edge` of the arguments' size stand in.
+    An infinite slope at 0 is replaced by the slope at the share `edge` of the arguments' size.
     """
     for _ in range(steps):
         try:
@@ -152,7 +152,7 @@ def _majorant(risk: Risk, x: Array, edge: float) -> WeightedRisk:
 
 # ----------------------------------------------------------------------------------------------
 
-# Shares of the usual loss below which slopes are those there, the finest first.
+# Losses below these shares of the usual loss get the slope at that share, the finest first.
 EDGES = (1e-6, 1e-4, 1e-2)
 
 

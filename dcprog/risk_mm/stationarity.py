@@ -145,7 +145,7 @@ class Near:
 
 # Larger matrices of tied rows are not formed.
 MOST_NUMBERS = 2**22
-# A relative slope; those of ψ(|w|) = |w|^p at 0 are as good as infinite.
+# Relative slopes above this count as infinite, as that of ψ(|w|) = |w|^p at 0.
 LARGEST = 1e4
 # The solver works on numbers of about size 1.
 TOLERANCE = 1e-10
@@ -232,7 +232,7 @@ class _Free:
         return variable
 
     def least(self, fixed: Array) -> Array:
-        """The shortest sum found; where the solver was inaccurate it is a subgradient all the same.
+        """The shortest sum found; it is a subgradient also if the solver was inaccurate.
 
         What it chose is moved into its constraints, so that no length is too short.
         """
@@ -255,7 +255,7 @@ class _Free:
 
 
 def _rows(near: Near, free: _Free) -> Array | None:
-    """Slopes of the weighted losses and tilts in the margins, but for those that are free."""
+    """Slopes of the weighted losses and tilts in the margins, without the free ones."""
     problem, risk, base = near.problem, near.risk, near.risk.base
     if base.is_joint:
         return None
@@ -298,7 +298,7 @@ def _maxima(near: Near) -> tuple[Array, npt.NDArray[np.bool_]]:
 
 
 def _free_rows(near: Near, free: _Free, tied: Indices) -> None:
-    """Slopes between those at the ends of the reach; under a maximum, of a share of the weight."""
+    """The interval of slopes over the reach; under a maximum, times a share of the weight."""
     if tied.size == 0:
         return
     problem, risk, rows = near.problem, near.risk, near.rows(tied)
@@ -381,7 +381,7 @@ def _into(free: _Free, places: Indices, entries: Array) -> Any:
 FEW, MOST = 6, 24
 # So many are considered, and of losses that are dropped so many with as many that are kept.
 NEAREST, PAIRED = 64, 8
-# Slopes that change the relative gradient by less than that are as good as the same.
+# Slopes that change the relative gradient by less than this count as equal.
 IDLE = 1e-9
 
 
@@ -397,7 +397,7 @@ class Flip:
     pull : array of shape (p,)
         What it adds to the relative gradient, about.
     cost : float
-        How far the majorant with those slopes is above F at the point, relative; 0 at a tie.
+        The majorant with these slopes less F at the point, relative; 0 at a tie.
     """
 
     part: str
@@ -563,7 +563,7 @@ def _kinked(
 
 
 def _exchanged(near: Near) -> Iterable[Flip]:
-    """Pairs of a kept and a dropped group whose losses are the same within reach."""
+    """Pairs of a kept and a dropped group whose losses differ by at most the reach."""
     risk, here = near.risk, near.problem.weights
     keeps = here > 0
     t, (low, high) = risk.aggregates(near.theta), near.aggregates()

@@ -219,5 +219,5 @@ class Subproblems:
             natural = replace(natural, risk=natural.risk.remembering())
         where = natural, units.theta(self.last.coefficients)
         gap = duality_gap(*where, units.dual(self.last.dual), units.theta(centre))
-        above = above_least(*where)  # too large, it says nothing of the solver
+        above = above_least(*where)  # too large a problem is no fault of the solver
         return units.size * (min(gap, above) if above <= PERFECT else gap)

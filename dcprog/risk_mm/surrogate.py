@@ -34,7 +34,7 @@ FIRST_EDGE = 0.1
 EDGE_DECAY = 0.1
 NEAR_EDGE = 1e-6
 LOOSE_START = 1e-2  # tolerance of the convex start where steps are loose
-# Tolerances are relative to what the terms of F add up to; never to less than these shares of the
+# Tolerances are relative to the sum of F's terms, but to no less than these shares of the
 # same at the start of the run (or at θ = 0, if a bad start is far above that), and at θ = 0, where
 # rounding and a perfect fit would be all.
 LEAST = 1e-3, 1e-7
@@ -50,7 +50,7 @@ class RiskSurrogate:
 
     Where a slope at 0 is infinite, the function is carried on along its tangent at a small ε: a
     tenth of the arguments' size at first, then ten times less each tightening down to 1e-10 of it.
-    With that from the start, what is 0 at the start could never leave.
+    With that ε from the start, an argument that is 0 there could never change.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class RiskSurrogate:
         risk = self.declared
         sizes = risk.aggregates(x), np.abs(x[risk.penalized])
         units = self.subproblems.units.loss, usual_coefficient(risk)
-        # a start may fit almost perfectly: what losses are usually, those at θ = 0 say
+        # a start may fit almost perfectly: the losses at θ = 0 tell their usual size
         usual = risk.aggregates(np.zeros(x.size)), sizes[1]
         scales = [_largest(size, unit) for size, unit in zip(usual, units, strict=True)]
         self._last_edges = EDGE * np.array(scales)

@@ -169,7 +169,7 @@ def usual_coefficients(risk: Risk) -> Array:
 
 
 def usual_coefficient(risk: Risk) -> float:
-    """The median of those that are penalised."""
+    """The median of the penalised columns' units."""
     usual = usual_coefficients(risk)[risk.penalized]
     return float(np.median(usual)) if usual.size else 1.0
 

@@ -17,8 +17,8 @@ from dcprog.starts.protocol import Budget, Candidate
 
 # Coefficients: of more, subsets tell less of them and steps cost more, so that there are fewer.
 FEW = 20
-# Of more samples than half as many again so many are drawn, or FEW times as many as there are
-# coefficients; the best point then sees all, or as many as make a matrix of so many numbers.
+# If there are more than 1.5 × SAMPLE samples, SAMPLE of them are drawn, but at least FEW for each
+# coefficient; the best point is then improved on as many as make a matrix of MOST_NUMBERS numbers.
 SAMPLE, MOST_NUMBERS = 3000, 2**23
 # Samples of a subset, times as many as determine a score: the smallest subsets most often hold no
 # outlier, fits of larger ones are better. Fits have a ridge, relative to the columns' size.
@@ -27,28 +27,28 @@ SIZES, RIDGE = (1, 2, 4, 8), 1e-2
 STRETCHES = (1, 2, 4)
 # Subsets, and the best fits of them that go on, for each of the effort's points.
 SUBSETS, FITS = 32, 4
-# φ_s(t) = s·φ(t/s) is nearly convex at the first s; from the second one it falls to 1 in so many
-# levels. Samples have random weights e^a, a exponential, with powers up to UNEVEN at first.
+# φ_s(t) = s·φ(t/s) is nearly convex at s = CONVEX; then s falls from BEGINNING to 1 in LEVELS
+# steps. Samples have random weights e^a, a exponential, with powers up to UNEVEN at first.
 CONVEX, BEGINNING, LEVELS, UNEVEN = 1e6, 3, 10, 0.5
 # Widths of the smoothing in units of the margins: on paths, for fits of subsets, for children, and
-# at the end; steps to the end from a path and from elsewhere, and the share of points left there.
+# at the end; steps to the end of a path and of other points, and the share of points left there.
 PATH, FIT, CHILD, FINEST = 1.0, 0.4, 0.2, 0.01
 PATH_STEPS, STEPS, LEFT = 16, 10, 0.25
-# Of the best points so many are parents. Children lie between two of them or somewhat beyond, up
-# to BEYOND times as far, with noise relative to the size of a coefficient; the lowest are settled.
+# The PARENTS best points have CHILDREN, on the line through two of them, up to BEYOND times as far as
+# the second, with noise relative to the size of a coefficient; the lowest SETTLED are improved.
 PARENTS, CHILDREN, SETTLED = 10, 24, 8
 BEYOND, NOISE = 1.5, 0.05
-# Recombination ends after so many rounds without a lower point, and where all parents are nearer to
-# the best one than this share of its size: their children are no other points.
+# Recombination ends after PATIENCE rounds without a lower point, or if all parents are nearer to
+# the best one than the share ONE of its size, so that children would lie there too.
 PATIENCE, ONE = 5, 1e-3
-# From so many samples on a run is dear with the default effort, and worth it only from a point
-# that is lower by a share of the value.
+# From DEAR samples on a run takes so long that the default effort begins one only at a point that
+# is lower by the share WORTH of F.
 DEAR, WORTH = 100_000, 1e-3
 SAME = 1e-2  # two points closer than that, relative to their size, are one
 
 
 class Batch:
-    """The best of many points after a few smoothed Newton steps, best first, no two alike.
+    """The best of many points after a few smoothed Newton steps, best first, all of them apart.
 
     Small subsets are fitted, paths of graduated risks are followed from there and from the convex
     risk, and the best points have children between two of them. None is near a point that a run

@@ -17,7 +17,7 @@ from dcprog.starts.protocol import Budget, Candidate
 
 # More entries of variables, and more columns of the search, take more work than a start has.
 MOST_ENTRIES, MOST_COLUMNS = 40, 100
-# Where variables are not bounded, points are looked for so many units around the plain run's end.
+# Variables without bounds are searched within this many units of the plain run's end.
 REACH, EVERYWHERE = 10.0, np.inf
 INSIDE = 1 - 1e-6  # at the edge of such a box lower points may lie beyond
 # The gap, relative to the scale of F, at which the best point counts as the optimum.
@@ -56,7 +56,7 @@ class BranchAndBound:
 
 
 def _searched(surrogate: ProblemSurrogate, budget: Budget, reach: float) -> GlobalSearch:
-    """A search, everywhere or so many units around the plain run's end."""
+    """A search, of the whole box or around the plain run's end."""
     points, end = surrogate.points, budget.ended[0]
     problem = FactorableProblem(surrogate.declared, most_terms=MOST_COLUMNS)
     here = _here(problem, points, end)

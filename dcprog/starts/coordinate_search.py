@@ -109,7 +109,7 @@ class _Fit:
     size : array
         v over the penalised coefficients.
     held : bool array
-        Which those are.
+        The indices of these coefficients.
     free, shift : arrays
         The others are shift − free·v.
     penalty : ConcavePenalty

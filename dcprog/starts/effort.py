@@ -31,7 +31,7 @@ class Effort:
         plain run's end, and random points.
     local : int
         Random points of a cvxpy problem from which a smooth method runs; three times as many where
-        it is fast, but no more when so many have ended equally low.
+        it is fast, until this many have ended equally low.
     work : float
         Of a cvxpy problem's branch and bound search: iterations of its linear programs times their
         columns.

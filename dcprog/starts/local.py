@@ -39,7 +39,7 @@ KINKED = cp.abs, cp.max, cp.maximum, cp.min, cp.minimum, cp.norm1, cp.norm_inf, 
 FEW_ENTRIES, FEW_ROWS = 60, 150
 STEPS_OF_SQP, LEAST_STEPS, STILL = 200, 20, 1e-6
 FALL = 1e-10  # the decrease of F, relative to its scale, at which it ends
-# Its points against those of the method of multipliers, in equal time.
+# As many times more points than the method of multipliers gets, in equal time.
 TIMES = 3
 
 ROUNDS, STEPS = 12, 100  # of multipliers, and quasi-Newton steps in each
@@ -64,7 +64,7 @@ class Local:
         return unfit(surrogate)
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array | Candidate]:
-        """The lowest minima, those that meet the constraints first."""
+        """The lowest minima; feasible ones come first."""
         assert isinstance(surrogate, ProblemSurrogate)
         with np.errstate(all="ignore"):
             smooth = SmoothProblem(surrogate)
@@ -104,7 +104,7 @@ def unfit(surrogate: ProblemSurrogate) -> str | None:
 def _is_agreed(
     surrogate: ProblemSurrogate, found: list[tuple[float, float, Array]], budget: Budget
 ) -> bool:
-    """True if so many ends are equally low that no lower one is to be expected."""
+    """True if as many ends as the effort's `local` are equally low: no lower one is expected."""
     ends = np.array([one[:2] for one in found])
     values = ends[ends[:, 0] <= surrogate.majorised.tolerance, 1]
     if values.size < budget.effort.local:
@@ -137,7 +137,7 @@ class SmoothProblem:
     Parameters
     ----------
     surrogate : ProblemSurrogate
-        Of a problem that :func:`unfit` says nothing against.
+        Of a problem that :func:`unfit` accepts.
 
     Attributes
     ----------
@@ -265,14 +265,14 @@ class SmoothProblem:
         return [np.zeros(root.shape) for root in self._tape.roots[1:]]
 
     def _slope(self, weights: list[Array], values: Values) -> Array:
-        """Of a weighted sum, in units; 0 where there is none."""
+        """The gradient of a weighted sum, in units; 0 if it is not finite."""
         try:
             return self._tape.gradient(weights, values, EDGE) * self._units
         except (ValueError, ArithmeticError):
             return np.zeros(self._units.size)
 
     def _values(self, z: Array) -> Values:
-        """Values at a point in units, those of the last point kept."""
+        """Values at a point in units; the last ones are cached."""
         if self._last is None or not np.array_equal(z, self._last[0]):
             self._last = z.copy(), self._tape.values(self._units * z)
         return self._last[1]

@@ -161,7 +161,7 @@ class ManyPoints:
         return self._aggregated(losses)
 
     def _aggregated(self, losses: Array) -> Array:
-        """Losses of the groups from those of their rows, which are weighted."""
+        """Losses of the groups from the weighted losses of their rows."""
         if self.weights is not None:
             losses = self.weights * losses
         if self.risk.aggregate is None:
@@ -183,7 +183,7 @@ class ManyPoints:
     # steps
 
     def step(self, points: Points, width: float, *, smoothly: bool = False) -> Points:
-        """A Newton step from every point on the smoothed majorant there, as far as the risk falls.
+        """A Newton step on the smoothed majorant at every point, shortened until the risk falls.
 
         Base losses are smoothed over ±width: in place of ℓ the mean of ℓ over [u − h, u + h], with
         slope (ℓ(u + h) − ℓ(u − h))/2h and curvature (ℓ'(u + h) − ℓ'(u − h))/2h. That makes
@@ -200,7 +200,7 @@ class ManyPoints:
         Returns
         -------
         Points
-            None of them higher; their values are those of the risk they were judged by.
+            None of them is higher; their values are of the risk that judged them.
         """
         if len(points) == 0:
             return points
@@ -250,7 +250,7 @@ class ManyPoints:
         return self._of_rows(self.shares * slopes, self.risk.base, u)
 
     def _of_rows(self, weights: Array, loss: ConvexLoss, u: Array) -> Array:
-        """Weights of the rows from those of their groups."""
+        """Weights of the rows from the weights of their groups."""
         if self.risk.aggregate is not None:
             weights = np.repeat(weights, self.m, axis=1)
         if self.risk.aggregate == "max":
@@ -348,7 +348,7 @@ def _slopes(transform: Transform, losses: Array) -> Array:
 
 
 def _kept(transform: trim_of, losses: Array) -> Array:
-    """1 for the losses that are not among the largest, 0 for those; all points at once."""
+    """0 for the largest losses, 1 for the others, at all points at once."""
     n = losses.shape[1]
     k = transform.dropped(n)
     kept = np.ones_like(losses)
@@ -378,7 +378,7 @@ def _matrix(scores: Scores, rows: Index, middle: Array | None) -> Array:
 
 
 def _solved(gram: Array, right: Array) -> Array:
-    """Solutions of the systems, 0 where there is none."""
+    """Solutions of the systems; 0 for a system without one."""
     diagonal = np.einsum("kii->ki", gram)
     top = np.max(diagonal, axis=1, keepdims=True, initial=0.0)
     diagonal += np.where(top > 0, JITTER * top, 1.0)

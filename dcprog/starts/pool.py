@@ -58,7 +58,7 @@ class _Runner:
 
 
 def _runners(surrogate: Surrogate, budget: Budget) -> Iterator[_Runner]:
-    """The points to improve; those that count as they are join what the budget has found."""
+    """The points to improve; candidates with a value are added to `budget.found` instead."""
     for name, start in STARTS.items():
         is_over = budget.agreed and budget.effort.name == "default"
         if budget.deadline.left == 0 or budget.proof or is_over:

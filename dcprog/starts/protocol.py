@@ -52,7 +52,7 @@ class Budget:
         The claim that is proved of the lowest point so far: that it is optimal, and among which
         points. No other point is needed then. Empty if there is no proof.
     agreed : bool
-        True if so many local minima are equally low that a race of usual effort looks for no more.
+        True if several local minima are equally low: a race of default effort adds none.
     """
 
     effort: Effort = EFFORTS["default"]

@@ -104,7 +104,7 @@ class Curve:
         return factor, total
 
     def _as_pinball(self) -> tuple[float, Loss]:
-        """Lines on either side of 0: those of hinges and absolute values, and the slope."""
+        """Slopes on either side of 0, as of hinges and absolute values."""
         left = right = self.slope
         for f, loss in self.terms:
             if not isinstance(loss, hinge | absolute) or loss.at != 0:

@@ -48,7 +48,7 @@ from dcprog.rows.scores import Scores
 from dcprog.solvers.registry import REFERENCE, choose
 from dcprog.transforms import cap_at
 
-ROUNDING = 1e-12  # relative: of numbers, factors and rows that are the same
+ROUNDING = 1e-12  # relative difference of numbers, factors and rows that count as equal
 
 Blocks = dict[int, Any]  # variable id to the columns of its entries, column-major
 Term = tuple[cp.Expression, Array]
@@ -122,7 +122,7 @@ class Matrices:
         return known[id(affine)]
 
     def _through(self, node: Any, index: int, block: Any) -> Any:
-        """Columns of an argument as those of the atom."""
+        """The columns of an argument, as columns of the atom."""
         arg = node.args[index]
         if isinstance(node, NegExpression):
             return -block
@@ -229,7 +229,7 @@ class Affine:
 
 
 class Lines:
-    """The affine arguments of some nodes, all of them lines in the same u.
+    """The affine arguments of some nodes, all of them lines in one vector u.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ class Lines:
         return other
 
     def get(self, node: cp.Expression) -> Curve | None:
-        """The line of a node; None if it is none of those that were found."""
+        """The line of a node; None of a node that has none."""
         return self._lines.get(id(node))
 
 
@@ -372,7 +372,7 @@ def _multiple(reading: Reading, node: Any) -> Curve:
 
 
 def _apart(reading: Reading, node: Any) -> tuple[list[Curve], list[float]]:
-    """The arguments that are functions of u, and those that are numbers."""
+    """The arguments that are functions of u, and the constant arguments."""
     curves = [reading.curve(arg) for arg in node.args]
     numbers = [curve.constant for curve in curves if curve.is_number]
     return [curve for curve in curves if not curve.is_number], numbers
@@ -594,7 +594,7 @@ class Shrinkage:
         Raises
         ------
         Unrecognised
-            They are not penalised alike.
+            The coefficients have different penalties.
         """
         mask = self.penalized
         if not np.any(mask):
@@ -632,18 +632,18 @@ def _concave(loss: Loss, weight: float) -> Penalty | None:
 # ----------------------------------------------------------------------------------------------
 
 SIZES = (0.1, 1.0, 1.0, 10.0)  # of the points, in units of the coefficients
-AGREES = 1e-9  # of what the terms of the risk add up to
+AGREES = 1e-9  # relative to the sum of the risk's terms
 
 
 def agreed_constant(objective: cp.Expression, sign: float, risk: Risk, points: Points) -> float:
-    """The constant sign·objective − risk, the same at 0 and at random points of several sizes.
+    """The constant sign·objective − risk, compared at 0 and at random points of several sizes.
 
     The variables keep their values.
 
     Raises
     ------
     Unrecognised
-        It is none.
+        The difference is not constant.
     """
     before = [v.value for v in points.variables]
     rng, unit = np.random.default_rng(0), usual_coefficients(risk)
