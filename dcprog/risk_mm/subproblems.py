@@ -1,4 +1,4 @@
-"""The subproblems of a risk: solved in natural units, whatever a solver does."""
+"""The subproblems of a risk, which are passed to solvers in natural units."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dcprog")
 
-START = (1e-8, 1e-6, 1e-4)  # a start that is less accurate than a step still is one
-FINEST, COARSEST = 1e-14, 5e-1  # tolerances for solvers
-OUT_OF_SIZE = 30.0  # the objective's size, over that at which the solvers were made
-PERFECT = 1e-4  # of the objective's size: what a fit that is almost perfect leaves
+START = (1e-8, 1e-6, 1e-4)  # tolerances of the convex problem that gives the start, tried in turn
+FINEST, COARSEST = 1e-14, 0.5  # range of the tolerances that are passed to solvers
+OUT_OF_SIZE = 30.0  # largest change of the objective's size, as a factor, with the same units
+PERFECT = 1e-4  # a fit with a smaller value, in natural units, is almost perfect
 
-Aim = tuple[float, float]  # what a minimum may miss, and the value at the centre
+Aim = tuple[float, float]  # the allowed error of a minimum, and the value at the centre
 
 
 class Subproblems:
-    """The weighted risks of a run, and the solvers made for them.
+    """The solvers of the weighted risks of a run, constructed when first used.
 
     Parameters
     ----------
     risk : Risk
-        As declared.
+        The risk in the user's units.
     make : callable
-        A solver of a name, for a risk in natural units.
+        Constructs the solver of a name for a risk in natural units.
 
     Attributes
     ----------
     time : float
         Seconds spent in solvers.
     steps : int
-        Of the solvers that count them.
+        The steps of solvers that count them, in all.
     last : Solution or None
-        The last answer, in the risk's own units.
+        The last solution, in the risk's own units.
     """
 
     def __init__(self, risk: Risk, make: Callable[[str, Risk], SubproblemSolver]) -> None:
@@ -60,14 +60,14 @@ class Subproblems:
         self.time = 0.0
         self.steps = 0
         self.last: Solution | None = None
-        self._problem: WeightedRisk | None = None  # that the last answer is for
+        self._problem: WeightedRisk | None = None  # that the last solution is for
         self._make = make
         self._made: dict[str, SubproblemSolver] = {}
         self._units: Units | None = None
 
     @property
     def units(self) -> Units:
-        """Natural units: before :meth:`fit` those of the convex problem at θ = 0."""
+        """The natural units; before :meth:`fit` those for the convex problem's value at θ = 0."""
         if self._units is None:
             zero = np.zeros(self.risk.rows.shape[1])
             self.fit(abs(convex_problem(self.risk).value(zero)))
@@ -75,7 +75,7 @@ class Subproblems:
         return self._units
 
     def fit(self, size: float) -> None:
-        """Natural units for an objective of that size, unless it is about the one they are for."""
+        """Choose units for an objective of the given size, unless the present units suit it."""
         if not 0 < size < np.inf:
             size = 1.0
         units = self._units
@@ -96,7 +96,8 @@ class Subproblems:
         Raises
         ------
         SubproblemError
-            ``failed`` for whatever it raised or returned that is no point; or what it says itself.
+            The solver's own; ``failed`` for other exceptions and for solutions of a wrong shape or
+            with NaN or infinity.
         """
         begun = time.perf_counter()
         if self._problem is not None and not problem.repeats(self._problem):
@@ -109,7 +110,7 @@ class Subproblems:
                 error.point = self.units.solution(natural).coefficients
             raise
         except Exception as error:
-            self._made.pop(solver, None)  # whatever it keeps is half done
+            self._made.pop(solver, None)  # its caches may be half written
             logger.debug("%s", solver, exc_info=True)
             reason = f"{solver} raised {type(error).__name__}: {error}"
             raise SubproblemError("failed", reason) from error
@@ -131,7 +132,7 @@ class Subproblems:
         solver: str,
         limit: float | None,
     ) -> Solution:
-        """A solver's answer in natural units, put back into the risk's own."""
+        """The solution of a solver, transformed from natural units to the risk's own."""
         made = self._solver(solver)
         units = self.units
         slack, value = aim
@@ -153,11 +154,16 @@ class Subproblems:
         time_limit: float | None,
         tolerances: tuple[float, ...] = START,
     ) -> Array:
-        """By the first solver that can, to the first tolerance that any can.
+        """The minimiser by the first solver that succeeds, to the first tolerance that is reached.
 
-        Where none can, it is the lowest point that one has reached below the centre. A solver gets
-        a share of the time left, the last one all of it. Those that failed are noted among the
+        If all fail, the lowest point that a solver has reached below the centre is returned. A
+        solver gets a share of the time left, the last one all of it. Failures are added to the
         attempts.
+
+        Raises
+        ------
+        SubproblemError
+            All solvers fail, and no point below the centre was reached.
         """
         deadline = Deadline(time_limit)
         failures: list[SubproblemError] = []
@@ -186,7 +192,7 @@ class Subproblems:
         raise failures[0]
 
     def further(self, problem: WeightedRisk, x: Array, solver: str) -> Array:
-        """Where a solver goes on to from x; see :meth:`ExactSolver.further`."""
+        """The point to which a solver goes on from x; see :meth:`ExactSolver.further`."""
         begun, made, units = time.perf_counter(), self._solver(solver), self.units
         if not isinstance(made, ExactSolver):
             return x
@@ -196,7 +202,7 @@ class Subproblems:
         return x if theta is start else units.solution(Solution(theta, None, 0.0)).coefficients
 
     def value(self, name: str, problem: WeightedRisk, x: Array, centre: Array) -> float:
-        """The function that a solver minimises from a centre: mostly the weighted risk itself."""
+        """The value at x of the function that a solver minimises; see :class:`SubproblemSolver`."""
         made = self._solver(name)
         if isinstance(made, ExactSolver):
             return problem.value(x)
@@ -205,12 +211,12 @@ class Subproblems:
         return value * units.size
 
     def bound(self, problem: WeightedRisk) -> float:
-        """A lower bound of the weighted risk from the last answer itself."""
+        """The solver's lower bound of the weighted risk; −∞ without a solution of it."""
         known = self._problem is not None and problem.repeats(self._problem)
         return self.last.bound if known and self.last is not None else -np.inf
 
     def gap(self, problem: WeightedRisk, centre: Array) -> float:
-        """By how much the last answer may miss the minimum; see :func:`duality_gap`."""
+        """An upper bound of the last solution's error in value; see :func:`duality_gap`."""
         if self.last is None:
             return np.inf
         units = self.units
@@ -219,5 +225,5 @@ class Subproblems:
             natural = replace(natural, risk=natural.risk.remembering())
         where = natural, units.theta(self.last.coefficients)
         gap = duality_gap(*where, units.dual(self.last.dual), units.theta(centre))
-        above = above_least(*where)  # too large a problem is no fault of the solver
+        above = above_least(*where)  # a bound as well, which tells something if it is small
         return units.size * (min(gap, above) if above <= PERFECT else gap)

@@ -23,21 +23,20 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
 
-# Samples of a size between these are left as they are: their copies would cost memory. So are
-# columns whose middle is no more than FAR times as large as they vary; only those whose entries
-# nearly all have ONE_SIGN are looked at.
+# Samples of a size between these are not scaled, which would take a copy.
 USUAL = 1e-3, 1e3
+# A column is centred if its median is more than FAR times its median absolute deviation. Only
+# columns with |mean| ≥ ONE_SIGN · mean of absolute values are examined.
 FAR = 30.0
 ONE_SIGN = 0.98
-# Columns of smaller entries count as columns of zeros: no coefficient makes anything of them.
-VANISHING = 1e-150
-MANY = 2**20  # constants of margins: of more of them some tell how far they are apart
-SEEN = 2**16  # samples, likewise, that tell where columns have their middle
+VANISHING = 1e-150  # columns of smaller entries count as columns of zeros
+MANY = 2**20  # most constants of margins, and
+SEEN = 2**16  # most samples, from which a median is computed; of more, equally spaced ones
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Rows of (x − middle)/unit in place of those of the samples x; without a middle, of x/unit."""
+    """Rows of the samples (x − middle)/unit in place of x; of x/unit without a middle."""
 
     rows: Any
     unit: float = 1.0
@@ -49,7 +48,7 @@ _FRAMES: WeakKeyDictionary[Scores, Frame] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class Units:
-    r"""Between the subproblems of a risk and the same ones in natural units.
+    r"""The transformation between the subproblems of a risk and their form in natural units.
 
     With margins u = σu', coefficients θ_j = κ_j θ'_j and base(σu') = β·base'(u') the subproblem
     over a is
@@ -57,15 +56,15 @@ class Units:
         Σ_g (d_g β/a) agg v_r base'(u'_r) + Σ_r (t_r σ/a) u'_r + Σ_j (ν_j κ_j/a) |θ'_j|
         + penalty(κθ')/a + const,
 
-    the same in whatever units targets, samples and objective are. The concave functions are not
-    touched: their ties and kinks stay where they are. Where intercepts are free, columns with a
-    large offset are moved to around 0, and the intercepts with them. All units are powers of two,
-    so that nothing rounds: a multiplier at its bound is there in any units.
+    which does not depend on the units of targets, samples and objective. The concave functions
+    keep the user's units, so that their ties and kinks do not move. If intercepts are free, columns
+    with a large offset are centred, and the intercepts change with them. All units are powers of
+    two, which multiply without rounding: a multiplier at its bound is at its bound in any units.
 
     Attributes
     ----------
     natural : Risk
-        In natural units, for the solvers of subproblems: they look at no transform.
+        The risk in natural units for the solvers, which do not use its transform.
     size : float
         a.
     margin, loss : float
@@ -73,7 +72,7 @@ class Units:
     coefficient : array of shape (p,)
         κ.
     frame : Frame
-        Of the rows.
+        The scaled and centred rows.
     """
 
     natural: Risk
@@ -85,7 +84,7 @@ class Units:
 
     @classmethod
     def of(cls, risk: Risk, size: float) -> Units:
-        """Natural units of a risk for an objective of some size; 1 where others overflow."""
+        """Natural units of a risk for an objective of a size; units of 1 if others overflow."""
         try:
             return cls._of(risk, _power(size), _power(margin_unit(risk)), _frame(risk))
         except (ValueError, TypeError, ArithmeticError):
@@ -99,7 +98,7 @@ class Units:
         natural.rows = frame.rows
         unit = np.where(_sample_columns(risk.rows), margin / frame.unit, margin)
         natural.penalty = risk.penalty.in_units(margin / frame.unit, 1 / size)
-        if margin != 1 or frame.rows is not risk.rows:  # otherwise margins are remembered once
+        if margin != 1 or frame.rows is not risk.rows:  # otherwise the risk's own cache serves both
             natural = natural.forgetting() if risk.by_blocks else natural.remembering()
         return cls(natural, size, margin, loss, unit, frame)
 
@@ -122,7 +121,7 @@ class Units:
         return self._moved(theta, 1.0) / self.coefficient
 
     def _moved(self, theta: Array, side: float) -> Array:
-        """θ with the intercepts that belong to samples around their middle, or back."""
+        """θ with the intercepts for centred samples (side 1), or back (side −1)."""
         middle = self.frame.middle
         if middle is None:
             return theta
@@ -149,7 +148,7 @@ class Units:
 
 
 def margin_unit(risk: Risk) -> float:
-    """How far the constants of the margins are apart, or their size, or 1 if there are none."""
+    """The spread of the margins' constants, or else their size; 1 if there are none."""
     if risk.offset is None:
         return 1.0
     offset = risk.offset[:: 1 + risk.offset.size // MANY]
@@ -161,7 +160,7 @@ def margin_unit(risk: Risk) -> float:
 
 
 def usual_coefficients(risk: Risk) -> Array:
-    """For each entry of θ what moves the margins by about their unit; 1 where nothing does."""
+    """For each entry of θ the change that moves margins by about their unit; else 1."""
     sizes = column_sizes(risk.rows)
     with np.errstate(divide="ignore", over="ignore"):
         usual = margin_unit(risk) / sizes
@@ -169,29 +168,29 @@ def usual_coefficients(risk: Risk) -> Array:
 
 
 def usual_coefficient(risk: Risk) -> float:
-    """The median of the penalised columns' units."""
+    """The median of :func:`usual_coefficients` over the penalised entries."""
     usual = usual_coefficients(risk)[risk.penalized]
     return float(np.median(usual)) if usual.size else 1.0
 
 
 def _sample_columns(rows: Any) -> npt.NDArray[np.bool_]:
-    """The columns that have the samples' unit: all but the intercepts."""
+    """Mask of the columns in the samples' unit: all but the intercepts."""
     return rows.penalized if isinstance(rows, Scores) else np.ones(rows.shape[1], dtype=bool)
 
 
 def _frame(risk: Risk) -> Frame:
-    """Where the samples are around 0 and of about size 1; as they are where they are usual."""
+    """The rows with samples around 0 and of about size 1, cached by the rows."""
     rows = risk.rows
     held = bool(np.any(risk.penalized & ~_sample_columns(rows)))
     if not isinstance(rows, Scores) or rows.kernel is not None or held:
-        return Frame(rows)  # K has no middle, and a held intercept would get another weight
+        return Frame(rows)  # K is not centred, and neither are columns beside a penalised intercept
     if rows not in _FRAMES:
         _FRAMES[rows] = _framed(rows)
     return replace(_FRAMES[rows], rows=_FRAMES[rows].rows or rows)
 
 
 def _framed(rows: Scores) -> Frame:
-    """The frame of scores; rows that stay as they are stand there as None."""
+    """The frame of scores; its rows are None if they are unchanged."""
     X, sizes = _without_vanishing(rows.X, rows.sizes)
     middle = None
     if rows.fit_intercept and isinstance(X, np.ndarray | BlockedMatrix):
@@ -204,7 +203,7 @@ def _framed(rows: Scores) -> Frame:
 
 
 def _without_vanishing(X: Any, sizes: Array) -> tuple[Any, Array]:
-    """Samples and their sizes without the columns that hold nothing but vanishing numbers."""
+    """Samples and their sizes, with columns of vanishing entries set to 0."""
     if not np.any((sizes > 0) & (sizes < VANISHING)):
         return X, sizes
     largest = largest_sizes(X)
@@ -223,7 +222,7 @@ def _moved(X: Any, middle: Any, unit: Any) -> Any:
 
 
 def _middle(X: Any, sizes: Array) -> tuple[Array | None, Array]:
-    """The medians of columns far from 0, and the sizes of what is left; None if there are none."""
+    """The medians of columns far from 0, or None, and the sizes of the centred columns."""
     places = np.flatnonzero(np.abs(means(X)) >= ONE_SIGN * sizes)
     some = X[:: 1 + len(X) // SEEN][:, places] if places.size else np.zeros((1, 0))
     median = np.median(some, axis=0)
@@ -239,7 +238,7 @@ def _middle(X: Any, sizes: Array) -> tuple[Array | None, Array]:
 
 
 def _power_of_two(sizes: Array) -> float:
-    """About a usual size, 1 where that is usual enough."""
+    """The power of two below the median size; 1 if that is within USUAL."""
     sizes = sizes[(sizes > 0) & (sizes < np.inf)]
     size = float(np.median(sizes)) if sizes.size else 1.0
     return 1.0 if USUAL[0] <= size <= USUAL[1] else _power(size)

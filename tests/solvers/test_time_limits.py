@@ -1,4 +1,4 @@
-"""What cannot be cut short is not begun where there is no time for it."""
+"""Calls that cannot be cut short are not begun if there is no time for them."""
 
 from __future__ import annotations
 

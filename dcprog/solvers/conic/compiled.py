@@ -35,7 +35,7 @@ from dcprog.solvers.faults import failures, refusals, valueless
 MOST_STEPS = 500  # most steps of an interior point method
 # Most steps of SCS. Ten times as many rarely help, so they are allowed only for tight tolerances.
 FIRST_ORDER_STEPS, PATIENT_STEPS = 20_000, 200_000
-LOOSE = 1e-7
+LOOSE = 1e-7  # tolerances above it count as loose; it is also HiGHS's largest
 LEAST_TIME = 1e-3  # seconds: some solvers take 0 for no limit
 
 

@@ -493,12 +493,12 @@ def _newton_step(
 
 Product = Callable[[Array], Array]
 MOST = 1000  # most pairs per variable, of at least so many variables
-ROUNDS = 200
+ROUNDS = 200  # most computations of the gap
 STALLS = 3  # the descent ends after this many sweeps that gain little at the level of rounding
 CANCELLED = 1e-3  # a product that shrinks to this share is computed anew
 COPIED = 3  # selected rows of K are copied after this many pairs per variable
 PATIENCE = 10  # Newton's method is tried after this many pairs per variable,
-READY = 2e-2  # or from a violation of this share of the spread of q on
+READY = 2e-2  # or once the violation is at most this share of the spread of q
 TENTH = 0.1  # sweeps over all variables and steps of Newton's method aim at this share of it
 SMOOTHED = 1e-9  # least δ of Newton's method, relative to the largest K_ii
 

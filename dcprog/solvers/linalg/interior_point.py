@@ -12,10 +12,10 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 
 MAX_ITER = 100
-TO_BOUNDARY = 0.995
-SHORT = 1e-9
-ENOUGH = 0.1
-HUGE = 1e13
+TO_BOUNDARY = 0.995  # least share of the step to the boundary that is taken
+SHORT = 1e-9  # shorter steps, of 1, are a failure
+ENOUGH = 0.1  # complementarity is reduced to this share of the allowed gap, and no further
+HUGE = 1e13  # iterates with larger entries diverge
 
 
 class Rows(Protocol):

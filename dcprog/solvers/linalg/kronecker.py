@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Index = npt.NDArray[np.intp]
 
-REFINEMENTS = 2
+REFINEMENTS = 2  # steps of iterative refinement, as for Cholesky factors
 
 
 @dataclass(frozen=True, eq=False)

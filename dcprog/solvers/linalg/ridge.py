@@ -15,7 +15,7 @@ from dcprog.foundation.weighted_gram import weighted_gram, weighted_sum
 from dcprog.solvers.linalg.cholesky import Cholesky
 
 # An update costs twice as much per sample as a new sum.
-WORTH = 0.4
+WORTH = 0.4  # most changed weights of an update, as a share of the nonzero weights
 UPDATES = 10  # most updates in a row, as they accumulate rounding errors
 SMALL = 1e-3  # moments that have shrunk below this share may consist of rounding errors
 

@@ -17,7 +17,7 @@ NEAR = 1e-7  # lines within this share of their size below the maximum count as 
 MANY = 500  # most active lines beside the reference lines, if the coefficients are few
 DEAR = 5e10  # most multiplications in a round; beyond, an interior point method is as fast
 REGULAR = 1e-9  # added to and subtracted from the diagonal of the scaled saddle point system
-REFINEMENTS = 4
+REFINEMENTS = 4  # steps of iterative refinement, which remove the effect of REGULAR
 
 
 @dataclass(frozen=True)

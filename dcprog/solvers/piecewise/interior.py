@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 
 MOST_UNKNOWNS = 6000  # most unknowns of a step's linear system
-LEAST_FEATURES = 24
+LEAST_FEATURES = 24  # least number of columns of X in the first subset
+# most rounds of the active set method, from the last solution and from the interior point
 WARM_ROUNDS = 12
 CROSSOVER_ROUNDS = 10
 # The crossover needs only enough accuracy to identify the active lines; if it fails, more is asked.

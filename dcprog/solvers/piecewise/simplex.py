@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
 
-FEASIBLE = 1e-10
+FEASIBLE = 1e-10  # primal and dual tolerance, HiGHS's least
 MOST_STEPS = 20  # most steps, times the rows and columns, as HiGHS may cycle at ties
-CROSSOVER_ROUNDS = 3
+CROSSOVER_ROUNDS = 3  # most rounds of the active set method that polishes a vertex
 CHOOSE, PRIMAL = 0, 4  # HiGHS's codes of simplex strategies
 UNBOUNDED = (
     highspy.HighsModelStatus.kUnbounded,

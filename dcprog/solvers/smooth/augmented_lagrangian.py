@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from dcprog.risk.weighted import WeightedRisk
 
 
-# σ starts at FIRST, in units of the mean weight over the size of the margins, and grows by GROWTH
-# per round. Starting from the large σ of the last subproblem would take ten times as many Newton
-# steps.
+# σ starts at FIRST, in units of the mean weight over the size of the margins, grows by GROWTH per
+# round, and shrinks by GROWTH where Newton's method stalls. Starting from the large σ of the last
+# subproblem would take ten times as many Newton steps.
 FIRST = 64.0
 GROWTH = 4.0
-ROUNDS = 30
+ROUNDS = 30  # most rounds
 PAYS = 50_000  # least numbers in X for which screening of samples pays
 # Samples are kept if their margin is nearer to a knot than WIDER times the last largest change of a
 # margin. If more than the share MOST is kept, the whole problem is solved instead.
@@ -51,7 +51,8 @@ class AugmentedLagrangianSolver(PerScoreSolver):
     a piecewise quadratic, by Newton's method, whose curvature comes from the few margins near a
     kink; then μ_i = env_i'(v). At the minimiser of a round the duality gap is
     Σ_i f_i(u_i) − f_i(z_i) − μ_i (u_i − z_i) with f = d·base, plus the residual of Newton's method.
-    The rounds end when the gap is within the tolerance. Intercepts may be free.
+    σ grows from round to round; if the envelopes' kinks are then too narrow for Newton's method, it
+    falls again. The rounds end when the gap is within the tolerance. Intercepts may be free.
 
     Parameters
     ----------

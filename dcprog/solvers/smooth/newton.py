@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Nearly hard margins take about one step per sample. A step to the end of a tiny piece may decrease
 # the value by less than rounding: only STALLS such steps in a row end the method.
 MAX_STEPS = 2000
-STALLS = 10
+STALLS = 10  # most steps in a row that do not lower the value
 SHORT = 1e-4  # longest last step, relative to 1 + the coefficients' norm
 LOOSE = 1e-5  # tolerance of the smoother problems, relative to their value
 

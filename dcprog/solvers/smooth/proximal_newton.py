@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 SMALL = 200  # up to this many entries all are in the model, otherwise a working set
-MAX_STEPS = 500
+MAX_STEPS = 500  # most Newton steps, each with a factorisation
 SAFETY = 1e-2  # the search ends at a gap of this share of the tolerance
 BOTTOMLESS = 1e15  # the function is unbounded below this multiple of its initial size
 # The damping is multiplied or divided by CHANGE, and 0 below LIGHTEST. It falls after a step that

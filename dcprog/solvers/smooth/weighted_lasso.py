@@ -388,8 +388,8 @@ class Reweighting:
 
 # ----------------------------------------------------------------------------------------------
 
-ROUNDS = 100
-STALLS = 3
+ROUNDS = 100  # most working sets
+STALLS = 3  # rounds in a row that do not halve the gap, after which the method ends
 ENOUGH = 0.5  # the search ends at a gap of this share of the tolerance
 SHARE = 0.1  # epochs end at a decrease of this share of the allowed gap
 SAME = 1.2  # a working set that grows by less than this factor is solved exactly
