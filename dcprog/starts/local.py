@@ -70,7 +70,7 @@ class Local:
             smooth = SmoothProblem(surrogate)
             found = []
             for x in _begins(surrogate, smooth, budget):
-                end = smooth.minimised(x, budget.deadline)
+                end = smooth.minimised(x, budget.deadline, 1 / TIMES)
                 problem = surrogate.majorised
                 missed, value = problem.miss(end).relative, problem.exact(end)
                 if np.isfinite(value) and missed <= NEARLY:
@@ -177,13 +177,13 @@ class SmoothProblem:
         """True for problems of sequential quadratic programming."""
         return self._units.size <= FEW_ENTRIES and 0 < self._equal.size <= FEW_ROWS
 
-    def minimised(self, x: Array, deadline: Deadline) -> Array:
-        """The end of a method from a point; it may miss constraints."""
+    def minimised(self, x: Array, deadline: Deadline, share: float = 1.0) -> Array:
+        """The end of a method, by a share of the usual work; it may miss constraints."""
         if not self.is_few:
             return self.by_multipliers(x, deadline)
         curved = [not root.is_affine() for root in self._tape.roots[1:]]
         lines = 1 + int(np.sum(np.array(self._counts)[curved]))
-        left = min(STEPS_OF_SQP, int(MOST_ATOMS / (self._tape.work * lines)))
+        left = min(STEPS_OF_SQP, int(share * MOST_ATOMS / (self._tape.work * lines)))
         while left > 0 and deadline.left != 0:
             end, taken = self._by_quadratic_programs(x, left)
             if not np.all(np.isfinite(end)):
