@@ -112,6 +112,7 @@ class Task(Generic[S]):
         if spare and self.left() == 0:
             return None  # the time went on the starts before
         surrogate, self._unused = self._unused or self.surrogate(), None
+        self._reached = None
         before = surrogate.record.solve_time  # a surrogate may serve several starts
         rng = np.random.default_rng(seed)
         try:
@@ -202,7 +203,6 @@ class Task(Generic[S]):
 
     def _run(self, surrogate: S, start: Array, kind: Any, rng: np.random.Generator) -> Run:
         """The run from a start, under a status that is true of the user's function."""
-        self._reached = None
         try:
             return self._run_to_the_end(surrogate, start, kind, rng)
         except KeyboardInterrupt:  # between runs of the loop, which keep their points themselves

@@ -34,7 +34,7 @@ CONVEX, BEGINNING, LEVELS, UNEVEN = 1e6, 3, 10, 0.5
 # at the end; steps to the end of a path and of other points, and the share of points left there.
 PATH, FIT, CHILD, FINEST = 1.0, 0.4, 0.2, 0.01
 PATH_STEPS, STEPS, LEFT = 16, 10, 0.25
-# The PARENTS best points have CHILDREN, on the line through two of them, up to BEYOND times as far as
+# The PARENTS best points have CHILDREN, on lines through two of them, up to BEYOND times as far as
 # the second, with noise relative to the size of a coefficient; the lowest SETTLED are improved.
 PARENTS, CHILDREN, SETTLED = 10, 24, 8
 BEYOND, NOISE = 1.5, 0.05

@@ -386,7 +386,7 @@ def _solved(gram: Array, right: Array) -> Array:
     if np.any(bad):
         gram[bad], right[bad] = np.eye(gram.shape[1]), 0.0
     try:
-        found = np.linalg.solve(gram, right[:, :, None])[:, :, 0]
+        found = np.asarray(np.linalg.solve(gram, right[:, :, None])[:, :, 0], dtype=float)
     except np.linalg.LinAlgError:
         return np.zeros_like(right)
     found[~np.all(np.isfinite(found), axis=1)] = 0.0

@@ -78,7 +78,9 @@ def test_skglm() -> None:
     robust = {"Tukey", "Biweight", "Welsch", "Cauchy", "Capped", "Ramp"}
     assert not [name for name in dir(datafits) if any(word in name for word in robust)]
     assert inspect.isclass(datafits.BaseDatafit)
-    source = inspect.getsource(inspect.getmodule(skglm.MCPRegression))  # a fit compiles for long
+    estimators = inspect.getmodule(skglm.MCPRegression)
+    assert estimators is not None
+    source = inspect.getsource(estimators)  # a fit compiles for long
     assert "self.stop_crit_ = " in source or ".stop_crit_" in source
     assert re.search(r"\b(bse|standard_errors)\w*", source) is None
 

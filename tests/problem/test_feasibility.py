@@ -128,7 +128,7 @@ RACED = {"five circles"}  # the default start alone ends at another packing
 def test_solved_from_the_default_start(name: str) -> None:
     make, value, steps = PROBLEMS[name]
     problem = make()
-    result = dc.solve(problem, **({} if name in RACED else {"n_starts": 1}))
+    result = dc.solve(problem, n_starts="auto" if name in RACED else 1)
     assert result.status == "converged"
     assert result.relative_violation <= 1e-6
     assert max(float(np.max(c.violation())) for c in problem.constraints) <= 1e-4

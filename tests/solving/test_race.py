@@ -432,10 +432,11 @@ def test_a_point_so_far_out_that_rounding_is_all_is_not_the_best() -> None:
 # ---- graduated paths -----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("width", [0.3, 1.0, 2.0])
 @pytest.mark.parametrize("name", ["ramp", "truncated", "classes", "angle"])
-def test_smoothed_steps_lower_the_smoothed_risk(name: str) -> None:
+def test_smoothed_steps_lower_the_smoothed_risk(name: str, width: float) -> None:
     risk = RISKS[name]
-    many, width = ManyPoints(risk), np.array([[0.3], [1.0], [2.0]])
+    many = ManyPoints(risk)
     theta = np.random.default_rng(0).normal(size=(3, risk.rows.shape[1]))
     before = many.at(many.given(theta))
     after = many.step(before, width, smoothly=True)
