@@ -392,7 +392,8 @@ def lower_bound(
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={callback!r} is not callable")
     if isinstance(problem, cp.Problem):
-        found = recognised(problem) if box is None else None
+        by_scip = box is not None or (isinstance(start, Bound) and start.marks is None)
+        found = None if by_scip else recognised(problem)
         if found is not None:
             try:
                 return _recognised_bound(found, start, time_limit, gap, callback, verbose)

@@ -538,6 +538,8 @@ class GlobalSearch:
         try:
             return self._searched(end)
         except KeyboardInterrupt:
+            if self._edges is not None:
+                self._check(*self._edges)
             return "interrupted"
         finally:
             self.is_running = False
@@ -579,9 +581,11 @@ class GlobalSearch:
             return
         lo = np.where(_is_endless(lo), np.minimum(-LOOK, hi - LOOK), lo)
         hi = np.where(_is_endless(hi), np.maximum(LOOK, lo + LOOK), hi)
-        self._tree(lo, hi, end, points=1)
-        self._close()
-        self.lower = -np.inf  # the bound holds in that box only
+        self._beyond = -np.inf  # SCIP's bound holds in that box only
+        try:
+            self._tree(lo, hi, end, points=1)
+        finally:
+            self._close()
 
     def _bounded(self, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Finite bounds of all used columns, the variables first, then the terms."""
@@ -634,25 +638,32 @@ class GlobalSearch:
         if status == "infeasible":
             status = self._confirmed(lo, hi, end)
         if status in ("interrupted", "stopped"):
-            self.lower = -np.inf if self._is_wrong else self.lower
+            self._check(lo, hi)
             return status
         if status != "infeasible" and not self.is_closed:
             self._improve_last(end)
-        self._challenge(lo, hi)
-        if self._is_wrong:
+        claim = self.lower
+        if not self._check(lo, hi):
             if self._rounds + 1 == ROUNDS:
                 sign, point = self.problem.sign, self._where
                 assert point is not None
-                raise WrongBound(point.x, sign * point.value, sign * self.lower)
-            self.lower, self._otherwise = -np.inf, True
-            self._close()
+                raise WrongBound(point.x, sign * point.value, sign * claim)
             return "inaccurate"
         if status == "infeasible" or self.is_closed:
             return "infeasible" if self.best is None else "proved"
         return "inaccurate" if status in ("finished", "failed") else status
 
+    def _check(self, lo: Array, hi: Array) -> bool:
+        """Check the bound with many points; forget a wrong one, with its tree, and return False."""
+        self._challenge(lo, hi)
+        if not self.is_wrong:
+            return True
+        self.lower, self._otherwise = -np.inf, True
+        self._close()
+        return False
+
     def _challenge(self, lo: Array, hi: Array) -> None:
-        """Check the bound with many points of the box, moved to the constraints."""
+        """Note the lowest ones of many points of the box, moved to the constraints."""
         problem = self.problem
         size = problem.terms.size
         x = problem.samples(CHALLENGES, lo[:size], hi[:size])
@@ -670,7 +681,7 @@ class GlobalSearch:
                 self.note(restored(problem, x[k]))
 
     @property
-    def _is_wrong(self) -> bool:
+    def is_wrong(self) -> bool:
         """True if a point that is feasible but for rounding lies below the bound."""
         if np.isinf(self.lower):
             return self._exact < self.lower
@@ -682,15 +693,16 @@ class GlobalSearch:
 
         It is loose and has no presolving.
         """
-        if self.best is not None:
-            self.lower = min(self._beyond, np.inf if self.best.is_exact else self.objective)
-            return "finished"
         self.lower = -np.inf  # the first bound is wrong if the second search finds a point
         status = self._tree(lo, hi, end, loose=True)
         self._close()
-        if status == "infeasible":
+        if status != "infeasible":
+            return status
+        if self.best is None:
             self.lower = np.inf
-        return status
+            return status
+        self.lower = min(self._beyond, np.inf if self.best.is_exact else self.objective)
+        return "finished"
 
     def _improve_last(self, end: float) -> None:
         """Local search from SCIP's last point, or from the best one if that point was feasible."""

@@ -165,10 +165,9 @@ def solve_whole(
     for x in _given(factorable, start):
         search.note(x)
     status = search.run(np.inf if settings.time_limit is None else settings.time_limit)
-    said = f"bound {factorable.sign * search.lower:.10g} after {search.nodes} nodes of SCIP"
     if search.best is None:
         end = status if status in ("infeasible", "interrupted") else "no_feasible_point"
-        run = Run.without_steps(None, factorable.sign * np.inf, end, said)
+        run = Run.without_steps(None, factorable.sign * np.inf, end, _said(search))
         return _told(run, begun)
     held = Held(factorable, search.best.x)
     try:
@@ -177,9 +176,16 @@ def solve_whole(
         result, status = None, "interrupted"
     if result is not None:
         search.note(held.whole(result.variables), trusted=True)
+    if search.is_wrong:  # the loop's point lies below the bound
+        status, search.lower = "inaccurate", -np.inf
     run = _ended(factorable, held, search.best, result)
-    run = replace(run, status=STATUS[status], message=said)
+    run = replace(run, status=STATUS[status], message=_said(search))
     return _told(run, begun, HeldExaminer(factorable.problem))
+
+
+def _said(search: GlobalSearch) -> str:
+    lower = search.problem.sign * min(search.lower, search.objective)
+    return f"bound {lower:.10g} after {search.nodes} nodes of SCIP"
 
 
 # The outcome of a global search with a point, as the status of a solve.

@@ -1,0 +1,168 @@
+"""What SCIP says is claimed only after a check, however a run ends; SCIP is made wrong here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from cvxpy.atoms.elementwise.trig import sin
+
+import dcprog as dc
+from dcprog.factorable.search import GlobalSearch
+
+LEAST = -1.12  # of `saddle`, at (1, −1)
+
+
+def saddle() -> tuple[cp.Problem, cp.Variable]:
+    x = cp.Variable(2, bounds=[-1, 1])
+    curved = 0.1 * cp.sum(cp.multiply(x, cp.square(x - 0.3)))
+    return cp.Problem(cp.Minimize(curved + x[0] * x[1] - cp.sum(x) / 3)), x
+
+
+@pytest.fixture
+def too_high(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SCIP's bounds are raised to −0.9."""
+    monkeypatch.setattr("dcprog.factorable.search.PAUSE", 0.0)
+    read = GlobalSearch._take
+
+    def raised(search: GlobalSearch, built: Any) -> None:
+        read(search, built)
+        if np.isfinite(search.lower):
+            search.lower = max(search.lower, -0.9)
+
+    monkeypatch.setattr(GlobalSearch, "_take", raised)
+
+
+@pytest.mark.usefixtures("too_high")
+def test_the_bound_of_a_stopped_search_is_checked() -> None:
+    problem, x = saddle()
+    bound = dc.lower_bound(
+        problem, start={x: [-0.1, -0.1]}, gap=1e-5, callback=lambda b: b.value > -9
+    )
+    assert bound.status == "stopped"
+    assert bound.value <= LEAST
+
+
+@pytest.mark.usefixtures("too_high")
+def test_the_bound_of_an_interrupted_search_is_checked() -> None:
+    problem, x = saddle()
+
+    def interrupt(bound: dc.Bound) -> None:
+        if bound.value > -9:
+            raise KeyboardInterrupt
+
+    bound = dc.lower_bound(problem, start={x: [-0.1, -0.1]}, gap=1e-5, callback=interrupt)
+    assert bound.status == "interrupted"
+    assert bound.value <= LEAST
+
+
+# ----------------------------------------------------------------------------------------------
+# variables without bounds
+
+
+def far() -> cp.Problem:
+    """The least value is 0 at x = 20, y = 1, beyond the box in which a first point is sought."""
+    x, y = cp.Variable(), cp.Variable()
+    products = [cp.multiply(x, y) + sin(3 * y) == 20 + float(np.sin(3))]
+    return cp.Problem(cp.Minimize(cp.square(x - 20) + cp.square(y - 1)), products)
+
+
+@pytest.fixture
+def near(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Local search finds no point; a first one is sought in a box of the size 10."""
+    monkeypatch.setattr("dcprog.factorable.search.PAUSE", 0.0)
+    monkeypatch.setattr("dcprog.factorable.search.LOOK", 10.0)
+    monkeypatch.setattr(
+        "dcprog.bounds.lower_bound.local_search", lambda *_: lambda x, seconds: None
+    )
+
+
+@pytest.mark.usefixtures("near")
+def test_the_box_of_the_first_point_bounds_no_other_points() -> None:
+    seen: list[float] = []
+    bound = dc.lower_bound(far(), callback=lambda b: seen.append(b.value))
+    assert max([bound.value, *seen]) <= 0
+
+
+@pytest.mark.usefixtures("near")
+def test_a_search_for_a_first_point_that_an_error_ends_is_not_continued(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(GlobalSearch, "_challenge", lambda *_: None)
+    problem, seen = far(), list[dc.Bound]()
+
+    def fail(bound: dc.Bound) -> None:
+        if bound.x is not None:
+            seen.append(bound)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        dc.lower_bound(problem, callback=fail)
+    bound = dc.lower_bound(problem, start=seen[0])
+    assert bound.value <= 0
+
+
+# ----------------------------------------------------------------------------------------------
+# "infeasible"
+
+
+@pytest.fixture
+def empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SCIP says "infeasible" in every first search, and no random point refutes it."""
+    searched = GlobalSearch._tree
+
+    def tree(search: GlobalSearch, *args: Any, **options: Any) -> str:
+        if options.get("loose"):
+            return searched(search, *args, **options)
+        search._close()
+        return "infeasible"
+
+    monkeypatch.setattr(GlobalSearch, "_tree", tree)
+    monkeypatch.setattr(GlobalSearch, "_challenge", lambda *_: None)
+
+
+@pytest.mark.usefixtures("empty")
+@pytest.mark.parametrize("start", [1.2, 1.3027756377 + 1e-8])
+def test_infeasible_is_checked_where_a_point_is_known(start: float) -> None:
+    x = cp.Variable()
+    lowest = cp.square(x) - cp.multiply(3, sin(3 * x))
+    problem = cp.Problem(cp.Minimize(lowest), [cp.power(x, 3) <= 4 * x - 3])
+    grid = np.linspace(-4, 4, 80001)
+    values = (grid**2 - 3 * np.sin(3 * grid))[grid**3 <= 4 * grid - 3]
+    bound = dc.lower_bound(problem, start={x: start})
+    assert bound.value <= values.min() + 1e-6
+
+
+# ----------------------------------------------------------------------------------------------
+# dc.solve, and resumed bounds
+
+
+def test_a_point_of_the_loop_below_the_bound_is_no_proved_optimum(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = GlobalSearch._take
+
+    def raised(search: GlobalSearch, built: Any) -> None:
+        read(search, built)
+        search.lower = search.objective
+
+    monkeypatch.setattr(GlobalSearch, "_take", raised)
+    monkeypatch.setattr(GlobalSearch, "_challenge", lambda *_: None)
+    x, k = cp.Variable(bounds=[-2, 2]), cp.Variable(bounds=[0, 1], integer=True)
+    problem = cp.Problem(cp.Minimize(cp.power(x, 4) - 2 * cp.square(x) + 0.1 * x + k))
+    with np.errstate(all="ignore"):
+        result = dc.solve(problem, start={x: 0.3, k: 1.0})
+    assert result.status == "solver_failed"
+
+
+def test_the_bound_of_a_recognised_problem_on_a_box_is_resumed() -> None:
+    rng = np.random.default_rng(0)
+    w = cp.Variable(1)
+    errors = rng.normal(size=(6, 1)) @ w - rng.normal(size=6)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.minimum(cp.square(errors), 1.0))))
+    bound = dc.lower_bound(problem, box=(-1, 1))
+    resumed = dc.lower_bound(problem, start=bound, gap=1e-4)
+    assert resumed.status == "proved"
+    assert bound.value <= resumed.value <= resumed.objective <= bound.objective
