@@ -24,7 +24,7 @@ QUICK: dict[str, dict[str, Any]] = {
 }
 # RobustEstimator, PathSearch, PaperClassifier, PaperRegressor, KernelMachine
 READ_EVERY_FORM = {"RobustClassifier", "RobustRegressor", "RobustRegressorCV"}
-READ_EVERY_FORM |= {"CappedSVC", "MMRegressor", "LeastOneNormSVC"}
+READ_EVERY_FORM |= {"CappedSVC", "MMRegressor", "LeastOneNormSVC", "AngleSVCCV"}
 FORMS = ("check_estimator_sparse_", "check_classifiers_train(readonly", "check_regressors_train(r")
 OTHERS = [
     dc.RobustClassifier(dc.truncate(dc.hinge(), 0.0), dc.l1(0.1), multiclass="ovr", n_starts=1),
