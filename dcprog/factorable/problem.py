@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import cvxpy as cp
 import numpy as np
@@ -482,6 +483,14 @@ class FactorableProblem:
         widest = np.where(np.isfinite(self.hi - self.lo), self.hi - self.lo, 1.0)
         return np.maximum(np.maximum(np.abs(x), LEAST_SIZE * widest), np.finfo(float).tiny)
 
+    @cached_property
+    def asked(self) -> tuple[list[Row], npt.NDArray[np.bool_], Array]:
+        """The rows with variables, a mask of the equations, and the least sizes of their terms."""
+        zero = [row for row in self.zero if not row.is_constant]
+        rows = [*zero, *(row for row in self.below if not row.is_constant)]
+        usual = np.median(_values(self, rows, self.samples())[1], axis=0)
+        return rows, np.arange(len(rows)) < len(zero), LEAST_SIZE * usual
+
     def name(self, place: int) -> str:
         """The name of the variable and the entry at a place, for messages."""
         start = 0
@@ -552,12 +561,9 @@ def restored(problem: FactorableProblem, x: Array) -> Array:
 
 
 def _restored(problem: FactorableProblem, x: Array) -> Array:
-    zero = [row for row in problem.zero if not row.is_constant]
-    rows = [*zero, *(row for row in problem.below if not row.is_constant)]
-    equal = np.arange(len(rows)) < len(zero)
+    rows, equal, usual = problem.asked
     active = equal.copy()
     size = problem.coordinate_sizes(x)
-    usual = LEAST_SIZE * np.median(_values(problem, rows, problem.samples())[1], axis=0)
     best, least, unit = x, np.inf, None
     for _ in range(SWEEPS):  # steps converge quadratically, or not at all
         value, terms = (found[0] for found in _values(problem, rows, x[None]))

@@ -333,9 +333,16 @@ class _Kkt:
         return self._inequality & (multipliers < least)
 
     def _is_stationary(self, x: Array) -> bool:
+        """True if the Lagrangian is flat, and no row with a price is short of its limit.
+
+        F may fall by the prices times these distances: near a bound is not at the bound.
+        """
         left = self._lagrangian(x, self._multipliers) * self._units
+        self._points.load(x)
+        rows = np.concatenate([np.zeros(0), *(vec(row.value) for row in self._rows)])
+        unmet = np.append(np.abs(left), np.sum(np.abs(self._multipliers * rows)))
         scale = self._problem.terms(self._problem.at(x))
-        return 0 < scale and float(np.max(np.abs(left), initial=0.0)) <= FLAT * scale
+        return 0 < scale and float(np.max(unmet)) <= FLAT * scale
 
     def _curvature(self, x: Array) -> Verdict | None:
         """A local minimum, or the direction of the most negative curvature."""

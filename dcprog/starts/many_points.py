@@ -210,16 +210,17 @@ class ManyPoints:
         judged = h if smoothly else 0.0
         begun = self.values(points.theta, points.margins, h) if smoothly else points.values
         theta, margins, values = points.theta.copy(), points.margins.copy(), begun.copy()
-        left = np.arange(len(points))  # the points that are not lower yet
+        left = np.arange(len(points))  # the points that have not fallen as far as their models
         for share in SHARES:
             there = points.theta[left] + share * move[left]
             its_margins = points.margins[left] + share * along[left]
             found = self.values(there, its_margins, judged, left)
-            lower = found < begun[left]
+            lower = found < values[left]
             better = left[lower]
             theta[better], margins[better] = there[lower], its_margins[lower]
             values[better] = found[lower]
-            left = left[~lower & (decrease[left] > ROUNDING * np.abs(begun[left]))]
+            enough = np.maximum(decrease[left] / 2, ROUNDING * np.abs(begun[left]))
+            left = left[(begun[left] - values[left] < enough) & (decrease[left] >= enough)]
             if left.size == 0:
                 break
         return Points(theta, margins, values)

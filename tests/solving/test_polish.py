@@ -10,7 +10,8 @@ import pytest
 import dcprog as dc
 from dcprog.majorants.gradients import Tape
 from dcprog.majorants.user_problem import Points
-from dcprog.solving.polish import ActivePieces
+from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.solving.polish import ActivePieces, examined
 from tests.majorants.test_nonlinear_rules import NONLINEAR, move
 
 CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-8}  # cvxpy's own tests'
@@ -144,3 +145,14 @@ def test_pieces_have_the_value_and_their_ties_vanish() -> None:
         assert smooth.shape == expression.shape
         assert all(np.max(np.abs(tie.value)) <= 1e-12 for tie in pieces.ties)
     assert ActivePieces(1e-9).of(cp.square(x)).args[0] is x
+
+
+def test_a_point_near_a_bound_is_not_judged_as_one_at_the_bound() -> None:
+    # x₁ + x₂ rises along √x₁ + √x₂ = 2 towards (0, 4); were x₁ ≥ 0 active, the conditions held
+    x = cp.Variable(2, nonneg=True)
+    problem = cp.Problem(cp.Maximize(cp.sum(x)), [cp.sum(cp.sqrt(x)) == 2])
+    surrogate = ProblemSurrogate(problem)
+    point = np.array([2e-4, (2 - np.sqrt(2e-4)) ** 2])
+    assert surrogate.domain.is_feasible(point)
+    verdict = examined(surrogate, point, 60)
+    assert verdict.x is None or verdict.x[0] < 1e-9
