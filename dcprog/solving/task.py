@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -705,11 +705,8 @@ class ProblemTask(Task[ProblemSurrogate]):
         """
         with np.errstate(all="ignore"):
             smooth = SmoothProblem(surrogate)
-        ways = [(smooth.minimised, origin) for origin in self._places(surrogate, run, start, rng)]
-        if run.x is not None and _meets(surrogate, run) and smooth.is_few:
-            ways.append((smooth.by_multipliers, run.x))  # quadratic programs stall in flat valleys
         rise = np.inf
-        for way, origin in ways:
+        for way, origin in self._ways(surrogate, smooth, run, start, rng):
             if self.left() == 0:
                 return None
             with np.errstate(all="ignore"):
@@ -729,17 +726,25 @@ class ProblemTask(Task[ProblemSurrogate]):
         # at such an end the point is a local minimum as far as both methods can tell
         return run if _meets(surrogate, run) and rise <= self.settings.tol * run.scale else None
 
-    def _places(
-        self, surrogate: ProblemSurrogate, run: Run, start: Array, rng: np.random.Generator
-    ) -> Iterator[Array]:
-        yield start if run.x is None else run.x
-        if _meets(surrogate, run):
+    def _ways(
+        self,
+        surrogate: ProblemSurrogate,
+        smooth: SmoothProblem,
+        run: Run,
+        start: Array,
+        rng: np.random.Generator,
+    ) -> Iterator[tuple[Callable[..., Array], Array]]:
+        """Smooth methods, and the points where they begin."""
+        yield smooth.minimised, start if run.x is None else run.x
+        if run.x is not None and _meets(surrogate, run):
+            if smooth.is_few:  # quadratic programs stall in flat valleys
+                yield smooth.by_multipliers, run.x
             return
-        yield start
+        yield smooth.minimised, start
         surrogate.starts.limit(self.left())
         for _ in range(RANDOM_PLACES):
             with suppress(SubproblemError):
-                yield surrogate.starts.random(rng)
+                yield smooth.minimised, surrogate.starts.random(rng)
 
     def _beyond(self, surrogate: ProblemSurrogate, run: Run, step: Array) -> Run | None:
         """A run from beside a saddle, on the side where it ends lower; None if neither does."""
