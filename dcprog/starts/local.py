@@ -69,7 +69,9 @@ class Local:
         with np.errstate(all="ignore"):
             smooth = SmoothProblem(surrogate)
             found = []
-            for x in _begins(surrogate, smooth, budget):
+            for count, x in enumerate(_begins(surrogate, smooth, budget)):
+                if count >= budget.effort.local and not found:
+                    break  # the constraints may contradict one another
                 end = smooth.minimised(x, budget.deadline, 1 / TIMES)
                 problem = surrogate.majorised
                 missed, value = problem.miss(end).relative, problem.exact(end)
@@ -195,7 +197,7 @@ class SmoothProblem:
         return x
 
     def _by_quadratic_programs(self, x: Array, steps: int) -> tuple[Array, int]:
-        """The end of sequential quadratic programming, and its steps."""
+        """The end of sequential quadratic programming, and how often it has evaluated F."""
         self._rescaled(x)
         kinds = (("eq", self._equal, 1.0), ("ineq", ~self._equal, -1.0))
         constraints: list[Any] = [
@@ -216,7 +218,7 @@ class SmoothProblem:
             constraints=constraints,
             options={"maxiter": steps, "ftol": FALL},
         )
-        return np.clip(self._units * found.x, self.low, self.high), int(found.nit)
+        return np.clip(self._units * found.x, self.low, self.high), int(found.nfev)
 
     def _objective(self, z: Array) -> tuple[float, Array]:
         values, tape = self._values(z), self._tape
