@@ -68,7 +68,7 @@ class Local:
         assert isinstance(surrogate, ProblemSurrogate)
         with np.errstate(all="ignore"):
             smooth = SmoothProblem(surrogate)
-            found = []
+            found: list[tuple[float, float, Array]] = []
             for count, x in enumerate(_begins(surrogate, smooth, budget)):
                 if count >= budget.effort.local and not found:
                     break  # the constraints may contradict one another
