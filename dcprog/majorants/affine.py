@@ -247,7 +247,9 @@ class Box:
 
     def __init__(self, constraints: Sequence[cp.Constraint] = ()) -> None:
         self._constraints = list(constraints)
-        self._known: dict[int, tuple[cp.Expression, bool]] = {}  # live nodes: ids stay unique
+        # by the ids of live nodes, which stay unique
+        self._known: dict[int, tuple[cp.Expression, bool]] = {}
+        self._signs: dict[int, tuple[cp.Expression, int]] = {}  # of denominators
 
     def is_nonneg(self, node: cp.Expression) -> bool:
         """True if all entries are known to be ≥ 0."""
@@ -276,6 +278,11 @@ class Box:
         >>> Box([2 * x[0] - x[1] >= 1]).sign_below(2 * x[0] - x[1])
         1
         """
+        if id(denominator) not in self._signs:
+            self._signs[id(denominator)] = denominator, self._sign_below(denominator)
+        return self._signs[id(denominator)][1]
+
+    def _sign_below(self, denominator: cp.Expression) -> int:
         for sign, node in ((1, denominator), (-1, -denominator)):
             if self.is_nonneg(node) or self._is_nonneg_in_constraints(node):
                 self._known[id(node)] = node, True

@@ -100,6 +100,12 @@ class Tape:
             {id(n): unvec(part, n.shape) for n, part in zip(self._affine, parts, strict=False)}
         )
 
+    def alone(self, place: int, weight: Array) -> list[Array]:
+        """Weights of all roots: the given one, and 0 for the others."""
+        weights = [np.zeros(root.shape) for root in self.roots]
+        weights[place] = weight
+        return weights
+
     def gradient(
         self, weights: Sequence[Array], values: Values, edge: float | None = None
     ) -> Array:

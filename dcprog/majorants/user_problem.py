@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression, multiply
 from cvxpy.atoms.quad_form import QuadForm
+from cvxpy.constraints.zero import Equality, Zero
 
 from dcprog.foundation.arrays import Array, unvec, vec
 from dcprog.majorants.tree import of_roots, rebuilt, short
@@ -245,6 +246,27 @@ def check_variable(variable: cp.Variable, *, whole: bool = False) -> None:
             f"variable {variable.name()!r} is complex: write the real and the imaginary part "
             "as two variables"
         )
+
+
+def compared(constraint: cp.Constraint) -> tuple[cp.Expression, bool] | None:
+    """The expression that is asked to be 0 (True) or at most 0; None for cones of other kinds.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> x = cp.Variable(name="x")
+    >>> print(*compared(x == 2), *compared(cp.NonNeg(x)))
+    x + -2.0 True -x False
+    """
+    if isinstance(constraint, Equality):
+        return constraint.expr, True
+    if isinstance(constraint, Zero):
+        return constraint.args[0], True
+    if isinstance(constraint, cp.constraints.Inequality):
+        return constraint.expr, False
+    if isinstance(constraint, cp.NonNeg):
+        return -constraint.args[0], False
+    return (constraint.args[0], False) if isinstance(constraint, cp.NonPos) else None
 
 
 def declared_kinds(variable: cp.Variable) -> set[str]:

@@ -164,7 +164,7 @@ class ProblemSurrogate:
     firmness : float
         Factor of the first price of violations.
     hasty : bool
-        True if no first-order solver is asked, which takes seconds.
+        True if first-order solvers are not tried, because they take seconds.
 
     References
     ----------
@@ -527,8 +527,8 @@ ACCURACY = 1e-11
 # A strongly convex function falls by ½‖step‖² and the proximal term again; less than nearly their
 # sum says that the solver missed its minimum. F is rounded by ROUNDING of its scale.
 ROUNDING = 1e-10
-# So many solvers are asked for a proximal step, and in haste: a third, of the first order, takes
-# seconds to miss that accuracy.
+# Most solvers that are tried for a proximal step, or while `hasty`: the third is a first-order
+# method, which takes seconds and does not reach this accuracy.
 ASKED = 2
 # A proximal step shorter than that, in units, leads nowhere.
 STEEP = 1e-4

@@ -225,5 +225,5 @@ class Subproblems:
             natural = replace(natural, risk=natural.risk.remembering())
         where = natural, units.theta(self.last.coefficients)
         gap = duality_gap(*where, units.dual(self.last.dual), units.theta(centre))
-        above = above_least(*where)  # a bound as well, which tells something if it is small
+        above = above_least(*where)  # bounds the error too, closely if the fit is almost perfect
         return units.size * (min(gap, above) if above <= PERFECT else gap)

@@ -9,13 +9,13 @@ from typing import TypeVar
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
-from cvxpy.constraints.zero import Equality, Zero
 from scipy.linalg import null_space
 
 from dcprog.engine.track import Run
 from dcprog.foundation.arrays import Array, vec
 from dcprog.majorants.gradients import Tape
 from dcprog.majorants.tree import Values, rebuilt, spread_to
+from dcprog.majorants.user_problem import compared
 from dcprog.problem.surrogate import ProblemSurrogate
 
 T = TypeVar("T")
@@ -265,10 +265,12 @@ class _Kkt:
         self._points.load(x)
         pieces = ActivePieces(reach)
         self._objective = pieces.of(self._problem.frame.node)
-        rows = [
-            self._active(pieces.of(expression), inequality)
-            for expression, inequality in _asked(self._problem.problem.constraints)
-        ]
+        rows = []
+        for constraint in self._problem.problem.constraints:
+            pair = compared(constraint)
+            if pair is None:
+                raise NotImplementedError(type(constraint).__name__)
+            rows.append(self._active(pieces.of(pair[0]), not pair[1]))
         rows += [(tie, False) for tie in pieces.ties]
         rows += [(bound, True) for bound in self._at_bounds()]
         rows = [(expression, inequality) for expression, inequality in rows if expression.size]
@@ -280,7 +282,6 @@ class _Kkt:
         kinds = np.array([inequality for _, inequality in rows], dtype=bool)
         self._inequality: Mask = np.repeat(kinds, np.array(self._sizes, dtype=int))
         self._tape = Tape([self._objective, *self._rows], self._points)
-        self._zeros = [np.zeros(row.shape) for row in self._rows]
         self._multipliers = np.zeros(self._inequality.size)
         self._kept: Mask = np.ones(self._inequality.size, dtype=bool)
 
@@ -338,8 +339,7 @@ class _Kkt:
         F may fall by the prices times these distances: near a bound is not at the bound.
         """
         left = self._lagrangian(x, self._multipliers) * self._units
-        self._points.load(x)
-        rows = np.concatenate([np.zeros(0), *(vec(row.value) for row in self._rows)])
+        rows = self._residual(self._tape.values(x))
         unmet = np.append(np.abs(left), np.sum(np.abs(self._multipliers * rows)))
         scale = self._problem.terms(self._problem.at(x))
         return 0 < scale and float(np.max(unmet)) <= FLAT * scale
@@ -406,15 +406,18 @@ class _Kkt:
 
     def _system(self, x: Array, kept: Mask) -> tuple[Array, Array, Array]:
         """∇f, the Jacobian of the rows that are kept, and their values."""
-        values, one = self._tape.values(x), np.ones(self._objective.shape)
-        slope = self._tape.gradient([one, *self._zeros], values)
+        tape, values, one = self._tape, self._tape.values(x), np.ones(self._objective.shape)
+        slope = tape.gradient(tape.alone(0, one), values)
         matrix = [
-            self._tape.gradient([0 * one, *self._zeros[:i], line, *self._zeros[i + 1 :]], values)
+            tape.gradient(tape.alone(1 + i, line), values)
             for i, size in enumerate(self._sizes)
             for line in np.eye(size)
         ]
-        residual = np.concatenate([np.zeros(0), *(vec(values.array(row)) for row in self._rows)])
-        return slope, np.array(matrix).reshape(-1, x.size)[kept], residual[kept]
+        return slope, np.array(matrix).reshape(-1, x.size)[kept], self._residual(values)[kept]
+
+    def _residual(self, values: Values) -> Array:
+        """The values of all rows."""
+        return np.concatenate([np.zeros(0), *(vec(values.array(row)) for row in self._rows)])
 
     def _lagrangian(self, x: Array, multipliers: Array) -> Array:
         """∇f + Aᵀλ."""
@@ -440,26 +443,8 @@ class _Kkt:
             return False
         if problem.miss(x).relative > max(problem.miss(before).relative, ROUNDING):
             return False
-        self._points.load(before)
-        missed = np.concatenate([np.zeros(0), *(vec(row.value) for row in self._rows)])
+        missed = self._residual(self._tape.values(before))
         missed = np.where(self._inequality, np.maximum(missed, 0.0), np.abs(missed))
         worth = float(np.abs(multipliers) @ missed)
         terms = problem.terms(problem.at(before))
         return problem.exact(x) <= problem.exact(before) + worth + ROUNDING * terms
-
-
-def _asked(constraints: list[cp.Constraint]) -> Iterator[tuple[cp.Expression, bool]]:
-    """Expressions that are to be at most 0 (True), or 0."""
-    for constraint in constraints:
-        if isinstance(constraint, cp.constraints.Inequality):
-            yield constraint.expr, True
-        elif isinstance(constraint, Equality):
-            yield constraint.expr, False
-        elif isinstance(constraint, Zero):
-            yield constraint.args[0], False
-        elif isinstance(constraint, cp.NonNeg):
-            yield -constraint.args[0], True
-        elif isinstance(constraint, cp.NonPos):
-            yield constraint.args[0], True
-        else:
-            raise NotImplementedError(type(constraint).__name__)

@@ -9,7 +9,6 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from cvxpy.constraints.zero import Equality, Zero
 from scipy.optimize import minimize
 
 from dcprog.engine.protocol import Surrogate
@@ -18,6 +17,7 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.majorants.gradients import Tape
 from dcprog.majorants.tree import Values, nodes, spread_to
+from dcprog.majorants.user_problem import compared
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.starts.protocol import Budget, Candidate
 
@@ -34,12 +34,13 @@ OUTSIDE = 1e20  # in place of F outside its domain, and of violations
 KINKED = cp.abs, cp.max, cp.maximum, cp.min, cp.minimum, cp.norm1, cp.norm_inf, cp.sum_largest
 
 # Sequential quadratic programming is several times as fast in few entries and rows; its steps cost
-# the cube of these. It is begun anew, with the scales of its end, until it moves less than STILL; a
-# beginning counts as so many steps, at least.
+# the cube of these. It is repeated, with the scales of its end, until it moves less than STILL. All
+# repetitions together take STEPS_OF_SQP evaluations, of which each counts as LEAST_STEPS or more.
 FEW_ENTRIES, FEW_ROWS = 60, 150
 STEPS_OF_SQP, LEAST_STEPS, STILL = 200, 20, 1e-6
 FALL = 1e-10  # the decrease of F, relative to its scale, at which it ends
-# As many times more points than the method of multipliers gets, in equal time.
+# Random points of sequential quadratic programming, as a multiple of those of the method of
+# multipliers, which takes as long.
 TIMES = 3
 
 ROUNDS, STEPS = 12, 100  # of multipliers, and quasi-Newton steps in each
@@ -90,14 +91,13 @@ def unfit(surrogate: ProblemSurrogate) -> str | None:
     """The reason why the method does not take a problem; None if it does."""
     if not 0 < surrogate.points.size <= MOST_ENTRIES:
         return f"it has no entries of variables or more than {MOST_ENTRIES}"
-    problem = surrogate.majorised.problem
-    kinds = (cp.constraints.Inequality, Equality, Zero, cp.NonNeg, cp.NonPos)
-    if not all(isinstance(c, kinds) for c in problem.constraints):
+    asked = _asked(surrogate.majorised.problem)
+    if asked is None:
         return "it has constraints with cones"
     shaped = ("PSD", "NSD", "symmetric", "diag", "hermitian")
     if any(v.attributes[name] for v in surrogate.points.variables for name in shaped):
         return "it has variables with a shape"
-    roots = [problem.objective.args[0], *(e for c in problem.constraints for e, _ in _asked(c))]
+    roots = [surrogate.majorised.problem.objective.args[0], *(e for e, _ in asked)]
     if any(isinstance(node, KINKED) for root in roots for node in nodes(root)):
         return "it has kinks"
     return None
@@ -156,7 +156,7 @@ class SmoothProblem:
 
     def __init__(self, surrogate: ProblemSurrogate) -> None:
         problem, points = surrogate.majorised, surrogate.points
-        asked = [pair for constraint in problem.problem.constraints for pair in _asked(constraint)]
+        asked = _asked(problem.problem) or []
         self._tape = Tape([problem.frame.node, *(e for e, _ in asked)], points)
         self._counts = [e.size for e, _ in asked]
         self._equal = np.repeat(np.array([equal for _, equal in asked], dtype=bool), self._counts)
@@ -223,8 +223,7 @@ class SmoothProblem:
     def _objective(self, z: Array) -> tuple[float, Array]:
         values, tape = self._values(z), self._tape
         total = float(np.sum(values.array(tape.roots[0]))) / self._scale
-        first = np.full(tape.roots[0].shape, 1 / self._scale)
-        slope = self._slope([first, *self._zeros], values)
+        slope = self._slope(0, np.full(tape.roots[0].shape, 1 / self._scale), values)
         return (total, slope) if np.isfinite(total) else (OUTSIDE, slope)
 
     def _bounded(self, z: Array) -> Array:
@@ -232,7 +231,7 @@ class SmoothProblem:
         return np.nan_to_num(misses, nan=OUTSIDE, posinf=OUTSIDE, neginf=-OUTSIDE)
 
     def _jacobian(self, z: Array) -> Array:
-        """Of the rows, in scales."""
+        """The Jacobian of the constraints, each row divided by its scale."""
         if self._last_jacobian is not None and np.array_equal(z, self._last_jacobian[0]):
             return self._last_jacobian[1]
         values, lines = self._values(z), []
@@ -254,22 +253,14 @@ class SmoothProblem:
 
     def _lines(self, place: int, values: Values) -> Array:
         """The slopes of a constraint's rows."""
-        zeros, shape = list(self._zeros), self._tape.roots[1 + place].shape
-        first = np.zeros(self._tape.roots[0].shape)
-        lines = []
-        for one in np.eye(self._counts[place]):
-            zeros[place] = unvec(one, shape)
-            lines.append(self._slope([first, *zeros], values))
-        return np.array(lines)
+        shape = self._tape.roots[1 + place].shape
+        ones = np.eye(self._counts[place])
+        return np.array([self._slope(1 + place, unvec(one, shape), values) for one in ones])
 
-    @cached_property
-    def _zeros(self) -> list[Array]:
-        return [np.zeros(root.shape) for root in self._tape.roots[1:]]
-
-    def _slope(self, weights: list[Array], values: Values) -> Array:
-        """The gradient of a weighted sum, in units; 0 if it is not finite."""
+    def _slope(self, place: int, weight: Array, values: Values) -> Array:
+        """The gradient of ⟨weight, root⟩, in units; 0 if it is not finite."""
         try:
-            return self._tape.gradient(weights, values, EDGE) * self._units
+            return self._tape.gradient(self._tape.alone(place, weight), values, EDGE) * self._units
         except (ValueError, ArithmeticError):
             return np.zeros(self._units.size)
 
@@ -350,17 +341,19 @@ class SmoothProblem:
         return (total, slope) if np.isfinite(total) else (OUTSIDE, np.zeros(z.size))
 
 
-def _asked(constraint: cp.Constraint) -> list[tuple[cp.Expression, bool]]:
-    """Expressions that are to be 0 (True), or at most 0."""
-    if isinstance(constraint, cp.constraints.Inequality):
-        low, high = constraint.args
-        return [(piece - high, False) for piece in _pieces(low)]
-    if isinstance(constraint, Equality):
-        return [(constraint.expr, True)]
-    if isinstance(constraint, Zero):
-        return [(constraint.args[0], True)]
-    sign = -1 if isinstance(constraint, cp.NonNeg) else 1
-    return [(sign * constraint.args[0], False)]
+def _asked(problem: cp.Problem) -> list[tuple[cp.Expression, bool]] | None:
+    """Smooth expressions that are to be 0 (True) or at most 0; None if a constraint is a cone's."""
+    found: list[tuple[cp.Expression, bool]] = []
+    for constraint in problem.constraints:
+        pair = compared(constraint)
+        if pair is None:
+            return None
+        if isinstance(constraint, cp.constraints.Inequality):
+            low, high = constraint.args
+            found += [(piece - high, False) for piece in _pieces(low)]
+        else:
+            found.append(pair)
+    return found
 
 
 def _pieces(node: cp.Expression) -> list[cp.Expression]:
