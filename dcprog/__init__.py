@@ -1,21 +1,13 @@
 """Convex programming for problems that are almost convex."""
 
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from dcprog.bounds.lower_bound import Bound, lower_bound
 from dcprog.checks.declarations import check_loss, check_penalty
-from dcprog.display import ConvergenceDisplay, LossDisplay, OutlierDisplay
 from dcprog.engine.certificate import Certificate, Claim
 from dcprog.engine.result import Result
 from dcprog.engine.track import History, Progress
-from dcprog.estimators import (
-    RobustClassifier,
-    RobustClassifierCV,
-    RobustRegressor,
-    RobustRegressorCV,
-)
-from dcprog.estimators.penalty_path import PenaltyPath, lambda_max, penalty_path
 from dcprog.foundation.errors import (
     FisherConsistencyWarning,
     NotBoundable,
@@ -102,6 +94,16 @@ from dcprog.transforms import (
     tukey_by,
     welsch_by,
 )
+
+if TYPE_CHECKING:
+    from dcprog.display import ConvergenceDisplay, LossDisplay, OutlierDisplay
+    from dcprog.estimators import (
+        RobustClassifier,
+        RobustClassifierCV,
+        RobustRegressor,
+        RobustRegressorCV,
+    )
+    from dcprog.estimators.penalty_path import PenaltyPath, lambda_max, penalty_path
 
 __all__ = [
     "Bound",
@@ -210,9 +212,31 @@ __all__ = [
     "welsch_by",
 ]
 
+# Imported at the first use: they need scikit-learn, which takes as long to import as cvxpy.
+LATE = {
+    "ConvergenceDisplay": "dcprog.display",
+    "LossDisplay": "dcprog.display",
+    "OutlierDisplay": "dcprog.display",
+    "PenaltyPath": "dcprog.estimators.penalty_path",
+    "RobustClassifier": "dcprog.estimators",
+    "RobustClassifierCV": "dcprog.estimators",
+    "RobustRegressor": "dcprog.estimators",
+    "RobustRegressorCV": "dcprog.estimators",
+    "lambda_max": "dcprog.estimators.penalty_path",
+    "penalty_path": "dcprog.estimators.penalty_path",
+}
 
-def __getattr__(name: str) -> ModuleType:
-    """Import ``dcprog.models`` on first access to ``dc.models``."""
+
+def __getattr__(name: str) -> Any:
+    """The module ``dc.models``, or a name of :data:`LATE`, at its first use."""
     if name == "models":
         return import_module("dcprog.models")
+    if name in LATE:
+        found = globals()[name] = getattr(import_module(LATE[name]), name)
+        return found
     raise AttributeError(f"module 'dcprog' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, and ``models``."""
+    return sorted([*__all__, "models"])

@@ -8,7 +8,6 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from sklearn.base import clone
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_count, check_number
@@ -329,6 +328,8 @@ def _check_expression(loss: Loss, u: Array) -> None:
 
 
 def _check_clone(piece: Any, u: Array) -> None:
+    from sklearn.base import clone
+
     try:
         same = np.array_equal(clone(piece)(u), piece(u))
     except (AttributeError, TypeError, RuntimeError) as error:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from copy import deepcopy
 from functools import wraps
 from typing import Any, ClassVar
 
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable
@@ -686,7 +686,7 @@ def named_loss(name: str) -> Loss:
     >>> named_loss("ramp")
     cap(c=1.0, loss=hinge())
     """
-    return clone((MARGIN_LOSSES | RESIDUAL_LOSSES)[name])
+    return deepcopy((MARGIN_LOSSES | RESIDUAL_LOSSES)[name])
 
 
 def is_of_residuals(loss: Loss) -> bool:

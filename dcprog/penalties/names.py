@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sklearn.base import clone
+from copy import deepcopy
 
 from dcprog.penalties.folded_concave import capped_l1, log_sum, lp, mcp, scad
 from dcprog.penalties.norms import elastic_net, l1, l2
@@ -47,4 +47,4 @@ def named_penalty(name: str) -> Penalty:
     >>> named_penalty("scad").set_params(lam=0.1)
     scad(lam=0.1)
     """
-    return clone(PENALTIES[name])
+    return deepcopy(PENALTIES[name])

@@ -11,7 +11,6 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from sklearn.utils import check_random_state
 
 from dcprog.engine.acceleration import ACCELERATIONS
 from dcprog.engine.result import Result, result_of
@@ -269,6 +268,8 @@ def _seed(random_state: Any) -> np.random.SeedSequence:
     if isinstance(random_state, np.random.Generator):
         entropy = random_state.integers(2**32, size=4)
     else:
+        from sklearn.utils import check_random_state
+
         state = check_random_state(0 if random_state is None else random_state)
         entropy = state.randint(2**31 - 1, size=4)
     return np.random.SeedSequence([int(e) for e in entropy])

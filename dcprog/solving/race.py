@@ -9,8 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from dcprog.engine.protocol import Surrogate
 from dcprog.engine.result import Optimum
@@ -312,6 +310,9 @@ def _parallel(
     task: Task[Any], calls: list[tuple[Any, np.random.SeedSequence, bool]], n_jobs: int | None
 ) -> Iterator[Run | None]:
     """By processes; those of a pool that one of them broke run again, each in a pool of its own."""
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
     task.forget()  # processes make surrogates of their own
     done = 0
     try:

@@ -65,7 +65,7 @@ def test_parameters_of_defaults_and_names_are_set_from_the_start() -> None:
     assert both.penalty == "mcp"
     assert clone(both).set_params(penalty__gamma=2.0).penalty.gamma == 2.0
     assert dc.RobustClassifier().get_params()["loss__c"] == 1.0  # the table is untouched
-    with pytest.raises(ValueError, match="Invalid parameter 'sigma'"):
+    with pytest.raises(ValueError, match="no parameter 'sigma'"):
         dc.RobustClassifier().set_params(loss__sigma=1.0)
 
 

@@ -197,9 +197,15 @@ def test_versions_are_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_models_need_no_import_of_their_own_and_imports_compile_nothing() -> None:
-    code = "import sys; import dcprog as dc; print(dc.models.CappedSVC.__name__)"
+    code = "import sys; import dcprog as dc; late = {'sklearn', 'joblib', 'numba', 'matplotlib'}"
+    code += "; assert not late & set(sys.modules); print(dc.models.CappedSVC.__name__)"
     code += "; assert 'numba' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "CappedSVC"
     with pytest.raises(AttributeError, match="no attribute 'modles'"):
         dc.modles.CappedSVC()
+
+
+def test_the_names_of_the_package_are_the_public_ones() -> None:
+    assert dir(dc) == sorted([*dc.__all__, "models"])
+    assert all(hasattr(dc, name) for name in dc.__all__)
