@@ -404,8 +404,9 @@ class GlobalSearch:
         None), or None.
     report : callable, optional
         Called about twice a second; a true return value stops the search.
-    iterations : float, default ∞
-        Iterations of SCIP's linear programs after which a run stops: its work, on any machine.
+    patience : float, default ∞
+        Iterations of SCIP's linear programs without a lower point after which a run stops: its
+        work, on any machine. A point counts as lower if it closes more of F than `gap`.
 
     Attributes
     ----------
@@ -428,10 +429,10 @@ class GlobalSearch:
         gap: float,
         improve: Callable[[Array | None, float], Array | None],
         report: Callable[[], object] | None = None,
-        iterations: float = np.inf,
+        patience: float = np.inf,
     ) -> None:
         scip()
-        self._most_iterations = iterations
+        self._patience = patience
         self.problem, self.gap = problem, gap
         self._improve, self.report = improve, report
         self.is_running = False
@@ -451,6 +452,7 @@ class GlobalSearch:
         self._watcher: Any = None
         self._nodes_before, self._lower_before = 0, -np.inf
         self._said = time.perf_counter()
+        self._lowest, self._lowest_since = np.inf, 0  # and the iterations at which it was found
         self._floor = 0.0  # a small share of what the objective's terms usually add up to
         self._floored = False  # scales are at least that
 
@@ -807,10 +809,17 @@ class GlobalSearch:
             logger.info("bound %.6g of %.6g, %d nodes", self.lower, self.objective, self.nodes)
             if self.report is not None and self.report():
                 model.interruptSolve()
-        counts = model.getStage() == scip().SCIP_STAGE.SOLVING  # SCIP prints an error before it
-        spent = counts and model.getNLPIterations() > self._most_iterations
-        if self.is_closed or self._interrupted or spent:
+        if self.is_closed or self._interrupted or self._is_spent(model):
             model.interruptSolve()
+
+    def _is_spent(self, model: Any) -> bool:
+        """True if the run has worked for long without a lower point."""
+        if model.getStage() != scip().SCIP_STAGE.SOLVING:  # SCIP prints an error before it
+            return False
+        done = int(model.getNLPIterations())
+        if self.objective < self._lowest - self.gap * self.scale:
+            self._lowest, self._lowest_since = self.objective, done
+        return done - self._lowest_since > self._patience
 
     def _interrupt(self) -> None:
         self._interrupted = True

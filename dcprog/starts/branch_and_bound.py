@@ -19,6 +19,7 @@ from dcprog.starts.protocol import Budget, Candidate
 MOST_ENTRIES, MOST_COLUMNS = 40, 100
 # Variables without bounds are searched within this many units of the plain run's end.
 REACH, EVERYWHERE = 10.0, np.inf
+SHARE = 0.5  # of the time that is left, so that other starts have some
 INSIDE = 1 - 1e-6  # at the edge of such a box lower points may lie beyond
 # The gap, relative to the scale of F, at which the best point counts as the optimum.
 GAP = 1e-5
@@ -65,12 +66,12 @@ def _searched(surrogate: ProblemSurrogate, budget: Budget, reach: float) -> Glob
     away = reach * _here(problem, points, units)
     if reach < EVERYWHERE:
         problem = FactorableProblem(surrogate.declared, (here - away, here + away))
-    most, seconds = budget.effort.work / len(problem.terms), budget.deadline.left
-    search = GlobalSearch(problem, GAP, lambda x, seconds: None, iterations=most)
+    patience, left = budget.effort.work / len(problem.terms), budget.deadline.left
+    search = GlobalSearch(problem, GAP, lambda x, seconds: None, patience=patience)
     with problem.untouched():
         for x in budget.ended:
             search.note(_here(problem, points, x))
-        status = search.run(np.inf if seconds is None else seconds)
+        status = search.run(np.inf if left is None else SHARE * left)
     if status == "proved" and search.best is not None:
         if np.all(np.abs(search.best.x - here) < INSIDE * away):
             where = "no point" if reach == EVERYWHERE else f"no point within {reach:g} units"

@@ -33,8 +33,8 @@ class Effort:
         Random points of a cvxpy problem from which a smooth method runs; three times as many where
         it is fast, until this many have ended equally low.
     work : float
-        Of a cvxpy problem's branch and bound search: iterations of its linear programs times their
-        columns.
+        Of a cvxpy problem's branch and bound search without a lower point: iterations of its linear
+        programs times their columns.
     heats : tuple of (int, int)
         Heats of a cvxpy problem's starts: how many take part in each, and their steps.
     """
@@ -88,7 +88,7 @@ EFFORTS = {
         beside=6,
         random=6,
         local=20,
-        work=6e6,
+        work=1.2e6,
         heats=((20, 3), (8, 5), (6, 10)),
     ),
 }

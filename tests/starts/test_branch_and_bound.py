@@ -9,6 +9,8 @@ import pytest
 import dcprog as dc
 from benchmarks.global_problems import CONTINUOUS, GlobalProblem
 from dcprog.engine.protocol import Domain
+from dcprog.factorable.problem import FactorableProblem
+from dcprog.factorable.search import GlobalSearch
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.starts.branch_and_bound import MOST_ENTRIES, BranchAndBound
 from dcprog.starts.effort import EFFORTS
@@ -118,3 +120,23 @@ def test_a_saddle_under_a_curved_equation_is_left() -> None:
     result = dc.solve(problem, start={x: np.array([0.0, 1.0, 0.0])})
     assert result.status == "converged"
     assert result.value == pytest.approx(-2, abs=1e-4)
+
+
+def test_a_search_ends_after_long_work_without_a_lower_point() -> None:
+    x = cp.Variable(4, bounds=[-5, 5])
+    wells = cp.sum(x**4 - 16 * x**2 + 5 * x) / 2
+    problem = cp.Problem(cp.Minimize(wells + 0.1 * x[0] * x[1] * x[2] * x[3]))
+
+    def nodes(patience: float) -> int:
+        search = GlobalSearch(
+            FactorableProblem(problem, most_terms=100),
+            1e-9,
+            lambda x, seconds: None,
+            None,
+            patience,
+        )
+        assert search.run(60.0) == "stopped"
+        assert search.objective < -149.8
+        return search.nodes
+
+    assert nodes(50) < nodes(500)
