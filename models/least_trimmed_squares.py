@@ -11,6 +11,7 @@ from scipy.stats import norm
 from sklearn.utils._param_validation import Interval
 
 from dcprog.estimators import POSITIVE, PaperRegressor, parameter
+from dcprog.estimators.covariances import Slope
 from dcprog.estimators.declaration import Declaration
 from dcprog.estimators.high_breakdown import Criterion, TrimmedSquares
 from dcprog.foundation.arrays import Array, dense
@@ -137,6 +138,9 @@ class LeastTrimmedSquares(PaperRegressor):
         theta = np.append(self.coef_, self.intercept_) if self.fit_intercept else self.coef_
         rows = self.spec_.rows
         return Risk.from_loss(rows, square(), l2(0.0), self.outlier_weight_), theta, 1.0
+
+    def _psi(self, risk: Risk, theta: Array) -> Slope:
+        return lambda u: np.where(np.abs(u) <= self._reach, u, 0.0)
 
     def _kept(self, n: int, p: int) -> int:
         """The number h of squares in the trimmed sum."""

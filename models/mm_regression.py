@@ -47,6 +47,9 @@ class MMRegressor(PaperRegressor):
         the objective's terms.
     max_iter : int, default 500
         The most reweightings.
+    covariance : {"lmrob", "sandwich"}, default "lmrob"
+        The covariance of the coefficients: of the joint equations of coefficients, scale and
+        S-estimate, as R's ``lmrob`` has it, or the sandwich at a fixed scale.
     n_starts : int or "auto", default 1
         1 is the publication's start, the S-estimate; ``"auto"`` also tries other starts for lower
         minima.
@@ -65,14 +68,16 @@ class MMRegressor(PaperRegressor):
 
     Notes
     -----
-    Tuning constants, corrections and results are those of R's ``lmrob``. If more than half of the
-    samples are fitted exactly, σ̂ is 1e-9 of the targets' size, and all others have weight 0.
+    Tuning constants, corrections, results and standard errors are those of R's ``lmrob``. If more
+    than half of the samples are fitted exactly, σ̂ is 1e-9 of the targets' size, and all others have
+    weight 0.
 
     References
     ----------
     Yohai (1987), High breakdown-point and high efficiency robust estimates for regression, Ann.
     Stat. 15. Salibian-Barrera, Yohai (2006), A fast algorithm for S-regression estimates, J.
-    Comput. Graph. Stat. 15.
+    Comput. Graph. Stat. 15. Croux, Dhaene, Hoorelbeke (2003), Robust standard errors for
+    robust estimators, KU Leuven.
 
     Examples
     --------
@@ -89,6 +94,7 @@ class MMRegressor(PaperRegressor):
 
     c: float = parameter(POSITIVE, default=4.685061)
     _: KW_ONLY
+    covariance: str = parameter(one_of("lmrob", "sandwich"), default="lmrob")
     tol: float = parameter(POSITIVE, default=1e-12)
     max_iter: int = parameter(COUNT, default=500)
     n_starts: int | str = parameter(COUNT, one_of("auto"), default=1)
@@ -106,5 +112,6 @@ class MMRegressor(PaperRegressor):
     def _learn(self, declared: Declaration) -> None:
         super()._learn(declared)
         assert declared.unit.start is not None  # the S-estimate
+        self._s_estimate = declared.theta(declared.unit.start[None, :-1], declared.unit.start[-1:])
         *coef, self.initial_intercept_ = declared.unit.start
         self.initial_coef_ = np.array(coef)

@@ -1,188 +1,62 @@
-"""Derivatives of a risk on residuals, and standard errors of a fitted linear function."""
+"""Tables, intervals and tests of fitted coefficients, and the robust R² of a regression."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
-from sklearn.utils.validation import check_is_fitted
+import numpy.typing as npt
+from scipy.special import chdtrc, ndtr, ndtri, stdtr, stdtrit
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from dcprog.estimators.base import feature_names
+from dcprog.estimators.covariances import (
+    Slope,
+    SScaleEquation,
+    active_coefficients,
+    loss_slope,
+    sandwich,
+    shares_of,
+)
 from dcprog.estimators.parameters import DeclaredEstimator
-from dcprog.estimators.robust_scales import mad
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.table import Table
-from dcprog.foundation.weighted_gram import gram_with_constant
 from dcprog.risk.risk import Risk
-from dcprog.transforms import Transform, cap_at, trim_of
 
-STEP = 1e-5  # step of difference quotients, relative to the residuals' scale
-GRID = 2001  # points at which jumps are searched
-FAR = 50.0  # jumps of the slopes are searched up to this many robust scales
-# Hall and Sheather's bandwidth for the density at the median is n^(−1/3) times this.
-WIDTH = 0.971
-WIDEST = 0.45  # of the bandwidth, which stays below ½ for few samples
-Slope = Callable[[Array], Array]
-
-
-def loss_slope(risk: Risk, theta: Array) -> Slope:
-    """The derivative ℓ' as a function of residuals, with a cap in place of trimming."""
-    transform: Transform = risk.transform
-    if isinstance(transform, trim_of):
-        kept = transform.slope(risk.aggregates(theta)) > 0
-        transform = cap_at(float(np.max(risk.aggregates(theta)[kept])))
-
-    def slope(u: Array) -> Array:
-        values = transform.slope(risk.base(u)) * risk.base.slope(u)
-        return values if risk.subtracted is None else values - risk.subtracted.slope(u)
-
-    return slope
-
-
-def loss_curvature(slope: Slope, u: Array, shares: Array, is_smooth: bool | None = None) -> Array:
-    """ℓ'' at the residuals; if ℓ' jumps, a difference quotient over Hall–Sheather's bandwidth.
-
-    Whether ℓ' is free of jumps is found out unless it is given.
-    """
-    is_smooth = not jumps(slope, u) if is_smooth is None else is_smooth
-    level = 0.5 + min(WIDTH * shares.sum() ** (-1 / 3), WIDEST)
-    h = (mad(u - np.median(u), shares) or 1.0) * (STEP if is_smooth else float(ndtri(level)))
-    return (slope(u + h) - slope(u - h)) / (2 * h)
-
-
-def jumps(slope: Slope, u: Array) -> bool:
-    """True if ℓ' jumps: its largest difference on a grid does not shrink on a finer grid.
-
-    The grid covers the residuals up to 50 robust scales: extreme outliers would make it too coarse
-    for the other residuals.
-    """
-    far = float(np.max(np.abs(u), initial=0.0))
-    far = min(far, FAR * mad(u)) or far or 1.0
-    coarse, fine = (np.abs(np.diff(slope(np.linspace(-far, far, k * GRID)))) for k in (1, 16))
-    return bool(fine.max() > 0.5 * coarse.max())
-
-
-def curvature_matrix(rows: Any, d: Array, active: Array) -> Array:
-    """The matrix Σ_i d_i a_i a_iᵀ on the active coefficients, with a weight d_i per sample."""
-    width = rows.X.shape[1]
-    part = rows.X[:, np.flatnonzero(active[:width])]
-    return gram_with_constant(part, d, constant=bool(np.any(active[width:])))
-
-
-def ridge_of(risk: Risk, active: Array) -> Array:
-    """The Hessian of the penalty's ridge, a diagonal matrix on the active coefficients."""
-    return np.diag(np.where(risk.penalized, risk.penalty.parts().ridge, 0.0)[active])
-
-
-# ----------------------------------------------------------------------------------------------
-
-NO_ERRORS = "standard errors are NaN: "
-FLAT = (
-    "the curvature of the objective, as estimated from the residuals, is not positive at these "
-    "coefficients. A smoother loss, such as tukey, or a bootstrap can tell them"
-)
-
-
-def sandwich(risk: Risk, theta: Array, repeats: float = 1.0) -> Array:
-    r"""The sandwich covariance H⁻¹ M H⁻¹ of a minimiser of Σ s_i ℓ(u_i) + penalty, u = Aθ + offset.
-
-    .. math::
-        M = \tfrac{n}{n-p} \sum_i s_i\, \ell'(u_i)^2\, a_i a_i^\top, \qquad
-        H = \sum_i s_i\, \ell''(u_i)\, a_i a_i^\top + \Lambda,
-
-    with Λ the Hessian of the penalty's ridge, n = Σs and p coefficients. A sample of weight s
-    counts as s samples. If ℓ' jumps, ℓ'' is a difference quotient over Hall and Sheather's
-    bandwidth, which estimates the residuals' density at the jumps. A trimmed loss is replaced by a
-    loss capped at the largest value it keeps.
-
-    Parameters
-    ----------
-    risk : Risk
-        A risk on the residuals or margins of one score.
-    theta : array of shape (p,)
-    repeats : float, default 1.0
-        The number of samples that a weight of 1 represents.
-
-    Returns
-    -------
-    array of shape (p, p)
-        NaN for penalised coefficients that are 0, and everywhere if the warning is raised.
-
-    Warns
-    -----
-    RuntimeWarning
-        H is not positive definite, or there are no more samples than coefficients.
-
-    References
-    ----------
-    Huber (1967), The behavior of maximum likelihood estimates under nonstandard conditions, Proc.
-    5th Berkeley Symp. Hall, Sheather (1988), On the distribution of a studentized quantile, JRSS B
-    50. Powell (1991), in: Nonparametric and semiparametric methods in econometrics.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import dcprog as dc
-    >>> from dcprog.estimators.inference import sandwich
-    >>> y = np.array([1.0, 2.0, 3.0, 6.0])
-    >>> rows = dc.residual_rows(np.ones((4, 1)), y, False)
-    >>> sandwich(dc.Risk.from_loss(rows, dc.square(), dc.l2(0.0)), np.array([3.0]))
-    array([[1.16666667]])
-    """
-    u = risk.margins(theta)
-    shares = np.ones(u.size) if risk.sample_weight is None else risk.sample_weight
-    slope = loss_slope(risk, theta)
-    active = (theta != 0) | ~risk.penalized
-    n, p = repeats * float(shares.sum()), int(active.sum())
-    curvature = loss_curvature(slope, u, repeats * shares)
-    curved = curvature_matrix(risk.rows, shares * curvature, active) + ridge_of(risk, active)
-    spread = curvature_matrix(risk.rows, shares * slope(u) ** 2, active)
-    spread *= n / max(n - p, 1.0) / repeats
-    covariance = np.full((theta.size, theta.size), np.nan)
-    if n <= p:
-        warnings.warn(NO_ERRORS + f"{n:g} samples for {p} coefficients", RuntimeWarning, 2)
-    elif np.any(np.linalg.eigvalsh(curved) <= 0):
-        warnings.warn(NO_ERRORS + FLAT, RuntimeWarning, 2)
-    else:
-        half = np.linalg.solve(curved, spread)
-        covariance[np.ix_(active, active)] = np.linalg.solve(curved, half.T)
-    return covariance
-
-
-# ----------------------------------------------------------------------------------------------
-
-HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
+INTERCEPT = "intercept"
 
 
 @dataclass(frozen=True)
 class CoefficientTable:
-    """Estimates and standard errors, with z, p-values and intervals by the normal distribution.
+    """Estimates and standard errors, with their quotients, p-values and intervals.
 
     Attributes
     ----------
     title : str
-        The first line of the table.
+        The first lines of the table.
     names : list of str
     coef, errors : array of shape (k,)
+    df : float, default inf
+        The degrees of freedom of the t distribution; infinite for the normal.
 
     Examples
     --------
     >>> import numpy as np
     >>> from dcprog.estimators.inference import CoefficientTable
-    >>> CoefficientTable("a fit", ["x0"], np.array([2.0]), np.array([0.5]))
+    >>> CoefficientTable("a fit", ["x0"], np.array([2.0]), np.array([0.5]), df=17)
     a fit
-              coef   std err         z     P>|z|    [0.025    0.975]
-    x0           2       0.5         4   6.3e-05      1.02      2.98
+              coef   std err         t     P>|t|    [0.025    0.975]
+    x0           2       0.5         4   9.3e-04     0.945      3.05
     """
 
     title: str
     names: list[str]
     coef: Array
     errors: Array
+    df: float = np.inf
 
     @property
     def z(self) -> Array:
@@ -193,7 +67,8 @@ class CoefficientTable:
     @property
     def p_values(self) -> Array:
         """The two-sided p-values for the hypothesis that a coefficient is 0."""
-        return 2 * ndtr(-np.abs(self.z))
+        size = -np.abs(self.z)
+        return np.asarray(2 * (ndtr(size) if np.isinf(self.df) else stdtr(self.df, size)))
 
     def interval(self, level: float = 0.95) -> Array:
         """The ends of the confidence intervals, of shape (k, 2).
@@ -208,16 +83,13 @@ class CoefficientTable:
         ValueError
             The level is not between 0 and 1.
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level={level!r}: a number between 0 and 1 is needed")
-        reach = float(ndtri((1 + level) / 2)) * self.errors
-        return np.column_stack([self.coef - reach, self.coef + reach])
-
-    def _columns(self) -> list[Array]:
-        return [self.coef, self.errors, self.z, self.p_values, *self.interval().T]
+        return interval_of(self.coef, self.errors, level, self.df)
 
     def _table(self) -> Table:
-        return Table(self.title, self.names, dict(zip(HEADINGS, self._columns(), strict=True)))
+        kind = "z" if np.isinf(self.df) else "t"
+        headings = ("coef", "std err", kind, f"P>|{kind}|", "[0.025", "0.975]")
+        columns = [self.coef, self.errors, self.z, self.p_values, *self.interval().T]
+        return Table(self.title, self.names, dict(zip(headings, columns, strict=True)))
 
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame; pandas must be installed."""
@@ -230,17 +102,48 @@ class CoefficientTable:
         return self._table()._repr_html_()
 
 
+def interval_of(centre: Array, errors: Array, level: float, df: float) -> Array:
+    """The intervals centre ± quantile·errors of the t distribution, of shape (k, 2)."""
+    if not 0 < level < 1:
+        raise ValueError(f"level={level!r}: a number between 0 and 1 is needed")
+    share = (1 + level) / 2
+    reach = float(ndtri(share) if np.isinf(df) else stdtrit(df, share)) * errors
+    return np.column_stack([centre - reach, centre + reach])
+
+
+@dataclass(frozen=True)
+class WaldTest:
+    """A Wald test that some coefficients are 0.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The coefficients that are 0 under the hypothesis.
+    statistic : float
+        βᵀV⁻¹β with these coefficients β and their covariance V.
+    df : int
+        Their number q.
+    p_value : float
+        By the χ² distribution with q degrees of freedom.
+    """
+
+    names: tuple[str, ...]
+    statistic: float
+    df: int
+    p_value: float
+
+
 # ----------------------------------------------------------------------------------------------
 
 
-class LinearInference(DeclaredEstimator):
-    """A regressor whose coefficients come with standard errors.
+class CoefficientInference(DeclaredEstimator):
+    """An estimator with one linear score, whose coefficients come with standard errors.
 
     Attributes
     ----------
     covariance_ : array of shape (d + 1, d + 1)
-        The covariance of ``coef_`` and the intercept by the sandwich formula at fixed σ̂
-        (:func:`~dcprog.estimators.inference.sandwich`). It is NaN for coefficients that a penalty
+        The covariance of ``coef_`` and the intercept by the sandwich formula
+        (:func:`~dcprog.estimators.covariances.sandwich`). It is NaN for coefficients that a penalty
         has set to 0 and, with a warning, for all if the objective's estimated curvature is not
         positive; 0 for an intercept that is not fitted. A weight s_i counts as s_i samples.
         Computed on access.
@@ -248,35 +151,53 @@ class LinearInference(DeclaredEstimator):
         The standard errors of ``coef_``, the roots of the diagonal of ``covariance_``.
     """
 
-    def _estimating(self) -> tuple[Risk, Any, float]:
+    _repeats = 1.0  # the number of samples that a weight of 1 in the risk represents
+
+    # ---- methods of a subclass -------------------------------------------------------------------
+
+    def _estimating(self) -> tuple[Risk, Array, float]:
         """The risk that the coefficients minimise, θ, and the unit of θ."""
         fitted: Any = self
-        return fitted.spec_, fitted.result_.x, fitted.scale_
+        return fitted.spec_, fitted.result_.x, 1.0
 
-    def _repeats(self) -> float:
-        """The number of samples that a weight of 1 in the risk represents."""
-        return 1.0
+    def _scale_equation(self, risk: Risk) -> SScaleEquation | None:
+        """The equation of the unit of the residuals; None if the unit is taken as fixed."""
+        return None
+
+    def _degrees_of_freedom(self) -> float:
+        """The degrees of freedom of the t distribution; infinite for the normal."""
+        return np.inf
+
+    def _title(self) -> str:
+        """The first lines of the summary."""
+        return type(self).__name__
+
+    # ---- errors ----------------------------------------------------------------------------------
 
     @property
     def covariance_(self) -> Array:
-        """The covariance of the coefficients and the intercept, by the sandwich at fixed σ̂."""
+        """The covariance of the coefficients and the intercept, by the sandwich formula."""
         check_is_fitted(self)
         risk, theta, unit = self._estimating()
         if risk.scores.kernel is not None:
             raise AttributeError("a kernel machine has no coefficients that errors could be of")
-        covariance = unit**2 * sandwich(risk, theta, self._repeats())
+        covariance = sandwich(risk, theta, self._repeats, self._scale_equation(risk))
         d = risk.rows.X.shape[1]
         padded = np.zeros((d + 1, d + 1))
-        padded[: len(covariance), : len(covariance)] = covariance
+        padded[: len(covariance), : len(covariance)] = unit**2 * covariance
         return padded
 
     @property
     def standard_errors_(self) -> Array:
-        """The standard errors of the coefficients, by the sandwich at fixed σ̂."""
+        """The standard errors of the coefficients, by the sandwich formula."""
         return np.sqrt(np.diag(self.covariance_)[:-1])
 
-    def summary(self) -> CoefficientTable:
-        """Coefficients, standard errors, z, p-values and intervals, the intercept last.
+    def summary(self) -> Any:
+        """Coefficients, standard errors, their quotients, p-values and intervals.
+
+        The intercept is last. Quotients and intervals are those of the t distribution for
+        regressors, with as many degrees of freedom as samples are more than coefficients, and of
+        the normal for classifiers.
 
         Returns
         -------
@@ -289,15 +210,307 @@ class LinearInference(DeclaredEstimator):
             The estimator is a kernel machine.
         """
         errors = np.sqrt(np.diag(self.covariance_))
+        names, df = self._coefficient_names(), self._degrees_of_freedom()
+        return CoefficientTable(self._title(), names, self._coefficients(), errors, df)
+
+    def conf_int(self, level: float = 0.95) -> Array:
+        """The confidence intervals of the coefficients, the intercept last.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            0 < level < 1.
+
+        Returns
+        -------
+        array of shape (d + 1, 2)
+        """
+        errors = np.sqrt(np.diag(self.covariance_))
+        return interval_of(self._coefficients(), errors, level, self._degrees_of_freedom())
+
+    def wald_test(self, restricted: Any) -> WaldTest:
+        """The Wald test of a restricted model, in which some coefficients are 0.
+
+        Parameters
+        ----------
+        restricted : estimator, str, int, or sequence of str or int
+            A model fitted to some of the columns of this one's DataFrame; or the coefficients that
+            are 0 under the hypothesis, by name (``"intercept"`` is one) or place.
+
+        Returns
+        -------
+        WaldTest
+
+        Raises
+        ------
+        ValueError
+            The models are not nested, their columns have no names, or a name is unknown.
+        """
+        names = self._coefficient_names()
+        places = _places(names, _zeros(self, restricted))
+        beta = self._coefficients()[places]
+        statistic = float(beta @ np.linalg.solve(self.covariance_[np.ix_(places, places)], beta))
+        told = tuple(names[place] for place in places)
+        return WaldTest(told, statistic, len(places), float(chdtrc(len(places), statistic)))
+
+    def _coefficients(self) -> Array:
         fitted: Any = self
-        names = feature_names(self, errors.size - 1)
-        coef = np.append(fitted.coef_, fitted.intercept_)
-        return CoefficientTable(self._title(), [*names, "intercept"], coef, errors)
+        return np.append(np.ravel(fitted.coef_), fitted.intercept_)
+
+    def _coefficient_names(self) -> list[str]:
+        fitted: Any = self
+        return [*feature_names(self, np.size(fitted.coef_)), INTERCEPT]
+
+
+def _zeros(model: Any, restricted: Any) -> list[Any]:
+    """The coefficients of a model that are 0 in the restricted one, by name or place."""
+    if isinstance(restricted, str | Integral):
+        return [restricted]
+    if not hasattr(restricted, "fit"):
+        return list(restricted)
+    check_is_fitted(restricted)
+    if not all(hasattr(one, "feature_names_in_") for one in (model, restricted)):
+        raise ValueError(
+            "columns without names cannot be compared: fit both models to DataFrames, or give the "
+            "coefficients that are 0 by their places"
+        )
+    more, fewer = map(_named_coefficients, (model, restricted))
+    extra = [name for name in fewer if name not in more]
+    if extra:
+        raise ValueError(f"the models are not nested: only the restricted one has {extra}")
+    return [name for name in more if name not in fewer]
+
+
+def _named_coefficients(model: Any) -> list[str]:
+    """The names of the coefficients that are fitted, the intercept's last."""
+    return [*map(str, model.feature_names_in_), *([INTERCEPT] if model.fit_intercept else [])]
+
+
+def _places(names: list[str], zeros: Sequence[Any]) -> list[int]:
+    """The places of coefficients that are given by name or place."""
+    unknown = [one for one in zeros if isinstance(one, str) and one not in names]
+    if unknown:
+        raise ValueError(f"there are no coefficients {unknown}: choose from {names}")
+    places = [names.index(one) if isinstance(one, str) else range(len(names))[one] for one in zeros]
+    if not places or len(set(places)) < len(places):
+        raise ValueError("a test needs coefficients that differ: the restricted model has them all")
+    return places
+
+
+# ----------------------------------------------------------------------------------------------
+
+# A grid of the standard normal, on which expectations are sums; 0 is between two points.
+NORMAL = np.linspace(-8, 8, 16_000)
+DENSITY = np.exp(-0.5 * NORMAL**2)
+NEAR = 1e-9  # residuals below this share of their scale are as this large
+MOST_WEIGHT = 10.0  # times the weight a hundredth of a scale away: ψ(u)/u is not bounded at 0
+
+
+def robust_r_squared(
+    psi: Slope, u: Array, y: Array, shares: Array, spread: float, is_centred: bool
+) -> float:
+    r"""The robust coefficient of determination of Renaud and Victoria-Feser.
+
+    With the weights :math:`w_i = s_i \psi(u_i)/u_i` of the residuals u and the weighted mean of y,
+
+    .. math::
+        R^2 = \frac{T - L}{T + (a - 1) L}, \quad T = \sum_i w_i (y_i - \bar y_w)^2, \quad
+        L = \sum_i w_i u_i^2, \quad a = \frac{E\, \psi(\sigma z)/z}{E\, \psi(\sigma z)\, z},
+
+    with standard normal z; a makes L consistent for normal residuals, whose large ones weigh less.
+
+    Parameters
+    ----------
+    psi : callable
+        The derivative ψ of the loss.
+    u, y : array of shape (n,)
+        Residuals and targets.
+    shares : array of shape (n,)
+        The weights s of the samples.
+    spread : float
+        σ, the scale of the residuals.
+    is_centred : bool
+        Whether there is an intercept; otherwise 0 is in place of the mean of y.
+
+    Returns
+    -------
+    float
+        At most 1; NaN if the loss bounds no weights ψ(u)/u.
+
+    References
+    ----------
+    Renaud, Victoria-Feser (2010), A robust coefficient of determination for regression, J. Stat.
+    Plan. Inference 140.
+    """
+
+    def weight(u: Array) -> Array:
+        u = np.where(np.abs(u) > NEAR * spread, u, NEAR * spread)
+        return psi(u) / u
+
+    close, away = np.abs(weight(np.array([NEAR, 1e-2]) * spread))
+    if close > MOST_WEIGHT * away:
+        return np.nan
+    usual = DENSITY * weight(spread * NORMAL)
+    a = float(usual.sum() / (usual @ NORMAL**2))
+    w = shares * weight(u)
+    y = y - (float(w @ y / w.sum()) if is_centred else 0.0)
+    left, total = float(w @ u**2), float(w @ y**2)
+    return (total - left) / (total + (a - 1) * left)
+
+
+NO_POINT: Array | None = None
+
+
+class LinearInference(CoefficientInference):
+    """A regressor whose coefficients come with standard errors.
+
+    Attributes
+    ----------
+    standard_errors_ : array of shape (d,)
+        The standard errors of ``coef_``, the roots of the diagonal of ``covariance_``.
+    """
+
+    covariance = "sandwich"  # a subclass may declare a parameter of that name
+    _s_estimate = NO_POINT  # θ of the S-estimate whose scale is the unit of the residuals
+
+    def _estimating(self) -> tuple[Risk, Array, float]:
+        fitted: Any = self
+        return fitted.spec_, fitted.result_.x, fitted.scale_
+
+    def _scale_equation(self, risk: Risk) -> SScaleEquation | None:
+        if self.covariance != "lmrob" or self._s_estimate is None:
+            return None
+        shares, equation = shares_of(risk), SScaleEquation(risk.margins(self._s_estimate))
+        n = max(self._repeats * float(shares.sum()), len(shares))
+        level = equation.level * max(1 - self._s_estimate.size / n, 1 / n)
+        return equation if equation.holds(shares, level) else None
+
+    def _degrees_of_freedom(self) -> float:
+        risk, theta, _ = self._estimating()
+        n = self._repeats * float(shares_of(risk).sum())
+        return max(n - float(active_coefficients(risk, theta).sum()), 0.0)
+
+    def _spread(self) -> float:
+        """The scale of the residuals in their unit."""
+        fitted: Any = self
+        return float(fitted.scale_ / self._estimating()[2])
+
+    def _psi(self, risk: Risk, theta: Array) -> Slope:
+        """The derivative of the loss as a function of residuals."""
+        return loss_slope(risk, theta)
+
+    # ---- intervals of predictions ----------------------------------------------------------------
+
+    def predict_interval(
+        self, X: npt.ArrayLike, level: float = 0.95, *, kind: str = "prediction"
+    ) -> Array:
+        """Intervals for targets at the given features, or for their centre.
+
+        They are f(x) ± t·√(V(x) + σ̂²), with the variance V(x) of f(x) by ``covariance_``, the scale
+        σ̂ of the residuals and the quantile t of the t distribution. Targets are covered if the
+        errors are normal but for outliers: an interval has the given share of the other targets.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        level : float, default 0.95
+            0 < level < 1.
+        kind : {"prediction", "confidence"}, default "prediction"
+            ``"confidence"`` leaves out σ̂²: intervals for f(x) itself, the centre of the targets.
+
+        Returns
+        -------
+        array of shape (n, 2)
+            The lower and upper ends.
+
+        Raises
+        ------
+        ValueError
+            The level or the kind is not one of those, or the loss is not symmetric, so that f(x) is
+            not the centre of the targets.
+        AttributeError
+            The estimator is a kernel machine.
+        """
+        fitted: Any = self
+        kinds = ("prediction", "confidence")
+        if kind not in kinds:
+            raise ValueError(f"kind={kind!r}: choose one of {kinds}")
+        samples: Any = fitted._check_fitted(X)
+        risk, theta, unit = self._estimating()
+        root = _root(self.covariance_)
+        psi, u = self._psi(risk, theta), self._spread() * NORMAL
+        if kind == "prediction" and not np.allclose(psi(u), -psi(-u), atol=1e-9):
+            raise ValueError(
+                "the loss is not symmetric, so that predictions are not the centre of the targets: "
+                'kind="confidence" tells the error of the predictions'
+            )
+        variance = np.sum(np.asarray(samples @ root[:-1] + root[-1]) ** 2, axis=1)
+        noise = (unit * self._spread()) ** 2 if kind == "prediction" else 0.0
+        errors = np.sqrt(variance + noise)
+        return interval_of(fitted.predict(X), errors, level, self._degrees_of_freedom())
+
+    # ---- robust R² -------------------------------------------------------------------------------
+
+    def score_robust(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> float:
+        """The robust R² of Renaud and Victoria-Feser, in which outliers weigh as in the loss.
+
+        On the training data it is the R² of ``summary()``, as R's ``lmrob`` prints it. It is
+        defined for losses whose ψ(u)/u is bounded
+        (:func:`~dcprog.estimators.inference.robust_r_squared`).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            The loss has a kink at 0, as the absolute value.
+        """
+        fitted: Any = self
+        check_is_fitted(self)
+        samples, targets = fitted._validated(X, y, reset=False)
+        weights = _check_sample_weight(sample_weight, samples, ensure_non_negative=True)
+        residuals = targets - fitted._scores(samples).ravel()
+        found = self._r_squared(residuals, targets, weights)
+        if np.isnan(found):
+            raise ValueError(
+                "the robust R² needs a loss without a kink at 0, such as tukey or huber: samples "
+                "with residual 0 would have infinite weight"
+            )
+        return found
+
+    def _r_squared(self, residuals: Array, y: Array, shares: Array) -> float:
+        """The robust R² of residuals and targets in their own units."""
+        fitted: Any = self
+        _, theta, unit = self._estimating()
+        psi, u = self._psi(fitted.spec_, theta), residuals / unit
+        return robust_r_squared(psi, u, y / unit, shares, self._spread(), fitted.fit_intercept)
 
     def _title(self) -> str:
         fitted: Any = self
-        weight = fitted.outlier_weight_
+        weight, spec, (_, theta, unit) = fitted.outlier_weight_, fitted.spec_, self._estimating()
+        kind = "sandwich" if self._scale_equation(spec) is None else "lmrob"
+        found = self._r_squared(unit * spec.margins(theta), unit * spec.offset, shares_of(spec))
+        told = "" if np.isnan(found) else f", robust R² {found:.4g}"
         return (
             f"{type(self).__name__}, {weight.size} samples, scale {fitted.scale_:.4g}, "
-            f"{int(np.sum(weight < 0.1))} of weight below 0.1, {fitted.result_.status}"
+            f"{int(np.sum(weight < 0.1))} of weight below 0.1, {fitted.result_.status}\n"
+            f"{kind} covariance, t with {self._degrees_of_freedom():g} degrees of freedom{told}"
         )
+
+
+def _root(covariance: Array) -> Array:
+    """A matrix L with covariance = L Lᵀ, where coefficients that a penalty set to 0 are exact."""
+    if np.all(np.isnan(np.diag(covariance)[:-1])):
+        return covariance
+    sizes, ways = np.linalg.eigh(np.nan_to_num(covariance))
+    return np.asarray(ways * np.sqrt(np.maximum(sizes, 0.0)))

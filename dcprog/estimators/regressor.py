@@ -11,16 +11,18 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted
 
-from dcprog.estimators.declaration import ONE, Declaration, Unit
-from dcprog.estimators.high_breakdown import SEEN, Criterion, SScale, robust_start
-from dcprog.estimators.inference import (
-    LinearInference,
+from dcprog.estimators.covariances import (
+    active_coefficients,
     curvature_matrix,
     jumps,
     loss_curvature,
     loss_slope,
     ridge_of,
+    shares_of,
 )
+from dcprog.estimators.declaration import ONE, Declaration, Unit
+from dcprog.estimators.high_breakdown import SEEN, Criterion, SScale, robust_start
+from dcprog.estimators.inference import LinearInference
 from dcprog.estimators.loop import Callback, LoopEstimator, Solution
 from dcprog.estimators.parameters import POSITIVE, one_of, parameter
 from dcprog.estimators.robust import RobustEstimator
@@ -40,13 +42,20 @@ MOST_NUMBERS = 2**24  # of a dense copy of the features
 
 
 def residual_unit(
-    X: Any, y: Array, weights: Array | None, *, fit_intercept: bool, moves: bool
+    X: Any,
+    y: Array,
+    weights: Array | None,
+    *,
+    fit_intercept: bool,
+    moves: bool,
+    scale: str = "mad",
 ) -> Unit:
     """The unit by the residuals of an S-estimate, robust to outliers and leverage points.
 
-    The size is the median of the absolute residuals over that of the standard normal, where as many
-    of the smallest residuals as there are coefficients are left out. With fewer than three samples
-    per coefficient, and for kernels, the targets themselves are the residuals.
+    The size is the scale that the S-estimate minimises, or the median of the absolute residuals
+    over that of the standard normal, where as many of the smallest residuals as there are
+    coefficients are left out. With fewer than three samples per coefficient, and for kernels, it is
+    the latter of the targets themselves.
 
     Parameters
     ----------
@@ -58,6 +67,8 @@ def residual_unit(
     fit_intercept : bool
     moves : bool
         Whether the targets may be shifted, because there is a free intercept.
+    scale : {"mad", "s"}, default "mad"
+        The median or the S-estimate's scale.
 
     Returns
     -------
@@ -73,11 +84,16 @@ def residual_unit(
     seen: Any = slice(None)
     if len(y) > SEEN:
         seen = np.sort(np.random.default_rng(0).choice(len(y), SEEN, replace=False))
-    share, criterion = weights[seen], SScale(0.5 * (1 - p / known))
+    share = weights[seen]
+    count = max(float(share.sum()), known) if scale == "s" else known
+    criterion = SScale(0.5 * (1 - p / count))
     start, residuals = robust_start(
         dense(X[seen]), y[seen], criterion, fit_intercept=fit_intercept, weights=share
     )
-    return Unit(max(mad(residuals, share, p), least) or 1.0, middle, start)
+    size = mad(residuals, share, p)
+    if scale == "s":
+        size = float(criterion.value(residuals[None], share)[0])
+    return Unit(max(size, least) or 1.0, middle, start)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -120,8 +136,8 @@ def polished(risk: Risk, theta: Array) -> Array:
     )
     if not (smooth and ridge_alone and plain):
         return theta
-    risk, s = risk.remembering(), risk.sample_weight
-    shares = np.ones(risk.n_groups) if s is None else s
+    risk = risk.remembering()
+    shares = shares_of(risk)
     slope, active = loss_slope(risk, theta), np.ones(theta.size, dtype=bool)
     if jumps(slope, risk.margins(theta)):
         return theta
@@ -216,12 +232,17 @@ class RobustRegressor(Regressor, RobustEstimator):
     penalty : str or Penalty, optional
         By default ``l2(1e-8)``, which determines coefficients that the samples leave free, and
         ``l2(1.0)`` for a kernel. Scale the columns to about the same size for large penalties.
-    scale : {"mad"}, float or None, default "mad"
+    scale : {"mad", "s"}, float or None, default "mad"
         The scale σ̂. ``"mad"`` is the normalised median absolute residual of an S-estimate, which
-        tolerates outliers among almost half of the samples; it is at least a thousandth of the
+        tolerates outliers among almost half of the samples, and ``"s"`` the scale that the
+        S-estimate minimises, as R's ``lmrob`` has it; both are at least a thousandth of the
         normalised median absolute deviation of y. With fewer than three samples per coefficient,
-        and for kernels, it is the latter itself. A number is σ̂ itself. None is 1 and leaves y
+        and for kernels, σ̂ is the latter itself. A number is σ̂ itself. None is 1 and leaves y
         unshifted: the losses' parameters are in the units of y.
+    covariance : {"lmrob", "sandwich"}, default "lmrob"
+        The covariance of the coefficients. ``"lmrob"`` counts the error of σ̂ where σ̂ is the scale
+        of an S-estimate of all samples, ``scale="s"`` of at most 5000, and is the sandwich at a
+        fixed σ̂ otherwise; ``"sandwich"`` is that everywhere.
 
     Attributes
     ----------
@@ -273,7 +294,8 @@ class RobustRegressor(Regressor, RobustEstimator):
     _of_residuals = True
 
     _: KW_ONLY
-    scale: str | float | None = parameter(one_of("mad"), POSITIVE, None, default="mad")
+    scale: str | float | None = parameter(one_of("mad", "s"), POSITIVE, None, default="mad")
+    covariance: str = parameter(one_of("lmrob", "sandwich"), default="lmrob")
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -316,9 +338,16 @@ class RobustRegressor(Regressor, RobustEstimator):
         if self.scale is None:
             return y, ONE
         moves = self.fit_intercept and not self.penalize_intercept
-        known = None if self.scale != "mad" else X
-        unit = residual_unit(known, y, weights, fit_intercept=self.fit_intercept, moves=moves)
-        if self.scale != "mad":
+        by_name = isinstance(self.scale, str)
+        unit = residual_unit(
+            X if by_name else None,
+            y,
+            weights,
+            fit_intercept=self.fit_intercept,
+            moves=moves,
+            scale=str(self.scale),
+        )
+        if not by_name:
             unit = replace(unit, size=float(self.scale))
         return unit.of(y), unit
 
@@ -334,13 +363,18 @@ class RobustRegressor(Regressor, RobustEstimator):
     def _polished(self, risk: Risk, theta: Array) -> Array:
         return polished(risk, theta)
 
-    def _repeats(self) -> float:
-        return 1.0 if self.normalize == "sum" else self._total
-
     def _learn(self, declared: Declaration) -> None:
         super()._learn(declared)
-        weights = declared.samples.weights
-        self._total = float(declared.risk.n_groups if weights is None else weights.sum())
+        known = self.scale == "s" and declared.unit.start is not None
+        self._s_estimate = _start_of(declared)[0] if known else None
+
+    def _spread(self) -> float:
+        if self.scale is not None:
+            return 1.0
+        risk, theta, _ = self._estimating()
+        linear = risk.scores.kernel is None
+        p = int(active_coefficients(risk, theta).sum()) if linear else 0
+        return mad(risk.margins(theta), shares_of(risk), p)
 
     def _rows(self, scores: Array, y: Any) -> Scores:
         return residual_rows(scores / self._unit, y / self._unit, False)

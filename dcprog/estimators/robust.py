@@ -213,6 +213,12 @@ class RobustEstimator(KernelOption, NamedParts, LoopEstimator):
         result = self._run_refined(risk, start, tidy=tidy, callback=step if alone else None)
         return Solution(risk, result)
 
+    def _learn(self, declared: Declaration) -> None:
+        super()._learn(declared)
+        weights = declared.samples.weights
+        total = float(declared.risk.n_groups if weights is None else weights.sum())
+        self._repeats = 1.0 if self.normalize == "sum" else total
+
 
 def _product(one: Array | None, other: Array | None) -> Array | None:
     """The product of two arrays of weights, where None stands for ones."""

@@ -103,7 +103,7 @@ def test_the_summary_is_a_table_of_names() -> None:
     frame = table.to_frame()
     assert list(frame.index) == ["age", "bmi", "bp", "intercept"]
     np.testing.assert_array_equal(frame["coef"], [*model.coef_, model.intercept_])
-    np.testing.assert_allclose(frame["z"], frame["coef"] / frame["std err"])
+    np.testing.assert_allclose(frame["t"], frame["coef"] / frame["std err"])
     low, high = table.interval(0.9).T
     np.testing.assert_allclose((low + high) / 2, frame["coef"])
     assert np.all(table.interval(0.99)[:, 1] > high)
