@@ -44,6 +44,24 @@ def mean_squares(X: Any) -> Array:
     return np.asarray(total / max(len(X), 1))
 
 
+def weighted_squares(X: Any, weights: Array) -> Array:
+    """The sum Σ_i d_i x_ij² of each column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.foundation.columns import weighted_squares
+    >>> weighted_squares(np.array([[1.0, 0.0], [-3.0, 2.0]]), np.array([1.0, 2.0]))
+    array([19.,  8.])
+    """
+    if _is_sparse(X):
+        return np.asarray(X.power(2).T @ weights)
+    if isinstance(X, BlockedMatrix):
+        return np.asarray(X.total(weighted_squares, weights))
+    parts = (weights[rows] @ X[rows] ** 2 for rows in row_blocks(X))
+    return sum(parts, np.zeros(X.shape[1]))
+
+
 def mean_sizes(X: Any) -> Array:
     """The mean absolute value Σ_i |x_ij| / n of each column.
 

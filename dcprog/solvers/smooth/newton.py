@@ -15,7 +15,7 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import LAST_PLACES, SUMMED
 from dcprog.losses import ConvexLoss
 from dcprog.solvers.linalg.line_search import Line, armijo, bottom
-from dcprog.solvers.linalg.ridge import UPDATES, Ridge
+from dcprog.solvers.linalg.ridge import UPDATES, Ridge, is_truncated
 from dcprog.solvers.protocol import Takes
 from dcprog.solvers.smooth.per_score import (
     WITHOUT_TANGENT,
@@ -181,6 +181,8 @@ class NewtonScore:
             stalled = 0 if place.value < lowest else stalled + 1
             lowest = min(lowest, place.value)
             done = place.promise <= precision * place.size and place.imbalance <= balance
+            # a truncated step tells little of what is left, which the gradient bounds
+            done |= self.ridge.truncated and place.imbalance <= tolerance * (1 + abs(place.value))
             if done or stalled == STALLS or number == MAX_STEPS:
                 break
             self.deadline.check("Newton's method", (place.w, place.b))
@@ -227,9 +229,10 @@ class NewtonScore:
             level = abs(h) <= SUMMED * (float(np.sum(slopes)) + abs(self.tangent.h))
             return (-g / self.ridge.lam, 0.0) if level else (np.zeros_like(g), -h)
         if 2 * active.size > curvature.size:  # gathering most of X costs more than using all of it
-            step, shift = self.ridge.step(g, np.asarray(h), curvature)
+            some, of_them = curvature, None
         else:
-            step, shift = self.ridge.step(g, np.asarray(h), curvature[active], active)
+            some, of_them = curvature[active], active
+        step, shift = self.ridge.step(g, np.asarray(h), some, of_them, self.deadline)
         return step, float(shift)
 
 
@@ -269,8 +272,10 @@ class NewtonSolver(PerScoreSolver):
     Each step minimises the quadratic model at the current point exactly and moves in that
     direction d = −H⁻¹∇F, with the Hessian H = λI + Aᵀdiag(d_i base''(u_i))A. Only the margins with
     curvature enter H; if they are far fewer than the coefficients, their Gram matrix is used
-    instead (Woodbury). For a piecewise quadratic base the line search is exact, and the method ends
-    after finitely many pieces (finite Newton); for a square, after one step.
+    instead (Woodbury), and where H would be too large conjugate gradients go a part of the way
+    (truncated Newton), until the gradient bounds the error. For a piecewise quadratic base the line
+    search is exact, and the method ends after finitely many pieces (finite Newton); for a square,
+    after one step.
 
     For other bases the step length is Armijo's, the largest α of 1, ½, ¼, … with
     F(θ) − F(θ + αd) ≥ −σα∇Fᵀd. Every step decreases F, while full steps may not: a smoothed hinge
@@ -296,6 +301,12 @@ class NewtonSolver(PerScoreSolver):
 
     name = "newton"
     takes = Takes("smooth", rows="margins", penalized="coefficients", penalty="ridge")
+    loosest = 1e-2
+
+    @staticmethod
+    def loosens(risk: Risk) -> bool:
+        """True if steps are truncated: a factored system gives all digits in one step more."""
+        return is_truncated(risk.scores.X)
 
     def __init__(self, risk: Risk) -> None:
         super().__init__(risk)
@@ -304,7 +315,10 @@ class NewtonSolver(PerScoreSolver):
     def score(
         self, k: int, problem: ScoreProblem, w: Array, b: float, tolerance: float
     ) -> tuple[Array, float]:
-        """The minimiser to rounding accuracy; `tolerance` only decides whether the run failed."""
+        """The minimiser, to rounding accuracy unless steps are truncated.
+
+        Where they are, a bound by the gradient is within the tolerance in the end.
+        """
         if self.is_finite:
             return self._newton(problem, self.risk.base).minimise(w, b, tolerance)
         if not np.any(w) and b == 0:
