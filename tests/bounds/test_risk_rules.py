@@ -409,7 +409,7 @@ def space_rounding(risk: dc.Risk, x: Array) -> float:
     return 10 * RiskSpace(risk, (x, x)).at(x).rounding
 
 
-@checked(60)
+@checked(30)
 @given(SEEDS, PARTS)
 def test_no_point_outside_of_the_first_box_is_better(seed: int, parts: dict[str, Any]) -> None:
     """Than the incumbent, or than the point of the box that is nearest to it."""

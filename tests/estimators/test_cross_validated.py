@@ -36,12 +36,13 @@ def test_of_equally_good_weights_the_largest_is_chosen() -> None:
 
 def test_scores_are_those_of_warm_paths_from_small_to_large() -> None:
     cv = StratifiedKFold(3, shuffle=True, random_state=0)
-    search = dc.RobustClassifierCV(lambdas=LAMBDAS, grid={"loss__c": [1.0, 3.0]}, cv=cv)
+    single = dc.RobustClassifier(n_starts=1)
+    search = dc.RobustClassifierCV(single, LAMBDAS, grid={"loss__c": [1.0, 3.0]}, cv=cv)
     search.fit(X, CLASSES)
     np.testing.assert_array_equal(search.lambdas_, [0.1, 1.0, 10.0])
     for f, (train, test) in enumerate(cv.split(X, CLASSES)):
         for row, c in enumerate([1.0, 3.0]):
-            model = dc.RobustClassifier(dc.cap(dc.hinge(), c), warm_start=True)
+            model = dc.RobustClassifier(dc.cap(dc.hinge(), c), warm_start=True, n_starts=1)
             for k, lam in enumerate(search.lambdas_):
                 model.set_params(penalty=dc.l2(lam)).fit(X[train], CLASSES[train])
                 score = model.score(X[test], CLASSES[test])
@@ -55,7 +56,7 @@ def test_scores_are_those_of_warm_paths_from_small_to_large() -> None:
     )
     assert mean[row, place] == pytest.approx(mean.max())
     assert np.all(mean[:, place + 1 :] < mean.max() - 1e-12)  # of ties the largest λ
-    fresh = dc.RobustClassifier().set_params(**search.best_params_).fit(X, CLASSES)
+    fresh = clone(single).set_params(**search.best_params_).fit(X, CLASSES)
     np.testing.assert_allclose(search.coef_, fresh.coef_)
     np.testing.assert_array_equal(search.predict(X), fresh.predict(X))
 
@@ -63,7 +64,7 @@ def test_scores_are_those_of_warm_paths_from_small_to_large() -> None:
 def test_a_robust_score_finds_the_signal_behind_outliers() -> None:
     X, y = _targets()
     model = dc.RobustRegressor(dc.tukey(0.5 * dc.square(), 2.0), "mcp")
-    search = dc.RobustRegressorCV(model, scoring="neg_median_absolute_error").fit(X, y)
+    search = dc.RobustRegressorCV(model, cv=3, scoring="neg_median_absolute_error").fit(X, y)
     assert set(search.best_params_) == {"penalty__lam"}
     np.testing.assert_allclose(search.coef_[:2], [3.0, -2.0], atol=0.1)
     assert np.max(np.abs(search.coef_[2:])) < 0.2
@@ -104,9 +105,11 @@ def test_kernels_names_and_elastic_nets() -> None:
 
 
 def test_paths_in_parallel_and_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    one = dc.RobustClassifierCV(lambdas=LAMBDAS, cv=3).fit(X, CLASSES)
+    one = dc.RobustClassifierCV(dc.RobustClassifier(n_starts=1), LAMBDAS, cv=3)
+    two = clone(one).set_params(n_jobs=2, verbose=True)
+    one.fit(X, CLASSES)
     with caplog.at_level("INFO", logger="dcprog"), parallel_config(backend="threading"):
-        two = dc.RobustClassifierCV(lambdas=LAMBDAS, cv=3, n_jobs=2, verbose=True).fit(X, CLASSES)
+        two.fit(X, CLASSES)
     np.testing.assert_array_equal(one.scores_, two.scores_)
     assert [record.getMessage().split()[1] for record in caplog.records][-1] == "3/3"
 

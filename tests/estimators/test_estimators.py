@@ -192,9 +192,8 @@ def test_classifier_objective_equals_a_plain_loop(
 ) -> None:
     X, y = _classes(n=40, k=k)
     weight = 1.0 + np.arange(40) % 3
-    model = RobustClassifier(
-        cap(hinge(), 1.5), penalty, multiclass=multiclass, penalize_intercept=penalize
-    ).fit(X, y, weight)
+    options: dict[str, Any] = {"multiclass": multiclass, "penalize_intercept": penalize}
+    model = RobustClassifier(cap(hinge(), 1.5), penalty, n_starts=1, **options).fit(X, y, weight)
     margins = np.array(_slow_margins(model, X, y)).reshape(40, -1)
     hinges = np.maximum(1 - margins, 0)
     if multiclass == "crammer_singer":
@@ -257,7 +256,7 @@ def test_defaults_tell_the_three_irises(standardised: bool) -> None:
     X, y = load_iris(return_X_y=True)
     X = scale(X) if standardised else X
     assert RobustClassifier().fit(X, y).score(X, y) >= 0.95
-    assert cross_val_score(RobustClassifier(), X, y, cv=5).mean() >= 0.95
+    assert cross_val_score(RobustClassifier(), X, y, cv=3).mean() >= 0.95
     for model in (AngleSVC(), CappedSVC()):
         assert model.fit(X, y).score(X, y) >= 0.95
 
@@ -620,7 +619,8 @@ def test_trimmed_one_against_the_rest_drops_samples_not_margins() -> None:
     centres = 4 * rng.standard_normal((10, 5))
     X = centres[y] + rng.standard_normal((300, 5))
     noisy = np.where(np.arange(300) < 30, (y + 1) % 10, y)
-    model = dc.RobustClassifier(dc.trim(dc.hinge(), 0.1), multiclass="ovr").fit(X, noisy)
+    trimmed = dc.RobustClassifier(dc.trim(dc.hinge(), 0.1), multiclass="ovr", n_starts=1)
+    model = trimmed.fit(X, noisy)
     assert np.sum(model.outlier_weight_ == 0) == 30
     assert np.mean(model.outlier_weight_[:30] == 0) > 0.8
     # of ten classes every positive margin could be dropped

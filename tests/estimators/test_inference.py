@@ -83,7 +83,7 @@ def test_errors_are_how_the_fits_vary(name: str) -> None:
     """Kinked and capped losses too, whose second derivative is a density."""
     fits = [
         dc.RobustRegressor(LOSSES[name](), dc.l2(0.0), n_starts=1).fit(*_data(seed=seed))
-        for seed in range(40)
+        for seed in range(24)
     ]
     spread = np.std([fit.coef_ for fit in fits], axis=0).mean()
     told = np.mean([fit.standard_errors_ for fit in fits])

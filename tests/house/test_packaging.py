@@ -185,7 +185,8 @@ def test_an_import_of_ecos_would_be_seen(source: str) -> None:
 def test_ecos_is_never_imported_here(folder: str) -> None:
     """ECOS is GPL-3: cvxpy may call it, we may not."""
     for path in (ROOT / folder).rglob("*.py"):
-        imported = imported_names(path.read_text(encoding="utf-8"))
+        source = path.read_text(encoding="utf-8")
+        imported = imported_names(source) if "ecos" in source else []  # parsing takes a second
         assert not [name for name in imported if name.split(".")[0] == "ecos"], path
 
 

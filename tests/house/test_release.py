@@ -12,7 +12,7 @@ import pytest
 
 import dcprog as dc
 from dcprog import models
-from tests.dist.pythons import pythons, version_of
+from tests.dist.pythons import candidates, pythons, version_of
 from tests.dist.requirements import lowest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,8 +61,10 @@ def test_no_connection_no_program_no_file() -> None:
             assert not used, (path, used)
 
 
-def test_this_python_is_found() -> None:
-    here = (sys.version_info.major, sys.version_info.minor)
+def test_this_python_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, interpreters = (sys.version_info.major, sys.version_info.minor), candidates()
+    assert interpreters[0] == Path(sys.executable)
+    monkeypatch.setattr("tests.dist.pythons.candidates", lambda: interpreters[:1])
     assert here in pythons((3, 11))
     assert version_of(ROOT / "Makefile") is None
     assert not pythons((here[0] + 1, 0))

@@ -195,6 +195,9 @@ def test_two_classes_strings_and_sparse_samples() -> None:
     assert path.decision_function(X).shape == (2, 60, 2)
     assert set(path.predict(X).ravel()) <= {"no", "yes"}
     np.testing.assert_array_equal(path.model(0).predict(X), path.predict(X)[0])
+    dense, found = (AngleSVCCV(lams=[0.5], cv=2).fit(samples, names) for samples in (X, sparse))
+    np.testing.assert_allclose(found.scores_, dense.scores_)
+    np.testing.assert_array_equal(found.predict(sparse), dense.predict(X))
 
 
 def test_path_is_pickled_and_drawn() -> None:

@@ -242,7 +242,7 @@ def test_single_pass_stalls_for_small_delta_and_exact_does_not() -> None:
     for solver in values:
         surrogate = CappedSVC(p=2.0, eps=1.0, gamma=0.5).spec(X, y).surrogate(solver)
         start = surrogate.starts("convex", np.random.default_rng(0))
-        values[solver] = descend(surrogate, start, Settings(tol=1e-9, max_iter=3000)).value
+        values[solver] = descend(surrogate, start, Settings(tol=1e-6, max_iter=3000)).value
     assert values["alternating"] == pytest.approx(values["newton"], rel=0.05)
 
 
@@ -345,7 +345,7 @@ def test_string_labels_and_data_frames() -> None:
 def test_sparse_equals_dense(shape: tuple[int, int, int], algorithm: str) -> None:
     X, y = _data(*shape)
     X[np.abs(X) < 0.5] = 0
-    make = CappedSVC(p=2.0, eps=1.0, algorithm=algorithm, max_iter=2000)
+    make = CappedSVC(p=2.0, eps=1.0, algorithm=algorithm, max_iter=2000, n_starts=1)
     dense, sparse = clone(make).fit(X, y), clone(make).fit(sp.csr_array(X), y)
     np.testing.assert_allclose(dense.coef_, sparse.coef_, atol=1e-7)
     np.testing.assert_array_equal(dense.predict(X), sparse.predict(sp.csr_matrix(X)))

@@ -249,7 +249,7 @@ def test_every_newton_step_lowers_f() -> None:
 
 
 def test_zero_gradient_at_the_end() -> None:
-    X, y = _data(400, 10)
+    X, y = _data(100, 10)
     for variant in VARIANTS:
         for eta in ETAS:
             model = SmoothSVC(eta=eta, **variant).fit(X, y)

@@ -198,7 +198,7 @@ def test_monomials_in_units_of_their_own(units: tuple[float, ...]) -> None:
     assert can.value == pytest.approx(1.889882, rel=1e-3)
 
 
-@pytest.mark.parametrize("k", [1.0, 1e6, 1e-12])
+@pytest.mark.parametrize("k", [1e6, 1e-12])
 def test_a_constant_inside_a_product_changes_nothing(k: float) -> None:
     r, h = cp.Variable(nonneg=True), cp.Variable(nonneg=True)
     for volume in (k * cp.square(r) * h, cp.square(r) * k * h):

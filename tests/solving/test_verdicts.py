@@ -172,7 +172,7 @@ def test_a_solver_that_stalls_does_not_make_a_point_critical(
 # unbounded, and the edges of domains
 
 
-@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("size", [1, 4])
 def test_a_logarithm_that_falls_off_is_unbounded(size: int) -> None:
     S = cp.Variable((size, size), symmetric=True)
     goal = cp.Maximize(-(cp.log_det(S) + 0.1 * cp.sum(cp.abs(S))))
@@ -267,7 +267,7 @@ def test_infinite_slopes_where_the_value_is_0(shift: float) -> None:
     roots = dc.solve(cp.Problem(cp.Minimize(cp.sum(cp.sqrt(p)) - shift), [cp.sum(p) == 1]))
     assert roots.status == "converged"
     assert roots.value == pytest.approx(1 - shift, abs=1e-6)
-    entropy = dc.solve(cp.Problem(cp.Minimize(cp.sum(cp.entr(p)) - shift), [cp.sum(p) == 1]))
+    entropy = solve(cp.Problem(cp.Minimize(cp.sum(cp.entr(p)) - shift), [cp.sum(p) == 1]))
     assert entropy.status == "converged"
     assert entropy.value == pytest.approx(-shift, abs=1e-6)
 
@@ -318,5 +318,5 @@ def test_a_value_far_above_the_floor_is_no_floor_in_small_units() -> None:
     problem = cp.Problem(cp.Minimize(goal), [cp.sum(w) == 1, t == cov @ w])
     w.value = np.ones(8) / 8
     t.value = cov @ w.value
-    result = solve(problem, start="current", n_starts=1, time_limit=5)
+    result = solve(problem, start="current", n_starts=1, max_iter=40)
     assert result.value < 1e-6 or result.status != "converged"

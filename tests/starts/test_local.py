@@ -53,7 +53,7 @@ def test_seven_charges_end_at_the_optimum_and_not_at_a_saddle() -> None:
     assert result.relative_violation <= 1e-6
 
 
-@pytest.mark.parametrize("name", ["hs56", "hs114", "tammes7", "ex7_3_1"])
+@pytest.mark.parametrize("name", ["hs56", "hs114", "tammes7"])
 def test_plain_runs_end_at_minima_under_curved_constraints(name: str) -> None:
     known = KNOWN[name]
     result = dc.solve(known.make(), start="convex")

@@ -16,6 +16,7 @@ from dcprog.risk.duality import duality_gap
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
+from dcprog.solvers.piecewise.dual_coordinate import DualCoordinateSolver
 from dcprog.solvers.registry import choose, make
 
 BASES = [
@@ -144,6 +145,22 @@ class TestAgreement:
             problem = WeightedRisk(risk, np.ones(risk.n_groups))
             values = [solved(risk, problem, s).value for s in ("dual_coordinate", "multipliers")]
             assert values[0] == pytest.approx(values[1], rel=1e-6)
+
+
+class TestRounds:
+    @pytest.mark.parametrize("base", [absolute(), epsilon_insensitive(0.3), pinball(0.2)], ids=repr)
+    def test_a_round_ends_at_its_target(self, base: ConvexLoss) -> None:
+        """A round that ends too early costs further rounds, and changes no minimum."""
+        X, score = data(60, 90)
+        risk, target = declared(base, X, score), 0.01
+        solver = DualCoordinateSolver(risk)
+        (problem,) = solver.scores.problems(WeightedRisk(risk, np.ones(60)))
+        rounds, pieces, alpha = solver._rounds, risk.base.pieces, np.zeros(60)
+        assert pieces is not None
+        w, _ = rounds.coefficients(problem, alpha)
+        point, places = (alpha, w, 0.0), np.arange(60)
+        w, b, _ = rounds.descend(problem, pieces, point, places, 0, target, 10**5)
+        assert np.sum(pieces.missed(problem.margins(w, b), alpha)) <= 3 * target
 
 
 class TestSteps:
