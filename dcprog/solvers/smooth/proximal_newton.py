@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
@@ -15,6 +16,7 @@ from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes, lossless
+from dcprog.solvers.smooth.column_descent import ColumnDescent
 from dcprog.solvers.smooth.newton import LOOSE, STALLS, softer_first
 from dcprog.solvers.smooth.sign_search import SignSearch
 from dcprog.solvers.smooth.smooth_problem import SmoothLine, SmoothPlace, SmoothProblem, working_set
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 
 SMALL = 200  # up to this many entries all are in the model, otherwise a working set
+# The most entries in the model whose Hessian is formed; of sparse samples single columns are cheap.
+MOST_OF_SPARSE = 500
 MAX_STEPS = 500  # most Newton steps, each with a factorisation
 SAFETY = 1e-2  # the search ends at a gap of this share of the tolerance
 BOTTOMLESS = 1e15  # the function is unbounded below this multiple of its initial size
@@ -46,7 +50,9 @@ class ProximalNewtonSolver(ExactSolver):
     replaces it: μ falls tenfold, down to 0, after steps that achieve the predicted decrease, and
     rises after others. With many entries the model contains those that are not 0 and those with the
     most violated slopes. Without any l_j, and with fewer samples times scores than entries, a
-    system of that size is solved instead (Woodbury).
+    system of that size is solved instead (Woodbury). Of more entries than a Hessian pays for, all
+    that may move are in the model, and :class:`ColumnDescent` goes a part of the way to its
+    minimum.
 
     The search ends when a duality gap, from the slopes of the losses as dual variables, is within a
     hundredth of the tolerance, relative to 1 + |value|, or when rounding errors prevent progress; a
@@ -68,10 +74,12 @@ class ProximalNewtonSolver(ExactSolver):
     """
 
     takes = Takes("smooth", blocks=True)
+    loosest = 1e-2
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
         self.rows = RowHessian(risk)
+        self.columns = ColumnDescent(risk)
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
@@ -79,9 +87,15 @@ class ProximalNewtonSolver(ExactSolver):
         parts = risk.penalty.parts()
         sparse = not risk.penalty.is_convex or bool(np.any(parts.l1 > 0))
         dense = int(np.sum(~risk.penalized)) if sparse else risk.rows.shape[1]
-        if dense > MOST_UNKNOWNS and not (not sparse and parts.ridge > 0 and _few_samples(risk)):
+        by_samples = not sparse and parts.ridge > 0 and _few_samples(risk)
+        if dense > MOST_UNKNOWNS and not by_samples and not sp.issparse(risk.scores.X):
             return f"its system has {dense} unknowns, more than {MOST_UNKNOWNS}"
         return None
+
+    @staticmethod
+    def loosens(risk: Risk) -> bool:
+        """True if steps may go by single columns; others give all digits at little more cost."""
+        return risk.rows.shape[1] > _most_entries(risk)
 
     def minimise(
         self,
@@ -120,10 +134,11 @@ class ProximalNewtonSolver(ExactSolver):
             enough = tolerance * (1 + abs(place.value))
             if place.value < -BOTTOMLESS * first:
                 raise SubproblemError("unbounded", "the function falls for ever")
-            if place.gap <= SAFETY * enough or stalled == STALLS:
+            safety = 1.0 if self.loosens(self.risk) else SAFETY
+            if place.gap <= safety * enough or stalled == STALLS:
                 break
             deadline.check("proximal Newton", best.theta)
-            new, share = self._step(problem, place, damping)
+            new, share = self._step(problem, place, damping, deadline)
             steps += 1
             if share >= 0.5:
                 damping = damping / CHANGE if damping > LIGHTEST else 0.0
@@ -140,11 +155,11 @@ class ProximalNewtonSolver(ExactSolver):
         return place, steps
 
     def _step(
-        self, problem: SmoothProblem, place: SmoothPlace, damping: float
+        self, problem: SmoothProblem, place: SmoothPlace, damping: float, deadline: Deadline
     ) -> tuple[SmoothPlace, float]:
         """The next place, and the achieved share of the predicted decrease."""
         g = place.slope + problem.l2 * place.theta
-        d, promise = self._direction(problem, place, g, damping)
+        d, promise = self._direction(problem, place, g, damping, deadline)
         if not np.any(d):
             return place, 1.0
         line = SmoothLine(problem, place, d, np.asarray(self.risk.rows @ d).ravel())
@@ -154,7 +169,12 @@ class ProximalNewtonSolver(ExactSolver):
         return problem.place(theta), share if t == 1 else min(share, t)
 
     def _direction(
-        self, problem: SmoothProblem, place: SmoothPlace, g: Array, damping: float
+        self,
+        problem: SmoothProblem,
+        place: SmoothPlace,
+        g: Array,
+        damping: float,
+        deadline: Deadline,
     ) -> tuple[Array, float]:
         """The direction δ, and the predicted decrease of the model."""
         curvature = problem.weight * problem.base.curvature(place.margins)
@@ -163,11 +183,11 @@ class ProximalNewtonSolver(ExactSolver):
         if not np.any(problem.l1) and self._small():
             d = self.rows.step(curvature, problem.l2, g)
             return d, -0.5 * float(g @ d)
-        if g.size <= SMALL:
-            some = np.arange(g.size)
-        else:
-            moving = (problem.l1 == 0) | (place.theta != 0)
-            some = working_set(place, moving, np.abs(g) - problem.l1)
+        moving, over = (problem.l1 == 0) | (place.theta != 0), np.abs(g) - problem.l1
+        if np.count_nonzero(moving | (over > 0)) > _most_entries(self.risk):
+            model, some = (g, problem.l2, problem.l1), np.flatnonzero(moving | (over > 0))
+            return self.columns.step(curvature, model, place.theta, some, deadline)
+        some = np.arange(g.size) if g.size <= SMALL else working_set(place, moving, over)
         H = self.rows.hessian(curvature, some)
         H[np.diag_indices_from(H)] += problem.l2[some]
         l1, theta = problem.l1[some], place.theta[some]
@@ -181,6 +201,11 @@ class ProximalNewtonSolver(ExactSolver):
     def _small(self) -> bool:
         """True if the system of samples is the smaller one, with a positive ridge."""
         return self.risk.penalty.parts().ridge > 0 and _few_samples(self.risk)
+
+
+def _most_entries(risk: Risk) -> int:
+    """The most entries whose Hessian is formed."""
+    return MOST_OF_SPARSE if sp.issparse(risk.scores.X) else MOST_UNKNOWNS
 
 
 def _few_samples(risk: Risk) -> bool:
