@@ -16,19 +16,33 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from dcprog.estimators.base import feature_names
+from dcprog.estimators.covariances import transform_of
 from dcprog.estimators.declaration import Declaration
+from dcprog.estimators.inference import CoefficientInference
 from dcprog.estimators.kernels import Kernel, rows_of
 from dcprog.estimators.loop import LoopEstimator
 from dcprog.estimators.parameters import DeclaredEstimator, one_of, parameter
+from dcprog.estimators.probabilities import (
+    available_unless,
+    has_finite_odds,
+    multiplier_of,
+    probabilities,
+)
 from dcprog.estimators.robust import RobustEstimator
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.table import Table
-from dcprog.losses import Loss, cap, hinge
+from dcprog.losses import Loss, cap, hinge, logistic
 from dcprog.risk.risk import Risk
 from dcprog.rows.angle import angle_differences, angle_margins, simplex_vertices
 from dcprog.rows.linear import binary_margins, class_margins
 from dcprog.rows.scores import Scores
 from dcprog.rows.targets import class_index
+
+# The end of the message for scores that are not log odds.
+CALIBRATE = (
+    "its scores are not log odds. sklearn.calibration.CalibratedClassifierCV(model) fits "
+    "probabilities to them"
+)
 
 
 class Classifier(ClassifierMixin, DeclaredEstimator):
@@ -67,6 +81,43 @@ class Classifier(ClassifierMixin, DeclaredEstimator):
         best = (scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
         classes: npt.NDArray[Any] = self.classes_
         return classes[best]
+
+    def _no_probabilities(self) -> str | None:
+        """The reason why the scores tell no probabilities, None if they do."""
+        return f"the loss of {type(self).__name__} is not the logistic loss: {CALIBRATE}"
+
+    def _multiplier(self) -> float:
+        """The multiplier of the scores whose softmax is the probabilities."""
+        return 1.0
+
+    @available_unless(lambda self: self._no_probabilities())
+    def predict_proba(self, X: Any) -> Array:
+        """The probabilities of the classes, if the base of the loss is the logistic loss.
+
+        They are softmax(a·g) of the scores g of the classes (two classes: 1/(1 + exp(−a·f)) of the
+        second), so that the class of the largest is the predicted one. Without a truncation a = 1.
+        A truncated loss counts confident samples only if their label agrees with the score, and
+        scores grow beyond the log odds: a undoes that
+        (:func:`~dcprog.estimators.probabilities.multiplier_of`).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n, k)
+
+        Raises
+        ------
+        AttributeError
+            The scores of the loss, or of the coding of several classes, are not log odds;
+            scikit-learn's ``CalibratedClassifierCV`` fits probabilities to any scores.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.column_stack([np.zeros(len(scores)), scores])
+        return probabilities(scores, self._multiplier())
 
 
 class LinearClassifier(Classifier, LoopEstimator):
@@ -158,7 +209,7 @@ CODINGS: dict[str, tuple[Callable[..., Scores], str | None]] = {
 MANY = 1000
 
 
-class RobustClassifier(LinearClassifier, RobustEstimator):
+class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
     r"""Classifier for any margin loss ℓ and any penalty.
 
     It minimises
@@ -299,6 +350,78 @@ class RobustClassifier(LinearClassifier, RobustEstimator):
             found.
         """
         return self._fitted(X, y, sample_weight)
+
+    # ---- statistics of the logistic loss ---------------------------------------------------------
+
+    def summary(self) -> Any:
+        """Coefficients by feature, the intercept last.
+
+        For two classes and a loss of the logistic base these are those of the second class, with
+        standard errors, z, p-values and intervals; otherwise one column for each class, as
+        :meth:`LinearClassifier.summary` describes it.
+
+        Returns
+        -------
+        CoefficientTable or Table
+            It prints as text; ``to_frame()`` returns a DataFrame.
+
+        Raises
+        ------
+        AttributeError
+            The estimator is a kernel machine without ``coef_``.
+        """
+        check_is_fitted(self)
+        if hasattr(self, "coef_") and self._no_errors() is None:
+            return CoefficientInference.summary(self)
+        return super().summary()
+
+    def _title(self) -> str:
+        weight = self.outlier_weight_
+        return (
+            f"{type(self).__name__}, log odds of {self.classes_[1]!s}, {weight.size} samples, "
+            f"{int(np.sum(weight < 0.1))} of weight below 0.1, {self.result_.status}"
+        )
+
+    def _estimating(self) -> tuple[Risk, Array, float]:
+        reason = self._no_errors()
+        if reason is not None:
+            raise AttributeError(reason)
+        return super()._estimating()
+
+    def _no_errors(self) -> str | None:
+        """The reason why there are no standard errors, None if there are."""
+        if not self._is_logistic():
+            return "standard errors are those of losses whose base is the logistic loss"
+        if len(self.classes_) > 2:
+            return "standard errors are those of the coefficients of two classes"
+        return None
+
+    def _no_probabilities(self) -> str | None:
+        if not self._is_logistic():
+            return super()._no_probabilities()
+        if not hasattr(self, "result_"):
+            return None
+        k = len(self.classes_)
+        if k > 2 and self.multiclass_ != "weston_watkins":
+            return f"multiclass_ of the fit is {self.multiclass_!r}: {CALIBRATE}"
+        theta: Any = self.result_.x
+        if not has_finite_odds(transform_of(self.spec_, theta), k):
+            return f"the loss is truncated so low that scores are infinite at any odds: {CALIBRATE}"
+        return None
+
+    def _is_logistic(self) -> bool:
+        """True if the loss is a function of the logistic loss."""
+        try:
+            loss = self._loss()
+        except (TypeError, ValueError):  # a wrong parameter, which fit tells
+            return False
+        return isinstance(loss.base, logistic) and loss.subtracted is None
+
+    def _multiplier(self) -> float:
+        theta: Any = self.result_.x
+        return multiplier_of(self.spec_, theta, self._repeats)
+
+    # ---- the objective ---------------------------------------------------------------------------
 
     def _class_scores(self, scores: Array) -> Array:
         """⟨W_k, f(x)⟩, or f_k(x) with ``"ovr"``."""

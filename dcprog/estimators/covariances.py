@@ -26,12 +26,18 @@ WIDEST = 0.45  # of the bandwidth, which stays below ½ for few samples
 Slope = Callable[[Array], Array]
 
 
-def loss_slope(risk: Risk, theta: Array) -> Slope:
-    """The derivative ℓ' as a function of residuals, with a cap in place of trimming."""
+def transform_of(risk: Risk, theta: Array) -> Transform:
+    """The transform of the losses, with a cap at the largest kept loss in place of trimming."""
     transform: Transform = risk.transform
     if isinstance(transform, trim_of):
         kept = transform.slope(risk.aggregates(theta)) > 0
-        transform = cap_at(float(np.max(risk.aggregates(theta)[kept])))
+        return cap_at(float(np.max(risk.aggregates(theta)[kept])))
+    return transform
+
+
+def loss_slope(risk: Risk, theta: Array) -> Slope:
+    """The derivative ℓ' as a function of residuals, with a cap in place of trimming."""
+    transform = transform_of(risk, theta)
 
     def slope(u: Array) -> Array:
         values = transform.slope(risk.base(u)) * risk.base.slope(u)

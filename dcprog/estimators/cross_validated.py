@@ -30,6 +30,7 @@ from dcprog.estimators.base import SampleInput
 from dcprog.estimators.classifier import RobustClassifier
 from dcprog.estimators.parameters import JOBS, DeclaredEstimator, parameter
 from dcprog.estimators.penalty_path import USUAL
+from dcprog.estimators.probabilities import available_unless
 from dcprog.estimators.regressor import RobustRegressor
 from dcprog.estimators.robust import RobustEstimator
 from dcprog.foundation.arrays import Array
@@ -199,7 +200,7 @@ def path_scores(
         for lam in lambdas:
             model.set_params(**{name: float(lam)}).fit(X_train, y_train, sample_weight=own)
             scores.append(float(scorer(model, X_test, y_test, **given)))
-            if getattr(model, "scale", None) == "mad":
+            if isinstance(getattr(model, "scale", None), str):
                 model.set_params(scale=model.scale_)  # it does not depend on λ
     return scores, None
 
@@ -359,6 +360,32 @@ class RobustClassifierCV(ClassifierMixin, RobustCV):
         array of shape (n, k), or (n,) for two classes
         """
         return self._best().decision_function(self._check_fitted(X))
+
+    @available_unless(lambda self: self._no_probabilities())
+    def predict_proba(self, X: npt.ArrayLike) -> Array:
+        """The probabilities of the classes from the best estimator.
+
+        They are there if the base of the loss is the logistic loss.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n, k)
+
+        Raises
+        ------
+        AttributeError
+            As from :meth:`RobustClassifier.predict_proba`.
+        """
+        return self._best().predict_proba(self._check_fitted(X))
+
+    def _no_probabilities(self) -> str | None:
+        """The reason why the scores tell no probabilities, None if they do."""
+        reason: str | None = getattr(self, "best_estimator_", self._given())._no_probabilities()
+        return reason
 
     _usual = RobustClassifier
 

@@ -21,6 +21,7 @@ from dcprog.estimators.covariances import (
     shares_of,
 )
 from dcprog.estimators.declaration import ONE, Declaration, Unit
+from dcprog.estimators.formulas import designed
 from dcprog.estimators.high_breakdown import SEEN, Criterion, SScale, robust_start
 from dcprog.estimators.inference import LinearInference
 from dcprog.estimators.loop import Callback, LoopEstimator, Solution
@@ -167,6 +168,50 @@ def polished(risk: Risk, theta: Array) -> Array:
 
 class Regressor(RegressorMixin, LinearInference, LoopEstimator):
     """A regressor with one score, whose residuals are measured in the unit of its declaration."""
+
+    @classmethod
+    def from_formula(cls, formula: str, data: Any, **parameters: Any) -> Self:
+        """The estimator fitted to a DataFrame by a formula; formulaic must be installed.
+
+        Rows with missing values are left out. Names of coefficients are those of the formula's
+        columns. The attribute ``design_`` makes features of other data:
+        ``model.predict(model.design_(other))``.
+
+        Parameters
+        ----------
+        formula : str
+            Such as ``"loss ~ flow + log(acid) + C(site)"``; ``"loss ~ 0 + flow"`` has no intercept.
+        data : DataFrame
+        **parameters
+            Parameters of the estimator but for ``fit_intercept``, which the formula determines.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        ImportError
+            formulaic is not installed.
+        ValueError
+            The left side of the formula is not one number a row, or as from ``fit``.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from dcprog.models import MMRegressor
+        >>> data = pd.DataFrame({"y": [1.0, 3.1, 4.9, 7.0, 9.1], "x": [0.0, 1, 2, 3, 4]})
+        >>> model = MMRegressor.from_formula("y ~ x", data)
+        >>> model.summary().names
+        ['x', 'intercept']
+        >>> model.predict(model.design_(pd.DataFrame({"x": [10.0]}))).round()
+        array([21.])
+        """
+        design, X, y = designed(formula, data)
+        model = cls(fit_intercept=design.has_intercept, **parameters).fit(X, y)
+        model.design_ = design
+        return model
 
     def predict(self, X: npt.ArrayLike) -> Array:
         """The predictions f(x) = w·x + b, or the kernel expansion's.

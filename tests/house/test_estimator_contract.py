@@ -29,6 +29,7 @@ FORMS = ("check_estimator_sparse_", "check_classifiers_train(readonly", "check_r
 OTHERS = [
     dc.RobustClassifier(dc.truncate(dc.hinge(), 0.0), dc.l1(0.1), multiclass="ovr", n_starts=1),
     dc.RobustRegressor(),
+    dc.RobustClassifier(dc.cap(dc.logistic(), 3.0), n_starts=1),
     dc.RobustRegressor(dc.welsch(dc.square(), 1.0), dc.l2(0.1), kernel="rbf", n_starts=1),
     dc.models.AngleSVC(2, penalty="elasticnet", lam=0.01, n_starts=1),
     dc.models.AngleSVC(kernel="rbf", n_starts=1),

@@ -1,0 +1,81 @@
+"""Features and targets from a DataFrame by a formula, with the package formulaic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dcprog.foundation.arrays import Array
+
+CONSTANT = "Intercept"  # formulaic's name of the column of ones
+
+
+@dataclass(frozen=True)
+class Design:
+    """The features that the right side of a formula makes of a DataFrame.
+
+    Categories, centres and other values learnt from the data are those of the fit.
+
+    Attributes
+    ----------
+    formula : str
+    spec : formulaic.ModelSpec
+    """
+
+    formula: str
+    spec: Any
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether the formula has a constant, as it has without ``0 +``."""
+        return CONSTANT in self.spec.column_names
+
+    def __call__(self, data: Any) -> Any:
+        """The features, without the constant, as a DataFrame; missing values are an error."""
+        return self.without_constant(self.spec.get_model_matrix(data, na_action="raise"))
+
+    def without_constant(self, matrix: Any) -> Any:
+        """The columns of a model matrix but for the constant."""
+        return matrix.drop(columns=CONSTANT) if self.has_intercept else matrix
+
+    def __repr__(self) -> str:
+        return f"Design({self.formula!r})"
+
+
+def designed(formula: str, data: Any) -> tuple[Design, Any, Array]:
+    """The design of a formula, with the features and the targets of complete rows.
+
+    Parameters
+    ----------
+    formula : str
+        Such as ``"y ~ age + C(group)"``.
+    data : DataFrame
+
+    Returns
+    -------
+    design : Design
+    X : DataFrame of shape (n, d)
+    y : array of shape (n,)
+
+    Raises
+    ------
+    ImportError
+        formulaic is not installed.
+    ValueError
+        The left side of the formula is not one number a row.
+    """
+    try:
+        from formulaic import Formula
+    except ImportError as error:
+        raise ImportError('formulas need formulaic: pip install "dcprog[formulas]"') from error
+    matrices = Formula(formula).get_model_matrix(data)
+    targets = getattr(matrices, "lhs", None)
+    if targets is None or targets.shape[1] != 1:
+        found = "no target" if targets is None else f"the targets {list(targets.columns)}"
+        raise ValueError(
+            f"formula={formula!r} has {found}: one numeric target is needed, as in 'y ~ a + b'"
+        )
+    design = Design(formula, matrices.rhs.model_spec)
+    return design, design.without_constant(matrices.rhs), np.ravel(targets)

@@ -1,0 +1,70 @@
+"""Fits by formulas: columns and names of formulaic, features of other data, messages."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dcprog as dc
+from dcprog.models import MMRegressor
+
+pytest.importorskip("formulaic")
+
+
+def _frame() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(1, 9, 60), "site": np.tile(["u", "v", "w"], 20)})
+    frame["loss"] = 2 * np.log(frame["age"]) + (frame["site"] == "v") + rng.normal(0, 0.1, 60)
+    return frame
+
+
+def test_a_formula_is_the_fit_to_its_columns() -> None:
+    frame = _frame()
+    model = MMRegressor.from_formula("loss ~ log(age) + C(site)", frame)
+    columns = {
+        "log(age)": np.log(frame["age"]),
+        "C(site)[T.v]": frame["site"] == "v",
+        "C(site)[T.w]": frame["site"] == "w",
+    }
+    X = pd.DataFrame(columns).astype(float)
+    usual = MMRegressor().fit(X, frame["loss"])
+    np.testing.assert_array_equal(model.coef_, usual.coef_)
+    assert model.summary().names == [*columns, "intercept"]
+    small = MMRegressor.from_formula("loss ~ log(age)", frame)
+    assert model.wald_test(small).names == ("C(site)[T.v]", "C(site)[T.w]")
+    assert model.wald_test(small).p_value < 1e-6
+
+
+def test_other_data_have_the_categories_of_the_fit() -> None:
+    model = MMRegressor.from_formula("loss ~ log(age) + C(site)", _frame())
+    model = pickle.loads(pickle.dumps(model))
+    other = pd.DataFrame({"age": [1.0, 1.0], "site": ["w", "v"]})
+    np.testing.assert_allclose(model.predict(model.design_(other)), [0, 1], atol=0.2)
+    assert repr(model.design_) == "Design('loss ~ log(age) + C(site)')"
+    with pytest.raises(ValueError, match="null values"):
+        model.design_(pd.DataFrame({"age": [1.0, np.nan], "site": ["w", "v"]}))
+
+
+def test_missing_values_and_constants() -> None:
+    frame = _frame()
+    frame.loc[3, "age"] = np.nan
+    model = dc.RobustRegressor.from_formula("loss ~ 0 + age", frame, loss="huber")
+    assert model.outlier_weight_.size == 59
+    assert model.intercept_ == 0
+    assert not model.fit_intercept
+
+
+@pytest.mark.parametrize("formula", ["~ age", "site ~ age", "loss + age ~ site"])
+def test_a_formula_has_one_target(formula: str) -> None:
+    with pytest.raises(ValueError, match="one numeric target is needed"):
+        MMRegressor.from_formula(formula, _frame())
+
+
+def test_without_the_package_the_message_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "formulaic", None)
+    with pytest.raises(ImportError, match="formulas need formulaic"):
+        MMRegressor.from_formula("loss ~ age", _frame())
