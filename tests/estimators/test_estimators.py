@@ -530,7 +530,10 @@ BAD: dict[str, list[Any]] = {
     "warm_start": ["yes", 3],
     "verbose": ["loud", -1],
 }
-OF_REGRESSORS: dict[str, list[Any]] = {"scale": ["sd", 0.0, -1.0]}
+OF_REGRESSORS: dict[str, list[Any]] = {
+    "scale": ["sd", 0.0, -1.0],
+    "covariance": ["robust", None],
+}
 OF_CLASSIFIERS: dict[str, list[Any]] = {"multiclass": ["ovo", None], "class_weight": ["even", 2.0]}
 
 
@@ -553,10 +556,12 @@ def test_bad_classifier_parameter(name: str, value: Any) -> None:
         RobustClassifier(**{name: value}).fit(X, y)
 
 
-@pytest.mark.parametrize("scale", OF_REGRESSORS["scale"])
-def test_bad_scale(scale: Any) -> None:
-    with pytest.raises(ValueError, match="'scale' parameter of RobustRegressor"):
-        RobustRegressor(scale=scale).fit(*_targets())
+@pytest.mark.parametrize(
+    ("name", "value"), [(n, v) for n in OF_REGRESSORS for v in OF_REGRESSORS[n]]
+)
+def test_bad_regressor_parameter(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"'{name}' parameter of RobustRegressor"):
+        RobustRegressor(**{name: value}).fit(*_targets())
 
 
 def test_every_parameter_has_a_bad_value_here() -> None:

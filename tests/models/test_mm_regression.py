@@ -101,7 +101,9 @@ def test_an_exact_fit_gives_up_the_rest() -> None:
     np.testing.assert_array_equal(np.flatnonzero(model.outlier_weight_ < 0.5), np.arange(30))
 
 
-@pytest.mark.parametrize("options", [{"c": 0.0}, {"tol": -1.0}, {"n_starts": "many"}])
+@pytest.mark.parametrize(
+    "options", [{"c": 0.0}, {"tol": -1.0}, {"n_starts": "many"}, {"covariance": "hc3"}]
+)
 def test_bad_parameters(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="parameter of MMRegressor"):
         MMRegressor(**options).fit(*_data())
