@@ -166,7 +166,7 @@ def test_claims_of_a_small_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert scores["I", "Padé SSVM1"].shape == (1, 10, 2)
     assert np.all(scores["I", "sigmoid SSVM2"].mean() < scores["I", "Padé SSVM1"].mean())
     displacements = np.array([60.0, 75.0, 90.0])
-    curves = tables.sweep(displacements, 400)
+    curves = tables.sweep(displacements, 200)
     claims = tables.sweep_claims(displacements, curves)
     assert [claim.holds for claim in claims] == [True, True, True, False]
     tables.draw(tmp_path, displacements, curves, scores)

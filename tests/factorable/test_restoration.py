@@ -26,7 +26,7 @@ def test_points_are_ranked_by_their_distance_from_a_row_of_one_term() -> None:
     assert missed[0] < missed[1] < missed[2]
 
 
-@pytest.mark.parametrize("seconds", [0.05, 0.1, 0.2, 0.5])
+@pytest.mark.parametrize("seconds", [0.05, 0.2])
 def test_a_bound_of_a_set_in_two_parts_is_below_both(seconds: float) -> None:
     # entr(a) = 0 at 0 and at 1; SCIP's cuts lost the part at 1, where the objective is lower
     a, b = cp.Variable(bounds=[0, 2]), cp.Variable(bounds=[0, 2.16])

@@ -242,7 +242,7 @@ def _dc_subproblem(model: AngleSVC, X: Array, y: Any) -> float:
 @pytest.mark.parametrize("form", FORMS)
 def test_descends_to_a_critical_point(form: int, penalty: str, majorant: str, k: int) -> None:
     X, y = _data(15 * k, 5, k)
-    model = AngleSVC(form, penalty=penalty, lam=0.5, majorant=majorant).fit(X, y)
+    model = AngleSVC(form, penalty=penalty, lam=0.5, majorant=majorant, n_starts=1).fit(X, y)
     scale = 1 + abs(model.objective_)
     assert model.result_.status == "converged"
     assert model.objective_ == pytest.approx(_paper_objective(model, X, y), rel=1e-10)
@@ -632,7 +632,7 @@ def test_string_labels_and_data_frames() -> None:
 def test_sparse_equals_dense(form: int, penalty: str) -> None:
     X, y = _data()
     X[np.abs(X) < 0.5] = 0
-    make = AngleSVC(form, penalty=penalty)
+    make = AngleSVC(form, penalty=penalty, n_starts=1)
     dense, sparse = clone(make).fit(X, y), clone(make).fit(sp.csr_array(X), y)
     assert sparse.objective_ == pytest.approx(dense.objective_, rel=1e-6)
     np.testing.assert_allclose(

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import dcprog as dc
+from dcprog.rows.linear import class_margins
 from dcprog.transforms import cap_at, cap_largest, power_of
-from tests.risk.declarations import capped_risk
+from tests.risk.declarations import capped_risk, class_data
 
 
 @pytest.mark.parametrize("solver", ["newton", "alternating", "cvxpy"])
@@ -87,7 +88,7 @@ def test_adapting_cap_settles_after_its_rounds() -> None:
 
 @pytest.mark.parametrize("aggregate", ["sum", "max"])
 def test_both_front_doors_reach_the_same_value(aggregate: str) -> None:
-    risk = capped_risk(aggregate=aggregate)
+    risk = capped_risk(aggregate=aggregate, rows=class_margins(*class_data(n=12)))
     fast = dc.solve(risk, tol=1e-6, max_iter=500, n_starts=1)
     assert fast.status == "converged"
     assert fast.x is not None

@@ -40,15 +40,16 @@ def test_the_best_of_the_starts_is_returned(x: cp.Variable) -> None:
 
 def test_starts_repeat(x: cp.Variable) -> None:
     problem = cp.Problem(regression(x).objective, [cp.norm(x) >= 1])
-    alone = dc.solve(problem, n_starts=3, random_state=3)
+    options: dict[str, Any] = {"start": "convex", "n_starts": 4}
+    alone = dc.solve(problem, random_state=3, **options)
     x.value = np.full(3, 7.0)  # what the variables hold does not matter
-    again = dc.solve(problem, n_starts=3, random_state=3)
+    again = dc.solve(problem, random_state=3, **options)
     assert [s.kind for s in again.starts] == [s.kind for s in alone.starts]
     for one, other in zip(alone.starts, again.starts, strict=True):
         assert other.value == pytest.approx(one.value, rel=1e-9)
         assert other.n_iter == one.n_iter
     np.testing.assert_allclose(again.variables[x], alone.variables[x], atol=1e-8)
-    reseeded = dc.solve(problem, n_starts=3, random_state=4)
+    reseeded = dc.solve(problem, random_state=4, **options)
     assert [s.value for s in reseeded.starts[1:]] != [s.value for s in alone.starts[1:]]
 
 
