@@ -127,7 +127,8 @@ class Translation:
             logarithm = self._x_log_x(one, other)
             if logarithm is not None:
                 return logarithm
-        return self.terms.add(op.Product(), *sorted((a, b), key=lambda row: row.terms))
+        (a, p), (b, q) = _without_factor(a), _without_factor(b)  # 2x·y and y·x are one term
+        return p * q * self.terms.add(op.Product(), *sorted((a, b), key=lambda row: row.terms))
 
     def _x_log_x(self, a: Row, b: Row) -> Row | None:
         """The product a·b if b is a multiple of log(a), up to a factor of a; None otherwise."""
@@ -169,6 +170,14 @@ def total(rows: Rows) -> Row:
         for j, c in row.terms:
             coefficients[j] = coefficients.get(j, 0.0) + c
     return Row.of(coefficients, float(sum(row.constant for row in rows)))
+
+
+def _without_factor(a: Row) -> tuple[Row, float]:
+    """A row c·x of one column as x and c; other rows as they are."""
+    if len(a.terms) > 1 or a.constant != 0:
+        return a, 1.0
+    column, factor = a.terms[0]
+    return Row(((column, 1.0),)), factor
 
 
 def _ratio(a: Row, b: Row) -> float | None:

@@ -178,6 +178,13 @@ def test_terms_that_are_the_same_are_one() -> None:
     assert len(made.terms.operations) == 3
 
 
+def test_products_that_differ_by_a_factor_are_one_term() -> None:
+    x = cp.Variable(3, bounds=[-1, 1])
+    form = sum((1.0 + i + 2 * j) * x[i] * x[j] for i in range(3) for j in range(3))
+    terms = FactorableProblem(cp.Problem(cp.Minimize(form))).terms
+    assert len(terms.operations) == 6  # three squares, three products
+
+
 def test_a_model_is_in_its_problems_units() -> None:
     """The same numbers for SCIP, whatever the units of the variables and of the objective."""
     written = []
