@@ -16,11 +16,12 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import dcprog as dc
 
-PATH = {"lambdas": [1.0], "cv": 2}  # paths of several λ have tests of their own
+# Paths of several λ have tests of their own, and the estimators searched are themselves below.
+PATH = {"lambdas": [1.0], "cv": 2}
 QUICK: dict[str, dict[str, Any]] = {
     "AngleSVCCV": {"estimator": dc.models.AngleSVC(n_starts=1), "lams": [1.0], "cv": 2},
-    "RobustClassifierCV": PATH | {"estimator": dc.RobustClassifier(n_starts=1)},
-    "RobustRegressorCV": PATH | {"estimator": dc.RobustRegressor(n_starts=1)},
+    "RobustClassifierCV": PATH | {"estimator": dc.RobustClassifier("squared_hinge", n_starts=1)},
+    "RobustRegressorCV": PATH | {"estimator": dc.RobustRegressor("huber", scale=1.0, n_starts=1)},
 }
 # RobustEstimator, PathSearch, PaperClassifier, PaperRegressor, KernelMachine
 READ_EVERY_FORM = {"RobustClassifier", "RobustRegressor", "RobustRegressorCV"}
