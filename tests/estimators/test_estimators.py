@@ -286,7 +286,7 @@ def test_class_weight_multiplies_the_samples_weights() -> None:
 def test_whole_weights_repeat_samples(k: int, loss: Loss, penalty: Penalty) -> None:
     X, y = _classes(n=30, k=k)
     weight = np.random.default_rng(1).integers(0, 4, 30)
-    model = RobustClassifier(loss, penalty)
+    model = RobustClassifier(loss, penalty, n_starts=1)
     weighted = clone(model).fit(X, y, weight).decision_function(X)
     repeated = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     np.testing.assert_allclose(repeated.decision_function(X), weighted, rtol=1e-7, atol=1e-9)
@@ -377,9 +377,8 @@ def test_outlier_weight_of_a_difference_is_that_of_the_cap() -> None:
 def test_sparse_equals_dense(k: int, multiclass: str, make: Any) -> None:
     X, y = _classes(k=k)
     X[np.abs(X) < 0.5] = 0.0
-    options: dict[str, Any] = {"loss": cap(squared_hinge(), 2.0), "multiclass": multiclass}
-    dense = RobustClassifier(**options).fit(X, y)
-    model = RobustClassifier(**options).fit(make(X), y)
+    classifier = RobustClassifier(cap(squared_hinge(), 2.0), multiclass=multiclass, n_starts=1)
+    dense, model = clone(classifier).fit(X, y), clone(classifier).fit(make(X), y)
     assert model.objective_ == pytest.approx(dense.objective_, rel=1e-6)
     np.testing.assert_allclose(model.coef_, dense.coef_, atol=1e-3)
     assert model.objective_function(make(X), y)[0] == pytest.approx(model.objective_, rel=1e-10)

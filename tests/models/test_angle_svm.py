@@ -361,7 +361,7 @@ def test_alternating_linearisation_finds_the_same_minimum(form: int) -> None:
 def test_l1_gives_exact_zeros(form: int, penalty: str) -> None:
     X, y = _data(45, 3, 3)
     X = np.column_stack([X, 0.3 * np.random.default_rng(5).standard_normal((45, 20))])
-    model = AngleSVC(form, penalty=penalty, lam=6.0, fit_intercept=False).fit(X, y)
+    model = AngleSVC(form, penalty=penalty, lam=6.0, fit_intercept=False, n_starts=1).fit(X, y)
     useless = model.coef_[:, 3:]
     assert np.sum(useless == 0) >= 35
     assert np.any(model.coef_[:, :3] != 0)
@@ -473,7 +473,7 @@ def test_inconsistent_parameters_warn_once(params: dict[str, Any], k: int, warne
     X, y = _data(30, 3, k)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        AngleSVC(**params).fit(X, y)
+        AngleSVC(**params, n_starts=1).fit(X, y)
     found = [w for w in caught if w.category is dc.FisherConsistencyWarning]
     assert len(found) == int(warned)
     assert all(w.filename == __file__ for w in found)
@@ -535,8 +535,9 @@ def test_threshold_refuses_bad_numbers(call: Any) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_linear_kernel_is_the_linear_model(form: int, majorant: str) -> None:
     X, y = _data(45, 4, 3)
-    plain = AngleSVC(form, lam=0.5, majorant=majorant, tol=1e-8).fit(X, y)
-    kernel = AngleSVC(form, lam=0.5, majorant=majorant, tol=1e-8, kernel="linear").fit(X, y)
+    options: dict[str, Any] = {"lam": 0.5, "majorant": majorant, "tol": 1e-8, "n_starts": 1}
+    plain = AngleSVC(form, **options).fit(X, y)
+    kernel = AngleSVC(form, kernel="linear", **options).fit(X, y)
     assert kernel.objective_ == pytest.approx(plain.objective_, rel=1e-7)
     assert kernel.objective(X, y) == pytest.approx(plain.objective_, rel=1e-7)
     np.testing.assert_allclose(kernel.coef_, plain.coef_, atol=1e-4)
@@ -597,7 +598,7 @@ def test_truncation_withstands_outliers(form: int) -> None:
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_attributes_and_shapes(k: int) -> None:
     X, y = _data(60, 5, k)
-    model = AngleSVC().fit(X, y)
+    model = AngleSVC(n_starts=1).fit(X, y)
     assert model.coef_.shape == (k - 1, 5)
     assert model.intercept_.shape == (k - 1,)
     np.testing.assert_array_equal(model.simplex_, simplex_vertices(k))
