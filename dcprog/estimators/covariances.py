@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from dcprog.estimators.robust_scales import CHI, mad
+from dcprog.estimators.robust_scales import CHI, NORMAL_MAD, m_scale, mad
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.weighted_gram import gram_with_constant
 from dcprog.risk.risk import Risk
@@ -22,6 +22,7 @@ FAR = 50.0  # jumps of the slopes are searched up to this many robust scales
 # Hall and Sheather's bandwidth for the density at the median is n^(−1/3) times this.
 WIDTH = 0.971
 EQUAL = 1e-6  # error of a mean of ρ that a solved equation may have
+HALF = 0.5  # the level of the scales' equations
 WIDEST = 0.45  # of the bandwidth, which stays below ½ for few samples
 Slope = Callable[[Array], Array]
 
@@ -91,41 +92,131 @@ FLAT = (
 
 
 @dataclass(frozen=True)
-class SScaleEquation:
-    r"""The equation of the scale σ of an S-estimate, Σ_i s_i (ρ(v_i) − ½) = 0, v_i = r_i/σ.
+class ScaleError:
+    """The error of the logarithm of a scale, to first order Σ_i s_i h_i.
 
-    ρ is Tukey's function scaled to [0, 1]. In finite samples the right side is −½ Σs·p/n, a
-    correction for the p coefficients of the S-estimate.
+    It is what :func:`sandwich` needs to know of a scale that is estimated with the coefficients.
 
     Attributes
     ----------
-    v : array of shape (n,)
-        The residuals of the S-estimate in units of its scale.
+    influence : array of shape (n,)
+        The influence h of each sample, with Σ_i s_i h_i = 0.
+    variance : float
+        An estimate of Σ_i s_i h_i².
+    is_corrected : bool, default True
+        Whether covariances with the scale have the factor n/(n − p).
     """
 
-    v: Array
+    influence: Array
+    variance: float
+    is_corrected: bool = True
 
-    level: ClassVar[float] = 0.5
 
-    def values(self) -> Array:
-        """ρ(v)."""
-        return 1 - self._left() ** 3
+def s_scale_error(risk: Risk, start: Array, repeats: float = 1.0) -> ScaleError | None:
+    r"""The error of the scale of an S-estimate, the unit of the residuals v.
 
-    def stretch(self) -> Array:
-        """ρ'(v)·v, the derivative of ρ(v) when log σ falls."""
-        return 6 * (self.v / CHI) ** 2 * self._left() ** 2
+    With Tukey's ρ scaled to [0, 1], the scale solves :math:`\sum_i s_i (\rho(v_i) - \frac12) = 0`
+    but for the correction of finite samples, and
 
-    def holds(self, shares: Array, level: float) -> bool:
-        """True if the mean of ρ(v) is the level that the finite sample has."""
-        mean = float(shares @ self.values()) / float(shares.sum())
-        return abs(mean - level) < EQUAL
+    .. math::
+        h_i = \frac{\rho(v_i) - \bar\rho}{\sum_i s_i\, \rho'(v_i) v_i}.
 
-    def _left(self) -> Array:
-        return 1 - np.minimum((self.v / CHI) ** 2, 1.0)
+    The S-estimate itself drops out, as its own equation is Σ s_i ρ'(v_i) a_i = 0. The variance has
+    E ρ² − ¼ in the place of the squared deviations of ρ, and covariances no factor n/(n − p), as
+    R's ``lmrob``.
+
+    Parameters
+    ----------
+    risk : Risk
+        A risk on residuals in units of their scale.
+    start : array of shape (p,)
+        The S-estimate, as θ of the risk.
+    repeats : float, default 1.0
+        The number of samples that a weight of 1 represents.
+
+    Returns
+    -------
+    ScaleError or None
+        None if the unit is another scale, as where most residuals are 0.
+    """
+    v, shares = risk.margins(start), shares_of(risk)
+    total = float(shares.sum())
+    n = max(repeats * total, len(v))
+    found = _s_influence(v, shares)
+    mean = float(shares @ _rho(v)) / total
+    if found is None or abs(mean - HALF * max(1 - start.size / n, 1 / n)) > EQUAL:
+        return None
+    h, stretch = found
+    excess = total * (mean**2 - HALF**2) / stretch**2
+    return ScaleError(h, float(shares @ h**2) + excess, is_corrected=False)
+
+
+def mad_error(risk: Risk, start: Array, repeats: float = 1.0) -> ScaleError | None:
+    r"""The error of the median absolute residual u of an S-estimate, the unit of the residuals.
+
+    With the normal's median absolute value q and the density of u at ±q by difference quotients d
+    of χ(u) = 1(|u| > q), as for jumps of slopes,
+
+    .. math::
+        h_i = \frac{\chi(u_i) - \bar\chi + \sum_j s_j d_j\, a_j^\top \beta_i}{\sum_j s_j d_j u_j},
+
+    with the influence :math:`\beta_i` of a sample on the S-estimate, which
+    :func:`s_scale_error` and the equation Σ s_i ρ'(v_i) a_i = 0 determine. For symmetric errors it
+    drops out.
+
+    Parameters
+    ----------
+    risk, start, repeats
+        As for :func:`s_scale_error`.
+
+    Returns
+    -------
+    ScaleError or None
+        None if the unit is another scale, or the S-estimate is no regular minimum.
+    """
+    u, shares, rows = risk.margins(start), shares_of(risk), risk.rows
+    n = len(u)
+    level = HALF * (1 - start.size / n)
+    outside = (np.abs(u) > NORMAL_MAD).astype(float)
+    mean = float(shares @ outside / shares.sum())
+    scale = float(m_scale(u[None], shares, level)[0]) if level > 0 else 0.0
+    if abs(mean - level) > 1 / n + shares.max() / shares.sum() or scale <= 0:
+        return None
+    v = u / scale
+    left = 1 - np.minimum((v / CHI) ** 2, 1.0)
+    psi, bend = v * left**2, left * (5 * left - 4)
+    curved = curvature_matrix(rows, shares * bend, np.ones(start.size, dtype=bool))
+    found = _s_influence(v, shares)
+    d = loss_curvature(lambda u: (np.abs(u) > NORMAL_MAD).astype(float), u, repeats * shares, False)
+    stretch = float(shares @ (d * u))
+    if found is None or stretch <= 0 or np.any(np.linalg.eigvalsh(curved) <= 0):
+        return None
+    z: Any = np.linalg.solve(curved, np.asarray(rows.T @ (shares * d)))
+    drift = np.asarray(rows.T @ (shares * bend * v))
+    moved = -scale * (psi * np.asarray(rows @ z).ravel() - float(z @ drift) * found[0])
+    h = (outside - mean + moved) / stretch
+    h -= shares @ h / shares.sum()
+    return ScaleError(h, float(shares @ h**2))
+
+
+def _rho(v: Array) -> Array:
+    """Tukey's ρ of the S-scale, from 0 to 1."""
+    return np.asarray(1 - (1 - np.minimum((v / CHI) ** 2, 1.0)) ** 3)
+
+
+def _s_influence(v: Array, shares: Array) -> tuple[Array, float] | None:
+    """The influence on the logarithm of the S-scale and Σ s ρ'(v)v; None if that is 0."""
+    t = np.minimum((v / CHI) ** 2, 1.0)
+    stretch = float(shares @ (6 * t * (1 - t) ** 2))
+    rho = _rho(v)
+    return ((rho - shares @ rho / shares.sum()) / stretch, stretch) if stretch > 0 else None
+
+
+SCALE_ERRORS = {"s": s_scale_error, "mad": mad_error}
 
 
 def sandwich(
-    risk: Risk, theta: Array, repeats: float = 1.0, scale: SScaleEquation | None = None
+    risk: Risk, theta: Array, repeats: float = 1.0, scale: ScaleError | None = None
 ) -> Array:
     r"""The sandwich covariance of a minimiser of Σ s_i ℓ(u_i) + penalty, u = Aθ + offset.
 
@@ -140,18 +231,16 @@ def sandwich(
     bandwidth, which estimates the residuals' density at the jumps. A trimmed loss is replaced by a
     loss capped at the largest value it keeps.
 
-    If the unit of u is the scale of an S-estimate, its error is part of θ's. The sandwich of the
-    joint system of equations for θ, the scale and the S-estimate is
+    If the unit of u is a scale σ with an error Σ_i s_i h_i of its logarithm, the sandwich of the
+    joint system of the equations of θ and σ is
 
     .. math::
-        H^{-1} M H^{-1} - a c^\top - c a^\top + \sum_i s_i (\rho(v_i)^2 - \tfrac14)\, a a^\top,
-        \quad
-        c = H^{-1} \sum_i s_i\, \ell'(u_i) \rho(v_i)\, a_i, \quad
-        a = \frac{H^{-1} \bigl(\sum_i s_i\, \ell''(u_i) u_i\, a_i + \Lambda\theta\bigr)}
-                  {\sum_i s_i\, \rho'(v_i) v_i},
+        H^{-1} M H^{-1} - b k^\top - k b^\top + m\, b b^\top, \quad
+        b = H^{-1} \Bigl(\sum_i s_i\, \ell''(u_i) u_i\, a_i + \Lambda\theta\Bigr), \quad
+        k = H^{-1} \sum_i s_i\, \ell'(u_i) h_i\, a_i,
 
-    with M without its factor n/(n − p). The S-estimate itself drops out, because its own equation
-    is Σ s_i ρ'(v_i) a_i = 0. For symmetric errors a tends to 0.
+    with m = Σ s_i h_i², the factor n/(n − p) before the whole where the scale's error asks for it,
+    and M without it. For symmetric errors b tends to 0.
 
     Parameters
     ----------
@@ -160,8 +249,8 @@ def sandwich(
     theta : array of shape (p,)
     repeats : float, default 1.0
         The number of samples that a weight of 1 represents.
-    scale : SScaleEquation, optional
-        The equation of the unit of u; by default the unit is fixed.
+    scale : ScaleError, optional
+        The error of the unit of u; by default the unit is fixed.
 
     Returns
     -------
@@ -175,9 +264,8 @@ def sandwich(
 
     Notes
     -----
-    In small samples the joint form may fail to be positive semidefinite, as Σ s_i ρ(v_i) is less
-    than n/2. Then ρ² − ¼ is replaced by the squared deviations of ρ from its mean, with which it
-    always is.
+    The variance m of an S-scale may be below Σ s_i h_i² in small samples. Where the result is not
+    positive semidefinite, Σ s_i h_i² is in its place, with which it always is.
 
     References
     ----------
@@ -217,28 +305,21 @@ def sandwich(
     def pulled(values: Array) -> Array:
         return np.asarray(risk.rows.T @ (shares * values))[active]
 
-    if scale is None:
-        fixed *= n / (n - p)
-    else:
-        rho = scale.values()
-        drift = pulled(curvature * u) + ridge @ theta[active]
-        a: Any = np.linalg.solve(curved, drift) / float(shares @ scale.stretch())
-        c: Any = np.linalg.solve(curved, pulled(force * rho))
-        fixed = _with_scale(fixed, a, c, rho, shares)
-    covariance[np.ix_(active, active)] = fixed / repeats
+    if scale is not None:
+        b: Any = np.linalg.solve(curved, pulled(curvature * u) + ridge @ theta[active])
+        k: Any = np.linalg.solve(curved, pulled(force * scale.influence))
+        fixed = _with_scale(fixed - np.outer(b, k) - np.outer(k, b), b, scale, shares)
+    factor = n / (n - p) if scale is None or scale.is_corrected else 1.0
+    covariance[np.ix_(active, active)] = factor / repeats * fixed
     return covariance
 
 
-def _with_scale(fixed: Array, a: Array, c: Array, rho: Array, shares: Array) -> Array:
-    """The joint covariance: with E ρ = ½ if that is positive semidefinite, else with ρ's mean."""
-    joint = fixed - np.outer(a, c) - np.outer(c, a)
-    n, total = float(shares.sum()), float(shares @ rho)
-    square = float(shares @ rho**2)
-    usual = joint + (square - n * SScaleEquation.level**2) * np.outer(a, a)
-    unit = np.sqrt(np.diag(fixed))
-    if np.all(np.linalg.eigvalsh(usual / np.outer(unit, unit)) > 0):
-        return usual
-    return joint + (square - total**2 / n) * np.outer(a, a)
+def _with_scale(partial: Array, b: Array, scale: ScaleError, shares: Array) -> Array:
+    """The joint covariance with the scale's variance, or with Σ s h² if that is not definite."""
+    usual = partial + scale.variance * np.outer(b, b)
+    definite = partial + float(shares @ scale.influence**2) * np.outer(b, b)
+    unit = np.sqrt(np.diag(definite))
+    return usual if np.all(np.linalg.eigvalsh(usual / np.outer(unit, unit)) > 0) else definite
 
 
 def shares_of(risk: Risk) -> Array:

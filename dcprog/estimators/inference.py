@@ -14,9 +14,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from dcprog.estimators.base import feature_names
 from dcprog.estimators.covariances import (
+    SCALE_ERRORS,
+    ScaleError,
     Slope,
-    SScaleEquation,
     active_coefficients,
+    jumps,
     loss_slope,
     sandwich,
     shares_of,
@@ -143,7 +145,8 @@ class CoefficientInference(DeclaredEstimator):
     ----------
     covariance_ : array of shape (d + 1, d + 1)
         The covariance of ``coef_`` and the intercept by the sandwich formula
-        (:func:`~dcprog.estimators.covariances.sandwich`). It is NaN for coefficients that a penalty
+        (:func:`~dcprog.estimators.covariances.sandwich`), which counts the error of the residuals'
+        scale with ``covariance="lmrob"``. It is NaN for coefficients that a penalty
         has set to 0 and, with a warning, for all if the objective's estimated curvature is not
         positive; 0 for an intercept that is not fitted. A weight s_i counts as s_i samples.
         Computed on access.
@@ -160,8 +163,8 @@ class CoefficientInference(DeclaredEstimator):
         fitted: Any = self
         return fitted.spec_, fitted.result_.x, 1.0
 
-    def _scale_equation(self, risk: Risk) -> SScaleEquation | None:
-        """The equation of the unit of the residuals; None if the unit is taken as fixed."""
+    def _scale_error(self) -> ScaleError | None:
+        """The error of the unit of the residuals; None if the unit is taken as fixed."""
         return None
 
     def _degrees_of_freedom(self) -> float:
@@ -181,7 +184,7 @@ class CoefficientInference(DeclaredEstimator):
         risk, theta, unit = self._estimating()
         if risk.scores.kernel is not None:
             raise AttributeError("a kernel machine has no coefficients that errors could be of")
-        covariance = sandwich(risk, theta, self._repeats, self._scale_equation(risk))
+        covariance = sandwich(risk, theta, self._repeats, self._scale_error())
         d = risk.rows.X.shape[1]
         padded = np.zeros((d + 1, d + 1))
         padded[: len(covariance), : len(covariance)] = unit**2 * covariance
@@ -371,19 +374,20 @@ class LinearInference(CoefficientInference):
     """
 
     covariance = "sandwich"  # a subclass may declare a parameter of that name
-    _s_estimate = NO_POINT  # θ of the S-estimate whose scale is the unit of the residuals
+    _s_estimate = NO_POINT  # θ of the S-estimate whose residuals have the unit as scale
 
     def _estimating(self) -> tuple[Risk, Array, float]:
         fitted: Any = self
         return fitted.spec_, fitted.result_.x, fitted.scale_
 
-    def _scale_equation(self, risk: Risk) -> SScaleEquation | None:
+    def _scale_error(self) -> ScaleError | None:
         if self.covariance != "lmrob" or self._s_estimate is None:
             return None
-        shares, equation = shares_of(risk), SScaleEquation(risk.margins(self._s_estimate))
-        n = max(self._repeats * float(shares.sum()), len(shares))
-        level = equation.level * max(1 - self._s_estimate.size / n, 1 / n)
-        return equation if equation.holds(shares, level) else None
+        risk, theta, _ = self._estimating()
+        if jumps(loss_slope(risk, theta), risk.margins(theta)):
+            return None
+        error_of = SCALE_ERRORS[getattr(self, "scale", "s")]
+        return error_of(risk, self._s_estimate, self._repeats)
 
     def _degrees_of_freedom(self) -> float:
         risk, theta, _ = self._estimating()
@@ -498,7 +502,7 @@ class LinearInference(CoefficientInference):
     def _title(self) -> str:
         fitted: Any = self
         weight, spec, (_, theta, unit) = fitted.outlier_weight_, fitted.spec_, self._estimating()
-        kind = "sandwich" if self._scale_equation(spec) is None else "lmrob"
+        kind = "sandwich" if self._scale_error() is None else "lmrob"
         found = self._r_squared(unit * spec.margins(theta), unit * spec.offset, shares_of(spec))
         told = "" if np.isnan(found) else f", robust R² {found:.4g}"
         return (

@@ -285,9 +285,9 @@ class RobustRegressor(Regressor, RobustEstimator):
         and for kernels, σ̂ is the latter itself. A number is σ̂ itself. None is 1 and leaves y
         unshifted: the losses' parameters are in the units of y.
     covariance : {"lmrob", "sandwich"}, default "lmrob"
-        The covariance of the coefficients. ``"lmrob"`` counts the error of σ̂ where σ̂ is the scale
-        of an S-estimate of all samples, ``scale="s"`` of at most 5000, and is the sandwich at a
-        fixed σ̂ otherwise; ``"sandwich"`` is that everywhere.
+        The covariance of the coefficients. ``"lmrob"`` counts the error of σ̂ if σ̂ is a scale of an
+        S-estimate of all samples, which are at most 5000, and ℓ' has no jumps: with ``scale="s"``
+        as R's ``lmrob`` does. Otherwise, and with ``"sandwich"``, σ̂ is taken as fixed.
 
     Attributes
     ----------
@@ -410,7 +410,8 @@ class RobustRegressor(Regressor, RobustEstimator):
 
     def _learn(self, declared: Declaration) -> None:
         super()._learn(declared)
-        known = self.scale == "s" and declared.unit.start is not None
+        known = isinstance(self.scale, str) and declared.unit.start is not None
+        known = known and declared.risk.n_groups <= SEEN
         self._s_estimate = _start_of(declared)[0] if known else None
 
     def _spread(self) -> float:

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import dcprog as dc
-from dcprog.estimators.covariances import SScaleEquation, sandwich
+from dcprog.estimators.covariances import mad_error, s_scale_error
 from dcprog.foundation.arrays import Array
 from dcprog.models import LeastTrimmedSquares, MMRegressor
 from examples.common.regression_sets import regression_set
@@ -217,12 +217,26 @@ def test_an_exact_fit_has_errors_of_0() -> None:
 
 def test_an_equation_that_does_not_hold_is_not_used() -> None:
     rng = np.random.default_rng(0)
-    rows = dc.residual_rows(rng.standard_normal((30, 1)), rng.standard_normal(30))
+    rows = dc.residual_rows(rng.standard_normal((30, 1)), 3 * rng.standard_normal(30))
     risk = dc.Risk.from_loss(rows, dc.huber(1.345), dc.l2(0.0))
-    theta = np.asarray(dc.solve(risk, tol=1e-12).x)
-    equation = SScaleEquation(risk.margins(theta))
-    assert not equation.holds(np.ones(30), 0.5)
-    assert np.all(np.linalg.eigvalsh(sandwich(risk, theta, scale=equation)) > 0)
+    for error_of in (s_scale_error, mad_error):
+        assert error_of(risk, np.zeros(2)) is None
+
+
+@pytest.mark.parametrize("scale", ["s", "mad"])
+def test_errors_of_the_intercept_are_how_it_varies_for_skew_errors(scale: str) -> None:
+    """At a fixed scale they would be two thirds of that."""
+    fits = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((100, 1))
+        y = X[:, 0] + rng.exponential(size=100)
+        fits.append(dc.RobustRegressor(scale=scale, n_starts=1).fit(X, y))
+    spread = np.std([fit.intercept_ for fit in fits])
+    told = [np.sqrt(fit.covariance_[1, 1]) for fit in fits]
+    fixed = [np.sqrt(f.set_params(covariance="sandwich").covariance_[1, 1]) for f in fits]
+    assert np.median(told) == pytest.approx(spread, rel=0.3)
+    assert np.median(fixed) < 0.8 * np.median(told)
 
 
 def test_prediction_intervals_cover_good_targets() -> None:

@@ -285,6 +285,12 @@ MUTANTS = [
         ("tests/estimators/test_residual_scale.py", "tests/estimators/test_inference.py"),
     ),
     Mutant(
+        "joint covariance: without the variance of the scale",
+        "usual = partial + scale.variance * np.outer(b, b)",
+        "usual = partial",
+        ("tests/models/test_lmrob.py",),
+    ),
+    Mutant(
         "cross-validation: the smallest of equally good λ",
         "place, row = np.argwhere(ties.T)[-1]",
         "place, row = np.argwhere(ties.T)[0]",
