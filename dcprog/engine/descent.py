@@ -170,10 +170,11 @@ class _Descent:
                 self._step()
         except Stop as stop:
             status, message = stop.status, stop.message
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
             if not self.entries:
                 raise
-            status, message = "interrupted", "stopped by Ctrl-C; this is the best point so far"
+            told = str(stop) or "stopped by Ctrl-C; this is the best point so far"
+            status, message = "interrupted", told
         if self.settings.verbose:
             logger.info("%s: %s", status, message)
         end = self.last if status == "converged" else self._best_point()
@@ -238,7 +239,7 @@ class _Descent:
     def _further(self, new: Array, new_value: float) -> Point:
         """The point to which the surrogate goes on from there, if F is lower."""
         try:
-            found = self.surrogate.nearby.further(new)
+            found = self.surrogate.nearby.further(new, self.deadline.left)
         except Exception as error:  # it was but a try
             self._note(self.solvers[0], self.accuracy, f"further: {error}")
             return new, new_value

@@ -282,7 +282,7 @@ class Nearby:
         """Coordinates at a kink of F, which rises both ways off it where the majorant does."""
         return np.zeros(x.size, dtype=bool)
 
-    def further(self, x: Array) -> Array:
+    def further(self, x: Array, time_limit: float | None = None) -> Array:
         """A point near a minimiser x of the majorant at which F may be lower still, or x itself."""
         return x
 

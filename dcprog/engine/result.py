@@ -104,8 +104,9 @@ class Result:
         an unbounded problem, infinite where the convex constraints alone are infeasible (signs
         swapped for a maximisation).
     status : str
-        ``converged``, ``max_iter``, ``time_limit``, ``interrupted``, ``infeasible`` (proved),
-        ``no_feasible_point`` (none was found), ``unbounded`` or ``solver_failed``.
+        ``converged``, ``max_iter``, ``time_limit``, ``interrupted`` (by Ctrl-C, a callback, or the
+        loss of data that are read by blocks), ``infeasible`` (proved), ``no_feasible_point`` (none
+        was found), ``unbounded`` or ``solver_failed``.
     n_iter : int
         Steps taken after the start.
     gap : float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -23,7 +23,7 @@ from dcprog.estimators.parameters import COUNT, JOBS, POSITIVE, one_of, paramete
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.columns import all_finite
-from dcprog.foundation.errors import TrivialSolutionWarning
+from dcprog.foundation.errors import DataLost, TrivialSolutionWarning
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.solving.driver import solve
@@ -243,7 +243,8 @@ class LoopEstimator(CallbackSupportMixin, RiskEstimator):
         The objective at the solution.
     outlier_weight_ : array of shape (n,)
         Weight of each training sample's base loss in the majorant at the solution: 1 for a sample
-        that counts as in the convex problem, 0 for one that the loss gave up.
+        that counts as in the convex problem, 0 for one that the loss gave up. NaN where data that
+        are read by blocks could no longer be read.
     result_ : Result
         The result of the run, with history and certificate; ``result_.x`` is θ of `spec_`.
     spec_ : Risk
@@ -292,7 +293,11 @@ class LoopEstimator(CallbackSupportMixin, RiskEstimator):
     def _learn(self, declared: Declaration) -> None:
         """Set further attributes, after those of the solution."""
         theta: Any = self.result_.x
-        self.outlier_weight_ = declared.samples.spread(self._weights(declared.risk, theta))
+        try:
+            weights = self._weights(declared.risk, theta)
+        except DataLost:
+            weights = np.full(declared.risk.rows.X.shape[0], np.nan)
+        self.outlier_weight_ = declared.samples.spread(weights)
 
     def _weights(self, risk: Risk, theta: Array) -> Array:
         """The outlier weights of the samples of a risk at θ."""
@@ -342,9 +347,10 @@ class LoopEstimator(CallbackSupportMixin, RiskEstimator):
         if judged.status not in ("converged", "interrupted"):
             message = f"{judged.message}; increase max_iter or tol, or scale the data"
             yield message, ConvergenceWarning
-        trivial = self._trivial(solution)
-        if trivial is not None:
-            yield trivial, TrivialSolutionWarning
+        with suppress(DataLost):
+            trivial = self._trivial(solution)
+            if trivial is not None:
+                yield trivial, TrivialSolutionWarning
 
     def _trivial(self, solution: Solution) -> str | None:
         """The warning for a trivial solution, None if there is none."""
@@ -393,7 +399,10 @@ class LoopEstimator(CallbackSupportMixin, RiskEstimator):
             return cleared(spec, tidy(theta), CLEARED * self.tol)
 
         result = self._run(spec, start, callback=callback)
-        return refined(result, spec, tidied, resume, tol=self.tol, max_iter=self.max_iter)
+        try:
+            return refined(result, spec, tidied, resume, tol=self.tol, max_iter=self.max_iter)
+        except DataLost:
+            return result
 
     # ---- the fitted function ---------------------------------------------------------------------
 

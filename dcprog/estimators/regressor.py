@@ -74,6 +74,11 @@ def residual_unit(
     Returns
     -------
     Unit
+
+    Raises
+    ------
+    ValueError
+        X holds NaN or infinity.
     """
     weights = np.ones(len(y)) if weights is None else weights
     middle = float(weighted_quantile(y[None], weights)[0]) if moves else 0.0
@@ -85,11 +90,13 @@ def residual_unit(
     seen: Any = slice(None)
     if len(y) > SEEN:
         seen = np.sort(np.random.default_rng(0).choice(len(y), SEEN, replace=False))
-    share = weights[seen]
+    some, share = dense(X[seen]), weights[seen]
+    if not np.all(np.isfinite(some)):  # blocks have not been read before
+        raise ValueError("X holds NaN or infinity; remove or impute those entries")
     count = max(float(share.sum()), known) if scale == "s" else known
     criterion = SScale(0.5 * (1 - p / count))
     start, residuals = robust_start(
-        dense(X[seen]), y[seen], criterion, fit_intercept=fit_intercept, weights=share
+        some, y[seen], criterion, fit_intercept=fit_intercept, weights=share
     )
     size = mad(residuals, share, p)
     if scale == "s":

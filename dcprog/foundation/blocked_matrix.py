@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from copy import copy
+from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
 from typing import Any, Self, TypeVar
@@ -14,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array, blocks
+from dcprog.foundation.errors import DataLost
 
 BLOCK = 2**20  # numbers that are read at a time
 SMALL = 2**24  # numbers, 128 MB in memory: a file of no more is read as a whole
@@ -180,11 +183,20 @@ def _columns(block: Array, columns: Any) -> Array:
     return block[:, columns]
 
 
+@dataclass
+class _Connection:
+    """What is known of the scheduler; shared by all copies of a matrix."""
+
+    works: bool = False
+    lost: str = ""
+
+
 class DaskMatrix(BlockedMatrix):
     """Rows of a ``dask.array``, chunk by chunk on whatever scheduler is active.
 
     Sums over blocks come back as large as their terms; vectors travel with each call, so that a
-    lost worker's part can be done again by another one.
+    lost worker's part can be done again by another one. If the scheduler itself is lost, or the
+    chunks that were persisted there, every later call raises :class:`DataLost`.
 
     Parameters
     ----------
@@ -206,6 +218,7 @@ class DaskMatrix(BlockedMatrix):
         super().__init__((int(source.shape[0]), int(source.shape[1])))
         # several blocks of columns would make every product wait for all of them
         self.source = source.rechunk({1: -1}) if source.numblocks[1] > 1 else source
+        self._connection = _Connection()
 
     @property
     def slices(self) -> list[slice]:
@@ -235,19 +248,51 @@ class DaskMatrix(BlockedMatrix):
     def _run(self, f: Callable[..., T], chunks: Any, arguments: list[list[Array]]) -> list[T]:
         import dask
 
+        if self._connection.lost:
+            raise DataLost(self._connection.lost)
         parts = self.source.to_delayed().ravel()
         on_block = dask.delayed(_applied, pure=False, traverse=False)
         calls = [
             on_block(f, self._views, parts[k], *some)
             for k, some in zip(chunks, arguments, strict=True)
         ]
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-            return list(dask.compute(*calls))
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+                found = dask.compute(*calls)
+        # CancelledError is no Exception in asyncio, and one in distributed
+        except (Exception, CancelledError) as error:
+            raise self._loss(error) from error
+        self._connection.works = True
+        for one in found:
+            if isinstance(one, _Failure):
+                raise one.error
+        return list(found)
+
+    def _loss(self, error: BaseException) -> BaseException:
+        """The error itself at the first call, which says what is wrong with the data."""
+        if not self._connection.works:
+            return error
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        self._connection.lost = f"X can no longer be read ({reason}); this is the best point so far"
+        warnings.warn(self._connection.lost, RuntimeWarning, stacklevel=2)
+        return DataLost(self._connection.lost)
 
 
-def _applied(f: Callable[..., T], views: tuple[View, ...], block: Any, *vectors: Array) -> T:
-    return f(viewed(views, block), *vectors)
+@dataclass
+class _Failure:
+    """The error of a function of blocks, apart from those of the scheduler."""
+
+    error: Exception
+
+
+def _applied(
+    f: Callable[..., T], views: tuple[View, ...], block: Any, *vectors: Array
+) -> T | _Failure:
+    try:
+        return f(viewed(views, block), *vectors)
+    except Exception as error:
+        return _Failure(error)
 
 
 def _taken(block: Array, rows: Index) -> Array:

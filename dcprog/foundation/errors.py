@@ -136,6 +136,14 @@ class SubproblemError(RuntimeError):
         return f"{self.status}: {self.message}"
 
 
+class DataLost(KeyboardInterrupt):
+    """Data that were read block by block cannot be read any more, as those of a closed cluster.
+
+    It ends a solve as Ctrl-C does, and no handler of errors takes it for a solver's failure: the
+    best point is kept, with the status ``interrupted``.
+    """
+
+
 class UnfitSolver(ValueError):
     """The solver named by the caller cannot solve a convex subproblem of this kind."""
 

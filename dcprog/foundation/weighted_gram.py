@@ -66,6 +66,8 @@ def weighted_gram(
 
 def gram_with_constant(X: Any, weights: Array, constant: bool) -> Array:
     """X̃ᵀDX̃, where X̃ is X with a column of ones appended if `constant`."""
+    if isinstance(X, BlockedMatrix):  # in one reading of the blocks
+        return np.asarray(X.total(partial(gram_with_constant, constant=constant), weights))
     gram = weighted_gram(X, weights)
     if not constant:
         return gram

@@ -332,6 +332,31 @@ class Risk(RiskValues):
         risk.penalty(np.zeros(int(risk.penalized.sum())))
         return risk
 
+    def of_samples(self, samples: npt.NDArray[np.intp]) -> Risk:
+        """The risk of some samples in memory, weighted so that together they stand for all.
+
+        Parameters
+        ----------
+        samples : int array
+            Of row builders' rows without an aggregate.
+
+        Returns
+        -------
+        Risk
+        """
+        scores, risk = self.scores, copy(self)
+        m = scores.shape[0] // scores.X.shape[0]
+        rows = (samples[:, None] * m + np.arange(m)).ravel()
+        risk.rows, risk.n_groups = scores.of_samples(samples), rows.size
+        risk.transform = self.transform.of_groups(rows)
+        share = np.ones(self.n_groups) if self.sample_weight is None else self.sample_weight
+        risk.sample_weight = share[rows] * (self.n_groups / rows.size)
+        risk.weights = None if self.weights is None else self.weights[rows]
+        risk.offset = None if self.offset is None else self.offset[rows]
+        risk.loss = self.loss if risk.transform is self.transform else None
+        risk._known = None
+        return risk
+
     def fixed(self, theta: Array) -> Risk:
         """A copy of the risk whose transform, if it adapts to losses, is fixed at those at θ."""
         risk = copy(self)

@@ -17,6 +17,7 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
+from dcprog.risk_mm.averaged import averages, settled
 from dcprog.risk_mm.starts import (
     Solve,
     convex_problem,
@@ -351,10 +352,12 @@ class _RiskNearby(Nearby):
         return found
 
     @np.errstate(all="ignore")
-    def further(self, x: Array) -> Array:
-        """If the penalty alone is majorised, a point that its solver reaches by F itself."""
+    def further(self, x: Array, time_limit: float | None = None) -> Array:
+        """A point that is lower by F itself: Newton's, or a solver's for a majorised penalty."""
         made = self._made
         risk = made.declared
+        if made.settled and averages(made.risk):
+            return settled(made.risk, made.subproblems.units, x, Deadline(time_limit))
         if risk.penalty.is_convex or not (risk.has_convex_losses and made.settled):
             return x
         return made.subproblems.further(made.problem, x, made.solvers[0])

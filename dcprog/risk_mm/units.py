@@ -128,11 +128,15 @@ class Units:
         coef, intercept = self.natural.rows.unpack(theta)
         return self.natural.rows.pack(coef, intercept + side * (coef @ middle))
 
+    def own(self, theta: Array) -> Array:
+        """θ, or a direction, in the risk's own units."""
+        return self._moved(theta * self.coefficient, -1.0)
+
     def solution(self, solution: Solution) -> Solution:
         """A solution in the risk's own units."""
         theta, dual = np.asarray(solution.coefficients, dtype=float), solution.dual
         if theta.shape == self.coefficient.shape:
-            theta = self._moved(theta * self.coefficient, -1.0)
+            theta = self.own(theta)
         dual = None if dual is None else dual * (self.size / self.margin)
         return replace(
             solution,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -79,10 +79,21 @@ class Coded(Scores):
     def __init__(self, X: Any, y: Any, codes: Array, fit_intercept: bool) -> None:
         if len(y) != data_matrix(X).shape[0]:
             raise ValueError(f"y has {len(y)} labels, X has {data_matrix(X).shape[0]} samples")
-        self.y = y
         self.codes = codes
-        self._places = [np.flatnonzero(y == k) for k in range(len(codes))]  # samples of each class
+        self._label(y)
         super().__init__(X, codes.shape[2], codes.shape[1], fit_intercept)
+
+    def _label(self, y: Any) -> None:
+        self.y = y
+        self._places = [np.flatnonzero(y == k) for k in range(len(self.codes))]  # of each class
+
+    def of_samples(self, samples: npt.NDArray[np.intp]) -> Self:
+        """The rows of some samples."""
+        rows = super().of_samples(samples)
+        rows._label(self.y[samples])
+        if self.own is not None:
+            rows.own = self.own.reshape(len(self.y), -1)[samples].ravel()
+        return rows
 
     def mix(self, scores: Array) -> Array:
         """The rows ⟨code_{y_i, j}, f_i⟩, computed class by class."""

@@ -104,6 +104,21 @@ class Scores(LinearOperator):
         del rows.sizes
         return rows
 
+    def of_samples(self, samples: npt.NDArray[np.intp]) -> Self:
+        """The rows of some samples, whose X is an array in memory."""
+        rows = copy(self)
+        rows.X, m = dense(self.X[samples]), self._rows_of_each
+        LinearOperator.__init__(  # type: ignore[call-arg]
+            rows, np.dtype(float), (samples.size * m, self.shape[1])
+        )
+        if self.signs is not None:
+            rows.signs = np.asarray(self.signs[samples])
+        if self.offset is not None:
+            rows.offset = self.offset.reshape(-1, m)[samples].ravel()
+        rows.__dict__.pop("sizes", None)
+        rows._last, rows._live = (), Scores._live
+        return rows
+
     @property
     def groups(self) -> npt.NDArray[np.intp]:
         """The sample of each row, of shape (n·m,); it is not stored."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,8 +16,11 @@ from dcprog.engine.result import Optimum
 from dcprog.engine.track import ROUNDING, Run
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.errors import DataLost
 from dcprog.moves.registry import MOVES, Move
 from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.risk.risk import Risk
+from dcprog.risk_mm.averaged import is_tall
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.solving.task import Task, is_list, kind_of
 from dcprog.starts.branch_and_bound import GAP as PROVED
@@ -106,8 +110,11 @@ def race(
     """The runs from all starts and moves, those that were dropped among them.
 
     The plain run comes first and is never dropped, so that no result is above it. A cap that it has
-    set by the losses stays: the others minimise the same objective.
+    set by the losses stays: the others minimise the same objective. Of very many samples the plain
+    run is the one from its draft, and is dropped where that is far above the best.
     """
+    if _takes_drafts(task, plan):
+        return _from_drafts(task, plan, _drafts(task, plan, seed), seed, n_jobs)
     runs = run_all(task, seeded(plan.first, seed), n_jobs)
     if plan.effort is None or _is_over(task, runs[0]):
         return runs
@@ -121,8 +128,8 @@ def race(
     )
     try:
         candidates = _candidates(task, budget)
-    except KeyboardInterrupt:
-        return [_interrupted(runs[0]), *runs[1:]]
+    except KeyboardInterrupt as stop:
+        return [_interrupted(runs[0], stop), *runs[1:]]
     chosen = _chosen(candidates, best, plan)
     runs += run_all(task, seeded(chosen, seed), n_jobs, spare=True)
     if budget.proof:
@@ -131,8 +138,8 @@ def race(
         return runs
     try:
         runs += _moved(task, runs, budget, seed)
-    except KeyboardInterrupt:
-        runs[0] = _interrupted(runs[0])
+    except KeyboardInterrupt as stop:
+        runs[0] = _interrupted(runs[0], stop)
     others = [one for one in candidates if one not in chosen]
     return runs + [_dropped(candidate, best.sign) for candidate in others[:TOLD]]
 
@@ -230,20 +237,25 @@ def _chosen(candidates: list[Candidate], best: Run, plan: Plan) -> list[Any]:
     """The candidates to run from, with halves and random points where too few."""
     if plan.finished is not None:
         return [*candidates, *in_turn(plan.finished - len(candidates))][: plan.finished]
-    assert best.x is not None
     assert plan.effort is not None
-    leeway = HOPELESS * max(1.0, best.x.size / SMALL) * best.scale
-    limit = best.sign * best.value + leeway if best.feasible else np.inf
-    hopeful = [one for one in candidates if one.value <= limit and not _is_near(one, best)]
+    hopeful = [one for one in candidates if _is_hopeful(one, best)]
     return hopeful[: EFFORTS[plan.effort].finished]
 
 
-def _is_near(candidate: Candidate, best: Run) -> bool:
+def _is_hopeful(candidate: Candidate, best: Run, near: float = NEAR) -> bool:
+    """True if the candidate is not far above the best run, and does not lead to its end."""
+    assert best.x is not None
+    leeway = HOPELESS * max(1.0, best.x.size / SMALL) * best.scale
+    limit = best.sign * best.value + leeway if best.feasible else np.inf
+    return candidate.value <= limit and not _is_near(candidate, best, near)
+
+
+def _is_near(candidate: Candidate, best: Run, near: float) -> bool:
     """True if the candidate leads to where the best run has ended."""
     assert best.x is not None
     size = max(np.linalg.norm(best.x), np.linalg.norm(candidate.x))
     lower = candidate.value < best.sign * best.value - SAME * best.scale
-    return bool(not lower and _distance(candidate.x, best.x) <= NEAR * size)
+    return bool(not lower and _distance(candidate.x, best.x) <= near * size)
 
 
 def _dropped(candidate: Candidate, sign: float) -> Run:
@@ -252,8 +264,101 @@ def _dropped(candidate: Candidate, sign: float) -> Run:
     return replace(run, kind=candidate.kind, sign=sign, violation=0.0)
 
 
-def _interrupted(run: Run) -> Run:
-    return replace(run, status="interrupted", message="stopped by Ctrl-C after the first run")
+def _interrupted(run: Run, stop: KeyboardInterrupt) -> Run:
+    message = str(stop) or "stopped by Ctrl-C after the first run"
+    return replace(run, status="interrupted", message=message)
+
+
+# ----------------------------------------------------------------------------------------------
+# drafts: ends of a race on a sample of very many samples
+
+DRAWN, OF_EACH = 20_000, 100  # samples of a draft, and for each coefficient
+ROUGH = 1e-4  # tolerance of its runs
+SHARE = 0.25  # of the time left that drafts may take
+BESIDE = 0.1  # drafts as near as that, by their sizes, and no lower lead to one end
+
+
+def _takes_drafts(task: Task[Any], plan: Plan) -> bool:
+    """True for the default race on a risk of very many samples that keeps its losses."""
+    risk = task.problem
+    if plan.effort != "default" or plan.finished is not None or not isinstance(risk, Risk):
+        return False
+    is_convex = risk.has_convex_losses and risk.penalty.is_convex
+    return is_tall(risk) and not is_convex and risk.transform.rounds == 0
+
+
+def _drafts(task: Task[Any], plan: Plan, seed: np.random.SeedSequence) -> list[Candidate]:
+    """The ends of the plain run and of the best on a sample, moved on all samples, lowest first.
+
+    If the data are lost on the way, the value of an end is NaN.
+    """
+    risk = task.problem
+    rng = np.random.default_rng(seed)
+    n, p = risk.scores.X.shape[0], risk.rows.shape[1]
+    drawn = np.sort(rng.choice(n, min(n, max(DRAWN, OF_EACH * p)), replace=False))
+    left = task.left()
+    rough = replace(
+        task.settings,
+        tol=max(task.settings.tol, ROUGH),
+        time_limit=None if left is None else SHARE * left,
+        callback=None,
+        verbose=False,
+    )
+    few = Task[Any](risk.of_samples(drawn), task.solver, rough)
+    runs = [run for run in race(few, plan, seed.spawn(1)[0], None) if run.status != "dropped"]
+    ends = {run.kind: run.x for run in (winner(runs, rough.tol), runs[0]) if run.x is not None}
+    found = []
+    for kind, x in ends.items():
+        value = np.nan
+        with suppress(DataLost):
+            value = risk(x)
+        found.append(Candidate(kind, x, value))
+    return sorted(found, key=lambda one: one.value)
+
+
+def _settled(task: Task[Any], draft: Candidate) -> Candidate:
+    """The draft moved on to where it is lowest, on all samples, without a step of the loop."""
+    surrogate = task.surrogate()
+    surrogate.begin(draft.x)
+    left = task.left()
+    x = surrogate.nearby.further(draft.x, None if left is None else SHARE * left)
+    return replace(draft, x=x, value=surrogate.value(x))
+
+
+def _from_drafts(
+    task: Task[Any],
+    plan: Plan,
+    drafts: list[Candidate],
+    seed: np.random.SeedSequence,
+    n_jobs: int | None,
+) -> list[Run]:
+    """Runs from the given starts, and from the drafts that are not far above them, lowest first.
+
+    A draft is a point of its own: where time or data are gone before its run, it is the answer.
+    """
+    given = [one for one in plan.first if not isinstance(one, str)]
+    runs, dropped = list[Run](), list[Run]()
+    with suppress(DataLost):
+        runs = run_all(task, seeded(given, seed), n_jobs) if given else []
+    for draft in drafts:
+        best = min(runs, key=lambda run: run.rank, default=None)
+        try:
+            if best is None or _is_worth_a_run(draft, best):
+                draft = _settled(task, draft)
+            if best is None or _is_worth_a_run(draft, best):
+                run = task(draft, seed, spare=bool(runs))
+                runs += [] if run is None else [run]
+                continue
+        except KeyboardInterrupt as stop:
+            runs.append(_interrupted(_dropped(draft, 1.0), stop))
+            continue
+        dropped.append(_dropped(draft, 1.0))
+    return runs + dropped
+
+
+def _is_worth_a_run(draft: Candidate, best: Run) -> bool:
+    """True if a run from the draft may end lower than the best one."""
+    return best.status not in ("interrupted", "time_limit") and _is_hopeful(draft, best, BESIDE)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from dcprog.engine.result import Result
 from dcprog.engine.track import History, Run, Settings
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.deadline import Deadline
-from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitStart
+from dcprog.foundation.errors import DataLost, NotMajorizable, SubproblemError, UnfitStart
 from dcprog.majorants.atoms import add, added
 from dcprog.majorants.user_problem import check_data
 from dcprog.moves.registry import MOVES, registered_moves
@@ -205,10 +205,11 @@ class Task(Generic[S]):
         """The run from a start, under a status that is true of the user's function."""
         try:
             return self._run_to_the_end(surrogate, start, kind, rng)
-        except KeyboardInterrupt:  # between runs of the loop, which keep their points themselves
+        except KeyboardInterrupt as stop:  # between runs of the loop, which keep their points
             if self._reached is None:
                 raise
-            return replace(self._reached, status="interrupted", message="stopped by Ctrl-C")
+            message = str(stop) or "stopped by Ctrl-C"
+            return replace(self._reached, status="interrupted", message=message)
 
     def _run_to_the_end(
         self, surrogate: S, start: Array, kind: Any, rng: np.random.Generator
@@ -230,7 +231,9 @@ class Task(Generic[S]):
     def descend(self, surrogate: S, start: Array, **changes: Any) -> Run:
         """A run of the loop for the time that is left, judged; `changes` are other settings."""
         settings = replace(self.settings, time_limit=self.left(), **changes)
-        run = checked(surrogate, descend(surrogate, start, settings))
+        run = descend(surrogate, start, settings)
+        with suppress(DataLost):  # then the run has ended there, and its point is all there is
+            run = checked(surrogate, run)
         if self._reached is None or _order(surrogate, run) < _order(surrogate, self._reached):
             self._reached = run
         return run
