@@ -43,6 +43,7 @@ MANY_ROWS = 200_000  # rows from which Newton steps to the tolerance asked for p
 SHORT, SHORT_COLUMNS = 100, 30  # at most rows and at least columns where HiGHS leads
 NARROW, SMALL = 60, 200_000  # columns, and numbers in the matrix, up to which pivoting leads
 TALL = 100  # samples a column from which the method of multipliers leads
+PATIENCE = 100.0  # seconds that a fallback of cvxpy's may take, which no time limit interrupts
 CONTRACT = ("refusal", "minimise", "value")  # the first only without `takes`
 
 
@@ -253,7 +254,16 @@ def _verdict(name: str, risk: Risk) -> str | None:
     reason = refusal(solver, risk)
     if reason is None and solver.on_request is not None:
         return f"{solver.on_request}; on request only"
+    if reason is None and name == REFERENCE and ReferenceSolver.seconds(risk) > PATIENCE:
+        return _left_to_others(risk)
     return reason
+
+
+def _left_to_others(risk: Risk) -> str | None:
+    """The reason why cvxpy is not begun on large rows, None if no other solver takes them."""
+    others = [name for name in SOLVERS if name != REFERENCE and _verdict(name, risk) is None]
+    slow = f"it would take some {ReferenceSolver.seconds(risk):.0f} s and much memory"
+    return f"{slow}; {others[0]!r} takes this risk; on request only" if others else None
 
 
 def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:

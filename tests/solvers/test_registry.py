@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 import dcprog as dc
@@ -273,3 +274,16 @@ def test_what_is_no_solver_is_refused(
 def test_the_size_decides(n: int, p: int, penalty: dc.Penalty, expected: str) -> None:
     rows = binary_margins(np.ones((n, p)), np.arange(n) % 2)
     assert choose(Risk(rows, hinge(), penalty=penalty))[0] == expected
+
+
+def test_cvxpy_is_no_fallback_on_large_rows() -> None:
+    X = sp.random_array((16_000, 4000), density=1e-4, rng=0).tocsr()
+    risk = Risk(binary_margins(X, np.arange(16_000) % 2), hinge())
+    names = choose(risk)
+    assert names
+    assert "cvxpy" not in names
+    assert "cvxpy: not chosen: it would take some" in explain_choice(risk)
+    assert choose(risk, "cvxpy") == ("cvxpy",)
+    # no other solver takes a maximum of a smooth loss over large groups
+    alone = Risk(risk.rows, logistic(), groups=np.arange(16_000) // 2, aggregate="max")
+    assert choose(alone) == ("cvxpy",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
 import numpy as np
@@ -62,10 +62,7 @@ class ReferenceSolver(ExactSolver):
 
     def __init__(self, risk: Risk, solver: str | None = None) -> None:
         self.risk = risk
-        matrix = risk.matrix()
-        self.entries = int(matrix.size)  # the stored entries of a sparse matrix
-        long, short = max(matrix.shape), min(matrix.shape)
-        self.products = self.entries**2 / long + short**3 / 3
+        self.entries, self.products = _work(risk)
         self.theta = cp.Variable(risk.rows.shape[1], name="theta")
         self.weights = cp.Parameter(risk.n_groups, nonneg=True)
         self.tilt = cp.Parameter(self.theta.size)
@@ -90,12 +87,18 @@ class ReferenceSolver(ExactSolver):
             return f"cvxpy's memory for {risk.n_groups} weighted squares is more than 2 GB"
         return None
 
+    @staticmethod
+    def seconds(risk: Risk) -> float:
+        """A guess of the seconds of a solve, near only where they are many."""
+        entries, products = _work(risk)
+        return max(entries / RATE, products / WORK)
+
     def _check_work(self, time_limit: float) -> None:
         """Raise SubproblemError if a solver that is started would run past the time limit."""
-        many = self.entries > max(SMALL, RATE * time_limit)
-        if many or self.products > max(WORK, WORK * time_limit):
-            reason = f"cvxpy: rows of {self.entries} entries are too many for {time_limit:.3g} s"
-            raise SubproblemError("failed", reason)
+        long = self.entries > max(SMALL, RATE * time_limit)
+        if long or self.products > max(WORK, WORK * time_limit):
+            many = f"rows of {self.entries:.3g} entries are too many for {time_limit:.3g} s"
+            raise SubproblemError("failed", f"cvxpy: {many}")
 
     def minimise(
         self,
@@ -171,3 +174,13 @@ class ReferenceSolver(ExactSolver):
         value, bound = solution.value, solution.bound
         missed = value - bound if np.isfinite(bound) else 0.0
         return self.portfolio.inaccurate or missed > DOUBT * (size + abs(value))
+
+
+def _work(risk: Risk) -> tuple[float, float]:
+    """The entries of the rows, and the products of a factorisation."""
+    rows, columns = risk.rows.shape
+    X: Any = risk.scores.X
+    stored = X.nnz if hasattr(X, "nnz") else X.shape[0] * X.shape[1]
+    entries = stored * rows / X.shape[0] + rows
+    long, short = max(rows, columns), min(rows, columns)
+    return entries, entries**2 / long + short**3 / 3
