@@ -38,13 +38,21 @@ class Deadline:
         left = self.left
         return None if left is None else SHARE * left
 
-    def check(self, name: str, point: Any = None) -> None:
+    def check(self, name: str, point: Any = None, ahead: float = 0.0) -> None:
         """Raise an error if the deadline has passed, with the best point so far.
+
+        Parameters
+        ----------
+        name : str
+            Of what ends.
+        point : array, optional
+        ahead : float, default 0
+            Seconds that the next step takes, which no clock interrupts.
 
         Raises
         ------
         SubproblemError
-            The deadline has passed; the status is ``failed``.
+            The deadline has passed or would do so within the step; the status is ``failed``.
         """
-        if self.end is not None and time.perf_counter() > self.end:
+        if self.end is not None and time.perf_counter() + ahead > self.end:
             raise SubproblemError("failed", f"the time limit ended {name}", point=point)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,7 @@ from dcprog.solvers.protocol import ExactSolver, SubproblemSolver, Takes
 from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
 from dcprog.solvers.smooth.newton import NewtonSolver
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
+from dcprog.solvers.smooth.sparse_multipliers import SparseMultipliersSolver
 from dcprog.solvers.smooth.weighted_lasso import WeightedLassoSolver
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ SOLVERS: dict[str, type[SubproblemSolver]] = {
     "smo": SmoSolver,
     "dual_coordinate": DualCoordinateSolver,
     "multipliers": AugmentedLagrangianSolver,
+    "sparse_multipliers": SparseMultipliersSolver,
     "pivoting": PivotingSolver,
     "simplex": SimplexSolver,
     "interior": InteriorSolver,
@@ -44,6 +46,7 @@ SHORT, SHORT_COLUMNS = 100, 30  # at most rows and at least columns where HiGHS 
 NARROW, SMALL = 60, 200_000  # columns, and numbers in the matrix, up to which pivoting leads
 TALL = 100  # samples a column from which the method of multipliers leads
 PATIENCE = 100.0  # seconds that a fallback of cvxpy's may take, which no time limit interrupts
+LARGE = 3000  # rows and columns of sparse X from which single columns lead under an l1 penalty
 CONTRACT = ("refusal", "minimise", "value")  # the first only without `takes`
 
 
@@ -237,8 +240,23 @@ def _by_size(risk: Risk) -> tuple[str, ...]:
         smooth = ("dual_coordinate", *smooth)
     elif n >= MANY_ROWS:
         smooth = ("weighted_lasso", "proximal_newton", "newton")
-    rest = ("interior", "multipliers", "dual_coordinate", "simplex", "pivoting")
+    if known and _is_large_sparse(risk):
+        first = (*first, "dual_coordinate", "sparse_multipliers")
+    rest = (
+        "interior",
+        "multipliers",
+        "dual_coordinate",
+        "sparse_multipliers",
+        "simplex",
+        "pivoting",
+    )
     return tuple(dict.fromkeys((*smooth, *first, *rest)))
+
+
+def _is_large_sparse(risk: Risk) -> bool:
+    """True if X is sparse, and a step of the interior point method costs seconds."""
+    X: Any = risk.scores.X
+    return bool(sp.issparse(X)) and min(X.shape) > LARGE
 
 
 def _is_short(risk: Risk) -> bool:

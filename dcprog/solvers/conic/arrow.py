@@ -26,7 +26,7 @@ from dcprog.solvers.conic.scaling import Evidence, Scaler, minimise_in_units
 from dcprog.solvers.conic.standard_form import StandardForm
 from dcprog.solvers.faults import failures
 from dcprog.solvers.linalg.cholesky import Cholesky
-from dcprog.solvers.linalg.interior_point import Program, primal_dual
+from dcprog.solvers.linalg.interior_point import Optimum, Program, primal_dual
 
 Index = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
@@ -634,7 +634,7 @@ class ArrowProblem:
                 arrow, g = self._take_apart(scaled)
                 zero = form.cones.zero
                 program = arrow.program(_form_of(scaled), scaled.q, scaled.b[:zero], g)
-                optimum = primal_dual(program, tolerance, time_limit)
+                optimum = _optimum(program, tolerance, time_limit)
                 z = arrow.recover(optimum.t, optimum.x)
                 inequalities = optimum.multipliers[: len(form.b) - zero]
                 dual = arrow.multipliers(z, scaled.q, optimum.multipliers)
@@ -649,6 +649,15 @@ class ArrowProblem:
         if self._evidence is None or self.general is None:
             return -np.inf
         return self._evidence.bound(self.general.form())
+
+
+def _optimum(program: Program, tolerance: float, time_limit: float | None) -> Optimum:
+    """The optimum; an error has no point, which would be in the program's unknowns."""
+    try:
+        return primal_dual(program, tolerance, time_limit)
+    except SubproblemError as error:
+        error.point = None
+        raise
 
 
 def _bounded(F: sp.csc_array, form: StandardForm) -> tuple[sp.csc_array, Array]:

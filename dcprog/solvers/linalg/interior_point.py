@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -95,7 +96,8 @@ def primal_dual(
     Raises
     ------
     SubproblemError
-        ``"failed"`` without convergence, as for infeasible and unbounded programs.
+        ``"failed"`` without convergence, as for infeasible and unbounded programs; at the time
+        limit with the x of the last iterate.
 
     References
     ----------
@@ -109,8 +111,10 @@ def primal_dual(
         for _ in range(MAX_ITER):
             if iterate.is_optimal(tolerance):
                 return iterate.optimum()
+            begun = time.perf_counter()
             iterate.step(tolerance)
-            deadline.check("the interior point method")
+            took = time.perf_counter() - begun
+            deadline.check("the interior point method", iterate.x, ahead=took)
     raise SubproblemError("failed", f"interior point: no convergence in {MAX_ITER} iterations")
 
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 
 MOST_UNKNOWNS = 6000  # most unknowns of a step's linear system
+STEPS = 20  # of the interior point method, before whose end its points are of no use
+RATE = 1e10  # products a second of a factorisation, measured at 1000 to 4000 unknowns
 LEAST_FEATURES = 24  # least number of columns of X in the first subset
 # most rounds of the active set method, from the last solution and from the interior point
 WARM_ROUNDS = 12
@@ -111,15 +113,18 @@ def interior_candidate(
     """
     design, deadline = problem.design, Deadline(time_limit)
     chosen = _first_features(problem, np.zeros(problem.linear.size) if start is None else start)
+    x: Array | None = None
     while chosen.size < design.d:
         part = problem.restricted(chosen)
         try:
+            deadline.check("the interior point method", x)
             found = _whole(part, tolerance / 2, deadline)
-        except SubproblemError:
+        except SubproblemError as error:
+            if deadline.left == 0:
+                error.point = x if error.point is None else _widened(design, chosen, error.point)
+                raise
             break  # all features together may be easier
-        x = np.zeros((design.c, design.d))
-        x[:, chosen] = found.x.reshape(design.c, -1)
-        x = x.ravel()
+        x = _widened(design, chosen, found.x)
         gap = found.value - problem.bound(x, found.duals)
         if gap <= tolerance * (1 + abs(found.value)):
             return Candidate(x, found.duals, found.value, max(gap, 0.0))
@@ -129,7 +134,19 @@ def interior_candidate(
         if not more or 2 * (chosen.size + more) > design.d:
             break
         chosen = np.union1d(chosen, np.argsort(-excess, kind="stable")[:more])
-    return _whole(problem, tolerance, deadline)
+    try:
+        return _whole(problem, tolerance, deadline)
+    except SubproblemError as error:
+        if error.point is None:
+            error.point = x
+        raise
+
+
+def _widened(design: Polyhedral, chosen: Index, x: Array) -> Array:
+    """The coefficients of some features with zeros for the others."""
+    wide = np.zeros((design.c, design.d))
+    wide[:, chosen] = x.reshape(design.c, -1)
+    return wide.ravel()
 
 
 def _first_features(problem: Subproblem, start: Array) -> Index:
@@ -163,11 +180,12 @@ def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candida
         raise SubproblemError("failed", f"interior: more than {MOST_UNKNOWNS} unknowns a step")
     program, sparse = _program(problem)
     optimum: Optimum | None = None
+    deadline.check("the interior point method", ahead=STEPS * unknowns**3 / 3 / RATE)
     for asked in (max(tolerance, LOOSE), tolerance * TIGHTER):
         try:
             optimum = primal_dual(program, asked, deadline.left, optimum)
         except SubproblemError:
-            if asked == tolerance * TIGHTER:
+            if asked == tolerance * TIGHTER or deadline.left == 0:
                 raise
             continue
         found, guess = _read_off(problem, optimum, sparse)

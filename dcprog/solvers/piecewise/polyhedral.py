@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.columns import coefficient_units
+from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import LAST_PLACES, RADIUS
 from dcprog.losses import Pieces
 from dcprog.solvers.linalg.kronecker import Curvature
@@ -373,6 +374,11 @@ class PolyhedralSolver(ExactSolver):
         if found is not None:
             return found
         program, start = Subproblem.of(self.design, problem), start[self.design.order]
-        x, duals = self.candidate(program, start, tolerance, time_limit)
+        try:
+            x, duals = self.candidate(program, start, tolerance, time_limit)
+        except SubproblemError as error:
+            if error.point is not None:
+                error.point = self.design.theta(error.point)
+            raise
         theta = self.design.theta(x)
         return Solution(theta, -self.design.slopes(duals), problem.value(theta))

@@ -8,7 +8,8 @@ import highspy
 import numpy as np
 import scipy.sparse as sp
 
-from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.solvers.piecewise.active_set import Guess, crossover
 from dcprog.solvers.piecewise.polyhedral import PolyhedralSolver, Subproblem
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 FEASIBLE = 1e-10  # primal and dual tolerance, HiGHS's least
 MOST_STEPS = 20  # most steps, times the rows and columns, as HiGHS may cycle at ties
+RATE = 1e6  # entries of X a second, to build the model and presolve it, which no clock interrupts
 CROSSOVER_ROUNDS = 3  # most rounds of the active set method that polishes a vertex
 CHOOSE, PRIMAL = 0, 4  # HiGHS's codes of simplex strategies
 UNBOUNDED = (
@@ -59,6 +61,9 @@ class SimplexSolver(PolyhedralSolver):
         self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None
     ) -> tuple[Array, Array]:
         """An optimal vertex and its multipliers, polished if the gap is too large."""
+        X = self.design.X
+        entries = X.nnz if hasattr(X, "nnz") else X.size
+        Deadline(time_limit).check("the simplex method", ahead=entries / RATE)
         kept = self.memory.take()
         highs = kept or self._model()
         x, duals = self._vertex(highs, PRIMAL if kept else CHOOSE, problem, time_limit)
@@ -114,8 +119,9 @@ class SimplexSolver(PolyhedralSolver):
         """The HiGHS model of the program, without its costs."""
         design, split = self.design, self._split
         local, line = np.nonzero(self._slanted)
-        code, rows = design.code[local, line], dense(design.X)[design.sample[local]]
-        slopes = (code[:, :, None] * rows[:, None, :]).reshape(local.size, -1)
+        code, rows = design.code[local, line], design.X[design.sample[local]]
+        parts: Any = [sp.diags_array(weight) @ sp.csr_array(rows) for weight in code.T]
+        slopes = sp.csc_array(sp.hstack(parts))
         chosen = sp.csc_array(
             (np.ones(local.size), (np.arange(local.size), local)),
             shape=(local.size, len(design.code)),

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 FIRST = 64.0
 GROWTH = 4.0
 ROUNDS = 30  # most rounds
+# Rounds with truncated Newton steps end at a residual of this share of the value, then of the gap.
+FIRST_SHARE, SHARE = 1e-2, 0.2
 PAYS = 50_000  # least numbers in X for which screening of samples pays
 # Samples are kept if their margin is nearer to a knot than WIDER times the last largest change of a
 # margin. If more than the share MOST is kept, the whole problem is solved instead.
@@ -93,7 +95,8 @@ class AugmentedLagrangianSolver(PerScoreSolver):
         self, k: int, problem: ScoreProblem, w: Array, b: float, tolerance: float
     ) -> tuple[Array, float]:
         """The minimiser, certified by its duality gap."""
-        rounds = partial(self._rounds, sigma=FIRST * self._unit(problem), tolerance=tolerance)
+        unit = envelope_unit(self._pieces, problem.offset, problem.weight, problem.tilt)
+        rounds = partial(self._rounds, sigma=FIRST * unit, tolerance=tolerance)
         mu = self.alpha[:, k]
         if not self._screens:
             w, b, self.alpha[:, k] = rounds(problem, w, b, mu)
@@ -116,7 +119,8 @@ class AugmentedLagrangianSolver(PerScoreSolver):
         """The minimiser (w, b) and the multipliers, by rounds of the method."""
         ridge = self._ridge(problem.X)
         sides = problem.sign, problem.offset, problem.tilt, problem.tangent
-        balance = np.inf
+        size = 1 + abs(problem.value(self._pieces, problem.margins(w, b)))
+        balance = FIRST_SHARE * size if ridge.truncated else np.inf
         for _ in range(ROUNDS):
             envelopes = Envelopes(self._pieces, problem.weight, mu, sigma)
             score = NewtonScore(ridge, envelopes, *sides, deadline=self.deadline)
@@ -132,7 +136,7 @@ class AugmentedLagrangianSolver(PerScoreSolver):
                 sigma /= GROWTH
             elif apart > allowed / 2:
                 sigma *= GROWTH
-            balance = allowed / 2
+            balance = max(allowed, SHARE * apart if ridge.truncated else 0.0) / 2
         stayed = f"the duality gap stayed at {apart + left:.3g}"
         raise SubproblemError("failed", stayed, point=(w, b))
 
@@ -141,14 +145,15 @@ class AugmentedLagrangianSolver(PerScoreSolver):
             self.scores.ridge if X is self.scores.X else Ridge(X, self.scores.lam, self.scores.free)
         )
 
-    def _unit(self, problem: ScoreProblem) -> float:
-        """The mean weight over the margins' size, which is that of the targets or the kinks."""
-        middle = float(np.median(problem.offset))
-        size = float(np.mean(np.abs(problem.offset - middle))) or max(
-            (abs(k - middle) for k in self._pieces.knots), default=0.0
-        )
-        heavy = float(np.mean(problem.weight)) or float(np.mean(np.abs(problem.tilt)))
-        return (heavy or 1.0) / (size or 1.0)
+
+def envelope_unit(pieces: Pieces, offset: Array, weight: Array, tilt: Array) -> float:
+    """The mean weight over the margins' size, which is that of the targets or the kinks."""
+    middle = float(np.median(offset))
+    size = float(np.mean(np.abs(offset - middle))) or max(
+        (abs(k - middle) for k in pieces.knots), default=0.0
+    )
+    heavy = float(np.mean(weight)) or float(np.mean(np.abs(tilt)))
+    return (heavy or 1.0) / (size or 1.0)
 
 
 def _straightened(

@@ -182,7 +182,8 @@ class NewtonScore:
             lowest = min(lowest, place.value)
             done = place.promise <= precision * place.size and place.imbalance <= balance
             # a truncated step tells little of what is left, which the gradient bounds
-            done |= self.ridge.truncated and place.imbalance <= tolerance * (1 + abs(place.value))
+            enough = min(tolerance * (1 + abs(place.value)), balance)
+            done |= self.ridge.truncated and place.imbalance <= enough < np.inf
             if done or stalled == STALLS or number == MAX_STEPS:
                 break
             self.deadline.check("Newton's method", (place.w, place.b))

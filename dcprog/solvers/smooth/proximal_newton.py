@@ -113,13 +113,13 @@ class ProximalNewtonSolver(ExactSolver):
         if not np.any(theta):
             for base in softer_first(self.risk.base):
                 softer = replace(smooth, base=base)
-                place, more = self._descend(softer, theta, LOOSE, deadline, certify=False)
+                place, more = self.descend(softer, theta, LOOSE, deadline, certify=False)
                 theta, steps = place.theta, steps + more
-        place, more = self._descend(smooth, theta, tolerance, deadline)
+        place, more = self.descend(smooth, theta, tolerance, deadline)
         multipliers = smooth.tilt - place.pull
         return Solution(place.theta, multipliers, problem.value(place.theta), steps + more)
 
-    def _descend(
+    def descend(
         self,
         problem: SmoothProblem,
         theta: Array,
@@ -127,6 +127,14 @@ class ProximalNewtonSolver(ExactSolver):
         deadline: Deadline,
         certify: bool = True,
     ) -> tuple[SmoothPlace, int]:
+        """The place with the least gap on the way from θ, and the number of steps.
+
+        Raises
+        ------
+        SubproblemError
+            ``failed`` at the deadline, or if the gap stays above the tolerance and `certify` is
+            set; ``unbounded``.
+        """
         place = best = problem.place(theta)
         damping = _first_damping(problem, place)
         stalled, steps, first = 0, 0, 1 + place.size

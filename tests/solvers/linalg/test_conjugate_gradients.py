@@ -12,6 +12,7 @@ from dcprog.losses import ConvexLoss
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.linalg import ridge
 from dcprog.solvers.linalg.conjugate_gradients import truncated_minimiser
+from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
 from dcprog.solvers.smooth.newton import NewtonSolver
 
 
@@ -60,6 +61,20 @@ def test_truncated_newton_finds_the_minimiser(
     assert NewtonSolver.loosens(problem.risk)
     found = NewtonSolver(problem.risk).minimise(problem, start, 1e-9)
     assert found.value <= exact.value * (1 + 1e-9)
+
+
+def test_the_method_of_multipliers_ends_with_truncated_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(1)
+    X = sp.random_array((300, 60), density=0.1, rng=rng).tocsr()
+    problem = WeightedRisk(
+        dc.Risk(dc.binary_margins(X, np.arange(300) % 2), dc.hinge()), np.ones(300)
+    )
+    exact = AugmentedLagrangianSolver(problem.risk).minimise(problem, np.zeros(61), 1e-8)
+    monkeypatch.setattr(ridge, "MOST_OF_SPARSE", 20)
+    found = AugmentedLagrangianSolver(problem.risk).minimise(problem, np.zeros(61), 1e-6)
+    assert found.value <= exact.value * (1 + 2e-6)
 
 
 def test_large_sparse_samples_never_become_a_dense_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
