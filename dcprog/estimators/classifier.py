@@ -274,6 +274,13 @@ class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
         that counts as in the convex problem, 0 for one that the loss gave up, or whose weight is
         0. It is the slope of ℓ over that of its base, the least over a sample's margins: below 0
         where a difference of losses falls while its base grows.
+    covariance_ : array of shape (d + 1, d + 1)
+        For two classes and a loss of the logistic base: the covariance of ``coef_`` and the
+        intercept by the sandwich formula (:func:`~dcprog.estimators.covariances.sandwich`), which
+        takes the truncated objective as it is. A weight s_i counts as s_i samples. Computed on
+        access.
+    standard_errors_ : array of shape (d,)
+        The roots of the diagonal of ``covariance_`` but for the intercept's.
 
     See Also
     --------

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from dcprog.estimators.robust_scales import CHI, NORMAL_MAD, m_scale, mad
+from dcprog.estimators.robust_scales import CHI, NORMAL_MAD, ROUNDING, m_scale, mad
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.weighted_gram import gram_with_constant
 from dcprog.risk.risk import Risk
@@ -22,6 +22,7 @@ FAR = 50.0  # jumps of the slopes are searched up to this many robust scales
 # Hall and Sheather's bandwidth for the density at the median is n^(−1/3) times this.
 WIDTH = 0.971
 EQUAL = 1e-6  # error of a mean of ρ that a solved equation may have
+SINGULAR = 1e-10  # eigenvalues that are 0 but for rounding, in units of the diagonal
 HALF = 0.5  # the level of the scales' equations
 WIDEST = 0.45  # of the bandwidth, which stays below ½ for few samples
 Slope = Callable[[Array], Array]
@@ -88,6 +89,10 @@ NO_ERRORS = "standard errors are NaN: "
 FLAT = (
     "the curvature of the objective, as estimated from the residuals, is not positive at these "
     "coefficients. A smoother loss, such as tukey, or a bootstrap can tell them"
+)
+DEPENDENT = (
+    "the columns of the features are linearly dependent, or constant beside an intercept. Drop "
+    "some, or set a penalty"
 )
 
 
@@ -189,14 +194,36 @@ def mad_error(risk: Risk, start: Array, repeats: float = 1.0) -> ScaleError | No
     found = _s_influence(v, shares)
     d = loss_curvature(lambda u: (np.abs(u) > NORMAL_MAD).astype(float), u, repeats * shares, False)
     stretch = float(shares @ (d * u))
-    if found is None or stretch <= 0 or np.any(np.linalg.eigvalsh(curved) <= 0):
+    z = _least_solution(curved, np.asarray(rows.T @ (shares * d)))
+    if found is None or stretch <= 0 or z is None:
         return None
-    z: Any = np.linalg.solve(curved, np.asarray(rows.T @ (shares * d)))
     drift = np.asarray(rows.T @ (shares * bend * v))
     moved = -scale * (psi * np.asarray(rows @ z).ravel() - float(z @ drift) * found[0])
     h = (outside - mean + moved) / stretch
     h -= shares @ h / shares.sum()
     return ScaleError(h, float(shares @ h**2))
+
+
+def _least_eigenvalue(H: Array) -> float:
+    """The least eigenvalue of H in units of its diagonal."""
+    unit = _unit(H)
+    return float(np.min(np.linalg.eigvalsh(H / np.outer(unit, unit)), initial=np.inf))
+
+
+def _unit(H: Array) -> Array:
+    """The roots of the diagonal, 1 where it is not positive."""
+    unit = np.sqrt(np.maximum(np.diag(H), 0.0))
+    return np.where(unit > 0, unit, 1.0)
+
+
+def _least_solution(H: Array, pull: Array) -> Array | None:
+    """The solution z of Hz = pull in the range of H; None if H has a negative eigenvalue."""
+    unit = _unit(H)
+    sizes, ways = np.linalg.eigh(H / np.outer(unit, unit))
+    if sizes[0] < -SINGULAR:
+        return None
+    ways, sizes = ways[:, sizes > SINGULAR], sizes[sizes > SINGULAR]
+    return np.asarray(ways @ (ways.T @ (pull / unit) / sizes) / unit)
 
 
 def _rho(v: Array) -> Array:
@@ -260,7 +287,8 @@ def sandwich(
     Warns
     -----
     RuntimeWarning
-        H is not positive definite, or there are no more samples than coefficients.
+        H is not positive definite, columns are linearly dependent, or there are no more samples
+        than coefficients.
 
     Notes
     -----
@@ -295,8 +323,9 @@ def sandwich(
     if n <= p:
         warnings.warn(NO_ERRORS + f"{n:g} samples for {p} coefficients", RuntimeWarning, 2)
         return covariance
-    if np.any(np.linalg.eigvalsh(curved) <= 0):
-        warnings.warn(NO_ERRORS + FLAT, RuntimeWarning, 2)
+    least = _least_eigenvalue(curved)
+    if least <= ROUNDING:
+        warnings.warn(NO_ERRORS + (FLAT if least < -ROUNDING else DEPENDENT), RuntimeWarning, 2)
         return covariance
     force = slope(u)
     half = np.linalg.solve(curved, curvature_matrix(risk.rows, shares * force**2, active))
@@ -318,8 +347,7 @@ def _with_scale(partial: Array, b: Array, scale: ScaleError, shares: Array) -> A
     """The joint covariance with the scale's variance, or with Σ s h² if that is not definite."""
     usual = partial + scale.variance * np.outer(b, b)
     definite = partial + float(shares @ scale.influence**2) * np.outer(b, b)
-    unit = np.sqrt(np.diag(definite))
-    return usual if np.all(np.linalg.eigvalsh(usual / np.outer(unit, unit)) > 0) else definite
+    return usual if _least_eigenvalue(usual) > 0 else definite
 
 
 def shares_of(risk: Risk) -> Array:

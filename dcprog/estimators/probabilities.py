@@ -14,7 +14,7 @@ from scipy.special import log_softmax, softmax
 from dcprog.estimators.covariances import shares_of, transform_of
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
-from dcprog.transforms import Transform, identity
+from dcprog.transforms import Transform
 
 # The multiplier of the scores lies between these: below, all probabilities are equal; above, those
 # of separated samples are 0 and 1.
@@ -118,16 +118,16 @@ def multiplier_of(risk: Risk, theta: Array, repeats: float = 1.0) -> float:
     Returns
     -------
     float
-        Between 0.001 and 1000; 1 without a truncation.
+        Between 0.001 and 1000; 1 if the truncation weighs all alike.
     """
-    if isinstance(risk.transform, identity):
-        return 1.0
     shares = repeats * shares_of(risk)
     gaps = np.asarray(risk.margins(theta)).reshape(len(shares), -1)
     g = np.column_stack([np.zeros(len(gaps)), -gaps])  # of a sample's own class, then the others
     # the loss of every class k: Σ_j log(1 + exp(g_j − g_k)) over j ≠ k
     losses = np.logaddexp(0.0, g[:, None] - g[:, :, None]).sum(axis=2) - np.log(2)
     weights = transform_of(risk, theta).slope(losses)
+    if np.all(weights == weights[0, 0]):
+        return 1.0
     kept = weights[:, 0] > 0
     g, weights, counts = g[kept], weights[kept], (shares * weights[:, 0])[kept]
     with np.errstate(divide="ignore"):

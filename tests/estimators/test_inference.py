@@ -12,6 +12,7 @@ import pytest
 import dcprog as dc
 from dcprog.estimators.regressor import polished
 from dcprog.foundation.arrays import Array
+from dcprog.models import MMRegressor
 
 
 def _data(n: int = 150, seed: int = 0) -> tuple[Array, Array]:
@@ -67,6 +68,25 @@ def test_errors_that_cannot_be_had_are_told_of() -> None:
     few = dc.RobustRegressor("huber", dc.l2(1.0), scale=1.0).fit(X[:3], y[:3])
     with pytest.warns(RuntimeWarning, match="3 samples for 4 coefficients"):
         assert np.all(np.isnan(few.standard_errors_))
+
+
+def test_dependent_columns_are_told_of() -> None:
+    X, y = _data(80)
+    for Z in (np.column_stack([X, X[:, 0]]), np.column_stack([X, np.ones(80)])):
+        with pytest.warns(RuntimeWarning, match="linearly dependent"):
+            assert np.all(np.isnan(MMRegressor().fit(Z, y).standard_errors_))
+        usual, twice = dc.RobustRegressor().fit(X, y), dc.RobustRegressor().fit(Z, y)
+        np.testing.assert_allclose(twice.standard_errors_[1], usual.standard_errors_[1], rtol=0.05)
+
+
+def test_errors_of_columns_of_any_size() -> None:
+    X, y = _data(80)
+    for estimator in (MMRegressor(), dc.RobustRegressor(penalty=dc.l2(0.0))):
+        usual = estimator.fit(X, y).standard_errors_
+        sizes = np.array([1e6, 1.0, 1e-6])
+        np.testing.assert_allclose(
+            estimator.fit(X * sizes, y).standard_errors_ * sizes, usual, rtol=1e-3
+        )
 
 
 LOSSES: dict[str, Any] = {

@@ -82,6 +82,15 @@ def test_without_a_truncation_they_are_the_logistic_link() -> None:
     )
 
 
+def test_a_multiple_of_the_loss_and_a_cap_beyond_all_losses_are_no_truncation() -> None:
+    X, y = _data(100)
+    for loss in (0.5 * dc.logistic(), dc.cap(dc.logistic(), 1e3)):
+        model = dc.RobustClassifier(loss, dc.l2(5.0), n_starts=1).fit(X, y)
+        np.testing.assert_allclose(
+            model.predict_proba(X)[:, 1], expit(model.decision_function(X)), rtol=1e-12
+        )
+
+
 @pytest.mark.parametrize(
     "loss",
     [dc.cap(dc.logistic(), 2.0), dc.welsch(dc.logistic(), 2.0), dc.trim(dc.logistic(), 0.1)],
