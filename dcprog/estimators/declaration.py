@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from dcprog.estimators.kernels import Kernel
 from dcprog.foundation.arrays import EDGE, Array
+from dcprog.foundation.columns import row_blocks
 from dcprog.risk.risk import Risk
 
 
@@ -113,7 +114,12 @@ def _leaders(key: Array, X: Any, y: Any) -> npt.NDArray[np.intp]:
 def _fingerprint(X: Any) -> Array:
     """One number per sample, equal for equal samples: each row is summed separately."""
     mix = np.random.default_rng(0).standard_normal(X.shape[1])
-    return X @ mix if sp.issparse(X) else np.sum(X * mix, axis=1)
+    if sp.issparse(X):
+        return X @ mix
+    key = np.empty(len(X))
+    for rows in row_blocks(X):
+        np.sum(X[rows] * mix, axis=1, out=key[rows])
+    return key
 
 
 def _equal(X: Any, i: int, j: int) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Samples of a tall risk, and of each of its coefficients: a step of the loop takes seconds then,
 # and a window of the margins holds enough of them to tell how the slope changes.
-TALL, OF_EACH, MOST_COEFFICIENTS = 100_000, 500, 100
+TALL, OF_EACH, MOST_COEFFICIENTS = 100_000, 500, 200
 # Of more than MANY samples the curvature of MOST, equally spaced, stands for that of all: they are
 # copied, and it takes that many to tell an average.
 MANY, MOST = 2**19, 2**17
