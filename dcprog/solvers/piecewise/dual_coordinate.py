@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator, cg
 
 from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import RADIUS
 from dcprog.losses import Pieces
 from dcprog.solvers.jit import compiled
-from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.protocol import Takes
-from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
 from dcprog.solvers.smooth.per_score import PerScoreSolver, ScoreProblem
 
 if TYPE_CHECKING:
@@ -166,78 +163,88 @@ def _epochs(
     return base, shift, change
 
 
-# ---- joint steps of free multipliers -------------------------------------------------------------
-
-SMALL = 1e-3  # the iteration ends at this share of the first residual
+# ---- compiled conjugate gradients ----------------------------------------------------------------
 
 
-def free_step(
-    X: Any,
+@compiled
+def _adjoint(values: Any, columns: Any, starts: Any, places: Any, v: Any, mean: Any, g: Any) -> Any:
+    """Set g to Zᵀv, where the rows of Z are those of X at the places less the mean; return Σv."""
+    total = 0.0
+    g[:] = 0.0
+    for k in range(places.size):
+        total += v[k]
+        _add(values, columns, starts, places[k], v[k], g)
+    for j in range(g.size):
+        g[j] -= total * mean[j]
+    return total
+
+
+@compiled
+def _forward(
+    values: Any, columns: Any, starts: Any, places: Any, g: Any, mean: Any, more: float, out: Any
+) -> None:
+    """Set out to Zg + more."""
+    for j in range(g.size):
+        more -= mean[j] * g[j]
+    for k in range(places.size):
+        out[k] = _dot(values, columns, starts, places[k], g) + more
+
+
+@compiled
+def _conjugate_gradients(
+    values: Any,
+    columns: Any,
+    starts: Any,
+    places: Any,
+    sign: Any,
+    mean: Any,
     lam: float,
-    problem: ScoreProblem,
-    pieces: Pieces,
-    alpha: Array,
-    u: Array,
-    left: float | None,
-) -> Array | None:
-    r"""The multipliers α after a joint step of those strictly between their bounds.
-
-    With z_i the point where the pieces have slope α_i/d_i, and z_i' = 1/(2a d_i) on a parabola, 0
-    at a knot, the step δ makes u_i(δ) = z_i + z_i' δ_i for all free multipliers:
-
-        (S X Xᵀ S + λ diag(z')) δ = λ (u − z + βs),   s·δ = −left,
-
-    where β is the change of a free intercept. The step ends where a multiplier reaches a bound.
-
-    Parameters
-    ----------
-    X : array or CSR array of shape (n, d)
-    lam : float
-    problem : ScoreProblem
-    pieces : Pieces
-    alpha, u : arrays of shape (n,)
-        The multipliers and their margins.
-    left : float or None
-        The sum Σ_i s_i (α_i + t_i); None without a free intercept.
-
-    Returns
-    -------
-    array of shape (n,) or None
-        None if all multipliers are at their bounds.
-    """
-    place, rate, low, high = pieces.inverse(alpha, problem.weight)
-    free = np.flatnonzero((low < alpha) & (alpha < high))
-    if free.size == 0:
-        return None
-    rows, s = X[free], problem.sign[free]
-    unit = s / np.linalg.norm(s)
-
-    def times(v: Array) -> Array:
-        return np.asarray(s * (rows @ (rows.T @ (s * v)))) + lam * rate[free] * v
-
-    def level(v: Array) -> Array:
-        return v if left is None else v - (unit @ v) * unit
-
-    step = np.zeros(free.size) if left is None else -left / np.linalg.norm(s) * unit
-    system = LinearOperator((free.size,) * 2, matvec=lambda v: level(times(v)), dtype=float)
-    r = level(lam * (u[free] - place[free]) - times(step))
-    with np.errstate(all="ignore"):
-        step = step + cg(system, r, rtol=SMALL, maxiter=ROUNDS)[0]
-        if not np.all(np.isfinite(step)):  # a direction without curvature
-            return None
-        room = np.where(step > 0, high[free] - alpha[free], low[free] - alpha[free]) / step
-    found = alpha.copy()
-    found[free] += min(1.0, float(np.min(room[step != 0], initial=1.0))) * step
-    return np.clip(found, low, high)
+    ease: float,
+    rate: Any,
+    diagonal: Any,
+    r: Any,
+    small: float,
+    most: int,
+) -> Any:
+    """An approximate δ with S(ZZᵀ + ease 11ᵀ)Sδ/λ + rate·δ = r, preconditioned by the diagonal."""
+    step, r, g, q = np.zeros(r.size), r.copy(), np.empty(mean.size), np.empty(r.size)
+    p = r / diagonal
+    size = np.sum(r * p)
+    enough = small * small * size
+    for _ in range(most):
+        if not size > enough:
+            break
+        total = _adjoint(values, columns, starts, places, sign * p, mean, g)
+        _forward(values, columns, starts, places, g, mean, ease * total, q)
+        q *= sign / lam
+        q += rate * p
+        curvature = np.sum(p * q)
+        if not curvature > 0.0:
+            break
+        step += size / curvature * p
+        r -= size / curvature * q
+        q[:] = r / diagonal
+        last, size = size, np.sum(r * q)
+        p *= size / last
+        p += q
+    return step
 
 
 # ---- rounds --------------------------------------------------------------------------------------
 
 EASE = 0.05  # square of the constant column, relative to the centred samples' mean square
+ROUND = 10  # most visits per sample in a round
+READ = 5e7  # most numbers of X that are read between two looks at the clock, about half a second
+# Multipliers at knots move jointly if there are at most WIDEST per coefficient, as there is at most
+# one at a solution in general position.
+WIDEST = 2.0
+LEGS = 5  # most joint steps in a row, each without those that met a bound in the last
+SMALL = 1e-2  # conjugate gradients end at this share of the first residual
+ARMIJO = 1e-4  # the least decrease of the dual, relative to its slope along the step
 
 
-class CoordinateRounds:
-    r"""Rounds over single multipliers α_i, with w = −Σ_i s_i (α_i + t_i) z_i/λ and z = x − x̄.
+class DualSteps:
+    r"""Steps of the multipliers α_i, with w = −Σ_i s_i (α_i + t_i) z_i/λ and z = x − x̄.
 
     With w = v + τx̄ and b̄ = b + x̄·w, a step of α_i adds only a multiple of x_i to v, so that sparse
     samples stay sparse:  z_i·w + b̄ = x_i·v + τ z_i·x̄ + (b̄ − x̄·v).
@@ -264,6 +271,7 @@ class CoordinateRounds:
         self._curvature = np.maximum((squares + self.ease) / lam, np.finfo(float).tiny)
         sides = (np.ascontiguousarray(X), None, None) if is_dense else ()
         self._rows: Any = sides or (X.data[None], X.indices, X.indptr)
+        self._visits = int(READ / max(self._rows[0].size / X.shape[0], 1))
 
     def left(self, problem: ScoreProblem, alpha: Array) -> float:
         """The sum Σ_i s_i (α_i + t_i), which is 0 at the optimum of a free intercept."""
@@ -286,9 +294,8 @@ class CoordinateRounds:
         places: Index,
         seed: int,
         target: float,
-        most: int,
     ) -> tuple[Array, float, float]:
-        """A round over the given samples, which updates α in place.
+        """A round over single multipliers of the given samples, which updates α in place.
 
         Parameters
         ----------
@@ -301,8 +308,6 @@ class CoordinateRounds:
             The seed of the order.
         target : float
             The round ends if the samples' parts of the duality gap add up to at most this.
-        most : int
-            The most samples to visit, up to one epoch more.
 
         Returns
         -------
@@ -330,9 +335,88 @@ class CoordinateRounds:
             places,
             seed,
             target,
-            most,
+            min(ROUND * places.size, self._visits),
         )
         return v + shift * self._mean, base - shift * self._middle, change
+
+    def move_jointly(
+        self, problem: ScoreProblem, pieces: Pieces, alpha: Array, u: Array, most: int
+    ) -> bool:
+        r"""Move the multipliers that are strictly between their bounds jointly, in place.
+
+        With z_i the point where the pieces have slope α_i/d_i, and z_i' = 1/(2a d_i) on a parabola,
+        0 at a knot, Newton's step δ solves
+
+            (S Z Zᵀ S/λ + diag(z')) δ = u − z,
+
+        by conjugate gradients. The multipliers move along the path t ↦ α + tδ, projected to the
+        bounds, to the first of t = 1, ½, ¼, … at which the dual has decreased enough, or to the
+        first bound. Those that meet a bound are left out of the next step.
+
+        Parameters
+        ----------
+        problem : ScoreProblem
+        pieces : Pieces
+        alpha, u : arrays of shape (n,)
+            The multipliers and their margins.
+        most : int
+            The most iterations of conjugate gradients a step.
+
+        Returns
+        -------
+        bool
+            True if the last step met no bound.
+
+        References
+        ----------
+        Moré, Toraldo (1991), On the solution of large quadratic programming problems with bound
+        constraints, SIAM J. Optim. 1.
+        """
+        place, rate, low, high = pieces.inverse(alpha, problem.weight)
+        free = np.flatnonzero((low < alpha) & (alpha < high))
+        if np.count_nonzero(rate[free] == 0) > WIDEST * (self._mean.size + 1):
+            return False
+        r = (u - place)[free]
+        for _ in range(LEGS):
+            if free.size == 0:
+                break
+            room = low[free] - alpha[free], high[free] - alpha[free]
+            step, r = self._projected(problem.sign[free], free, rate[free], r, room, most)
+            met = (step <= room[0]) | (step >= room[1])
+            alpha[free] = np.clip(alpha[free] + step, low[free], high[free])
+            if not np.any(met):
+                return True
+            free, r = free[~met], r[~met]
+        return False
+
+    def _projected(
+        self,
+        sign: Array,
+        free: Index,
+        rate: Array,
+        r: Array,
+        room: tuple[Array, Array],
+        most: int,
+    ) -> tuple[Array, Array]:
+        """The step of some multipliers within their room, and the residual after it."""
+        most = max(1, min(most, self._visits // (2 * free.size)))
+        diagonal = self._curvature[free] + rate
+        newton = _conjugate_gradients(
+            *self._rows, free, sign, self._mean, self.lam, self.ease, rate, diagonal, r, SMALL, most
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.where(newton > 0, room[1], room[0]) / newton
+        first = min(1.0, float(np.min(reach[newton != 0], initial=1.0)))
+        length, g, change = 1.0, np.empty(self._mean.size), np.empty(free.size)
+        while True:
+            step = np.clip(length * newton, *room)
+            total = _adjoint(*self._rows, free, sign * step, self._mean, g)
+            curvature = (g @ g + self.ease * total**2) / self.lam + rate @ step**2
+            if length == first or curvature / 2 <= (1 - ARMIJO) * (r @ step):
+                break
+            length = max(length / 2, first)
+        _forward(*self._rows, free, g, self._mean, self.ease * total, change)
+        return step, r - sign * change / self.lam - rate * step
 
 
 # ---- the solver ----------------------------------------------------------------------------------
@@ -341,10 +425,11 @@ ENOUGH = 0.5  # a round ends at this share of the tolerance
 # A sample takes part in the first round if a knot is nearer than WIDER times the last change of
 # margins, and in later rounds if it is nearer than WIDE times the own changes of the last epoch.
 WIDE = 10.0
-ROUND = 10  # most visits per sample in a round
-ROUNDS = 100  # most rounds, and most steps of conjugate gradients between them
-SLOW = 0.5  # the descent ends after STALLS rounds in a row that leave more than this of the gap
-STALLS = 3
+ROUNDS = 1000  # most rounds
+PATIENCE = 30  # most rounds in a row that leave more than half of the gap
+TRACE=False; T0=[0]
+# Iterations of conjugate gradients: at first, and at most; they double while no bound is met.
+FEW, MANY = 20, 1000
 
 
 @dataclass(frozen=True)
@@ -370,11 +455,10 @@ class DualCoordinateSolver(PerScoreSolver):
 
     One multiplier at a time is moved to its best value, which needs one sample and the coefficients
     w = −Σ_i s_i (α_i + t_i)(x_i − x̄)/λ. Samples on straight pieces away from the knots are skipped
-    for a round. After each round the duality gap is computed. A free intercept is the coefficient
-    of a constant column that is penalised towards its last value (proximal point method), so that
-    it is not penalised in the end. Between rounds over sparse samples the free multipliers move
-    jointly, by conjugate gradients. If the rounds become slow, the method of multipliers goes on
-    from their end, unless its systems are too large.
+    for a round. After each round the duality gap is computed, and the free multipliers move
+    jointly, by conjugate gradients. A free intercept is the coefficient of a constant column that
+    is penalised towards its last value (proximal point method), so that it is not penalised in the
+    end.
 
     Parameters
     ----------
@@ -397,12 +481,8 @@ class DualCoordinateSolver(PerScoreSolver):
         super().__init__(risk)
         assert risk.base.pieces is not None
         self._pieces = risk.base.pieces
-        self._rounds = CoordinateRounds(self.scores.X, self.scores.lam, self.scores.free)
+        self._steps = DualSteps(self.scores.X, self.scores.lam, self.scores.free)
         self._points: list[Point | None] = [None] * self.scores.signs.shape[1]
-
-    @cached_property
-    def _finisher(self) -> AugmentedLagrangianSolver:
-        return AugmentedLagrangianSolver(self.risk)
 
     def multipliers(self, problem: WeightedRisk, theta: Array) -> Array:
         """The multipliers of the last points."""
@@ -413,23 +493,12 @@ class DualCoordinateSolver(PerScoreSolver):
     ) -> tuple[Array, float]:
         """The minimiser, certified by its duality gap."""
         start = self._point(k, problem, w, b)
-        point, gap = self._descend(problem, start, tolerance)
-        if gap > tolerance:
-            if min(self.scores.X.shape) > MOST_UNKNOWNS:
-                stayed = f"the duality gap stayed at {gap:.3g}, relative"
-                raise SubproblemError("failed", stayed, point=(point.w, point.b))
-            point = self._finished(k, problem, point, tolerance)
+        point, failure = self._descend(problem, start, tolerance)
         reach = float(np.max(np.abs(point.u - start.u), initial=0.0))
         self._points[k] = replace(point, reach=reach)
+        if failure is not None:
+            raise failure
         return point.w, point.b
-
-    def _finished(self, k: int, problem: ScoreProblem, point: Point, tolerance: float) -> Point:
-        """The minimiser by the method of multipliers, from a point at which rounds were slow."""
-        finisher = self._finisher
-        finisher.deadline, finisher.alpha[:, k] = self.deadline, point.alpha
-        w, b = finisher.score(k, problem, point.w, point.b, tolerance)
-        alpha = finisher.alpha[:, k].copy()
-        return replace(point, w=w, b=b, alpha=alpha, u=problem.margins(w, b))
 
     def _point(self, k: int, problem: ScoreProblem, w: Array, b: float) -> Point:
         """The start (w, b) with the last multipliers; where weights have changed, with slopes.
@@ -451,49 +520,51 @@ class DualCoordinateSolver(PerScoreSolver):
 
     def _descend(
         self, problem: ScoreProblem, start: Point, tolerance: float
-    ) -> tuple[Point, float]:
-        """The point after rounds until the relative gap is within the tolerance, and the gap.
+    ) -> tuple[Point, SubproblemError | None]:
+        """The lowest point of rounds until its relative gap is within the tolerance, or the error.
 
-        The gap is relative to 1 + |value|. It is Σ_i f_i(u_i) + f_i*(α_i) − α_i u_i plus a term
-        for the residual slope of the intercept.
+        The gap is relative to 1 + |value|. That of a point and its own multipliers is
+        Σ_i f_i(u_i) + f_i*(α_i) − α_i u_i, plus a term for the residual slope of the intercept.
         """
-        rounds, pieces, alpha, u, b = self._rounds, self._pieces, start.alpha, start.u, start.b
+        steps, pieces, alpha, u, b = self._steps, self._pieces, start.alpha, start.u, start.b
         live, size = np.flatnonzero(problem.weight > 0), 1 + abs(problem.value(pieces, u))
-        w, left = rounds.coefficients(problem, alpha)
+        w, left = steps.coefficients(problem, alpha)
         off, away = _misfits(pieces, problem, alpha, u)
         places = live[(off | (away <= WIDER * start.reach))[live]]
-        gap, slow = np.inf, 0
+        point, lowest, most = start, np.inf, FEW
+        halved, since = np.inf, 0
         for number in range(ROUNDS):
-            b -= rounds.ease / rounds.lam * left
+            b -= steps.ease / steps.lam * left
             target = ENOUGH * tolerance * size
-            w, b, change = rounds.descend(
-                problem, pieces, (alpha, w, b), places, number, target, ROUND * live.size
-            )
-            left = rounds.left(problem, alpha)
+            w, b, change = steps.descend(problem, pieces, (alpha, w, b), places, number, target)
+            left = steps.left(problem, alpha)
             u = problem.margins(w, b)
-            size = 1 + abs(problem.value(pieces, u) + rounds.lam / 2 * float(w @ w))
+            value = problem.value(pieces, u) + steps.lam / 2 * float(w @ w)
+            if value < lowest:
+                point, lowest = replace(start, w=w, b=b, u=u), value
+            size = 1 + abs(lowest)
             off, away = _misfits(pieces, problem, alpha, u)
             i = live[off[live]]
-            missed = problem.weight[i] @ pieces.missed(u[i], alpha[i] / problem.weight[i])
-            last = gap
-            gap = (float(missed) + abs(left) * (1 + abs(b) + rounds.reach(w))) / size
-            slow = slow + 1 if gap > SLOW * last else 0
-            if gap <= tolerance or slow == STALLS:
+            missed = float(problem.weight[i] @ pieces.missed(u[i], alpha[i] / problem.weight[i]))
+            missed += RADIUS * abs(left) * (1 + abs(b) + steps.reach(w))
+            gap = (lowest - (value - missed)) / size
+            if TRACE: print(number, 't=%.3f'%(__import__('time').process_time()-T0[0]), value, lowest, '%.2e'%gap, 'left %.1e'%left, change, places.size, most)
+            if gap <= tolerance:
+                return point, None
+            if gap <= halved / 2:
+                halved, since = gap, number
+            if number - since == PATIENCE:
                 break
-            self.deadline.check("dual coordinate descent", (w, b))
-            if sp.issparse(self.scores.X):
-                w, left = self._together(problem, alpha, u)
+            try:
+                self.deadline.check("dual coordinate descent", (point.w, point.b))
+            except SubproblemError as error:
+                return point, error
+            met = not steps.move_jointly(problem, pieces, alpha, u, most)
+            most = FEW if met else min(2 * most, MANY)
+            w, left = steps.coefficients(problem, alpha)
             places = live[(off | (away <= WIDE * change))[live]]
-        return replace(start, w=w, b=b, u=u), gap
-
-    def _together(self, problem: ScoreProblem, alpha: Array, u: Array) -> tuple[Array, float]:
-        """Move all free multipliers jointly, in place, and return their coefficients."""
-        rounds = self._rounds
-        left = rounds.left(problem, alpha) if rounds.free else None
-        found = free_step(self.scores.X, rounds.lam, problem, self._pieces, alpha, u, left)
-        if found is not None:
-            alpha[:] = found
-        return rounds.coefficients(problem, alpha)
+        stayed = f"the duality gap stayed at {gap:.3g}, relative"
+        return point, SubproblemError("failed", stayed, point=(point.w, point.b))
 
 
 def _misfits(pieces: Pieces, problem: ScoreProblem, alpha: Array, u: Array) -> tuple[Mask, Array]:
