@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from dcprog.foundation.tolerances import RADIUS
 from dcprog.losses import Pieces
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.protocol import Takes
+from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
 from dcprog.solvers.smooth.per_score import PerScoreSolver, ScoreProblem
 
 if TYPE_CHECKING:
@@ -166,6 +167,9 @@ def _epochs(
 # ---- compiled conjugate gradients ----------------------------------------------------------------
 
 
+FLAT = 1e-12  # the least curvature of a direction, relative to the diagonal's
+
+
 @compiled
 def _adjoint(values: Any, columns: Any, starts: Any, places: Any, v: Any, mean: Any, g: Any) -> Any:
     """Set g to Zᵀv, where the rows of Z are those of X at the places less the mean; return Σv."""
@@ -206,7 +210,7 @@ def _conjugate_gradients(
     small: float,
     most: int,
 ) -> Any:
-    """An approximate δ with S(ZZᵀ + ease 11ᵀ)Sδ/λ + rate·δ = r, preconditioned by the diagonal."""
+    """An approximate δ with S(ZZᵀ + ease·11ᵀ)Sδ/λ + rate·δ = r, preconditioned by the diagonal."""
     step, r, g, q = np.zeros(r.size), r.copy(), np.empty(mean.size), np.empty(r.size)
     p = r / diagonal
     size = np.sum(r * p)
@@ -218,11 +222,12 @@ def _conjugate_gradients(
         _forward(values, columns, starts, places, g, mean, ease * total, q)
         q *= sign / lam
         q += rate * p
-        curvature = np.sum(p * q)
-        if not curvature > 0.0:
+        curvature, least = np.sum(p * q), FLAT * np.sum(p * p * diagonal)
+        length = size / max(curvature, least)
+        step += length * p
+        if not curvature > least:  # more multipliers than coefficients: a bound ends the step
             break
-        step += size / curvature * p
-        r -= size / curvature * q
+        r -= length * q
         q[:] = r / diagonal
         last, size = size, np.sum(r * q)
         p *= size / last
@@ -234,12 +239,14 @@ def _conjugate_gradients(
 
 EASE = 0.05  # square of the constant column, relative to the centred samples' mean square
 ROUND = 10  # most visits per sample in a round
-READ = 5e7  # most numbers of X that are read between two looks at the clock, about half a second
+READ = 2e8  # most numbers of X that a round or a joint step reads, for some tenths of a second
 # Multipliers at knots move jointly if there are at most WIDEST per coefficient, as there is at most
 # one at a solution in general position.
-WIDEST = 2.0
+WIDEST = 5.0
 LEGS = 5  # most joint steps in a row, each without those that met a bound in the last
-SMALL = 1e-2  # conjugate gradients end at this share of the first residual
+# Conjugate gradients end after FEW iterations or at the share SMALL of the first residual, for the
+# precision 1; it doubles up to FINEST while joint steps meet no bound.
+FEW, SMALL, FINEST = 20, 1e-2, 64
 ARMIJO = 1e-4  # the least decrease of the dual, relative to its slope along the step
 
 
@@ -340,8 +347,14 @@ class DualSteps:
         return v + shift * self._mean, base - shift * self._middle, change
 
     def move_jointly(
-        self, problem: ScoreProblem, pieces: Pieces, alpha: Array, u: Array, most: int
-    ) -> bool:
+        self,
+        problem: ScoreProblem,
+        pieces: Pieces,
+        alpha: Array,
+        u: Array,
+        b: float,
+        precision: int,
+    ) -> tuple[float, bool]:
         r"""Move the multipliers that are strictly between their bounds jointly, in place.
 
         With z_i the point where the pieces have slope α_i/d_i, and z_i' = 1/(2a d_i) on a parabola,
@@ -359,12 +372,16 @@ class DualSteps:
         pieces : Pieces
         alpha, u : arrays of shape (n,)
             The multipliers and their margins.
-        most : int
-            The most iterations of conjugate gradients a step.
+        b : float
+            The intercept.
+        precision : int
+            The factor on the iterations, and on how firmly the intercept is held: loosely far from
+            the solution, since the bounds met change it.
 
         Returns
         -------
-        bool
+        b : float
+        free : bool
             True if the last step met no bound.
 
         References
@@ -375,48 +392,50 @@ class DualSteps:
         place, rate, low, high = pieces.inverse(alpha, problem.weight)
         free = np.flatnonzero((low < alpha) & (alpha < high))
         if np.count_nonzero(rate[free] == 0) > WIDEST * (self._mean.size + 1):
-            return False
-        r = (u - place)[free]
+            return b, False
+        ease = precision * self.ease / self.lam
+        shift = -ease * self.left(problem, alpha)
+        b, r = b + shift, (u - place)[free] + shift * problem.sign[free]
         for _ in range(LEGS):
             if free.size == 0:
                 break
             room = low[free] - alpha[free], high[free] - alpha[free]
-            step, r = self._projected(problem.sign[free], free, rate[free], r, room, most)
+            sides = problem.sign[free], rate[free], room
+            step, r, total = self._projected(free, *sides, r, precision)
+            b -= ease * total
             met = (step <= room[0]) | (step >= room[1])
             alpha[free] = np.clip(alpha[free] + step, low[free], high[free])
             if not np.any(met):
-                return True
+                return b, True
             free, r = free[~met], r[~met]
-        return False
+        return b, False
 
     def _projected(
         self,
-        sign: Array,
         free: Index,
+        sign: Array,
         rate: Array,
-        r: Array,
         room: tuple[Array, Array],
-        most: int,
-    ) -> tuple[Array, Array]:
-        """The step of some multipliers within their room, and the residual after it."""
-        most = max(1, min(most, self._visits // (2 * free.size)))
-        diagonal = self._curvature[free] + rate
-        newton = _conjugate_gradients(
-            *self._rows, free, sign, self._mean, self.lam, self.ease, rate, diagonal, r, SMALL, most
-        )
+        r: Array,
+        precision: int,
+    ) -> tuple[Array, Array, float]:
+        """The step δ of some multipliers within their room, the residual after it, and s·δ."""
+        ease, g, change = precision * self.ease, np.empty(self._mean.size), np.empty(free.size)
+        most = max(1, min(precision * FEW, self._visits // (2 * free.size)))
+        sides = rate, self._curvature[free] + rate, r, SMALL / precision, most
+        newton = _conjugate_gradients(*self._rows, free, sign, self._mean, self.lam, ease, *sides)
         with np.errstate(divide="ignore", invalid="ignore"):
             reach = np.where(newton > 0, room[1], room[0]) / newton
-        first = min(1.0, float(np.min(reach[newton != 0], initial=1.0)))
-        length, g, change = 1.0, np.empty(self._mean.size), np.empty(free.size)
+        length, first = 1.0, min(1.0, float(np.min(reach[newton != 0], initial=1.0)))
         while True:
             step = np.clip(length * newton, *room)
             total = _adjoint(*self._rows, free, sign * step, self._mean, g)
-            curvature = (g @ g + self.ease * total**2) / self.lam + rate @ step**2
+            curvature = (g @ g + ease * total**2) / self.lam + rate @ step**2
             if length == first or curvature / 2 <= (1 - ARMIJO) * (r @ step):
                 break
             length = max(length / 2, first)
-        _forward(*self._rows, free, g, self._mean, self.ease * total, change)
-        return step, r - sign * change / self.lam - rate * step
+        _forward(*self._rows, free, g, self._mean, ease * total, change)
+        return step, r - sign * change / self.lam - rate * step, total
 
 
 # ---- the solver ----------------------------------------------------------------------------------
@@ -427,9 +446,9 @@ ENOUGH = 0.5  # a round ends at this share of the tolerance
 WIDE = 10.0
 ROUNDS = 1000  # most rounds
 PATIENCE = 30  # most rounds in a row that leave more than half of the gap
-TRACE=False; T0=[0]
-# Iterations of conjugate gradients: at first, and at most; they double while no bound is met.
-FEW, MANY = 20, 1000
+# Samples or coefficients up to which a step of the method of multipliers, which goes on then, costs
+# no more than some rounds.
+FEW_UNKNOWNS = 100
 
 
 @dataclass(frozen=True)
@@ -458,7 +477,7 @@ class DualCoordinateSolver(PerScoreSolver):
     for a round. After each round the duality gap is computed, and the free multipliers move
     jointly, by conjugate gradients. A free intercept is the coefficient of a constant column that
     is penalised towards its last value (proximal point method), so that it is not penalised in the
-    end.
+    end. If the gap stays, the method of multipliers goes on unless its systems are large.
 
     Parameters
     ----------
@@ -493,12 +512,37 @@ class DualCoordinateSolver(PerScoreSolver):
     ) -> tuple[Array, float]:
         """The minimiser, certified by its duality gap."""
         start = self._point(k, problem, w, b)
-        point, failure = self._descend(problem, start, tolerance)
-        reach = float(np.max(np.abs(point.u - start.u), initial=0.0))
-        self._points[k] = replace(point, reach=reach)
-        if failure is not None:
-            raise failure
-        return point.w, point.b
+        alpha = start.alpha
+        w, b, gap = self._descend(problem, start, tolerance)
+        if gap > tolerance and self._may_finish:
+            w, b, alpha = self._finished(k, problem, (w, b, alpha), tolerance)
+            gap = tolerance
+        u = problem.margins(w, b)
+        reach = float(np.max(np.abs(u - start.u), initial=0.0))
+        self._points[k] = Point(alpha, problem.weight, w, b, u, reach)
+        if gap > tolerance:
+            self.deadline.check("dual coordinate descent", (w, b))
+            stayed = f"the duality gap stayed at {gap:.3g}, relative"
+            raise SubproblemError("failed", stayed, point=(w, b))
+        return w, b
+
+    @property
+    def _may_finish(self) -> bool:
+        return min(self.scores.X.shape) <= FEW_UNKNOWNS and self.deadline.left != 0
+
+    @cached_property
+    def _finisher(self) -> AugmentedLagrangianSolver:
+        return AugmentedLagrangianSolver(self.risk)
+
+    def _finished(
+        self, k: int, problem: ScoreProblem, point: tuple[Array, float, Array], tolerance: float
+    ) -> tuple[Array, float, Array]:
+        """The minimiser (w, b, α) by the method of multipliers, from where rounds were slow."""
+        w, b, alpha = point
+        finisher = self._finisher
+        finisher.deadline, finisher.alpha[:, k] = self.deadline, alpha
+        w, b = finisher.score(k, problem, w, b, tolerance)
+        return w, b, finisher.alpha[:, k].copy()
 
     def _point(self, k: int, problem: ScoreProblem, w: Array, b: float) -> Point:
         """The start (w, b) with the last multipliers; where weights have changed, with slopes.
@@ -520,19 +564,20 @@ class DualCoordinateSolver(PerScoreSolver):
 
     def _descend(
         self, problem: ScoreProblem, start: Point, tolerance: float
-    ) -> tuple[Point, SubproblemError | None]:
-        """The lowest point of rounds until its relative gap is within the tolerance, or the error.
+    ) -> tuple[Array, float, float]:
+        """The lowest (w, b) of rounds, and its gap relative to 1 + |value|.
 
-        The gap is relative to 1 + |value|. That of a point and its own multipliers is
-        Σ_i f_i(u_i) + f_i*(α_i) − α_i u_i, plus a term for the residual slope of the intercept.
+        The gap of a point to its own multipliers is Σ_i f_i(u_i) + f_i*(α_i) − α_i u_i, plus a term
+        for the residual slope of the intercept. The rounds end with a gap within the tolerance, at
+        the deadline, or where the gap stays.
         """
         steps, pieces, alpha, u, b = self._steps, self._pieces, start.alpha, start.u, start.b
         live, size = np.flatnonzero(problem.weight > 0), 1 + abs(problem.value(pieces, u))
         w, left = steps.coefficients(problem, alpha)
         off, away = _misfits(pieces, problem, alpha, u)
         places = live[(off | (away <= WIDER * start.reach))[live]]
-        point, lowest, most = start, np.inf, FEW
-        halved, since = np.inf, 0
+        best, lowest, precision = (w, b), np.inf, 1
+        gap, halved, since = np.inf, np.inf, 0
         for number in range(ROUNDS):
             b -= steps.ease / steps.lam * left
             target = ENOUGH * tolerance * size
@@ -541,30 +586,22 @@ class DualCoordinateSolver(PerScoreSolver):
             u = problem.margins(w, b)
             value = problem.value(pieces, u) + steps.lam / 2 * float(w @ w)
             if value < lowest:
-                point, lowest = replace(start, w=w, b=b, u=u), value
+                best, lowest = (w, b), value
             size = 1 + abs(lowest)
             off, away = _misfits(pieces, problem, alpha, u)
             i = live[off[live]]
             missed = float(problem.weight[i] @ pieces.missed(u[i], alpha[i] / problem.weight[i]))
             missed += RADIUS * abs(left) * (1 + abs(b) + steps.reach(w))
             gap = (lowest - (value - missed)) / size
-            if TRACE: print(number, 't=%.3f'%(__import__('time').process_time()-T0[0]), value, lowest, '%.2e'%gap, 'left %.1e'%left, change, places.size, most)
-            if gap <= tolerance:
-                return point, None
             if gap <= halved / 2:
                 halved, since = gap, number
-            if number - since == PATIENCE:
+            if gap <= tolerance or number - since == PATIENCE or self.deadline.left == 0:
                 break
-            try:
-                self.deadline.check("dual coordinate descent", (point.w, point.b))
-            except SubproblemError as error:
-                return point, error
-            met = not steps.move_jointly(problem, pieces, alpha, u, most)
-            most = FEW if met else min(2 * most, MANY)
+            b, is_free = steps.move_jointly(problem, pieces, alpha, u, b, precision)
+            precision = min(2 * precision, FINEST) if is_free else 1
             w, left = steps.coefficients(problem, alpha)
             places = live[(off | (away <= WIDE * change))[live]]
-        stayed = f"the duality gap stayed at {gap:.3g}, relative"
-        return point, SubproblemError("failed", stayed, point=(point.w, point.b))
+        return *best, gap
 
 
 def _misfits(pieces: Pieces, problem: ScoreProblem, alpha: Array, u: Array) -> tuple[Mask, Array]:
