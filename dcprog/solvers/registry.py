@@ -223,20 +223,22 @@ def _by_size(risk: Risk) -> tuple[str, ...]:
     """
     known = risk.no_matrix is None
     n, p = risk.scores.X.shape if known else risk.rows.shape
-    wide = p >= n and n * p > SMALL
+    kernel = known and risk.scores.kernel is not None
+    sparse = known and sp.issparse(risk.scores.X)
+    large = n * p > SMALL
     first: tuple[str, ...] = ()
-    if known and risk.scores.kernel is not None:
+    if kernel:
         first = ("smo", "multipliers")
-    elif p <= min(n, NARROW) and n * p <= SMALL:
+    elif p <= min(n, NARROW) and not large:
         first = ("pivoting",)
-    elif wide:
-        first = ("dual_coordinate",)
     elif n >= TALL * p:
         first = ("multipliers",)
+    elif large and (sparse or p >= n):
+        first = ("dual_coordinate",)
     if _is_short(risk) and p >= SHORT_COLUMNS:
         first = ("simplex", *first)
     smooth: tuple[str, ...] = ("newton", "weighted_lasso", "proximal_newton")
-    if wide and known and sp.issparse(risk.scores.X):
+    if large and p >= n and not kernel and (sparse or _has_knots(risk)):
         smooth = ("dual_coordinate", *smooth)
     elif n >= MANY_ROWS:
         smooth = ("weighted_lasso", "proximal_newton", "newton")
@@ -251,6 +253,10 @@ def _by_size(risk: Risk) -> tuple[str, ...]:
         "pivoting",
     )
     return tuple(dict.fromkeys((*smooth, *first, *rest)))
+
+
+def _has_knots(risk: Risk) -> bool:
+    return risk.base.pieces is not None and len(risk.base.pieces.knots) > 0
 
 
 def _is_large_sparse(risk: Risk) -> bool:

@@ -262,7 +262,7 @@ def test_what_is_no_solver_is_refused(
     [
         (1000, 10, l2(1.0), "pivoting"),
         (10_000, 100, l2(1.0), "multipliers"),
-        (2000, 500, l2(1.0), "interior"),  # where dual coordinate descent fails
+        (2000, 500, l2(1.0), "interior"),
         (300, 900, l2(1.0), "dual_coordinate"),
         (300, 300, l2(1.0), "interior"),
         (300, 10, l1(1.0), "pivoting"),

@@ -10,12 +10,21 @@ import scipy.sparse as sp
 
 import dcprog as dc
 from dcprog.foundation.errors import SubproblemError
-from dcprog.losses import ConvexLoss, absolute, epsilon_insensitive, hinge, pinball, squared_hinge
+from dcprog.losses import (
+    ConvexLoss,
+    absolute,
+    epsilon_insensitive,
+    hinge,
+    logistic,
+    pinball,
+    squared_hinge,
+)
 from dcprog.penalties import l1, l2
 from dcprog.risk.duality import duality_gap
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
+from dcprog.solvers.piecewise import dual_coordinate
 from dcprog.solvers.piecewise.dual_coordinate import DualCoordinateSolver
 from dcprog.solvers.registry import choose, make
 
@@ -149,18 +158,53 @@ class TestAgreement:
 
 class TestRounds:
     @pytest.mark.parametrize("base", [absolute(), epsilon_insensitive(0.3), pinball(0.2)], ids=repr)
-    def test_a_round_ends_at_its_target(self, base: ConvexLoss) -> None:
+    def test_a_round_ends_at_its_target(
+        self, base: ConvexLoss, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """A round that ends too early costs further rounds, and changes no minimum."""
+        monkeypatch.setattr(dual_coordinate, "ROUND", 2000)
         X, score = data(60, 90)
         risk, target = declared(base, X, score), 0.01
         solver = DualCoordinateSolver(risk)
         (problem,) = solver.scores.problems(WeightedRisk(risk, np.ones(60)))
-        rounds, pieces, alpha = solver._rounds, risk.base.pieces, np.zeros(60)
+        steps, pieces, alpha = solver._steps, risk.base.pieces, np.zeros(60)
         assert pieces is not None
-        w, _ = rounds.coefficients(problem, alpha)
+        w, _ = steps.coefficients(problem, alpha)
         point, places = (alpha, w, 0.0), np.arange(60)
-        w, b, _ = rounds.descend(problem, pieces, point, places, 0, target, 10**5)
+        w, b, _ = steps.descend(problem, pieces, point, places, 0, target)
         assert np.sum(pieces.missed(problem.margins(w, b), alpha)) <= 3 * target
+
+
+class TestJointSteps:
+    @pytest.mark.parametrize("base", [hinge(), absolute(), epsilon_insensitive(0.3)], ids=repr)
+    def test_they_end_what_single_multipliers_do_not(self, base: ConvexLoss) -> None:
+        X, score = data(400, 120, share=0.1)
+        risk = declared(base, sp.csr_array(X), score)
+        problem, solver = WeightedRisk(risk, np.ones(400)), make("dual_coordinate", risk)
+        found = solver.minimise(problem, np.zeros(121), TIGHT)
+        gap = duality_gap(problem, found.coefficients, found.dual)
+        assert gap <= 10 * TIGHT * (1 + found.value)
+        assert "_finisher" not in vars(solver)  # the method of multipliers was not needed
+
+    def test_more_free_multipliers_than_coefficients(self) -> None:
+        """Two copies of each sample: the Gram matrix of the free multipliers is singular."""
+        X, score = data(60, 120)
+        risk = declared(hinge(), np.tile(X, (2, 1)), np.tile(score, 2))
+        once = declared(hinge(), X, score)
+        problems = WeightedRisk(risk, np.ones(120)), WeightedRisk(once, 2 * np.ones(60))
+        values = [
+            solved(r, problem, "dual_coordinate").value
+            for r, problem in zip((risk, once), problems, strict=True)
+        ]
+        assert values[0] == pytest.approx(values[1], rel=1e-8)
+
+    def test_a_run_out_of_time_returns_its_lowest_point(self) -> None:
+        X, score = data(400, 120, share=0.1)
+        risk = declared(absolute(), sp.csr_array(X), score, 1e-3)
+        problem, zero = WeightedRisk(risk, np.ones(400)), np.zeros(121)
+        with pytest.raises(SubproblemError, match="time limit") as error:
+            make("dual_coordinate", risk).minimise(problem, zero, TIGHT, 1e-9)
+        assert problem.value(error.value.point) < problem.value(zero)
 
 
 class TestSteps:
@@ -200,7 +244,11 @@ class TestChoice:
         sparse = sp.random_array((2000, 4000), density=0.01, rng=np.random.default_rng(0)).tocsr()
         for X in (np.ones((2000, 4000)), sparse):
             assert choose(Risk(binary_margins(X, y), hinge()))[0] == "dual_coordinate"
-        assert choose(Risk(binary_margins(sparse, y), squared_hinge()))[0] == "dual_coordinate"
+            assert choose(Risk(binary_margins(X, y), squared_hinge()))[0] == "dual_coordinate"
+            assert choose(Risk(binary_margins(X, y), logistic()))[0] == "newton"
+        tall = sp.random_array((2000, 300), density=0.01, rng=np.random.default_rng(0)).tocsr()
+        assert choose(Risk(binary_margins(tall, y), hinge()))[0] == "dual_coordinate"
+        assert choose(Risk(binary_margins(tall, y), squared_hinge()))[0] == "newton"
 
     def test_small_problems_go_where_they_went(self) -> None:
         risk = Risk(binary_margins(np.ones((1000, 50)), np.arange(1000) % 2), hinge())
