@@ -425,7 +425,7 @@ class _Descent:
                 reached = self._lower_of(error.point, reached)
                 if reached is None:
                     self._check_time("the time limit ended a subproblem")
-                elif self.deadline.left == 0:
+                elif self.deadline.left == 0 or self._is_worth(number, tolerance):
                     break
                 continue
             loose = number == 0 and tolerance > self.accuracy
@@ -492,6 +492,10 @@ class _Descent:
             return before
         self.last.gap = below
         return point, value
+
+    def _is_worth(self, number: int, tolerance: float) -> bool:
+        """True if a loose solve that ended short fell by more than the accuracy asked of it."""
+        return number == 0 and self.accuracy < tolerance <= self.last.gap / self.scale
 
     def _prefer(self, solver: str) -> None:
         """Put the solver that worked first next time."""

@@ -30,6 +30,9 @@ logger = logging.getLogger("dcprog")
 START = (1e-8, 1e-6, 1e-4)  # tolerances of the convex problem that gives the start, tried in turn
 FINEST, COARSEST = 1e-14, 0.5  # range of the tolerances that are passed to solvers
 OUT_OF_SIZE = 30.0  # largest change of the objective's size, as a factor, with the same units
+# A loose start that a solver has left unfinished will do if no more than this share of the value at
+# θ = 0 is left: as losses and penalties are not negative, it has half of the fall that is possible.
+ROUGH = 0.5
 PERFECT = 1e-4  # a fit with a smaller value, in natural units, is almost perfect
 
 Aim = tuple[float, float]  # the allowed error of a minimum, and the value at the centre
@@ -156,9 +159,9 @@ class Subproblems:
     ) -> Array:
         """The minimiser by the first solver that succeeds, to the first tolerance that is reached.
 
-        If all fail, the lowest point that a solver has reached below the centre is returned. A
-        solver gets a share of the time left, the last one all of it. Failures are added to the
-        attempts.
+        If all fail, or one has come far where a loose start is wanted, the lowest point that a
+        solver has reached below the centre is returned. A solver gets a share of the time left,
+        the last one all of it. Failures are added to the attempts.
 
         Raises
         ------
@@ -187,6 +190,8 @@ class Subproblems:
                 above = np.inf if error.point is None else problem.value(error.point)
                 if above < lowest:
                     lowest, reached = above, error.point
+                if tolerances[0] > START[-1] and lowest <= ROUGH * value:
+                    break
         if reached is not centre:
             return reached
         raise failures[0]

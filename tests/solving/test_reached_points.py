@@ -109,3 +109,17 @@ def test_a_lasso_that_is_too_large_leaves_its_point(monkeypatch: pytest.MonkeyPa
     with pytest.raises(dc.SubproblemError, match="above 2") as caught:
         make("weighted_lasso", risk).minimise(WeightedRisk(risk, np.ones(80)), np.zeros(5), 1e-9)
     assert caught.value.point.shape == (5,)
+
+
+class Loose(Short):
+    """The same, where loose steps save time."""
+
+    loosest: ClassVar[float] = 1e-2
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_loose_solve_that_ends_short_is_not_done_again() -> None:
+    dc.register_solver("loose", Loose)
+    result = dc.solve(declared(), n_starts=1, max_iter=1)
+    assert {attempt.tolerance for attempt in result.history.attempts} == {1e-2}
+    assert result.history.value[1] < result.history.value[0]
