@@ -573,6 +573,7 @@ class DualCoordinateSolver(PerScoreSolver):
         """
         steps, pieces, alpha, u, b = self._steps, self._pieces, start.alpha, start.u, start.b
         live, size = np.flatnonzero(problem.weight > 0), 1 + abs(problem.value(pieces, u))
+        unit = max(1.0, float(np.max(problem.offset)), -float(np.min(problem.offset)))
         w, left = steps.coefficients(problem, alpha)
         off, away = _misfits(pieces, problem, alpha, u)
         places = live[(off | (away <= WIDER * start.reach))[live]]
@@ -591,7 +592,7 @@ class DualCoordinateSolver(PerScoreSolver):
             off, away = _misfits(pieces, problem, alpha, u)
             i = live[off[live]]
             missed = float(problem.weight[i] @ pieces.missed(u[i], alpha[i] / problem.weight[i]))
-            missed += RADIUS * abs(left) * (1 + abs(b) + steps.reach(w))
+            missed += RADIUS * abs(left) * (unit + abs(b) + steps.reach(w))
             gap = (lowest - (value - missed)) / size
             if gap <= halved / 2:
                 halved, since = gap, number

@@ -186,6 +186,15 @@ class TestJointSteps:
         assert gap <= 10 * TIGHT * (1 + found.value)
         assert "_finisher" not in vars(solver)  # the method of multipliers was not needed
 
+    def test_the_gap_is_within_the_tolerance_beside_far_targets(self) -> None:
+        X, score = data(300, 80, share=0.2)
+        score[:3] += [1e5, 1e5, -2e5]
+        risk = declared(absolute(), sp.csr_array(X), score)
+        problem = WeightedRisk(risk, np.ones(300))
+        found = solved(risk, problem, "dual_coordinate")
+        gap = duality_gap(problem, found.coefficients, found.dual)
+        assert gap <= 1.1 * TIGHT * (1 + found.value)
+
     def test_more_free_multipliers_than_coefficients(self) -> None:
         """Two copies of each sample: the Gram matrix of the free multipliers is singular."""
         X, score = data(60, 120)
