@@ -34,6 +34,7 @@ RESULTS, PLOTS = HERE / "RESULTS.md", HERE / "plots"
 COMPARISONS = (
     "front_door",
     "scale",
+    "large",
     "reweighting",
     "sparse_paths",
     "rescaled_hinge",
