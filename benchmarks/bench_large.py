@@ -55,11 +55,12 @@ def cases(full: bool) -> Iterator[Case]:
     positive, normal = samples(n, p, 50, True), samples(50_000 // small, p, 50, False)
     size = f"sparse {n} × {p}"
     yield against_liblinear(f"ramp, {size}, positive", positive, 100.0)
-    yield against_liblinear(f"ramp, {size}", normal, 60.0)
+    few = f"sparse {50_000 // small} × {p}"
+    yield against_liblinear(f"ramp, {few}", normal, 60.0)
     yield against_liblinear(f"capped logistic, l1(5), {size}", positive, 100.0, ONE_NORM)
     yield against_liblinear(f"hinge, l1(2), {size}", positive, 10.0, KINKED)
-    few = samples(8000, 2000, 50, False)
-    yield against_liblinear("hinge, sparse 8000 × 2000", few, 3.0, {"loss": "hinge"}, "hinge")
+    smaller = samples(8000, 2000, 50, False)
+    yield against_liblinear("hinge, sparse 8000 × 2000", smaller, 3.0, {"loss": "hinge"}, "hinge")
 
 
 ONE_NORM = {"loss": "capped_logistic", "penalty": dc.l1(5.0)}
