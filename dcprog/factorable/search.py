@@ -405,8 +405,8 @@ class GlobalSearch:
     report : callable, optional
         Called about twice a second; a true return value stops the search.
     patience : float, default ∞
-        Iterations of SCIP's linear programs without a lower point after which a run stops: its
-        work, on any machine. A point counts as lower if it closes more of F than `gap`.
+        Nodes and iterations of SCIP's linear programs without a lower point after which a run
+        stops: its work, on any machine. Lower is by more than `gap` of the first point's scale.
 
     Attributes
     ----------
@@ -452,7 +452,9 @@ class GlobalSearch:
         self._watcher: Any = None
         self._nodes_before, self._lower_before = 0, -np.inf
         self._said = time.perf_counter()
-        self._lowest, self._lowest_since = np.inf, 0  # and the iterations at which it was found
+        # A much lower point than all before, the iterations at which it was found, and what counts
+        # as much: a share of the first point's scale, as a scale that falls to 0 has no end.
+        self._lowest, self._lowest_since, self._step = np.inf, 0, 0.0
         self._floor = 0.0  # a small share of what the objective's terms usually add up to
         self._floored = False  # scales are at least that
 
@@ -720,7 +722,7 @@ class GlobalSearch:
         self._close()
         built = ScipModel(self.problem, lo, hi, self.best, self._rounds, loose)
         self._unit, self._floor = built.unit, built.floor
-        self._built, self._nodes_before = built, self.nodes
+        self._built, self._nodes_before, self._lowest_since = built, self.nodes, self.nodes
         self._lower_before = self.lower
         model = built.model
         if self.best is not None:
@@ -816,8 +818,9 @@ class GlobalSearch:
         """True if the run has worked for long without a lower point."""
         if model.getStage() != scip().SCIP_STAGE.SOLVING:  # SCIP prints an error before it
             return False
-        done = int(model.getNLPIterations())
-        if self.objective < self._lowest - self.gap * self.scale:
+        done = int(model.getNLPIterations()) + self.nodes  # a node may need no linear program
+        if self.objective < self._lowest - self._step:
+            self._step = self._step or self.gap * self.scale
             self._lowest, self._lowest_since = self.objective, done
         return done - self._lowest_since > self._patience
 
