@@ -244,7 +244,7 @@ class Farther(Reweighted):
 
     def __init__(self, onward: Callable[[Array], Array]) -> None:
         super().__init__()
-        self.nearby.further = onward  # type: ignore[method-assign,assignment]
+        self.nearby.further = lambda x, seconds: onward(x)  # type: ignore[method-assign,assignment,misc]
 
 
 def test_a_run_goes_on_from_a_minimiser_where_f_is_lower() -> None:
