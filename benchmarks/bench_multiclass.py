@@ -70,7 +70,7 @@ def sets() -> Iterator[tuple[str, Any, Any]]:
 
 def accuracies(loss: str, coding: str, X: Any, y: Any) -> tuple[float, float]:
     """Mean over the folds, with true and with changed labels."""
-    classifier = dc.RobustClassifier(loss, multiclass=coding, n_starts=1)
+    classifier = dc.RobustClassifier(loss, "l2", multiclass=coding, n_starts=1)
     model = make_pipeline(StandardScaler(), classifier)
     changed = flip(y, CHANGED, np.random.default_rng(1))
     folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))

@@ -91,7 +91,7 @@ def speed() -> Part:
         "plain run, ramp 200 x 5": lambda: dc.solve(ramp, start="convex", n_starts=1),
         "race, ramp 200 x 5": lambda: dc.solve(ramp),
         "RobustRegressor 200 x 5": lambda: dc.RobustRegressor().fit(X, target),
-        "RobustClassifier 200 x 5": lambda: dc.RobustClassifier().fit(X, y),
+        "RobustClassifier 200 x 5": lambda: dc.RobustClassifier("ramp", "l2").fit(X, y),
         "plain run, ramp 20000 x 20": lambda: dc.solve(large, start="convex", n_starts=1),
         "race, ramp 20000 x 20": lambda: dc.solve(large),
     }

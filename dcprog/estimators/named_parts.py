@@ -22,6 +22,8 @@ PARTS: dict[str, tuple[Any, Mapping[str, Any], Callable[[str], Any], str]] = {
     "penalty": (Penalty, PENALTIES, named_penalty, "dc.l2(1.0)"),
 }
 
+AUTO = "auto"  # the value of a parameter that the data determine
+
 
 def part_of(which: str, value: Any) -> Any:
     """The loss or the penalty itself, or the one of the given name.
@@ -59,10 +61,12 @@ class NamedParts(DeclaredEstimator):
     ----------
     penalty : str or Penalty, optional
         ``"l2"``, which is ½‖w‖², by default; a name is one of
-        :func:`dcprog.penalties.names.named_penalty`. ``penalty__lam`` sets its weight.
+        :func:`dcprog.penalties.names.named_penalty`. ``penalty__lam`` sets its weight; it is
+        ``"auto"`` where the default penalty takes its weight from the data.
     """
 
     _of_residuals: ClassVar[bool]
+    _by_data: ClassVar[tuple[str, ...]] = ()  # parameters of a default that the data determine
 
     loss: Loss | str | None = parameter(object, default=None)
     penalty: Penalty | str | None = parameter(object, default=None)
@@ -78,17 +82,25 @@ class NamedParts(DeclaredEstimator):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with `deep` also those of the loss and the penalty."""
         params: dict[str, Any] = super().get_params(deep)
-        for name, named in self._named(params).items() if deep else ():
+        if not deep:
+            return params
+        for name, named in self._named(params).items():
             inner = named.get_params(deep=True)
             params |= {f"{name}__{key}": value for key, value in inner.items()}
-        return params
+        return params | dict.fromkeys(self._left_to_data(params), AUTO)
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters; those of the loss and the penalty have names such as ``loss__c``."""
-        nested = {key.split("__")[0] for key in params if "__" in key}
         given = super().get_params(deep=False) | params
+        left = [key for key in self._left_to_data(given) if params.get(key) == AUTO]
+        params = {key: value for key, value in params.items() if key not in left}
+        nested = {key.split("__")[0] for key in params if "__" in key}
         named = self._named({name: given.get(name) for name in nested & {"loss", "penalty"}})
         return super().set_params(**params | named)
+
+    def _left_to_data(self, params: Mapping[str, Any]) -> list[str]:
+        """The nested parameters, of parts that are None, that the data determine."""
+        return [name for name in self._by_data if params[name.split("__")[0]] is None]
 
     def _named(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The loss and penalty objects for values that are None or a known name."""

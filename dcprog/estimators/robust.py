@@ -57,6 +57,8 @@ class RobustEstimator(KernelOption, NamedParts, LoopEstimator):
 
     Attributes
     ----------
+    penalty_ : Penalty
+        The penalty of the objective, with its weight.
     spec_ : Risk
         The minimised function. Its samples are the distinct ones; weighted ones are reordered.
     """
@@ -87,6 +89,10 @@ class RobustEstimator(KernelOption, NamedParts, LoopEstimator):
     def _aggregate(self) -> str | None:
         """The aggregate of a sample's base losses, None if each row counts by itself."""
         return None
+
+    def _weighted(self, penalty: Penalty, rows: Scores, weights: Array | None) -> Penalty:
+        """The default penalty with its weight for the rows and the weights of their samples."""
+        return penalty
 
     def _label_weight(self, y: Any) -> Array | None:
         """A factor of each sample's weight by its label, None for no factor."""
@@ -182,6 +188,8 @@ class RobustEstimator(KernelOption, NamedParts, LoopEstimator):
         )
         rows = rows_of(lambda Z: build(Z, labels, self.fit_intercept), linear, kernel, part)
         weights = _product(samples.weights, None if share is None else share(labels))
+        if self.penalty is None:
+            penalty = self._weighted(penalty, rows, weights)
         weights = self._normalized(weights, len(labels))
         penalized = np.ones(rows.shape[1]) if self.penalize_intercept else None
         risk = risk_of(rows, loss, penalty, weights, penalized, aggregate)
@@ -215,6 +223,7 @@ class RobustEstimator(KernelOption, NamedParts, LoopEstimator):
 
     def _learn(self, declared: Declaration) -> None:
         super()._learn(declared)
+        self.penalty_ = declared.risk.penalty
         weights = declared.samples.weights
         total = float(declared.risk.n_groups if weights is None else weights.sum())
         self._repeats = 1.0 if self.normalize == "sum" else total

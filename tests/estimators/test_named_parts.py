@@ -56,15 +56,15 @@ def test_a_name_fits_as_its_object_does() -> None:
 
 def test_parameters_of_defaults_and_names_are_set_from_the_start() -> None:
     model = dc.RobustClassifier()
-    assert model.get_params()["loss__c"] == 1.0
-    assert model.get_params()["penalty__lam"] == 1.0
-    model.set_params(loss__c=2, penalty__lam=0.1)
-    assert (model.loss.c, model.penalty.lam) == (2, 0.1)
+    assert model.get_params()["loss__c"] == 2.0
+    assert model.get_params()["penalty__lam"] == "auto"
+    model.set_params(loss__c=3, penalty__lam=0.1)
+    assert (model.loss.c, model.penalty.lam) == (3, 0.1)
     both = dc.RobustRegressor().set_params(loss="tukey", loss__sigma=3.0, penalty="mcp")
     assert both.loss.sigma == 3.0
     assert both.penalty == "mcp"
     assert clone(both).set_params(penalty__gamma=2.0).penalty.gamma == 2.0
-    assert dc.RobustClassifier().get_params()["loss__c"] == 1.0  # the table is untouched
+    assert dc.RobustClassifier("ramp").get_params()["loss__c"] == 1.0  # the table is untouched
     with pytest.raises(ValueError, match="no parameter 'sigma'"):
         dc.RobustClassifier().set_params(loss__sigma=1.0)
 

@@ -1,9 +1,9 @@
 """Mislabelled samples found in real data: 10% of the labels are changed, and looked for.
 
 Breast cancer, 569 samples of two classes; and the digits 3, 8 and 9, 537 images. A sample is called
-mislabelled by a plain model if it predicts another class, and by ours if the capped hinge gave it
-up, weight 0. Precision: the share of those called so that are; recall: the share of the changed
-that are called so.
+mislabelled by a plain model if it predicts another class, and by ours if it has weight 0: the ramp
+loss gives up what is on the wrong side of the boundary. Precision: the share of those called so
+that are; recall: the share of the changed that are called so.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OURS = "dcprog, capped hinge"
 MODELS: dict[str, Any] = {
     "linear SVM": SVC(kernel="linear"),
     "logistic regression": LogisticRegression(max_iter=2000),
-    OURS: dc.RobustClassifier(),
+    OURS: dc.RobustClassifier("ramp"),
 }
 
 
