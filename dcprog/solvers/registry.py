@@ -46,7 +46,7 @@ SHORT, SHORT_COLUMNS = 100, 30  # at most rows and at least columns where HiGHS 
 NARROW, SMALL = 60, 200_000  # columns, and numbers in the matrix, up to which pivoting leads
 TALL = 100  # samples a column from which the method of multipliers leads
 PATIENCE = 100.0  # seconds that a fallback of cvxpy's may take, which no time limit interrupts
-LARGE = 3000  # rows and columns of sparse X from which single columns lead under an l1 penalty
+LARGE = 3000  # columns of sparse X from which single columns lead under an l1 penalty
 CONTRACT = ("refusal", "minimise", "value")  # the first only without `takes`
 
 
@@ -262,7 +262,7 @@ def _has_knots(risk: Risk) -> bool:
 def _is_large_sparse(risk: Risk) -> bool:
     """True if X is sparse, and a step of the interior point method costs seconds."""
     X: Any = risk.scores.X
-    return bool(sp.issparse(X)) and min(X.shape) > LARGE
+    return bool(sp.issparse(X)) and X.shape[1] > LARGE
 
 
 def _is_short(risk: Risk) -> bool:

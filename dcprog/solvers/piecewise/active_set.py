@@ -136,7 +136,9 @@ class _Reduced:
         others[problem.cost <= 0] = False
         self.local, self.line = np.nonzero(others)
         e, p = self.local.size, self.support.size
-        self.is_too_large = e > max(2 * p, MANY) or e**2 * (p + e) > DEAR
+        free = np.count_nonzero(problem.l2[self.support] <= 0)
+        work = e**2 * (p + e) + (e + free) ** 3 / 3  # of the products and of the factorisation
+        self.is_too_large = e > max(2 * p, MANY) or work > DEAR
         duals = np.zeros(active.shape)
         duals[every, self.reference] = problem.cost
         self.b = (problem.slope(duals) + guess.sign * problem.l1)[self.support]
