@@ -1,7 +1,7 @@
 """MMRegressor against what R prints of ``lmrob``: estimates, errors, tests, R², intervals.
 
-The numbers are those of robustbase's reference output, ``tests/lmrob-data.Rout.save`` of 2014 and
-``tests/Rsquared.Rout.save`` of 2023, to the digits printed.
+The numbers are those of robustbase's reference output, ``lmrob-data.Rout.save`` of 2014 and
+``Rsquared.Rout.save`` of 2023, to the digits printed.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_differences
 from dcprog.solvers.conic.reference import ReferenceSolver
-from dcprog.solvers.piecewise.active_set import crossover, guess_at
+from dcprog.solvers.piecewise.active_set import _Reduced, crossover, guess_at
 from dcprog.solvers.piecewise.interior import interior_candidate
 from dcprog.solvers.piecewise.polyhedral import Polyhedral, Subproblem
 
@@ -67,3 +67,14 @@ def test_dear_rounds_are_left_to_the_interior_point_method() -> None:
     problem = Subproblem.of(Polyhedral(weighted.risk), weighted)
     guess = guess_at(problem, np.zeros(problem.linear.size))
     assert crossover(problem, guess, 1e-6, 1)[0] is None
+
+
+def test_a_round_counts_the_coefficients_that_no_ridge_holds() -> None:
+    """Few active lines, and 20,000 free coefficients in the system of a round."""
+    X = sp.random_array((40, 20_000), density=0.001, rng=np.random.default_rng(0)).tocsr()
+    risk = dc.Risk(dc.binary_margins(X, np.arange(40) % 2), dc.hinge(), penalty=dc.l1(1.0))
+    weighted = WeightedRisk(risk, np.ones(40))
+    problem = Subproblem.of(Polyhedral(risk), weighted)
+    guess = guess_at(problem, np.ones(problem.linear.size))
+    assert not np.any(guess.active.sum(axis=1) > 1)
+    assert _Reduced(problem, guess).is_too_large

@@ -88,7 +88,7 @@ def test_where_all_processes_are_lost_the_status_says_so(monkeypatch: pytest.Mon
         def __call__(self, calls: Any) -> Any:
             raise TerminatedWorkerError("killed")
 
-    monkeypatch.setattr("dcprog.solving.race.Parallel", Killed)
+    monkeypatch.setattr("joblib.Parallel", Killed)
     result = dc.solve(Dies().risk, start="convex", n_starts=2, n_jobs=2)
     assert result.status == "solver_failed"
     assert len(result.starts) == 2
