@@ -114,7 +114,10 @@ def race(
     run is the one from its draft, and is dropped where that is far above the best.
     """
     if _takes_drafts(task, plan):
-        return _from_drafts(task, plan, _drafts(task, plan, seed), seed, n_jobs)
+        drafts, stopped = _drafts(task, plan, seed)
+        if stopped is not None:
+            return [_interrupted(_dropped(draft, 1.0), stopped) for draft in drafts]
+        return _from_drafts(task, plan, drafts, seed, n_jobs)
     runs = run_all(task, seeded(plan.first, seed), n_jobs)
     if plan.effort is None or _is_over(task, runs[0]):
         return runs
@@ -287,8 +290,10 @@ def _takes_drafts(task: Task[Any], plan: Plan) -> bool:
     return is_tall(risk) and not is_convex and risk.transform.rounds == 0
 
 
-def _drafts(task: Task[Any], plan: Plan, seed: np.random.SeedSequence) -> list[Candidate]:
-    """The ends of the plain run and of the best on a sample, moved on all samples, lowest first.
+def _drafts(
+    task: Task[Any], plan: Plan, seed: np.random.SeedSequence
+) -> tuple[list[Candidate], KeyboardInterrupt | None]:
+    """The ends of the plain run and of the best on a sample, lowest on all first; what stopped it.
 
     If the data are lost on the way, the value of an end is NaN.
     """
@@ -313,7 +318,8 @@ def _drafts(task: Task[Any], plan: Plan, seed: np.random.SeedSequence) -> list[C
         with suppress(DataLost):
             value = risk(x)
         found.append(Candidate(kind, x, value))
-    return sorted(found, key=lambda one: one.value)
+    stops = (KeyboardInterrupt(run.message) for run in runs if run.status == "interrupted")
+    return sorted(found, key=lambda one: one.value), next(stops, None)
 
 
 def _settled(task: Task[Any], draft: Candidate) -> Candidate:

@@ -10,6 +10,7 @@ import pytest
 import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.risk_mm import averaged
+from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.solving import race
 
 N, D = 2000, 4
@@ -79,6 +80,25 @@ def test_ctrl_c_in_a_run_keeps_its_point_and_begins_no_other() -> None:
     assert result.status == "interrupted"
     assert len(seen) == 1
     assert result.value == pytest.approx(seen[0].value)
+
+
+def test_ctrl_c_in_a_draft_ends_the_race_at_its_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, loss = LOSSES["capped hinge"]
+    risk, minimise, steps = dc.Risk.from_loss(rows, loss, dc.l2(1.0)), RiskSurrogate.minimise, [0]
+
+    def stopped(*args: Any) -> Array:
+        steps[0] += 1
+        if steps[0] == 3:
+            raise KeyboardInterrupt
+        return minimise(*args)
+
+    monkeypatch.setattr(RiskSurrogate, "minimise", stopped)
+    result = dc.solve(risk)
+    assert result.status == "interrupted"
+    assert "Ctrl-C" in result.message
+    assert steps[0] == 3
+    assert result.x is not None
+    assert result.value == pytest.approx(risk(result.x))
 
 
 def test_where_no_time_is_left_the_lowest_draft_is_the_answer(
