@@ -185,7 +185,7 @@ def _columns(block: Array, columns: Any) -> Array:
 
 @dataclass
 class _Connection:
-    """What is known of the scheduler; shared by all copies of a matrix."""
+    """Whether the scheduler works, or why it is lost; shared by all copies of a matrix."""
 
     works: bool = False
     lost: str = ""
