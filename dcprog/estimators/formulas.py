@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,8 +34,23 @@ class Design:
         return CONSTANT in self.spec.column_names
 
     def __call__(self, data: Any) -> Any:
-        """The features, without the constant, as a DataFrame; missing values are an error."""
-        return self.without_constant(self.spec.get_model_matrix(data, na_action="raise"))
+        """The features, without the constant, as a DataFrame.
+
+        Raises
+        ------
+        ValueError
+            There are missing values, or categories that the data of the fit do not have.
+        """
+        from formulaic.errors import DataMismatchWarning
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DataMismatchWarning)
+            try:
+                matrix = self.spec.get_model_matrix(data, na_action="raise")
+            except DataMismatchWarning as error:
+                told = str(error).partition(". ")[0]  # what follows is of a result
+                raise ValueError(f"formula={self.formula!r}: {told}") from error
+        return self.without_constant(matrix)
 
     def without_constant(self, matrix: Any) -> Any:
         """The columns of a model matrix but for the constant."""
@@ -64,7 +80,7 @@ def designed(formula: str, data: Any) -> tuple[Design, Any, Array]:
     ImportError
         formulaic is not installed.
     ValueError
-        The left side of the formula is not one number a row.
+        The left side of the formula is not one number a row, or the right side has no feature.
     """
     try:
         from formulaic import Formula
@@ -78,4 +94,7 @@ def designed(formula: str, data: Any) -> tuple[Design, Any, Array]:
             f"formula={formula!r} has {found}: one numeric target is needed, as in 'y ~ a + b'"
         )
     design = Design(formula, matrices.rhs.model_spec)
-    return design, design.without_constant(matrices.rhs), np.ravel(targets)
+    X = design.without_constant(matrices.rhs)
+    if X.shape[1] == 0:
+        raise ValueError(f"formula={formula!r} has no feature: one is needed, as in 'y ~ a + b'")
+    return design, X, np.ravel(targets)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -243,14 +242,20 @@ class CoefficientInference(DeclaredEstimator):
         Returns
         -------
         WaldTest
+            NaN where ``covariance_`` is.
 
         Raises
         ------
         ValueError
-            The models are not nested, their columns have no names, or a name is unknown.
+            The models are not nested, their columns have no names, a name or place is unknown, or
+            it is that of an intercept that is not fitted.
         """
+        check_is_fitted(self)
+        fitted: Any = self
         names = self._coefficient_names()
         places = _places(names, _zeros(self, restricted))
+        if not fitted.fit_intercept and len(names) - 1 in places:
+            raise ValueError("the intercept is not fitted: fit_intercept=False sets it to 0")
         beta = self._coefficients()[places]
         statistic = float(beta @ np.linalg.solve(self.covariance_[np.ix_(places, places)], beta))
         told = tuple(names[place] for place in places)
@@ -267,10 +272,9 @@ class CoefficientInference(DeclaredEstimator):
 
 def _zeros(model: Any, restricted: Any) -> list[Any]:
     """The coefficients of a model that are 0 in the restricted one, by name or place."""
-    if isinstance(restricted, str | Integral):
-        return [restricted]
     if not hasattr(restricted, "fit"):
-        return list(restricted)
+        several = isinstance(restricted, Iterable) and not isinstance(restricted, str)
+        return list(restricted) if several else [restricted]
     check_is_fitted(restricted)
     if not all(hasattr(one, "feature_names_in_") for one in (model, restricted)):
         raise ValueError(
@@ -291,12 +295,17 @@ def _named_coefficients(model: Any) -> list[str]:
 
 def _places(names: list[str], zeros: Sequence[Any]) -> list[int]:
     """The places of coefficients that are given by name or place."""
-    unknown = [one for one in zeros if isinstance(one, str) and one not in names]
+    numbered = {place - shift: place for place in range(len(names)) for shift in (0, len(names))}
+    known = numbered | {name: place for place, name in reversed([*enumerate(names)])}
+    unknown = [one for one in zeros if isinstance(one, bool | np.bool_) or one not in known]
     if unknown:
-        raise ValueError(f"there are no coefficients {unknown}: choose from {names}")
-    places = [names.index(one) if isinstance(one, str) else range(len(names))[one] for one in zeros]
-    if not places or len(set(places)) < len(places):
-        raise ValueError("a test needs coefficients that differ: the restricted model has them all")
+        last = len(names) - 1
+        raise ValueError(f"there are no coefficients {unknown}: choose from {names} or 0 to {last}")
+    places = [known[one] for one in zeros]
+    if not places:
+        raise ValueError("a test needs coefficients that are 0: the restricted model has them all")
+    if len(set(places)) < len(places):
+        raise ValueError(f"a test needs coefficients that differ, not {zeros}")
     return places
 
 
@@ -338,7 +347,7 @@ def robust_r_squared(
     Returns
     -------
     float
-        At most 1; NaN if the loss bounds no weights ψ(u)/u.
+        At most 1; NaN if the loss bounds no weights ψ(u)/u, or y does not vary.
 
     References
     ----------
@@ -358,7 +367,7 @@ def robust_r_squared(
     w = shares * weight(u)
     y = y - (float(w @ y / w.sum()) if is_centred else 0.0)
     left, total = float(w @ u**2), float(w @ y**2)
-    return (total - left) / (total + (a - 1) * left)
+    return (total - left) / (total + (a - 1) * left) if total > 0 else np.nan
 
 
 NO_POINT: Array | None = None
@@ -477,7 +486,7 @@ class LinearInference(CoefficientInference):
         Raises
         ------
         ValueError
-            The loss has a kink at 0, as the absolute value.
+            The loss has a kink at 0, as the absolute value, or the targets are all equal.
         """
         fitted: Any = self
         check_is_fitted(self)
@@ -488,7 +497,7 @@ class LinearInference(CoefficientInference):
         if np.isnan(found):
             raise ValueError(
                 "the robust R² needs a loss without a kink at 0, such as tukey or huber: samples "
-                "with residual 0 would have infinite weight"
+                "with residual 0 would have infinite weight; and targets that vary"
             )
         return found
 

@@ -202,7 +202,10 @@ class Regressor(RegressorMixin, LinearInference, LoopEstimator):
         ImportError
             formulaic is not installed.
         ValueError
-            The left side of the formula is not one number a row, or as from ``fit``.
+            The left side of the formula is not one number a row, the right side has no feature, or
+            as from ``fit``.
+        TypeError
+            ``fit_intercept`` is given.
 
         Examples
         --------
@@ -215,6 +218,8 @@ class Regressor(RegressorMixin, LinearInference, LoopEstimator):
         >>> model.predict(model.design_(pd.DataFrame({"x": [10.0]}))).round()
         array([21.])
         """
+        if "fit_intercept" in parameters:
+            raise TypeError("fit_intercept: the formula determines it; write 'y ~ 0 + …' for False")
         design, X, y = designed(formula, data)
         model = cls(fit_intercept=design.has_intercept, **parameters).fit(X, y)
         model.design_ = design

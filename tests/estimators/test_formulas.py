@@ -68,3 +68,16 @@ def test_without_the_package_the_message_names_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "formulaic", None)
     with pytest.raises(ImportError, match="formulas need formulaic"):
         MMRegressor.from_formula("loss ~ age", _frame())
+
+
+def test_a_formula_has_a_feature_and_tells_of_the_intercept() -> None:
+    with pytest.raises(ValueError, match="has no feature"):
+        MMRegressor.from_formula("loss ~ 1", _frame())
+    with pytest.raises(TypeError, match="the formula determines it"):
+        MMRegressor.from_formula("loss ~ age", _frame(), fit_intercept=False)
+
+
+def test_categories_that_the_fit_has_not_seen_are_an_error() -> None:
+    model = MMRegressor.from_formula("loss ~ age + C(site)", _frame())
+    with pytest.raises(ValueError, match=r"categories .* {'q'}"):
+        model.design_(pd.DataFrame({"age": [1.0], "site": ["q"]}))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import dcprog as dc
 from dcprog.estimators.regressor import polished
@@ -231,3 +232,26 @@ def test_a_mean_of_losses_has_the_errors_of_the_sum() -> None:
     mean = dc.RobustRegressor(penalty=dc.l2(0.1), normalize="mean").fit(X, y)
     np.testing.assert_allclose(mean.coef_, total.coef_, rtol=1e-6)
     np.testing.assert_allclose(mean.standard_errors_, total.standard_errors_, rtol=1e-5)
+
+
+def test_targets_without_variation_have_no_robust_r_squared() -> None:
+    X, _ = _data(30)
+    for model in (dc.RobustRegressor(), MMRegressor()):
+        assert "robust R²" not in str(model.fit(X, np.zeros(30)).summary())
+        with pytest.raises(ValueError, match="targets that vary"):
+            model.score_robust(X, np.zeros(30))
+
+
+def test_wrong_coefficients_of_a_wald_test_are_named() -> None:
+    model = dc.RobustRegressor("huber", fit_intercept=False).fit(*_data())
+    for wrong in (7, -5, 1.5, [True, False], None, "x9"):
+        with pytest.raises(ValueError, match="there are no coefficients"):
+            model.wald_test(wrong)
+    for wrong in ("intercept", -1, 3):
+        with pytest.raises(ValueError, match="the intercept is not fitted"):
+            model.wald_test(wrong)
+    with pytest.raises(ValueError, match="that differ, not"):
+        model.wald_test([0, "x0"])
+    assert model.wald_test(np.array([0, 2])).names == ("x0", "x2")
+    with pytest.raises(NotFittedError):
+        dc.RobustRegressor().wald_test(0)

@@ -161,3 +161,20 @@ def test_a_search_has_those_of_its_best() -> None:
     model = dc.RobustClassifier(dc.cap(dc.logistic(), 3.0), n_starts=1)
     search = dc.RobustClassifierCV(model, lambdas=[0.1, 1.0], cv=2).fit(X, y)
     np.testing.assert_array_equal(search.predict_proba(X), search.best_estimator_.predict_proba(X))
+
+
+def test_a_low_cap_is_told_of_before_the_fit() -> None:
+    assert not hasattr(dc.RobustClassifier(dc.cap(dc.logistic(), 1.0)), "predict_proba")
+    assert hasattr(dc.RobustClassifier(dc.cap(dc.logistic(), 3.0)), "predict_proba")
+    assert hasattr(dc.RobustClassifier(dc.trim(dc.logistic(), 0.1)), "predict_proba")
+
+
+@pytest.mark.parametrize("penalty", [dc.l2(0.0), dc.mcp(0.1)])
+def test_separated_classes_have_no_errors_without_a_penalty(penalty: dc.Penalty) -> None:
+    Z = np.random.default_rng(0).normal(size=(60, 2))
+    label = (Z[:, 0] > 0).astype(int)
+    model = dc.RobustClassifier("logistic", penalty, n_starts=1).fit(Z, label)
+    with pytest.warns(RuntimeWarning, match="are separated"):
+        assert np.all(np.isnan(model.conf_int()))
+    shrunk = dc.RobustClassifier("logistic", n_starts=1).fit(Z, label)
+    assert np.all(np.isfinite(shrunk.conf_int()))

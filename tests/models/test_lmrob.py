@@ -139,7 +139,7 @@ def test_the_wald_test_is_that_of_r() -> None:
     bare = MMRegressor(fit_intercept=False).fit(frame[["X1"]], y)
     assert model.wald_test(bare).names == ("X2", "X3", "intercept")
     for wrong, told in (
-        (model, "differ"),
+        (model, "has them all"),
         ("X9", "no coefficients"),
         (MMRegressor().fit(X[:, :1], y), "without names"),
         (MMRegressor().fit(frame[["X1"]].assign(X7=X[:, 1]), y), "nested"),
