@@ -61,11 +61,19 @@ class Declared:
                 nested.setdefault(name, {})[inner] = value
             else:
                 setattr(self, name, value)
+        parts: dict[str, Any] = {name: getattr(self, name) for name in nested}
+        inside = {
+            name: part.get_params() for name, part in parts.items() if isinstance(part, Declared)
+        }
         try:
             for name, inner_params in nested.items():
-                getattr(self, name).set_params(**inner_params)
+                if name not in inside:
+                    raise ValueError(f"{name}={parts[name]!r} has no parameters {[*inner_params]}")
+                parts[name].set_params(**inner_params)
             type(self)(**self.get_params(deep=False))
         except (TypeError, ValueError):
+            for name, former_inside in inside.items():
+                parts[name].set_params(**former_inside)
             for name, former in before.items():
                 setattr(self, name, former)
             raise

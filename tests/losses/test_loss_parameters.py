@@ -247,3 +247,11 @@ def test_what_is_no_loss_is_refused(make: Callable[[], Any], words: str) -> None
 def test_factors_and_losses_come_in_pairs() -> None:
     with pytest.raises(ValueError, match="one each"):
         convex_sum((hinge(),), (1.0, 2.0))
+
+
+@pytest.mark.parametrize("wrong", [{"c": -1.0}, {"c__x": 1.0}, {"loss__q": 1.0}])
+def test_a_refused_call_leaves_the_parameters_of_parts(wrong: dict[str, float]) -> None:
+    loss = cap(hinge(), 2.0)
+    with pytest.raises(ValueError, match=r"is needed|no parameter"):
+        loss.set_params(loss__at=3.0, **wrong)
+    assert repr(loss) == "cap(c=2.0, loss=hinge())"
