@@ -410,11 +410,11 @@ class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
     @property
     def covariance_(self) -> Array:
         """The covariance of the coefficients and the intercept, by the sandwich formula."""
-        covariance = super().covariance_
-        if not self._is_unbounded():
-            return covariance
+        check_is_fitted(self)
+        if self._no_errors() is not None or not hasattr(self, "coef_") or not self._is_unbounded():
+            return super().covariance_
         warnings.warn(NO_ERRORS + SEPARATED, RuntimeWarning, 2)
-        return np.full_like(covariance, np.nan)
+        return np.full((self.n_features_in_ + 1,) * 2, np.nan)
 
     def _is_unbounded(self) -> bool:
         """True if larger coefficients are always better: separated classes, no pull to 0."""

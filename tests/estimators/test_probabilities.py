@@ -169,12 +169,20 @@ def test_a_low_cap_is_told_of_before_the_fit() -> None:
     assert hasattr(dc.RobustClassifier(dc.trim(dc.logistic(), 0.1)), "predict_proba")
 
 
-@pytest.mark.parametrize("penalty", [dc.l2(0.0), dc.mcp(0.1)])
-def test_separated_classes_have_no_errors_without_a_penalty(penalty: dc.Penalty) -> None:
+@pytest.mark.parametrize(
+    ("loss", "penalty"),
+    [
+        ("logistic", dc.l2(0.0)),
+        ("logistic", dc.mcp(0.1)),
+        (dc.trim(dc.logistic(), 0.1), dc.l2(0.0)),
+    ],
+)
+def test_separated_classes_have_no_errors_without_a_penalty(loss: Any, penalty: Any) -> None:
     Z = np.random.default_rng(0).normal(size=(60, 2))
     label = (Z[:, 0] > 0).astype(int)
-    model = dc.RobustClassifier("logistic", penalty, n_starts=1).fit(Z, label)
-    with pytest.warns(RuntimeWarning, match="are separated"):
+    model = dc.RobustClassifier(loss, penalty, n_starts=1).fit(Z, label)
+    with pytest.warns(RuntimeWarning, match="are separated") as told:
         assert np.all(np.isnan(model.conf_int()))
+    assert len(told) == 1
     shrunk = dc.RobustClassifier("logistic", n_starts=1).fit(Z, label)
     assert np.all(np.isfinite(shrunk.conf_int()))
