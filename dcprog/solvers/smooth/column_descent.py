@@ -43,11 +43,11 @@ def _epoch(
     """A pass over some entries x and their changes d, with z = CAd, and the fall of the model."""
     fall = 0.0
     for j in some:
-        if bend[j] <= 0.0:
-            continue
         slope = g[j] + l2[j] * d[j]
         for k in range(starts[j], starts[j + 1]):
             slope += values[k] * z[rows[k]]
+        if bend[j] <= 0.0 and abs(slope) >= l1[j]:
+            continue  # the model is flat, or falls for ever
         pull = bend[j] * x[j] - slope
         size = abs(pull) - l1[j]
         new = 0.0

@@ -67,3 +67,16 @@ def test_many_entries_that_are_not_0_end_no_run(monkeypatch: pytest.MonkeyPatch)
     assert result.status == "converged"
     assert result.x is not None
     assert np.count_nonzero(result.x) > 10
+
+
+def test_a_flat_model_falls_to_zeros_where_l1_alone_pulls() -> None:
+    risk = _risk(dc.l1(1.0))
+    n, p = risk.rows.shape
+    theta, g = np.linspace(-1, 1, p), np.zeros(p)
+    g[:3] = 2.0
+    l1 = np.where(risk.penalized, 1.0, 0.0)
+    model = g, np.zeros(p), l1
+    d, fall = ColumnDescent(risk).step(np.zeros(n), model, theta, np.arange(p), Deadline())
+    held = (l1 == 0) | (g > l1)
+    np.testing.assert_array_equal(d, np.where(held, 0.0, -theta))
+    assert fall == pytest.approx(np.sum(np.abs(theta[~held])))

@@ -46,6 +46,19 @@ def test_it_agrees_with_the_interior_point_method(
     assert gap <= 1e-4 * (1 + found.value)
 
 
+def test_samples_that_a_step_puts_beyond_all_knots_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(proximal_newton, "MOST_OF_SPARSE", 10)
+    rng = np.random.default_rng(1)
+    X = sp.random_array((40, 200), density=0.1, rng=rng, data_sampler=rng.standard_normal).tocsr()
+    rows = dc.binary_margins(X, X @ rng.standard_normal(200) > 0)
+    problem = WeightedRisk(Risk(rows, hinge(), penalty=dc.l1(0.3)), np.ones(40))
+    found = SparseMultipliersSolver(problem.risk).minimise(problem, np.zeros(201), 1e-4)
+    exact = InteriorSolver(problem.risk).minimise(problem, np.zeros(201), 1e-9)
+    assert found.value == pytest.approx(exact.value, rel=1e-4)
+
+
 def test_an_l1_hinge_on_large_sparse_samples_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "LARGE", 10)
     monkeypatch.setattr(registry, "NARROW", 1)
