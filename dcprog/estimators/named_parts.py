@@ -90,10 +90,21 @@ class NamedParts(DeclaredEstimator):
         return params | dict.fromkeys(self._left_to_data(params), AUTO)
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters; those of the loss and the penalty have names such as ``loss__c``."""
+        """Set parameters; those of the loss and the penalty have names such as ``loss__c``.
+
+        Raises
+        ------
+        ValueError
+            There is no such parameter, or ``"auto"`` is the value of one of a part that is not the
+            default.
+        """
         given = super().get_params(deep=False) | params
         left = [key for key in self._left_to_data(given) if params.get(key) == AUTO]
         params = {key: value for key, value in params.items() if key not in left}
+        for key in self._by_data:
+            if isinstance(params.get(key), str) and params[key] == AUTO:
+                part = key.split("__")[0]
+                raise ValueError(f"{key}={AUTO!r} goes with {part}=None, not {given[part]!r}")
         nested = {key.split("__")[0] for key in params if "__" in key}
         named = self._named({name: given.get(name) for name in nested & {"loss", "penalty"}})
         return super().set_params(**params | named)

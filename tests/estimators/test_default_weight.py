@@ -90,3 +90,9 @@ def test_auto_is_a_value_of_the_parameter() -> None:
     assert model.get_params()["penalty__lam"] == "auto"
     assert clone(model.set_params(**model.get_params())).penalty is None
     assert model.set_params(penalty__lam=0.5).penalty.lam == 0.5
+
+
+def test_auto_does_not_go_with_a_given_penalty() -> None:
+    with pytest.raises(ValueError, match="'auto' goes with penalty=None, not 'l2'"):
+        dc.RobustClassifier(penalty="l2").set_params(penalty__lam="auto")
+    assert dc.RobustClassifier("ramp", "l2").set_params(penalty=None, penalty__lam="auto")
