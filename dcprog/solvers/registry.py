@@ -243,6 +243,7 @@ def _by_size(risk: Risk) -> tuple[str, ...]:
     elif n >= MANY_ROWS:
         smooth = ("weighted_lasso", "proximal_newton", "newton")
     if known and _is_large_sparse(risk):
+        smooth = ("newton", "proximal_newton", *smooth)
         first = (*first, "dual_coordinate", "sparse_multipliers")
     rest = (
         "interior",

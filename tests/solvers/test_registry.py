@@ -35,6 +35,7 @@ from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_margins
 from dcprog.rows.kernel import expansion_margins, kernel_margins
 from dcprog.rows.linear import binary_margins, class_margins, residual_rows
+from dcprog.solvers import registry
 from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.solvers.registry import SOLVERS, choose, explain_choice, make, refusal
 from dcprog.solving.task import Task
@@ -287,3 +288,13 @@ def test_cvxpy_is_no_fallback_on_large_rows() -> None:
     # no other solver takes a maximum of a smooth loss over large groups
     alone = Risk(risk.rows, logistic(), groups=np.arange(16_000) // 2, aggregate="max")
     assert choose(alone) == ("cvxpy",)
+
+
+def test_squares_on_sparse_data_of_many_columns_go_by_single_columns() -> None:
+    def first(columns: int) -> str:
+        X = sp.random_array((20, columns), density=0.05, rng=np.random.default_rng(0)).tocsr()
+        rows = dc.residual_rows(X, np.ones(20))
+        return choose(dc.Risk.from_loss(rows, dc.square(), dc.l1(1.0)))[0]
+
+    assert first(registry.LARGE) == "weighted_lasso"
+    assert first(registry.LARGE + 1) == "proximal_newton"
