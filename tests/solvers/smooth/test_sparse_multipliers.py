@@ -52,7 +52,7 @@ def test_samples_that_a_step_puts_beyond_all_knots_come_back(
     monkeypatch.setattr(proximal_newton, "MOST_OF_SPARSE", 10)
     rng = np.random.default_rng(1)
     X = sp.random_array((40, 200), density=0.1, rng=rng, data_sampler=rng.standard_normal).tocsr()
-    rows = dc.binary_margins(X, X @ rng.standard_normal(200) > 0)
+    rows = dc.binary_margins(X, X.toarray() @ rng.standard_normal(200) > 0)
     problem = WeightedRisk(Risk(rows, hinge(), penalty=dc.l1(0.3)), np.ones(40))
     found = SparseMultipliersSolver(problem.risk).minimise(problem, np.zeros(201), 1e-4)
     exact = InteriorSolver(problem.risk).minimise(problem, np.zeros(201), 1e-9)
