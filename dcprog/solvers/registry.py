@@ -46,6 +46,7 @@ SHORT, SHORT_COLUMNS = 100, 30  # at most rows and at least columns where HiGHS 
 NARROW, SMALL = 60, 200_000  # columns, and numbers in the matrix, up to which pivoting leads
 TALL = 100  # samples a column from which the method of multipliers leads
 PATIENCE = 100.0  # seconds that a fallback of cvxpy's may take, which no time limit interrupts
+SPARSE_SHORT = 1000  # the same on sparse X of more columns than the next
 LARGE = 3000  # columns of sparse X from which single columns lead under an l1 penalty
 CONTRACT = ("refusal", "minimise", "value")  # the first only without `takes`
 
@@ -270,7 +271,8 @@ def _is_short(risk: Risk) -> bool:
     """True if the linear program of a risk has few rows, one a sample and slanted piece."""
     pieces = risk.base.pieces
     slanted = 0 if pieces is None else sum(slope != 0 for slope in pieces.linear)
-    return slanted * risk.rows.shape[0] <= SHORT
+    most = SPARSE_SHORT if risk.no_matrix is None and _is_large_sparse(risk) else SHORT
+    return slanted * risk.rows.shape[0] <= most
 
 
 def _verdict(name: str, risk: Risk) -> str | None:

@@ -298,3 +298,14 @@ def test_squares_on_sparse_data_of_many_columns_go_by_single_columns() -> None:
 
     assert first(registry.LARGE) == "weighted_lasso"
     assert first(registry.LARGE + 1) == "proximal_newton"
+
+
+def test_few_rows_of_many_sparse_columns_go_to_the_simplex_method() -> None:
+    def first(rows: int) -> str:
+        size = (rows, registry.LARGE + 1)
+        X = sp.random_array(size, density=0.001, rng=np.random.default_rng(0)).tocsr()
+        margins = dc.binary_margins(X, np.arange(rows) % 2)
+        return choose(dc.Risk.from_loss(margins, dc.hinge(), dc.l1(1.0)))[0]
+
+    assert first(registry.SPARSE_SHORT) == "simplex"
+    assert first(registry.SPARSE_SHORT + 1) == "sparse_multipliers"

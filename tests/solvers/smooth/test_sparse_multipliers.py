@@ -61,6 +61,7 @@ def test_samples_that_a_step_puts_beyond_all_knots_come_back(
 
 def test_an_l1_hinge_on_large_sparse_samples_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "LARGE", 10)
+    monkeypatch.setattr(registry, "SPARSE_SHORT", 1)
     monkeypatch.setattr(registry, "NARROW", 1)
     problem = _problem(hinge(), dc.l1(0.5))
     assert choose(problem.risk)[:2] == ("sparse_multipliers", "interior")
