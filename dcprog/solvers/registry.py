@@ -238,13 +238,16 @@ def _by_size(risk: Risk) -> tuple[str, ...]:
         first = ("dual_coordinate",)
     if _is_short(risk) and p >= SHORT_COLUMNS:
         first = ("simplex", *first)
-    smooth: tuple[str, ...] = ("newton", "weighted_lasso", "proximal_newton")
+    single_columns = known and _is_large_sparse(risk)
+    lasso = ("weighted_lasso", "proximal_newton")
+    if single_columns:
+        lasso = ("proximal_newton", "weighted_lasso")
+    smooth: tuple[str, ...] = ("newton", *lasso)
     if large and p >= n and not kernel and (sparse or _has_knots(risk)):
         smooth = ("dual_coordinate", *smooth)
     elif n >= MANY_ROWS:
-        smooth = ("weighted_lasso", "proximal_newton", "newton")
-    if known and _is_large_sparse(risk):
-        smooth = ("newton", "proximal_newton", *smooth)
+        smooth = (*lasso, "newton")
+    if single_columns:
         first = (*first, "dual_coordinate", "sparse_multipliers")
     rest = (
         "interior",
