@@ -212,7 +212,7 @@ __all__ = [
     "welsch_by",
 ]
 
-# Imported at the first use: they need scikit-learn, which takes as long to import as cvxpy.
+# Imported at the first use: they need scikit-learn, whose import takes a third of cvxpy's time.
 LATE = {
     "ConvergenceDisplay": "dcprog.display",
     "LossDisplay": "dcprog.display",

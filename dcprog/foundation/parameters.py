@@ -18,7 +18,7 @@ class Declared:
     """An object of parameters that its constructor checks; so does ``set_params``.
 
     It has the methods by which scikit-learn clones an object and sets nested parameters, and does
-    not derive from its class, whose import takes a third of the time of cvxpy's.
+    not derive from its class, whose import takes a third of cvxpy's time.
     If an argument is missing, the error of the constructor shows how the call is written.
     """
 

@@ -46,8 +46,8 @@ SHORT, SHORT_COLUMNS = 100, 30  # at most rows and at least columns where HiGHS 
 NARROW, SMALL = 60, 200_000  # columns, and numbers in the matrix, up to which pivoting leads
 TALL = 100  # samples a column from which the method of multipliers leads
 PATIENCE = 100.0  # seconds that a fallback of cvxpy's may take, which no time limit interrupts
-SPARSE_SHORT = 1000  # the same on sparse X of more columns than the next
 LARGE = 3000  # columns of sparse X from which single columns lead under an l1 penalty
+SPARSE_SHORT = 1000  # at most rows where HiGHS leads on sparse X of more than LARGE columns
 CONTRACT = ("refusal", "minimise", "value")  # the first only without `takes`
 
 
@@ -238,7 +238,7 @@ def _by_size(risk: Risk) -> tuple[str, ...]:
         first = ("dual_coordinate",)
     if _is_short(risk) and p >= SHORT_COLUMNS:
         first = ("simplex", *first)
-    single_columns = known and _is_large_sparse(risk)
+    single_columns = _is_large_sparse(risk)
     lasso = ("weighted_lasso", "proximal_newton")
     if single_columns:
         lasso = ("proximal_newton", "weighted_lasso")
@@ -265,7 +265,9 @@ def _has_knots(risk: Risk) -> bool:
 
 
 def _is_large_sparse(risk: Risk) -> bool:
-    """True if X is sparse, and a step of the interior point method costs seconds."""
+    """True if X is a sparse matrix of more than LARGE columns."""
+    if risk.no_matrix is not None:
+        return False
     X: Any = risk.scores.X
     return bool(sp.issparse(X)) and X.shape[1] > LARGE
 
@@ -274,7 +276,7 @@ def _is_short(risk: Risk) -> bool:
     """True if the linear program of a risk has few rows, one a sample and slanted piece."""
     pieces = risk.base.pieces
     slanted = 0 if pieces is None else sum(slope != 0 for slope in pieces.linear)
-    most = SPARSE_SHORT if risk.no_matrix is None and _is_large_sparse(risk) else SHORT
+    most = SPARSE_SHORT if _is_large_sparse(risk) else SHORT
     return slanted * risk.rows.shape[0] <= most
 
 
