@@ -70,10 +70,7 @@ def _lower_along_one(
 ) -> tuple[Array, float] | None:
     """The lowest point along the coefficients at 0 whose slopes are steepest, if it is lower."""
     zeros = np.flatnonzero(risk.penalized & (x == 0))
-    weights = risk.row_weights(risk.slopes(x))
-    slope = weights * risk.base.slope(risk.margins(x))
-    tilts = risk.tilts(x)
-    gradient = np.asarray(risk.rows.T @ (slope if tilts is None else slope + tilts)).ravel()
+    gradient = np.asarray(risk.rows.T @ risk.row_slopes(x)).ravel()
     steepness = (np.abs(gradient) * usual)[zeros]
     best, least = None, value - LEAST * risk.magnitude(x)
     for j in zeros[np.argsort(-steepness, kind="stable")[:TRIED]]:

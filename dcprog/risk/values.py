@@ -241,6 +241,13 @@ class RiskValues:
         """The factor d_g·v_r of every row's base loss, for losses that are summed."""
         return self._scaled(self.of_rows(weights))
 
+    def row_slopes(self, theta: Array) -> Array:
+        """The slope of the loss in every margin, for losses that are summed."""
+        slopes = self.row_weights(self.slopes(theta))
+        slopes *= self.base.slope(self.margins(theta))
+        tilts = self.tilts(theta)
+        return slopes if tilts is None else slopes + tilts
+
     def tilts(self, theta: Array) -> Array | None:
         """Slopes of −Σ_g s_g agg v_r·sub(u_r) in the margins; None if nothing is subtracted.
 

@@ -111,7 +111,7 @@ class _Model:
         ridge = np.where(risk.penalized, risk.penalty.parts().ridge, 0.0)
         H = self.hessian.hessian(self.curvature(x, width), np.arange(x.size)) * units.margin**2
         H[np.diag_indices_from(H)] += ridge * units.coefficient**2
-        slope = units.margin * np.asarray(units.natural.rows.T @ slopes(risk, x)).ravel()
+        slope = units.margin * np.asarray(units.natural.rows.T @ risk.row_slopes(x)).ravel()
         slope += ridge * x * units.coefficient
         diagonal = np.sqrt(np.abs(np.diag(H)))
         size = np.where(diagonal > 0, diagonal, 1.0)
@@ -133,11 +133,3 @@ class _Model:
             change = below.loss_values(x) - 2 * here.loss_values(x) + above.loss_values(x)
             bend[rows] = np.where(np.isfinite(change), change / h**2, 0.0)
         return bend
-
-
-def slopes(risk: Risk, x: Array) -> Array:
-    """f'(u) for every row."""
-    slope = risk.row_weights(risk.slopes(x))
-    slope *= risk.base.slope(risk.margins(x))
-    tilts = risk.tilts(x)
-    return slope if tilts is None else slope + tilts

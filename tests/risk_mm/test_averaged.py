@@ -46,7 +46,7 @@ def test_a_smooth_loss_ends_where_its_slope_is_zero() -> None:
     begun = dc.solve(risk, start="convex", n_starts=1, max_iter=0).x
     assert begun is not None
     x = settled(risk, Units.of(risk, 1.0), begun, NO_LIMIT)
-    slope = risk.rows.T @ averaged.slopes(risk, x) + np.append(x[:-1], 0.0)
+    slope = risk.rows.T @ risk.row_slopes(x) + np.append(x[:-1], 0.0)
     assert np.max(np.abs(slope) * averaged.FLATTEST / np.array([1, 100, 500, 1])) < 1e-3
     assert risk(x) < risk(begun)
 
