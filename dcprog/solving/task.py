@@ -624,29 +624,41 @@ class ProblemTask(Task[ProblemSurrogate]):
     ) -> Run:
         """The run, or one from a restored point, judged by second-order conditions.
 
-        These tell whether the point of a run whose solvers failed is a local minimum, and whether
-        a run under nonconvex equations has ended at a saddle, which it then leaves.
+        A run that has ended at a saddle, as under nonconvex equations, then leaves it.
         """
         for saddles_left in (2, 1, 0):
-            run = self.restored(surrogate, run, rng)
-            if run.status in ("solver_failed", "max_iter") and self.settings.escape:
-                run = solved_by_branches(surrogate, run, self.settings, self.left)
-            stuck = run.status in ("solver_failed", "max_iter")
-            curved = run.status == "converged" and surrogate.majorised.has_equalities
-            if run.x is None or not (stuck or curved) or self.left() == 0:
+            run, downhill = self._judged_here(surrogate, self.restored(surrogate, run, rng))
+            if downhill is None or not saddles_left or not self.settings.escape:
                 return run
-            if not surrogate.domain.is_feasible(run.x):
-                return run
-            verdict = examined(surrogate, run.x, MOST_EXAMINED[stuck])
-            if verdict.downhill is None or not saddles_left or not self.settings.escape:
-                if verdict.x is None or not stuck:
-                    return run
-                return verified(surrogate, run, verdict.x)
-            lower = self._beyond(surrogate, run, SADDLE_STEP * verdict.downhill)
+            lower = self._beyond(surrogate, run, SADDLE_STEP * downhill)
             if lower is None:
                 return run
             run = lower
         return run
+
+    def _judged_here(self, surrogate: ProblemSurrogate, run: Run) -> tuple[Run, Array | None]:
+        """The run, converged if its point is shown to be a local minimum; a direction downhill.
+
+        The second-order conditions are tried first, then the branches of complementarity
+        constraints that meet at the point, which may lead to another one.
+        """
+        for _ in range(BRANCHINGS):
+            stuck = run.status in ("solver_failed", "max_iter")
+            curved = run.status == "converged" and surrogate.majorised.has_equalities
+            x = run.x
+            if x is None or not (stuck or curved) or not _meets(surrogate, run) or self.left() == 0:
+                return run, None
+            verdict = examined(surrogate, x, MOST_EXAMINED[stuck])
+            if not stuck or verdict.downhill is not None:
+                return run, verdict.downhill
+            if verdict.x is not None:
+                return verified(surrogate, run, verdict.x), None
+            if not self.settings.escape:
+                break
+            run = solved_by_branches(surrogate, run, self.settings, self.left)
+            if run.x is x:
+                break
+        return run, None
 
     def _first_run(
         self, surrogate: ProblemSurrogate, start: Array, rng: np.random.Generator
@@ -663,14 +675,16 @@ class ProblemTask(Task[ProblemSurrogate]):
         surrogate.hasty = True
         try:
             run = self.descend(surrogate, start, max_iter=HASTY)
-            run = self._with_verdict(surrogate, run)
+            if run.status != "converged":
+                run, _ = self._judged_here(surrogate, run)
             if _is_settled(surrogate, run) or self.left() == 0:
                 return run
             found = self._followed(surrogate, run, start, rng)
-            if found is not None:
+            if found is not None and found is not run:
                 attempts = (*run.history.attempts, *found.history.attempts)
                 run = replace(found, history=replace(found.history, attempts=attempts))
-            run = self._with_verdict(surrogate, run)
+                if run.status != "converged":
+                    run, _ = self._judged_here(surrogate, run)
             if _is_settled(surrogate, run) or run.x is None or self.left() == 0:
                 return run
             with suppress(UnfitStart):
@@ -680,23 +694,6 @@ class ProblemTask(Task[ProblemSurrogate]):
         if run.status == "solver_failed" and run.x is not None and not _meets(surrogate, run):
             with suppress(UnfitStart):
                 return self.descend(surrogate, run.x)
-        return run
-
-    def _with_verdict(self, surrogate: ProblemSurrogate, run: Run) -> Run:
-        """The run, converged if its point is shown to be a local minimum."""
-        if run.x is None or not _meets(surrogate, run):
-            return run
-        if run.status in ("solver_failed", "max_iter"):
-            verdict = examined(surrogate, run.x, MOST_EXAMINED[True])
-            if verdict.x is not None:
-                return verified(surrogate, run, verdict.x)
-        for _ in range(BRANCHINGS):
-            before = run.x
-            if run.status == "converged":
-                break
-            run = solved_by_branches(surrogate, run, self.settings, self.left)
-            if run.x is before:
-                break
         return run
 
     def _followed(
