@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import SUMMED
 from dcprog.rows.scores import column_sizes
@@ -151,7 +153,10 @@ class SubproblemSolver(Protocol):
 
 
 class ExactSolver:
-    """A solver that minimises the weighted risk itself, by default one chosen automatically."""
+    """A solver that minimises the weighted risk itself, by default one chosen automatically.
+
+    A subclass defines :meth:`minimiser`, or :meth:`minimise` itself.
+    """
 
     on_request: ClassVar[str | None] = None
     loosest: ClassVar[float] = 0.0
@@ -159,6 +164,24 @@ class ExactSolver:
     def value(self, problem: WeightedRisk, theta: Array, centre: Array) -> float:
         """The weighted risk."""
         return problem.value(theta)
+
+    def minimise(
+        self,
+        problem: WeightedRisk,
+        start: Array,
+        tolerance: float,
+        time_limit: float | None = None,
+    ) -> Solution:
+        """The minimiser, in closed form if no weight is positive."""
+        deadline = Deadline(time_limit)
+        closed = lossless(problem, start)
+        return closed or self.minimiser(problem, start, tolerance, deadline)
+
+    @abstractmethod
+    def minimiser(
+        self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
+    ) -> Solution:
+        """The minimiser of a weighted risk with a positive weight, to a relative accuracy."""
 
     @staticmethod
     def loosens(risk: Risk) -> bool:
@@ -175,9 +198,11 @@ class ExactSolver:
 
 
 def lossless(problem: WeightedRisk, start: Array) -> Solution | None:
-    """The minimiser of a weighted risk without a positive weight; None if a weight is positive.
+    """The minimiser of a weighted risk without a positive weight, or None.
 
-    Entries of θ that neither the penalty nor the tilts determine stay at the start.
+    It is None if a weight is positive, or if there are tilts and a penalty that is not made of l1,
+    l2 and concave parts. Entries of θ that neither the penalty nor the tilts determine stay at the
+    start.
 
     Raises
     ------
@@ -186,6 +211,11 @@ def lossless(problem: WeightedRisk, start: Array) -> Solution | None:
     """
     risk, tilts = problem.risk, problem.row_tilts
     if np.any((problem.weights if risk.aggregate == "max" else problem.row_weights) > 0):
+        return None
+    if not np.any(tilts):
+        theta = np.where(risk.penalized, 0.0, start)
+        return Solution(theta, np.zeros(tilts.shape), problem.value(theta), 0)
+    if not risk.penalty.parts().is_elastic:
         return None
     l1, l2 = problem.penalty_weights
     slope, held = problem.linear, l2 > 0

@@ -55,7 +55,7 @@ def test_a_small_one_is() -> None:
 def test_no_round_of_active_sets_begins_after_the_deadline() -> None:
     weighted = _problem(30, 4)
     problem = Subproblem.of(Polyhedral(weighted.risk), weighted)
-    found = interior_candidate(problem, 1e-8)
+    found = interior_candidate(problem, 1e-8, Deadline())
     guess = guess_at(problem, found.x, found.duals)
     assert crossover(problem, guess, 1e-6, 12)[0] is not None
     assert crossover(problem, guess, 1e-6, 12, Deadline(0.0))[0] is None

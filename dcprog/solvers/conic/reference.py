@@ -93,36 +93,29 @@ class ReferenceSolver(ExactSolver):
         entries, products = _work(risk)
         return max(entries / RATE, products / WORK)
 
-    def _check_work(self, time_limit: float) -> None:
+    def _check_work(self, left: float | None) -> None:
         """Raise SubproblemError if a solver that is started would run past the time limit."""
-        long = self.entries > max(SMALL, RATE * time_limit)
-        if long or self.products > max(WORK, WORK * time_limit):
-            many = f"rows of {self.entries:.3g} entries are too many for {time_limit:.3g} s"
+        seconds = np.inf if left is None else left
+        long = self.entries > max(SMALL, RATE * seconds)
+        if long or self.products > max(WORK, WORK * seconds):
+            many = f"rows of {self.entries:.3g} entries are too many for {seconds:.3g} s"
             raise SubproblemError("failed", f"cvxpy: {many}")
 
-    def minimise(
-        self,
-        problem: WeightedRisk,
-        start: Array,
-        tolerance: float,
-        time_limit: float | None = None,
+    def minimiser(
+        self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
     ) -> Solution:
         """The lowest of the solvers' points, with the best lower bound."""
         if self.risk.penalty.is_convex:
             refuse("cvxpy under a convex penalty", shrinkage=problem.shrinkage)
-        if time_limit is not None:
-            self._check_work(time_limit)
+        self._check_work(deadline.left)
         tilted, centre = bool(np.any(problem.row_tilts)), problem.value(start)
-        if not tilted and not np.any(problem.weights):
-            theta = np.where(self.risk.penalized, 0.0, start)
-            return Solution(theta, None, problem.value(theta))
         if not tilted and centre <= tolerance:  # losses and penalties are never negative
             return Solution(start.copy(), None, centre)
         size = problem.untilted.value(start) or 1.0
         self._load(problem, start, size)
         found: list[Solution] = []
         failures: list[SubproblemError] = []
-        deadline, order = Deadline(time_limit), list(self.portfolio.order)
+        order = list(self.portfolio.order)
         for solver in order:
             if solver == SLOW and (found or (failures and self.slow_failed)):
                 break

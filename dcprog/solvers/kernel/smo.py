@@ -89,12 +89,8 @@ class SmoSolver(ExactSolver):
             return f"its penalty is {risk.penalty!r}, not the kernel's norm"
         return None
 
-    def minimise(
-        self,
-        problem: WeightedRisk,
-        start: Array,
-        tolerance: float,
-        time_limit: float | None = None,
+    def minimiser(
+        self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
     ) -> Solution:
         """The minimiser, certified by its duality gap."""
         refuse("smo", shrinkage=problem.shrinkage)
@@ -108,7 +104,7 @@ class SmoSolver(ExactSolver):
                 tol=tolerance,
                 selection=self.selection,
                 max_iter=self.max_iter,
-                deadline=Deadline(time_limit),
+                deadline=deadline,
                 product=None if gram is None else gram.times,
                 after=None if self._last is None else self._last[1],
             )

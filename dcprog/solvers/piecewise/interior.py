@@ -73,23 +73,19 @@ class InteriorSolver(PolyhedralSolver):
         return None
 
     def candidate(
-        self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None
+        self, problem: Subproblem, start: Array, tolerance: float, deadline: Deadline
     ) -> tuple[Array, Array]:
         """The minimiser by the active set method, or if that fails by the interior point method."""
         guess = self.memory.take() or guess_at(problem, start)
-        deadline = Deadline(time_limit)
         found, _ = crossover(problem, guess, tolerance, WARM_ROUNDS, deadline)
         if found is None:
-            found = interior_candidate(problem, tolerance, deadline.left, start)
+            found = interior_candidate(problem, tolerance, deadline, start)
         self.memory.put(guess_at(problem, found.x, found.duals))
         return found.x, found.duals
 
 
 def interior_candidate(
-    problem: Subproblem,
-    tolerance: float,
-    time_limit: float | None = None,
-    start: Array | None = None,
+    problem: Subproblem, tolerance: float, deadline: Deadline, start: Array | None = None
 ) -> Candidate:
     """The minimiser by the interior point method, made exact if the crossover succeeds.
 
@@ -101,8 +97,7 @@ def interior_candidate(
     problem : Subproblem
     tolerance : float
         The allowed duality gap, relative to 1 + |value|.
-    time_limit : float, optional
-        Seconds.
+    deadline : Deadline
     start : array of shape (p,), optional
         A point whose nonzero features are in the first subset.
 
@@ -111,7 +106,7 @@ def interior_candidate(
     SubproblemError
         ``failed`` if the gap stays above the tolerance.
     """
-    design, deadline = problem.design, Deadline(time_limit)
+    design = problem.design
     chosen = _first_features(problem, np.zeros(problem.linear.size) if start is None else start)
     x: Array | None = None
     while chosen.size < design.d:

@@ -13,7 +13,7 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.solvers.protocol import ExactSolver, Solution, Takes, lossless
+from dcprog.solvers.protocol import ExactSolver, Solution, Takes
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -427,17 +427,10 @@ class PivotingSolver(ExactSolver):
         self._owner = np.concatenate([rows, n + np.arange(q)])
         self._last: tuple[Array, Index] | None = None
 
-    def minimise(
-        self,
-        problem: WeightedRisk,
-        start: Array,
-        tolerance: float,
-        time_limit: float | None = None,
+    def minimiser(
+        self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
     ) -> Solution:
         """The minimiser, with the multipliers of its rows."""
-        found = lossless(problem, start)
-        if found is not None:
-            return found
         l1, l2 = problem.penalty_weights
         weights, n = problem.row_weights, len(self._A)
         slope = self._first * weights
@@ -450,7 +443,7 @@ class PivotingSolver(ExactSolver):
             l2,
         )
         theta, held = self._start(kinks, start, l1)
-        pivots = Pivots(kinks, theta, held, Deadline(time_limit))
+        pivots = Pivots(kinks, theta, held, deadline)
         if not pivots.run():  # many kinks meet at the point: perturb them
             pivots.go_on(kinks.apart())
             pivots.run()

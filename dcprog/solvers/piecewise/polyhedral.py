@@ -12,11 +12,12 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.columns import coefficient_units
+from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import LAST_PLACES, RADIUS
 from dcprog.losses import Pieces
 from dcprog.solvers.linalg.kronecker import Curvature
-from dcprog.solvers.protocol import ExactSolver, Solution, Takes, lossless
+from dcprog.solvers.protocol import ExactSolver, Solution, Takes
 from dcprog.solvers.warm_starts import WarmStarts
 
 if TYPE_CHECKING:
@@ -358,24 +359,17 @@ class PolyhedralSolver(ExactSolver):
 
     @abstractmethod
     def candidate(
-        self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None
+        self, problem: Subproblem, start: Array, tolerance: float, deadline: Deadline
     ) -> tuple[Array, Array]:
         """The minimiser x and the multipliers of the lines (G, P)."""
 
-    def minimise(
-        self,
-        problem: WeightedRisk,
-        start: Array,
-        tolerance: float,
-        time_limit: float | None = None,
+    def minimiser(
+        self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
     ) -> Solution:
         """The minimiser, certified by its duality gap."""
-        found = lossless(problem, start)
-        if found is not None:
-            return found
         program, start = Subproblem.of(self.design, problem), start[self.design.order]
         try:
-            x, duals = self.candidate(program, start, tolerance, time_limit)
+            x, duals = self.candidate(program, start, tolerance, deadline)
         except SubproblemError as error:
             if error.point is not None:
                 error.point = self.design.theta(error.point)

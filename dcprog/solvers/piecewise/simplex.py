@@ -58,15 +58,15 @@ class SimplexSolver(PolyhedralSolver):
         self._slanted = np.any(self.design.code != 0, axis=2)
 
     def candidate(
-        self, problem: Subproblem, start: Array, tolerance: float, time_limit: float | None
+        self, problem: Subproblem, start: Array, tolerance: float, deadline: Deadline
     ) -> tuple[Array, Array]:
         """An optimal vertex and its multipliers, polished if the gap is too large."""
         X = self.design.X
         entries = X.nnz if hasattr(X, "nnz") else X.size
-        Deadline(time_limit).check("the simplex method", ahead=entries / RATE)
+        deadline.check("the simplex method", ahead=entries / RATE)
         kept = self.memory.take()
         highs = kept or self._model()
-        x, duals = self._vertex(highs, PRIMAL if kept else CHOOSE, problem, time_limit)
+        x, duals = self._vertex(highs, PRIMAL if kept else CHOOSE, problem, deadline.left)
         self.memory.put(highs)
         value = problem.value(x)
         if value - problem.bound(x, duals) > tolerance * (1 + abs(value)):

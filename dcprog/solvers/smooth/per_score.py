@@ -148,16 +148,12 @@ class PerScoreSolver(ExactSolver):
     def multipliers(self, problem: WeightedRisk, theta: Array) -> Array:
         """The slopes of the weighted losses at the minimiser θ that was found last, (n, c)."""
 
-    def minimise(
-        self,
-        problem: WeightedRisk,
-        start: Array,
-        tolerance: float,
-        time_limit: float | None = None,
+    def minimiser(
+        self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
     ) -> Solution:
         """The minimiser, with the multipliers of its rows."""
         refuse(self.name, shrinkage=problem.shrinkage)
-        self.deadline = Deadline(time_limit)
+        self.deadline = deadline
         coef, intercept = self.scores.split(start)
         for k, part in enumerate(self.scores.problems(problem)):
             try:

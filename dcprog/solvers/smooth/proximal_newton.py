@@ -15,7 +15,7 @@ from dcprog.foundation.tolerances import LAST_PLACES
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
-from dcprog.solvers.protocol import ExactSolver, Solution, Takes, lossless
+from dcprog.solvers.protocol import ExactSolver, Solution, Takes
 from dcprog.solvers.smooth.column_descent import ColumnDescent
 from dcprog.solvers.smooth.newton import LOOSE, STALLS, softer_first
 from dcprog.solvers.smooth.sign_search import SignSearch
@@ -97,19 +97,12 @@ class ProximalNewtonSolver(ExactSolver):
         """True if steps may go by single columns; others give all digits at little more cost."""
         return risk.rows.shape[1] > _most_entries(risk)
 
-    def minimise(
-        self,
-        problem: WeightedRisk,
-        start: Array,
-        tolerance: float,
-        time_limit: float | None = None,
+    def minimiser(
+        self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
     ) -> Solution:
         """The minimiser, certified by a duality gap."""
-        found = lossless(problem, start)
-        if found is not None:
-            return found
         smooth = SmoothProblem.of(problem, self.rows.units)
-        theta, steps, deadline = np.array(start, dtype=float), 0, Deadline(time_limit)
+        theta, steps = np.array(start, dtype=float), 0
         if not np.any(theta):
             for base in softer_first(self.risk.base):
                 softer = replace(smooth, base=base)

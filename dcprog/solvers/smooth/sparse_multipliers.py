@@ -10,7 +10,7 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers.protocol import ExactSolver, Solution, Takes, lossless
+from dcprog.solvers.protocol import ExactSolver, Solution, Takes
 from dcprog.solvers.smooth.augmented_lagrangian import Envelopes, envelope_unit
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 from dcprog.solvers.smooth.smooth_problem import SmoothPlace, SmoothProblem
@@ -86,18 +86,11 @@ class SparseMultipliersSolver(ExactSolver):
         """The reason why the systems of the proximal Newton method are too large, or None."""
         return ProximalNewtonSolver.refusal(risk)
 
-    def minimise(
-        self,
-        problem: WeightedRisk,
-        start: Array,
-        tolerance: float,
-        time_limit: float | None = None,
+    def minimiser(
+        self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
     ) -> Solution:
         """The minimiser, certified by a duality gap."""
-        found = lossless(problem, start)
-        if found is not None:
-            return found
-        whole, deadline = SmoothProblem.of(problem, self.inner.rows.units), Deadline(time_limit)
+        whole = SmoothProblem.of(problem, self.inner.rows.units)
         pieces = self.risk.base.pieces
         assert pieces is not None
         theta, mu, steps, last = np.array(start, dtype=float), self._multipliers, 0, 1.0

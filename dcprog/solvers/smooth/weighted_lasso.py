@@ -19,7 +19,7 @@ from dcprog.foundation.tolerances import SUMMED
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
-from dcprog.solvers.protocol import ExactSolver, Solution, Takes, lossless
+from dcprog.solvers.protocol import ExactSolver, Solution, Takes
 from dcprog.solvers.smooth.sign_search import SignSearch
 from dcprog.solvers.smooth.smooth_problem import ROOM, SmoothPlace, SmoothProblem, working_set
 from dcprog.solvers.warm_starts import WarmStarts
@@ -440,19 +440,12 @@ class WeightedLassoSolver(ExactSolver):
         """True if runs continue from loose steps with the risk's own concave penalty."""
         return risk.has_convex_losses and not risk.penalty.is_convex
 
-    def minimise(
-        self,
-        problem: WeightedRisk,
-        start: Array,
-        tolerance: float,
-        time_limit: float | None = None,
+    def minimiser(
+        self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
     ) -> Solution:
         """The minimiser, certified by a duality gap."""
-        found = lossless(problem, start)
-        if found is not None:
-            return found
         profiled = self._profiled(problem)
-        place, steps = self._descend(profiled, start, tolerance, Deadline(time_limit))
+        place, steps = self._descend(profiled, start, tolerance, deadline)
         self._grams.put(profiled.gram)
         return Solution(place.theta, problem.row_tilts - place.pull, place.value, steps)
 

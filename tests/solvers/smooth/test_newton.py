@@ -96,10 +96,10 @@ def test_tilts_are_linear_terms() -> None:
 
 def test_unbounded_tilt_is_reported() -> None:
     risk = _risk(40, 5, 2)
+    signs = risk.rows.signs[:, 0]
+    problem = WeightedRisk(risk, (signs < 0).astype(float), signs)
     with pytest.raises(SubproblemError, match="falls for ever") as caught:
-        NewtonSolver(risk).minimise(
-            WeightedRisk(risk, np.zeros(40), np.ones(40) * risk.rows.signs[:, 0]), _zero(risk), 1e-8
-        )
+        NewtonSolver(risk).minimise(problem, _zero(risk), 1e-8)
     assert caught.value.status == "unbounded"
 
 
