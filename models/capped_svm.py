@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, replace
 from numbers import Real
-from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
@@ -24,7 +24,7 @@ from dcprog.transforms import Transform, cap_at, cap_largest, power_of
 
 __all__ = ["CappedSVC"]
 
-STALLED = 1e-3
+STALLED = 1e-3  # a gap, relative to the sum of J's terms, at which the single pass has stalled
 
 
 class CappedSVC(PaperClassifier):
@@ -83,12 +83,13 @@ class CappedSVC(PaperClassifier):
     eps_ : float
         The cap ε.
     n_iter_ : int
-        The number of reweightings.
+        The number of reweightings of the run that gave the solution.
     objective_ : float
         J_δ at the solution.
     result_ : Result
-        The run after ε is fixed, with history and certificate. With ``"alternating"`` the
-        history's gaps are those of the pass, and ``result_.gap`` is that of the exact subproblem.
+        The run, with history and certificate; with ``eps=None`` the values of its first five steps
+        are those under the cap as it stood. With ``"alternating"`` the history's gaps are those of
+        the pass, and ``result_.gap`` is that of the exact subproblem.
 
     Notes
     -----
@@ -141,54 +142,41 @@ class CappedSVC(PaperClassifier):
     max_iter: int = parameter(COUNT, default=500)
 
     def _declare(self, rows: Scores) -> Risk:
-        power = power_of(self.p / 2, self.delta)
-        if self.eps is None:
-            return self._capped(rows, cap_largest(self.cap_fraction, power, least=self.cap_floor))
-        return self._capped(rows, cap_at(self.eps, power))
+        return self._capped(rows, self.eps, self.delta)
 
-    def _capped(self, rows: Scores, cap: Transform) -> Risk:
+    def _declare_fitted(self, rows: Scores) -> Risk:
+        return self._capped(rows, self.eps_, self.delta)
+
+    def _capped(self, rows: Scores, eps: float | None, delta: float) -> Risk:
+        power = power_of(self.p / 2, delta)
+        cap: Transform = cap_largest(self.cap_fraction, power, least=self.cap_floor)
+        if eps is not None:
+            cap = cap_at(eps, power)
         return Risk(
             rows, squared_hinge(), aggregate="sum", transform=cap, penalty=l2(2 * self.gamma)
         )
-
-    def _declare_fitted(self, rows: Scores) -> Risk:
-        return self._capped(rows, cap_at(self.eps_, power_of(self.p / 2, self.delta)))
 
     def _learn(self, declared: Declaration) -> None:
         super()._learn(declared)
         self.eps_ = float(declared.risk.transform.c)
 
     def _solution(self, declared: Declaration, callback: Callback) -> Solution:
-        """Run the rounds that set the cap, then minimise with the fixed cap."""
-        published = self.algorithm == "alternating"
-        spec, steps = declared.risk, 0
-        start: Any = "convex" if published else "auto"
-        if self.eps is None:
-            rounds = min(spec.transform.rounds - 1, self.max_iter - 1)
-            plain = {"n_starts": 1, "random_state": None, "acceleration": None, "n_jobs": None}
-            first = self._run(spec, max_iter=rounds, **plain, callback=callback)
-            x: Any = first.x
-            spec, steps = spec.fixed(x), first.n_iter
-            start = first if published else [first]
-        result = self._run(spec, start, max_iter=self.max_iter - steps, callback=callback)
-        if published:
-            x = result.x
-            gap = criticality_gap(spec.surrogate("newton"), x)
-            message = f"the single pass ends where the exact subproblem has the gap {gap:.3g}"
-            result = replace(result, gap=gap, message=message)
-        return Solution(spec, result, earlier=steps)
+        if self.algorithm == "exact":
+            result = self._run(declared.risk, callback=callback)
+            return Solution(result.spec or declared.risk, result)
+        result = self._run(declared.risk, "convex", solver="alternating", callback=callback)
+        spec, x = result.spec or declared.risk, np.asarray(result.x)
+        gap = criticality_gap(spec.surrogate("newton"), x)
+        message = f"the single pass ends where the exact subproblem has the gap {gap:.3g}"
+        return Solution(spec, replace(result, gap=gap, message=message))
 
     def _doubts(self, solution: Solution) -> Iterator[Doubt]:
         yield from super()._doubts(solution)
         spec, result = solution.spec, solution.result
-        x: Any = result.x
-        if self.algorithm == "alternating" and result.gap > STALLED * spec.magnitude(x):
+        stalled = STALLED * spec.magnitude(np.asarray(result.x))
+        if self.algorithm == "alternating" and result.gap > stalled:
             message = f"{result.message}: take algorithm='exact' or a larger delta"
             yield message, ConvergenceWarning
-
-    def _options(self) -> dict[str, Any]:
-        published = {"solver": "alternating"} if self.algorithm == "alternating" else {}
-        return super()._options() | published
 
     def _check_combinations(self) -> None:
         if self.delta == 0 and self.p < 2:
@@ -219,6 +207,5 @@ class CappedSVC(PaperClassifier):
         float
         """
         smoothed, theta = self._fitted_risk(X, y)
-        power = power_of(self.p / 2, self.delta if delta is None else delta)
-        risk = self._capped(smoothed.rows, cap_at(self.eps_, power)).with_penalty(l2(0.0))
-        return risk(theta) + self._penalty_value
+        risk = self._capped(smoothed.rows, self.eps_, self.delta if delta is None else delta)
+        return risk.with_penalty(l2(0.0))(theta) + self._penalty_value

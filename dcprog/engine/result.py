@@ -145,6 +145,8 @@ class Result:
         unit of the gap's tolerance.
     relative_violation : float
         Largest constraint violation, relative to the sum of the constraint's terms.
+    spec : Risk or None
+        The risk under the cap that the run has set, where a cap adapts.
     examiner : Examiner or None
         The problem, which certificates ask about the point. Not pickled.
 
@@ -179,6 +181,8 @@ class Result:
     scale: float = 1.0
     relative_violation: float = 0.0
     optima: tuple[Optimum, ...] = ()
+
+    spec: Any = None
 
     examiner: Examiner | None = None
 
@@ -359,6 +363,7 @@ def result_of(
         solver_steps=sum(run.solver_steps for run in runs),
         dual=best.dual,
         scale=best.scale,
+        spec=best.spec or runs[0].spec,
         relative_violation=best.relative_violation,
         optima=optima,
         examiner=examiner,

@@ -183,14 +183,11 @@ class Solution:
         The result of the final run.
     judged : Result or None
         The run whose convergence is reported; None for `result`.
-    earlier : int
-        The number of steps before the final run.
     """
 
     spec: Risk
     result: Result
     judged: Result | None = None
-    earlier: int = 0
 
 
 @contextmanager
@@ -334,7 +331,7 @@ class LoopEstimator(CallbackSupportMixin, RiskEstimator):
         theta: Any = solution.result.x
         self.spec_, self.result_ = solution.spec, solution.result
         self.objective_ = self.result_.value
-        self.n_iter_ = max(1, solution.earlier + self.result_.n_iter)
+        self.n_iter_ = max(1, self.result_.n_iter)
         self._penalty_value = self.spec_.penalty_value(theta)
         for name in ("coef_", "dual_coef_", "kernel_"):
             self.__dict__.pop(name, None)
