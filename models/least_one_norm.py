@@ -15,7 +15,7 @@ from dcprog.estimators.kernel_machine import KernelMachine, Machine
 from dcprog.estimators.kernels import KERNELS
 from dcprog.estimators.parameters import POSITIVE, WIDTH, one_of, parameter
 from dcprog.foundation.arrays import Array
-from dcprog.losses import absolute
+from dcprog.losses import Loss, absolute
 from dcprog.risk.risk import Risk
 from dcprog.solving.driver import solve
 
@@ -145,12 +145,8 @@ class LeastOneNormSVC(KernelMachine):
     _: KW_ONLY
     tol: float = parameter(POSITIVE, default=1e-6)
 
-    def _loss(self, margins: Array) -> Array:
-        return absolute(at=1.0)(margins)
-
-    def _declare(self, machine: Machine) -> Risk:
-        costs = np.full(machine.signs.size, float(self.C))
-        return Risk.from_loss(machine.rows, absolute(at=1.0), machine.penalty, costs)
+    def _loss(self) -> Loss:
+        return absolute(at=1.0)
 
     def _minimise(self, machine: Machine, risk: Risk, X: Any) -> tuple[Result, int]:
         options: dict[str, Any] = {"tol": self.tol, "verbose": bool(self.verbose)}

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from dcprog.engine.result import Result
+from dcprog.estimators.declaration import weights_of_samples
 from dcprog.estimators.kernel_machine import KernelMachine, Machine
 from dcprog.estimators.kernels import KERNELS
 from dcprog.estimators.parameters import COUNT, POSITIVE, WIDTH, one_of, parameter
 from dcprog.foundation.arrays import Array
-from dcprog.losses import hinge, rescale
+from dcprog.losses import Loss, hinge, rescale
 from dcprog.risk.risk import Risk
 from dcprog.solving.driver import solve
 
@@ -134,21 +135,14 @@ class RescaledHingeSVC(KernelMachine):
     solver: str = parameter(str, default="auto")
     tol: float = parameter(POSITIVE, default=1e-8)
 
-    def _rescaled(self) -> rescale:
+    def _loss(self) -> Loss:
         return rescale(hinge(), self.eta)
-
-    def _loss(self, margins: Array) -> Array:
-        return self._rescaled()(margins)
-
-    def _declare(self, machine: Machine) -> Risk:
-        costs = np.full(machine.signs.size, float(self.C))
-        return Risk.from_loss(machine.rows, self._rescaled(), machine.penalty, costs)
 
     def _minimise(self, machine: Machine, risk: Risk, X: Any) -> tuple[Result, int]:
         verbose = bool(self.verbose)
         options: dict[str, Any] = {"solver": self.solver, "tol": self.tol, "verbose": verbose}
-        costs = self.C * risk.transform.steepest * self._first_weights(X, machine.signs)
-        first = solve(Risk.from_loss(machine.rows, hinge(), machine.penalty, costs), **options)
+        weights = risk.transform.steepest * self._first_weights(X, machine.signs)
+        first = solve(self._declare(machine, hinge(), weights), **options)
         if first.x is None:
             return first, 1
         result = solve(risk, start=first.x, max_iter=self.max_iter - 1, **options)
@@ -165,8 +159,7 @@ class RescaledHingeSVC(KernelMachine):
         n = 1 + max(int(machine.samples.max()) for machine in machines)
         self.weights_ = np.full((len(machines), n), np.nan)
         for row, machine, theta in zip(self.weights_, machines, points, strict=True):
-            hinges = np.maximum(1 - np.asarray(machine.rows @ theta), 0)
-            row[machine.samples] = np.exp(-self.eta * hinges)
+            row[machine.samples] = weights_of_samples(self._declare(machine, self._loss()), theta)
         self.outlier_weight_ = np.nanmin(self.weights_, axis=0)
 
 

@@ -27,6 +27,7 @@ from dcprog.estimators.parameters import (
     parameter,
 )
 from dcprog.foundation.arrays import Array
+from dcprog.losses import Loss
 from dcprog.penalties import Penalty, l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.kernel import expansion_margins
@@ -125,8 +126,7 @@ class KernelMachine(SubclassParameters, Classifier, RiskEstimator):
     """Minimise ½‖w‖² + C Σ loss(y_i f(x_i)), f = ⟨w, φ(x)⟩ + b; a subclass defines the loss.
 
     A subclass declares the parameters `C`, `kernel`, `gamma`, `solver` and `tol`, in the order of
-    its publication, and defines the loss (:meth:`_loss`), the risk (:meth:`_declare`) and its
-    minimisation (:meth:`_minimise`).
+    its publication, and defines the loss (:meth:`_loss`) and the minimisation (:meth:`_minimise`).
 
     Parameters
     ----------
@@ -171,12 +171,8 @@ class KernelMachine(SubclassParameters, Classifier, RiskEstimator):
     # ---- methods of a subclass -------------------------------------------------------------------
 
     @abstractmethod
-    def _loss(self, margins: Array) -> Array:
-        """The losses of the given margins."""
-
-    @abstractmethod
-    def _declare(self, machine: Machine) -> Risk:
-        """The objective of a two-class problem as a risk."""
+    def _loss(self) -> Loss:
+        """The loss of a margin."""
 
     @abstractmethod
     def _minimise(self, machine: Machine, risk: Risk, X: Any) -> tuple[Result, int]:
@@ -196,7 +192,7 @@ class KernelMachine(SubclassParameters, Classifier, RiskEstimator):
         results, points = list[Result](), list[Array]()
         self.n_iter_ = 1
         for machine in solved:
-            risk = self._declare(machine)
+            risk = self._declare(machine, self._loss())
             result, steps = self._minimise(machine, risk, self._part(X, machine.samples))
             if result.x is None:
                 raise unusable(risk, result.message)
@@ -231,6 +227,11 @@ class KernelMachine(SubclassParameters, Classifier, RiskEstimator):
                 yield Machine(samples, signs, rows, rows.norm(1.0))
             else:
                 yield Machine(samples, signs, binary_margins(Z[samples], signs), l2(1.0))
+
+    def _declare(self, machine: Machine, loss: Loss, scale: Array | float = 1.0) -> Risk:
+        """The objective of a two-class problem, with costs C times `scale`."""
+        costs = np.full(machine.signs.size, float(self.C)) * scale
+        return Risk.from_loss(machine.rows, loss, machine.penalty, costs)
 
     def _part(self, X: Any, samples: Index) -> Any:
         if samples.size == X.shape[0]:
@@ -340,13 +341,13 @@ class KernelMachine(SubclassParameters, Classifier, RiskEstimator):
             raise ValueError(f"y holds {len(classes)} classes: one declaration is of two")
         other = type(self)(**self.get_params(deep=False))  # keeps this estimator's fit unchanged
         other._prepare(X)
-        return other._declare(next(iter(other._machines(X, y, classes))))
+        return other._declare(next(iter(other._machines(X, y, classes))), other._loss())
 
     def _parts(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
         scores = self._scores(X)
         place = class_index(y, self.classes_)[1]
         signs = two_class_signs(place, len(self.classes_), self.multiclass)
-        loss = self.C * float(np.sum(self._loss((signs * scores.T)[signs != 0])))
+        loss = self.C * float(np.sum(self._loss()((signs * scores.T)[signs != 0])))
         return loss, float(np.sum(self.norm_)) / 2
 
     # ---- the fitted function ---------------------------------------------------------------------
