@@ -4,8 +4,7 @@ The solvers that a paper publishes stand beside its model and are registered her
 """
 
 from dcprog.models.angle_consistency import fisher_gamma, is_fisher_consistent
-from dcprog.models.angle_cv import AngleSVCCV
-from dcprog.models.angle_path import AnglePath, angle_path
+from dcprog.models.angle_path import AnglePath, AngleSVCCV, angle_path
 from dcprog.models.angle_svm import AngleSVC
 from dcprog.models.capped_single_pass import SinglePassSolver
 from dcprog.models.capped_svm import CappedSVC

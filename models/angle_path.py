@@ -1,34 +1,39 @@
-"""The angle-based SVM for many penalties, from small to large."""
+"""The angle-based SVM for many penalties: paths from small to large, and cross-validation."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import joblib
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, _fit_context, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_array
+from sklearn.utils.metaestimators import _safe_split
 
 from dcprog.engine.result import Result
+from dcprog.estimators import one_of, parameter
+from dcprog.estimators.base import Doubt
+from dcprog.estimators.cross_validated import PathSearch, Place
 from dcprog.estimators.declaration import Declaration
 from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.loop import Solution
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import FisherConsistencyWarning
 from dcprog.foundation.progress_log import bar, logger, visible
 from dcprog.models.angle_svm import AngleSVC
 from dcprog.risk.risk import Risk
 from dcprog.rows.angle import simplex_vertices
 
-__all__ = ["AnglePath", "angle_path", "checked_lams"]
+__all__ = ["AnglePath", "AngleSVCCV", "angle_path"]
 
 DEFAULT_LAMS = tuple(np.logspace(-1.5, 3, 30).tolist())
 STARTS = ("both", "warm", "cold")
+LINE = "%s λ %-10.4g objective %-12.6g selected %-5d %s"
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,15 +121,12 @@ class AnglePath:
         array of shape (done, n, k)
             All k scores, also for two classes.
         """
-        checked: Any = check_array(X, accept_sparse="csr", dtype=np.float64)
-        d, width = checked.shape[1], self.spec.rows.X.shape[1]
-        if self.kernel is None and d != width:
-            raise ValueError(f"X has {d} features, the path was fitted with {width}")
-        features: Any = checked if self.kernel is None else self.kernel(checked)
+        features = self.estimator._validated(X, reset=False)
+        features = features if self.kernel is None else self.kernel(features)
         W = simplex_vertices(len(self.classes))
         pairs = zip(self.coefs, self.intercepts, strict=True)
         scores = [(features @ coef.T + intercept) @ W.T for coef, intercept in pairs]
-        return np.array(scores).reshape(len(self), features.shape[0], len(W))
+        return np.reshape(scores, (len(self), features.shape[0], len(W)))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The predicted classes for every solved λ, of shape (done, n)."""
@@ -137,9 +139,7 @@ class AnglePath:
     def model(self, i: int) -> AngleSVC:
         """The i-th solution as a fitted estimator."""
         model = self._at(self.lams[: len(self)][i])
-        model.classes_ = self.classes
-        samples = self.spec.rows.X if self.kernel is None else self.kernel.samples
-        model.n_features_in_ = samples.shape[1]
+        model.classes_, model.n_features_in_ = self.classes, self.estimator.n_features_in_
         spec = self.spec.with_penalty(model.declared_penalty())
         model._keep(Declaration(spec, self.kernel), Solution(spec, self.results[i]))
         return model
@@ -244,16 +244,16 @@ def angle_path(
         raise TypeError(f"estimator={estimator!r}: an AngleSVC is needed")
     if starts not in STARTS:
         raise ValueError(f"starts={starts!r}: choose one of {STARTS}")
-    values, spec = checked_lams(lams), estimator.spec(X, y)
-    params = repr(sorted(estimator.get_params().items()))
+    values, spec, model = checked_lams(lams), estimator.spec(X, y), clone(estimator)
+    params = repr(sorted(model.get_params().items()))
     path = AnglePath(
-        estimator=clone(estimator),
+        estimator=model,
         lams=values,
         classes=np.unique(np.asarray(y)),
         results=(),
         warm=np.zeros(0, dtype=bool),
         spec=spec,
-        kernel=estimator._kernel_at(check_array(X, **estimator._checks())),
+        kernel=model._kernel_at(model._validated(X, y)[0]),
         status="running",
         fingerprint=joblib.hash((np.asarray(y), spec.rows.X, values, params, starts)),
     )
@@ -261,19 +261,21 @@ def angle_path(
         if resume.fingerprint != path.fingerprint:
             raise ValueError("resume: the path is of other data, other λ or other parameters")
         path = replace(resume, status="running")
-    for message, category in estimator.inconsistency(len(path.classes)):
-        warnings.warn(message, category, stacklevel=2)
     with visible(verbose):
         path = _solved(path, starts, callback, verbose)
-    failed = [r for r in path.results if r.status not in ("converged", "interrupted")]
-    if failed:
-        warnings.warn(
-            f"{len(failed)} of {len(path)} solutions did not converge, the first: "
-            f"{failed[0].message}; increase max_iter or tol, or scale the data",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+    doubts = model.inconsistency(len(path.classes)) + unconverged(path.results)
+    for message, category in doubts:
+        warnings.warn(message, category, stacklevel=2)
     return path
+
+
+def unconverged(runs: Sequence[Result]) -> list[Doubt]:
+    """The warning for solutions that did not converge, if there are any."""
+    failed = [run.message for run in runs if run.status != "converged"]
+    if not failed:
+        return []
+    message = f"{len(failed)} of {len(runs)} solutions did not converge, the first: {failed[0]}"
+    return [(f"{message}; increase max_iter or tol, or scale the data", ConvergenceWarning)]
 
 
 def checked_lams(lams: npt.ArrayLike | None, name: str = "lams") -> Array:
@@ -291,14 +293,9 @@ def _solved(path: AnglePath, starts: str, callback: Any, verbose: bool) -> Angle
             result, warm = _best_run(path, starts)
             path = replace(path, results=(*path.results, result), warm=np.append(path.warm, warm))
             if verbose:
-                logger.info(
-                    "%s λ %-10.4g objective %-12.6g selected %-5d %s",
-                    bar(len(path), len(path.lams)),
-                    path.lams[len(path) - 1],
-                    result.value,
-                    path.n_selected[-1],
-                    "warm" if warm else "cold",
-                )
+                lam, selected = path.lams[len(path) - 1], path.n_selected[-1]
+                done, start = bar(len(path), len(path.lams)), "warm" if warm else "cold"
+                logger.info(LINE, done, lam, result.value, selected, start)
             if callback is not None and callback(path):
                 return replace(path, status="interrupted")
     except KeyboardInterrupt:
@@ -326,3 +323,197 @@ def _run(model: AngleSVC, spec: Risk, *start: Array) -> Result:
     if result.status == "interrupted":
         raise KeyboardInterrupt
     return result
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+class AngleSVCCV(ClassifierMixin, PathSearch):
+    """AngleSVC with λ chosen by cross-validated accuracy.
+
+    For every fold, and with the elastic net for every λ2, one :func:`~dcprog.models.angle_path`
+    over `lams` is solved. Ties are resolved to the largest penalty, λ2 first.
+
+    Parameters
+    ----------
+    estimator : AngleSVC, optional
+        The estimator with all other parameters; ``AngleSVC()`` by default. Its `lam`, `lam1` or
+        `lam2` is replaced.
+    lams : array of shape (m,), optional
+        Values λ > 0 of the ℓ2 or ℓ1 penalty, or of λ1 of the elastic net; by default 30 values from
+        10^−1.5 to 10³.
+    lams2 : array of shape (m2,), optional
+        Values λ2 > 0 of the elastic net, by default also these 30 values: a grid of 900.
+    cv : int, splitter or iterable, optional
+        The folds, five stratified ones by default. ``PredefinedSplit`` tunes on a held-out set.
+    starts : {"both", "warm", "cold"}, default "both"
+        As in :func:`~dcprog.models.angle_path`.
+    refit : bool, default True
+        Whether to refit with the best penalty on all samples. False keeps the model of the path,
+        fitted to the training part only; `cv` must then be a single split.
+    warm_start : bool, default False
+        Reuse the paths of the previous fit if data and parameters are equal, to complete a fit that
+        Ctrl-C interrupted.
+
+    Attributes
+    ----------
+    best_estimator_ : AngleSVC
+        The estimator with the best penalty.
+    best_params_ : dict
+        The chosen ``lam``, or ``lam1`` and ``lam2``.
+    best_score_ : float
+        The mean accuracy on held-out data.
+    scores_ : array of shape (folds, m2, m)
+        The accuracies, NaN for fits that Ctrl-C prevented; m2 is 1 except for the elastic net.
+    lams_ : array of shape (m,)
+        The values of λ in increasing order.
+    lams2_ : array of shape (m2,) or None
+    paths_ : dict
+        The :class:`~dcprog.models.AnglePath` for each (fold, index of λ2).
+    interrupted_ : bool
+        Whether Ctrl-C interrupted the fit. The best penalty is then the best of those scored on
+        every fold.
+    classes_ : array of shape (k,)
+
+    Warns
+    -----
+    FisherConsistencyWarning
+        As in :class:`AngleSVC`, once.
+    ConvergenceWarning
+        Ctrl-C interrupted the fit, or solutions did not converge.
+
+    References
+    ----------
+    Zhang, Pham, Fu, Liu (2018), Robust multicategory support vector machines using difference
+    convex algorithm, Math. Program. 169, section 5.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dcprog.models import AngleSVC, AngleSVCCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = AngleSVCCV(AngleSVC(2, penalty="l1"), lams=[0.1, 1, 10, 100], cv=3).fit(X, y)
+    >>> search.best_params_
+    {'lam': 1.0}
+    """
+
+    estimator: AngleSVC | None = parameter(AngleSVC, None, default=None)
+    lams: npt.ArrayLike | None = parameter("array-like", None, default=None)
+    lams2: npt.ArrayLike | None = parameter("array-like", None, default=None)
+    _: KW_ONLY
+    starts: str = parameter(one_of(*STARTS), default="both")
+    refit: bool = parameter("boolean", default=True)
+    warm_start: bool = parameter("boolean", default=False)
+
+    _usual = AngleSVC
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> AngleSVCCV:
+        """Solve all paths, choose the best penalty, and refit with it.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of shape (n,)
+            Two or more classes.
+
+        Returns
+        -------
+        AngleSVCCV
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            Parameters are out of range, the data are not finite, there are fewer than two classes,
+            or ``refit=False`` is combined with several folds.
+        KeyboardInterrupt
+            Ctrl-C interrupted the fit before any penalty was scored on every fold.
+        """
+        self._former = getattr(self, "paths_", {}) if self.warm_start else {}
+        self.paths_: dict[Place, AnglePath] = {}
+        self.interrupted_ = False
+        self._search(X, y)
+        for message, category in self._doubts():
+            warnings.warn(message, category, stacklevel=3)
+        return self
+
+    def _grid(self, model: Any, total: float) -> tuple[Array, list[dict[str, Any]]]:
+        self.lams_ = checked_lams(self.lams)
+        elastic = model.penalty == "elasticnet"
+        self.lams2_ = checked_lams(self.lams2, "lams2") if elastic else None
+        if self.lams2_ is None:
+            return self.lams_, [{}]
+        return self.lams_, [{"lam1": None, "lam2": float(lam)} for lam in self.lams2_]
+
+    def _job(self, place: Place, model: Any, X: Any, y: Any, weights: Any, fold: Any) -> Any:
+        former = self._former.get(place)
+        return joblib.delayed(_solve_row)(model, X, y, fold, self.lams_, self.starts, former)
+
+    def _solve(self, places: list[Place], jobs: Any) -> None:
+        """Solve all paths, until the end or Ctrl-C."""
+        folds = len(self.scores_)
+        if not self.refit and folds > 1:
+            raise ValueError(f"refit=False with {folds} folds: a single split is needed")
+        try:
+            super()._solve(places, jobs)
+        except KeyboardInterrupt:
+            self.interrupted_ = True
+
+    def _keep(self, place: Place, path: AnglePath) -> None:
+        self.paths_[place] = path
+        if path.status == "interrupted":
+            raise KeyboardInterrupt
+
+    def _best_of(self, ties: npt.NDArray[np.bool_]) -> Place:
+        row, place = np.argwhere(ties)[-1]
+        return row, place
+
+    def _params(self, row: int, lam: float) -> dict[str, Any]:
+        return self.grid_[row] | {"lam" if self.lams2_ is None else "lam1": lam}
+
+    def _refitted(self, model: Any, place: Place, X: Any, y: Any, weights: Any) -> Any:
+        if not self.refit:
+            return self.paths_[0, place[0]].model(place[1])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FisherConsistencyWarning)
+            return super()._refitted(model, place, X, y, weights)
+
+    def _doubts(self) -> Iterator[Doubt]:
+        yield from self._given().inconsistency(len(self.classes_))
+        runs = [run for path in self.paths_.values() for run in path.results]
+        message = (
+            f"stopped by Ctrl-C after {len(runs)} of {self.scores_.size} solutions; fit again "
+            "with warm_start=True to go on"
+        )
+        yield from [(message, ConvergenceWarning)] if self.interrupted_ else unconverged(runs)
+
+    def decision_function(self, X: npt.ArrayLike) -> Array:
+        """The scores of the best model; see :meth:`AngleSVC.decision_function`."""
+        return self._best().decision_function(self._check_fitted(X))
+
+
+def _solve_row(
+    model: AngleSVC,
+    X: Any,
+    y: Any,
+    fold: tuple[Any, Any],
+    lams: Array,
+    starts: str,
+    former: AnglePath | None,
+) -> tuple[Array, AnglePath]:
+    """The path on a fold's training part and its accuracies on the held-out part."""
+    train, test = fold
+    X_train, y_train = _safe_split(model, X, y, train)
+    X_test, y_test = _safe_split(model, X, y, test, train)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FisherConsistencyWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # reported once for all paths
+        solve = partial(angle_path, X_train, y_train, lams, estimator=model, starts=starts)
+        try:
+            path = solve(resume=former)
+        except ValueError:
+            if former is None:
+                raise
+            path = solve()  # the former path is of other data
+    return path.score(X_test, y_test), path
