@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.rounding import OF_LINE
-from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.arrays import COPIED, Array, dense
 from dcprog.foundation.errors import NotBoundable
 from dcprog.losses import ConvexLoss, Loss, absolute, epsilon_insensitive, hinge
 from dcprog.penalties import Penalty
@@ -200,9 +200,6 @@ def split_penalty(penalty: Penalty, held: npt.NDArray[np.bool_]) -> SplitPenalty
 # the risk
 
 
-LARGEST = 2**24  # numbers in the matrix of the rows
-
-
 @dataclass
 class BoxedRisk:
     r"""Σ_g s_g·[φ(agg v_r·base(u_r)) − Σ_r v_r·sub(u_r)] + a quadratic + penalty, u = Aθ + offset.
@@ -341,7 +338,7 @@ def boxed(risk: Risk) -> BoxedRisk:
         Its rows have no matrix or a too large one, its transform adapts to the losses, or its
         subtracted part is a function of several rows together.
     """
-    if risk.no_matrix is not None or np.prod(risk.rows.shape) > LARGEST:
+    if risk.no_matrix is not None or np.prod(risk.rows.shape) > COPIED:
         raise NotBoundable(repr(risk), "its rows have no matrix that could be formed", "fewer rows")
     loss = risk.loss
     base, transform, subtracted = risk.base, risk.transform, risk.subtracted

@@ -11,15 +11,14 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_count, check_number
-from dcprog.foundation.tolerances import KNOWN_DIGITS
+from dcprog.foundation.tolerances import DIFFERENCE, KNOWN_DIGITS
 from dcprog.losses import Composed, ConvexLoss, Loss
 from dcprog.penalties import Penalty
 from dcprog.transforms import Transform
 from dcprog.transforms.from_functions import FAR, seen_limit
 
 EQUAL = 1e-8  # two ways of the same computation, in the expression or the pieces
-STEP = 1e-5  # of finite differences
-STEPS = (STEP, 1e-2 * STEP, 1e-4 * STEP, 1e-6 * STEP)  # a narrow bend needs a short step
+STEPS = DIFFERENCE * np.array([1.0, 1e-2, 1e-4, 1e-6])  # a narrow bend needs a short step
 SLOPE = 1e-4  # accuracy of finite differences
 NEAR = FAR[FAR <= 1e6]  # where a formula with cancellation still has correct digits
 STATE = "state the supremum of φ, ∞ where there is none"
@@ -273,7 +272,9 @@ def _check_slope(loss: Loss, u: Array) -> None:
     if loss.is_joint:
         return
     # where kinks of the parts cancel, the majorant's slope need not be the derivative
-    around = [np.asarray(loss.slope(u + side * STEP * (1 + np.abs(u)))) for side in (-1, 0, 1)]
+    around = [
+        np.asarray(loss.slope(u + side * DIFFERENCE * (1 + np.abs(u)))) for side in (-1, 0, 1)
+    ]
     even = np.ptp(around, axis=0) <= 0.1
     check_slope(loss, loss, loss.slope, u[even], "slope")
 
@@ -416,7 +417,7 @@ def check_penalty(penalty: Penalty, size: int = 5, draws: int = 50) -> None:
 def _check_gradient(penalty: Penalty, w: Array) -> None:
     for j in range(w.size):
         step = np.zeros(w.size)
-        step[j] = STEP * abs(w[j])
+        step[j] = DIFFERENCE * abs(w[j])
         here, left, right = penalty(w), penalty(w - step), penalty(w + step)
         if abs(right - 2 * here + left) <= SLOPE * (abs(right - left) + step[j]):
             got, slope = float(penalty.slope(w)[j]), (right - left) / (2 * step[j])

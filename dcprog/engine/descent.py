@@ -17,6 +17,7 @@ from dcprog.engine.track import ROUNDING, Attempt, History, Progress, Run, Setti
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver, UnfitStart
+from dcprog.foundation.tolerances import STILL
 
 logger = logging.getLogger("dcprog")
 
@@ -36,10 +37,8 @@ DENIAL = 1e-2
 # has fallen by so many times its first size is unbounded.
 FALLEN = 1e4
 BOTTOMLESS = 1e25
-# A step shorter than NO_STEP units is none. Where a constraint is missed, a step shorter than STILL
-# units leads nowhere.
+# A step shorter than NO_STEP units is none.
 NO_STEP = 1e-9
-STILL = 1e-6
 # Steps whose gaps were too small to be resolved before a failure is one of resolution alone.
 VANISHED = 2
 # Steps are slow where each lowers F by more than SLOW times the fall of the step before, LONG

@@ -16,6 +16,7 @@ from dcprog.engine.track import History, Run
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 from dcprog.foundation.table import Table
+from dcprog.foundation.tolerances import TOL
 
 SHOWN = 5  # optima
 DIGITS = 6  # starts differ by little
@@ -187,7 +188,7 @@ class Result:
     examiner: Examiner | None = None
 
     def certificate(
-        self, bound: bool = False, time_limit: float | None = None, *, tol: float = 1e-6
+        self, bound: bool = False, time_limit: float | None = None, *, tol: float = TOL
     ) -> Certificate:
         """Claims about the point, each with its number and its tolerance.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.tolerances import MAX_ITER, TOL
 
 
 @dataclass(frozen=True)
@@ -161,8 +162,8 @@ class Progress:
 class Settings:
     """Options of the loop, as in :func:`dcprog.solve`."""
 
-    tol: float = 1e-6
-    max_iter: int = 100
+    tol: float = TOL
+    max_iter: int = MAX_ITER
     time_limit: float | None = None
     acceleration: str | None = None
     callback: Callable[[Progress], object] | None = None

@@ -12,11 +12,11 @@ from scipy.special import ndtri
 
 from dcprog.estimators.robust_scales import CHI, NORMAL_MAD, ROUNDING, m_scale, mad
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.tolerances import DIFFERENCE
 from dcprog.foundation.weighted_gram import gram_with_constant
 from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform, cap_at, trim_of
 
-STEP = 1e-5  # step of difference quotients, relative to the residuals' scale
 GRID = 2001  # points at which jumps are searched
 FAR = 50.0  # jumps of the slopes are searched up to this many robust scales
 # Hall and Sheather's bandwidth for the density at the median is n^(−1/3) times this.
@@ -55,7 +55,7 @@ def loss_curvature(slope: Slope, u: Array, shares: Array, is_smooth: bool | None
     """
     is_smooth = not jumps(slope, u) if is_smooth is None else is_smooth
     level = 0.5 + min(WIDTH * shares.sum() ** (-1 / 3), WIDEST)
-    h = (mad(u - np.median(u), shares) or 1.0) * (STEP if is_smooth else float(ndtri(level)))
+    h = (mad(u - np.median(u), shares) or 1.0) * (DIFFERENCE if is_smooth else float(ndtri(level)))
     return (slope(u + h) - slope(u - h)) / (2 * h)
 
 

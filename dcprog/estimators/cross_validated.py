@@ -36,8 +36,8 @@ from dcprog.estimators.robust import RobustEstimator
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import bar, logger, visible
+from dcprog.foundation.tolerances import ROUNDING
 
-ROUNDING = 1e-12  # mean scores this close count as ties
 Place = tuple[int, int]
 
 
@@ -133,7 +133,7 @@ class PathSearch(SampleInput, DeclaredEstimator, ABC):
         if np.all(np.isnan(mean)):
             raise KeyboardInterrupt("no penalty was scored on every fold")
         self.best_score_ = float(np.nanmax(mean))
-        row, place = self._best_of(mean >= self.best_score_ - ROUNDING)
+        row, place = self._best_of(mean >= self.best_score_ - ROUNDING)  # ties
         self.best_params_ = self._params(row, float(self.lambdas_[place]))
         self.best_estimator_ = self._refitted(model, (row, place), X, y, weights)
         return self

@@ -9,12 +9,12 @@ import numpy as np
 from dcprog.estimators.robust_scales import weighted_quantile
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.columns import row_blocks
+from dcprog.foundation.tolerances import ROUNDING
 from dcprog.losses import Loss
 from dcprog.rows.scores import Scores
 
 SEEN = 5000  # samples, evenly spaced in the data; their median is known to two percent
 STEPS = 2  # concentration steps; the first may start from a mean that outliers have moved
-ROUNDING = 1e-12  # squares of no larger share are rounding errors
 
 
 def default_weight(loss: Loss, rows: Scores, weights: Array | None, centred: bool) -> float:

@@ -13,7 +13,7 @@ from dcprog.estimators.robust_scales import (
     tukey_weights,
     weighted_quantile,
 )
-from dcprog.foundation.arrays import Array, blocks
+from dcprog.foundation.arrays import PRODUCTS, Array, blocks
 
 LEAST_SUBSETS, MOST_SUBSETS = 500, 2000  # as usual; more cost more than they find
 BAD, SURE = 0.3, 0.99  # share of bad samples; probability that some subset has none of them
@@ -21,7 +21,6 @@ EXPLORED, SEEN = 400, 5000  # most samples that rank the subsets' fits, and that
 # fits refined on all samples, their first steps, and the most steps of the best two
 FINALISTS, BRIEF, STEPS = 8, 3, 200
 MOST_COEFFICIENTS = 50  # with more no subset is clean: only the least squares fit is improved
-PRODUCTS = 2**22  # of two columns that are in memory at a time
 JITTER = 1e-12  # ridge of the normal equations, relative to their diagonal
 
 

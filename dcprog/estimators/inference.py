@@ -28,6 +28,7 @@ from dcprog.foundation.table import Table
 from dcprog.risk.risk import Risk
 
 INTERCEPT = "intercept"
+LEVEL = 0.95  # of intervals, as usual
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class CoefficientTable:
         size = -np.abs(self.z)
         return np.asarray(2 * (ndtr(size) if np.isinf(self.df) else stdtr(self.df, size)))
 
-    def interval(self, level: float = 0.95) -> Array:
+    def interval(self, level: float = LEVEL) -> Array:
         """The ends of the confidence intervals, of shape (k, 2).
 
         Parameters
@@ -215,7 +216,7 @@ class CoefficientInference(DeclaredEstimator):
         names, df = self._coefficient_names(), self._degrees_of_freedom()
         return CoefficientTable(self._title(), names, self._coefficients(), errors, df)
 
-    def conf_int(self, level: float = 0.95) -> Array:
+    def conf_int(self, level: float = LEVEL) -> Array:
         """The confidence intervals of the coefficients, the intercept last.
 
         Parameters
@@ -415,7 +416,7 @@ class LinearInference(CoefficientInference):
     # ---- intervals of predictions ----------------------------------------------------------------
 
     def predict_interval(
-        self, X: npt.ArrayLike, level: float = 0.95, *, kind: str = "prediction"
+        self, X: npt.ArrayLike, level: float = LEVEL, *, kind: str = "prediction"
     ) -> Array:
         """Intervals for targets at the given features, or for their centre.
 

@@ -24,6 +24,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.columns import all_finite
 from dcprog.foundation.errors import DataLost, TrivialSolutionWarning
+from dcprog.foundation.tolerances import MAX_ITER, TOL
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.solving.driver import solve
@@ -260,8 +261,8 @@ class LoopEstimator(CallbackSupportMixin, RiskEstimator):
 
     _: KW_ONLY
     solver: str = parameter(str, default="auto")
-    tol: float = parameter(POSITIVE, default=1e-6)
-    max_iter: int = parameter(COUNT, default=100)
+    tol: float = parameter(POSITIVE, default=TOL)
+    max_iter: int = parameter(COUNT, default=MAX_ITER)
     time_limit: float | None = parameter(None, POSITIVE, default=None)
     n_starts: int | str = parameter(COUNT, one_of("auto"), default="auto")
     effort: str = parameter(one_of(*NAMES), default="default")

@@ -18,6 +18,7 @@ from dcprog.estimators.named_parts import part_of
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.parameters import check_count, check_number
+from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.losses import Loss, square
 from dcprog.penalties import Penalty, l1, l2
 from dcprog.risk.risk import Risk
@@ -303,7 +304,7 @@ def _program(risk: Risk, pull: Array, rows: Array, bounds: Array, low: Array, hi
 
 # ----------------------------------------------------------------------------------------------
 
-UP = 1 + 1e-9  # λ_max is known up to rounding; the first fit shall be 0
+UP = 1 + KNOWN_DIGITS  # λ_max is known up to rounding; the first fit shall be 0
 DIRECTIONS = ("down", "up", "both")
 
 

@@ -28,8 +28,9 @@ from dcprog.estimators.loop import Callback, LoopEstimator, Solution
 from dcprog.estimators.parameters import POSITIVE, one_of, parameter
 from dcprog.estimators.robust import RobustEstimator
 from dcprog.estimators.robust_scales import ROUNDING, mad, weighted_quantile
-from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.arrays import COPIED, Array, dense
 from dcprog.losses import Loss, square, tukey
+from dcprog.losses.compositions import BIWEIGHT
 from dcprog.penalties import Penalty, l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.linear import residual_rows
@@ -39,7 +40,6 @@ from dcprog.rows.scores import Scores
 LEAST = 1e-3
 # With fewer samples per coefficient, a subset's fit predicts the other samples poorly.
 SAMPLES_A_COEFFICIENT = 3
-MOST_NUMBERS = 2**24  # of a dense copy of the features
 
 
 def residual_unit(
@@ -85,7 +85,7 @@ def residual_unit(
     least = LEAST * (mad(y - middle, weights) or float(np.abs(y - middle).max()))
     p = (0 if X is None else X.shape[1]) + fit_intercept
     known = min(len(y), SEEN)
-    if X is None or known < SAMPLES_A_COEFFICIENT * p or known * p > MOST_NUMBERS:
+    if X is None or known < SAMPLES_A_COEFFICIENT * p or known * p > COPIED:
         return Unit(mad(y - middle, weights) or least or 1.0, middle)
     seen: Any = slice(None)
     if len(y) > SEEN:
@@ -259,7 +259,6 @@ def _start_of(declared: Declaration) -> list[Any]:
 
 # ----------------------------------------------------------------------------------------------
 
-BIWEIGHT = 4.685  # 95% as efficient as least squares at the normal
 RIDGE = 1e-8  # determines coefficients that the samples leave free, and changes no others
 
 

@@ -13,6 +13,12 @@ Array = npt.NDArray[np.float64]
 
 # How far inside a domain a tangent is taken where the slope at its edge is infinite.
 EDGE = 1e-10
+# An argument that near to the edge, relative to its size, is at it; first the tangent is taken that
+# share of the size inside, and that share of the last distance at each step: with EDGE from the
+# start, what is 0 in the convex start could never leave.
+NEAR_EDGE, EDGE_DECAY = 1e-6, 0.1
+COPIED = 2**24  # numbers, 128 MB: no larger matrix is copied or formed where there is another way
+PRODUCTS = 2**22  # numbers, 32 MB: no larger tables of products, or parts of them, are in memory
 BLOCK = 2**15  # numbers at a time, where arrays as long as the data would take too much memory
 
 

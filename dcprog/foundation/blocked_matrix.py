@@ -15,11 +15,10 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.foundation.arrays import Array, blocks
+from dcprog.foundation.arrays import COPIED, Array, blocks
 from dcprog.foundation.errors import DataLost
 
 BLOCK = 2**20  # numbers that are read at a time
-SMALL = 2**24  # numbers, 128 MB in memory: a file of no more is read as a whole
 
 T = TypeVar("T")
 Index = npt.NDArray[np.intp]
@@ -337,7 +336,7 @@ def blocked(X: Any) -> BlockedMatrix | None:
     """
     if isinstance(X, BlockedMatrix):
         return X
-    mapped = isinstance(X, np.memmap) and X.dtype != np.dtype(float) and X.size > SMALL
+    mapped = isinstance(X, np.memmap) and X.dtype != np.dtype(float) and X.size > COPIED
     if not mapped and not is_dask(X):
         return None
     if X.dtype.kind not in "biuf":

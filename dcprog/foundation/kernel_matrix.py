@@ -11,9 +11,9 @@ import numpy.typing as npt
 from scipy.linalg import blas, lapack
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.tolerances import ROUNDING
 
 KEPT = 3
-ROUNDING = 1e-12  # relative difference of two products that counts as rounding
 LANCZOS = 6
 SINGLE = 1e-6  # kernels are often computed in single precision, or from rounded distances
 

@@ -629,6 +629,7 @@ MARGIN_LOSSES: dict[str, Loss] = {
     "rescaled_hinge": rescale(hinge(), 0.5),
     "c_loss": rescale(square(at=1.0), 0.5),
 }
+BIWEIGHT = 4.685  # of the tukey loss
 # The constants are for residuals divided by their scale; huber, tukey, welsch, andrews and cauchy
 # have efficiency 0.95 under the normal.
 RESIDUAL_LOSSES: dict[str, Loss] = {
@@ -639,7 +640,7 @@ RESIDUAL_LOSSES: dict[str, Loss] = {
     "epsilon_insensitive": epsilon_insensitive(0.1),
     "capped_absolute": cap(absolute(), 1.0),
     "capped_square": cap(square(), 9.0),
-    "tukey": tukey(HALF_SQUARE, 4.685),
+    "tukey": tukey(HALF_SQUARE, BIWEIGHT),
     "welsch": welsch(HALF_SQUARE, 2.985),
     "andrews": andrews(HALF_SQUARE, 1.339),
     "cauchy": log(HALF_SQUARE, 2.385**2 / 2),

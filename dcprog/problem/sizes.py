@@ -23,7 +23,6 @@ WILD = 1e3  # a start this many times larger than the next point is no measure o
 SMALL = 1e-3  # points below that may be 0 but for rounding
 NEGLIGIBLE = 1e-6  # beside the natural unit, such a point is 0
 ENTRY = 1e-8  # an entry so much smaller than the largest of its variable counts as 0
-ROUNDING = 1e-12  # relative
 
 
 class NaturalUnits:

@@ -9,15 +9,15 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import ROUNDING, SOFT
 from dcprog.majorants.tree import Values
 from dcprog.problem.majorised_problem import MajorisedProblem
-from dcprog.problem.sizes import ROUNDING, SHAKEN, Sizes
+from dcprog.problem.sizes import SHAKEN, Sizes
 
 START_TOLERANCE = 1e-8
 # Levels of graduation, as powers of two, each solved to that tolerance.
 LEVELS = 3, 2, 1.5, 1, 0.5
 GRADUATED_TOLERANCE = 1e-4
-SOFT = 0.1  # share of the first slope of concave functions
 FAR_OFF = 1e2  # units, from where a solution of a flat problem is not used
 MARGINS = (SHAKEN, 1e-3, 1e-6, 0.0)  # units by which a start is moved inside its domain
 HALVINGS = 30  # of the way back from there

@@ -13,9 +13,10 @@ import numpy as np
 from dcprog.engine.protocol import FAR, Domain, Nearby, Record
 from dcprog.engine.stationarity import Stationarity, downhill_slope
 from dcprog.engine.track import Attempt
-from dcprog.foundation.arrays import EDGE, Array
+from dcprog.foundation.arrays import EDGE, NEAR_EDGE, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
+from dcprog.foundation.tolerances import DIFFERENCE, JUMP, STILL
 from dcprog.majorants.feasibility import Miss
 from dcprog.majorants.tree import Values, falls_at, nodes, short, starts_at_edge
 from dcprog.problem.majorised_problem import MajorisedProblem
@@ -27,19 +28,14 @@ LEAST_SHARE = 1e-4
 
 UNSET = np.zeros(0)
 
-# Where a slope is infinite (√u at 0), the tangent is taken a distance inside the domain, first a
-# tenth of the arguments' size and then a tenth of that each step: with 1e-10 from the start, what
-# is 0 in the convex start could never leave. An argument is at the edge if it is so near to it.
-NEAR_EDGE = 1e-6
 
 # Points beside the start at which the objective and the violation are compared.
 SAMPLES = 10
 
 # The price of violations begins at a fraction of the rate at which the objective and the violation
 # vary against each other around the start, and grows by GROWTH while a constraint is missed, faster
-# where x does not move by more than STUCK units.
+# where x does not move by more than STILL units.
 GROWTH = 1.5
-STUCK = 1e-6
 RANGE = 1e6
 # A violation that falls below that share of the last one needs no higher price, nor does one of
 # so many squares of the last step's length: a step along a curved constraint leaves it by that. One
@@ -121,7 +117,7 @@ class Price:
         lasting = before > tolerance and violation > max(NEARLY * before, curved)
         first, self._before = self._before is None, violation
         if missed and (lasting or self._pushed) and self.tau < self._largest:
-            stuck = self._pushed or (step <= STUCK and not first)
+            stuck = self._pushed or (step <= STILL and not first)
             self.tau *= DECADE if stuck else GROWTH
             self._tested |= self._loosened
         elif not (missed or self._tested) and self.tau > MANY * self._rate:
@@ -519,8 +515,6 @@ class _ProblemDomain(Domain):
 ASIDE = (1e-2, -1e-2, 1.0)
 PROPOSAL_TOLERANCE = 1e-6
 
-# Slopes that differ by more than JUMP of the largest between points BESIDE units apart are tied.
-JUMP, BESIDE = 1e-2, 1e-5
 # So many directions in which to stand beside the point, either way.
 SIDES = 3
 ACCURACY = 1e-11
@@ -643,7 +637,7 @@ class _ProblemNearby(Nearby):
     def _sides(self, x: Array) -> Iterator[Array]:
         rng = np.random.default_rng(0)
         for _ in range(SIDES):
-            aside = BESIDE * self._made.units(x) * rng.standard_normal(x.size)
+            aside = DIFFERENCE * self._made.units(x) * rng.standard_normal(x.size)
             yield from (x + aside, x - aside)
 
     def _is_tied(self, x: Array) -> bool:

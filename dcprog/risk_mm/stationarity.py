@@ -19,18 +19,15 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dcprog.engine.stationarity import Stationarity, downhill_slope
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import PRODUCTS, Array
 from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.tolerances import JUMP
 from dcprog.penalties import kernel_norm
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.risk_mm.units import margin_unit
 from dcprog.solvers.linalg.kronecker import RowHessian
 
 Indices = npt.NDArray[np.intp]
-
-# Slopes on both sides of a margin that differ by more than that share of the largest slope belong
-# to a kink.
-JUMP = 1e-2
 
 
 class Near:
@@ -143,8 +140,6 @@ class Near:
 
 # ---- the shortest subgradient --------------------------------------------------------------------
 
-# Larger matrices of tied rows are not formed.
-MOST_NUMBERS = 2**22
 # Relative slopes above this count as infinite, as that of ψ(|w|) = |w|^p at 0.
 LARGEST = 1e4
 # The solver works on numbers of about size 1.
@@ -274,7 +269,7 @@ def _rows(near: Near, free: _Free) -> Array | None:
         slopes[rows] = np.where(idle, 0.0, slopes[rows] * base.slope(part.u))
         kinks.append(rows.start + np.flatnonzero(kinked))
     found = np.concatenate(kinks)
-    if found.size * risk.rows.shape[1] > MOST_NUMBERS:
+    if found.size * risk.rows.shape[1] > PRODUCTS:
         return None
     _free_rows(near, free, found)
     return slopes if problem.tilts is None else slopes + problem.tilts

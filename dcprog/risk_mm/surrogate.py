@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dcprog.engine.protocol import Domain, FixedFacts, Nearby, Record
 from dcprog.engine.stationarity import Stationarity
 from dcprog.engine.track import Attempt
-from dcprog.foundation.arrays import EDGE, Array
+from dcprog.foundation.arrays import EDGE, EDGE_DECAY, NEAR_EDGE, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.risk import Risk
@@ -31,9 +31,6 @@ from dcprog.risk_mm.units import usual_coefficient, usual_coefficients
 from dcprog.solvers.protocol import Solution
 from dcprog.solvers.registry import choose, is_exact, loosest, make, witnesses
 
-FIRST_EDGE = 0.1
-EDGE_DECAY = 0.1
-NEAR_EDGE = 1e-6
 LOOSE_START = 1e-2  # tolerance of the convex start where steps are loose
 # Tolerances are relative to the sum of F's terms, but to no less than these shares of the
 # same at the start of the run (or at θ = 0, if a bad start is far above that), and at θ = 0, where
@@ -180,7 +177,7 @@ class RiskSurrogate:
             steep and np.min(size, initial=np.inf) <= NEAR_EDGE * scale
             for steep, size, scale in zip(self._steep(), sizes, scales, strict=True)
         ]
-        return np.where(starts, FIRST_EDGE * np.array(scales), self._last_edges)
+        return np.where(starts, EDGE_DECAY * np.array(scales), self._last_edges)
 
     @np.errstate(all="ignore")
     def minimise(

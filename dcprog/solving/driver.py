@@ -19,7 +19,7 @@ from dcprog.engine.track import Progress, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import DataLost, TrivialSolutionWarning
 from dcprog.foundation.progress_log import visible
-from dcprog.foundation.tolerances import FEASIBLE
+from dcprog.foundation.tolerances import FEASIBLE, MAX_ITER, TOL
 from dcprog.reductions.chain import chain
 from dcprog.risk.risk import Risk
 from dcprog.solving.cvxpy_fields import publish
@@ -35,8 +35,8 @@ def solve(
     start: str | Mapping[cp.Variable, Any] | Array | Result | list[Any] = "auto",
     solver: str | None = None,
     solver_options: Mapping[str, Any] | None = None,
-    tol: float = 1e-6,
-    max_iter: int = 100,
+    tol: float = TOL,
+    max_iter: int = MAX_ITER,
     time_limit: float | None = None,
     n_starts: int | str = "auto",
     effort: str = "default",

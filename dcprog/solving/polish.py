@@ -13,6 +13,7 @@ from scipy.linalg import null_space
 
 from dcprog.engine.track import Run
 from dcprog.foundation.arrays import Array, vec
+from dcprog.foundation.tolerances import DIFFERENCE, ROUNDING
 from dcprog.majorants.gradients import Tape
 from dcprog.majorants.tree import Values, rebuilt, spread_to
 from dcprog.majorants.user_problem import compared
@@ -126,7 +127,6 @@ class ActivePieces:
 # Values, slopes and curvatures that are so near 0, relative to their size, count as 0. Reaches are
 # tried one after the other.
 REACHES = 1e-5, 1e-4, 1e-6, 1e-3
-ROUNDING = 1e-12  # of values of F and of steps
 FLAT = 1e-7  # gradients of the Lagrangian over a unit step, and multipliers of the wrong sign
 CURVED = 1e-6  # curvatures: differences of gradients tell no less
 SADDLE = 1e-4  # curvatures in a direction that is worth a run
@@ -136,7 +136,6 @@ MOST_COORDINATES = 400  # and twice as many rows
 # Hessian by differences walks the tree twice for each.
 MOST_EXAMINED = 24, 60
 STEPS, ROUNDS = 8, 5  # of Newton's method, and with constraints of the wrong sign dropped
-ASIDE = 1e-5  # of differences of gradients, in units of the coordinates
 AWAY = 0.1  # a Newton step so long, in units, leads elsewhere
 
 Mask = npt.NDArray[np.bool_]
@@ -430,7 +429,7 @@ class _Kkt:
         lines = []
         for j in range(x.size):
             aside = np.zeros(x.size)
-            aside[j] = ASIDE * self._units[j]
+            aside[j] = DIFFERENCE * self._units[j]
             ahead, behind = (self._lagrangian(x + s * aside, multipliers) for s in (1, -1))
             lines.append((ahead - behind) / (2 * aside[j]))
         bend = np.array(lines)

@@ -17,6 +17,7 @@ from dcprog.engine.track import ROUNDING, Run
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import DataLost
+from dcprog.foundation.tolerances import ONE_PLACE
 from dcprog.moves.registry import MOVES, Move
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.risk.risk import Risk
@@ -38,7 +39,6 @@ SIMPLE = ("convex", "current", "graduated", "random")  # starts that are one poi
 HOPELESS, SMALL = 2e-2, 10
 # Two optima are one if they are as near as that, relative to their sizes, and as high.
 SAME = 1e-3
-NEAR = 1e-2  # a candidate that is no lower and as near to a run's end leads there
 # Dropped candidates that the result lists.
 TOLD = 4
 
@@ -245,7 +245,7 @@ def _chosen(candidates: list[Candidate], best: Run, plan: Plan) -> list[Any]:
     return hopeful[: EFFORTS[plan.effort].finished]
 
 
-def _is_hopeful(candidate: Candidate, best: Run, near: float = NEAR) -> bool:
+def _is_hopeful(candidate: Candidate, best: Run, near: float = ONE_PLACE) -> bool:
     """True if the candidate is not far above the best run, and does not lead to its end."""
     assert best.x is not None
     leeway = HOPELESS * max(1.0, best.x.size / SMALL) * best.scale

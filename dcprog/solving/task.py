@@ -26,6 +26,7 @@ from dcprog.foundation.errors import DataLost, NotMajorizable, SubproblemError, 
 from dcprog.majorants.atoms import add, added
 from dcprog.majorants.user_problem import check_data
 from dcprog.moves.registry import MOVES, registered_moves
+from dcprog.problem.starts import START_TOLERANCE
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.reductions.chain import AUTOMATIC, recognised_risk
 from dcprog.reductions.recentred import recentred
@@ -453,8 +454,6 @@ class RecognisedTask(Task[RecognisedSurrogate]):
 _KEPT: WeakKeyDictionary[cp.Problem, dict[tuple[str | None, str], ProblemSurrogate]]
 _KEPT = WeakKeyDictionary()
 
-# Of a start of which some variables are given, the others are solved for to that tolerance.
-TOLERANCE = 1e-8
 # The price of violations, over the usual: a start should meet all constraints that its given part
 # allows it to.
 FIRM = 1e3
@@ -917,9 +916,9 @@ def _fitted(surrogate: ProblemSurrogate, x: Array, known: Mapping[int, Array]) -
         mode = problem.modes.fix(problem.mode, known)
         for solver in problem.solvers(mode):
             try:
-                found = problem.minimise(mode, TOLERANCE, solver)
+                found = problem.minimise(mode, START_TOLERANCE, solver)
             except SubproblemError as error:
-                problem.note(solver, TOLERANCE, f"completing a start: {error}")
+                problem.note(solver, START_TOLERANCE, f"completing a start: {error}")
                 continue
             exact = {v.id: known.get(v.id, array) for v, array in surrogate.points.unpack(found)}
             return surrogate.points.pack(exact)

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from dcprog.engine.protocol import Surrogate
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import COPIED, Array
 from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.tolerances import ONE_PLACE
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.starts.effort import Effort
@@ -19,7 +20,7 @@ from dcprog.starts.protocol import Budget, Candidate
 FEW = 20
 # If there are more than 1.5 × SAMPLE samples, SAMPLE of them are drawn, but at least FEW for each
 # coefficient; the best point is then improved on as many as make a matrix of MOST_NUMBERS numbers.
-SAMPLE, MOST_NUMBERS = 3000, 2**23
+SAMPLE, MOST_NUMBERS = 3000, COPIED // 2
 # Samples of a subset, times as many as determine a score: the smallest subsets most often hold no
 # outlier, fits of larger ones are better. Fits have a ridge, relative to the columns' size.
 SIZES, RIDGE = (1, 2, 4, 8), 1e-2
@@ -44,7 +45,6 @@ PATIENCE, ONE = 5, 1e-3
 # From DEAR samples on a run takes so long that the default effort begins one only at a point that
 # is lower by the share WORTH of F.
 DEAR, WORTH = 100_000, 1e-3
-SAME = 1e-2  # two points closer than that, relative to their size, are one
 
 
 class Batch:
@@ -228,7 +228,7 @@ def _distinct(points: Points, ended: Array) -> Points:
     """Points near no earlier one and near no point where a run has ended."""
     known, chosen = list(ended), list[int]()
     for i, theta in enumerate(points.theta):
-        if all(np.linalg.norm(theta - x) > SAME * np.linalg.norm(theta) for x in known):
+        if all(np.linalg.norm(theta - x) > ONE_PLACE * np.linalg.norm(theta) for x in known):
             known.append(theta)
             chosen.append(i)
     return points[np.array(chosen, dtype=int)]

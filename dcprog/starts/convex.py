@@ -11,6 +11,7 @@ import numpy as np
 from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import SOFT
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
@@ -22,7 +23,6 @@ from dcprog.starts.many_points import ManyPoints
 from dcprog.starts.protocol import Budget, Candidate
 
 CROWDED = 3  # samples a coefficient, at most, of which a batch fits too few
-SOFT = 0.1  # the share of all first slopes
 FARTHEST, NEAREST = 1.0, 0.1  # units, of points beside another one
 
 

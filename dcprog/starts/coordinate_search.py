@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.engine.protocol import Surrogate
-from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.arrays import COPIED, Array, dense
 from dcprog.penalties import ConcavePenalty
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.surrogate import RiskSurrogate
@@ -19,7 +19,7 @@ from dcprog.starts.many_points import ManyPoints
 from dcprog.starts.protocol import Budget, Candidate
 
 MOST_COEFFICIENTS = 1000
-MOST_NUMBERS = 2**23  # of the samples
+MOST_NUMBERS = COPIED // 2  # of the samples
 # Ridge fits to start from, relative to the columns' size: their largest coefficients.
 RIDGES, LARGE = (1e-1, 1.0, 10.0), 30
 # Copies of the best points that are pushed in each round.

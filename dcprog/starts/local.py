@@ -15,6 +15,7 @@ from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import EDGE, Array, unvec, vec
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import STILL
 from dcprog.majorants.gradients import Tape
 from dcprog.majorants.tree import Values, nodes, spread_to
 from dcprog.majorants.user_problem import compared
@@ -37,7 +38,7 @@ KINKED = cp.abs, cp.max, cp.maximum, cp.min, cp.minimum, cp.norm1, cp.norm_inf, 
 # the cube of these. It is repeated, with the scales of its end, until it moves less than STILL. All
 # repetitions together take STEPS_OF_SQP evaluations, of which each counts as LEAST_STEPS or more.
 FEW_ENTRIES, FEW_ROWS = 60, 150
-STEPS_OF_SQP, LEAST_STEPS, STILL = 200, 20, 1e-6
+STEPS_OF_SQP, LEAST_STEPS = 200, 20
 FALL = 1e-10  # the decrease of F, relative to its scale, at which it ends
 # Random points of sequential quadratic programming, as a multiple of those of the method of
 # multipliers, which takes as long.

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.arrays import COPIED, PRODUCTS, Array, dense
 from dcprog.foundation.tolerances import ROUNDING
 from dcprog.losses import ConvexLoss
 from dcprog.risk.risk import Risk
@@ -20,8 +20,6 @@ Index = npt.NDArray[np.intp]
 
 # Risks with more coefficients are taken by no batch: its systems are dense.
 MOST_COEFFICIENTS = 100
-# Larger matrices of samples are not moved to their middle, larger ones of products not formed.
-MOST_NUMBERS, MOST_PRODUCTS = 2**24, 2**22
 # Shares of a Newton step that are tried, until every point is lower.
 SHARES = (1.0, 0.5, 0.2, 0.05)
 # Of the largest diagonal entry of a Newton matrix, and of the largest coefficient.
@@ -121,7 +119,7 @@ class ManyPoints:
     def _products(self) -> Array | None:
         """Products of the pairs of columns, if they are not too many."""
         one, other = self.pairs
-        if len(self.A) * one.size > MOST_PRODUCTS:
+        if len(self.A) * one.size > PRODUCTS:
             return None
         columns = np.ascontiguousarray(self.A.T)
         return (columns[one] * columns[other]).T
@@ -364,7 +362,7 @@ def _middle(risk: Risk, rows: Index) -> Array | None:
     scores = risk.scores
     free = scores.fit_intercept and not np.any(risk.penalized & ~scores.penalized)
     samples = scores.samples_of(rows)
-    if not free or samples.size * scores.X.shape[1] > MOST_NUMBERS:
+    if not free or samples.size * scores.X.shape[1] > COPIED:
         return None
     return np.median(dense(scores.X[samples]), axis=0)
 

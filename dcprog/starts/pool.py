@@ -15,6 +15,7 @@ from dcprog.engine.protocol import Surrogate
 from dcprog.engine.track import Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import UnfitStart
+from dcprog.foundation.tolerances import ONE_PLACE
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.risk_mm.starts import stepped
 from dcprog.risk_mm.surrogate import RiskSurrogate
@@ -28,7 +29,6 @@ LOOSE = 1e-4  # tolerance of a cvxpy problem's heats
 # Factor of the first price of violations in heats: their runs are short, and at the usual price
 # they would all go to the minimum of F and only begin to meet the constraints.
 FIRM = 30.0
-SAME = 1e-2  # two points closer than that, in units, are one
 
 
 def pool(surrogate: Surrogate, budget: Budget) -> list[Candidate]:
@@ -165,4 +165,4 @@ def _distinct(surrogate: Surrogate, runners: list[_Runner]) -> list[_Runner]:
 
 def _is_known(surrogate: Surrogate, x: Array, points: list[Array]) -> bool:
     units = surrogate.units(x)
-    return any(float(np.max(np.abs(x - p) / units, initial=0.0)) <= SAME for p in points)
+    return any(float(np.max(np.abs(x - p) / units, initial=0.0)) <= ONE_PLACE for p in points)

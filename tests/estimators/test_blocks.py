@@ -48,7 +48,7 @@ CASES: dict[str, tuple[Callable[[], Any], Any]] = {
 
 @pytest.fixture(autouse=True)
 def _however_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked_matrix, "SMALL", 0)
+    monkeypatch.setattr(blocked_matrix, "COPIED", 0)
 
 
 def mapped(folder: Path, dtype: Any = np.float32, data: Array = X) -> Any:

@@ -146,7 +146,7 @@ def test_sparse_and_blocked_data_have_the_same_scale(
     X, y = _data()
     usual = dc.RobustRegressor().fit(X, y)
     assert dc.RobustRegressor().fit(sp.csr_array(X), y).scale_ == pytest.approx(usual.scale_)
-    monkeypatch.setattr(blocked_matrix, "SMALL", 0)
+    monkeypatch.setattr(blocked_matrix, "COPIED", 0)
     stored = np.memmap(tmp_path / "X", float, "w+", shape=X.shape)
     stored[:] = X
     blocked = dc.RobustRegressor().fit(stored, y)

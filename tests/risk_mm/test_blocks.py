@@ -53,7 +53,7 @@ CASES: dict[str, tuple[Rows, dc.Loss, Any]] = {
 
 @pytest.fixture(autouse=True)
 def _however_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked_matrix, "SMALL", 0)
+    monkeypatch.setattr(blocked_matrix, "COPIED", 0)
 
 
 def stored(rows: int = 57) -> StoredMatrix:

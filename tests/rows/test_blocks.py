@@ -104,7 +104,7 @@ def test_memory_mapped_files_are_read_by_blocks_unless_they_are_arrays(
 ) -> None:
     small = np.memmap(tmp_path / "w", np.float32, "w+", shape=(9, 2))
     assert isinstance(data_matrix(small), np.ndarray)
-    monkeypatch.setattr(blocked_matrix, "SMALL", 0)
+    monkeypatch.setattr(blocked_matrix, "COPIED", 0)
     for dtype in (np.float32, np.int16, ">f8"):
         stored = np.memmap(tmp_path / "x", dtype, "w+", shape=(9, 2))
         stored[:] = np.arange(18).reshape(9, 2)
@@ -122,7 +122,7 @@ def test_memory_mapped_files_are_read_by_blocks_unless_they_are_arrays(
 def test_what_is_no_matrix_of_numbers_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocked_matrix, "SMALL", 0)
+    monkeypatch.setattr(blocked_matrix, "COPIED", 0)
     with pytest.raises(TypeError, match="real numbers"):
         blocked(np.memmap(tmp_path / "x", complex, "w+", shape=(9, 2)))
     with pytest.raises(ValueError, match=r"\(n, d\)"):

@@ -22,6 +22,7 @@ from cvxpy.atoms.quad_form import QuadForm
 from cvxpy.atoms.quad_over_lin import quad_over_lin
 
 from dcprog.foundation.arrays import Array, dense, vec
+from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING
 from dcprog.losses import Loss, absolute, cap, log, power, square
 from dcprog.majorants.affine import Adjoint, atom_jacobian
 from dcprog.majorants.rules.frame import is_affine_atom
@@ -47,8 +48,6 @@ from dcprog.rows.linear import Margins, Samples
 from dcprog.rows.scores import Scores
 from dcprog.solvers.registry import REFERENCE, choose
 from dcprog.transforms import cap_at
-
-ROUNDING = 1e-12  # relative difference of numbers, factors and rows that count as equal
 
 Blocks = dict[int, Any]  # variable id to the columns of its entries, column-major
 Term = tuple[cp.Expression, Array]
@@ -632,7 +631,6 @@ def _concave(loss: Loss, weight: float) -> Penalty | None:
 # ----------------------------------------------------------------------------------------------
 
 SIZES = (0.1, 1.0, 1.0, 10.0)  # of the points, in units of the coefficients
-AGREES = 1e-9  # relative to the sum of the risk's terms
 
 
 def agreed_constant(objective: cp.Expression, sign: float, risk: Risk, points: Points) -> float:
@@ -661,7 +659,7 @@ def agreed_constant(objective: cp.Expression, sign: float, risk: Risk, points: P
         for size in SIZES:
             theta = size * unit * rng.standard_normal(points.size)
             apart = abs(value(theta) - risk(theta) - constant)
-            if not apart <= AGREES * risk.magnitude(theta) + ROUNDING * abs(constant):
+            if not apart <= KNOWN_DIGITS * risk.magnitude(theta) + ROUNDING * abs(constant):
                 raise Unrecognised("another function")
     finally:
         for variable, array in zip(points.variables, before, strict=True):
