@@ -17,14 +17,14 @@ from dcprog.estimators.declaration import Declaration
 from dcprog.estimators.kernels import Kernel, KernelOption
 from dcprog.estimators.loop import Solution
 from dcprog.estimators.parameters import WIDTH
+from dcprog.estimators.robust import risk_of
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import FisherConsistencyWarning
-from dcprog.losses import hinge
+from dcprog.losses import Loss, cap, hinge
 from dcprog.models.angle_consistency import inconsistency
 from dcprog.penalties import Penalty, elastic_net, l1, l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.angle import angle_differences, angle_margins
-from dcprog.transforms import cap_at
 
 __all__ = ["AngleSVC"]
 
@@ -163,25 +163,15 @@ class AngleSVC(KernelOption, PaperClassifier):
 
     def _declare(self, rows: Any) -> Risk:
         """The risk: hinges at 1 of the rows of either loss, capped or truncated at s."""
-        k = rows.n_scores + 1
-        s = self._truncation(k)
-        truncated: dict[str, Any] = {}
-        if s is not None and self.majorant == "cap":
-            truncated["transform"] = cap_at(1 - s)
-        elif s is not None:
-            truncated["subtracted"] = hinge(s)
-        weights = None
-        if self.form == 1:
-            weights = np.where(rows.own, self.gamma * (k - 1), 1 - self.gamma)
-        return Risk(
-            rows,
-            hinge(),
-            aggregate="max" if self.form == 2 else None,
-            penalty=self.declared_penalty(),
-            penalized=np.ones(rows.shape[1]),
-            sample_weight=weights,
-            **truncated,
-        )
+        s = self._truncation(rows.n_scores + 1)
+        loss: Loss = hinge()
+        if s is not None:
+            loss = cap(loss, 1 - s) if self.majorant == "cap" else loss - hinge(s)
+        penalty, penalized = self.declared_penalty(), np.ones(rows.shape[1])
+        if self.form == 2:
+            return risk_of(rows, loss, penalty, None, penalized, "max")
+        weights = np.where(rows.own, self.gamma * rows.n_scores, 1 - self.gamma)
+        return Risk.from_loss(rows, loss, penalty, weights, penalized=penalized)
 
     def _margins(self, k: int) -> Callable[..., Any]:
         return angle_margins if self.form == 1 else angle_differences
