@@ -135,6 +135,9 @@ MOST_COORDINATES = 400  # and twice as many rows
 # Coordinates, at most, at the end of a run that has converged, and of one whose solvers failed: a
 # Hessian by differences walks the tree twice for each.
 MOST_EXAMINED = 24, 60
+# Of the units, by which differences of gradients step: the first that agrees, to STEADY, with a
+# quarter of it.
+SHARES, STEADY = DIFFERENCE * np.array([1.0, 1e-2, 1e-4]), 1e-2
 STEPS, ROUNDS = 8, 5  # of Newton's method, and with constraints of the wrong sign dropped
 AWAY = 0.1  # a Newton step so long, in units, leads elsewhere
 
@@ -282,6 +285,7 @@ class _Kkt:
         self._inequality: Mask = np.repeat(kinds, np.array(self._sizes, dtype=int))
         self._tape = Tape([self._objective, *self._rows], self._points)
         self._multipliers = np.zeros(self._inequality.size)
+        self._share = 0.0  # of the units, by which differences of gradients step; 0 if not chosen
         self._kept: Mask = np.ones(self._inequality.size, dtype=bool)
 
     def _active(self, expression: cp.Expression, inequality: bool) -> tuple[cp.Expression, bool]:
@@ -426,14 +430,40 @@ class _Kkt:
 
     def _hessian(self, x: Array, multipliers: Array) -> Array:
         """Of the Lagrangian, by differences of its gradient."""
+        self._share = self._share or self._steady_share(x, multipliers)
         lines = []
         for j in range(x.size):
             aside = np.zeros(x.size)
-            aside[j] = DIFFERENCE * self._units[j]
-            ahead, behind = (self._lagrangian(x + s * aside, multipliers) for s in (1, -1))
-            lines.append((ahead - behind) / (2 * aside[j]))
+            aside[j] = self._share * self._units[j]
+            lines.append(self._difference(x, multipliers, aside) / aside[j])
         bend = np.array(lines)
         return (bend + bend.T) / 2
+
+    def _steady_share(self, x: Array, multipliers: Array) -> float:
+        """The largest share of the units whose differences are those of a quarter of it.
+
+        Far from 0 the units are many periods of a sine.
+
+        Raises
+        ------
+        ArithmeticError
+            No share is.
+        """
+        units, least = self._units, CURVED * self._problem.terms(self._problem.at(x))
+        way = units * np.random.default_rng(0).uniform(-1, 1, x.size)
+        for share in SHARES:
+            long, short = (
+                units * self._difference(x, multipliers, part * way) / part
+                for part in (share, share / 4)
+            )
+            if np.all(np.abs(long - short) <= STEADY * np.abs(short) + least):
+                return share
+        raise ArithmeticError("differences of the gradient tell no curvature")
+
+    def _difference(self, x: Array, multipliers: Array, aside: Array) -> Array:
+        """Half the difference of the Lagrangian's gradients on both sides of x."""
+        ahead, behind = (self._lagrangian(x + s * aside, multipliers) for s in (1, -1))
+        return (ahead - behind) / 2
 
     def _is_no_worse(self, x: Array, multipliers: Array) -> bool:
         """True if F, with missed constraints priced, is no higher and none is missed by more."""

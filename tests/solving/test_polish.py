@@ -156,3 +156,14 @@ def test_a_point_near_a_bound_is_not_judged_as_one_at_the_bound() -> None:
     assert surrogate.domain.is_feasible(point)
     verdict = examined(surrogate, point, 60)
     assert verdict.x is None or verdict.x[0] < 1e-9
+
+
+def test_a_maximum_many_periods_from_0_is_no_minimum() -> None:
+    # differences of gradients that step over whole periods of the cosine saw it curve upwards
+    x, y = cp.Variable(), cp.Variable()
+    surrogate = ProblemSurrogate(cp.Problem(cp.Minimize(cp.nlp.cos(x) + 1e4 * y), [y >= 1]))
+    ends = {x.id: np.array(2 * np.pi * 160_000), y.id: np.array(1.0)}
+    point = surrogate.points.pack(ends)
+    assert examined(surrogate, point, 24).x is None
+    ends[x.id] = ends[x.id] + np.pi
+    assert examined(surrogate, surrogate.points.pack(ends), 24).downhill is None
