@@ -147,7 +147,7 @@ class Result:
     relative_violation : float
         Largest constraint violation, relative to the sum of the constraint's terms.
     spec : Risk or None
-        The risk under the cap that the run has set, where a cap adapts.
+        The risk under the cap that the run has set, where a cap adapts. Not pickled.
     examiner : Examiner or None
         The problem, which certificates ask about the point. Not pickled.
 
@@ -259,7 +259,7 @@ class Result:
         return type(self)._lower_bound(self.examiner.problem, start=self, **options)  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"examiner": None}
+        return self.__dict__ | {"examiner": None, "spec": None}
 
     def plot(self, ax: Any = None) -> Any:
         """Objective and criticality gap by iteration.
