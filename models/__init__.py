@@ -1,8 +1,10 @@
 """Published models, one per module: the risk, its estimator, and the paper's equations.
 
+The bases ``PaperClassifier`` and ``PaperRegressor`` make an estimator of a declared risk.
 The solvers that a paper publishes stand beside its model and are registered here by name.
 """
 
+from dcprog.estimators import PaperClassifier, PaperRegressor
 from dcprog.models.angle_consistency import fisher_gamma, is_fisher_consistent
 from dcprog.models.angle_path import AnglePath, AngleSVCCV, angle_path
 from dcprog.models.angle_svm import AngleSVC
@@ -28,6 +30,8 @@ __all__ = [
     "LeastOneNormSVC",
     "LeastTrimmedSquares",
     "MMRegressor",
+    "PaperClassifier",
+    "PaperRegressor",
     "RescaledHingeSVC",
     "SmoothSVC",
     "angle_path",

@@ -8,7 +8,7 @@ import numpy as np
 
 from dcprog.estimators import COUNT, POSITIVE, PaperRegressor, one_of, parameter
 from dcprog.estimators.declaration import Declaration
-from dcprog.estimators.high_breakdown import Criterion, SScale
+from dcprog.estimators.high_breakdown import Criterion
 from dcprog.estimators.robust_scales import mad
 from dcprog.foundation.arrays import Array
 from dcprog.losses import square, tukey
@@ -101,9 +101,6 @@ class MMRegressor(PaperRegressor):
 
     def _declare(self, rows: Scores) -> Risk:
         return Risk.from_loss(rows, tukey(0.5 * square(), self.c), l2(0.0))
-
-    def _criterion(self, n: int, p: int) -> Criterion:
-        return SScale(0.5 * max(1 - p / n, 1 / n))
 
     def _size(self, criterion: Criterion, residuals: Array, y: Array) -> float:
         scale = float(criterion.value(residuals[None], np.ones(len(y)))[0])

@@ -51,10 +51,7 @@ def check_convex(loss: ConvexLoss, u: Array) -> None:
     if loss.pieces is not None:
         check_equal(loss, u, loss.pieces(u), value, "the value", "pieces(u)")
     if loss.is_smooth:
-        try:
-            check_slope(loss, loss.slope, loss.curvature, u, "curvature")
-        except NotImplementedError:
-            raise AssertionError(f"{loss!r}: is_smooth is True, but it has no curvature") from None
+        check_slope(loss, loss.slope, loss.curvature, u, "curvature")
 
 
 def check_slope(piece: Any, function: Any, slope: Any, u: Array, name: str) -> None:
@@ -345,7 +342,7 @@ def _check_clone(piece: Any, u: Array) -> None:
 
 
 def check_penalty(penalty: Penalty, size: int = 5, draws: int = 50) -> None:
-    """Check a penalty: value, slope, expression and majorant at random coefficients.
+    """Check a penalty: value, slope, majorant and expression, if any, at random coefficients.
 
     Parameters
     ----------
@@ -375,16 +372,7 @@ def check_penalty(penalty: Penalty, size: int = 5, draws: int = 50) -> None:
     check_count("size", size, 1)
     check_count("draws", draws, 1)
     rng = np.random.default_rng(0)
-    variable, weights = cp.Variable(size), cp.Parameter(size, nonneg=True)
-    written = penalty.expression(variable)
-    with_weights = penalty.expression_with(variable, weights)
-    if not with_weights.is_convex():
-        raise AssertionError(
-            f"{penalty!r}: cvxpy does not see that expression_with(w, weights) is convex; a "
-            "penalty that is not convex derives from ConcavePenalty"
-        )
-    if not with_weights.is_dcp(dpp=True):
-        raise AssertionError(f"{penalty!r}: expression_with(w, Parameter) is not DPP")
+    written = _Written(penalty, size) if penalty.has_expression else None
     smooth = penalty.extended()
     for _ in range(draws):
         v, w = rng.standard_normal((2, size)) * 10 ** rng.uniform(-2, 1, (2, size))
@@ -395,14 +383,13 @@ def check_penalty(penalty: Penalty, size: int = 5, draws: int = 50) -> None:
         if not np.isfinite(value):
             raise AssertionError(f"{penalty!r}: value {value!r} at {w}")
         _check_gradient(penalty, w)
-        variable.value, weights.value = w, penalty.weights(v)
-        if not np.all(weights.value >= 0):
+        if not np.all(penalty.weights(v) >= 0):
             raise AssertionError(f"{penalty!r}: negative weights at {v}")
-        _agree(penalty, w, float(written.value), value, "expression")
         majorant = penalty.surrogate(v)
         if not majorant.is_convex:
             raise AssertionError(f"{penalty!r}: its surrogate {majorant!r} is not convex")
-        _agree(penalty, w, float(with_weights.value), majorant(w), "expression_with")
+        if written is not None:
+            written.check(v, w)
         tangent = majorant(v) + float(majorant.slope(v) @ (w - v))
         _not_below(majorant, w, majorant(w), tangent, f"its tangent at {v}")
         above = smooth(v) + majorant(w) - majorant(v)
@@ -412,6 +399,30 @@ def check_penalty(penalty: Penalty, size: int = 5, draws: int = 50) -> None:
             elastic = float(np.sum(parts.l1 * np.abs(w))) + parts.ridge / 2 * float(w @ w)
             _agree(majorant, w, elastic, majorant(w), "parts")
     _check_clone(penalty, w)
+
+
+class _Written:
+    """The cvxpy expressions of a penalty and of its majorants."""
+
+    def __init__(self, penalty: Penalty, size: int) -> None:
+        self.penalty = penalty
+        self.variable, self.weights = cp.Variable(size), cp.Parameter(size, nonneg=True)
+        self.value = penalty.expression(self.variable)
+        self.majorant = penalty.expression_with(self.variable, self.weights)
+        if not self.majorant.is_convex():
+            raise AssertionError(
+                f"{penalty!r}: cvxpy does not see that expression_with(w, weights) is convex; a "
+                "penalty that is not convex derives from ConcavePenalty"
+            )
+        if not self.majorant.is_dcp(dpp=True):
+            raise AssertionError(f"{penalty!r}: expression_with(w, Parameter) is not DPP")
+
+    def check(self, v: Array, w: Array) -> None:
+        """Check the values at w of the penalty and of its majorant at v."""
+        penalty, majorant = self.penalty, self.penalty.surrogate(v)
+        self.variable.value, self.weights.value = w, penalty.weights(v)
+        _agree(penalty, w, float(self.value.value), penalty(w), "expression")
+        _agree(penalty, w, float(self.majorant.value), majorant(w), "expression_with")
 
 
 def _check_gradient(penalty: Penalty, w: Array) -> None:

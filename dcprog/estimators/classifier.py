@@ -571,6 +571,19 @@ class PaperClassifier(LinearClassifier):
     -----
     scikit-learn's callbacks (``set_callbacks``) see every step, and one that asks to stop ends the
     run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dcprog as dc
+    >>> from dcprog.estimators import POSITIVE, parameter
+    >>> class Ramp(dc.models.PaperClassifier):
+    ...     lam: float = parameter(POSITIVE, default=1.0)
+    ...     def _declare(self, rows):
+    ...         return dc.Risk.from_loss(rows, dc.truncate(dc.hinge(), -1.0), dc.l2(self.lam))
+    >>> X = np.array([[-3.0], [-2.0], [2.0], [3.0], [50.0]])
+    >>> Ramp(lam=0.1).fit(X, [0, 0, 1, 1, 0]).predict(X)
+    array([0, 0, 1, 1, 1])
     """
 
     fit_intercept = True  # a subclass may declare a parameter of that name

@@ -443,9 +443,11 @@ class RobustRegressor(Regressor, RobustEstimator):
 class PaperRegressor(Regressor):
     """A linear regressor that minimises the objective of its publication from a robust start.
 
-    A subclass defines the risk of residuals (:meth:`_declare`) and the criterion of the
-    high-breakdown start (:meth:`_criterion`). It may override the unit of the residuals
-    (:meth:`_size`) and the attributes learnt in a fit (:meth:`_learn`).
+    A subclass declares its parameters, each by
+    :func:`~dcprog.estimators.parameters.parameter`, and the risk of residuals by :meth:`_declare`.
+    It may override the criterion of the high-breakdown start (:meth:`_criterion`, the S-estimate's
+    by default), the unit of the residuals (:meth:`_size`, that of y by default) and the attributes
+    learnt in a fit (:meth:`_learn`).
 
     Parameters
     ----------
@@ -460,6 +462,21 @@ class PaperRegressor(Regressor):
         σ̂, the residuals' scale.
     outlier_weight_ : array of shape (n,)
         The weight of each training sample at the solution, from 0 to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dcprog as dc
+    >>> from dcprog.estimators import POSITIVE, parameter
+    >>> class CappedSquares(dc.models.PaperRegressor):
+    ...     cap: float = parameter(POSITIVE, default=1.0)
+    ...     def _declare(self, rows):
+    ...         return dc.Risk.from_loss(rows, dc.cap(dc.square(), self.cap), dc.l2(0.0))
+    >>> X = np.arange(10.0)[:, None]
+    >>> y = 1 + 2 * X.ravel()
+    >>> y[6:] = -50.0  # four of ten are outliers
+    >>> CappedSquares(cap=4.0).fit(X, y).coef_.round(2)
+    array([2.])
     """
 
     _: KW_ONLY
@@ -469,9 +486,9 @@ class PaperRegressor(Regressor):
     def _declare(self, rows: Scores) -> Risk:
         """The objective of the publication on residuals in their unit."""
 
-    @abstractmethod
     def _criterion(self, n: int, p: int) -> Criterion:
         """The criterion of the start for n samples and p coefficients."""
+        return SScale(0.5 * max(1 - p / n, 1 / n))
 
     def _size(self, criterion: Criterion, residuals: Array, y: Array) -> float:
         """The unit of the residuals, given those of the start."""

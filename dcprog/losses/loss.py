@@ -32,6 +32,9 @@ __all__ = [
 ]
 
 
+DIFFERENCE = np.finfo(float).eps ** 0.5  # step of one-sided differences, for the least error
+
+
 class Loss(Declared, ABC):
     """ℓ(u) = φ(base(u)) − subtracted(u), of the margin u = y·f(x) or the residual u = y − f(x).
 
@@ -174,15 +177,15 @@ class ConvexLoss(Loss):
     """A convex function of one number, given by its value, its slope and its cvxpy expression.
 
     At a kink the slope is the subgradient of smallest size, so that a sample exactly at its margin
-    exerts no force. Without an expression only Newton's method can be used, which requires
-    `is_smooth`.
+    exerts no force. A loss without an expression is minimised by Newton's method, which requires
+    `is_smooth`; without a :meth:`curvature` of its own it takes differences of the slope.
 
     Attributes
     ----------
     bound, lower : float
         The supremum and the infimum; ∞ and 0 unless a subclass sets them.
     is_smooth : bool
-        Whether the loss has a continuous slope and a :meth:`curvature`.
+        Whether the loss has a continuous slope.
 
     Examples
     --------
@@ -231,19 +234,25 @@ class ConvexLoss(Loss):
     def curvature(self, u: npt.ArrayLike) -> Array:
         """The second derivative, entry by entry; the smaller one where it jumps, 0 at kinks.
 
-        The default is 0 for piecewise linear losses, which have `pieces` without quadratic terms.
+        The default is the smaller one of two differences of the slope, and 0 for piecewise linear
+        losses, which have `pieces` without quadratic terms.
 
         Raises
         ------
         NotImplementedError
-            The subclass does not define it.
+            The subclass neither defines it nor is smooth.
         """
         if self.pieces is not None and not any(self.pieces.quadratic):
             return np.zeros(np.shape(u))
-        raise NotImplementedError(
-            f"{self!r} defines no curvature(u), which Newton's method needs; add it, or take a "
-            "solver that does without"
-        )
+        if not self.is_smooth:
+            raise NotImplementedError(
+                f"{self!r} defines no curvature(u) and does not declare is_smooth = True"
+            )
+        u = np.asarray(u, dtype=float)
+        step = DIFFERENCE * (1 + np.abs(u))
+        left, here, right = u - step, self.slope(u), u + step
+        rises = (here - self.slope(left)) / (u - left), (self.slope(right) - here) / (right - u)
+        return np.maximum(np.minimum(*rises), 0.0)
 
     @property
     def softer(self) -> ConvexLoss | None:

@@ -13,10 +13,11 @@ from dcprog.penalties.penalty import Parts, Penalty
 
 
 class ConcavePenalty(Penalty):
-    """Σ_j ψ(|w_j|) with ψ concave and nondecreasing, given by value, slope and expression.
+    """Σ_j ψ(|w_j|) with ψ concave and nondecreasing, given by its value and slope.
 
     By concavity ψ(|w_j|) ≤ ψ(|v_j|) + ψ'(|v_j|)(|w_j| − |v_j|): the majorant at v is a weighted ℓ1
-    norm with the weights ψ'(|v_j|).
+    norm with the weights ψ'(|v_j|). No solver needs the expression; the problem in cvxpy, as
+    :meth:`Risk.problem` writes it, does.
     """
 
     @abstractmethod
@@ -27,9 +28,20 @@ class ConcavePenalty(Penalty):
     def rate(self, t: Array) -> Array:
         """ψ'(t), entry by entry; at a kink the larger one-sided slope."""
 
-    @abstractmethod
     def expression_of_size(self, t: cp.Expression) -> cp.Expression:
-        """ψ of a cvxpy expression, entry by entry."""
+        """ψ of a cvxpy expression, entry by entry.
+
+        Raises
+        ------
+        ValueError
+            The subclass does not define it.
+        """
+        raise ValueError(f"{self!r} has no cvxpy expression: it defines no expression_of_size(t)")
+
+    @property
+    def has_expression(self) -> bool:
+        """True if the class defines ψ of a cvxpy expression."""
+        return type(self).expression_of_size is not ConcavePenalty.expression_of_size
 
     def __call__(self, w: Array) -> float:
         """Σ ψ(|w_j|)."""
@@ -80,6 +92,8 @@ class extended_penalty(ConcavePenalty):
     penalty : ConcavePenalty
     edge : float, default 1e-10
     """
+
+    has_expression = False
 
     def __init__(self, penalty: ConcavePenalty, edge: float = EDGE) -> None:
         self.penalty = penalty

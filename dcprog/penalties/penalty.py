@@ -53,11 +53,12 @@ class Parts:
 
 
 class Penalty(Declared, ABC):
-    """A function of the penalised coefficients w, given by its value, slope and expression.
+    """A function of the penalised coefficients w, given by its value and slope.
 
-    Penalties can be added and multiplied by positive numbers. A subclass that defines only the
-    three abstract methods is treated as convex. A nonconvex penalty is majorised by its convex part
-    plus a weighted ℓ1 norm, Σ_j weights_j |w_j|.
+    Penalties can be added and multiplied by positive numbers. A subclass that defines only value,
+    slope and expression is treated as convex, and its subproblems are solved by cvxpy. A nonconvex
+    penalty is majorised by its convex part plus a weighted ℓ1 norm, Σ_j weights_j |w_j|; of such a
+    norm alone every solver takes the majorant, without an expression.
 
     Examples
     --------
@@ -83,9 +84,20 @@ class Penalty(Declared, ABC):
     def slope(self, w: Array) -> Array:
         """A subgradient, with entry 0 where w_j = 0 is a kink."""
 
-    @abstractmethod
     def expression(self, w: cp.Expression) -> cp.Expression:
-        """The penalty of a cvxpy expression."""
+        """The penalty of a cvxpy expression.
+
+        Raises
+        ------
+        ValueError
+            The penalty has no cvxpy expression (see `has_expression`).
+        """
+        raise ValueError(f"{self!r} has no cvxpy expression")
+
+    @property
+    def has_expression(self) -> bool:
+        """True if the penalty has a cvxpy expression: if its class, or its parts, define one."""
+        return type(self).expression is not Penalty.expression
 
     @property
     def is_convex(self) -> bool:
@@ -242,6 +254,11 @@ class penalty_sum(Penalty):
         self.second = second
 
     @property
+    def has_expression(self) -> bool:
+        """True if both penalties have a cvxpy expression."""
+        return self.first.has_expression and self.second.has_expression
+
+    @property
     def is_convex(self) -> bool:
         """True if both penalties are convex."""
         return self.first.is_convex and self.second.is_convex
@@ -294,6 +311,11 @@ class penalty_in_units(Penalty):
     def in_units(self, unit: float, factor: float = 1.0) -> Penalty:
         """The inner penalty with the product of both units and of both factors."""
         return self.penalty.in_units(unit * self.unit, factor * self.factor)
+
+    @property
+    def has_expression(self) -> bool:
+        """True if the inner penalty has a cvxpy expression."""
+        return self.penalty.has_expression
 
     @property
     def is_convex(self) -> bool:

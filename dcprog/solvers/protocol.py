@@ -42,9 +42,10 @@ class Takes:
     penalized : {"any", "coefficients", "no intercept", "a free intercept"}
         The penalised entries of θ: any; all coefficients, with all intercepts or none; all
         coefficients and no intercept; the same, and there is an intercept.
-    penalty : {"any", "l1 and l2", "sparse", "linear", "ridge"}
-        The penalty: any; one with the convex part Σ l_j|w_j| + (q/2)‖w‖²; such a one with l ≠ 0 or
-        a concave part; with q = 0; with l = 0 < q and no concave part.
+    penalty : {"any", "written", "l1 and l2", "sparse", "linear", "ridge"}
+        The penalty: any; one whose convex part has a cvxpy expression; one with the convex part
+        Σ l_j|w_j| + (q/2)‖w‖²; such a one with l ≠ 0 or a concave part; with q = 0; with l = 0 < q
+        and no concave part.
     blocks : bool
         Whether the solver needs only products with X, Gram matrices and a few rows, so that X may
         be read by blocks.

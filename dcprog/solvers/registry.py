@@ -70,6 +70,7 @@ REASONS = {
     "coefficients": "only a part of the coefficients or of the intercepts is penalised",
     "no intercept": "an intercept is penalised, or a coefficient is not",
     "a free intercept": "it has no free intercept, or a coefficient is not penalised",
+    "written": "its penalty {penalty} has no cvxpy expression",
     "l1 and l2": "its penalty is {penalty}, not made of l1, l2 and concave ones",
     "sparse": "its penalty is {penalty}; an l1 or a concave part is needed, beside l2 at most",
     "linear": "its penalty is {penalty}, which is not linear",
@@ -85,7 +86,7 @@ def _properties(risk: Risk) -> dict[str, bool]:
     maxima = risk.aggregate == "max"
     coefficients = bool(np.all(risk.penalized[rows.penalized]))
     intercepts = risk.penalized[~rows.penalized]
-    penalty = risk.penalty.parts()
+    penalty, convex = risk.penalty.parts(), risk.penalty.convex_part
     elastic = penalty.is_elastic
     return {
         "any": True,
@@ -105,6 +106,7 @@ def _properties(risk: Risk) -> dict[str, bool]:
         "coefficients": coefficients and len(set(intercepts)) <= 1,
         "no intercept": coefficients and not np.any(intercepts),
         "a free intercept": coefficients and not np.all(intercepts),
+        "written": convex is None or convex.has_expression,
         "l1 and l2": elastic,
         "sparse": elastic and bool(penalty.concave or np.any(penalty.l1 > 0)),
         "linear": elastic and penalty.ridge == 0,

@@ -90,7 +90,8 @@ class concave(Transform):
 
     Notes
     -----
-    It can be pickled if the functions can: use named functions, not lambdas, across processes.
+    A pickle holds lambdas and functions inside of others as code, for the same version of Python;
+    of named functions of a module it holds the names.
 
     Examples
     --------
@@ -129,6 +130,17 @@ class concave(Transform):
         self._value, self._slope = changed._value, changed._slope
         self._expression = changed._expression
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle that holds functions without an importable name as code."""
+        from joblib import wrap_non_picklable_objects
+
+        functions = wrap_non_picklable_objects(self.get_params(), keep_wrapper=False)
+        return _unpickled, (type(self), functions)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> concave:
+        """A transform of the same functions."""
+        return type(self)(**self.get_params())
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """The transform with its functions' names instead of their memory addresses."""
@@ -192,6 +204,11 @@ class concave(Transform):
                 f"t={t[known][i]:.6g} is {tangent[i, j]:.6g} at t={t[j]:.6g}, "
                 f"below the value {value[j]:.6g}. Check the slope, or take a concave function"
             )
+
+
+def _unpickled(kind: type[concave], functions: dict[str, Any]) -> concave:
+    """The transform of a pickle."""
+    return kind(**functions)
 
 
 def _evaluated(name: str, function: Function, t: Array) -> Array:

@@ -105,19 +105,6 @@ class twice_its_pieces(square):
     pieces = Pieces((), (2.0,), (0.0,), (0.0,))
 
 
-class smooth_without_curvature(ConvexLoss):
-    is_smooth = True
-
-    def __call__(self, u: Any) -> Any:
-        return np.asarray(u, dtype=float) ** 2
-
-    def slope(self, u: Any) -> Any:
-        return 2 * np.asarray(u, dtype=float)
-
-    def expression(self, u: cp.Expression) -> cp.Expression:
-        return cp.square(u)
-
-
 class does_not_store(square):
     def __init__(self, width: float = 1.0) -> None:
         super().__init__()
@@ -282,7 +269,6 @@ def _shifted() -> Loss:
         (changes_its_argument(), "it changes its argument|subgradient"),
         (mixes_its_entries(), "the value among others"),
         (twice_its_pieces(), r"pieces\(u\) is 72 at u=-6, the value is 36"),
-        (smooth_without_curvature(), "it has no curvature"),
         (does_not_store(), "let __init__ store each parameter"),
         (_shifted(), "a clone gives other values"),
         (parts_that_do_not_add_up(), r"loss\(u\) is 36 at u=-6, transform.* is 29"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from copy import deepcopy
 from typing import Any
 
 import cvxpy as cp
@@ -84,6 +85,38 @@ class exponential(ConcavePenalty):
         return 1 - cp.exp(-t)
 
 
+class plain_log_cosh(dc.ConvexLoss):
+    """log cosh u by value and slope alone."""
+
+    is_smooth = True
+
+    def __call__(self, u: Any) -> Any:
+        return np.logaddexp(u, -u) - np.log(2)
+
+    def slope(self, u: Any) -> Any:
+        return np.tanh(u)
+
+
+class plain_exponential(ConcavePenalty):
+    """Σ_j (1 − e^{−|w_j|}) by value and rate alone."""
+
+    def of_size(self, t: Any) -> Any:
+        return 1 - np.exp(-t)
+
+    def rate(self, t: Any) -> Any:
+        return np.exp(-t)
+
+
+class plain_largest(dc.Penalty):
+    """max_j |w_j| by value and slope alone."""
+
+    def __call__(self, w: Any) -> float:
+        return float(np.max(np.abs(w)))
+
+    def slope(self, w: Any) -> Any:
+        return np.sign(w) * (np.arange(w.size) == np.argmax(np.abs(w)))
+
+
 # ---- what they cost, and what they are worth ---------------------------------------------------
 
 
@@ -96,8 +129,22 @@ def test_an_extension_is_short(extension: type, most: int) -> None:
 
 
 ROBUST = dc.compose(saturated(2.0), log_cosh(0.5))
-LOSSES = [log_cosh(), log_cosh(0.1), dc.cap(log_cosh(), 1.0), ROBUST, 2 * ROBUST + log_cosh(0.5)]
-PENALTIES = [largest(), exponential(), 0.3 * largest() + dc.l2(0.1), 2 * (exponential() * 0.5)]
+LOSSES = [
+    plain_log_cosh(),
+    log_cosh(),
+    log_cosh(0.1),
+    dc.cap(log_cosh(), 1.0),
+    ROBUST,
+    2 * ROBUST + log_cosh(0.5),
+]
+PENALTIES = [
+    plain_exponential(),
+    plain_largest(),
+    largest(),
+    exponential(),
+    0.3 * largest() + dc.l2(0.1),
+    2 * (exponential() * 0.5),
+]
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -165,3 +212,46 @@ def test_a_robust_classifier_takes_them_too() -> None:
     model = dc.RobustClassifier(loss=loss, penalty=0.1 * exponential() + dc.l2(0.1)).fit(X, y)
     assert model.result_.status == "converged"
     assert model.score(X, np.where(X @ w > 0, 1, -1)) > 0.95
+
+
+@pytest.mark.parametrize("penalty", [dc.l2(0.1), dc.l1(1.0), dc.mcp(1.0)], ids=repr)
+def test_a_smooth_loss_without_curvature_is_minimised_as_with_it(penalty: dc.Penalty) -> None:
+    X, y, _ = _data()
+    rows = dc.residual_rows(X, y)
+    without, with_it = (
+        dc.solve(dc.Risk.from_loss(rows, dc.cap(loss, 2.0), penalty))
+        for loss in (plain_log_cosh(), log_cosh())
+    )
+    assert without.status == "converged"
+    assert without.value == pytest.approx(with_it.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", [dc.square(), dc.cap(dc.absolute(), 2.0), plain_log_cosh()])
+def test_a_concave_penalty_needs_no_expression(loss: dc.Loss) -> None:
+    X, y, _ = _data()
+    rows = dc.residual_rows(X, y)
+    without, with_it = (
+        dc.solve(dc.Risk.from_loss(rows, loss, 5 * penalty + dc.l2(0.1)))
+        for penalty in (plain_exponential(), exponential())
+    )
+    assert without.status == "converged"
+    assert without.value == pytest.approx(with_it.value, rel=1e-9)
+    with pytest.raises(ValueError, match=r"plain_exponential\(\) has no cvxpy expression"):
+        dc.Risk.from_loss(rows, dc.square(), plain_exponential()).problem()
+
+
+def test_a_convex_penalty_of_unknown_form_needs_an_expression() -> None:
+    X, y, _ = _data()
+    risk = dc.Risk.from_loss(dc.residual_rows(X, y), dc.square(), dc.l2(0.1) + plain_largest())
+    with pytest.raises(ValueError, match=r"cvxpy: .*plain_largest.* has no cvxpy expression"):
+        dc.solve(risk)
+
+
+def test_lambdas_are_pickled() -> None:
+    a = 2.0
+    geman = dc.concave(value=lambda t: t / (a + t), slope=lambda t: a / (a + t) ** 2)
+    model = dc.RobustRegressor(dc.compose(geman, dc.square()))
+    copied = pickle.loads(pickle.dumps(model))
+    u = np.linspace(-2.0, 2.0, 5)
+    np.testing.assert_array_equal(copied.loss(u), model.loss(u))
+    assert deepcopy(geman).get_params() == geman.get_params()

@@ -47,7 +47,7 @@ class ReferenceSolver(ExactSolver):
     Parameters
     ----------
     risk : Risk
-        A risk whose rows have a matrix and whose base has a cvxpy expression.
+        A risk whose rows have a matrix and whose base and penalty have cvxpy expressions.
     solver : str, optional
         An installed cvxpy solver (or our own, ``"ARROW"``) to try first; by default the class of
         the problem decides.
@@ -58,7 +58,7 @@ class ReferenceSolver(ExactSolver):
         The rows have no matrix.
     """
 
-    takes = Takes("expression", groups="any", penalty="any")
+    takes = Takes("expression", groups="any", penalty="written")
 
     def __init__(self, risk: Risk, solver: str | None = None) -> None:
         self.risk = risk
