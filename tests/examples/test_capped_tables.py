@@ -66,6 +66,9 @@ def test_principal_axes_change_nothing_for_a_linear_method(name: str) -> None:
     assert len(wide.steps) == 3
     plain = protocol.pipeline(METHODS[name], 30, 20)
     assert len(plain.steps) == 2
+    for model in (wide, plain):
+        if name.startswith("capped"):  # the paper's own ε puts a sample at the kink of the cap,
+            model.steps[-1][1].set_params(eps=1.0)  # where rounding decides how the run goes on
     first, second = (m.fit(X[:30], y[:30]).decision_function(X[30:]) for m in (wide, plain))
     np.testing.assert_allclose(first, second, atol=2e-3)
     assert len(protocol.pipeline(METHODS["1-nearest neighbour"], 30, 200).steps) == 2
