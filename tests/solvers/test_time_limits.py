@@ -26,7 +26,7 @@ def _problem(n: int, d: int) -> WeightedRisk:
 def test_a_large_conic_program_is_not_begun() -> None:
     problem = _problem(600, 700)
     solver, start = ReferenceSolver(problem.risk), np.zeros(problem.risk.rows.shape[1])
-    with pytest.raises(SubproblemError, match=r"entries are too many for 0\.1 s"):
+    with pytest.raises(SubproblemError, match=r"entries are too many for 0\.\d+ s"):
         solver.minimise(problem, start, 1e-6, time_limit=0.1)
 
 
