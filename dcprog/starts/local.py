@@ -15,7 +15,7 @@ from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import EDGE, Array, unvec, vec
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import STILL
+from dcprog.foundation.tolerances import RADIUS, STILL
 from dcprog.majorants.gradients import Tape
 from dcprog.majorants.tree import Values, nodes, spread_to
 from dcprog.majorants.user_problem import compared
@@ -210,12 +210,16 @@ class SmoothProblem:
             for kind, rows, sign in kinds
             if np.any(rows)
         ]
+        # without bounds, a step where a constraint is flat would lead many periods of a sine away
+        boxed = np.isfinite(self.low) & np.isfinite(self.high)
+        reach = np.where(boxed, np.inf, RADIUS * np.maximum(np.abs(x), self._units))
+        low, high = np.maximum(self.low, x - reach), np.minimum(self.high, x + reach)
         found = minimize(
             self._objective,
             x / self._units,
             jac=True,
             method="SLSQP",
-            bounds=list(zip(self.low / self._units, self.high / self._units, strict=True)),
+            bounds=list(zip(low / self._units, high / self._units, strict=True)),
             constraints=constraints,
             options={"maxiter": steps, "ftol": FALL},
         )
