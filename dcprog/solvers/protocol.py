@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -178,11 +177,12 @@ class ExactSolver:
         closed = lossless(problem, start)
         return closed or self.minimiser(problem, start, tolerance, deadline)
 
-    @abstractmethod
     def minimiser(
         self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
     ) -> Solution:
         """The minimiser of a weighted risk with a positive weight, to a relative accuracy."""
+        # not abstract: subclasses may define minimise instead
+        raise NotImplementedError(f"{type(self).__name__} has neither minimiser nor minimise")
 
     @staticmethod
     def loosens(risk: Risk) -> bool:

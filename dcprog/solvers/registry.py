@@ -189,7 +189,7 @@ def register_solver(name: str, solver: type[SubproblemSolver]) -> None:
     takes = getattr(solver, "takes", None)
     needed = CONTRACT[takes is not None :]
     missing = [part for part in needed if not callable(getattr(solver, part, None))]
-    if getattr(solver, "minimiser", None) is ExactSolver.minimiser:  # the abstract one
+    if getattr(solver, "minimiser", None) is ExactSolver.minimiser:
         missing += ["minimise"] if solver.minimise is ExactSolver.minimise else []
     missing += [] if hasattr(solver, "on_request") else ["on_request"]
     if not isinstance(solver, type) or missing:

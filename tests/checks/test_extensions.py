@@ -253,5 +253,7 @@ def test_lambdas_are_pickled() -> None:
     model = dc.RobustRegressor(dc.compose(geman, dc.square()))
     copied = pickle.loads(pickle.dumps(model))
     u = np.linspace(-2.0, 2.0, 5)
+    assert callable(copied.loss)
+    assert callable(model.loss)
     np.testing.assert_array_equal(copied.loss(u), model.loss(u))
     assert deepcopy(geman).get_params() == geman.get_params()
