@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from dcprog.bounds.lower_bound import Bound, lower_bound
 from dcprog.checks.declarations import check_loss, check_penalty
 from dcprog.engine.certificate import Certificate, Claim
+from dcprog.engine.rate import Rate
 from dcprog.engine.result import Result
 from dcprog.engine.track import History, Progress
 from dcprog.foundation.errors import (
@@ -123,6 +124,7 @@ __all__ = [
     "Penalty",
     "PenaltyPath",
     "Progress",
+    "Rate",
     "Result",
     "Risk",
     "RobustClassifier",

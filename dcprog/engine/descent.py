@@ -120,6 +120,7 @@ class Entry:
     solve_time: float
     violation: float
     rise: float
+    unchanged: bool
     gap: float = np.inf
 
 
@@ -723,6 +724,7 @@ class _Descent:
             solve_time=surrogate.record.solve_time,
             violation=surrogate.domain.violation(x),
             rise=rise,
+            unchanged=bool(self.entries) and surrogate.record.unchanged,
         )
         self.entries.append(entry)
         lower = best is None or surrogate.facts.sign * (entry.value - best.value) < 0

@@ -363,10 +363,13 @@ class Record:
         Seconds inside the solvers' own calls.
     solver_steps : int
         Steps of the subproblems' solvers, if they count them.
+    unchanged : bool
+        True if the last tightening left the majorant as it was, up to a constant.
     """
 
     solve_time: float = 0.0
     solver_steps: int = 0
+    unchanged: bool = False
 
     def take_attempts(self) -> tuple[Attempt, ...]:
         """Failed solver calls outside the steps; the list is emptied."""

@@ -11,6 +11,7 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.engine.certificate import Certificate, Claim, Examiner
+from dcprog.engine.rate import Rate, rate_of
 from dcprog.engine.stationarity import Stationarity
 from dcprog.engine.track import History, Run
 from dcprog.foundation.arrays import Array
@@ -257,6 +258,42 @@ class Result:
             )
         options = {} if time_limit is None else {"time_limit": time_limit}
         return type(self)._lower_bound(self.examiner.problem, start=self, **options)  # type: ignore[misc]
+
+    def rate(self) -> Rate:
+        r"""The rate at which the run's values fell: finite, linear, sublinear, or not shown.
+
+        F* is not known and not estimated: the decreases d_t = F(x_t) − F(x_{t+1}) tell, because
+        F(x_t) − F* ~ q^t if d_t ~ q^t, and ~ t^−p if d_t ~ t^−(p+1). Fitted are the curves
+        d_t^−κ = A + B·t, a line through log d_t for κ = 0 and the power of t with κ = 1/(p + 1), by
+        least squares in log d_t, over the last three quarters and over the last half of the
+        decreases that are clear of rounding. A kind of rate is reported if the intervals of κ (95%
+        by t-quantiles) in both windows agree on it, and a power of t only if t
+        has grown threefold over the longer window.
+        A run is finite if from some step on the majorant stayed as it was and F had fallen by far
+        more than rounding until then: x minimises the majorant at x. Early steps may mislead, and
+        accelerated steps show a rate of their own.
+
+        Returns
+        -------
+        Rate
+            ``not shown`` with the reason where the history does not tell.
+
+        References
+        ----------
+        Attouch and Bolte (2009), On the convergence of the proximal algorithm for nonsmooth
+        functions involving analytic features, Math. Program. 116, theorem 2 (the three rates).
+        Box and Cox (1964), An analysis of transformations, J. R. Stat. Soc. B 26, sections 3 and 4
+        (the family in κ and its interval).
+
+        Examples
+        --------
+        >>> import numpy as np, dcprog as dc
+        >>> rows = np.array([[1.0], [2.0], [-9.0]])
+        >>> capped = dc.Risk(rows, dc.hinge(), transform=dc.cap_at(1.0))
+        >>> dc.solve(capped, n_starts=1).rate().kind
+        'finite'
+        """
+        return rate_of(self.history, self.scale)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"examiner": None, "spec": None}

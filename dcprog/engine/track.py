@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.tolerances import MAX_ITER, TOL
@@ -53,6 +54,8 @@ class History:
     rise : array of shape (n_iter + 1,)
         Change of the minimised function over the step; positive is a rise. In penalty CCP the
         function includes the penalty of that step.
+    unchanged : bool array of shape (n_iter + 1,)
+        True where the majorant at the point is the one that the step to it minimised.
     attempts : tuple of Attempt
         Solver calls that were not accepted.
 
@@ -72,6 +75,7 @@ class History:
     solve_time: Array
     violation: Array
     rise: Array
+    unchanged: npt.NDArray[np.bool_]
     attempts: tuple[Attempt, ...] = ()
 
     def __len__(self) -> int:
@@ -85,7 +89,7 @@ class History:
     @classmethod
     def single(cls, value: float, violation: float) -> History:
         """The history of a problem that its start solves."""
-        return cls._of([(value, 0.0, 0.0, 0.0, 0.0, violation, 0.0)])
+        return cls._of([(value, 0.0, 0.0, 0.0, 0.0, violation, 0.0, False)])
 
     def ending(self, value: float, violation: float) -> History:
         """The history with F of a last point that the run itself did not reach."""
@@ -95,8 +99,9 @@ class History:
 
     @classmethod
     def _of(cls, rows: list[tuple[float, ...]]) -> History:
-        value, gap, step, time, solve_time, violation, rise = np.array(rows).reshape(-1, 7).T
-        return cls(value, gap, step, time, solve_time, violation, rise)
+        columns = np.array(rows, dtype=float).reshape(-1, 8).T
+        value, gap, step, time, solve_time, violation, rise, unchanged = columns
+        return cls(value, gap, step, time, solve_time, violation, rise, unchanged.astype(bool))
 
     def to_frame(self) -> Any:
         """The arrays as a pandas DataFrame.

@@ -214,6 +214,7 @@ class ProblemSurrogate:
         self.hasty = False
         self.settled = True
         self._slopes: dict[int, Array] = {}
+        self.unchanged = False
         self._solved_in: str | None = None
 
     @property
@@ -311,6 +312,7 @@ class ProblemSurrogate:
         self._slopes = {p.id: np.array(p.value) for p in parameters}
         if not same:
             self.forget_solution()
+        self.unchanged = same
         return not same
 
     @property
@@ -763,6 +765,7 @@ class _ProblemRecord(Record):
     def __init__(self, surrogate: ProblemSurrogate) -> None:
         self._problem = surrogate.majorised
         self.solve_time = self._problem.modes.solve_time
+        self.unchanged = surrogate.unchanged
 
     def take_attempts(self) -> tuple[Attempt, ...]:
         """Failed solver calls outside the steps; the list is emptied."""

@@ -99,6 +99,7 @@ class RiskSurrogate:
         self.risk = self.declared
         self._tightenings = 0
         self._centre = None
+        self._unchanged = False
         self._edges = None
         self.settled = self.declared.transform.rounds == 0 and not any(self._steep())
 
@@ -144,7 +145,7 @@ class RiskSurrogate:
         before, weights = self.problem, risk.slopes(x)
         self.problem = WeightedRisk(risk, weights, risk.tilts(x), _shrinkage(risk, x))
         same = self._centre is not None and self.problem.repeats(before)
-        self._centre = x.copy()
+        self._unchanged, self._centre = same, x.copy()
         self._weighted = self.problem.value(x)
         self._offset = risk(x) - self._weighted
         return not same or not is_exact(self.solvers[0])
@@ -380,6 +381,7 @@ class _RiskRecord(Record):
         self._surrogate = surrogate
         self.solve_time = surrogate.subproblems.time
         self.solver_steps = surrogate.subproblems.steps
+        self.unchanged = surrogate._unchanged
 
     def take_attempts(self) -> tuple[Attempt, ...]:
         """The solvers that failed at a start; they are handed over once."""

@@ -102,6 +102,7 @@ def test_history_arrays_have_one_entry_a_point(result: dc.Result) -> None:
         "solve_time",
         "violation",
         "rise",
+        "unchanged",
     ]
     np.testing.assert_array_equal(frame["value"], history.value)
     assert (history.step[0], history.rise[0]) == (0, 0)

@@ -336,6 +336,7 @@ OTHERS = {
         "NotBoundable",
         "NotMajorizable",
         "Progress",
+        "Rate",
         "Result",
         "show_versions",
     ),
