@@ -13,7 +13,7 @@ from dcprog.risk.risk import Risk
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.risk_mm.units import usual_coefficients
 from dcprog.rows.scores import Scores
-from dcprog.starts.protocol import Budget
+from dcprog.starts.protocol import Budget, OfRisk
 
 MOST = 10  # coefficients that are moved, one after the other
 TRIED = 2  # coefficients that are looked at for each
@@ -22,7 +22,7 @@ SIZES = np.geomspace(1e-3, 3.0, 12)
 LEAST = 1e-6  # of what F's terms add up to: less is no gain
 
 
-class Activate:
+class Activate(OfRisk):
     """A point with some zeros of x moved to where F is lower.
 
     Along one coefficient F is minimised as it is, with the penalty's barrier at 0, by trying sizes.
@@ -36,10 +36,8 @@ class Activate:
 
     is_cheap: ClassVar[bool] = True
 
-    def takes(self, surrogate: Surrogate) -> str | None:
-        """Risks of samples with a concave penalty."""
-        if not isinstance(surrogate, RiskSurrogate):
-            return "it is no risk"
+    def refusal(self, surrogate: RiskSurrogate) -> str | None:
+        """Refuse convex penalties and kernels."""
         risk = surrogate.declared
         samples = isinstance(risk.rows, Scores) and risk.rows.kernel is None
         activates = samples and not risk.penalty.is_convex

@@ -12,7 +12,7 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.risk_mm.stationarity import Flip, Near, Ties, ties
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.starts.batch import is_dear
-from dcprog.starts.protocol import Budget
+from dcprog.starts.protocol import Budget, OfRisk
 
 # How near to the cap samples may change sides, and over what the curvature is taken, in units of
 # the margins.
@@ -26,7 +26,7 @@ MOST_COEFFICIENTS = 300
 TINY = 1e-6
 
 
-class Exchange:
+class Exchange(OfRisk):
     r"""A point that is lower than x, by the majorant of another choice of slopes near a kink.
 
     The line through the other piece of φ is a majorant wherever it is taken: of a sample that is
@@ -44,10 +44,6 @@ class Exchange:
     Hawkins (1994), The feasible solution algorithm for least trimmed squares regression, Comput.
     Stat. Data Anal. 17.
     """
-
-    def takes(self, surrogate: Surrogate) -> str | None:
-        """Risks."""
-        return None if isinstance(surrogate, RiskSurrogate) else "it is no risk"
 
     def points(self, surrogate: Surrogate, x: Array, budget: Budget) -> Iterable[Array]:
         """The lowest point, if F is lower there; none of many samples, where solves are dear."""

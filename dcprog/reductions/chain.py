@@ -121,7 +121,7 @@ def chain(problem: Any) -> Chain:
     ['complex numbers: solved in real and imaginary parts']
     """
     made: list[Link] = []
-    for form in LINKS:
+    for form in LINKS if isinstance(problem, cp.Problem) else ():
         link = form(problem)
         if link is not None:
             made.append(link)

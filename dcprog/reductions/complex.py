@@ -111,9 +111,9 @@ class RealForm:
         return parts
 
 
-def real_form(problem: Any) -> RealForm | None:
+def real_form(problem: cp.Problem) -> RealForm | None:
     """The real form of a cvxpy problem with complex numbers in it; None of any other."""
-    if not isinstance(problem, cp.Problem) or not accepts(problem):
+    if not accepts(problem):
         return None
     if problem not in _FORMS:
         _FORMS[problem] = RealForm(problem)

@@ -212,14 +212,12 @@ class _Examiner:
         return self._inner(self._form.logarithms(x), time_limit)
 
 
-def geometric_form(problem: Any) -> GeometricForm | None:
+def geometric_form(problem: cp.Problem) -> GeometricForm | None:
     """The convex form of a geometric program; None of any other problem, and of convex ones.
 
     Variables count as positive if they are declared so, or if bounds or constraints of one entry
     keep them above a positive number.
     """
-    if not isinstance(problem, cp.Problem):
-        return None
     if problem not in _FORMS:
         _FORMS[problem] = _made(problem)
     form = _FORMS[problem]

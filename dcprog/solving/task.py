@@ -8,7 +8,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from numbers import Real
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import cvxpy as cp
@@ -285,9 +285,12 @@ class Task(Generic[S]):
         problem = self.problem if spec is None else spec
         if not isinstance(problem, Risk):
             return self
-        task = copy(self)
-        task.forget()
-        task.problem = _on_new_rows(problem)
+        return self._changed(problem=_on_new_rows(problem))
+
+    def _changed(self, **attributes: Any) -> Self:
+        """A copy with other attributes and no surrogate."""
+        task = object.__new__(type(self))
+        task.__dict__.update(self.__dict__ | {"_unused": None} | attributes)
         return task
 
     def polished(self, run: Run) -> Run:
@@ -443,10 +446,7 @@ class RecognisedTask(Task[RecognisedSurrogate]):
 
     def afresh(self, spec: Risk | None) -> RecognisedTask:
         """The task with empty warm-start caches."""
-        task = copy(self)
-        task.forget()
-        task._found = replace(self._found, risk=_on_new_rows(self._found.risk))
-        return task
+        return self._changed(_found=replace(self._found, risk=_on_new_rows(self._found.risk)))
 
 
 # ----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from dcprog.risk.risk import Risk
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.starts.effort import Effort
 from dcprog.starts.many_points import Index, ManyPoints, Points
-from dcprog.starts.protocol import Budget, Candidate
+from dcprog.starts.protocol import Budget, Candidate, OfRisk
 
 # Coefficients: of more, subsets tell less of them and steps cost more, so that there are fewer.
 FEW = 20
@@ -47,7 +47,7 @@ PATIENCE, ONE = 5, 1e-3
 DEAR, WORTH = 100_000, 1e-3
 
 
-class Batch:
+class Batch(OfRisk):
     """The best of many points after a few smoothed Newton steps, best first, all of them apart.
 
     Small subsets are fitted, paths of graduated risks are followed from there and from the convex
@@ -55,9 +55,9 @@ class Batch:
     has ended at.
     """
 
-    def takes(self, surrogate: Surrogate) -> str | None:
-        """Risks of few coefficients whose samples fit into one matrix."""
-        many = isinstance(surrogate, RiskSurrogate) and ManyPoints.takes(surrogate.declared)
+    def refusal(self, surrogate: RiskSurrogate) -> str | None:
+        """Refuse many coefficients, and samples that do not fit into one matrix."""
+        many = ManyPoints.takes(surrogate.declared)
         return None if many else "it is no risk of few coefficients"
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Candidate]:

@@ -13,7 +13,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable
 from dcprog.majorants.user_problem import Points
 from dcprog.problem.surrogate import ProblemSurrogate
-from dcprog.starts.protocol import Budget, Candidate
+from dcprog.starts.protocol import Budget, Candidate, OfProblem
 
 # More entries of variables, and more columns of the search, take more work than a start has.
 MOST_ENTRIES, MOST_COLUMNS = 40, 100
@@ -25,7 +25,7 @@ INSIDE = 1 - 1e-6  # at the edge of such a box lower points may lie beyond
 GAP = 1e-5
 
 
-class BranchAndBound:
+class BranchAndBound(OfProblem):
     """A spatial branch and bound search of limited work.
 
     It takes cvxpy problems whose atoms and constraints have a translation for SCIP, and whose
@@ -34,10 +34,8 @@ class BranchAndBound:
     and no other start is needed.
     """
 
-    def takes(self, surrogate: Surrogate) -> str | None:
-        """Cvxpy problems in few variables."""
-        if not isinstance(surrogate, ProblemSurrogate) or surrogate.declared is None:
-            return "it is no cvxpy problem"
+    def refusal(self, surrogate: ProblemSurrogate) -> str | None:
+        """Refuse many variables."""
         if surrogate.points.size > MOST_ENTRIES:
             return f"it has more than {MOST_ENTRIES} entries of variables"
         return None

@@ -20,7 +20,7 @@ from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.starts.batch import FEW, is_dear
 from dcprog.starts.coordinate_search import is_searched
 from dcprog.starts.many_points import ManyPoints
-from dcprog.starts.protocol import Budget, Candidate
+from dcprog.starts.protocol import Budget, Candidate, OfProblem, OfRisk
 
 CROWDED = 3  # samples a coefficient, at most, of which a batch fits too few
 FARTHEST, NEAREST = 1.0, 0.1  # units, of points beside another one
@@ -102,19 +102,11 @@ class Light(_Loose):
                 yield _eased(risk, 1.0, share, solve)
 
 
-class _OfProblem:
-    """A start of cvxpy problems only: a risk's convex problem has better ones.
-
-    It has no points where a smooth method has found minima: the loop would take longer to find the
-    same.
-    """
-
-    def takes(self, surrogate: Surrogate) -> str | None:
-        """Problems with constraints or variables of their own."""
-        return None if isinstance(surrogate, ProblemSurrogate) else "it is no cvxpy problem"
+# A risk's convex problem has better starts than these. Where a smooth method has found minima, the
+# loop would take longer to find the same from points beside and far away.
 
 
-class Half(_OfProblem):
+class Half(OfProblem):
     """Convex starts of random halves of the terms."""
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
@@ -122,7 +114,7 @@ class Half(_OfProblem):
         return _made(surrogate, "half", budget.effort.halves, budget)
 
 
-class Beside(_OfProblem):
+class Beside(OfProblem):
     """Points beside the plain run's end that meet the convex constraints."""
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
@@ -136,7 +128,7 @@ class Beside(_OfProblem):
                 yield surrogate.starts.shaken(budget.ended[0], budget.rng, size)
 
 
-class Random(_OfProblem):
+class Random(OfProblem):
     """Random points that meet the convex constraints."""
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
@@ -190,15 +182,12 @@ def _eased(risk: Risk, of_losses: float, of_penalty: float, solve: Solve) -> Arr
 # ----------------------------------------------------------------------------------------------
 
 
-class Zero:
+class Zero(OfRisk):
     """θ = 0: below a plain run's end where a penalty outweighs the losses.
 
     Plain runs on absolute losses with almost as many coefficients as samples have ended above it.
+    A cvxpy problem may have no slope at 0.
     """
-
-    def takes(self, surrogate: Surrogate) -> str | None:
-        """Risks; at 0 a cvxpy problem may have no slope."""
-        return None if isinstance(surrogate, RiskSurrogate) else "it is no risk"
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Candidate]:
         """The point 0, if F is lower there than at all ends of runs."""

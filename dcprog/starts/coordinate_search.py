@@ -16,7 +16,7 @@ from dcprog.risk.risk import Risk
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.rows.scores import Scores
 from dcprog.starts.many_points import ManyPoints
-from dcprog.starts.protocol import Budget, Candidate
+from dcprog.starts.protocol import Budget, Candidate, OfRisk
 
 MOST_COEFFICIENTS = 1000
 MOST_NUMBERS = COPIED // 2  # of the samples
@@ -31,7 +31,7 @@ HALVINGS = 30  # of an interval in which the barrier is looked for
 LEAST = 1e-5  # of what F's terms add up to: less is no gain
 
 
-class CoordinateSearch:
+class CoordinateSearch(OfRisk):
     r"""The lowest point found around a run's end, 0 and some ridge fits.
 
     From each point the coordinate along which F falls most goes to its minimum there, with the
@@ -45,10 +45,10 @@ class CoordinateSearch:
     Metaheuristics.
     """
 
-    def takes(self, surrogate: Surrogate) -> str | None:
-        """Sums of squares with a concave penalty, where no batch is taken."""
-        risk = surrogate.declared if isinstance(surrogate, RiskSurrogate) else None
-        searched = risk is not None and not ManyPoints.takes(risk) and _is_sparse_problem(risk)
+    def refusal(self, surrogate: RiskSurrogate) -> str | None:
+        """Refuse all but sums of squares with a concave penalty that no batch takes."""
+        risk = surrogate.declared
+        searched = not ManyPoints.takes(risk) and _is_sparse_problem(risk)
         return None if searched else "it is no sum of squares with a concave penalty"
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Candidate]:

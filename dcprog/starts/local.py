@@ -20,7 +20,7 @@ from dcprog.majorants.gradients import Tape
 from dcprog.majorants.tree import Values, nodes, spread_to
 from dcprog.majorants.user_problem import compared
 from dcprog.problem.surrogate import ProblemSurrogate
-from dcprog.starts.protocol import Budget, Candidate
+from dcprog.starts.protocol import Budget, Candidate, OfProblem
 
 MOST_ENTRIES = 400  # of variables
 MOST_ATOMS = 30_000  # evaluations of atoms and their slopes from one point: about a second
@@ -52,17 +52,15 @@ SLOWLY = 0.25  # violations that fall by less in a round are priced higher
 FLAT, FINE = 1e-8, 1e-12
 
 
-class Local:
+class Local(OfProblem):
     """Ends of sequential quadratic programming, or of the method of multipliers.
 
     These follow curved constraints, which majorised ones leave only in short steps, and are short
     of a majorant's safety: the ends are points to run from, whatever they are.
     """
 
-    def takes(self, surrogate: Surrogate) -> str | None:
-        """Smooth cvxpy problems of a few hundred entries, with equations and inequalities only."""
-        if not isinstance(surrogate, ProblemSurrogate):
-            return "it is no cvxpy problem"
+    def refusal(self, surrogate: ProblemSurrogate) -> str | None:
+        """Refuse kinks, cones, and more than a few hundred entries."""
         return unfit(surrogate)
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array | Candidate]:

@@ -11,6 +11,8 @@ import numpy as np
 from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
+from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.starts.effort import EFFORTS, Effort
 
 
@@ -83,3 +85,31 @@ class Start(Protocol):
         Arrays are improved by a few loose steps of the loop and compared after them; a
         :class:`Candidate` is compared as it is.
         """
+
+
+class OfRisk:
+    """A start or move of risks only."""
+
+    def takes(self, surrogate: Surrogate) -> str | None:
+        """Risks that the start does not refuse."""
+        if not isinstance(surrogate, RiskSurrogate):
+            return "it is no risk"
+        return self.refusal(surrogate)
+
+    def refusal(self, surrogate: RiskSurrogate) -> str | None:
+        """The reason why it does not take a risk, None if it does; it takes all by default."""
+        return None
+
+
+class OfProblem:
+    """A start or move of cvxpy problems only, with constraints or variables of their own."""
+
+    def takes(self, surrogate: Surrogate) -> str | None:
+        """Problems that the start does not refuse."""
+        if not isinstance(surrogate, ProblemSurrogate):
+            return "it is no cvxpy problem"
+        return self.refusal(surrogate)
+
+    def refusal(self, surrogate: ProblemSurrogate) -> str | None:
+        """The reason why it does not take a problem, None if it does; it takes all by default."""
+        return None
