@@ -42,10 +42,11 @@ class Bound:
     gap : float
         |F(x) − value| over `scale`: a share, without units.
     status : str
-        ``proved`` (the gap is as small as was asked for), ``infeasible`` (no point meets the
-        constraints), ``time_limit``, ``interrupted``, ``stopped`` (by the callback) or, of a cvxpy
-        problem, ``inaccurate`` (SCIP's tree has ended, and its best point violates a constraint by
-        more than a millionth of its terms).
+        ``proved`` (the gap is as small as was asked for: F is below F(x) by no more than that at
+        any point that meets the constraints), ``infeasible`` (no point meets the constraints),
+        ``time_limit``, ``interrupted``, ``stopped`` (by the callback) or, of a cvxpy problem,
+        ``inaccurate`` (SCIP's tree has ended, and its best point violates a constraint by more than
+        a millionth of its terms).
     nodes : int
         The number of boxes bounded, or of nodes of SCIP's trees, including the runs that this one
         resumed.
@@ -54,7 +55,10 @@ class Bound:
     variables : mapping of cvxpy Variable to array
         The best point known of a cvxpy problem; empty for a risk.
     objective : float
-        F(x).
+        F(x). Where x violates constraints within their tolerance, F(x) may lie below the minimum.
+    relative_violation : float
+        The largest violation of a constraint at x, over the sum of the absolute values of its
+        terms: at most 1e-6, or 1e-4 at a point that :func:`dcprog.solve` has found feasible.
     scale : float
         The scale of the gap: the sum of the absolute values of F's terms at x, or a minimum that
         keeps it above rounding errors.
@@ -96,6 +100,7 @@ class Bound:
     box: tuple[Array, Array] | None = None
     marks: Array | None = None
     variables: Mapping[cp.Variable, Array] = field(default_factory=dict)
+    relative_violation: float = 0.0
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | ({} if isinstance(self.open, Boxes) else {"open": None})
@@ -109,6 +114,7 @@ class Bound:
                 f"  value      {self.value:.10g}",
                 f"  objective  {self.objective:.10g}",
                 f"  gap        {self.gap:.3g}",
+                *([f"  violation  {self.relative_violation:.3g}"] if kind == "nodes" else []),
                 *([f"  open boxes {left}"] if left else []),
             ]
         )
@@ -224,6 +230,7 @@ def _searched_bound(
         asked=search.gap,
         box=problem.box,
         variables=variables,
+        relative_violation=0.0 if best is None else best.missed,
     )
 
 

@@ -293,8 +293,11 @@ class RiskSpace:
         return x if self.box is None else np.clip(x, *self.box)
 
     def first(self, seconds: float) -> Incumbent:
-        """The incumbent that the outer loop finds within `seconds`."""
-        x = heeded(solve(self.risk, time_limit=seconds)).x
+        """The incumbent that the outer loop finds within `seconds`; θ = 0 if it has no solver."""
+        try:
+            x = heeded(solve(self.risk, time_limit=seconds)).x
+        except ValueError:  # no solver takes the risk, and bounds need none
+            x = None
         return self.at(self.point(np.zeros(self.parts.size) if x is None else x))
 
     def at(self, theta: Array) -> Incumbent:

@@ -148,7 +148,7 @@ def race(
 
 
 def _proved(run: Run, candidates: list[Candidate], proof: str) -> Run:
-    """A run that has stopped at a point that is proved to be optimal has converged."""
+    """A run that has stopped at a point below which none is proved to be has converged."""
     least = min((one.value for one in candidates), default=-np.inf)
     ended = run.feasible and run.sign * run.value - least <= PROVED * run.scale
     stopped = run.status in ("solver_failed", "max_iter")

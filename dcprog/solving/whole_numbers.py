@@ -157,7 +157,7 @@ def solve_whole(
     Returns
     -------
     Result
-        ``converged`` is proved to be optimal.
+        ``converged`` is proved: no feasible point is lower by more than ``tol`` of the terms.
     """
     begun = time.perf_counter()
     factorable = FactorableProblem(problem)

@@ -30,8 +30,8 @@ class BranchAndBound(OfProblem):
 
     It takes cvxpy problems whose atoms and constraints have a translation for SCIP, and whose
     variables are bounded, by declaration or by the constraints and the plain run's value. If the
-    search ends, its point is proved to be within 1e-5 of the optimum, relative to the scale of F,
-    and no other start is needed.
+    search ends, no feasible point is lower than its point by more than 1e-5 of the scale of F, and
+    no other start is needed.
     """
 
     def refusal(self, surrogate: ProblemSurrogate) -> str | None:

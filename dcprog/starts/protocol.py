@@ -51,8 +51,8 @@ class Budget:
     found : list of Candidate
         Points of the starts before this one.
     proof : str
-        The claim that is proved of the lowest point so far: that it is optimal, and among which
-        points. No other point is needed then. Empty if there is no proof.
+        The claim that is proved of the lowest point so far: by how much no feasible point is lower,
+        and among which points. No other point is needed then. Empty if there is no proof.
     agreed : bool
         True if several local minima are equally low: a race of default effort adds none.
     """

@@ -183,6 +183,19 @@ def test_states_have_no_units(monkeypatch: pytest.MonkeyPatch) -> None:
         assert bound.value <= plain.objective * factor * (1 + 1e-9)
 
 
+def test_a_risk_that_no_solver_takes_is_bounded() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 2))
+    rows = dc.binary_margins(X, np.where(X[:, 0] > 0.3, 1.0, -1.0), fit_intercept=False)
+    loss = dc.rescale(dc.pade_hinge(3.0), 0.5)
+    risk = dc.Risk.from_loss(rows, loss, dc.group_lasso(0.1, [0, 0]))
+    with pytest.raises(ValueError, match="no solver takes this risk"):
+        dc.solve(risk)
+    bound = dc.lower_bound(risk)
+    assert bound.status == "proved"
+    assert bound.objective < risk(np.zeros(2))
+
+
 def test_a_start_is_taken_and_improved() -> None:
     risk = ramp()
     bound = dc.lower_bound(risk, start=np.array([50.0, -50.0, 7.0]))

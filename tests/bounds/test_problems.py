@@ -270,6 +270,16 @@ def test_infeasible_problems_are(seed: int) -> None:
     assert (found[0].value, found[0].x) == (np.inf, None)
 
 
+def test_the_violation_tells_how_a_point_can_be_below_the_minimum() -> None:
+    """x = 1 is the only feasible point; a violation of 1e-6 allows 0.998."""
+    x = cp.Variable(bounds=[-3, 3])
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(x), [cp.square(x) - 2 * x + 1 == 0]))
+    assert bound.value <= 1
+    assert 0.998 <= bound.objective < 1
+    assert 0 < bound.relative_violation <= 1e-6
+    assert f"violation  {bound.relative_violation:.3g}" in repr(bound)
+
+
 def test_complex_variables_are_bounded() -> None:
     z = cp.Variable(2, complex=True)
     a = np.array([1.0, 1j])

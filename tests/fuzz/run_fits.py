@@ -24,6 +24,7 @@ TOL = 1e-6
 TIME_LIMIT = 5.0
 RESOLVED = 3e-9  # of a margin's or residual's units
 FARTHEST = 1e-8  # from an infinite slope that a run may leave it
+LARGEST = 1e300  # units of coefficients, where subnormal data would have infinite ones
 STORM = 20  # so many warnings of NumPy in one fit are no remark any more
 
 
@@ -83,7 +84,7 @@ def landscape_of(data: Data, loss: Formula, penalty: Formula, intercept: bool) -
         return max(float(sizes[0]) + float(np.sum(penalty.value(theta[:d]))), 1e-3 * sizes[1])
 
     largest = np.max(np.abs(X), axis=0)
-    units = data.units / np.where(largest > 0, largest, 1.0)
+    units = data.units / np.where(largest > 0, np.maximum(largest, data.units / LARGEST), 1.0)
     return free(
         lambda theta: total(theta, loss.value, penalty.value),
         size,

@@ -62,6 +62,11 @@ def test_bounds_that_once_failed_hold(number: int) -> None:
     assert [f for f in failures if "time limit" not in f] == []  # seconds are the machine's
 
 
+def test_units_of_coefficients_are_finite_for_subnormal_data() -> None:
+    """F of infinite coefficients is NaN for some directions, and was a descent for others."""
+    assert judged("fits:222732").failures == []
+
+
 def test_a_case_is_a_function_of_its_name() -> None:
     one, other = (str(random_problem(generator("problems", 7)).problem) for _ in range(2))
     assert one == other
