@@ -8,6 +8,7 @@ from dcprog.checks.declarations import check_loss, check_penalty
 from dcprog.engine.certificate import Certificate, Claim
 from dcprog.engine.rate import Rate
 from dcprog.engine.result import Result
+from dcprog.engine.theorems import Theorem, Theorems
 from dcprog.engine.track import History, Progress
 from dcprog.foundation.errors import (
     FisherConsistencyWarning,
@@ -77,6 +78,7 @@ from dcprog.solvers.registry import explain_choice, register_solver
 from dcprog.solving.doors import Compiled, compile
 from dcprog.solving.driver import solve
 from dcprog.solving.explained import explain, is_majorizable
+from dcprog.solving.theorems import which_theorem
 from dcprog.starts.registry import register_start
 from dcprog.transforms import (
     Transform,
@@ -132,6 +134,8 @@ __all__ = [
     "RobustRegressor",
     "RobustRegressorCV",
     "SubproblemError",
+    "Theorem",
+    "Theorems",
     "Transform",
     "TrivialSolutionWarning",
     "WrongBound",
@@ -212,6 +216,7 @@ __all__ = [
     "tukey_by",
     "welsch",
     "welsch_by",
+    "which_theorem",
 ]
 
 # Imported at the first use: they need scikit-learn, whose import takes a third of cvxpy's time.

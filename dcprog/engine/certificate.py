@@ -9,6 +9,7 @@ import numpy as np
 
 from dcprog.engine.protocol import Surrogate, centre
 from dcprog.engine.stationarity import Stationarity
+from dcprog.engine.theorems import Check, Theorems
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
 
@@ -52,12 +53,15 @@ class Examination:
     violation : float
         Relative.
     stationarity : Stationarity
+    theorems : Theorems or None
+        Those on the loop's convergence, for the problem as it is declared.
     """
 
     gap: float
     scale: float
     violation: float
     stationarity: Stationarity
+    theorems: Theorems | None = None
 
 
 class Examiner(Protocol):
@@ -97,6 +101,9 @@ class Certificate:
     bound : object or None
         The answer of :func:`dcprog.lower_bound`, on request: no point is below ``bound.value``, and
         ``bound.gap`` bounds the distance of the value from the optimum, as a share of the scale.
+    theorems : tuple of Check
+        The theorems of :func:`dcprog.which_theorem` that hold for the problem, against the run.
+        They do not count in ``holds``.
 
     Examples
     --------
@@ -115,6 +122,7 @@ class Certificate:
     slope: Claim | None = None
     complete: bool = False
     bound: Any = None
+    theorems: tuple[Check, ...] = ()
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -147,6 +155,7 @@ class Certificate:
             lines.append(
                 f"{claim.name:<20}{claim.measured:>12.3g}{claim.tolerance:>12.3g}  {answer}"
             )
+        lines += ["", *map(str, self.theorems)] if self.theorems else []
         return "\n".join(lines if self.bound is None else [*lines, "", str(self.bound)])
 
     __repr__ = __str__

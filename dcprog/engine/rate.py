@@ -94,11 +94,7 @@ def rate_of(history: History, scale: float) -> Rate:
 
 def _last_falls(history: History, scale: float) -> Array:
     """Decreases −rise of F, after the last step at which F itself moved."""
-    with np.errstate(invalid="ignore"):
-        change = np.abs(np.diff(history.value))
-        same = np.abs(change - np.abs(history.rise[1:])) <= CLEAR * scale + 1e-6 * change
-    moved = np.flatnonzero(~same)
-    return -history.rise[moved[-1] + 2 if moved.size else 1 :]
+    return -history.rise[history.settled_from(CLEAR * scale) + 1 :]
 
 
 def _clear(falls: Array, least: float) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.engine.certificate import Certificate, Claim, Examiner
+from dcprog.engine.checks import checks_of
 from dcprog.engine.rate import Rate, rate_of
 from dcprog.engine.stationarity import Stationarity
 from dcprog.engine.track import History, Run
@@ -230,15 +231,16 @@ class Result:
         if time_limit is not None:
             check_number("time_limit", time_limit, 0)
         gap, violation, scale = self.gap, self.relative_violation, self.scale
-        seen = Stationarity()
+        seen, theorems = Stationarity(), None
         if self.examiner is not None and self.x is not None:
             found = self.examiner(self.x, time_limit)
             seen, scale = found.stationarity, max(scale, found.scale)
+            theorems = found.theorems
             gap = gap if np.isnan(found.gap) else max(gap, found.gap)
             violation = max(violation, found.violation)
         least, rise = ROOTS * np.sqrt(tol), float(np.max(self.history.rise, initial=0.0))
         is_known = not np.isnan(seen.residual)
-        return Certificate(
+        certificate = Certificate(
             descent=Claim("largest rise", rise, tol * scale),
             gap=Claim("criticality gap", gap, tol * scale),
             violation=Claim("violation", violation, FEASIBLE),
@@ -247,6 +249,10 @@ class Result:
             complete=seen.complete,
             bound=self._bounded(time_limit) if bound else None,
         )
+        if theorems is None:
+            return certificate
+        checks = checks_of(theorems, self.history, self.rate(), certificate, (scale, tol))
+        return replace(certificate, theorems=checks)
 
     def _bounded(self, time_limit: float | None) -> Any:
         if self._lower_bound is None:

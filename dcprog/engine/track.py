@@ -12,6 +12,8 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.tolerances import MAX_ITER, TOL
 
+SAME = 1e-6  # changes of F and of the user's value that differ by less, relatively, are the same
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -102,6 +104,14 @@ class History:
         columns = np.array(rows, dtype=float).reshape(-1, 8).T
         value, gap, step, time, solve_time, violation, rise, unchanged = columns
         return cls(value, gap, step, time, solve_time, violation, rise, unchanged.astype(bool))
+
+    def settled_from(self, rounding: float) -> int:
+        """The first entry from which on F was one function: its change is that of the values."""
+        with np.errstate(invalid="ignore"):
+            change = np.abs(np.diff(self.value))
+            same = np.abs(change - np.abs(self.rise[1:])) <= rounding + SAME * change
+        moved = np.flatnonzero(~same)
+        return int(moved[-1]) + 1 if moved.size else 0
 
     def to_frame(self) -> Any:
         """The arrays as a pandas DataFrame.

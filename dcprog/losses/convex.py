@@ -9,6 +9,7 @@ from scipy import special
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
+from dcprog.foundation.regularity import SMOOTH
 from dcprog.losses.loss import ConvexLoss
 from dcprog.losses.piecewise_quadratic import Pieces
 
@@ -161,6 +162,7 @@ class logistic(ConvexLoss):
     """
 
     is_smooth = True
+    regularity = SMOOTH
 
     def __call__(self, u: npt.ArrayLike) -> Array:
         """log(1 + e^{−u})."""
@@ -199,6 +201,7 @@ class SmoothHinge(StartingLoss):
     """
 
     is_smooth = True
+    regularity = SMOOTH
 
     def __init__(self, eta: float, at: float = 1.0) -> None:
         check_number("eta", eta, 0)

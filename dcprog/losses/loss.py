@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import cvxpy as cp
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.foundation.parameters import Declared, advice, check_number, parts_of, same
+from dcprog.foundation.regularity import UNKNOWN, Regularity
 from dcprog.losses.piecewise_quadratic import Pieces
 from dcprog.transforms import Transform, chain, identity, scale_by, sum_of
 
@@ -231,6 +233,13 @@ class ConvexLoss(Loss):
         defined = type(self).expression is not ConvexLoss.expression
         return defined and super().has_expression
 
+    @property
+    def regularity(self) -> Regularity:
+        """What theorems on convergence may rest on: of losses with `pieces` all that these tell."""
+        if self.pieces is None:
+            return UNKNOWN
+        return Regularity(not any(self.pieces.quadratic), self.is_smooth, is_subanalytic=True)
+
     def curvature(self, u: npt.ArrayLike) -> Array:
         """The second derivative, entry by entry; the smaller one where it jumps, 0 at kinks.
 
@@ -324,6 +333,11 @@ class _OfConvex(ConvexLoss):
     def is_smooth(self) -> bool:  # type: ignore[override]
         """True if all parts are smooth."""
         return all(part.is_smooth for part in parts_of(self))
+
+    @property
+    def regularity(self) -> Regularity:
+        """The facts that hold for all parts."""
+        return Regularity.of_all(part.regularity for part in parts_of(self))
 
 
 class convex_sum(_OfConvex):
@@ -463,6 +477,11 @@ class squared(_OfConvex):
         return squared(self.loss.starting_at(s))
 
     @property
+    def regularity(self) -> Regularity:
+        """The facts about the loss, whose square is not piecewise linear."""
+        return replace(self.loss.regularity, is_piecewise_linear=False)
+
+    @property
     def bound(self) -> float:  # type: ignore[override]
         """The square of the loss's bound."""
         return self.loss.bound**2
@@ -591,6 +610,11 @@ class excess(ConvexLoss):
         self.factor = factor
         self.plus = plus
         self.minus = minus
+
+    @property
+    def regularity(self) -> Regularity:
+        """The facts that hold for all parts."""
+        return Regularity.of_all(part.regularity for part in parts_of(self))
 
     def _inside(self, u: npt.ArrayLike) -> Array:
         plus = self.factor * self.plus(u)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import EDGE, Array
+from dcprog.foundation.regularity import UNKNOWN, Regularity
 from dcprog.penalties.penalty import Parts, Penalty
 
 
@@ -18,7 +19,14 @@ class ConcavePenalty(Penalty):
     By concavity ψ(|w_j|) ≤ ψ(|v_j|) + ψ'(|v_j|)(|w_j| − |v_j|): the majorant at v is a weighted ℓ1
     norm with the weights ψ'(|v_j|). No solver needs the expression; the problem in cvxpy, as
     :meth:`Risk.problem` writes it, does.
+
+    Attributes
+    ----------
+    regularity : Regularity
+        What theorems on convergence may rest on, of ψ on t ≥ 0; nothing unless a subclass says so.
     """
+
+    regularity: Regularity = UNKNOWN
 
     @abstractmethod
     def of_size(self, t: Array) -> Array:

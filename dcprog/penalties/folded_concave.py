@@ -7,6 +7,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
+from dcprog.foundation.regularity import KINKED, SMOOTH, STEEP
 from dcprog.penalties.concave_penalty import ConcavePenalty
 
 
@@ -43,6 +44,8 @@ class capped_l1(ConcavePenalty):
     >>> capped_l1(2.0, 1.0)(np.array([0.5, -3.0]))
     3.0
     """
+
+    regularity = KINKED
 
     def __init__(self, lam: float, theta: float) -> None:
         check_number("lam", lam, 0, closed=True)
@@ -98,6 +101,8 @@ class scad(ConcavePenalty):
     >>> scad(1.0, 3.0).weights(np.array([0.0, 2.0, 5.0]))
     array([1. , 0.5, 0. ])
     """
+
+    regularity = SMOOTH
 
     def __init__(self, lam: float, a: float = 3.7) -> None:
         check_number("lam", lam, 0, closed=True)
@@ -158,6 +163,8 @@ class mcp(ConcavePenalty):
     1.75
     """
 
+    regularity = SMOOTH
+
     def __init__(self, lam: float, gamma: float = 3.0) -> None:
         check_number("lam", lam, 0, closed=True)
         check_number("gamma", gamma, 0)
@@ -213,6 +220,8 @@ class log_sum(ConcavePenalty):
     >>> log_sum(1.0, 0.5).weights(np.array([0.0, 0.5]))
     array([2., 1.])
     """
+
+    regularity = SMOOTH
 
     def __init__(self, lam: float, eps: float) -> None:
         check_number("lam", lam, 0, closed=True)
@@ -270,6 +279,8 @@ class lp(ConcavePenalty):
     >>> lp(1.0, 0.5)(np.array([4.0, -9.0]))
     5.0
     """
+
+    regularity = STEEP
 
     def __init__(self, lam: float, p: float) -> None:
         check_number("lam", lam, 0, closed=True)

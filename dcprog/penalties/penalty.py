@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.parameters import Declared, check_number
+from dcprog.foundation.regularity import UNKNOWN, Regularity
 
 
 @dataclass(frozen=True)
@@ -348,6 +349,11 @@ class penalty_in_units(Penalty):
     def extended(self, edge: float = EDGE) -> Penalty:
         """The extended inner penalty, in the unit."""
         return penalty_in_units(self.penalty.extended(self.unit * edge), self.unit, self.factor)
+
+    @property
+    def regularity(self) -> Regularity:
+        """The facts about the ψ of a concave inner penalty."""
+        return getattr(self.penalty, "regularity", UNKNOWN)
 
     def of_size(self, t: Array) -> Array:
         """factor·ψ(unit·t), for a concave inner penalty."""

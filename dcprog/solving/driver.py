@@ -23,8 +23,9 @@ from dcprog.foundation.tolerances import FEASIBLE, MAX_ITER, TOL
 from dcprog.reductions.chain import chain
 from dcprog.risk.risk import Risk
 from dcprog.solving.cvxpy_fields import publish
+from dcprog.solving.examiner import ProblemExaminer
 from dcprog.solving.race import optima, planned, race, winner
-from dcprog.solving.task import ProblemExaminer, Spec, task_of
+from dcprog.solving.task import Spec, task_of
 from dcprog.solving.trivial import triviality
 from dcprog.solving.whole_numbers import solve_whole
 

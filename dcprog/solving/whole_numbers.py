@@ -22,7 +22,8 @@ from dcprog.foundation.errors import NotMajorizable, SubproblemError
 from dcprog.foundation.tolerances import FEASIBLE
 from dcprog.majorants.tree import substituted
 from dcprog.majorants.user_problem import freeze
-from dcprog.solving.task import ProblemExaminer, is_list, known_values, numbers
+from dcprog.solving.examiner import ProblemExaminer
+from dcprog.solving.task import is_list, known_values, numbers
 
 # Outer steps that a point of the global search is worth.
 STEPS = 30
@@ -257,4 +258,5 @@ class HeldExaminer:
         start = held.start(x)
         part = np.concatenate([np.ravel(start[v], order="F") for v in rest.variables()])
         found = ProblemExaminer(rest)(part, time_limit)
-        return replace(found, violation=max(found.violation, point.missed))
+        missed = max(found.violation, point.missed)
+        return replace(found, violation=missed, theorems=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_count, check_number
+from dcprog.foundation.regularity import KINKED, LINEAR, Regularity
 from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.transforms.transform import Transform, check_is_transform, identity
 
@@ -67,6 +69,12 @@ class cap_at(Transform):
     def limit(self) -> float:  # type: ignore[override]
         """The largest cap or the inner limit, whichever is smaller."""
         return min(self._inner.limit, float(np.max(self.c)))
+
+    @property
+    def regularity(self) -> Regularity:  # type: ignore[override]
+        """The inner facts, with a kink unless there is no cap."""
+        inner = self._inner.regularity
+        return inner if np.all(np.isinf(self.c)) else replace(inner, is_smooth=False)
 
     @property
     def lowest(self) -> float:  # type: ignore[override]
@@ -165,6 +173,11 @@ class cap_largest(Transform):
         self.least = least
 
     @property
+    def regularity(self) -> Regularity:  # type: ignore[override]
+        """The facts of the fixed cap."""
+        return cap_at(1.0, self.inner).regularity
+
+    @property
     def limit(self) -> float:  # type: ignore[override]
         """The inner limit, because the cap is not known in advance."""
         return np.inf if self.inner is None else self.inner.limit
@@ -236,6 +249,11 @@ class trim_of(Transform):
     def __init__(self, fraction: float) -> None:
         check_number("fraction", fraction, 0, 1, closed=True)
         self.fraction = fraction
+
+    @property
+    def regularity(self) -> Regularity:  # type: ignore[override]
+        """Piecewise linear in all losses together, with kinks where two are equal."""
+        return KINKED if self.fraction > 0 else LINEAR
 
     def graduated(self, s: float) -> Transform:
         """The transform that drops the share fraction/s."""

@@ -19,6 +19,7 @@ from scipy import special
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
+from dcprog.foundation.regularity import LINEAR, SMOOTH, STEEP, Regularity
 from dcprog.transforms.transform import Transform
 
 __all__ = [
@@ -59,6 +60,8 @@ class rescale_by(Transform):
     >>> rescale_by(2.0)([0.0, 1.0]).tolist()
     [0.0, 1.0]
     """
+
+    regularity = SMOOTH
 
     def __init__(self, eta: float) -> None:
         check_number("eta", eta, 0)
@@ -116,6 +119,13 @@ class power_of(Transform):
         self.p = p
         self.delta = delta
 
+    @property
+    def regularity(self) -> Regularity:  # type: ignore[override]
+        """Smooth unless the slope at 0 is infinite; linear for p = 1."""
+        if self.p == 1:
+            return LINEAR
+        return SMOOTH if np.isfinite(self.steepest) else STEEP
+
     def __call__(self, t: npt.ArrayLike) -> Array:
         """(t + δ)^p."""
         return (np.asarray(t, dtype=float) + self.delta) ** self.p
@@ -155,6 +165,8 @@ class log_of(Transform):
     >>> log_of(2.0)(2.0 * (np.e - 1)).item()
     2.0
     """
+
+    regularity = SMOOTH
 
     def __init__(self, scale: float) -> None:
         check_number("scale", scale, 0)
@@ -210,6 +222,8 @@ class huberize_by(_Scaled):
     array([0.5, 1.5])
     """
 
+    regularity = SMOOTH
+
     def __call__(self, t: npt.ArrayLike) -> Array:
         """min(t, σ√(2 max(t, σ²/2)) − σ²/2)."""
         t, knee = np.asarray(t, dtype=float), self.sigma**2 / 2
@@ -240,6 +254,8 @@ class andrews_by(_Scaled):
     >>> andrews_by(1.0)([0.0, 100.0])
     array([0., 2.])
     """
+
+    regularity = SMOOTH
 
     no_expression = "cvxpy has no cosine"
 
@@ -279,6 +295,8 @@ class tukey_by(_Scaled):
     >>> tukey_by(2.0).slope([0.0, 1.0, 2.0])
     array([1.  , 0.25, 0.  ])
     """
+
+    regularity = SMOOTH
 
     @property
     def limit(self) -> float:  # type: ignore[override]
@@ -323,6 +341,8 @@ class welsch_by(_Scaled):
     1.0
     """
 
+    regularity = SMOOTH
+
     @property
     def limit(self) -> float:  # type: ignore[override]
         """σ²."""
@@ -355,6 +375,8 @@ class log_ratio_by(_Scaled):
     >>> log_ratio_by(1.0).slope(0.0).item()
     1.0
     """
+
+    regularity = SMOOTH
 
     @property
     def limit(self) -> float:  # type: ignore[override]
@@ -433,6 +455,8 @@ class rational_by(_TangentJoined):
     array([0. , 0.5])
     """
 
+    regularity = SMOOTH
+
     def __init__(self, s: float, delta: float) -> None:
         super().__init__(s, delta)
         if delta < (s - 1) / 2 or (s < 1 and delta == 0):
@@ -486,6 +510,8 @@ class erf_by(_TangentJoined):
     >>> round(erf_by(1.0, 0.01)(1.0).item(), 4)
     0.8427
     """
+
+    regularity = SMOOTH
 
     limit = 1.0
     no_expression = "cvxpy has no error function"

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.foundation.parameters import Declared, check_number, parts_of
+from dcprog.foundation.regularity import LINEAR, UNKNOWN, Regularity
 
 __all__ = [
     "Transform",
@@ -47,6 +48,8 @@ class Transform(Declared, ABC):
         Whether φ(t) = c·t.
     is_joint : bool
         Whether an entry of φ(t) depends on all losses; the sum of φ(t) is then concave.
+    regularity : Regularity
+        What theorems on convergence may rest on; nothing unless a subclass says so.
     no_expression : str
         The reason why there is no cvxpy expression, if there is none.
 
@@ -70,6 +73,7 @@ class Transform(Declared, ABC):
     lowest = 0.0
     is_linear = False
     is_joint = False
+    regularity = UNKNOWN
     no_expression = "its class states none"
 
     @abstractmethod
@@ -161,6 +165,7 @@ class identity(Transform):
 
     lowest = -np.inf
     is_linear = True
+    regularity = LINEAR
 
     def __call__(self, t: npt.ArrayLike) -> Array:
         """The losses themselves."""
@@ -189,6 +194,11 @@ class _Composite(Transform):
     def is_joint(self) -> bool:  # type: ignore[override]
         """True if a part is joint."""
         return any(part.is_joint for part in parts_of(self))
+
+    @property
+    def regularity(self) -> Regularity:  # type: ignore[override]
+        """The facts that hold for all parts."""
+        return Regularity.of_all(part.regularity for part in parts_of(self))
 
     @property
     def is_linear(self) -> bool:  # type: ignore[override]
@@ -331,6 +341,7 @@ class scale_by(Transform):
 
     lowest = -np.inf
     is_linear = True
+    regularity = LINEAR
 
     def __init__(self, factor: float) -> None:
         check_number("factor", factor, 0)

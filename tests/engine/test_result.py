@@ -118,8 +118,10 @@ def test_certificate(result: dc.Result) -> None:
     assert certificate.descent.measured == np.max(result.history.rise)
     assert certificate.violation.measured == result.violation
     lines = str(certificate).splitlines()
-    assert len(lines) == 1 + len(certificate.claims)
-    assert all(line.endswith("yes") for line in lines[1:])
+    claims, theorems = len(certificate.claims), len(certificate.theorems)
+    assert all(line.endswith("yes") for line in lines[1 : 1 + claims])
+    assert all(line.startswith("theorem, ") for line in lines[2 + claims :])
+    assert len(lines) == 2 + claims + theorems > 2 + claims
 
 
 def test_a_certificate_fails_what_is_not_so(result: dc.Result) -> None:
