@@ -372,8 +372,13 @@ class ProblemSurrogate:
         )
 
     def _exchange_rate(self, x: Array) -> float:
-        """How fast the objective varies against the violation around x: the scale of τ."""
-        problem, rng = self.majorised, np.random.default_rng(0)
+        """How fast the objective varies against the violation around x: the scale of τ.
+
+        Variables in no constraint stay: the price has nothing to hold against them.
+        """
+        problem, points, rng = self.majorised, self.points, np.random.default_rng(0)
+        asked = {v.id for c in problem.problem.constraints for v in c.variables()}
+        held = points.spread(np.array([v.id not in asked for v in points.variables])) > 0
 
         def at(point: Array) -> tuple[float, float]:
             values = problem.at(point)
@@ -381,7 +386,8 @@ class ProblemSurrogate:
 
         with np.errstate(all="ignore"):
             here = at(x)
-            there = [at(self.sizes.beside(x, rng)) for _ in range(SAMPLES)]
+            beside = (np.where(held, x, self.sizes.beside(x, rng)) for _ in range(SAMPLES))
+            there = [at(point) for point in beside]
             changes = np.abs(np.array(there) - here)
         seen = np.all(np.isfinite(changes), axis=1) & (changes[:, 1] > problem.tolerance)
         objective, missed = np.sum(changes[seen], axis=0)

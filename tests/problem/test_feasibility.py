@@ -218,3 +218,15 @@ def test_a_run_that_misses_goes_on_from_a_restored_point() -> None:
     assert again.value == pytest.approx(np.sqrt(5), rel=1e-5)
     assert not surrogate.restoring
     assert surrogate.firmness == 1
+
+
+def test_variables_in_no_constraint_set_no_price_of_violations() -> None:
+    """m, which starts far out, made violations so dear that no step inside was worth one."""
+    n, m = cp.Variable(nonpos=True), cp.Variable(3)
+    pull = n * cp.power(1 + cp.square(n), -1) + 0.1 * (cp.square(n) + cp.sum_squares(m))
+    problem = cp.Problem(cp.Minimize(1e-8 * pull), [cp.sqrt(cp.abs(n)) <= 1.05])
+    result = dc.solve(problem, start={n: -4514.0, m: np.full(3, 2000.0)})
+    inside = np.linspace(-1.1, 0, 10001)
+    least = np.min(inside / (1 + inside**2) + 0.1 * inside**2)
+    assert result.status == "converged"
+    assert result.value == pytest.approx(1e-8 * least, rel=1e-4)
