@@ -47,7 +47,6 @@ class SinglePassSolver:
     """
 
     on_request: ClassVar[str | None] = "it minimises a coarser majorant"
-    loosest: ClassVar[float] = 0.0
     takes = Takes("piecewise quadratic", rows="margins", penalized="no intercept", penalty="ridge")
 
     def __init__(self, risk: Risk) -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # A point no higher than the centre, up to this many tolerances, is accepted: if the centre is a
 # minimiser, no solver gets below it.
 ACCEPT = 10.0
+# Tolerance of steps far from the end, of solvers to which a loose one is cheaper.
+LOOSEST = 1e-2
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,47 @@ class Takes:
         """The words that must all hold of a risk, in the order in which reasons are given."""
         return self.loss, self.rows, self.groups, self.penalized, self.penalty
 
+    def missed(self, risk: Risk) -> list[str]:
+        """The words that do not hold of a risk whose rows have a matrix."""
+        holds = properties(risk)
+        return [word for word in self.words if not holds[word]]
+
+
+def properties(risk: Risk) -> dict[str, bool]:
+    """For each word of :class:`Takes`, whether it holds for a risk whose rows have a matrix."""
+    base, pieces, rows = risk.base, risk.base.pieces, risk.scores
+    linear = pieces is not None and not any(pieces.quadratic)
+    one = rows.signs is not None and rows.n_scores == 1
+    maxima = risk.aggregate == "max"
+    coefficients = bool(np.all(risk.penalized[rows.penalized]))
+    intercepts = risk.penalized[~rows.penalized]
+    penalty, convex = risk.penalty.parts(), risk.penalty.convex_part
+    elastic = penalty.is_elastic
+    return {
+        "any": True,
+        "piecewise linear": linear,
+        "kinked": linear and pieces is not None and len(pieces.knots) > 0,
+        "piecewise quadratic": pieces is not None,
+        "parabola": pieces is not None and not pieces.knots and pieces.quadratic[0] > 0,
+        "smooth": base.is_smooth,
+        "expression": base.has_expression,
+        "one score": rows.n_scores == 1,
+        "margins": rows.signs is not None,
+        "one margin": one and rows.kernel is None,
+        "kernel": one and rows.kernel is not None,
+        "samples": not maxima or np.array_equal(rows.groups, risk.groups),
+        "sums": not maxima,
+        "rows": risk.n_groups == rows.shape[0],
+        "coefficients": coefficients and len(set(intercepts)) <= 1,
+        "no intercept": coefficients and not np.any(intercepts),
+        "a free intercept": coefficients and not np.all(intercepts),
+        "written": convex is None or convex.has_expression,
+        "l1 and l2": elastic,
+        "sparse": elastic and bool(penalty.concave or np.any(penalty.l1 > 0)),
+        "linear": elastic and penalty.ridge == 0,
+        "ridge": bool(penalty.ridge_alone),
+    }
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -107,12 +150,9 @@ class SubproblemSolver(Protocol):
     ----------
     on_request : str or None
         The reason why the solver is not chosen automatically; None if it may be.
-    loosest : float
-        The loosest useful tolerance of steps far from the end; 0 if a loose one saves no time.
     """
 
     on_request: ClassVar[str | None]
-    loosest: ClassVar[float]
 
     def __init__(self, risk: Risk) -> None: ...
 
@@ -159,7 +199,6 @@ class ExactSolver:
     """
 
     on_request: ClassVar[str | None] = None
-    loosest: ClassVar[float] = 0.0
 
     def value(self, problem: WeightedRisk, theta: Array, centre: Array) -> float:
         """The weighted risk."""
@@ -185,9 +224,9 @@ class ExactSolver:
         raise NotImplementedError(f"{type(self).__name__} has neither minimiser nor minimise")
 
     @staticmethod
-    def loosens(risk: Risk) -> bool:
-        """True if steps for a risk may use the tolerance ``loosest``."""
-        return True
+    def loosest(risk: Risk) -> float:
+        """The loosest tolerance of steps far from the end that saves time; 0 for none."""
+        return 0.0
 
     def further(self, problem: WeightedRisk, start: Array) -> Array:
         """A point near `start` with a lower value of the risk, or `start` itself.

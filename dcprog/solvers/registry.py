@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import scipy.sparse as sp
 
 from dcprog.solvers.conic.compiled import check_solver
@@ -15,11 +14,9 @@ from dcprog.solvers.piecewise.interior import InteriorSolver
 from dcprog.solvers.piecewise.pivoting import PivotingSolver
 from dcprog.solvers.piecewise.simplex import SimplexSolver
 from dcprog.solvers.protocol import ExactSolver, SubproblemSolver, Takes
-from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
+from dcprog.solvers.smooth.multipliers import MultipliersSolver
 from dcprog.solvers.smooth.newton import NewtonSolver
-from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
-from dcprog.solvers.smooth.sparse_multipliers import SparseMultipliersSolver
-from dcprog.solvers.smooth.weighted_lasso import WeightedLassoSolver
+from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver, is_large_sparse
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -27,12 +24,10 @@ if TYPE_CHECKING:
 
 SOLVERS: dict[str, type[SubproblemSolver]] = {
     "newton": NewtonSolver,
-    "weighted_lasso": WeightedLassoSolver,
     "proximal_newton": ProximalNewtonSolver,
     "smo": SmoSolver,
     "dual_coordinate": DualCoordinateSolver,
-    "multipliers": AugmentedLagrangianSolver,
-    "sparse_multipliers": SparseMultipliersSolver,
+    "multipliers": MultipliersSolver,
     "pivoting": PivotingSolver,
     "simplex": SimplexSolver,
     "interior": InteriorSolver,
@@ -46,7 +41,6 @@ SHORT, SHORT_COLUMNS = 100, 30  # at most rows and at least columns where HiGHS 
 NARROW, SMALL = 60, 200_000  # columns, and numbers in the matrix, up to which pivoting leads
 TALL = 100  # samples a column from which the method of multipliers leads
 PATIENCE = 100.0  # seconds that a fallback of cvxpy's may take, which no time limit interrupts
-LARGE = 3000  # columns of sparse X from which single columns lead under an l1 penalty
 SPARSE_SHORT = 1000  # at most rows where HiGHS leads on sparse X of more than LARGE columns
 CONTRACT = ("refusal", "minimise", "value")  # the first only without `takes`
 
@@ -78,42 +72,6 @@ REASONS = {
 }
 
 
-def _properties(risk: Risk) -> dict[str, bool]:
-    """For each word of `Takes`, whether it holds for a risk whose rows have a matrix."""
-    base, pieces, rows = risk.base, risk.base.pieces, risk.scores
-    linear = pieces is not None and not any(pieces.quadratic)
-    one = rows.signs is not None and rows.n_scores == 1
-    maxima = risk.aggregate == "max"
-    coefficients = bool(np.all(risk.penalized[rows.penalized]))
-    intercepts = risk.penalized[~rows.penalized]
-    penalty, convex = risk.penalty.parts(), risk.penalty.convex_part
-    elastic = penalty.is_elastic
-    return {
-        "any": True,
-        "piecewise linear": linear,
-        "kinked": linear and pieces is not None and len(pieces.knots) > 0,
-        "piecewise quadratic": pieces is not None,
-        "parabola": pieces is not None and not pieces.knots and pieces.quadratic[0] > 0,
-        "smooth": base.is_smooth,
-        "expression": base.has_expression,
-        "one score": rows.n_scores == 1,
-        "margins": rows.signs is not None,
-        "one margin": one and rows.kernel is None,
-        "kernel": one and rows.kernel is not None,
-        "samples": not maxima or np.array_equal(rows.groups, risk.groups),
-        "sums": not maxima,
-        "rows": risk.n_groups == rows.shape[0],
-        "coefficients": coefficients and len(set(intercepts)) <= 1,
-        "no intercept": coefficients and not np.any(intercepts),
-        "a free intercept": coefficients and not np.all(intercepts),
-        "written": convex is None or convex.has_expression,
-        "l1 and l2": elastic,
-        "sparse": elastic and bool(penalty.concave or np.any(penalty.l1 > 0)),
-        "linear": elastic and penalty.ridge == 0,
-        "ridge": bool(penalty.ridge_alone),
-    }
-
-
 def refusal(solver: type[SubproblemSolver], risk: Risk) -> str | None:
     """The reason why a solver cannot solve a risk, from the data that it states; None if it can."""
     takes: Takes | None = getattr(solver, "takes", None)
@@ -122,8 +80,7 @@ def refusal(solver: type[SubproblemSolver], risk: Risk) -> str | None:
     if takes is not None:
         if risk.no_matrix is not None:
             return risk.no_matrix
-        holds = _properties(risk)
-        missed = [word for word in takes.words if not holds[word]]
+        missed = takes.missed(risk)
         if missed:
             undeclared = ", or which does not declare is_smooth = True"
             return REASONS[missed[0]].format(
@@ -150,9 +107,10 @@ def register_solver(name: str, solver: type[SubproblemSolver]) -> None:
         take a risk or None, or both; ``on_request``, the reason why it is not chosen unless named
         or None; ``minimise(problem, start, tolerance, time_limit)`` and
         ``value(problem, theta, centre)`` as in
-        :class:`~dcprog.solvers.protocol.SubproblemSolver`. ``value`` and ``on_request = None`` are
-        inherited from :class:`~dcprog.solvers.protocol.ExactSolver`. The solver registered last is
-        tried first, the library's own follow where it fails.
+        :class:`~dcprog.solvers.protocol.SubproblemSolver`. A subclass of
+        :class:`~dcprog.solvers.protocol.ExactSolver` needs only the first and
+        ``minimiser(problem, start, tolerance, deadline)``. The solver registered last is tried
+        first, the library's own follow where it fails.
 
     Raises
     ------
@@ -175,7 +133,7 @@ def register_solver(name: str, solver: type[SubproblemSolver]) -> None:
     ...     def refusal(risk):
     ...         one = repr(risk.base) == "square(at=1.0)" and np.all(risk.matrix() == 1)
     ...         return None if one else "it is not (1 − θ)²"
-    ...     def minimise(self, problem, start, tolerance, time_limit=None):
+    ...     def minimiser(self, problem, start, tolerance, deadline):
     ...         heavy, lam = 2 * problem.weights.sum(), problem.penalty_weights[1]
     ...         theta = heavy / (lam + heavy)
     ...         return Solution(theta, None, problem.value(theta))
@@ -236,31 +194,21 @@ def _by_size(risk: Risk) -> tuple[str, ...]:
         first = ("smo", "multipliers")
     elif p <= min(n, NARROW) and not large:
         first = ("pivoting",)
-    elif n >= TALL * p:
+    elif n >= TALL * p and risk.penalty.parts().ridge_alone:
         first = ("multipliers",)
     elif large and (sparse or p >= n):
         first = ("dual_coordinate",)
     if _is_short(risk) and p >= SHORT_COLUMNS:
         first = ("simplex", *first)
-    single_columns = _is_large_sparse(risk)
-    lasso = ("weighted_lasso", "proximal_newton")
-    if single_columns:
-        lasso = ("proximal_newton", "weighted_lasso")
-    smooth: tuple[str, ...] = ("newton", *lasso)
+    single_columns = known and is_large_sparse(risk)
+    smooth: tuple[str, ...] = ("newton", "proximal_newton")
     if large and p >= n and not kernel and (sparse or _has_knots(risk)):
         smooth = ("dual_coordinate", *smooth)
     elif n >= MANY_ROWS:
-        smooth = (*lasso, "newton")
+        smooth = ("proximal_newton", "newton")
     if single_columns:
-        first = (*first, "dual_coordinate", "sparse_multipliers")
-    rest = (
-        "interior",
-        "multipliers",
-        "dual_coordinate",
-        "sparse_multipliers",
-        "simplex",
-        "pivoting",
-    )
+        first = (*first, "dual_coordinate", "multipliers")
+    rest = ("interior", "multipliers", "dual_coordinate", "simplex", "pivoting")
     return tuple(dict.fromkeys((*smooth, *first, *rest)))
 
 
@@ -268,19 +216,12 @@ def _has_knots(risk: Risk) -> bool:
     return risk.base.pieces is not None and len(risk.base.pieces.knots) > 0
 
 
-def _is_large_sparse(risk: Risk) -> bool:
-    """True if X is a sparse matrix of more than LARGE columns."""
-    if risk.no_matrix is not None:
-        return False
-    X: Any = risk.scores.X
-    return bool(sp.issparse(X)) and X.shape[1] > LARGE
-
-
 def _is_short(risk: Risk) -> bool:
     """True if the linear program of a risk has few rows, one a sample and slanted piece."""
     pieces = risk.base.pieces
     slanted = 0 if pieces is None else sum(slope != 0 for slope in pieces.linear)
-    most = SPARSE_SHORT if _is_large_sparse(risk) else SHORT
+    large = risk.no_matrix is None and is_large_sparse(risk)
+    most = SPARSE_SHORT if large else SHORT
     return slanted * risk.rows.shape[0] <= most
 
 
@@ -392,9 +333,7 @@ def is_exact(name: str) -> bool:
 def loosest(name: str, risk: Risk) -> float:
     """The loosest tolerance of a solver's steps far from the end; 0 for the final tolerance."""
     solver = SOLVERS.get(name, ReferenceSolver)
-    if not issubclass(solver, ExactSolver) or not solver.loosens(risk):
-        return 0.0
-    return solver.loosest
+    return solver.loosest(risk) if issubclass(solver, ExactSolver) else 0.0
 
 
 def explain_choice(risk: Risk) -> str:

@@ -38,6 +38,8 @@ from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers import registry
 from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.solvers.registry import SOLVERS, choose, explain_choice, make, refusal
+from dcprog.solvers.smooth.proximal_newton import LARGE as LARGE_COLUMNS
+from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 from dcprog.solving.task import Task
 
 RNG = np.random.default_rng(0)
@@ -54,9 +56,9 @@ CHOICES: list[tuple[Risk, str]] = [
     (Risk.from_loss(TARGETS, log(huber(1.0), 2.0)), "newton"),
     (Risk.from_loss(BINARY, squared(sigmoid_hinge(3.0))), "newton"),
     (Risk.from_loss(TARGETS, pinball(0.3)), "pivoting"),
-    (Risk.from_loss(TARGETS, square(), l1(1.0)), "weighted_lasso"),
+    (Risk.from_loss(TARGETS, square(), l1(1.0)), "proximal_newton"),
     (Risk.from_loss(TARGETS, square(), l2(0.0)), "proximal_newton"),
-    (Risk.from_loss(TARGETS, square(), scad(1.0, 3.7)), "weighted_lasso"),
+    (Risk.from_loss(TARGETS, square(), scad(1.0, 3.7)), "proximal_newton"),
     (Risk.from_loss(TARGETS, square(), l2(1.0) + l2(2.0)), "newton"),
     (Risk.from_loss(TARGETS, square(), elastic_net(0.0, 1.0)), "newton"),
     (Risk.from_loss(BINARY, logistic()), "newton"),
@@ -140,7 +142,7 @@ def test_a_solver_asked_for_is_the_only_one(solver: str) -> None:
         ),
         (Risk.from_loss(BINARY, Undeclared()), "proximal_newton", "does not declare is_smooth"),
         (Risk.from_loss(BINARY, logistic()), "multipliers", "not piecewise"),
-        (Risk.from_loss(BINARY, hinge(), l1(1.0)), "multipliers", "penalty"),
+        (Risk.from_loss(BINARY, hinge(), l1(1.0)), "dual_coordinate", "penalty"),
         (Risk.from_loss(BINARY, hinge()), "libsvm", "kernel machine"),
         (Risk.from_loss(KERNEL, hinge(0.5)), "libsvm", "base"),
         (Risk.from_loss(KERNEL, squared_hinge()), "smo", "not piecewise linear"),
@@ -291,21 +293,22 @@ def test_cvxpy_is_no_fallback_on_large_rows() -> None:
 
 
 def test_squares_on_sparse_data_of_many_columns_go_by_single_columns() -> None:
-    def first(columns: int) -> str:
+    def solver(columns: int) -> ProximalNewtonSolver:
         X = sp.random_array((20, columns), density=0.05, rng=np.random.default_rng(0)).tocsr()
-        rows = dc.residual_rows(X, np.ones(20))
-        return choose(dc.Risk.from_loss(rows, dc.square(), dc.l1(1.0)))[0]
+        risk = dc.Risk.from_loss(dc.residual_rows(X, np.ones(20)), dc.square(), dc.l1(1.0))
+        assert choose(risk)[0] == "proximal_newton"
+        return ProximalNewtonSolver(risk)
 
-    assert first(registry.LARGE) == "weighted_lasso"
-    assert first(registry.LARGE + 1) == "proximal_newton"
+    assert solver(LARGE_COLUMNS).lasso is not None
+    assert solver(LARGE_COLUMNS + 1).lasso is None
 
 
 def test_few_rows_of_many_sparse_columns_go_to_the_simplex_method() -> None:
     def first(rows: int) -> str:
-        size = (rows, registry.LARGE + 1)
+        size = (rows, LARGE_COLUMNS + 1)
         X = sp.random_array(size, density=0.001, rng=np.random.default_rng(0)).tocsr()
         margins = dc.binary_margins(X, np.arange(rows) % 2)
         return choose(dc.Risk.from_loss(margins, dc.hinge(), dc.l1(1.0)))[0]
 
     assert first(registry.SPARSE_SHORT) == "simplex"
-    assert first(registry.SPARSE_SHORT + 1) == "sparse_multipliers"
+    assert first(registry.SPARSE_SHORT + 1) == "multipliers"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,6 +15,7 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_differences
 from dcprog.solvers.conic.reference import ReferenceSolver
+from dcprog.solvers.piecewise import interior
 from dcprog.solvers.piecewise.active_set import _Reduced, crossover, guess_at
 from dcprog.solvers.piecewise.interior import interior_candidate
 from dcprog.solvers.piecewise.polyhedral import Polyhedral, Subproblem
@@ -59,6 +63,28 @@ def test_no_round_of_active_sets_begins_after_the_deadline() -> None:
     guess = guess_at(problem, found.x, found.duals)
     assert crossover(problem, guess, 1e-6, 12)[0] is not None
     assert crossover(problem, guess, 1e-6, 12, Deadline(0.0))[0] is None
+
+
+def test_a_deadline_between_subsets_of_features_leaves_the_last_point(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 2000))
+    risk = dc.Risk(dc.binary_margins(X, X[:, 0] > 0), dc.hinge(), penalty=dc.l1(0.5))
+    weighted = WeightedRisk(risk, np.ones(40))
+    problem, deadline = Subproblem.of(Polyhedral(risk), weighted), Deadline(1000.0)
+    whole = interior._whole
+
+    def last(*rest: Any) -> Any:
+        found = whole(*rest)
+        deadline.end = 0.0
+        return replace(found, duals=3 * found.duals)  # under which more features are needed
+
+    monkeypatch.setattr(interior, "_whole", last)
+    with pytest.raises(SubproblemError, match="time limit") as caught:
+        interior_candidate(problem, 1e-8, deadline)
+    assert caught.value.point.shape == (2001,)
+    assert weighted.value(caught.value.point) < weighted.value(np.zeros(2001))
 
 
 def test_dear_rounds_are_left_to_the_interior_point_method() -> None:

@@ -9,9 +9,11 @@ import pytest
 
 import dcprog as dc
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.solvers.registry import make
+from dcprog.solvers.smooth.weighted_lasso import WeightedLasso
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((80, 4))
@@ -107,14 +109,18 @@ def test_a_lasso_that_is_too_large_leaves_its_point(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("dcprog.solvers.smooth.smooth_problem.MOST_UNKNOWNS", 2)
     risk = dc.Risk(dc.residual_rows(X, X @ np.ones(4)), dc.square(), penalty=dc.l1(0.1))
     with pytest.raises(dc.SubproblemError, match="above 2") as caught:
-        make("weighted_lasso", risk).minimise(WeightedRisk(risk, np.ones(80)), np.zeros(5), 1e-9)
+        WeightedLasso(risk).minimiser(
+            WeightedRisk(risk, np.ones(80)), np.zeros(5), 1e-9, Deadline()
+        )
     assert caught.value.point.shape == (5,)
 
 
 class Loose(Short):
     """The same, where loose steps save time."""
 
-    loosest: ClassVar[float] = 1e-2
+    @staticmethod
+    def loosest(risk: dc.Risk) -> float:
+        return 1e-2
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -14,7 +14,7 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import RADIUS
 from dcprog.losses import Pieces
 from dcprog.solvers.jit import compiled
-from dcprog.solvers.protocol import Takes
+from dcprog.solvers.protocol import LOOSEST, Takes
 from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
 from dcprog.solvers.smooth.per_score import PerScoreSolver, ScoreProblem
 
@@ -494,7 +494,11 @@ class DualCoordinateSolver(PerScoreSolver):
 
     name = "dual_coordinate"
     takes = Takes("piecewise quadratic", rows="margins", penalized="coefficients", penalty="ridge")
-    loosest = 1e-2
+
+    @staticmethod
+    def loosest(risk: Risk) -> float:
+        """A loose tolerance for every risk."""
+        return LOOSEST
 
     def __init__(self, risk: Risk) -> None:
         super().__init__(risk)

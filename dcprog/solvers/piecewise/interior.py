@@ -111,8 +111,8 @@ def interior_candidate(
     x: Array | None = None
     while chosen.size < design.d:
         part = problem.restricted(chosen)
+        deadline.check("the interior point method", x)
         try:
-            deadline.check("the interior point method", x)
             found = _whole(part, tolerance / 2, deadline)
         except SubproblemError as error:
             if deadline.left == 0:

@@ -16,7 +16,7 @@ from dcprog.foundation.tolerances import LAST_PLACES, SUMMED
 from dcprog.losses import ConvexLoss
 from dcprog.solvers.linalg.line_search import Line, armijo, bottom
 from dcprog.solvers.linalg.ridge import UPDATES, Ridge, is_truncated
-from dcprog.solvers.protocol import Takes
+from dcprog.solvers.protocol import LOOSEST, Takes
 from dcprog.solvers.smooth.per_score import (
     WITHOUT_TANGENT,
     PerScoreSolver,
@@ -302,12 +302,11 @@ class NewtonSolver(PerScoreSolver):
 
     name = "newton"
     takes = Takes("smooth", rows="margins", penalized="coefficients", penalty="ridge")
-    loosest = 1e-2
 
     @staticmethod
-    def loosens(risk: Risk) -> bool:
-        """True if steps are truncated: a factored system gives all digits in one step more."""
-        return is_truncated(risk.scores.X)
+    def loosest(risk: Risk) -> float:
+        """Loose if steps are truncated: a factored system gives all digits in one step more."""
+        return LOOSEST if is_truncated(risk.scores.X) else 0.0
 
     def __init__(self, risk: Risk) -> None:
         super().__init__(risk)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,11 +15,12 @@ from dcprog.foundation.tolerances import LAST_PLACES
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
-from dcprog.solvers.protocol import ExactSolver, Solution, Takes
+from dcprog.solvers.protocol import LOOSEST, ExactSolver, Solution, Takes
 from dcprog.solvers.smooth.column_descent import ColumnDescent
 from dcprog.solvers.smooth.newton import LOOSE, STALLS, softer_first
 from dcprog.solvers.smooth.sign_search import SignSearch
 from dcprog.solvers.smooth.smooth_problem import SmoothLine, SmoothPlace, SmoothProblem, working_set
+from dcprog.solvers.smooth.weighted_lasso import WeightedLasso
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -35,6 +36,7 @@ BOTTOMLESS = 1e15  # the function is unbounded below this multiple of its initia
 # The damping is multiplied or divided by CHANGE, and 0 below LIGHTEST. It falls after a step that
 # achieves half of the predicted decrease, and rises after one that misses the share 1/CHANGE.
 CHANGE, LIGHTEST = 10.0, 1e-6
+LARGE = 3000  # columns of sparse X from which single columns lead under an l1 penalty
 
 
 class ProximalNewtonSolver(ExactSolver):
@@ -74,10 +76,10 @@ class ProximalNewtonSolver(ExactSolver):
     """
 
     takes = Takes("smooth", blocks=True)
-    loosest = 1e-2
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
+        self.lasso = WeightedLasso(risk) if _is_lasso(risk) else None
         self.rows = RowHessian(risk)
         self.columns = ColumnDescent(risk)
 
@@ -93,14 +95,30 @@ class ProximalNewtonSolver(ExactSolver):
         return None
 
     @staticmethod
-    def loosens(risk: Risk) -> bool:
-        """True if steps may go by single columns; others give all digits at little more cost."""
-        return risk.rows.shape[1] > _most_entries(risk)
+    def loosest(risk: Risk) -> float:
+        """Loose where steps may go by single columns; others give all digits at little more cost.
+
+        That of :class:`WeightedLasso` where it is the method.
+        """
+        if _is_lasso(risk):
+            return WeightedLasso.loosest(risk)
+        return LOOSEST if _by_columns(risk) else 0.0
+
+    def further(self, problem: WeightedRisk, start: Array) -> Array:
+        """A point with a lower value of the risk with its concave penalty, or `start`."""
+        return start if self.lasso is None else self.lasso.further(problem, start)
 
     def minimiser(
         self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
     ) -> Solution:
         """The minimiser, certified by a duality gap."""
+        if self.lasso is not None:
+            try:
+                return self.lasso.minimiser(problem, start, tolerance, deadline)
+            except SubproblemError as error:
+                if deadline.left == 0 or error.point is None:
+                    raise
+                start = error.point
         smooth = SmoothProblem.of(problem, self.rows.units)
         theta, steps = np.array(start, dtype=float), 0
         if not np.any(theta):
@@ -135,7 +153,7 @@ class ProximalNewtonSolver(ExactSolver):
             enough = tolerance * (1 + abs(place.value))
             if place.value < -BOTTOMLESS * first:
                 raise SubproblemError("unbounded", "the function falls for ever")
-            safety = 1.0 if self.loosens(self.risk) else SAFETY
+            safety = 1.0 if _by_columns(self.risk) else SAFETY
             if place.gap <= safety * enough or stalled == STALLS:
                 break
             deadline.check("proximal Newton", best.theta)
@@ -202,6 +220,24 @@ class ProximalNewtonSolver(ExactSolver):
     def _small(self) -> bool:
         """True if the system of samples is the smaller one, with a positive ridge."""
         return self.risk.penalty.parts().ridge > 0 and _few_samples(self.risk)
+
+
+def _is_lasso(risk: Risk) -> bool:
+    """True for parabolas with a sparse penalty, but where single columns lead."""
+    if risk.by_blocks or is_large_sparse(risk):
+        return False
+    return not WeightedLasso.takes.missed(risk)
+
+
+def is_large_sparse(risk: Risk) -> bool:
+    """True if X is a sparse matrix of more than LARGE columns."""
+    X: Any = risk.scores.X
+    return bool(sp.issparse(X)) and X.shape[1] > LARGE
+
+
+def _by_columns(risk: Risk) -> bool:
+    """True if steps may go by single columns."""
+    return risk.rows.shape[1] > _most_entries(risk)
 
 
 def _most_entries(risk: Risk) -> int:

@@ -19,7 +19,7 @@ from dcprog.foundation.tolerances import SUMMED
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
-from dcprog.solvers.protocol import ExactSolver, Solution, Takes
+from dcprog.solvers.protocol import Solution, Takes
 from dcprog.solvers.smooth.sign_search import SignSearch
 from dcprog.solvers.smooth.smooth_problem import ROOM, SmoothPlace, SmoothProblem, working_set
 from dcprog.solvers.warm_starts import WarmStarts
@@ -394,9 +394,10 @@ ENOUGH = 0.5  # the search ends at a gap of this share of the tolerance
 SHARE = 0.1  # epochs end at a decrease of this share of the allowed gap
 SAME = 1.2  # a working set that grows by less than this factor is solved exactly
 LOOSE = 1e-4  # from this tolerance on epochs may suffice
+GOES_ON = 0.3  # tolerance of steps from which runs go on with a concave penalty
 
 
-class WeightedLassoSolver(ExactSolver):
+class WeightedLasso:
     r"""min Σ_i w_i base(u_i) + t·u + ½ Σ_j q_j θ_j² + Σ_j l_j |θ_j| with base(u) = au² + bu + c.
 
     The working set consists of the nonzero coefficients and the zeros with the most violated
@@ -420,7 +421,6 @@ class WeightedLassoSolver(ExactSolver):
     """
 
     takes = Takes("parabola", rows="one margin", penalized="no intercept", penalty="sparse")
-    loosest = 0.3
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
@@ -436,9 +436,9 @@ class WeightedLassoSolver(ExactSolver):
         return RowHessian(self.risk).units
 
     @staticmethod
-    def loosens(risk: Risk) -> bool:
-        """True if runs continue from loose steps with the risk's own concave penalty."""
-        return risk.has_convex_losses and not risk.penalty.is_convex
+    def loosest(risk: Risk) -> float:
+        """Very loose where runs go on from a step with the risk's own concave penalty."""
+        return GOES_ON if risk.has_convex_losses and not risk.penalty.is_convex else 0.0
 
     def minimiser(
         self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline

@@ -17,7 +17,7 @@ from dcprog.solvers import registry
 from dcprog.solvers.piecewise.interior import InteriorSolver
 from dcprog.solvers.registry import choose
 from dcprog.solvers.smooth import proximal_newton
-from dcprog.solvers.smooth.sparse_multipliers import SparseMultipliersSolver
+from dcprog.solvers.smooth.multipliers import MultipliersSolver
 
 
 def _problem(base: ConvexLoss, penalty: Penalty) -> WeightedRisk:
@@ -40,7 +40,7 @@ def test_it_agrees_with_the_interior_point_method(
     problem = _problem(base, penalty)
     start = np.zeros(31)
     exact = InteriorSolver(problem.risk).minimise(problem, start, 1e-9)
-    found = SparseMultipliersSolver(problem.risk).minimise(problem, start, 1e-5)
+    found = MultipliersSolver(problem.risk).minimise(problem, start, 1e-5)
     assert exact.value - 1e-8 <= found.value <= exact.value + 1e-5 * (1 + exact.value)
     gap = duality_gap(problem, found.coefficients, found.dual, start)
     assert gap <= 1e-4 * (1 + found.value)
@@ -54,17 +54,17 @@ def test_samples_that_a_step_puts_beyond_all_knots_come_back(
     X = sp.random_array((40, 200), density=0.1, rng=rng, data_sampler=rng.standard_normal).tocsr()
     rows = dc.binary_margins(X, X.toarray() @ rng.standard_normal(200) > 0)
     problem = WeightedRisk(Risk(rows, hinge(), penalty=dc.l1(0.3)), np.ones(40))
-    found = SparseMultipliersSolver(problem.risk).minimise(problem, np.zeros(201), 1e-4)
+    found = MultipliersSolver(problem.risk).minimise(problem, np.zeros(201), 1e-4)
     exact = InteriorSolver(problem.risk).minimise(problem, np.zeros(201), 1e-9)
     assert found.value == pytest.approx(exact.value, rel=1e-4)
 
 
 def test_an_l1_hinge_on_large_sparse_samples_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "LARGE", 10)
+    monkeypatch.setattr(proximal_newton, "LARGE", 10)
     monkeypatch.setattr(registry, "SPARSE_SHORT", 1)
     monkeypatch.setattr(registry, "NARROW", 1)
     problem = _problem(hinge(), dc.l1(0.5))
-    assert choose(problem.risk)[:2] == ("sparse_multipliers", "interior")
+    assert choose(problem.risk)[:2] == ("multipliers", "interior")
     result = dc.solve(problem.risk)
     assert result.status == "converged"
 

@@ -15,9 +15,11 @@ from dcprog.penalties import Penalty, weighted_l1
 from dcprog.risk.duality import duality_gap
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.solvers.registry import choose, explain_choice, make
+from dcprog.solvers.registry import choose, make
+from dcprog.solvers.smooth import proximal_newton
+from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 from dcprog.solvers.smooth.sign_search import SignSearch
-from dcprog.solvers.smooth.weighted_lasso import WorkingSet
+from dcprog.solvers.smooth.weighted_lasso import WeightedLasso, WorkingSet
 
 TIGHT = 1e-10
 
@@ -57,6 +59,20 @@ def by_cvxpy(problem: WeightedRisk) -> float:
     return float(cp.Problem(cp.Minimize(loss + penalty)).solve(solver="CLARABEL"))
 
 
+def lasso(risk: Risk) -> ProximalNewtonSolver:
+    """The solver of parabolas, by a working set."""
+    solver = ProximalNewtonSolver(risk)
+    assert solver.lasso is not None
+    return solver
+
+
+def newton(risk: Risk) -> ProximalNewtonSolver:
+    """The same by proximal Newton steps."""
+    solver = ProximalNewtonSolver(risk)
+    solver.lasso = None
+    return solver
+
+
 CASES = [
     (60, 20, dc.l1(8.0), True, False),
     (60, 20, dc.elastic_net(8.0, 3.0), False, False),
@@ -76,8 +92,8 @@ def test_the_minimum_is_that_of_the_other_paths(
 ) -> None:
     problem = problem_of(*case)
     zero = np.zeros(problem.risk.rows.shape[1])
-    ours = make("weighted_lasso", problem.risk).minimise(problem, zero, TIGHT)
-    theirs = make("proximal_newton", problem.risk).minimise(problem, zero, TIGHT)
+    ours = lasso(problem.risk).minimise(problem, zero, TIGHT)
+    theirs = newton(problem.risk).minimise(problem, zero, TIGHT)
     value, size = problem.value(ours.coefficients), 1 + abs(problem.value(zero))
     assert ours.value == pytest.approx(value, abs=1e-12 * size)
     assert value <= problem.value(theirs.coefficients) + 1e-9 * size
@@ -91,7 +107,7 @@ def test_the_minimum_is_that_of_the_other_paths(
 def test_what_is_asked_for_is_certified(tolerance: float) -> None:
     problem = problem_of(30, 150, dc.l1(3.0), True)
     zero = np.zeros(151)
-    found = make("weighted_lasso", problem.risk).minimise(problem, zero, tolerance)
+    found = lasso(problem.risk).minimise(problem, zero, tolerance)
     gap = duality_gap(problem, found.coefficients, found.dual)
     assert gap <= tolerance * (1 + abs(found.value)) * 1.01
 
@@ -110,21 +126,21 @@ def test_epochs_by_coordinates_end_at_the_minimum_of_the_search_for_signs() -> N
 
 def test_a_loose_step_goes_down_and_a_warm_one_ends_at_the_minimum() -> None:
     problem = problem_of(30, 400, dc.l1(2.0), True)
-    solver, zero = make("weighted_lasso", problem.risk), np.zeros(401)
+    solver, zero = lasso(problem.risk), np.zeros(401)
     loose = solver.minimise(problem, zero, 0.3)
     assert loose.value < problem.value(zero)
     warm = solver.minimise(problem, loose.coefficients, TIGHT)
-    cold = make("weighted_lasso", problem.risk).minimise(problem, zero, TIGHT)
+    cold = lasso(problem.risk).minimise(problem, zero, TIGHT)
     assert warm.value == pytest.approx(cold.value, rel=1e-9)
 
 
 def test_other_weights_on_the_same_rows_are_not_taken_for_the_first() -> None:
     first = problem_of(60, 20, dc.l1(8.0), True)
-    solver, zero = make("weighted_lasso", first.risk), np.zeros(21)
+    solver, zero = lasso(first.risk), np.zeros(21)
     solver.minimise(first, zero, TIGHT)
     second = WeightedRisk(first.risk, first.weights[::-1].copy())
     again = solver.minimise(second, zero, TIGHT)
-    fresh = make("proximal_newton", second.risk).minimise(second, zero, TIGHT)
+    fresh = newton(second.risk).minimise(second, zero, TIGHT)
     assert again.value == pytest.approx(fresh.value, rel=1e-9)
 
 
@@ -134,44 +150,42 @@ def test_tilts_and_margins() -> None:
     risk = Risk.from_loss(rows, dc.square(at=1.0), dc.elastic_net(2.0, 1.0))
     tilts = np.random.default_rng(0).standard_normal(40)
     problem = WeightedRisk(risk, np.ones(40), tilts)
-    ours, theirs = (
-        make(name, risk).minimise(problem, np.zeros(61), TIGHT)
-        for name in ("weighted_lasso", "proximal_newton")
-    )
+    ours, theirs = (made(risk).minimise(problem, np.zeros(61), TIGHT) for made in (lasso, newton))
     assert ours.value == pytest.approx(theirs.value, rel=1e-9)
 
 
 def test_without_any_weight_the_penalty_alone_counts() -> None:
     problem = problem_of(30, 20, dc.l1(1.0), False)
     problem = WeightedRisk(problem.risk, np.zeros(30))
-    found = make("weighted_lasso", problem.risk).minimise(problem, np.ones(20), 1e-6)
+    found = lasso(problem.risk).minimise(problem, np.ones(20), 1e-6)
     np.testing.assert_array_equal(found.coefficients, 0)
 
 
 @pytest.mark.parametrize(
     ("risk", "word"),
     [
-        (Risk(np.eye(3), dc.huber(1.0), penalty=dc.l1(1.0)), "no parabola"),
+        (Risk(np.eye(3), dc.huber(1.0), penalty=dc.l1(1.0)), "parabola"),
         (
             Risk(np.eye(3), dc.square(), penalty=dc.l2(1.0)),
-            "l2(); an l1 or a concave part is needed",
+            "sparse",
         ),
-        (Risk(np.eye(3), dc.square(), penalty=dc.group_lasso(1.0, [0, 0, 1])), "beside l2 at most"),
-        (Risk(np.eye(3), dc.square(), penalty=dc.l1(1.0), penalized=[1, 1, 0]), "not"),
+        (Risk(np.eye(3), dc.square(), penalty=dc.group_lasso(1.0, [0, 0, 1])), "sparse"),
+        (Risk(np.eye(3), dc.square(), penalty=dc.l1(1.0), penalized=[1, 1, 0]), "no intercept"),
         (
             Risk(dc.class_margins(np.eye(3), [0, 1, 2]), dc.square(), penalty=dc.l1(1.0)),
-            "one score",
+            "one margin",
         ),
         (
             Risk(np.eye(4), dc.square(), groups=[0, 0, 1, 1], aggregate="max", penalty=dc.l1(1.0)),
-            "maximum",
+            "sums",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_it_refuses(risk: Risk, word: str) -> None:
-    line = next(s for s in explain_choice(risk).splitlines() if s.startswith("weighted_lasso"))
-    assert word in line
+def test_the_working_set_is_not_for(risk: Risk, word: str) -> None:
+    assert word in WeightedLasso.takes.missed(risk)
+    solver = make("proximal_newton", risk) if word in ("no intercept", "one margin") else None
+    assert getattr(solver, "lasso", None) is None
 
 
 @pytest.mark.parametrize(
@@ -179,15 +193,16 @@ def test_what_it_refuses(risk: Risk, word: str) -> None:
     [dc.mcp(20.0, 0.05), dc.scad(20.0), dc.log_sum(2.0, 0.1), dc.mcp(20.0, 0.05) + dc.l2(1.0)],
     ids=repr,
 )
-def test_runs_end_where_majorants_do(penalty: Penalty) -> None:
+def test_runs_end_where_majorants_do(penalty: Penalty, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that goes on by the risk itself ends at a critical point of the other solvers."""
     X, y = data(60, 150)
     risk = Risk.from_loss(dc.residual_rows(X, y), dc.square(), penalty)
-    assert choose(risk)[0] == "weighted_lasso"
+    assert choose(risk)[0] == "proximal_newton"
     ours = dc.solve(risk, start=np.zeros(151), escape=False)
     assert ours.x is not None
     assert ours.status == "converged"
-    assert ours.solver == "weighted_lasso"
+    assert ours.solver == "proximal_newton"
+    monkeypatch.setattr(proximal_newton, "_is_lasso", lambda risk: False)
     again = dc.solve(risk, start=ours.x, solver="proximal_newton", escape=False)
     assert ours.value <= again.value + 1e-6 * risk.magnitude(ours.x)
     plain = dc.solve(risk, start=np.zeros(151), solver="proximal_newton", escape=False)

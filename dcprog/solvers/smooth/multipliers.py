@@ -1,4 +1,4 @@
-"""The method of multipliers with proximal Newton steps, for losses with kinks under ℓ1 and ℓ2."""
+"""The method of multipliers for losses with kinks, under a ridge or with exact zeros."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers.protocol import ExactSolver, Solution, Takes
-from dcprog.solvers.smooth.augmented_lagrangian import Envelopes, envelope_unit
+from dcprog.solvers.protocol import LOOSEST, ExactSolver, Solution, Takes
+from dcprog.solvers.smooth.augmented_lagrangian import (
+    AugmentedLagrangianSolver,
+    Envelopes,
+    envelope_unit,
+)
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 from dcprog.solvers.smooth.smooth_problem import SmoothPlace, SmoothProblem
 
@@ -50,7 +54,50 @@ class EnvelopeLosses:
         return self.envelopes.curvature(u)
 
 
-class SparseMultipliersSolver(ExactSolver):
+class MultipliersSolver(ExactSolver):
+    """The method of multipliers: score by score under a ridge, elsewhere by proximal Newton steps.
+
+    Parameters
+    ----------
+    risk : Risk
+        A risk of :class:`~dcprog.solvers.smooth.augmented_lagrangian.AugmentedLagrangianSolver` or
+        of :class:`SparseMultipliers`.
+    """
+
+    takes = Takes("piecewise quadratic", blocks=True)
+
+    def __init__(self, risk: Risk) -> None:
+        per_score = _is_per_score(risk)
+        self.method: AugmentedLagrangianSolver | SparseMultipliers = (
+            AugmentedLagrangianSolver(risk) if per_score else SparseMultipliers(risk)
+        )
+
+    @staticmethod
+    def refusal(risk: Risk) -> str | None:
+        """The reason why the systems of the proximal Newton method are too large, or None."""
+        if _is_per_score(risk):
+            return None
+        if risk.by_blocks:
+            return "its penalty is no ridge alone, and X is read by blocks"
+        return ProximalNewtonSolver.refusal(risk)
+
+    @staticmethod
+    def loosest(risk: Risk) -> float:
+        """Loose without a ridge; steps for scores with one give all digits at little more cost."""
+        return 0.0 if _is_per_score(risk) else LOOSEST
+
+    def minimiser(
+        self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
+    ) -> Solution:
+        """The minimiser, certified by a duality gap."""
+        return self.method.minimiser(problem, start, tolerance, deadline)
+
+
+def _is_per_score(risk: Risk) -> bool:
+    return not AugmentedLagrangianSolver.takes.missed(risk)
+
+
+class SparseMultipliers:
     r"""min Σ_r w_r base(u_r) + Σ_r t_r u_r + ½ Σ_j q_j θ_j² + Σ_j l_j |θ_j|,  u = Aθ + offset.
 
     As in :class:`~dcprog.solvers.smooth.augmented_lagrangian.AugmentedLagrangianSolver` a round
@@ -73,18 +120,10 @@ class SparseMultipliersSolver(ExactSolver):
     Newton augmented Lagrangian method for solving lasso problems, SIAM J. Optim. 28.
     """
 
-    takes = Takes("piecewise quadratic")
-    loosest = 1e-2
-
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
         self.inner = ProximalNewtonSolver(risk)
         self._multipliers = np.zeros(risk.rows.shape[0])
-
-    @staticmethod
-    def refusal(risk: Risk) -> str | None:
-        """The reason why the systems of the proximal Newton method are too large, or None."""
-        return ProximalNewtonSolver.refusal(risk)
 
     def minimiser(
         self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
