@@ -57,6 +57,13 @@ def test_every_rule_of_the_table_has_a_term(monkeypatch: pytest.MonkeyPatch) -> 
     assert names - used == {"own"}
 
 
+def test_theorems_that_hold_are_seen_and_a_modulus_too_large_is_noticed() -> None:
+    names = "difference of maxima", "concave of convex, nondecreasing"
+    found = [case for case in cases() if case.name in names]
+    assert unexpected(loop.theorem_claims(found, 1)) == []
+    assert len(unexpected(loop.theorem_claims(found, 1, more=1.5))) == 1
+
+
 def test_a_majorant_of_something_smaller_is_noticed(few: list[Case]) -> None:
     def smaller(F: cp.Expression) -> Any:
         return dc.majorize(0.99 * F)
