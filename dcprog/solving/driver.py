@@ -61,10 +61,11 @@ def solve(
         Any problem the rules can majorise (see :func:`dcprog.explain`). A convex one is solved
         once, and so is a geometric program, in the logarithms of its variables. One with integer
         or boolean variables goes to the global search of :func:`dcprog.lower_bound`, which ends
-        when no point is lower by more than `tol` times the terms, and then to the loop on its
-        continuous part: starts that are points begin the search, `n_starts`, `effort` and
-        `random_state` say nothing there, and ``converged`` is proved: no feasible point is lower by
-        more. The point itself is feasible within ``relative_violation``.
+        when no point is lower by more than `tol` times the terms (1e-5 times, where the tolerance
+        of nonlinear constraints leaves a gap), and then to the loop on its continuous part: starts
+        that are points begin the search, `n_starts`, `effort` and `random_state` say nothing there,
+        and ``converged`` is proved: no feasible point is lower by more. The point itself is
+        feasible within ``relative_violation``.
     start : str, mapping, array, Result or list of those, default "auto"
         ``"auto"`` races many starts. A start that is named is the only one, unless `n_starts` asks
         for more: ``"convex"``, the solution of the convex problem behind it (concave functions of

@@ -70,6 +70,21 @@ def test_nonconvex_mixed_problems_end_at_the_optimum(seed: int) -> None:
     assert np.array_equal(n.value, np.round(n.value))
 
 
+@pytest.mark.parametrize("shape", ["ball", "absolute", "norm"])
+def test_the_tolerance_of_constraints_makes_no_failure_of_an_optimum(shape: str) -> None:
+    x, k = cp.Variable(2), cp.Variable(integer=True)
+    square, most, optimum = {
+        "ball": (x[0] * x[1], cp.sum_squares(x) + cp.square(k) <= 4.3, 2.65),
+        "absolute": (1.14 * cp.square(x[1]), cp.abs(x) <= 2.35, 1.14 * 2.35**2 + 3),
+        "norm": (cp.sum_squares(x - 1), cp.norm(x) <= 2, 2 * (1 + 2**0.5) ** 2 + 3),
+    }[shape]
+    result = dc.solve(cp.Problem(cp.Maximize(square + k), [most, k >= 0, k <= 3]))
+    assert result.status == "converged"
+    assert result.value == pytest.approx(optimum, rel=1e-6)
+    bound = float(result.message.split()[1])
+    assert 0 <= bound - optimum <= 1e-5 * optimum
+
+
 def test_integers_without_bounds_are_held_by_the_objective() -> None:
     n = cp.Variable(2, integer=True)
     goal = cp.square(n[0] - 2.5) + cp.square(n[1] - 3.2) + 0.01 * cp.sum_squares(n)
