@@ -219,10 +219,10 @@ def draw_penalty_path(ax: Any) -> None:
     X = rng.normal(size=(50, 200)) / np.sqrt(50)
     y = X[:, :3] @ [3.0, -2.0, 1.0] + 0.1 * rng.normal(size=50)
     path = dc.penalty_path(X, y, penalty=dc.mcp(1.0, 3.0))
-    ax.semilogx(path.lambdas, path.coefs.T, color="0.6")
+    path.plot(ax=ax)
+    for line in ax.lines:
+        line.set_color("0.6")
     ax.semilogx(path.lambdas, path.coefs[:3].T, color=BLUE)
-    ax.invert_xaxis()
-    ax.set(xlabel="λ", ylabel="coefficients")
 
 
 DISPLAYS = {

@@ -5,7 +5,6 @@ The colours are Okabe and Ito's, told apart under all common kinds of colour bli
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from textwrap import wrap
 from typing import Any
 
@@ -47,10 +46,3 @@ def legend(ax: Any, **options: Any) -> Any:
             text.set_fontsize(size - 1.0)
         figure.canvas.draw()
     return found
-
-
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Raise an error unless the value is one of the choices."""
-    listed = list(choices)
-    if value not in listed:
-        raise ValueError(f"{name}={value!r}: choose one of {listed}")

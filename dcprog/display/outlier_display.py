@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from dcprog.display.canvas import BLUE, ORANGE, RED, axes, check_choice, legend
+from dcprog.display.canvas import BLUE, ORANGE, RED, axes, legend
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.parameters import check_number
+from dcprog.foundation.parameters import check_choice, check_number
 
 ORDERS = {"sorted": "samples, by weight", "index": "sample"}
 

@@ -29,7 +29,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from dcprog.estimators.base import SampleInput
 from dcprog.estimators.classifier import RobustClassifier
 from dcprog.estimators.parameters import JOBS, DeclaredEstimator, parameter
-from dcprog.estimators.penalty_path import USUAL
 from dcprog.estimators.probabilities import available_unless
 from dcprog.estimators.regressor import RobustRegressor
 from dcprog.estimators.robust import RobustEstimator
@@ -37,6 +36,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.progress_log import bar, logger, visible
 from dcprog.foundation.tolerances import ROUNDING
+from dcprog.penalties.weight import PenaltyWeight
 
 Place = tuple[int, int]
 
@@ -163,6 +163,13 @@ class PathSearch(SampleInput, DeclaredEstimator, ABC):
         """The predictions of the best estimator, of shape (n,)."""
         return self._best().predict(self._check_fitted(X))
 
+    def summary(self) -> Any:
+        """The coefficients of the best estimator as a table: its ``summary()``.
+
+        Intervals and p-values are those of the chosen λ: they do not count the choice.
+        """
+        return self._best().summary()
+
     def _best(self) -> Any:
         check_is_fitted(self)
         return self.best_estimator_
@@ -178,15 +185,17 @@ LAMBDAS = np.geomspace(1e-5, 1.0, 11)  # default values of λ, for a mean of los
 
 def path_scores(
     model: Any,
-    name: str,
-    lambdas: Array,
+    settings: list[dict[str, Any]],
     scorer: Any,
     X: Any,
     y: Any,
     weights: Array | None,
     fold: tuple[Any, Any],
 ) -> tuple[list[float], None]:
-    """The scores on the held-out part of a fold of the fits for each λ in order, warm-started."""
+    """The scores on the held-out part of a fold of the fits for all λ in order, warm-started.
+
+    Each setting holds the parameters of the estimator for a λ.
+    """
     train, test = fold
     X_train, y_train = _safe_split(model, X, y, train)
     X_test, y_test = _safe_split(model, X, y, test, train)
@@ -197,8 +206,8 @@ def path_scores(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrivialSolutionWarning)  # expected at large λ
         warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit warns
-        for lam in lambdas:
-            model.set_params(**{name: float(lam)}).fit(X_train, y_train, sample_weight=own)
+        for setting in settings:
+            model.set_params(**setting).fit(X_train, y_train, sample_weight=own)
             scores.append(float(scorer(model, X_test, y_test, **given)))
             if isinstance(getattr(model, "scale", None), str):
                 model.set_params(scale=model.scale_)  # it does not depend on λ
@@ -215,9 +224,10 @@ class RobustCV(PathSearch):
     Parameters
     ----------
     lambdas : array of shape (m,), optional
-        Values λ > 0 of the penalty's weight. By default 11 values from 1e-5 to 1, times the sum of
-        the samples' weights unless ``normalize="mean"``; they suit features and targets of about
-        the size 1.
+        Values λ > 0 of the penalty's weight, as :func:`~dcprog.lambda_max` finds it: a penalty
+        without parameters, such as one of your own, is multiplied by λ. By default 11 values from
+        1e-5 to 1, times the sum of the samples' weights unless ``normalize="mean"``; they suit
+        features and targets of about the size 1.
     grid : dict of str to list, optional
         Values for other parameters of the estimator, such as ``{"loss__c": [0.5, 1.0, 2.0]}``.
     scoring : str or callable, optional
@@ -226,7 +236,8 @@ class RobustCV(PathSearch):
     Attributes
     ----------
     best_params_ : dict
-        The chosen λ, as ``penalty__lam`` or ``penalty__l1``, and the chosen values of the grid.
+        The chosen λ, as ``penalty__lam`` or ``penalty__l1``, or as ``penalty`` if λ is a factor of
+        it, and the chosen values of the grid.
     lambdas_ : array of shape (m,)
         The values of λ, in increasing order.
     grid_ : list of dict
@@ -272,24 +283,23 @@ class RobustCV(PathSearch):
         return np.sort(values), list(ParameterGrid(self.grid or {}))
 
     def _job(self, place: Place, model: Any, X: Any, y: Any, weights: Any, fold: Any) -> Any:
-        scorer, name = check_scoring(model, self.scoring), self._weight_name()
-        return joblib.delayed(path_scores)(model, name, self.lambdas_, scorer, X, y, weights, fold)
+        scorer, row = check_scoring(model, self.scoring), place[1]
+        settings = [self._setting(row, float(lam)) for lam in self.lambdas_]
+        return joblib.delayed(path_scores)(model, settings, scorer, X, y, weights, fold)
 
     def _best_of(self, ties: npt.NDArray[np.bool_]) -> Place:
         place, row = np.argwhere(ties.T)[-1]
         return row, place
 
     def _params(self, row: int, lam: float) -> dict[str, Any]:
-        return self.grid_[row] | {self._weight_name(): lam}
+        return self.grid_[row] | self._setting(row, lam)
 
-    def _weight_name(self) -> str:
-        """The name of the parameter that is the penalty's weight, such as ``penalty__lam``."""
-        model = self._given()
-        names = [name for name in model.get_params() if name.startswith("penalty__")]
-        found = [name for name in names if name.split("__")[-1] in USUAL]
-        if not found:
-            raise ValueError(f"penalty={model.penalty!r}: it has no parameter lam to choose")
-        return min(found, key=lambda name: name.count("__"))
+    def _setting(self, row: int, lam: float) -> dict[str, Any]:
+        """The estimator's parameter that λ is, such as ``penalty__lam``, or the whole penalty."""
+        weight = PenaltyWeight.of(self._at(self._given(), self.grid_[row])._penalty())
+        if weight.name is None:
+            return {"penalty": weight.at(lam)}
+        return {f"penalty__{weight.name}": lam}
 
     # ---- the fitted function ---------------------------------------------------------------------
 

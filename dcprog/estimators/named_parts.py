@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import InvalidParameterError
 
 from dcprog.estimators.parameters import DeclaredEstimator, parameter
-from dcprog.foundation.parameters import advice
+from dcprog.foundation.parameters import advice, meant
 from dcprog.losses import Loss
 from dcprog.losses.compositions import MARGIN_LOSSES, RESIDUAL_LOSSES, is_of_residuals, named_loss
 from dcprog.penalties import Penalty, l2
@@ -45,9 +44,7 @@ def part_of(which: str, value: Any) -> Any:
         return make(value)
     told = advice(value, kind, "")
     if not told.startswith("write"):  # otherwise the named function needs arguments
-        close = get_close_matches(value, known, n=1)
-        listed = ", ".join(map(repr, known))
-        told = f"is {close[0]!r} meant?" if close else f"choose one of {listed}"
+        told = meant(value, known)
     raise ValueError(f"{which}={value!r}: no {which} has this name; {told}")
 
 

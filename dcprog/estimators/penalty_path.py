@@ -11,38 +11,40 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
-from sklearn.base import clone
 
 from dcprog.engine.result import Result
-from dcprog.estimators.named_parts import part_of
+from dcprog.estimators.declaration import ONE, Unit
+from dcprog.estimators.named_parts import AUTO, part_of
+from dcprog.estimators.regressor import SCALES, unit_of
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
-from dcprog.foundation.parameters import check_count, check_number
+from dcprog.foundation.parameters import check_choice, check_count, check_number
 from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.losses import Loss, square
 from dcprog.penalties import Penalty, l1, l2
+from dcprog.penalties.weight import PenaltyWeight
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.starts import convex_problem, starts_finite
 from dcprog.rows.linear import residual_rows
 from dcprog.solving.driver import solve
 
-USUAL = ("lam", "l1")  # names of a penalty's weight
-
 
 @dataclass(frozen=True)
 class PenaltyFamily:
-    """A risk whose penalty has a parameter λ.
+    """A risk whose penalty has a weight λ.
 
     Attributes
     ----------
     risk : Risk
         The risk at any one value of λ.
-    parameter : str
-        The name of λ, as for ``set_params``.
+    weight : PenaltyWeight
+    unit : Unit
+        The unit of the risk's targets.
     """
 
     risk: Risk
-    parameter: str
+    weight: PenaltyWeight
+    unit: Unit = ONE
 
     @classmethod
     def of(
@@ -54,13 +56,17 @@ class PenaltyFamily:
         fit_intercept: bool,
         sample_weight: npt.ArrayLike | None,
         parameter: str | None,
+        scale: str | float | None,
     ) -> PenaltyFamily:
         """The family of a risk, or of a risk on the residuals of X and y."""
         if hasattr(X, "spec"):
             raise TypeError(f"X={X!r}: pass the risk that it minimises, estimator.spec(X, y)")
+        unit = ONE
         if isinstance(X, Risk):
             if y is not None or loss is not None or sample_weight is not None:
                 raise ValueError("a Risk has its own y, loss and sample_weight: pass none")
+            if not _is_auto(scale) and scale is not None:
+                raise ValueError(f"scale={scale!r}: the residuals of a Risk have its own unit")
             risk = X if penalty is None else X.with_penalty(part_of("penalty", penalty))
         else:
             if y is None:
@@ -69,12 +75,15 @@ class PenaltyFamily:
             loss = square() if loss is None else part_of("loss", loss)
             penalty = l1() if penalty is None else part_of("penalty", penalty)
             risk = Risk.from_loss(rows, loss, penalty, sample_weight)
-        return cls(risk, _parameter(risk) if parameter is None else _checked(risk, parameter))
+            unit = _unit(risk, fit_intercept, scale)
+            if unit is not ONE:
+                rows = residual_rows(X, unit.of(np.asarray(y, dtype=float)), fit_intercept)
+                risk = Risk.from_loss(rows, loss, penalty, sample_weight)
+        return cls(risk, PenaltyWeight.of(risk.penalty, parameter), unit)
 
     def at(self, value: float) -> Risk:
         """The risk at the given value of λ."""
-        penalty = clone(self.risk.penalty).set_params(**{self.parameter: value})
-        return self.risk.with_penalty(penalty)
+        return self.risk.with_penalty(self.weight.at(value))
 
     def kinks(self, value: float) -> tuple[Array, list[npt.NDArray[np.intp]] | None]:
         """The slopes of the penalty at 0 for a value of λ, which may be infinite, and its groups.
@@ -90,7 +99,10 @@ class PenaltyFamily:
         size = int(risk.penalized.sum())
         parts = risk.penalty.parts()
         if parts.others or len(parts.groups) > 1:
-            raise ValueError(f"penalty={risk.penalty!r}: its slopes at 0 are not known")
+            raise ValueError(
+                f"penalty={self.risk.penalty!r}: its slopes at 0 are not known, nor is λ_max; a "
+                "path needs lambdas"
+            )
         slopes = np.zeros(size) + parts.l1
         if not risk.penalty.is_convex:
             steep = risk.penalty.weights(np.zeros(size))
@@ -103,23 +115,28 @@ class PenaltyFamily:
         return np.full(len(members), float(parts.groups[0].lam)), members
 
 
-def _checked(risk: Risk, parameter: str) -> str:
-    known = risk.penalty.get_params(deep=True)
-    if parameter not in known:
-        raise ValueError(f"parameter={parameter!r}: {risk.penalty!r} has {', '.join(known)}")
-    return parameter
+def _is_auto(scale: Any) -> bool:
+    return isinstance(scale, str) and scale == AUTO
 
 
-def _parameter(risk: Risk) -> str:
-    """The name of the weight of the penalty's first part with a kink at 0."""
-    names = [n for n in risk.penalty.get_params(deep=True) if n.split("__")[-1] in USUAL]
-    for name in sorted(names, key=lambda n: n.count("__")):
-        family = PenaltyFamily(risk, name)
-        if np.any(family.kinks(1.0)[0] > family.kinks(0.0)[0]):
-            return name
-    raise ValueError(
-        f"penalty={risk.penalty!r} has no kink at 0, or no parameter lam: name the parameter, and "
-        "the values for a path"
+def _unit(risk: Risk, fit_intercept: bool, scale: str | float | None) -> Unit:
+    """The unit of the residuals of a risk in the units of y, as RobustRegressor's."""
+    several = risk.scores.n_scores > 1
+    if _is_auto(scale):
+        scale = None if risk.has_convex_losses or several else "mad"
+    if scale is None:
+        return ONE
+    if isinstance(scale, str):
+        check_choice("scale", scale, (*SCALES, AUTO))
+    else:
+        check_number("scale", scale, 0)
+    if several:
+        raise ValueError(f"scale={scale!r}: σ̂ is that of one target, and y has several; scale=None")
+    rows = risk.scores
+    targets = np.ravel(np.asarray(risk.offset))
+    weights = risk.sample_weight
+    return unit_of(
+        scale, rows.X, targets, weights, fit_intercept=fit_intercept, moves=fit_intercept
     )
 
 
@@ -139,6 +156,7 @@ def lambda_max(
     parameter: str | None = None,
     fit_intercept: bool = True,
     sample_weight: npt.ArrayLike | None = None,
+    scale: str | float | None = AUTO,
 ) -> float:
     r"""The smallest λ at which zero coefficients with the best intercepts are stationary.
 
@@ -162,9 +180,15 @@ def lambda_max(
         ``l1()`` by default, or the risk's own.
     parameter : str, optional
         The name of the penalty's parameter λ, as for ``set_params``. By default ``lam``, or ``l1``
-        of an elastic net; for sums and multiples that of the first part with a kink at 0.
+        of an elastic net; for sums and multiples that of the first part with a kink at 0. Of a
+        penalty without these names λ is a factor: ``own()`` and ``3 * own()`` stand for λ·own().
     fit_intercept : bool, default True
     sample_weight : array of shape (n,), optional
+    scale : {"auto", "mad", "s"}, float or None, default "auto"
+        The unit σ̂ of residuals and coefficients, as that of :class:`RobustRegressor`: the objective
+        has u/σ̂ and w/σ̂ in place of u and w. None counts them in the units of y. ``"auto"`` is
+        ``"mad"`` for a nonconvex loss of one target, whose parameters are numbers of σ̂, and None
+        otherwise and for a Risk.
 
     Returns
     -------
@@ -198,7 +222,7 @@ def lambda_max(
     >>> round(dc.lambda_max(risk), 6)
     1.0
     """
-    family = PenaltyFamily.of(X, y, loss, penalty, fit_intercept, sample_weight, parameter)
+    family = PenaltyFamily.of(X, y, loss, penalty, fit_intercept, sample_weight, parameter, scale)
     return lambda_max_of(family, intercepts_alone(family.risk))
 
 
@@ -231,8 +255,12 @@ def intercepts_alone(risk: Risk) -> Array:
 def lambda_max_of(family: PenaltyFamily, theta: Array) -> float:
     """λ_max of a family of risks at a point θ whose coefficients are 0."""
     risk, (low, _), (high, groups) = family.risk, family.kinks(0.0), family.kinks(1.0)
+    if not np.any(high):
+        raise ValueError(f"{risk.penalty!r} has no kink at 0, hence no λ_max; a path needs lambdas")
     if not np.any(high > low):
-        raise ValueError(f"parameter={family.parameter!r} of {risk.penalty!r} moves no slope at 0")
+        raise ValueError(
+            f"parameter={family.weight.name!r} of {risk.penalty!r} moves no slope at 0"
+        )
     if risk.aggregate == "max":
         raise ValueError("groups that take the maximum have no λ_max that is known")
     slope, kinks, bounds = _slopes(risk, theta)
@@ -322,6 +350,8 @@ class PenaltyPath(NamedTuple):
     objectives : array of shape (k,)
         The values of F, recomputed in NumPy.
     results : tuple of Result
+    scale : float
+        σ̂: results and objectives are those of u/σ̂ and w/σ̂; 1 in the units of y.
 
     Examples
     --------
@@ -336,6 +366,47 @@ class PenaltyPath(NamedTuple):
     intercepts: Array
     objectives: Array
     results: tuple[Result, ...]
+    scale: float = 1.0
+
+    def plot(self, ax: Any = None) -> Any:
+        """Plot the coefficients against λ, which falls from left to right.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            By default those of a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+            With one line for each coefficient that is not 0 everywhere.
+
+        Raises
+        ------
+        ImportError
+            matplotlib is not installed.
+        TypeError
+            `ax` is something else.
+
+        Examples
+        --------
+        >>> import numpy as np, dcprog as dc
+        >>> from matplotlib.figure import Figure
+        >>> X = np.random.default_rng(0).normal(size=(30, 4))
+        >>> path = dc.penalty_path(X, X[:, 0], n_lambdas=5)
+        >>> path.plot(ax=Figure().subplots()).get_xlabel()
+        'λ'
+        """
+        from dcprog.display.canvas import axes  # needs matplotlib
+
+        ax = axes(ax)
+        lines = self.coefs.reshape(-1, len(self.lambdas))
+        ax.plot(self.lambdas, lines[np.any(lines != 0, axis=1)].T)
+        if np.all(self.lambdas > 0):
+            ax.set_xscale("log")
+        ax.set(xlabel="λ", ylabel="coefficients")
+        ax.invert_xaxis()
+        return ax
 
     def __repr__(self) -> str:
         ends = f"{self.lambdas[0]:.3g} to {self.lambdas[-1]:.3g}"
@@ -354,6 +425,7 @@ def penalty_path(
     parameter: str | None = None,
     fit_intercept: bool = True,
     sample_weight: npt.ArrayLike | None = None,
+    scale: str | float | None = AUTO,
     direction: str | None = None,
     **options: Any,
 ) -> PenaltyPath:
@@ -384,6 +456,11 @@ def penalty_path(
         The name of the penalty's parameter λ, as for ``set_params``; see :func:`lambda_max`.
     fit_intercept : bool, default True
     sample_weight : array of shape (n,), optional
+    scale : {"auto", "mad", "s"}, float or None, default "auto"
+        The unit σ̂ of residuals and coefficients, as that of :class:`RobustRegressor`: the objective
+        has u/σ̂ and w/σ̂ in place of u and w. None counts them in the units of y. ``"auto"`` is
+        ``"mad"`` for a nonconvex loss of one target, whose parameters are numbers of σ̂, and None
+        otherwise and for a Risk.
     direction : {"down", "up", "both"}, optional
         ``"down"`` goes from large λ to small, starting from zero coefficients; ``"up"`` from small
         to large, starting from the convex problem's solution; ``"both"`` goes down and then up, and
@@ -397,7 +474,7 @@ def penalty_path(
     Returns
     -------
     PenaltyPath
-        Named tuple (lambdas, coefs, intercepts, objectives, results).
+        Named tuple (lambdas, coefs, intercepts, objectives, results, scale).
 
     Raises
     ------
@@ -427,20 +504,19 @@ def penalty_path(
     >>> np.count_nonzero(path.coefs, axis=0)
     array([0, 2, 2, 2, 3, 3, 3, 3, 3, 4])
     """
-    family = PenaltyFamily.of(X, y, loss, penalty, fit_intercept, sample_weight, parameter)
+    family = PenaltyFamily.of(X, y, loss, penalty, fit_intercept, sample_weight, parameter, scale)
     _check(options)
     if direction is None:
         is_convex = family.risk.has_convex_losses and family.risk.penalty.is_convex
         direction = "down" if is_convex else "both"
-    if direction not in DIRECTIONS:
-        raise ValueError(f"direction={direction!r}: choose one of {DIRECTIONS}, or None")
+    check_choice("direction", direction, DIRECTIONS)
     empty = intercepts_alone(family.risk)
     values = _values(family, empty, lambdas, n_lambdas, eps)
     risks = [family.at(float(value)) for value in values]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrivialSolutionWarning)  # expected at large λ
         results = _results(risks, empty, direction, {"n_starts": 1, **options})
-    return _path(family.risk, values, results)
+    return _path(family, values, results)
 
 
 def _check(options: dict[str, Any]) -> None:
@@ -465,7 +541,7 @@ def _values(
     check_number("eps", eps, 0, 1)
     if not family.risk.has_convex_losses:  # they may give up all samples that favour w ≠ 0
         convex = _convex(family.risk)
-        family, empty = PenaltyFamily(convex, family.parameter), intercepts_alone(convex)
+        family, empty = PenaltyFamily(convex, family.weight), intercepts_alone(convex)
     largest = lambda_max_of(family, empty)
     if not 0 < largest < np.inf:
         raise ValueError(f"λ_max is {largest:g}: pass lambdas")
@@ -511,7 +587,8 @@ def _swept(risks: list[Risk], start: Any, options: dict[str, Any]) -> Iterator[R
         start = start if result.x is None else result.x
 
 
-def _path(risk: Risk, values: Array, results: list[Result]) -> PenaltyPath:
+def _path(family: PenaltyFamily, values: Array, results: list[Result]) -> PenaltyPath:
+    risk, unit = family.risk, family.unit
     missing = np.full(risk.penalized.size, np.nan)
     points = [missing if result.x is None else result.x for result in results]
     objectives = np.array([result.value for result in results])
@@ -522,4 +599,6 @@ def _path(risk: Risk, values: Array, results: list[Result]) -> PenaltyPath:
         coefs, intercepts = (np.array(part) for part in zip(*pairs, strict=True))
         coefs = coefs[:, 0] if coefs.shape[1] == 1 else coefs
     intercepts = intercepts[:, 0] if intercepts.shape[1] == 1 else intercepts
-    return PenaltyPath(values, np.moveaxis(coefs, 0, -1), intercepts.T, objectives, tuple(results))
+    coefs = unit.size * np.moveaxis(coefs, 0, -1)
+    intercepts = unit.size * intercepts.T + unit.middle
+    return PenaltyPath(values, coefs, intercepts, objectives, tuple(results), unit.size)

@@ -36,6 +36,7 @@ from dcprog.risk.risk import Risk
 from dcprog.rows.linear import residual_rows
 from dcprog.rows.scores import Scores
 
+SCALES = ("mad", "s")
 # Residuals of an exact fit are rounding errors: the unit is at least this share of the targets'.
 LEAST = 1e-3
 # With fewer samples per coefficient, a subset's fit predicts the other samples poorly.
@@ -102,6 +103,22 @@ def residual_unit(
     if scale == "s":
         size = float(criterion.value(residuals[None], share)[0])
     return Unit(max(size, least) or 1.0, middle, start)
+
+
+def unit_of(
+    scale: str | float,
+    X: Any,
+    y: Array,
+    weights: Array | None,
+    *,
+    fit_intercept: bool,
+    moves: bool,
+) -> Unit:
+    """The unit of a `scale` given by name, as :func:`residual_unit`, or as a number."""
+    if isinstance(scale, str):
+        return residual_unit(X, y, weights, fit_intercept=fit_intercept, moves=moves, scale=scale)
+    unit = residual_unit(None, y, weights, fit_intercept=fit_intercept, moves=moves)
+    return replace(unit, size=float(scale))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -350,7 +367,7 @@ class RobustRegressor(Regressor, RobustEstimator):
     _of_residuals = True
 
     _: KW_ONLY
-    scale: str | float | None = parameter(one_of("mad", "s"), POSITIVE, None, default="mad")
+    scale: str | float | None = parameter(one_of(*SCALES), POSITIVE, None, default="mad")
     covariance: str = parameter(one_of("lmrob", "sandwich"), default="lmrob")
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -394,17 +411,7 @@ class RobustRegressor(Regressor, RobustEstimator):
         if self.scale is None:
             return y, ONE
         moves = self.fit_intercept and not self.penalize_intercept
-        by_name = isinstance(self.scale, str)
-        unit = residual_unit(
-            X if by_name else None,
-            y,
-            weights,
-            fit_intercept=self.fit_intercept,
-            moves=moves,
-            scale=str(self.scale),
-        )
-        if not by_name:
-            unit = replace(unit, size=float(self.scale))
+        unit = unit_of(self.scale, X, y, weights, fit_intercept=self.fit_intercept, moves=moves)
         return unit.of(y), unit
 
     def _start(self, declared: Declaration) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
 from functools import cache, wraps
 from inspect import Parameter, signature
 from itertools import chain
@@ -53,7 +54,8 @@ class Declared:
         before = self.get_params(deep=False)
         unknown = [key for key in params if key.partition("__")[0] not in before]
         if unknown:
-            raise ValueError(f"{self!r} has no parameter {unknown[0]!r}, it has {list(before)}")
+            told = meant(unknown[0], before) if before else "it has none"
+            raise ValueError(f"{self!r} has no parameter {unknown[0]!r}: {told}")
         nested: dict[str, dict[str, Any]] = {}
         for key, value in params.items():
             name, _, inner = key.partition("__")
@@ -175,6 +177,32 @@ def _below(kind: Any) -> Iterator[type]:
     for one in kind.__subclasses__():
         yield one
         yield from _below(one)
+
+
+def meant(value: Any, known: Iterable[str]) -> str:
+    """Advice on an unknown name: the known name that is nearest to it, or all of them.
+
+    Examples
+    --------
+    >>> meant("hugh", ["low", "high"]), meant("any", ["low", "high"]), meant(3, ["low"])
+    ("is 'high' meant?", "choose one of 'low', 'high'", "choose one of 'low'")
+    """
+    names = list(known)
+    close = get_close_matches(value, names, n=1) if isinstance(value, str) else []
+    return f"is {close[0]!r} meant?" if close else f"choose one of {', '.join(map(repr, names))}"
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Raise an error unless the value is one of the choices.
+
+    Raises
+    ------
+    ValueError
+        It is none of them; the error names the nearest.
+    """
+    listed = list(choices)
+    if not (isinstance(value, str) and value in listed):
+        raise ValueError(f"{name}={value!r}: {meant(value, listed)}")
 
 
 def check_number(

@@ -14,6 +14,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 import dcprog as dc
+from dcprog.penalties import ConcavePenalty
 
 X, CLASSES = load_iris(return_X_y=True)
 LAMBDAS = [10.0, 0.1, 1.0]
@@ -102,6 +103,43 @@ def test_kernels_names_and_elastic_nets() -> None:
     assert set(dc.RobustRegressorCV(net, [0.1], cv=2).fit(*_targets()).best_params_) == {
         "penalty__l1"
     }
+
+
+class exponential(ConcavePenalty):
+    """Σ (1 − e^{−|w_j|}), without a parameter."""
+
+    def of_size(self, t: Any) -> Any:
+        return 1 - np.exp(-t)
+
+    def rate(self, t: Any) -> Any:
+        return np.exp(-t)
+
+
+@pytest.mark.parametrize(
+    ("penalty", "name"), [(exponential(), "penalty"), (3 * exponential(), "penalty__factor")]
+)
+def test_the_weight_of_an_own_penalty_is_a_factor(penalty: dc.Penalty, name: str) -> None:
+    X, y = _targets(n=40, d=3)
+    model = dc.RobustRegressor("huber", penalty, n_starts=1)
+    search = dc.RobustRegressorCV(model, [0.1, 1.0], cv=2).fit(X, y)
+    assert set(search.best_params_) == {name}
+    again = clone(model).set_params(**search.best_params_).fit(X, y)
+    assert again.objective_ == search.best_estimator_.objective_
+
+
+def test_a_grid_of_penalties_sets_the_weight_of_each() -> None:
+    grid = {"penalty": ["elastic_net", "mcp"]}
+    search = dc.RobustRegressorCV(dc.RobustRegressor("huber", n_starts=1), [0.1], grid=grid, cv=2)
+    names = {"elastic_net": "penalty__l1", "mcp": "penalty__lam"}
+    best = search.fit(*_targets(n=40, d=3)).best_params_
+    assert names[best["penalty"]] in best
+
+
+def test_the_summary_is_the_best_estimators() -> None:
+    search = dc.RobustRegressorCV(lambdas=[1.0], cv=2).fit(*_targets(n=40, d=3))
+    assert str(search.summary()) == str(search.best_estimator_.summary())
+    binary = dc.RobustClassifierCV(lambdas=[1.0], cv=2).fit(X, CLASSES > 0)
+    assert str(binary.summary()) == str(binary.best_estimator_.summary())
 
 
 def test_paths_in_parallel_and_the_log(caplog: pytest.LogCaptureFixture) -> None:

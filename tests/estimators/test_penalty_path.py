@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from matplotlib.figure import Figure
 from sklearn.linear_model import enet_path, lasso_path
 
 import dcprog as dc
 from dcprog.foundation.arrays import Array
+from dcprog.penalties import ConcavePenalty
 from dcprog.risk.risk import Risk
 
 
@@ -207,7 +210,7 @@ def test_an_elastic_net_path_with_an_intercept_is_scikit_learns() -> None:
 )
 def test_every_fit_is_one_of_dc_solve(risk: Risk, direction: str | None) -> None:
     path = dc.penalty_path(risk, n_lambdas=3, eps=0.1, direction=direction)
-    lambdas, coefs, intercepts, objectives, results = path
+    lambdas, coefs, intercepts, objectives, results, _ = path
     assert np.all(np.diff(lambdas) < 0)
     for k, lam in enumerate(lambdas):
         here = at(risk, float(lam))
@@ -250,7 +253,9 @@ def test_a_path_says_nothing_of_empty_fits(recwarn: pytest.WarningsRecorder) -> 
         ({"direction": "sideways"}, "direction"),
         ({"start": "convex"}, "start"),
         ({"tol": -1.0}, "tol"),
-        ({"penalty": dc.l2(), "lambdas": [1.0]}, "no kink"),
+        ({"penalty": dc.l2()}, "no kink"),
+        ({"scale": "mda"}, "is 'mad' meant"),
+        ({"scale": -1.0}, "scale"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -259,6 +264,78 @@ def test_bad_options(options: dict[str, Any], word: str) -> None:
         dc.penalty_path(X, Y, **options)
 
 
-def test_a_ridge_path_needs_its_values_and_the_parameters_name() -> None:
-    path = dc.penalty_path(X, Y, penalty=dc.l2(), lambdas=[1.0, 10.0], parameter="lam")
+def test_a_ridge_path_needs_its_values() -> None:
+    path = dc.penalty_path(X, Y, penalty=dc.l2(), lambdas=[1.0, 10.0])
     assert np.linalg.norm(path.coefs[:, 0]) < np.linalg.norm(path.coefs[:, 1])
+
+
+class exponential(ConcavePenalty):
+    """Σ (1 − e^{−|w_j|}), without a parameter."""
+
+    def of_size(self, t: Array) -> Array:
+        return 1 - np.exp(-t)
+
+    def rate(self, t: Array) -> Array:
+        return np.exp(-t)
+
+
+class largest(dc.Penalty):
+    """max |w_j|, whose slopes at 0 are those of no part."""
+
+    def __call__(self, w: Array) -> float:
+        return float(np.max(np.abs(w)))
+
+    def slope(self, w: Array) -> Array:
+        return np.sign(w) * (np.arange(w.size) == np.argmax(np.abs(w)))
+
+    def expression(self, w: cp.Expression) -> cp.Expression:
+        return cp.norm_inf(w)
+
+
+@pytest.mark.parametrize("penalty", [exponential(), 3 * exponential(), exponential() + dc.l2(0.1)])
+def test_the_weight_of_an_own_penalty_is_a_factor(penalty: dc.Penalty) -> None:
+    assert dc.lambda_max(X, Y, penalty=penalty) == pytest.approx(dc.lambda_max(X, Y), rel=1e-6)
+    path = dc.penalty_path(X, Y, penalty=penalty, n_lambdas=2, eps=0.1, direction="down")
+    assert not np.any(path.coefs[:, 0])
+    assert np.any(path.coefs[:, -1])
+
+
+def test_a_penalty_of_unknown_form_needs_values() -> None:
+    path = dc.penalty_path(X[:20, :2], Y[:20], penalty=largest(), lambdas=[1.0, 100.0])
+    assert np.max(np.abs(path.coefs[:, 0])) < np.max(np.abs(path.coefs[:, 1]))
+    with pytest.raises(ValueError, match="needs lambdas"):
+        dc.penalty_path(X, Y, penalty=largest())
+
+
+@pytest.mark.parametrize("scale", ["mad", 2.5])
+def test_residuals_are_counted_in_the_scale_of_the_regressor(scale: str | float) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((80, 4))
+    y = 50 + 20 * (X[:, 0] + 0.3 * rng.standard_normal(80))
+    y[:8] += 900
+    path = dc.penalty_path(X, y, "tukey", dc.mcp(1.0), lambdas=[5.0, 0.1], scale=scale)
+    for k, lam in enumerate(path.lambdas):
+        model = dc.RobustRegressor("tukey", dc.mcp(lam), scale=scale).fit(X, y)
+        assert path.scale == pytest.approx(model.scale_, rel=1e-9)
+        assert path.objectives[k] == pytest.approx(model.objective_, rel=1e-4)
+        np.testing.assert_allclose(path.coefs[:, k], model.coef_, atol=0.02)
+        assert path.intercepts[k] == pytest.approx(model.intercept_, abs=0.02)
+
+
+def test_by_default_nonconvex_losses_count_in_the_scale() -> None:
+    scaled = (dc.penalty_path(X, 1e3 * Y, loss, n_lambdas=2).scale for loss in ("tukey", "huber"))
+    robust, convex = scaled
+    assert robust > 1
+    assert convex == 1
+    with pytest.raises(ValueError, match="own unit"):
+        dc.penalty_path(CONVEX[0], scale="mad")
+
+
+def test_a_path_is_plotted() -> None:
+    path = dc.penalty_path(X, Y, lambdas=[100.0, 10.0, 0.0])
+    ax = path.plot(ax=Figure().subplots())
+    moved = np.any(path.coefs != 0, axis=1)
+    assert len(ax.lines) == moved.sum()
+    assert ax.get_xlim()[0] > ax.get_xlim()[1]
+    with pytest.raises(TypeError, match="ax="):
+        path.plot(ax=3)

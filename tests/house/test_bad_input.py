@@ -50,6 +50,7 @@ FAMILY: Case = (
         "parameter": "lam",
         "fit_intercept": True,
         "sample_weight": None,
+        "scale": 2.0,
     },
     {
         "X": (HOLED, X[0], X[:2], dc.Risk(X, dc.hinge())),
@@ -59,6 +60,7 @@ FAMILY: Case = (
         "parameter": ("gamma", "weight", 1.0),
         "fit_intercept": ("no", None, 2),
         "sample_weight": ([1.0, 1.0], [-1.0, 1.0, 1.0], "balanced"),
+        "scale": ("mda", 0.0, -1.0, np.nan, True, [1.0]),
     },
 )
 ROWS: Case = (

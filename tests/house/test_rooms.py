@@ -43,8 +43,8 @@ ROOMS: dict[str, set[str]] = {
     "estimators": DECLARED | {"engine", "risk_mm", "solving", *RACE},
     "models": DECLARED | {"engine", "solvers", "solving", "estimators", "display"},
 }
-# A result plots itself by the room that plots results.
-LATE = {("dcprog.engine.result", "display")}
+# A result plots itself by the room that plots results, a path by its axes.
+LATE = {("dcprog.engine.result", "display"), ("dcprog.estimators.penalty_path", "display")}
 
 # Families of solvers may import one another so; all may import linalg and the files beside them.
 FAMILIES: dict[str, set[str]] = {
