@@ -108,8 +108,11 @@ class Task(Generic[S]):
         return None if self._end is None else max(0.0, self._end - time.time())
 
     def __call__(self, kind: Any, seed: np.random.SeedSequence, spare: bool = False) -> Run | None:
-        """The run from one start; None for a spare one that there is no time for."""
-        if spare and self.left() == 0:
+        """The run from one start; None for a spare one that there is no time for.
+
+        A candidate is lower than ends of runs, perhaps: its point counts without a step.
+        """
+        if spare and self.left() == 0 and not isinstance(kind, Candidate):
             return None  # the time went on the starts before
         surrogate, self._unused = self._unused or self.surrogate(), None
         self._reached = None

@@ -120,6 +120,8 @@ def check_history(
     values = sign * np.asarray(history.value)
     usable = np.isfinite(values) & (np.asarray(history.violation) <= STILL)
     scale = max(scale, float(np.max(np.abs(values[usable]), initial=0.0)))
+    if result.mode == "penalty" and np.isfinite(result.scale):
+        scale = max(scale, result.scale)  # that of F and its price, where F itself may be 0
     # where constraints are missed, the rise is that of their price, which may be any number of F's
     priced = np.asarray(history.violation) > STILL
     judged = np.isfinite(rise) & ~(priced | np.roll(priced, 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.moves.registry import MOVES
+from dcprog.starts.protocol import Candidate
 from dcprog.starts.registry import STARTS
 
 RNG = np.random.default_rng(0)
@@ -67,6 +69,30 @@ def test_what_they_raise_leaves_the_race_as_it_was() -> None:
     after = dc.solve(RAMP)
     assert after.status == "converged"
     assert after.value <= before.value + 1e-9 * abs(before.value)
+
+
+class Late:
+    """The minimum of two wells, when there is no time left to run from it."""
+
+    def takes(self, surrogate: Any) -> str | None:
+        return None
+
+    def points(self, surrogate: Any, budget: Any) -> Iterator[Candidate]:
+        while budget.deadline.left:
+            time.sleep(0.01)
+        yield Candidate("late", np.array([-3.0]), 0.0)
+
+
+def test_a_lower_point_is_kept_where_the_time_is_over() -> None:
+    x = cp.Variable()
+    wells = cp.minimum(cp.square(x - 3) + 1, cp.square(x + 3))
+    problem = cp.Problem(cp.Minimize(wells), [x >= -5, x <= 5])
+    assert dc.solve(problem, start={x: 2.0}).value == pytest.approx(1)
+    STARTS.clear()
+    dc.register_start("late", Late)
+    result = dc.solve(problem, start=[{x: 2.0}], time_limit=0.5)
+    assert result.value == 0
+    assert result.total_time < 5
 
 
 class Short(Known):
