@@ -257,6 +257,8 @@ def _positive(variable: cp.Variable, box: Box) -> cp.Variable | None:
         return None
     low, high = variable.get_bounds()
     least = np.reshape(box.least(variable), variable.shape, order="F")
+    if np.any(least > high):
+        return None  # no point meets the constraints, and cvxpy refuses such bounds
     return cp.Variable(variable.shape, pos=True, bounds=[np.maximum(low, least), high])
 
 

@@ -133,3 +133,9 @@ def test_other_problems_are_left_alone() -> None:
     assert "geometric" not in dc.explain(signomial)
     free = cp.Variable(2)
     assert "geometric" not in dc.explain(cp.Problem(cp.Minimize(cp.square(free[0] * free[1] - 1))))
+
+
+def test_bounds_that_a_constraint_contradicts_are_infeasible() -> None:
+    x = cp.Variable(bounds=[0.3, 0.5])
+    problem = cp.Problem(cp.Minimize(cp.sqrt(x) / x), [x >= 0.6])
+    assert dc.solve(problem).status == "infeasible"
