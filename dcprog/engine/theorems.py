@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dcprog.foundation.names import meant
+
 NOT_SHOWN = "not shown"
 
 
@@ -145,7 +147,7 @@ class Theorems:
         for theorem in self.all:
             if theorem.name == name:
                 return theorem
-        raise KeyError(f"{name!r}: choose one of {[theorem.name for theorem in self.all]}")
+        raise KeyError(f"{name!r}: {meant(name, [theorem.name for theorem in self.all])}")
 
     @property
     def holding(self) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import InvalidParameterError
 
 from dcprog.estimators.parameters import DeclaredEstimator, parameter
-from dcprog.foundation.parameters import advice, meant
+from dcprog.foundation.names import meant
+from dcprog.foundation.parameters import advice
 from dcprog.losses import Loss
 from dcprog.losses.compositions import MARGIN_LOSSES, RESIDUAL_LOSSES, is_of_residuals, named_loss
 from dcprog.penalties import Penalty, l2

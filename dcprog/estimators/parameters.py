@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import Field, dataclass, field, fields
 from inspect import cleandoc
+from itertools import chain
 from numbers import Integral, Real
 from typing import Any, dataclass_transform
 
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+
+from dcprog.foundation.names import meant, names_nearest, nearest
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NONNEGATIVE = Interval(Real, 0, None, closed="left")
@@ -132,9 +135,45 @@ class DeclaredEstimator(BaseEstimator):
         super().__init_subclass__(**options)
         told = vars(cls).get("__doc__") or ""
         dataclass(eq=False, repr=False, match_args=False)(cls)
+        cls.__init__ = names_nearest(cls.__init__)  # type: ignore[method-assign]
         cls._parameter_constraints = {f.name: _constraints(cls, f) for f in fields(cls)}
         behind = [vars(base).get("__doc__") or "" for base in cls.__mro__[1:] if _is_ours(base)]
         cls.__doc__ = completed(told, behind)
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, nested ones by names such as ``loss__c``.
+
+        Raises
+        ------
+        ValueError
+            There is no such parameter; the error names the nearest.
+        """
+        known = self._get_param_names()
+        for key in params:
+            name, _, inner = key.partition("__")
+            if name not in known:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}: {meant(name, known)}"
+                )
+            part = params.get(name, getattr(self, name))
+            if inner and not hasattr(part, "set_params"):
+                raise ValueError(f"{name}={part!r} has no parameter {inner!r}: set {name} first")
+        return super().set_params(**params)
+
+    def _validate_params(self) -> None:
+        try:
+            super()._validate_params()
+        except InvalidParameterError as error:
+            raise InvalidParameterError(f"{error}{self._advice(str(error))}") from None
+
+    def _advice(self, message: str) -> str:
+        """A question for the option that was meant, for the message of scikit-learn's check."""
+        for name, constraints in self._parameter_constraints.items():
+            if f"The {name!r} parameter of" in message:
+                options = (c.options for c in constraints if isinstance(c, StrOptions))
+                close = nearest(getattr(self, name), chain.from_iterable(options))
+                return "" if close is None else f" Is {close!r} meant?"
+        return ""
 
 
 def _constraints(cls: type, declared: Field[Any]) -> list[Any]:

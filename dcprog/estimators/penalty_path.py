@@ -18,7 +18,8 @@ from dcprog.estimators.named_parts import AUTO, part_of
 from dcprog.estimators.regressor import SCALES, unit_of
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
-from dcprog.foundation.parameters import check_choice, check_count, check_number
+from dcprog.foundation.names import check_choice, meant, names_nearest
+from dcprog.foundation.parameters import check_count, check_number
 from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.losses import Loss, square
 from dcprog.penalties import Penalty, l1, l2
@@ -147,6 +148,7 @@ AT_KNOT = 1e-6  # margins this close to a knot, relative to their size, count as
 BALANCED = 1e-7  # slack of the intercepts' stationarity, relative to the slopes
 
 
+@names_nearest
 def lambda_max(
     X: Any,
     y: npt.ArrayLike | None = None,
@@ -525,7 +527,9 @@ def _check(options: dict[str, Any]) -> None:
         raise ValueError("start: a path has its own starts; choose its direction")
     for name in options:
         if name not in signature(solve).parameters:
-            raise TypeError(f"{name} is no option of dc.solve")
+            known = {**signature(penalty_path).parameters, **signature(solve).parameters}
+            told = meant(name, known.keys() - {"options"})
+            raise TypeError(f"penalty_path() and dc.solve() have no parameter {name!r}: {told}")
 
 
 def _values(

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +20,7 @@ from dcprog.factorable.problem import (
 from dcprog.factorable.terms import AWAY, ZERO, Operation, Ranges, Row, Sin, Written, XLogX, scip
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable, WrongBound
+from dcprog.foundation.interrupts import interrupts_held
 from dcprog.foundation.progress_log import logger
 from dcprog.foundation.tolerances import FEASIBLE, ROUNDING
 from dcprog.majorants.feasibility import LEAST_SIZE
@@ -745,7 +743,7 @@ class GlobalSearch:
         limit = min(float(model.getSolvingTime()) + _left(end), float(model.infinity()))
         model.setParam("limits/time", limit)
         try:
-            with _interrupts_held(self._interrupt):
+            with interrupts_held(self._interrupt):
                 model.optimize()
         except Exception:  # SCIP's own errors, such as a linear program that no setting solves
             self._otherwise = True
@@ -826,19 +824,6 @@ class GlobalSearch:
 
     def _interrupt(self) -> None:
         self._interrupted = True
-
-
-@contextmanager
-def _interrupts_held(note: Callable[[], None]) -> Iterator[None]:
-    """A context in which Ctrl-C calls `note`, in the main thread; SCIP's next event stops it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, lambda *_: note())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
 
 
 def _left(end: float) -> float:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from difflib import get_close_matches
+from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from inspect import Parameter, signature
 from itertools import chain
@@ -11,6 +10,8 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from dcprog.foundation.names import meant, unknown_keyword
 
 LONGEST = 700  # characters of a repr
 
@@ -20,7 +21,8 @@ class Declared:
 
     It has the methods by which scikit-learn clones an object and sets nested parameters, and does
     not derive from its class, whose import takes a third of cvxpy's time.
-    If an argument is missing, the error of the constructor shows how the call is written.
+    If an argument is missing, the error of the constructor shows how the call is written; for an
+    unknown one it names the nearest.
     """
 
     if TYPE_CHECKING:
@@ -98,14 +100,15 @@ def _defaults(kind: Any) -> list[tuple[str, str]]:
 
 
 def _told(init: Callable[..., None]) -> Callable[..., None]:
-    """The constructor with an error for missing arguments that shows how to write the call."""
+    """The constructor, whose error for wrong arguments tells how the call is written."""
 
     @wraps(init)
     def checked(self: Any, *args: Any, **parameters: Any) -> None:
         try:
             init(self, *args, **parameters)
         except TypeError:
-            message = _missing(type(self), init, args, parameters)
+            unknown = unknown_keyword(init, parameters, type(self).__name__)
+            message = unknown or _missing(type(self), init, args, parameters)
             if message is None:
                 raise
             raise TypeError(message) from None
@@ -177,32 +180,6 @@ def _below(kind: Any) -> Iterator[type]:
     for one in kind.__subclasses__():
         yield one
         yield from _below(one)
-
-
-def meant(value: Any, known: Iterable[str]) -> str:
-    """Advice on an unknown name: the known name that is nearest to it, or all of them.
-
-    Examples
-    --------
-    >>> meant("hugh", ["low", "high"]), meant("any", ["low", "high"]), meant(3, ["low"])
-    ("is 'high' meant?", "choose one of 'low', 'high'", "choose one of 'low'")
-    """
-    names = list(known)
-    close = get_close_matches(value, names, n=1) if isinstance(value, str) else []
-    return f"is {close[0]!r} meant?" if close else f"choose one of {', '.join(map(repr, names))}"
-
-
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Raise an error unless the value is one of the choices.
-
-    Raises
-    ------
-    ValueError
-        It is none of them; the error names the nearest.
-    """
-    listed = list(choices)
-    if not (isinstance(value, str) and value in listed):
-        raise ValueError(f"{name}={value!r}: {meant(value, listed)}")
 
 
 def check_number(

@@ -23,6 +23,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.blocked_matrix import blocked
+from dcprog.foundation.names import check_choice
 from dcprog.foundation.parameters import advice
 from dcprog.losses import ConvexLoss, Loss
 from dcprog.losses.loss import combination
@@ -109,7 +110,7 @@ def checked_rows(rows: Any) -> Any:
 
 # ----------------------------------------------------------------------------------------------
 
-AGGREGATES = (None, "sum", "max")
+AGGREGATES = ("sum", "max")
 
 
 class Risk(RiskValues):
@@ -181,8 +182,8 @@ class Risk(RiskValues):
         subtracted: ConvexLoss | None = None,
         offset: npt.ArrayLike | None = None,
     ) -> None:
-        if aggregate is not None and aggregate not in AGGREGATES:
-            raise ValueError(f"aggregate={aggregate!r}: choose one of {AGGREGATES}")
+        if aggregate is not None:
+            check_choice("aggregate", aggregate, AGGREGATES)
         self.rows = checked_rows(rows)
         self.base = check_kind("base", base, ConvexLoss, "hinge()")
         self.aggregate = aggregate

@@ -270,12 +270,7 @@ def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
     name = solver
     wanted: type[SubproblemSolver] | None = SOLVERS.get(solver)
     if wanted is None:
-        try:
-            name, wanted = str(check_solver(solver)), ReferenceSolver
-        except ValueError as error:
-            raise ValueError(
-                f"{error}; for a risk also one of 'auto', {', '.join(map(repr, SOLVERS))}"
-            ) from None
+        name, wanted = str(check_solver(solver, ("auto", *SOLVERS))), ReferenceSolver
     reason = refusal(wanted, risk)
     if reason is not None:
         raise ValueError(f"solver={solver!r} cannot take this risk: {reason}")

@@ -9,6 +9,7 @@ import cvxpy as cp
 import numpy as np
 from cvxpy import settings as s
 from cvxpy.problems.problem import SolverStats
+from cvxpy.reductions.solution import Solution
 
 from dcprog.engine.protocol import centre
 from dcprog.engine.result import Result
@@ -204,6 +205,10 @@ def publish(
     else:
         problem._value = {s.UNBOUNDED: -worst, s.SOLVER_ERROR: np.nan}.get(status, worst)
     problem._status = status
+    duals = {c.id: c.dual_value for c in problem.constraints if c.dual_value is not None}
+    primal = {key: array.copy() for key, array in values.items()} if present else {}
+    times = {s.SOLVE_TIME: result.solve_time, s.SETUP_TIME: setup_time, s.NUM_ITERS: result.n_iter}
+    problem._solution = Solution(status, problem._value, primal, duals, times)
     told = ("status", "message", "gap", "violation", "total_time")  # facts without a field there
     extra = {name: getattr(result, name) for name in told}
     problem._solver_stats = SolverStats(

@@ -18,6 +18,8 @@ from dcprog.engine.result import Result, result_of
 from dcprog.engine.track import Progress, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import DataLost, TrivialSolutionWarning
+from dcprog.foundation.interrupts import second_press_raises
+from dcprog.foundation.names import check_choice, names_nearest
 from dcprog.foundation.progress_log import visible
 from dcprog.foundation.tolerances import FEASIBLE, MAX_ITER, TOL
 from dcprog.reductions.chain import chain
@@ -29,7 +31,11 @@ from dcprog.solving.task import Spec, task_of
 from dcprog.solving.trivial import triviality
 from dcprog.solving.whole_numbers import solve_whole
 
+CALLER = 4  # the caller's frame, behind those of the two decorators
 
+
+@names_nearest
+@second_press_raises()
 def solve(
     problem: cp.Problem | Spec,
     *,
@@ -144,7 +150,10 @@ def solve(
     ValueError
         Bad data or options: NaN, an unknown solver, a start of wrong shape.
     TypeError
-        `problem` is not a problem.
+        `problem` is not a problem, or there is no such option.
+    KeyboardInterrupt
+        Ctrl-C for the second time, in this solve or in the next one after a solve that it ended;
+        the first keeps the best point, with the status ``interrupted``.
 
     References
     ----------
@@ -205,7 +214,7 @@ def solve(
         best = task.polished(best)
     warning = task.warning(best.x)
     if warning is not None:
-        warnings.warn(warning, UserWarning, stacklevel=2)
+        warnings.warn(warning, UserWarning, stacklevel=CALLER)
     found: Mapping[int, Any] = {}
     if best.status == "converged" and best.feasible and best.x is not None:
         found = task.multipliers(best.x)
@@ -220,7 +229,7 @@ def solve(
         with suppress(DataLost):
             trivial = triviality(problem, result.x)
             if trivial is not None:
-                warnings.warn(trivial, TrivialSolutionWarning, stacklevel=2)
+                warnings.warn(trivial, TrivialSolutionWarning, stacklevel=CALLER)
     return result
 
 
@@ -265,11 +274,6 @@ OPTIONS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("verbose", lambda v: _is_flag(v) or _is_a(Integral, v), ": True or False is needed"),
     ("escape", lambda v: _is_flag(v) or _is_a(Integral, v), ": True or False is needed"),
     ("polish", _is_flag, ": True or False is needed"),
-    (
-        "acceleration",
-        lambda v: v is None or (isinstance(v, str) and v in ACCELERATIONS),
-        f": choose one of {tuple(ACCELERATIONS)}, or None",
-    ),
 )
 
 
@@ -278,6 +282,9 @@ def _check(options: Mapping[str, Any]) -> None:
     for name, holds, message in OPTIONS:
         if not holds(options[name]):
             raise ValueError(f"{name}={options[name]!r}{message}")
+    acceleration = options["acceleration"]
+    if acceleration is not None:
+        check_choice("acceleration", acceleration, ACCELERATIONS)
 
 
 def _seed(random_state: Any) -> np.random.SeedSequence:

@@ -17,6 +17,7 @@ from dcprog.engine.track import ROUNDING, Run
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import DataLost
+from dcprog.foundation.names import check_choice, meant
 from dcprog.foundation.tolerances import ONE_PLACE
 from dcprog.moves.registry import MOVES, Move
 from dcprog.problem.surrogate import ProblemSurrogate
@@ -73,14 +74,13 @@ def planned(start: Any, n_starts: Any, effort: str) -> Plan:
     ValueError
         An unknown start or effort.
     """
-    if not isinstance(effort, str) or effort not in NAMES:
-        raise ValueError(f"effort={effort!r}: choose one of {NAMES}")
+    check_choice("effort", effort, NAMES)
     names = tuple(dict.fromkeys(("auto", *SIMPLE, *STARTS)))
     first = list(start) if is_list(start) else [start]
     for one in first:
         if isinstance(one, str) and one not in names:
-            choices = f"one of {names}, a mapping, an array, a Result or a list of those"
-            raise ValueError(f"start={one!r}: choose {choices}")
+            others = " (a mapping, an array, a Result or a list of those will do, too)"
+            raise ValueError(f"start={one!r}: {meant(one, names)}{others}")
     is_raced = is_list(start) or (isinstance(start, str) and start == "auto")
     first = ["convex" if isinstance(one, str) and one == "auto" else one for one in first]
     if not is_raced:

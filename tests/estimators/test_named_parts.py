@@ -106,7 +106,7 @@ def test_refusals_name_the_right_one(fit: Callable[[], Any], words: str) -> None
         (lambda: dc.elastic_net(l2=1.0), r"elastic_net\(1\.0\): l1 is missing"),
         (lambda: dc.cap("hinge", 1.0), r"loss='hinge': a loss is needed; write dc\.hinge\(\)"),
         (lambda: dc.Risk(X, "hinge"), r"base='hinge'.*write dc\.hinge\(\)"),
-        (lambda: dc.hinge(on=1.0), "unexpected keyword argument 'on'"),
+        (lambda: dc.hinge(on=1.0), r"hinge\(\) has no parameter 'on': choose one of 'at'"),
     ],
 )
 def test_messages_say_what_to_write(make: Callable[[], Any], words: str) -> None:

@@ -1,5 +1,6 @@
 """``problem.solve(method="dc")``: cvxpy's own fields, words and habits."""
 
+import warnings
 from typing import Any
 
 import cvxpy as cp
@@ -273,3 +274,30 @@ def test_hermitian_starts_and_values() -> None:
     result = dc.solve(problem, start={H: at})
     assert result.value == pytest.approx(1.0, abs=1e-5)
     np.testing.assert_allclose(H.value, H.value.conj().T, atol=1e-9)
+
+
+def test_the_solution_is_set_as_cvxpy_sets_it() -> None:
+    x = cp.Variable(2)
+    outside = cp.norm(x) >= 1
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x - 0.1)), [outside])
+    result = dc.solve(problem, start="convex")
+    found = problem.solution
+    assert (found.status, found.opt_val) == ("optimal", problem.value)
+    np.testing.assert_array_equal(found.primal_vars[x.id], x.value)
+    assert found.dual_vars[outside.id] == outside.dual_value
+    assert found.attr["num_iters"] == result.n_iter
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [cp.norm(x) >= 1, cp.norm(x) <= 0.5])
+    dc.solve(problem, start="convex")
+    assert (problem.solution.status, problem.solution.primal_vars) == (problem.status, {})
+
+
+def test_no_warning_comes_twice() -> None:
+    x, a, b = cp.Variable(3), cp.Parameter(nonneg=True, value=2.0), cp.Parameter(value=1.0)
+    many = sum(cp.minimum(cp.abs(x[0] - k), 1) for k in range(101))  # cvxpy: too many
+    bent = cp.minimum(cp.abs(a * b * x[1] - 1), 1)  # no product of Parameters compiles once
+    problem = cp.Problem(cp.Minimize(many + bent + cp.sum_squares(x)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        dc.solve(problem, start="convex")
+    told = [str(one.message) for one in caught]
+    assert len(told) == len(set(told))

@@ -145,7 +145,7 @@ def test_a_start_that_does_not_take_a_problem_says_why() -> None:
     problem = cp.Problem(cp.Minimize(cp.norm(x, 1) - cp.norm(x)), [x >= -1, x <= 1])
     with pytest.raises(ValueError, match="does not take this problem: it is no risk"):
         dc.solve(problem, start="known")
-    with pytest.raises(ValueError, match="choose one of"):
+    with pytest.raises(ValueError, match="is 'known' meant"):
         dc.solve(problem, start="unknown")
 
 

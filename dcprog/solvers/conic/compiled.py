@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -28,6 +28,7 @@ from cvxpy.reductions.solvers.solving_chain import resolve_and_build_chain
 
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
+from dcprog.foundation.names import meant
 from dcprog.solvers.conic.scaling import Evidence, Scaler, Scaling, minimise_in_units
 from dcprog.solvers.conic.standard_form import StandardForm, solver_data, standard_form
 from dcprog.solvers.faults import failures, refusals, valueless
@@ -192,8 +193,10 @@ def installed_solvers() -> tuple[str, ...]:
     return ("ARROW", *cp.installed_solvers())
 
 
-def check_solver(solver: str | None) -> str | None:
+def check_solver(solver: str | None, others: Iterable[str] = ()) -> str | None:
     """The upper-case name of an installed solver; None stays None.
+
+    The error for an unknown one may name one of `others`, too.
 
     Raises
     ------
@@ -204,9 +207,10 @@ def check_solver(solver: str | None) -> str | None:
         return None
     installed = installed_solvers()
     if not isinstance(solver, str) or solver.upper() not in installed:
+        known = [*others, *installed]
         raise ValueError(
-            f"solver {solver!r} is not installed or not known to cvxpy; choose one of "
-            f"{', '.join(installed)}, or None to let the problem class decide"
+            f"solver={solver!r} is not installed or not known: {meant(solver, known)} (None "
+            "lets the problem class decide)"
         )
     return solver.upper()
 
