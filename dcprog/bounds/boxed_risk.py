@@ -354,15 +354,14 @@ def boxed(risk: Risk) -> BoxedRisk:
         )
     n_rows, p = risk.rows.shape
     transform, dropped = _peeled(transform, risk.n_groups)
-    ones = np.ones(n_rows)
     matrix = np.ascontiguousarray(dense(risk.matrix()))
     return BoxedRisk(
         matrix=matrix,
         sizes=np.abs(matrix),
         offset=np.zeros(n_rows) if risk.offset is None else risk.offset,
-        weights=ones if risk.weights is None else risk.weights,
+        weights=risk.factors,
         groups=risk.groups,
-        sample_weight=risk.sampled(np.ones(risk.n_groups)),
+        sample_weight=risk.shares,
         aggregate=risk.aggregate,
         base=base,
         transform=transform,

@@ -144,7 +144,7 @@ def s_scale_error(risk: Risk, start: Array, repeats: float = 1.0) -> ScaleError 
     ScaleError or None
         None if the unit is another scale, as where most residuals are 0.
     """
-    v, shares = risk.margins(start), shares_of(risk)
+    v, shares = risk.margins(start), risk.shares
     total = float(shares.sum())
     n = max(repeats * total, len(v))
     found = _s_influence(v, shares)
@@ -179,7 +179,7 @@ def mad_error(risk: Risk, start: Array, repeats: float = 1.0) -> ScaleError | No
     ScaleError or None
         None if the unit is another scale, or the S-estimate is no regular minimum.
     """
-    u, shares, rows = risk.margins(start), shares_of(risk), risk.rows
+    u, shares, rows = risk.margins(start), risk.shares, risk.rows
     n = len(u)
     level = HALF * (1 - start.size / n)
     outside = (np.abs(u) > NORMAL_MAD).astype(float)
@@ -312,7 +312,7 @@ def sandwich(
     >>> sandwich(dc.Risk.from_loss(rows, dc.square(), dc.l2(0.0)), np.array([3.0]))
     array([[1.16666667]])
     """
-    u, shares = risk.margins(theta), shares_of(risk)
+    u, shares = risk.margins(theta), risk.shares
     slope = loss_slope(risk, theta)
     active = active_coefficients(risk, theta)
     n, p = repeats * float(shares.sum()), int(active.sum())
@@ -348,11 +348,6 @@ def _with_scale(partial: Array, b: Array, scale: ScaleError, shares: Array) -> A
     usual = partial + scale.variance * np.outer(b, b)
     definite = partial + float(shares @ scale.influence**2) * np.outer(b, b)
     return usual if _least_eigenvalue(usual) > 0 else definite
-
-
-def shares_of(risk: Risk) -> Array:
-    """The weights of the samples, ones by default."""
-    return np.ones(risk.n_groups) if risk.sample_weight is None else risk.sample_weight
 
 
 def active_coefficients(risk: Risk, theta: Array) -> Any:

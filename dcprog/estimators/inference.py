@@ -20,7 +20,6 @@ from dcprog.estimators.covariances import (
     jumps,
     loss_slope,
     sandwich,
-    shares_of,
 )
 from dcprog.estimators.parameters import DeclaredEstimator
 from dcprog.foundation.arrays import Array
@@ -401,7 +400,7 @@ class LinearInference(CoefficientInference):
 
     def _degrees_of_freedom(self) -> float:
         risk, theta, _ = self._estimating()
-        n = self._repeats * float(shares_of(risk).sum())
+        n = self._repeats * float(risk.shares.sum())
         return max(n - float(active_coefficients(risk, theta).sum()), 0.0)
 
     def _spread(self) -> float:
@@ -513,7 +512,7 @@ class LinearInference(CoefficientInference):
         fitted: Any = self
         weight, spec, (_, theta, unit) = fitted.outlier_weight_, fitted.spec_, self._estimating()
         kind = "sandwich" if self._scale_error() is None else "lmrob"
-        found = self._r_squared(unit * spec.margins(theta), unit * spec.offset, shares_of(spec))
+        found = self._r_squared(unit * spec.margins(theta), unit * spec.offset, spec.shares)
         told = "" if np.isnan(found) else f", robust R² {found:.4g}"
         return (
             f"{type(self).__name__}, {weight.size} samples, scale {fitted.scale_:.4g}, "

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_softmax, softmax
 
-from dcprog.estimators.covariances import shares_of, transform_of
+from dcprog.estimators.covariances import transform_of
 from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform
@@ -120,7 +120,7 @@ def multiplier_of(risk: Risk, theta: Array, repeats: float = 1.0) -> float:
     float
         Between 0.001 and 1000; 1 if the truncation weighs all alike.
     """
-    shares = repeats * shares_of(risk)
+    shares = repeats * risk.shares
     gaps = np.asarray(risk.margins(theta)).reshape(len(shares), -1)
     g = np.column_stack([np.zeros(len(gaps)), -gaps])  # of a sample's own class, then the others
     # the loss of every class k: Σ_j log(1 + exp(g_j − g_k)) over j ≠ k

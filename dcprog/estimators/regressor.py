@@ -18,7 +18,6 @@ from dcprog.estimators.covariances import (
     loss_curvature,
     loss_slope,
     ridge_of,
-    shares_of,
 )
 from dcprog.estimators.declaration import ONE, Declaration, Unit
 from dcprog.estimators.formulas import designed
@@ -162,7 +161,7 @@ def polished(risk: Risk, theta: Array) -> Array:
     if not (smooth and ridge_alone and plain):
         return theta
     risk = risk.remembering()
-    shares = shares_of(risk)
+    shares = risk.shares
     slope, active = loss_slope(risk, theta), np.ones(theta.size, dtype=bool)
     if jumps(slope, risk.margins(theta)):
         return theta
@@ -438,7 +437,7 @@ class RobustRegressor(Regressor, RobustEstimator):
         risk, theta, _ = self._estimating()
         linear = risk.scores.kernel is None
         p = int(active_coefficients(risk, theta).sum()) if linear else 0
-        return mad(risk.margins(theta), shares_of(risk), p)
+        return mad(risk.margins(theta), risk.shares, p)
 
     def _rows(self, scores: Array, y: Any) -> Scores:
         return residual_rows(scores / self._unit, y / self._unit, False)

@@ -155,7 +155,7 @@ def _shared(
 
     What the slopes leave of it goes to the least value that a loss can have.
     """
-    unit = np.ones(u.shape) if risk.weights is None else risk.weights
+    unit = risk.factors
     share, height = np.zeros(u.shape), np.zeros(u.shape)
     for (slope, constant), side in zip(lines, (slopes < 0, slopes > 0), strict=True):
         fits = side & (unit * slope * slopes > 0)

@@ -350,8 +350,7 @@ class Risk(RiskValues):
         rows = (samples[:, None] * m + np.arange(m)).ravel()
         risk.rows, risk.n_groups = scores.of_samples(samples), rows.size
         risk.transform = self.transform.of_groups(rows)
-        share = np.ones(self.n_groups) if self.sample_weight is None else self.sample_weight
-        risk.sample_weight = share[rows] * (self.n_groups / rows.size)
+        risk.sample_weight = self.shares[rows] * (self.n_groups / rows.size)
         risk.weights = None if self.weights is None else self.weights[rows]
         risk.offset = None if self.offset is None else self.offset[rows]
         risk.loss = self.loss if risk.transform is self.transform else None

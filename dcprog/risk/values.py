@@ -226,6 +226,16 @@ class RiskValues:
                 return np.max(losses[self.members], axis=1)
         return losses
 
+    @property
+    def shares(self) -> Array:
+        """The sample weights s_g, ones where none are given."""
+        return np.ones(self.n_groups) if self.sample_weight is None else self.sample_weight
+
+    @property
+    def factors(self) -> Array:
+        """The weights v_r of the rows' losses, ones where none are given."""
+        return np.ones(self.rows.shape[0]) if self.weights is None else self.weights
+
     def sampled(self, values: Array) -> Array:
         """The values of groups times their sample weights s_g."""
         return values if self.sample_weight is None else self.sample_weight * values

@@ -163,8 +163,7 @@ def _least_curvature(risk: Risk) -> float:
 
 def _row_weights(risk: Risk) -> Array:
     """s_g v_r for every row."""
-    share = np.ones(risk.n_groups) if risk.sample_weight is None else risk.sample_weight
-    return risk.row_weights(share)
+    return risk.row_weights(risk.shares)
 
 
 def _bounded(risk: Risk, curved: bool) -> Fact:

@@ -283,7 +283,7 @@ def _maxima(near: Near) -> tuple[Array, npt.NDArray[np.bool_]]:
     several = np.ptp(np.where(rivals, members, members[:, :1]), axis=1) > 0
     slopes, tied = np.zeros(near.u.size), np.zeros(near.u.size, dtype=bool)
     first = members[np.arange(len(members)), np.argmax(rivals, axis=1)]
-    unit = np.ones(near.u.size) if risk.weights is None else risk.weights
+    unit = risk.factors
     alone = first[~several]
     slopes[alone] = problem.weights[~several] * unit[alone]
     several &= problem.weights > 0
@@ -298,7 +298,7 @@ def _free_rows(near: Near, free: _Free, tied: Indices) -> None:
         return
     problem, risk, rows = near.problem, near.risk, near.rows(tied)
     lowest, highest = near.slopes(tied)
-    unit = np.ones(tied.size) if risk.weights is None else risk.weights[tied]
+    unit = risk.factors[tied]
     if risk.aggregate != "max":
         weight = problem.row_weights[tied]
         share = free.choose(tied.size, lambda chosen: np.clip(chosen, 0, 1))
@@ -586,7 +586,7 @@ def _subtracted(near: Near) -> Iterable[Flip]:
         return []
     low, high = sub.slope(near.low), sub.slope(near.high)
     top = float(np.max(np.abs([low, high]), initial=0.0))
-    factor = risk._scaled(risk.sampled(np.ones(risk.n_groups))[risk.groups])
+    factor = risk._scaled(risk.shares[risk.groups])
     rises = np.abs(factor * low + here) > np.abs(factor * high + here)
     slope, end = np.where(rises, low, high), np.where(rises, near.low, near.high)
     cost = factor * (sub(near.u) - sub(end) - slope * (near.u - end)) / near.scale

@@ -88,7 +88,7 @@ class ManyPoints:
         self.products = self._products()
         self.offset = None if risk.offset is None else risk.offset[rows]
         self.weights = None if risk.weights is None else risk.weights[rows]
-        s = np.ones(risk.n_groups) if risk.sample_weight is None else risk.sample_weight
+        s = risk.shares
         self.shares = s if groups is None else s[groups] * (risk.n_groups / self.n_groups)
         self.margin = margin_unit(risk)
         self.held = np.flatnonzero(risk.penalized)

@@ -147,8 +147,7 @@ class Polyhedral:
         offset = np.zeros((self.n, m)) if risk.offset is None else risk.offset.reshape(self.n, m)
         self.directions = None
         if risk.aggregate == "max":
-            weight = np.ones(self.n * m) if risk.weights is None else risk.weights
-            parts = _maxima(pieces, mixing, offset, weight.reshape(self.n, m))
+            parts = _maxima(pieces, mixing, offset, risk.factors.reshape(self.n, m))
             self.sample = np.arange(self.n)
         else:
             rows = mixing.reshape(-1, self.c)
