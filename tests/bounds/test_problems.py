@@ -426,6 +426,6 @@ def test_a_search_is_not_resumed_while_it_runs() -> None:
         inner.append(dc.lower_bound(problem, start=before, time_limit=0.2))
         return True
 
-    stopped = dc.lower_bound(problem, start=before, callback=again, time_limit=5)
+    stopped = dc.lower_bound(problem, start=before, callback=again, time_limit=60)
     assert stopped.status == "stopped"
     assert inner[0].value >= 0.187
