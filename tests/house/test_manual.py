@@ -10,6 +10,14 @@ import pytest
 
 import dcprog as dc
 import dcprog.models
+from dcprog.engine.acceleration import ACCELERATIONS
+from dcprog.estimators.classifier import CODINGS
+from dcprog.estimators.kernels import KERNELS
+from dcprog.estimators.penalty_path import DIRECTIONS
+from dcprog.estimators.regressor import SCALES
+from dcprog.losses.compositions import MARGIN_LOSSES, RESIDUAL_LOSSES
+from dcprog.penalties.names import PENALTIES
+from dcprog.starts.effort import NAMES as EFFORTS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -83,3 +91,14 @@ def test_every_page_is_in_a_table_of_contents() -> None:
     entries = set(re.findall(r"^(?:\w+ <)?([\w/]+)>?$", PAGES["index"], re.MULTILINE))
     led_to = {name for name, text in PAGES.items() if text.startswith("---\norphan: true")}
     assert set(PAGES) - {"index"} - led_to <= entries
+
+
+def test_the_page_of_names_has_all() -> None:
+    told = dict(re.findall(r"^\| `(\w+)` \| `(\w+\(.*?)` \|", PAGES["names"], re.MULTILINE))
+    known = {**MARGIN_LOSSES, **RESIDUAL_LOSSES, **PENALTIES}
+    assert set(told) == set(known)
+    assert {name: repr(eval(text, vars(dc))) for name, text in told.items()} == {
+        name: repr(one) for name, one in known.items()
+    }
+    options = set(re.findall(r"`(\w+)`", PAGES["names"]))
+    assert {*KERNELS, *SCALES, *CODINGS, *EFFORTS, *ACCELERATIONS, *DIRECTIONS} <= options
