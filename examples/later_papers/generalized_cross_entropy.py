@@ -48,7 +48,7 @@ def drawn(seed: int, n: int = 200, noise: float = 0.4) -> tuple[Array, Array, Ar
 
 
 def outside_bounds(q: float) -> float:
-    """How far Σ over both labels of the loss leaves [(2 − 2^{1−q})/q, 1/q] (their section 3.2)."""
+    """How far Σ over both labels of the loss leaves [(2 − 2^{1−q})/q, 1/q]."""
     u = np.linspace(-30, 30, 6001)
     loss = declare(np.ones((2, 1)), np.array([-1.0, 1.0]), q)
     total = loss.transform(np.logaddexp(0, -u)) + loss.transform(np.logaddexp(0, u))

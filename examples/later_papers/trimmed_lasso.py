@@ -2,8 +2,11 @@
 
 Bertsimas, Copenhaver, Mazumder (2017), The trimmed lasso, arXiv 1708.04527:
 ½‖y − Xβ‖² + λ·(|β|₍ₖ₊₁₎ + … + |β|₍ₚ₎). From a finite λ on, its minimisers are those of best subset
-selection with k features. ‖y‖·maxⱼ‖xⱼ‖ is such a λ: a nonzero penalised coefficient of a minimiser
-would need |xⱼ'(y − Xβ)| = λ, and ‖y − Xβ‖ ≤ ‖y‖.
+selection with k features. ‖y‖·maxⱼ‖xⱼ‖ is such a λ (a bound of ours): a nonzero penalised
+coefficient of a minimiser would need |xⱼ'(y − Xβ)| = λ, and ‖y − Xβ‖ ≤ ‖y‖.
+
+At such a λ every choice of k features has a local minimum, and the default of dc.solve often ends
+at another than the best.
 
 Run ``python -m examples.later_papers.trimmed_lasso --output folder`` for the figure too.
 """
@@ -24,7 +27,7 @@ from examples.common.plots import BLUE, ORANGE, parser_of, plotted
 
 Array = np.ndarray
 KEPT = 2
-DRAWS = 4
+SEEDS = range(10, 18)
 SAME = 1e-6  # interior-point answers are right to about 1e-8 of the value
 
 
@@ -61,7 +64,7 @@ def best_subset(X: Array, y: Array, k: int) -> float:
     return float(min(r @ r for r in fits) / 2)
 
 
-def solved(X: Array, y: Array, strength: float, n_starts: int) -> tuple[float, Array]:
+def solved(X: Array, y: Array, strength: float, n_starts: int | str) -> tuple[float, Array]:
     """The value, and the sizes of the coefficients from the largest on."""
     problem = declare(X, y, strength, KEPT)
     value = dc.solve(problem, n_starts=n_starts, random_state=0).value
@@ -70,12 +73,13 @@ def solved(X: Array, y: Array, strength: float, n_starts: int) -> tuple[float, A
 
 
 def check() -> list[Claim]:
-    gaps, rest = [], []
-    for seed in range(DRAWS):
+    above, rest = [], []
+    for seed in SEEDS:
         X, y = drawn(seed)
-        value, sizes = solved(X, y, 1.01 * exact_from(X, y), n_starts=8)
-        gaps.append(abs(value / best_subset(X, y, KEPT) - 1))
+        value, sizes = solved(X, y, 1.01 * exact_from(X, y), n_starts="auto")
+        above.append(value / best_subset(X, y, KEPT) - 1)
         rest.append(sizes[KEPT])
+    reached = sum(one < SAME for one in above)
     return [
         Claim(
             "from λ = ‖y‖·max‖xⱼ‖ on no more than k coefficients are left",
@@ -83,9 +87,9 @@ def check() -> list[Claim]:
             max(rest) < SAME,
         ),
         Claim(
-            "and the minimum is that of best subset selection",
-            f"relative difference {max(gaps):.1e} at most",
-            max(gaps) < SAME,
+            "and none of the points found is below best subset selection",
+            f"{min(above):+.1e} and more; it is reached in {reached} of {len(above)}",
+            min(above) > -SAME and reached > 0,
         ),
     ]
 
@@ -107,7 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser_of(__doc__).parse_args(argv)
     if options.output is not None:
         draw(options.output)
-    return int(print_claims(check(), evidence=f"seeds 0–{DRAWS - 1}") > 0)
+    return int(print_claims(check(), evidence=f"seeds {SEEDS[0]}–{SEEDS[-1]}") > 0)
 
 
 if __name__ == "__main__":
