@@ -59,8 +59,9 @@ bench-all: $(VENV)/.dev
 		$(ONE_THREAD) $(BIN)/python -m benchmarks $$name || exit 1; \
 	done
 
-# What the papers claim, verified and reproduced; docs/claims.md is written. It goes on where it was
-# stopped. make reproduce HOURS=2 keeps the last rows of what does not fit; FULL=--full takes days.
+# What the papers claim, verified and reproduced; docs/claims.md is written. It runs what has
+# changed since the last run here, says what that is, and goes on where it was stopped.
+# make reproduce HOURS=2 keeps the last rows of what does not fit; FULL=--full takes days.
 # pytest exits with 5 when no test is marked slow, which is no failure here.
 HOURS ?= inf
 FULL ?=

@@ -1,5 +1,6 @@
 """Sphinx settings. Built and read without a network: MathJax lies beside the pages."""
 
+import json
 import re
 import sys
 from importlib.metadata import version as installed_version
@@ -11,6 +12,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]  # the pictures' script; the galler
 
 from draw_pictures import DRAWN, draw_all  # noqa: E402
 
+from examples.claims_page import RECORD, with_standing  # noqa: E402
 from examples.common.plots import STYLE  # noqa: E402
 
 project = "dcprog"
@@ -110,7 +112,14 @@ def escape_bars(app, what, name, obj, options, lines):
             lines[i] = "".join(parts)
 
 
+def say_what_is_current(app, page, text):
+    """The page of claims says which of its rows are of the sources at hand."""
+    if page == "claims":
+        text[0] = with_standing(text[0], json.loads(RECORD.read_text(encoding="utf-8")))
+
+
 def setup(app):
     """Before numpydoc, which would make sections of the lines."""
     app.connect("autodoc-process-docstring", escape_bars, priority=100)
+    app.connect("source-read", say_what_is_current)
     draw_all(HERE / "generated" / "pictures")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from examples.common.claims import VERDICTS
+from examples.common.sources import differing, digest, sources_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPERS = ROOT / "examples" / "papers.toml"
@@ -32,6 +33,11 @@ What the papers state, item by item, and what was measured of it. The page is wr
 
 A verdict follows from the measurement; where it differs from the one expected, `make reproduce`
 fails.
+
+Rows rest on the sources that the script was run with; [their digests](#runs) are those of the
+library, the models, the script and its data, without comments and docstrings.
+`python -m examples.reproduce --status` compares them with the sources at hand in seconds, and names
+what has changed since; the manual says it in each section, as of the day when it was built.
 """
 
 
@@ -77,6 +83,7 @@ def item_lines(item: str, printed: str, rows: list[dict[str, Any]]) -> Iterator[
     for row in rows:
         evidence = "; ".join(filter(None, (f"`{row['script'][9:]}`", row["evidence"])))
         note = "" if row["as_expected"] else " (not as expected)"
+        note += " (kept from an earlier run)" if row.get("kept") else ""
         cells = (head, row["text"], row["measured"], row["verdict"] + note, evidence)
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
         head = ""
@@ -101,8 +108,39 @@ def summary(runs: Runs) -> str:
 
 def ran(runs: Runs) -> str:
     """The runs the rows come from."""
-    lines = ["## Runs\n", "| script | arguments | run on | seconds |", "|" + "---|" * 4]
+    lines = ["## Runs\n", "| script | arguments | run on | seconds | sources |", "|" + "---|" * 5]
     for script, run in sorted(runs.items()):
         arguments = " ".join(run["arguments"])
-        lines.append(f"| `{script}` | {arguments} | {run['date']} | {run['seconds']:.0f} |")
+        cells = (f"`{script}`", arguments, run["date"], f"{run['seconds']:.0f}", label(run))
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+# ---- whether a record is current -----------------------------------------------------------------
+
+
+def label(run: Mapping[str, Any]) -> str:
+    """One digest of all the sources of a run."""
+    return f"`{digest(map(str, sorted(run['sources'].items())))}`" if run["sources"] else "unknown"
+
+
+def standing(script: str, run: Mapping[str, Any]) -> str:
+    """Whether a script's rows are of the sources at hand, and which sources have changed."""
+    if not run["sources"]:
+        return f"older sources: those of its run on {run['date']} are unknown"
+    changed = differing(run["sources"], sources_of(script))
+    if changed:
+        return f"older sources: changed since {run['date']}: {', '.join(changed)}"
+    kept = sum(row.get("kept", False) for row in run["rows"])
+    return f"current, but for {kept} rows kept from an earlier run" if kept else "current"
+
+
+def with_standing(text: str, runs: Runs) -> str:
+    """The page, below each paper's title whether its rows are of the sources at hand."""
+    for folder, paper in papers().items():
+        of = {name: run for name, run in sorted(runs.items()) if name.split(".")[1] == folder}
+        lines = [f"* `{name[9:]}`: {standing(name, run)}" for name, run in of.items()]
+        title = f"## {paper['title']}\n"
+        said = "\n".join(("Rows, compared with the sources of this manual:\n", *lines))
+        text = text.replace(title, f"{title}\n{said}\n")
+    return text

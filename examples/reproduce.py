@@ -1,12 +1,13 @@
 """Run every script that verifies a theorem or reproduces a table; write docs/claims.md.
 
 The scripts are ``examples/*/verify_*.py`` and ``examples/*/reproduce*.py``, the quick ones first.
-A script is run again only if it, what it imports of ``examples``, its arguments or the version of
-the library has changed since its last run here (kept in ``.reproduce``, with its output). Stopped
-half way, the next call goes on. What does not fit into ``--hours`` keeps its last rows, and the end
-of the output says so.
+A script is run again only if its arguments or what its rows rest on have changed since its last run
+here (kept in ``.reproduce``, with its output), and what has changed is printed: see
+``examples/common/sources.py``. Stopped half way, the next call goes on. What does not fit into
+``--hours`` keeps its last rows, and the end of the output says so.
 
-Run ``python -m examples.reproduce``. The exit status is 0 if every verdict is the expected one (a
+Run ``python -m examples.reproduce``; with ``--status`` it runs nothing, and says which rows of the
+page are current. The exit status is 0 if every verdict is the expected one (a
 paper's claim that is refuted as expected among them), 1 if one is another, or another than at the
 last run, or a script has failed.
 """
@@ -14,22 +15,19 @@ last run, or a script has failed.
 from __future__ import annotations
 
 import argparse
-import ast
-import hashlib
 import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-from examples.claims_page import PAGE, RECORD, ROOT, missing, page
+from examples.claims_page import PAGE, RECORD, ROOT, missing, page, standing
 from examples.common.claims import ROWS
+from examples.common.sources import Sources, differing, imported, source, sources_of
 
 CACHE = ROOT / ".reproduce"
 UNKNOWN = 60.0  # seconds taken for a script that has never run
@@ -37,13 +35,13 @@ UNKNOWN = 60.0  # seconds taken for a script that has never run
 
 @dataclass(frozen=True)
 class Run:
-    """What a script's last run left: key is None for rows that came with the repository."""
+    """What a script's last run left, and what it rests on."""
 
     arguments: list[str]
     seconds: float
     date: str
     rows: list[dict[str, Any]]
-    key: str | None = None
+    sources: Sources = field(default_factory=dict)
 
 
 def scripts() -> list[str]:
@@ -51,29 +49,6 @@ def scripts() -> list[str]:
     folder = ROOT / "examples"
     paths = [*folder.glob("*/verify_*.py"), *folder.glob("*/reproduce*.py")]
     return sorted(f"examples.{path.parent.name}.{path.stem}" for path in paths)
-
-
-def source(module: str) -> Path:
-    return ROOT / (module.replace(".", "/") + ".py")
-
-
-def imported(module: str, seen: set[str]) -> set[str]:
-    """The modules of examples a module needs, itself among them."""
-    seen.add(module)
-    for node in ast.walk(ast.parse(source(module).read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("examples"):
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-            for name in names:
-                if name and name not in seen and source(name).is_file():
-                    imported(name, seen)
-    return seen
-
-
-def key_of(module: str, arguments: Sequence[str]) -> str:
-    """Digest of all a run depends on; how claims are printed is not among it."""
-    needed = sorted(imported(module, set()) - {"examples.common.claims"})
-    parts = [version("dcprog"), *arguments, *(source(name).read_text("utf-8") for name in needed)]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 def arguments_of(module: str, full: bool) -> list[str]:
@@ -102,14 +77,14 @@ def record(known: dict[str, dict[str, Any]]) -> str:
     parts = []
     for module, run in known.items():
         rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in run["rows"])
-        head = json.dumps({name: run[name] for name in ("arguments", "seconds", "date")})
+        head = json.dumps({name: run[name] for name in ("arguments", "seconds", "date", "sources")})
         parts.append(f'{json.dumps(module)}: {head[:-1]}, "rows": [\n  {rows}\n ]}}')
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def write(runs: dict[str, Run]) -> None:
     """The record and the page; nothing in them says when they were written."""
-    known = {m: {k: v for k, v in asdict(r).items() if k != "key"} for m, r in sorted(runs.items())}
+    known = {module: asdict(run) for module, run in sorted(runs.items())}
     RECORD.write_text(record(known), encoding="utf-8")
     PAGE.write_text(page(known), encoding="utf-8")
 
@@ -143,10 +118,12 @@ def execute(module: str, arguments: list[str], limit: float | None) -> tuple[Run
 def with_last(run: Run, last: Run | None) -> Run:
     """The run, with the last rows of what it left out as the data are absent.
 
-    A row that was not run stands for the last one of its text, or else for all of its item.
+    A row that was not run stands for the last one of its text, or else for all of its item. What is
+    kept is marked, as it rests on the sources of that time.
     """
     new = [row["text"] for row in run.rows if row["ran"]]
-    before = [row for row in last.rows if row["text"] not in new] if last else []
+    last_rows = last.rows if last else []
+    before = [{**row, "kept": True} for row in last_rows if row["text"] not in new and row["ran"]]
     rows: list[dict[str, Any]] = []
     for row in run.rows:
         of = [old for old in before if old["item"] == row["item"]]
@@ -158,7 +135,7 @@ def with_last(run: Run, last: Run | None) -> Run:
 
 def whole(module: str, run: Run, last: Run | None) -> float:
     """Seconds from nothing: of a script that keeps parts of its work, those of its longest run."""
-    keeps = "examples.common.parts" in imported(module, set())
+    keeps = "examples.common.parts" in imported(module)
     return max(run.seconds, last.seconds) if keeps and last is not None else run.seconds
 
 
@@ -179,6 +156,16 @@ def shown(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{max(minutes, 1)} min"
 
 
+def reason(last: Run | None, arguments: list[str], sources: Sources) -> str:
+    """Why a script is to be run again; empty if its last run here still stands."""
+    if last is None or not last.sources:
+        return "no run here is known"
+    if last.arguments != arguments:
+        return f"its arguments were {' '.join(last.arguments) or 'none'}"
+    changed = differing(last.sources, sources)
+    return f"changed since {last.date}: {', '.join(changed)}" if changed else ""
+
+
 def run_all(chosen: Sequence[str], options: argparse.Namespace) -> tuple[dict[str, Run], list[str]]:
     """The runs of all scripts, and what went otherwise than expected."""
     runs = recorded()
@@ -187,21 +174,22 @@ def run_all(chosen: Sequence[str], options: argparse.Namespace) -> tuple[dict[st
     todo = []
     for module in chosen:
         arguments = arguments_of(module, options.full)
-        key, last = key_of(module, arguments), cached(module)
-        if last is not None and last.key == key and not options.force:
+        sources, last = sources_of(module), cached(module)
+        why = reason(last, arguments, sources)
+        if last is not None and not why and not options.force:
             runs[module] = with_last(last, runs.get(module))
             print(f"{module}: as of {last.date}, nothing has changed since")
         else:
-            todo.append((module, arguments, key))
+            todo.append((module, arguments, sources, why or "asked for"))
     guess = {module: runs[module].seconds if module in runs else UNKNOWN for module, *_ in todo}
     todo.sort(key=lambda job: guess[job[0]])
     end = time.monotonic() + 3600 * options.hours
-    for i, (module, arguments, key) in enumerate(todo):
+    for i, (module, arguments, sources, why) in enumerate(todo):
         left = sum(guess[job[0]] for job in todo[i:])
         room = end - time.monotonic()
         kept = "its last rows are kept" if module in runs else "it has no rows yet"
         print(f"[{i + 1} of {len(todo)}] {module}: {shown(guess[module])}", end="")
-        print(f", all that is left about {shown(left)}", flush=True)
+        print(f", all that is left about {shown(left)}\n    {why}", flush=True)
         if guess[module] > room:
             print(f"    does not fit into {options.hours:g} hours: {kept}")
             continue
@@ -217,7 +205,7 @@ def run_all(chosen: Sequence[str], options: argparse.Namespace) -> tuple[dict[st
         wrong = [row["text"] for row in run.rows if not row["as_expected"]]
         trouble += [f"{module}: {text}" for text in turned(run, runs.get(module))]
         print(f"    {len(run.rows) - len(wrong)} of {len(run.rows)} as expected, {run.seconds:g} s")
-        run = Run(run.arguments, whole(module, run, runs.get(module)), run.date, run.rows, key)
+        run = Run(run.arguments, whole(module, run, runs.get(module)), run.date, run.rows, sources)
         runs[module] = with_last(run, runs.get(module))
         if not status and not wrong:  # what failed is run again
             record = json.dumps(asdict(run), ensure_ascii=False)
@@ -242,12 +230,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--force", action="store_true", help="run what has not changed, too")
     parser.add_argument("--page", action="store_true", help="write the page from the last rows")
     parser.add_argument("--keep", action="store_true", help="leave docs/ as it is")
+    parser.add_argument("--status", action="store_true", help="say which rows are current")
     options = parser.parse_args(arguments)
     if options.page:
         write(recorded())
         return 0
     begun = time.monotonic()
     chosen = [m for m in scripts() if not options.only or any(part in m for part in options.only)]
+    if options.status:
+        known = {module: asdict(run) for module, run in recorded().items() if module in chosen}
+        print("\n".join(f"{module}: {standing(module, run)}" for module, run in known.items()))
+        return 0
     runs, trouble = run_all(chosen, options)
     if not options.keep:
         write(runs)

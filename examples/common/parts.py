@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+
+from examples.common.sources import library
 
 Array = np.ndarray
 FOLDER = Path(__file__).resolve().parents[2] / ".reproduce" / "parts"
 
 
 def digest(*parts: str | Path | Array) -> str:
-    """Of texts, of files' contents and of arrays, with the version of the library."""
-    found = hashlib.sha256(version("dcprog").encode())
+    """Of texts, of files' contents and of arrays, with the library's code."""
+    found = hashlib.sha256(str(sorted(library().items())).encode())
     for part in parts:
         if isinstance(part, Path):
             found.update(part.read_bytes())

@@ -13,8 +13,9 @@ import pytest
 
 from examples import claims_page as pages
 from examples import reproduce as runner
-from examples.common import claims
+from examples.common import claims, sources
 from examples.common.claims import Claim, left_out, print_claims, under
+from examples.common.sources import imported, source
 
 RECORD = json.loads(pages.RECORD.read_text(encoding="utf-8"))
 
@@ -94,8 +95,8 @@ def test_every_script_is_on_record() -> None:
 def strings_of(script: str) -> list[str]:
     """Patterns of the strings of a script and of what it imports, gaps where values are put in."""
     found = []
-    for module in runner.imported(script, set()):
-        for node in ast.walk(ast.parse(runner.source(module).read_text("utf-8"))):
+    for module in imported(script):
+        for node in ast.walk(ast.parse(source(module).read_text("utf-8"))):
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]
             fixed = [p.value if isinstance(p, ast.Constant) else None for p in parts]
             if any(isinstance(text, str) and text for text in fixed):
@@ -141,6 +142,7 @@ def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / f"{name}.py").write_text(SCRIPT.format(holds=True), "utf-8")
     monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.setattr(runner, "ROOT", tmp_path)
+    monkeypatch.setattr(sources, "ROOT", tmp_path)
     monkeypatch.setattr(runner, "CACHE", tmp_path / ".reproduce")
     monkeypatch.setattr(runner, "RECORD", tmp_path / "docs" / "claims.json")
     monkeypatch.setattr(runner, "PAGE", tmp_path / "docs" / "claims.md")
@@ -169,7 +171,7 @@ def test_runs_are_kept_until_a_script_changes(
 def test_seconds_are_those_from_nothing(room: Path) -> None:
     """A script that keeps parts is quick the second time, and its estimate is of the first."""
     (room.parent / "common" / "parts.py").touch()
-    (room / "verify_a.py").write_text("import examples.common.parts\n", "utf-8")
+    (room / "verify_a.py").write_text("import examples.common.claims\n", "utf-8")
     (room / "verify_b.py").write_text("from examples.common.parts import kept\n", "utf-8")
     quick, slow = (runner.Run([], seconds, "", []) for seconds in (1.0, 60.0))
     assert runner.whole("examples.toy.verify_a", quick, slow) == 1
@@ -201,21 +203,43 @@ def test_what_does_not_fit_keeps_its_rows(
     assert "does not fit into 1e-09 hours: it has no rows yet" in capsys.readouterr().out
     monkeypatch.setattr(runner, "UNKNOWN", 0.0)
     assert runner.main(["verify_a"]) == 0
-    (room / "verify_a.py").write_text(SCRIPT.format(holds=True) + "# other\n", "utf-8")
+    (room / "verify_a.py").write_text(SCRIPT.format(holds=True) + "other = 1\n", "utf-8")
     capsys.readouterr()
     assert runner.main(["--hours", "1e-9", "verify_a"]) == 0
     assert "its last rows are kept" in capsys.readouterr().out
     assert "toy.verify_a" in runner.PAGE.read_text("utf-8")
 
 
-def test_the_key_heeds_what_a_script_imports(room: Path) -> None:
-    part = room / "part.py"
-    part.write_text("x = 1", "utf-8")
-    (room / "verify_a.py").write_text("from examples.toy.part import x", "utf-8")
-    before = runner.key_of("examples.toy.verify_a", [])
-    assert runner.key_of("examples.toy.verify_a", ["--full"]) != before
-    part.write_text("x = 2", "utf-8")
-    assert runner.key_of("examples.toy.verify_a", []) != before
+def test_what_has_changed_is_named_and_run_again(
+    room: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One statement in a model, as the doubling of C that a key by version once let pass."""
+    model = tmp_path / "models" / "svm.py"
+    model.parent.mkdir()
+    model.write_text("C = 1.0\n", "utf-8")
+    assert runner.main([]) == 0
+    model.write_text('"""Of docstrings."""\n\n# and comments\nC = 1.0\n', "utf-8")
+    capsys.readouterr()
+    assert runner.main([]) == 0
+    assert capsys.readouterr().out.count("nothing has changed since") == 2
+    assert runner.main(["--status"]) == 0
+    assert capsys.readouterr().out.count(": current\n") == 2
+    model.write_text("C = 2.0\n", "utf-8")
+    assert runner.main(["--status"]) == 0
+    assert re.search(
+        r"verify_a: older sources: changed since [\d-]+: models\n", capsys.readouterr().out
+    )
+    assert runner.main(["verify_a"]) == 0
+    assert re.search(r"\n    changed since [\d-]+: models\n", capsys.readouterr().out)
+    assert runner.main(["--status"]) == 0
+    assert capsys.readouterr().out.count(": current\n") == 1  # verify_b was not run again
+
+
+def test_other_arguments_are_a_reason(room: Path) -> None:
+    run = runner.Run([], 1.0, "2026-01-01", [], {"models": "a"})
+    assert runner.reason(run, [], {"models": "a"}) == ""
+    assert "arguments" in runner.reason(run, ["--full"], {"models": "a"})
+    assert runner.reason(None, [], {}) == "no run here is known"
 
 
 def test_rows_left_out_are_the_last_ones() -> None:
@@ -225,5 +249,5 @@ def test_rows_left_out_are_the_last_ones() -> None:
     last = runner.Run([], 1.0, "", [row("a", "t"), row("b", "t"), row("c", "u")])
     new = runner.Run([], 1.0, "", [row("a", "t"), row("whole", "u", False), row("b", "t", False)])
     kept = runner.with_last(new, last).rows
-    assert kept == [row("a", "t"), row("c", "u"), row("b", "t")]
+    assert kept == [row("a", "t"), row("c", "u") | {"kept": True}, row("b", "t") | {"kept": True}]
     assert runner.with_last(new, None).rows == new.rows
