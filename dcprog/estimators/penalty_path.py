@@ -338,8 +338,16 @@ UP = 1 + KNOWN_DIGITS  # λ_max is known up to rounding; the first fit shall be 
 DIRECTIONS = ("down", "up", "both")
 
 
-class PenaltyPath(NamedTuple):
-    """The fits of a penalty path, the largest λ first.
+class _Fits(NamedTuple):
+    lambdas: Array
+    coefs: Array
+    intercepts: Array
+    objectives: Array
+    results: tuple[Result, ...]
+
+
+class PenaltyPath(_Fits):
+    """The fits of a penalty path, the largest λ first; a named tuple of all but the scale.
 
     Attributes
     ----------
@@ -363,11 +371,6 @@ class PenaltyPath(NamedTuple):
     (4, 5)
     """
 
-    lambdas: Array
-    coefs: Array
-    intercepts: Array
-    objectives: Array
-    results: tuple[Result, ...]
     scale: float = 1.0
 
     def plot(self, ax: Any = None) -> Any:
@@ -476,7 +479,7 @@ def penalty_path(
     Returns
     -------
     PenaltyPath
-        Named tuple (lambdas, coefs, intercepts, objectives, results, scale).
+        Named tuple (lambdas, coefs, intercepts, objectives, results), and the scale.
 
     Raises
     ------
@@ -605,4 +608,6 @@ def _path(family: PenaltyFamily, values: Array, results: list[Result]) -> Penalt
     intercepts = intercepts[:, 0] if intercepts.shape[1] == 1 else intercepts
     coefs = unit.size * np.moveaxis(coefs, 0, -1)
     intercepts = unit.size * intercepts.T + unit.middle
-    return PenaltyPath(values, coefs, intercepts, objectives, tuple(results), unit.size)
+    path = PenaltyPath(values, coefs, intercepts, objectives, tuple(results))
+    path.scale = unit.size
+    return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import cvxpy as cp
@@ -210,7 +211,7 @@ def test_an_elastic_net_path_with_an_intercept_is_scikit_learns() -> None:
 )
 def test_every_fit_is_one_of_dc_solve(risk: Risk, direction: str | None) -> None:
     path = dc.penalty_path(risk, n_lambdas=3, eps=0.1, direction=direction)
-    lambdas, coefs, intercepts, objectives, results, _ = path
+    lambdas, coefs, intercepts, objectives, results = path
     assert np.all(np.diff(lambdas) < 0)
     for k, lam in enumerate(lambdas):
         here = at(risk, float(lam))
@@ -324,6 +325,8 @@ def test_residuals_are_counted_in_the_scale_of_the_regressor(scale: str | float)
 
 def test_by_default_nonconvex_losses_count_in_the_scale() -> None:
     scaled = (dc.penalty_path(X, 1e3 * Y, loss, n_lambdas=2).scale for loss in ("tukey", "huber"))
+    path = dc.penalty_path(X, 1e3 * Y, "tukey", n_lambdas=2)
+    assert pickle.loads(pickle.dumps(path)).scale == path.scale
     robust, convex = scaled
     assert robust > 1
     assert convex == 1
