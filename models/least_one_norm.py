@@ -17,6 +17,7 @@ from dcprog.estimators.parameters import POSITIVE, WIDTH, one_of, parameter
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss, absolute
 from dcprog.risk.risk import Risk
+from dcprog.solvers.conic.compiled import installed_solvers
 from dcprog.solving.driver import solve
 
 __all__ = ["LeastOneNormSVC", "Optimality"]
@@ -76,7 +77,7 @@ class LeastOneNormSVC(KernelMachine):
         A callable maps X and the training samples to a kernel matrix.
     gamma : {"scale", "auto"} or float, default "scale"
         γ of exp(−γ‖x − z‖²), the publication's 1/(2σ²), and of (γ⟨x, z⟩ + coef0)^degree.
-    solver : {"auto", "smo", "libsvm", "qp"}, default "auto"
+    solver : {"auto", "smo", "libsvm", "qp"} or a cvxpy solver by name, default "auto"
         ``"auto"`` is SMO with second-order pairs, a working set and final Newton steps. ``"smo"``
         is the publication's SMO, which chooses the most violating pair; `n_iter_` counts its pairs.
         ``"libsvm"`` is LIBSVM's regression with ε = 0, and ``"qp"`` the dual as a quadratic program
@@ -84,7 +85,8 @@ class LeastOneNormSVC(KernelMachine):
         solves the primal problem in w: with an approximation, and with ``"linear"`` if the matrix
         exceeds its limit or there are at least five times as many samples as features. ``"smo"``
         and ``"libsvm"`` always use the matrix; so does ``"qp"``, except with an approximation,
-        whose primal problem it solves by cvxpy.
+        whose primal problem it solves by cvxpy. A solver of cvxpy's, such as ``"ECOS"``, solves
+        the primal problem, in the coefficients of the expansion if there is a kernel matrix.
     approximation : {"nystroem"}, optional
         Replace the kernel matrix by the features of scikit-learn's ``Nystroem``; with ``"auto"`` or
         ``"qp"``.
@@ -141,7 +143,7 @@ class LeastOneNormSVC(KernelMachine):
     C: float = parameter(POSITIVE, default=1.0)
     kernel: str | Callable[[Any, Any], Array] = parameter(one_of(*KERNELS), callable, default="rbf")
     gamma: str | float = parameter(*WIDTH, default="scale")
-    solver: str = parameter(one_of(*DUAL), default="auto")
+    solver: str = parameter(one_of(*DUAL, *installed_solvers()), default="auto")
     _: KW_ONLY
     tol: float = parameter(POSITIVE, default=1e-6)
 
@@ -151,10 +153,11 @@ class LeastOneNormSVC(KernelMachine):
     def _minimise(self, machine: Machine, risk: Risk, X: Any) -> tuple[Result, int]:
         options: dict[str, Any] = {"tol": self.tol, "verbose": bool(self.verbose)}
         known = DUAL if machine.rows.kernel is not None else PRIMAL
-        result = solve(risk, solver=known[self.solver], **options)
+        result = solve(risk, solver=known.get(self.solver, self.solver), **options)
         if self.solver == "auto" and result.status != "converged":
             result = min(result, solve(risk, solver=known["qp"], **options), key=_rank)
-        steps = 1 if self.solver == "qp" else result.solver_steps
+        counted = self.solver in DUAL and self.solver != "qp"
+        steps = result.solver_steps if counted else 1
         return result, steps
 
     def optimality(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Optimality:

@@ -142,6 +142,8 @@ class _Descent:
         The lowest point that meets all constraints.
     falls : list of float
         Of F, over the last steps on which it did not move.
+    solved : dict
+        The number of steps by the solver whose point was taken.
     """
 
     def __init__(self, surrogate: Surrogate, start: Array, settings: Settings) -> None:
@@ -155,6 +157,7 @@ class _Descent:
         self.best: Entry | None = None
         self.falls: list[float] = []
         self.momentum = 0
+        self.solved: dict[str, int] = {}
         self.accelerate: LineSearch | Squarem | None = None
         if settings.acceleration is not None:
             self.accelerate = ACCELERATIONS[settings.acceleration]()
@@ -186,9 +189,10 @@ class _Descent:
             status,
             message,
             self._history(),
-            self.solvers[0] if self.solvers else "",
+            self._solver(),
             max(self.scale, self.surrogate.facts.attainable),
             self.surrogate.domain.mode,
+            solved=tuple(self.solved),
         )
 
     def _best_point(self) -> Entry:
@@ -275,6 +279,7 @@ class _Descent:
             new = self.x
         new_value = guarded(self.surrogate.value, new)
         if np.all(np.isfinite(new)) and self.value - new_value > self.slack:
+            self._count(self.surrogate.record.by or solver)
             return new, new_value
         self.momentum, self.falls = 0, []
         return None
@@ -410,7 +415,7 @@ class _Descent:
         failures: list[tuple[str, SubproblemError]] = []
         shortfalls: dict[str, float] = {}
         reached: Point | None = None
-        first = self.solvers[0]
+        first = came_from = self.solvers[0]
         for number, (solver, tolerance) in enumerate(self._in_order()):
             if solver != first:
                 # near its lower bound F is a solver's error, and no solver gets lower but by chance
@@ -422,7 +427,8 @@ class _Descent:
             except SubproblemError as error:
                 failures.append((solver, error))
                 self._note(solver, tolerance, str(error))
-                reached = self._lower_of(error.point, reached)
+                before, reached = reached, self._lower_of(error.point, reached)
+                came_from = solver if reached is not before else came_from
                 if reached is None:
                     self._check_time("the time limit ended a subproblem")
                 elif self.deadline.left == 0 or self._is_worth(number, tolerance):
@@ -433,9 +439,11 @@ class _Descent:
                 continue  # the gap is no larger than the error of a loose solve
             self._prefer(solver)
             self.was_loose = loose
+            self._count(self.surrogate.record.by or solver)
             return new, new_value
         if reached is not None:
             self.was_loose = True
+            self._count(came_from)
             return reached
         raise AllFailed(failures, shortfalls)
 
@@ -496,6 +504,17 @@ class _Descent:
     def _is_worth(self, number: int, tolerance: float) -> bool:
         """True if a loose solve that ended short fell by more than the accuracy asked of it."""
         return number == 0 and self.accuracy < tolerance <= self.last.gap / self.scale
+
+    def _count(self, solver: str) -> None:
+        """Put a step on the solver's account."""
+        self.solved[solver] = self.solved.get(solver, 0) + 1
+
+    def _solver(self) -> str:
+        """The solver's name; of several, how many steps each has solved."""
+        if len(self.solved) < 2:
+            return next(iter(self.solved or self.solvers), "")
+        told = sorted(self.solved.items(), key=lambda pair: -pair[1])
+        return ", ".join(f"{name} ({n} step{'' if n == 1 else 's'})" for name, n in told)
 
     def _prefer(self, solver: str) -> None:
         """Put the solver that worked first next time."""

@@ -363,12 +363,16 @@ class Record:
         Seconds inside the solvers' own calls.
     solver_steps : int
         Steps of the subproblems' solvers, if they count them.
+    by : str
+        The solver whose point the last ``minimise`` returned, if it may be another than the one
+        asked; else empty.
     unchanged : bool
         True if the last tightening left the majorant as it was, up to a constant.
     """
 
     solve_time: float = 0.0
     solver_steps: int = 0
+    by: str = ""
     unchanged: bool = False
 
     def take_attempts(self) -> tuple[Attempt, ...]:

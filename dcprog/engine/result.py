@@ -131,7 +131,8 @@ class Result:
         How nonconvex constraints were met: ``none`` (there are none), ``feasible`` (every iterate
         is) or ``penalty``.
     solver : str
-        Subproblem solver that worked last.
+        Subproblem solver; if several have solved steps, how many each, as "OSQP (3 steps), HIGHS (1
+        step)".
     solve_time, total_time : float
         Seconds inside the solvers' own calls, and altogether.
     message : str

@@ -211,6 +211,8 @@ class Run:
         The point in the user's variables.
     spec : Risk or None
         The risk that the run ended with, where it adapts.
+    solved : tuple of str
+        The solvers whose points steps have taken.
     """
 
     x: Array | None
@@ -232,6 +234,7 @@ class Run:
     solver_steps: int = 0
     dual: Array | None = None
     spec: Any = None
+    solved: tuple[str, ...] = ()
 
     @classmethod
     def without_steps(cls, x: Array | None, value: float, status: str, message: str) -> Run:

@@ -381,6 +381,8 @@ class _RiskRecord(Record):
         self._surrogate = surrogate
         self.solve_time = surrogate.subproblems.time
         self.solver_steps = surrogate.subproblems.steps
+        last = surrogate.subproblems.last
+        self.by = "" if last is None else last.by
         self.unchanged = surrogate._unchanged
 
     def take_attempts(self) -> tuple[Attempt, ...]:

@@ -127,6 +127,8 @@ class Solution:
     bound : float, default −∞
         A verified lower bound of the function, from solvers with other multipliers than those of
         the rows.
+    by : str, default ""
+        The name of the solver whose point it is, if it may be another than the one asked.
     """
 
     coefficients: Array
@@ -134,6 +136,7 @@ class Solution:
     value: float
     n_iter: int | None = None
     bound: float = -np.inf
+    by: str = ""
 
 
 class SubproblemSolver(Protocol):

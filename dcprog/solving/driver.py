@@ -22,12 +22,12 @@ from dcprog.foundation.interrupts import second_press_raises
 from dcprog.foundation.names import check_choice, names_nearest
 from dcprog.foundation.progress_log import visible
 from dcprog.foundation.tolerances import FEASIBLE, MAX_ITER, TOL
-from dcprog.reductions.chain import chain
+from dcprog.reductions.chain import AUTOMATIC, chain
 from dcprog.risk.risk import Risk
 from dcprog.solving.cvxpy_fields import publish
 from dcprog.solving.examiner import ProblemExaminer
 from dcprog.solving.race import optima, planned, race, winner
-from dcprog.solving.task import Spec, task_of
+from dcprog.solving.task import GENERIC, Spec, task_of
 from dcprog.solving.trivial import triviality
 from dcprog.solving.whole_numbers import solve_whole
 
@@ -215,6 +215,11 @@ def solve(
     warning = task.warning(best.x)
     if warning is not None:
         warnings.warn(warning, UserWarning, stacklevel=CALLER)
+    others = [name for name in best.solved if not _is_same(name, solver)]
+    if others:
+        reasons = "; see result.history.attempts" if best.history.attempts else ""
+        told = f"solver={solver!r} failed or was inaccurate, another stepped in: {best.solver}"
+        warnings.warn(told + reasons, UserWarning, stacklevel=CALLER)
     found: Mapping[int, Any] = {}
     if best.status == "converged" and best.feasible and best.x is not None:
         found = task.multipliers(best.x)
@@ -240,6 +245,11 @@ def _lost_from_the_start() -> Iterator[None]:
         yield
     except DataLost as lost:
         raise RuntimeError(str(lost)) from lost
+
+
+def _is_same(name: str, solver: Any) -> bool:
+    """True if a solver is the one that was named, or none was."""
+    return solver in (*AUTOMATIC, GENERIC) or name.lower() == str(solver).lower()
 
 
 def _is_a(kind: Any, value: Any, least: float = -np.inf) -> bool:

@@ -192,7 +192,8 @@ def test_solver_options_reach_the_solver() -> None:
     problem, _ = away_from(x)
     assert not dc.solve(problem, solver="CLARABEL", start="convex").history.attempts
     one_step = {"max_iter": 1}
-    result = dc.solve(problem, solver="CLARABEL", start="convex", solver_options=one_step)
+    with pytest.warns(UserWarning, match="stepped in"):
+        result = dc.solve(problem, solver="CLARABEL", start="convex", solver_options=one_step)
     assert any(a.solver == "CLARABEL" for a in result.history.attempts)
     assert problem.solve(method="dc", solver="CLARABEL", tol_gap_abs=1e-9) < 0.5
     assert problem.solve("CLARABEL", method="dc", solver_options={"tol_gap_abs": 1e-9}) < 0.5

@@ -42,7 +42,8 @@ class ReferenceSolver(ExactSolver):
     As the weights in a run span many orders of magnitude, the objective is divided by its value at
     the centre. The solvers are tried in turn until the lowest value is no worse than the centre's,
     and either two solvers have a point or one has an accurate point that its own dual bound
-    confirms. The lowest value, recomputed in NumPy, wins.
+    confirms. The lowest value, recomputed in NumPy, wins; the point of a solver that is named is
+    taken if it is within the tolerance of that.
 
     Parameters
     ----------
@@ -78,6 +79,7 @@ class ReferenceSolver(ExactSolver):
             objective = objective + cp.sum(cp.multiply(self.shrinkage, cp.abs(w)))
         self.portfolio = Portfolio(cp.Problem(cp.Minimize(objective)), solver)
         self.slow_failed = False
+        self._named = solver
 
     @staticmethod
     def refusal(risk: Risk) -> str | None:
@@ -136,7 +138,8 @@ class ReferenceSolver(ExactSolver):
                 failures.append(SubproblemError("failed", reason))
                 continue
             bound = size * self.portfolio.bound()
-            found.append(Solution(theta, None, problem.value(theta), bound=bound))
+            by = solver if self._named is not None else ""
+            found.append(Solution(theta, None, problem.value(theta), bound=bound, by=by))
             lowest = min(solution.value for solution in found)
             sure = len(found) > 1 or not self._is_doubtful(found[0], size)
             if sure and lowest <= centre + ACCEPT * tolerance * (1 + abs(centre)):
@@ -144,7 +147,9 @@ class ReferenceSolver(ExactSolver):
         if not found:
             raise failures[0]
         bound = max(solution.bound for solution in found)
-        return replace(min(found, key=lambda solution: solution.value), bound=bound)
+        best, first = min(found, key=lambda solution: solution.value), found[0]
+        kept = first.by == self._named and first.value <= best.value + tolerance * (1 + abs(centre))
+        return replace(first if kept else best, bound=bound)
 
     def _load(self, problem: WeightedRisk, start: Array, size: float) -> None:
         """Set the Parameters to the weighted risk, divided by its size at the start.
