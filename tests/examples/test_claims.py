@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,46 @@ def test_claims_are_printed_counted_and_handed_over(
     assert [row["item"] for row in rows] == ["table 2", "table 9", "table 1", "table 2", "table 2"]
     assert [row["as_expected"] for row in rows] == [True, False, True, True, True]
     assert rows[0]["evidence"] == "seed 0"
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "equal", "more"),
+    [
+        (0.3, 0.1, True, True),
+        (-0.3, 0.1, True, False),
+        (0.2, 0.6, True, None),
+        (1.2, 0.6, None, None),
+        (-4.0, 0.6, False, False),
+        (0.0, 9.0, None, None),
+        (4.0, 0.0, False, True),
+    ],
+)
+def test_an_interval_decides_or_leaves_open(
+    mean: float, error: float, equal: bool | None, more: bool | None
+) -> None:
+    apart = claims.Difference(mean, error)
+    assert claims.same("", apart, 1.5).holds is equal
+    assert claims.greater("", apart, 0.0).holds is more
+
+
+@pytest.mark.parametrize("mean", [-7.0, -0.2, 0.0, 0.3, 1.2, 4.0])
+@pytest.mark.parametrize("error", [0.1, 0.7, 3.0])
+def test_the_shift_that_turns_a_verdict_is_the_least_one(mean: float, error: float) -> None:
+    apart = claims.Difference(mean, error)
+    for claim in (claims.same, claims.greater):
+        found = claim("", apart, 1.5)
+        least = float(found.turns.split("by ")[1].replace("−", "-"))
+        shifts = np.linspace(-abs(least) + 0.006, abs(least) - 0.006, 101)
+        others = {claim("", replace(apart, mean=mean + s), 1.5).holds for s in shifts}
+        assert others <= {found.holds}
+        beyond = least + np.copysign(0.006, least)
+        assert claim("", replace(apart, mean=mean + beyond), 1.5).holds is not found.holds
+
+
+def test_claims_of_our_own_are_marked() -> None:
+    assert [c.row()["ours"] for c in claims.own([Claim("", "", True)])] == [True]
+    assert claims.at_most("", 2.0, 1.0).turns == "at most 1e+00"
+    assert claims.at_most("", 0.5, 1.0).turns == "more than 1e+00"
 
 
 # ---- the page ------------------------------------------------------------------------------------
