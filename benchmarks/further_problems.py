@@ -470,6 +470,24 @@ def tammes7() -> cp.Problem:
     )
 
 
+def tammes(n: int) -> cp.Problem:
+    """Points of the sphere as far from each other as can be, without bounds, in norms."""
+    points, distance = cp.Variable((n, 3)), cp.Variable()
+    i, j = np.triu_indices(n, 1)
+    apart = [cp.norm(points[a] - points[b]) >= distance for a, b in zip(i, j, strict=True)]
+    return maximise(distance, *apart, *(cp.norm(point) == 1 for point in points))
+
+
+@known("points on spheres", "Schütte, van der Waerden (1951): eight points", 1.2155625241)
+def tammes8() -> cp.Problem:
+    return tammes(8)
+
+
+@known("points on spheres", "Fejes Tóth (1943): twelve points", 4 / (10 + 2 * 5**0.5) ** 0.5)
+def tammes12() -> cp.Problem:
+    return tammes(12)
+
+
 def scattered(n: int) -> cp.Problem:
     """Points of a unit square, as far from each other as can be."""
     points, distance = cp.Variable((n, 2), bounds=[0, 1]), cp.Variable(bounds=[0, 2])

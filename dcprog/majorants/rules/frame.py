@@ -30,6 +30,7 @@ from cvxpy.atoms.quad_form import QuadForm
 
 from dcprog.foundation.arrays import EDGE, Array, unvec
 from dcprog.foundation.errors import NotMajorizable
+from dcprog.foundation.tolerances import SUMMED
 from dcprog.majorants.affine import Box
 from dcprog.majorants.atoms import entry
 from dcprog.majorants.tree import Values, extended, nodes, short
@@ -394,8 +395,9 @@ class Frame:
         """Set every Parameter of the frame at the point that `values` holds."""
         for gradient in self._gradients.values():
             gradient.begin()
+        weight = self._weight if weight is None else weight
         with np.errstate(all="ignore"):  # offsets that are not finite are refused below
-            offset = self.piece.update(self._weight if weight is None else weight, values)
+            offset = self.piece.update(weight, values)
         if not np.all(np.isfinite(offset)):
             raise ValueError(
                 f"{short(self.node)} is not finite at the current point: start inside its domain"
@@ -403,7 +405,10 @@ class Frame:
         for gradient in self._gradients.values():
             gradient.set()
         if self._offset is not None:
-            self._offset.value = np.asarray(offset, dtype=float).reshape(self._offset.shape)
+            # the tangent of a norm has none: its rounding errors would set a cone program's units
+            terms = self.constant(np.abs(weight) * values.magnitude(self.node))
+            offset = np.where(np.abs(offset) <= SUMMED * terms, 0.0, offset)
+            self._offset.value = offset.reshape(self._offset.shape)
 
     def total(self, expression: cp.Expression) -> cp.Expression:
         """The expression itself in an entrywise frame, its sum in a total one."""
