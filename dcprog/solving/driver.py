@@ -77,11 +77,12 @@ def solve(
         for more: ``"convex"``, the solution of the convex problem behind it (concave functions of
         convex losses at their slope for loss 0, nonconvex constraints left out; moved a little at
         random if that misses a constraint); ``"graduated"``, the end of a path along which concave
-        functions come in step by step; ``"random"``; of a risk ``"zero"``, θ = 0; the name of a
-        start of :func:`dcprog.register_start`, for its first point; ``"current"``, the variables'
-        values; a mapping from Variables to arrays; for a ``Risk`` an array, θ; a ``Result``, whose
-        run is resumed. Variables without a value are completed by the convex problem. A list of
-        starts enters the race: from each of them a run goes all the way.
+        functions come in step by step; ``"uncapped"``, the end of a run on e in place of each
+        min(e, c) in the objective, c a constant; ``"random"``; of a risk ``"zero"``, θ = 0; the
+        name of a start of :func:`dcprog.register_start`, for its first point; ``"current"``, the
+        variables' values; a mapping from Variables to arrays; for a ``Risk`` an array, θ; a
+        ``Result``, whose run is resumed. Variables without a value are completed by the convex
+        problem. A list of starts enters the race: from each of them a run goes all the way.
     solver : str, optional
         Subproblem solver to try first, a name cvxpy knows or ``"ARROW"``, our own for quadratic
         programs in few shared variables. By default (or ``"auto"``) a cvxpy problem that is a

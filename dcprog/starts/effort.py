@@ -73,7 +73,7 @@ EFFORTS = {
         random=6,
         local=4,
         work=3e5,
-        heats=((9, 2), (4, 2), (2, 4)),
+        heats=((10, 2), (4, 2), (2, 4)),
     ),
     "high": Effort(
         name="high",
@@ -89,6 +89,6 @@ EFFORTS = {
         random=6,
         local=20,
         work=1.2e6,
-        heats=((20, 3), (8, 5), (6, 10)),
+        heats=((21, 3), (8, 5), (6, 10)),
     ),
 }

@@ -10,6 +10,7 @@ from dcprog.starts.convex import Beside, Graduated, Half, Light, Random, Soft, Z
 from dcprog.starts.coordinate_search import CoordinateSearch
 from dcprog.starts.local import Local
 from dcprog.starts.protocol import Start
+from dcprog.starts.uncapped import Uncapped
 
 # In the order in which a race asks them: loose starts look at what a batch has found.
 STARTS: dict[str, type[Start]] = {
@@ -17,6 +18,7 @@ STARTS: dict[str, type[Start]] = {
     "local": Local,
     "batch": Batch,
     "searched": CoordinateSearch,
+    "uncapped": Uncapped,
     "graduated": Graduated,
     "soft": Soft,
     "light": Light,
