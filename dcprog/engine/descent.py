@@ -179,7 +179,7 @@ class _Descent:
             told = str(stop) or "stopped by Ctrl-C; this is the best point so far"
             status, message = "interrupted", told
         if self.settings.verbose:
-            logger.info("%s: %s", status, message)
+            logger.info("%-11.11s %s: %s", self.settings.label, status, message)
         end = self.last if status == "converged" else self._best_point()
         return Run(
             end.x,
@@ -772,7 +772,7 @@ class _Descent:
             time=last.time,
         )
         if settings.verbose:
-            log_step(progress)
+            log_step(settings.label, progress)
         if settings.callback is not None and settings.callback(progress):
             raise Stop("interrupted", "the callback asked to stop")
 
@@ -784,17 +784,17 @@ class _Descent:
         return History(**arrays, attempts=tuple(self.attempts))
 
 
-def log_step(progress: Progress) -> None:
-    """A line of the table, and at the start of a run the head above it.
+# The head of the table of all runs.
+HEAD = "start       step             value   gap before        moved    violation   seconds"
 
-    The gap is that of the point before, which the step has measured.
-    """
-    if progress.n_iter == 0:
-        logger.info("step             value   gap before        moved    violation   seconds")
+
+def log_step(label: str, progress: Progress) -> None:
+    """A line of the table; the gap is that of the point before, which the step has measured."""
     gap = f"{progress.gap:.3g}" if progress.n_iter > 0 else ""
     moved = f"{progress.step:.3g}" if progress.n_iter > 0 else ""
     logger.info(
-        "%4d  %16.9g %12s %12s %12.2g %9.2f",
+        "%-11.11s %4d  %16.9g %12s %12s %12.2g %9.2f",
+        label,
         progress.n_iter,
         progress.value,
         gap,

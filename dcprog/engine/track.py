@@ -175,7 +175,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Settings:
-    """Options of the loop, as in :func:`dcprog.solve`."""
+    """Options of the loop, as in :func:`dcprog.solve`; `label` names the start in the log."""
 
     tol: float = TOL
     max_iter: int = MAX_ITER
@@ -184,6 +184,7 @@ class Settings:
     callback: Callable[[Progress], object] | None = None
     verbose: bool = False
     escape: bool = True
+    label: str = ""
 
 
 # Values of F that differ by less, relative to the sum of its terms, differ by rounding.

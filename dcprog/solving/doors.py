@@ -9,6 +9,8 @@ import cvxpy as cp
 from cvxpy import settings as s
 
 from dcprog.engine.result import Result
+from dcprog.foundation.errors import UnfitSolver
+from dcprog.foundation.names import nearest
 from dcprog.reductions.chain import chain
 from dcprog.solving.driver import solve
 from dcprog.solving.task import task_of
@@ -141,6 +143,11 @@ def solve_method(
     float
         ``problem.value``.
 
+    Raises
+    ------
+    UnfitSolver
+        The named solver does not take an option; the error tells the nearest of ours.
+
     Examples
     --------
     >>> import cvxpy as cp, dcprog as dc
@@ -152,13 +159,19 @@ def solve_method(
     >>> round(float(outside.dual_value), 3)   # d(value)/d(radius)
     2.0
     """
+    foreign = {}
     if solver is not None:
         foreign = {name: options.pop(name) for name in [*options] if name not in OWN}
         if foreign:
             options["solver_options"] = {**foreign, **(options.get("solver_options") or {})}
     if warm_start and any(v.value is not None for v in problem.variables()):
         options.setdefault("start", "current")
-    solve(problem, solver=solver, verbose=verbose, **options)
+    try:
+        solve(problem, solver=solver, verbose=verbose, **options)
+    except UnfitSolver as error:
+        ours = {name: nearest(name, OWN) for name in foreign}
+        asked = [f"is {near!r} meant by {name!r}?" for name, near in ours.items() if near]
+        raise type(error)("; ".join([str(error), *asked])) from error
     if problem.status not in s.SOLUTION_PRESENT:
         for variable in problem.variables():
             variable.save_value(None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +15,7 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.engine.acceleration import ACCELERATIONS
+from dcprog.engine.descent import HEAD
 from dcprog.engine.result import Result, result_of
 from dcprog.engine.track import Progress, Settings
 from dcprog.foundation.arrays import Array
@@ -30,6 +32,8 @@ from dcprog.solving.race import optima, planned, race, winner
 from dcprog.solving.task import GENERIC, Spec, task_of
 from dcprog.solving.trivial import triviality
 from dcprog.solving.whole_numbers import solve_whole
+
+logger = logging.getLogger("dcprog")
 
 CALLER = 4  # the caller's frame, behind those of the two decorators
 
@@ -125,7 +129,8 @@ def solve(
         ``callback(progress)`` after every step, with ``n_iter, x, value, gap, step, violation,
         time``; a true return value stops the run. Forces ``n_jobs=1``.
     verbose : bool, default False
-        Log a line a step to the logger ``dcprog``.
+        Log a table to the logger ``dcprog``: a line for each step and for each point that another
+        start has found.
     escape : bool, default True
         Look around a point that seems critical, and go on where the objective is lower: at saddles
         and symmetric points, and down the other slopes at ties. False ends where the majorants do,
@@ -209,6 +214,8 @@ def solve(
     task = task_of(way.problem, solver, settings, solver_options)
     task.check()  # bad problems are refused here, before any process starts
     with visible(verbose), _lost_from_the_start():
+        if verbose:
+            logger.info(HEAD)
         runs = race(task, plan, _seed(random_state), None if callback else n_jobs)
     best = winner([run for run in runs if run.status != "dropped"], tol)
     if polish and task.left() != 0:

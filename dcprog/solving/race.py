@@ -165,6 +165,9 @@ def _candidates(task: Task[Any], budget: Budget) -> list[Candidate]:
                 for x in budget.ended:
                     found += _moved_to(name, move, surrogate, x, budget)
         told = [replace(one, value=_told(surrogate, one)) for one in found]
+        for one in told if task.settings.verbose else ():
+            value = surrogate.facts.sign * one.value
+            logger.info("%-11.11s %22.9g  a point to begin at", one.kind, value)
     except Exception:  # the plain run stands, whatever a user's loss does with odd points
         logger.debug("no candidates", exc_info=True)
         return []

@@ -115,7 +115,7 @@ class Task(Generic[S]):
         if spare and self.left() == 0 and not isinstance(kind, Candidate):
             return None  # the time went on the starts before
         surrogate, self._unused = self._unused or self.surrogate(), None
-        self._reached = None
+        self._reached, self.settings = None, replace(self.settings, label=kind_of(kind))
         before = surrogate.record.solve_time  # a surrogate may serve several starts
         rng = np.random.default_rng(seed)
         try:

@@ -488,15 +488,24 @@ def test_the_progress_bar_of_scikit_learn_takes_a_fit() -> None:
     RobustClassifier().set_callbacks(ProgressBar()).fit(*_classes(k=3))
 
 
-def test_verbose_is_a_table_with_one_head_a_run(caplog: pytest.LogCaptureFixture) -> None:
+def test_verbose_is_a_table(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", logger="dcprog"):
         model = RobustRegressor(welsch(square(), 1.0), n_starts=1, verbose=True).fit(*_targets())
     head, *lines, end = [record.getMessage() for record in caplog.records]
-    assert head.split() == ["step", "value", "gap", "before", "moved", "violation", "seconds"]
+    assert head.split() == [
+        "start",
+        "step",
+        "value",
+        "gap",
+        "before",
+        "moved",
+        "violation",
+        "seconds",
+    ]
     assert len(lines) == model.result_.n_iter + 1
     assert {len(line) for line in lines} == {len(head)}
-    assert float(lines[-1].split()[1]) == pytest.approx(model.objective_, rel=1e-6)
-    assert end.startswith("converged")
+    assert float(lines[-1].split()[2]) == pytest.approx(model.objective_, rel=1e-6)
+    assert end.split()[:2] == ["convex", "converged:"]
 
 
 def test_verbose_logs(caplog: pytest.LogCaptureFixture) -> None:

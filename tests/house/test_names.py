@@ -15,6 +15,7 @@ X = np.random.default_rng(0).normal(size=(20, 2))
 Y = X[:, 0]
 RISK = dc.Risk.from_loss(dc.residual_rows(X, Y), dc.square(), dc.l1())
 PROBLEM = cp.Problem(cp.Minimize(cp.sum_squares(cp.Variable(2))))
+CURVED = cp.Problem(cp.Minimize(-cp.sum(Z := cp.Variable(2))), [cp.square(Z) == 1])
 SOLVE: Any = dc.solve
 BOUND: Any = dc.lower_bound
 REGRESSOR: Any = dc.RobustRegressor
@@ -27,6 +28,7 @@ CASES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "squarem": (lambda: SOLVE(RISK, acceleration="squarm"), ValueError),
     "n_starts": (lambda: SOLVE(PROBLEM, n_start=3), TypeError),
     "max_iter": (lambda: PROBLEM.solve(method="dc", max_iters=3), TypeError),
+    "effort": (lambda: CURVED.solve(method="dc", solver="CLARABEL", efort="low"), ValueError),
     "time_limit": (lambda: BOUND(PROBLEM, time_limt=3), TypeError),
     "scale": (lambda: REGRESSOR(scales="mad"), TypeError),
     "covariance": (lambda: REGRESSOR().set_params(covarianc="lmrob"), ValueError),

@@ -414,10 +414,21 @@ def test_verbose_logs_a_line_a_step(x: cp.Variable, caplog: pytest.LogCaptureFix
     assert "step" in lines[0]
     assert len(lines) == result.n_iter + 3
     assert f"{result.value:.9g}" in lines[-2]
-    assert lines[-1].startswith("converged")
+    assert lines[-1].split()[:2] == ["given", "converged:"]
     caplog.clear()
     dc.solve(regression(x))
     assert not caplog.records
+
+
+def test_verbose_is_one_table_of_all_starts(
+    x: cp.Variable, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="dcprog"):
+        result = dc.solve(regression(x), solver="cvxpy", verbose=True)
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line for line in lines if line.startswith("start ")] == lines[:1]
+    labels = {line.split()[0] for line in lines[1:] if not line.startswith("bound")}
+    assert labels >= {one.kind for one in result.starts} >= {"convex"}
 
 
 def test_verbose_is_seen_where_nobody_set_up_logging(
