@@ -248,7 +248,10 @@ def intercepts_alone(risk: Risk) -> Array:
         subtracted=risk.subtracted,
         offset=risk.offset,
     )
-    found = solve(alone, tol=TOL).x
+    with warnings.catch_warnings():
+        # of samples that a model without coefficients gives up: it is no user's choice
+        warnings.simplefilter("ignore", TrivialSolutionWarning)
+        found = solve(alone, tol=TOL).x
     if found is not None:
         theta[free] = found
     return theta

@@ -243,6 +243,14 @@ def test_a_path_says_nothing_of_empty_fits(recwarn: pytest.WarningsRecorder) -> 
     assert len(recwarn) == 0
 
 
+def test_it_says_nothing_of_samples_that_intercepts_alone_give_up(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    x = np.linspace(-1, 1, 30)
+    assert dc.lambda_max(x[:, None], 50 * x**3, loss=dc.tukey(dc.square(), 4.685)) > 0
+    assert not [w for w in recwarn if w.category is dc.TrivialSolutionWarning]
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [
