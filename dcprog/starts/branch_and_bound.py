@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+from cvxpy.atoms.affine.affine_atom import AffAtom
 
 from dcprog.engine.protocol import Surrogate
 from dcprog.factorable.problem import FactorableProblem
 from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable
+from dcprog.majorants.tree import nodes
 from dcprog.majorants.user_problem import Points
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.starts.protocol import Budget, Candidate, OfProblem
@@ -35,9 +38,14 @@ class BranchAndBound(OfProblem):
     """
 
     def refusal(self, surrogate: ProblemSurrogate) -> str | None:
-        """Refuse many variables."""
+        """Refuse many variables, and atoms whose entries alone are too many columns."""
         if surrogate.points.size > MOST_ENTRIES:
             return f"it has more than {MOST_ENTRIES} entries of variables"
+        problem: Any = surrogate.declared
+        roots = [problem.objective.args[0], *(arg for c in problem.constraints for arg in c.args)]
+        curved = (n for root in roots for n in nodes(root) if not isinstance(n, AffAtom))
+        if any(n.size > MOST_COLUMNS for n in curved if n.args and not n.is_affine()):
+            return f"an atom has more than {MOST_COLUMNS} entries"
         return None
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array | Candidate]:

@@ -12,7 +12,7 @@ from dcprog.engine.protocol import Domain
 from dcprog.factorable.problem import FactorableProblem
 from dcprog.factorable.search import GlobalSearch
 from dcprog.problem.surrogate import ProblemSurrogate
-from dcprog.starts.branch_and_bound import MOST_ENTRIES, BranchAndBound
+from dcprog.starts.branch_and_bound import MOST_COLUMNS, MOST_ENTRIES, BranchAndBound
 from dcprog.starts.effort import EFFORTS
 from dcprog.starts.protocol import Budget, Candidate
 
@@ -140,3 +140,14 @@ def test_a_search_ends_after_long_work_without_a_lower_point() -> None:
         return search.nodes
 
     assert nodes(50) < nodes(500)
+
+
+def test_atoms_of_many_entries_are_refused_before_they_are_translated() -> None:
+    """A translation entry by entry took a third of the time of a capped fit."""
+    x = cp.Variable(3)
+    loss = cp.sum(cp.minimum(cp.abs(np.ones((MOST_COLUMNS + 1, 3)) @ x - 1), 1))
+    problem = cp.Problem(cp.Minimize(loss), [x <= 2])
+    refusal = BranchAndBound().refusal(ProblemSurrogate(problem))
+    assert refusal == f"an atom has more than {MOST_COLUMNS} entries"
+    few = cp.Problem(cp.Minimize(cp.sum(cp.minimum(cp.abs(x), 1))), [x <= 2])
+    assert BranchAndBound().refusal(ProblemSurrogate(few)) is None

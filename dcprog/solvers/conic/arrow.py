@@ -1,4 +1,4 @@
-"""ARROW: an interior point method for quadratic programs in few shared variables.
+"""ARROW: an interior point method for linear and quadratic programs in few shared variables.
 
 The variables of  min ½z'Pz + q'z  s.t.  Az = b, Fz ≤ g  are told apart by their roles: those that
 an equation defines, local ones of which a row has at most one, and shared ones. The first two are
@@ -26,7 +26,12 @@ from dcprog.solvers.conic.scaling import Evidence, Scaler, minimise_in_units
 from dcprog.solvers.conic.standard_form import StandardForm
 from dcprog.solvers.faults import failures
 from dcprog.solvers.linalg.cholesky import Cholesky
-from dcprog.solvers.linalg.interior_point import Optimum, Program, primal_dual
+from dcprog.solvers.linalg.interior_point import (
+    Optimum,
+    Program,
+    onto_active_face,
+    primal_dual,
+)
 
 Index = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
@@ -130,6 +135,8 @@ class Matrix:
     def __init__(self, matrix: sp.csr_array) -> None:
         self.shape = matrix.shape
         dense = dense_rows(matrix)
+        if 2 * np.count_nonzero(dense) >= len(dense):  # then few products of both kinds cost more
+            dense[:] = True
         self._at, self._sparse_at = np.flatnonzero(dense), np.flatnonzero(~dense)
         self._dense = np.ascontiguousarray(matrix[self._at].toarray())
         self._sparse = sp.csr_array(matrix[self._sparse_at])
@@ -216,12 +223,13 @@ class Arrowhead:
         mine = vector[self._rows] == self._columns
         self._entry_c = np.where(mine, c[self._rows], 0.0)
         self._entry_f = f[self._rows] * (self._owner[self._columns] == group[self._rows])
-        self._in_block = np.flatnonzero(
-            np.isin(group, self._owner[self._n_single :]) & (group < self.n_local)
-        )
         block = sp.csr_array(X[vectors[self._n_single :]])
         mostly_dense = 2 * np.count_nonzero(dense_rows(block)) > block.shape[0]
         self._block = block.toarray() if mostly_dense else block
+        self._in_block = np.flatnonzero(self._columns >= self._n_single)
+        rows, places = np.unique(self._rows[self._in_block], return_inverse=True)
+        self._of_block = places, self._columns[self._in_block] - self._n_single
+        self._block_shape = rows.size, block.shape[0]
 
     def forward(self, t: Array, x: Array) -> Array:
         """The product R (t, x)."""
@@ -253,9 +261,8 @@ class Arrowhead:
         weights[self._n_single :] = 0
         result = self._K.gram(weights)
         if len(self._in_block):
-            weighted = (np.sqrt(w)[self._rows] * E, self._columns, np.append(self._starts, len(E)))
-            rows = sp.csr_array(weighted, shape=(self.n_rows, len(self._owner)))
-            T: Any = rows[self._in_block][:, self._n_single :] @ self._block
+            weighted = np.sqrt(w)[self._rows[self._in_block]] * E[self._in_block]
+            T: Any = sp.coo_array((weighted, self._of_block), self._block_shape) @ self._block
             result += (T.T @ T).toarray() if sp.issparse(self._block) else T.T @ T
         return result
 
@@ -562,7 +569,8 @@ class ArrowProblem:
         self._scaler = Scaler()
         self._evidence: Evidence | None = None
         self._split: tuple[sp.csc_array, sp.csc_array, sp.csc_array] | None = None
-        if problem_class(problem) == "conic":
+        kind = problem_class(problem)
+        if kind == "conic":
             self.refusal = "it is not a linear or quadratic program"
             return
         for parameter in problem.parameters():
@@ -570,7 +578,7 @@ class ArrowProblem:
                 parameter.value = parameter.project(np.ones(parameter.shape))
         try:
             with failures("ARROW", let=(NotArrow,)):
-                self.general = CompiledProblem(problem, data_solver())
+                self.general = CompiledProblem(problem, data_solver(kind))
                 self._take_apart(self._scaler.scale(self._current()[0])[0])
         except (NotArrow, SubproblemError) as error:
             self.refusal = str(error)
@@ -619,12 +627,25 @@ class ArrowProblem:
             Always with status ``"failed"``: this solver does not distinguish an infeasible or
             unbounded problem from one that is too hard.
         """
+        general, x, inverse = self._minimiser(tolerance, time_limit)
+        general.save(x, inverse)
+
+    def duals(self, tolerance: float, time_limit: float | None = None) -> dict[int, Any]:
+        """The multipliers of the constraints, as :meth:`CompiledProblem.duals` gives."""
+        general, x, inverse = self._minimiser(tolerance, time_limit)
+        assert self._evidence is not None
+        return general.save(x, inverse, self._evidence.scaling.dual(self._evidence.z))
+
+    def _minimiser(
+        self, tolerance: float, time_limit: float | None
+    ) -> tuple[CompiledProblem, Array, list[Any]]:
+        """The problem that another solver would be given, its minimiser and inverse data."""
         self._evidence = None
         if self.refusal is not None or self.general is None:
             raise SubproblemError("failed", f"ARROW: {self.refusal}")
         form, inverse = self._current()
         x = minimise_in_units(self._scaler, form, tolerance, time_limit, self._solve)
-        self.general.save(x, inverse)
+        return self.general, x, inverse
 
     def _solve(self, form: StandardForm, tolerance: float, time_limit: float | None) -> Array:
         begin = time.perf_counter()
@@ -654,7 +675,8 @@ class ArrowProblem:
 def _optimum(program: Program, tolerance: float, time_limit: float | None) -> Optimum:
     """The optimum; an error has no point, which would be in the program's unknowns."""
     try:
-        return primal_dual(program, tolerance, time_limit)
+        optimum = primal_dual(program, tolerance, time_limit)
+        return onto_active_face(program, optimum) if program.is_linear else optimum
     except SubproblemError as error:
         error.point = None
         raise

@@ -25,6 +25,7 @@ from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
 from cvxpy.reductions.solution import Solution
 from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 from cvxpy.reductions.solvers.solving_chain import resolve_and_build_chain
+from cvxpy.reductions.solvers.utilities import extract_dual_value, get_dual_values
 
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
@@ -224,10 +225,10 @@ def solver_order(kind: str, solver: str | None) -> tuple[str, ...]:
     return tuple(order)
 
 
-def data_solver() -> str:
-    """The cvxpy solver whose compiled quadratic programs our own solver uses."""
-    installed = installed_solvers()
-    return next((name for name in ("PIQP", "OSQP", "CLARABEL") if name in installed), "CLARABEL")
+def data_solver(kind: str) -> str:
+    """The cvxpy solver whose compiled linear or quadratic programs our own solver uses."""
+    first, *_ = (*solver_order(kind, None), "CLARABEL")
+    return first
 
 
 def problem_class(problem: cp.Problem) -> str:
@@ -382,8 +383,21 @@ class CompiledProblem:
             data, inverse = self._data()
             return self._form(data, inverse), inverse
 
-    def save(self, x: Array, inverse: list[Any]) -> None:
+    def save(self, x: Array, inverse: list[Any], z: Array | None = None) -> dict[int, Any]:
         """Set the variables to their values at a point of the standard form.
+
+        Parameters
+        ----------
+        x : array
+        inverse : list
+            The inverse data of :meth:`current`.
+        z : array, optional
+            Multipliers of all rows of the standard form.
+
+        Returns
+        -------
+        dict of int to array
+            The multipliers of the constraints by their ids; empty without z.
 
         Raises
         ------
@@ -391,12 +405,13 @@ class CompiledProblem:
             A value is not finite, or cvxpy failed.
         """
         with failures(self.solver):
-            chain = self._chain
-            values = {inverse[-1][chain.solver.VAR_ID]: x}
-            solution = Solution(s.OPTIMAL, 0.0, values, None, {})
+            chain, last = self._chain, inverse[-1]
+            duals = None if z is None else _by_constraint(chain.solver, z, last)
+            solution = Solution(s.OPTIMAL, 0.0, {last[chain.solver.VAR_ID]: x}, duals, {})
             for reduction, data in list(zip(chain.reductions, inverse, strict=True))[-2::-1]:
                 solution = reduction.invert(solution, data)
             save(self.problem, solution.primal_vars, self.solver)
+            return dict(solution.dual_vars or {})
 
     def bound(self) -> float:
         """A lower bound of the problem's optimal value at the current Parameter values.
@@ -531,6 +546,15 @@ class CompiledProblem:
         raise SubproblemError(
             NO_SOLUTION.get(solution.status, "failed"), f"it is {solution.status}"
         )
+
+
+def _by_constraint(solver: Any, z: Array, inverse: Mapping[str, Any]) -> dict[int, Any]:
+    """Multipliers of the rows of a cone program by its constraints, equations first."""
+    duals: dict[int, Any] = {}
+    for constraints in (inverse[solver.EQ_CONSTR], inverse[solver.NEQ_CONSTR]):
+        duals |= get_dual_values(z, extract_dual_value, constraints)
+        z = z[sum(constraint.size for constraint in constraints) :]
+    return duals
 
 
 def _pace(answer: Solution) -> float | None:

@@ -19,8 +19,9 @@ class Portfolio:
     """A DPP problem, compiled for every solver that is tried on it.
 
     Our own solver comes first if it was requested, or if no solver was requested and the problem is
-    a large quadratic program with arrow structure. Linear programs start with HiGHS, because an
-    interior point is near a vertex, not at one, and has entries of 1e-9 in place of zeros.
+    a large linear or quadratic program with arrow structure. Other linear programs start with
+    HiGHS, because an interior point is near a vertex, not at one, and has entries of 1e-9 in place
+    of zeros; our own moves on to the vertex.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ class Portfolio:
             refusal = self._arrow().refusal
             if refusal is not None:
                 raise ValueError(f"solver ARROW cannot take this subproblem: {refusal}")
-        elif self._solver is None and kind == "QP" and self._arrow().pays:
+        elif self._solver is None and kind != "conic" and self._arrow().pays:
             order = ("ARROW", *order)
         return order
 
@@ -81,12 +82,10 @@ class Portfolio:
             self._compiled[solver] = CompiledProblem(self.problem, solver, asked)
 
     def duals(self, tolerance: float, time_limit: float | None = None) -> dict[int, Any]:
-        """The multipliers from the first cvxpy solver; see :meth:`CompiledProblem.duals`."""
-        solver = next(name for name in self.order if name != "ARROW")
+        """The multipliers from the first solver; see :meth:`CompiledProblem.duals`."""
+        solver = self.order[0]
         self.compile(solver)
-        compiled = self._compiled[solver]
-        assert isinstance(compiled, CompiledProblem)
-        return compiled.duals(tolerance, time_limit)
+        return self._compiled[solver].duals(tolerance, time_limit)
 
     @property
     def inaccurate(self) -> bool:

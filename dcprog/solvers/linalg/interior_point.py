@@ -11,12 +11,15 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import SUMMED
 
 MAX_ITER = 100
 TO_BOUNDARY = 0.995  # least share of the step to the boundary that is taken
 SHORT = 1e-9  # shorter steps, of 1, are a failure
 ENOUGH = 0.1  # complementarity is reduced to this share of the allowed gap, and no further
 HUGE = 1e13  # iterates with larger entries diverge
+LIGHT = 1e-12  # weight of inactive rows beside active ones
+CORRECTIONS = 3  # of the point on active rows: each leaves rounding, or a share LIGHT of the error
 
 
 class Rows(Protocol):
@@ -233,6 +236,48 @@ class _Iterate:
         if self.equal_steps:
             along = along_dual = min(along, along_dual)
         return along, along_dual
+
+
+def onto_active_face(program: Program, optimum: Optimum) -> Optimum:
+    """Move a linear program's optimum onto the face of its active rows, a vertex if it is unique.
+
+    The iterates end inside, at active slacks of about the tolerance. As complementarity is strict
+    in the limit, a row is active if its slack is the smaller of the pair, in units of the largest.
+    The least step d with R_a d = s_a on these rows is that of a least squares problem in which the
+    other rows have the weight `LIGHT`, so that a face of several dimensions has one too.
+
+    Parameters
+    ----------
+    program : Program
+        Linear.
+    optimum : Optimum
+
+    Returns
+    -------
+    Optimum
+        The same object if the step leaves the feasible set or raises the objective.
+
+    References
+    ----------
+    Ye (1992), On the finite convergence of interior-point algorithms for linear programming, Math.
+    Program. 57.
+    """
+    rows, g = program.rows, program.g
+    s, dual, t, x = optimum.slacks, optimum.multipliers, optimum.t, optimum.x
+    active = s * _norm(dual) < dual * _norm(s)
+    with np.errstate(all="ignore"):
+        factor = rows.factor(np.where(active, 1.0, LIGHT), np.zeros((x.size, x.size)))
+        for _ in range(CORRECTIONS):
+            u = np.where(active, rows.forward(t, x) - g, 0.0)
+            dt, dx, _ = rows.solve(factor, np.zeros(t.size), np.zeros(x.size), u)
+            t, x = t + dt, x + dx
+        x = np.where(np.abs(x) <= SUMMED * _norm(x), 0.0, x)
+        slacks = g - rows.forward(t, x)
+        rise = program.a @ (t - optimum.t) + program.b @ (x - optimum.x)
+        size = np.abs(program.a) @ np.abs(t) + np.abs(program.b) @ np.abs(x)
+    inside = np.all(slacks >= -SUMMED * (_norm(g) + _norm(slacks)))
+    better = inside and rise <= SUMMED * size
+    return Optimum(t, x, slacks, dual, optimum.iterate) if better else optimum
 
 
 def _norm(vector: Array) -> float:

@@ -323,3 +323,60 @@ def test_penalised_constraints() -> None:
     away = cp.Problem(cp.Minimize(hinge), [cp.norm1(w) >= 2])
     ours, theirs = (dc.solve(away, solver=name, n_starts=1) for name in ("ARROW", "CLARABEL"))
     assert ours.value == pytest.approx(theirs.value, rel=1e-5)
+
+
+def bounded(constraint: str, seed: int = 0) -> tuple[cp.Problem, cp.Variable]:
+    """Weighted absolute residuals, a quarter of weight 0, under a constraint on x."""
+    rng = np.random.default_rng(seed)
+    A, x = rng.normal(size=(300, 20)), cp.Variable(20)
+    known = rng.normal(size=20)
+    weights = rng.choice([0.0, 1.0], 300, p=[0.25, 0.75])
+    loss = weights @ cp.abs(A @ x - A @ known - rng.normal(size=300))
+    constraints = {
+        "norm1": [cp.norm1(x) <= 0.6 * np.abs(known).sum()],
+        "box": [x <= 0.5, x >= -0.5],
+        "nonneg": [x >= 0],
+        "linear": [cp.sum(x) == 0, x[0] >= x[1] + 1],
+        "infinity": [cp.norm_inf(x) <= 0.5],
+    }
+    return cp.Problem(cp.Minimize(loss), constraints[constraint]), x
+
+
+@pytest.mark.parametrize("constraint", ["norm1", "box", "nonneg", "linear", "infinity"])
+def test_linear_programs_end_at_a_vertex_with_its_multipliers(constraint: str) -> None:
+    problem, x = bounded(constraint)
+    arrow = ArrowProblem(problem)
+    assert arrow.pays
+    duals = arrow.duals(1e-8)
+    ours, value = x.value.copy(), float(problem.objective.value)
+    problem.solve(solver="HIGHS")
+    assert value == pytest.approx(problem.value, rel=1e-12)
+    np.testing.assert_allclose(ours, x.value, atol=1e-10)
+    zeros = np.abs(x.value) < 1e-9
+    assert np.all(ours[zeros] == 0)  # not 1e-10, as an interior point has
+    assert np.any(zeros) == (constraint in ("norm1", "nonneg"))
+    for limit in problem.constraints:
+        assert np.max(limit.violation()) <= 1e-12
+        np.testing.assert_allclose(duals[limit.id], limit.dual_value, atol=1e-6)
+
+
+def test_a_face_of_optima_is_left_as_it_is() -> None:
+    """Columns that are equal: the minimisers are no single vertex."""
+    rng = np.random.default_rng(3)
+    A, x = rng.normal(size=(300, 20)), cp.Variable(20)
+    A[:, 1] = A[:, 0]
+    loss = cp.norm1(A @ x - A @ rng.normal(size=20) - rng.normal(size=300))
+    problem = cp.Problem(cp.Minimize(loss), [cp.norm1(x) <= 5])
+    ArrowProblem(problem).minimise(1e-9)
+    value = float(problem.objective.value)
+    assert np.abs(x.value).sum() <= 5 + 1e-9
+    assert value == pytest.approx(problem.solve(solver="HIGHS"), rel=1e-9)
+
+
+def test_leads_where_constraints_make_a_risk_a_linear_program() -> None:
+    rng = np.random.default_rng(0)
+    A, x = rng.normal(size=(300, 20)), cp.Variable(20)
+    loss = cp.sum(cp.minimum(cp.abs(A @ x - rng.normal(size=300)), 1))
+    result = dc.solve(cp.Problem(cp.Minimize(loss), [cp.norm1(x) <= 1]), n_starts=1)
+    assert result.solver == "ARROW"
+    assert result.status == "converged"
