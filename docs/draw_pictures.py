@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from matplotlib.figure import Figure
 
 import dcprog as dc
 from examples.common.plots import BLUE, GREEN, ORANGE, RED, STYLE
+from examples.later_papers import NAMES
 
 Array = np.ndarray
 # A small robust mean: min Σ min((x − yᵢ)², 1) over one number x.
@@ -242,7 +244,7 @@ PICTURES = {
 
 
 def draw_all(folder: Path) -> None:
-    """Each picture as name.svg."""
+    """Each picture as name.svg, and those of the later papers as name.png."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, (draw, columns, size) in PICTURES.items():
         with mpl.rc_context(STYLE):
@@ -250,6 +252,8 @@ def draw_all(folder: Path) -> None:
             axes = figure.subplots(1, columns, squeeze=False, sharey=True)[0]
             draw(axes)
             figure.savefig(folder / f"{name}.svg")
+    for name in NAMES:
+        import_module(f"examples.later_papers.{name}").draw(folder)
     with mpl.rc_context(STYLE):
         for name in LOSSES:
             draw_loss(name).savefig(folder / f"{name}.svg")

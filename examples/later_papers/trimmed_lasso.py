@@ -22,8 +22,9 @@ import cvxpy as cp
 import numpy as np
 
 import dcprog as dc
-from examples.common.claims import Claim, print_claims
-from examples.common.plots import BLUE, ORANGE, parser_of, plotted
+from examples.common.claims import Claim
+from examples.common.plots import BLUE, ORANGE, plotted
+from examples.later_papers.script import run
 
 Array = np.ndarray
 KEPT = 2
@@ -108,10 +109,7 @@ def draw(folder: Path) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    options = parser_of(__doc__).parse_args(argv)
-    if options.output is not None:
-        draw(options.output)
-    return int(print_claims(check(), evidence=f"seeds {SEEDS[0]}–{SEEDS[-1]}") > 0)
+    return run(__doc__, check, draw, SEEDS, argv)
 
 
 if __name__ == "__main__":
