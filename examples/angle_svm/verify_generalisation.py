@@ -17,8 +17,11 @@ a kernel of at most 1, and T_n(δ) = √(log(1/δ)/n). Put right:
   signs ε, which is below σ√(2 log(2p(k−1))/n) for J = ‖β‖₁ and √(σ(k−1)/n) for J = Σ‖f_q‖².
 * T_n(δ) = √(log(1/δ)/(2n)) suffices.
 
-The script measures all of these, and then both sides of the bound on the paper's simulation, with
-10% outliers in the training samples and in the population (the bound knows no other), as n grows.
+The script measures all of these, and lemma 1, the inequality that they enter: with probability
+1 − δ, for all f at once, E I_κ ≤ (1/n) Σ I_κ + 2R_n + T_n(δ), and the same with 2R̂ + 3T_n(δ/2).
+Then both sides of the bound on the paper's simulation, with 10% outliers in the training samples
+and in the population (the bound knows no other), as n grows: its training term alone exceeds the
+error there, so that the inequality is no test of its other terms, and its verdict is open.
 
 Run ``python -m examples.angle_svm.verify_generalisation --output folder`` for a plot; ``--full``
 takes more draws and larger n. The exit status is 1 if a claim comes out otherwise than expected.
@@ -183,18 +186,22 @@ def worst_tail(n: int, factor: float) -> float:
 
 
 def complexity_claims(draws: int) -> list[Claim]:
-    """Lemmas 2–3: what the linear classes' complexities are, against their bounds."""
+    """Lemmas 2–3: the complexities of the linear classes and of a kernel, against their bounds."""
     rng = np.random.default_rng(0)
-    shares, ratio = [], []
+    shares, ratio, printed = [], [], []
     for n, p in product((100, 1000), (2, 20, 200)):
         X = rng.choice([-1.0, 1.0], (n, p))
         shares.append(measured_complexity(X, K, "l1", draws, rng) / linear_l1(1.0, n, p, K))
-        X /= np.linalg.norm(X, axis=1, keepdims=True)
-        ratio.append(measured_complexity(X, K, "l2", draws, rng) / linear_kernel(1.0, n, K))
+        ball = measured_complexity(X, K, "l2", draws, rng)
+        ratio.append(ball / sqrt(p * (K - 1) / n))
+        printed.append(ball / sqrt(p * (K - 1) / sqrt(n)))
     X = rng.standard_normal((100, 5))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    unit = measured_complexity(X, K, "l2", draws, rng)
-    printed = [sqrt(s) * unit / linear_kernel(s, 100, K, True) for s in (0.01, 0.1, 1.0, 10.0)]
+    gram = np.exp(-np.sum((X[:, None] - X) ** 2, axis=2) / 10)  # k(x, x) = 1
+    sigmas = (0.01, 0.1, 1.0, 10.0)
+    balls = [kernel_complexity(gram, sigma, 10 * draws, rng) for sigma in sigmas]
+    over = [b / linear_kernel(s, 100, K, True) for s, b in zip(sigmas, balls, strict=True)]
+    most = [b / linear_kernel(s, 100, K) for s, b in zip(sigmas, balls, strict=True)]
+    slack = 1 + 1 / draws  # of a mean over the draws
     worst = small_class(rng)
     return [
         *under(
@@ -225,20 +232,90 @@ def complexity_claims(draws: int) -> list[Claim]:
                 Claim(
                     "J ≤ σ: σ(k−1)/√n is a bound for every σ (as printed)",
                     "measured over it: "
-                    + ", ".join(f"{x:.2f}" for x in printed)
+                    + ", ".join(f"{x:.2f}" for x in over)
                     + " at σ = .01, .1, 1, 10",
-                    max(printed) <= 1,
+                    max(over) <= slack,
                     expected=False,
+                    turns=f"complexities ×{1 / max(over):.2f}",
                 ),
                 Claim(
                     "J ≤ σ: it is at most √(σ(k−1)/n)",
-                    f"{min(ratio):.0%} to {max(ratio):.0%} of it",
-                    0.9 < max(ratio) <= 1 + 1 / draws,
+                    f"{min(most):.0%} to {max(most):.0%} of it at these σ, radial kernel",
+                    0.9 < max(most) <= slack,
                     corrected=True,
+                    turns=f"complexities ×{slack / max(most):.2f} or ×{0.9 / max(most):.2f}",
+                ),
+            ],
+        ),
+        *under(
+            "lemma 3, L2",
+            [
+                Claim(
+                    "‖β‖₂² ≤ σ, features of at most 1: it is at most √(σp(k−1)/n)",
+                    f"{min(ratio):.0%} to {max(ratio):.0%} of it, n = 100, 1000, p = 2, 20, 200",
+                    0.9 < max(ratio) <= slack,
+                    corrected=True,
+                    turns=f"complexities ×{slack / max(ratio):.2f} or ×{0.9 / max(ratio):.2f}",
+                ),
+                Claim(
+                    "‖β‖₂² ≤ σ: it is at most (σp(k−1)/√n)^½, the order that theorem 2 prints",
+                    f"{min(printed):.0%} to {max(printed):.0%} of it",
+                    max(printed) <= slack,
+                    turns=f"complexities ×{slack / max(printed):.1f}",
                 ),
             ],
         ),
     ]
+
+
+def kernel_complexity(gram: Array, sigma: float, draws: int, rng: np.random.Generator) -> float:
+    """The mean of sup (1/n)Σ ε_iq f_q(xᵢ) over Σ‖f_q‖² ≤ σ, of a kernel matrix."""
+    signs = rng.choice([-1.0, 1.0], (draws, K - 1, len(gram)))
+    squares = np.einsum("dqi,ij,dqj->d", signs, gram, signs, optimize=True)
+    return float(np.mean(np.sqrt(sigma * squares))) / len(gram)
+
+
+def lemma_1_claims(draws: int, n: int = 100, p: int = 1000) -> list[Claim]:
+    """The largest excess of E I_κ over (1/n) Σ I_κ in a class whose expectations are known.
+
+    f is β times one of p features, ±1 at random and independent of the label: I_κ takes one value a
+    sign and label, all of them equally likely.
+    """
+    rng = np.random.default_rng(3)
+    beta = np.array([1.0, 0.0])  # ‖β‖₁ = 1
+    W = simplex_vertices(K)
+    scores = np.array([-1.0, 1.0])[:, None] * (W @ beta)
+    table = np.array([ramp(margins(np.tile(u, (K, 1)), np.arange(K)), KAPPA) for u in scores])
+    excess, complexity = [], []
+    for _ in range(draws):
+        sign, y = rng.integers(0, 2, (n, p)), rng.integers(0, K, n)
+        losses = table[sign, y[:, None]]
+        excess.append(float(np.max(table.mean() - losses.mean(axis=0))))
+        signs = rng.choice([-1.0, 1.0], (20, n))
+        complexity.append(float(np.mean(np.max(signs @ losses, axis=1))) / n)
+    mean = float(np.mean(complexity))
+    most = DELTA * draws
+    claims = []
+    for text, terms, tail in (
+        ("2R_n + T_n(δ)", np.full(draws, mean), deviation(n, DELTA)),
+        ("2R̂ + 3T_n(δ/2)", np.array(complexity), 3 * deviation(n, DELTA / 2)),
+    ):
+        beyond = int(np.sum(np.array(excess) > 2 * terms + tail))
+        without = int(np.sum(np.array(excess) > tail))
+        needed = float(np.quantile((np.array(excess) - tail) / (2 * terms), 1 - DELTA))
+        tested = without > most
+        claims.append(
+            Claim(
+                f"E I_κ ≤ (1/n) Σ I_κ + {text} for all f, with probability 1 − δ",
+                f"{p} features, n = {n}, δ = {DELTA}: not so in {beyond} of {draws} draws, without "
+                f"the complexity in {without}",
+                False if beyond > most else (True if tested else None),
+                True if "T_n(δ)" in text else None,
+                "lemma 1",
+                turns=f"a complexity ×{needed:.2f}" if tested else "",
+            )
+        )
+    return claims
 
 
 def small_class(rng: np.random.Generator, repeats: int = 6) -> float:
@@ -319,31 +396,23 @@ def bound_claims(sizes: Sequence[int], draws: int) -> tuple[list[Claim], dict[st
         flat = [one for row in every for one in row]
         broken = sum(one.error > one.corrected for one in flat)
         bounds = [float(np.mean([one.corrected for one in row])) for row in every]
-        excess = [
-            b - float(np.mean([o.training for o in r])) for b, r in zip(bounds, every, strict=True)
-        ]
-        falls = slope_of(sizes, excess)
         first = next((n for n, bound in zip(sizes, bounds, strict=True) if bound < 1), None)
         says = f"below 1 from n = {first} on" if first else "never below 1"
-        last = every[-1][0]
-        item = {"l1": "theorem 2, L1", "l2": "theorem 2, L2"}[penalty]
-        claims += under(
-            item,
-            [
-                Claim(
-                    f"{name}: error ≤ bound with the corrected radius and constants",
-                    f"broken in {broken} of {len(flat)} draws; {says}; n = {last.n}: error "
-                    f"{last.error:.3f} ≤ {last.corrected:.3f} (with J(f̂) itself {last.own:.3f})",
-                    broken <= 2 * DELTA * len(flat),
-                    corrected=True,
-                ),
-                Claim(
-                    f"{name}: bound − training term falls as n^−½",
-                    f"as n^{falls:.2f}, n = {sizes[0]} to {sizes[-1]}",
-                    abs(falls + 0.5) < 0.05,
-                    corrected=penalty == "l2",
-                ),
-            ],
+        alone = sum(one.error <= one.training for one in flat)
+        terms, errors = [o.training for o in flat], [o.error for o in flat]
+        tested = alone < len(flat)
+        claims.append(
+            Claim(
+                f"{name}: error ≤ bound with the corrected radius and constants",
+                f"no test at these sizes: the training term alone, {min(terms):.2f} to "
+                f"{max(terms):.2f}, is above the error, {min(errors):.2f} to {max(errors):.2f}, in "
+                f"{alone} of {len(flat)} draws; the bound is {says}, n = {sizes[0]} to {sizes[-1]}",
+                False if broken > 2 * DELTA * len(flat) else (True if tested else None),
+                None,
+                {"l1": "theorem 2, L1", "l2": "theorem 2, L2"}[penalty],
+                corrected=True,
+                turns="a draw whose error is above its training term",
+            )
         )
     return claims, found
 
@@ -403,19 +472,40 @@ def rate_claims(draws: int) -> list[Claim]:
             in_p[-1] / in_p[0] < 2 and powers > 0.45,
             item="remarks on theorem 2",
         ),
+        *kernel_claims(draws, rng),
+    ]
+
+
+def kernel_claims(draws: int, rng: np.random.Generator) -> list[Claim]:
+    """The order in λ and n of the complexity of Σ‖f_q‖² ≤ 1/λ."""
+    lams, ns = np.array([0.01, 0.1, 1.0, 10.0, 100.0]), (100, 200, 400)
+
+    def at(n: int, lam: float) -> float:
+        X = rng.standard_normal((n, 2))
+        gram = np.exp(-np.sum((X[:, None] - X) ** 2, axis=2))
+        return kernel_complexity(gram, 1 / lam, 10 * draws, rng)
+
+    found = np.array([at(100, lam) for lam in lams])
+    over = found * lams * np.sqrt(100)  # relative to 1/(λ√n)
+    in_n = slope_of(ns, [at(n, 1.0) for n in ns])
+    in_lam = slope_of(lams.tolist(), found.tolist())
+    small, large = over[lams <= 1], over[lams >= 1]
+    order = f"as λ^{in_lam:.2f}, n^{in_n:.2f}"
+    return [
         Claim(
-            "kernel: of order 1/(λ√n) (as printed, for λ ≤ 1)",
-            f"√(1/λ) ≤ 1/λ there; complexity as n^{in_n['l2']:.2f}, so 1/√(λn)",
-            abs(in_n["l2"] + 0.5) < 0.05,
+            "kernel: of order 1/(λ√n) at most for λ ≤ 1 (as printed)",
+            f"{order}; over 1/(λ√n) {small.min():.2f} to {small.max():.2f}, λ = .01 to 1",
+            bool(small.max() <= K - 1 and abs(in_n + 0.5) < 0.1),
             item="theorem 2, kernel",
+            turns=f"complexities ×{(K - 1) / small.max():.2f}",
         ),
         Claim(
-            "kernel: the same for λ > 1 (as printed)",
-            f"λ = 100: {linear_kernel(0.01, 100, K, True):.4f} printed, "
-            f"{linear_kernel(0.01, 100, K):.4f} is what is measured (lemma 3)",
-            linear_kernel(0.01, 100, K, True) >= linear_kernel(0.01, 100, K),
+            "kernel: of order 1/(λ√n) at most for every λ (as printed)",
+            f"{order}; over 1/(λ√n) {large.min():.2f} to {large.max():.2f}, λ = 1 to 100",
+            bool(large.max() <= K - 1),
             expected=False,
             item="theorem 2, kernel",
+            turns=f"complexities ×{(K - 1) / large.max():.2f}",
         ),
     ]
 
@@ -450,6 +540,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     claims = [
         *ingredient_claims(),
         *complexity_claims(400 if options.full else 100),
+        *lemma_1_claims(2000 if options.full else 200),
         memory_claim(),
         *bounds,
         *rate_claims(50 if options.full else 20),

@@ -84,6 +84,7 @@ def kink_claims() -> list[Claim]:
             "kink: started at w* − 1e-6 it finds w = 0",
             f"w = {left:.1e}, J = {below.value:.3f}",
             abs(left) <= 1e-9,
+            ours=True,
         ),
     ]
 
@@ -103,7 +104,7 @@ def infinite_weight_claims(runs: list[Run]) -> list[Claim]:
             infinite == 0,
             expected=False,
         ),
-        Claim("the library refuses δ = 0 with p < 2", f"{refused} of 3", refused == 3),
+        Claim("the library refuses δ = 0 with p < 2", f"{refused} of 3", refused == 3, ours=True),
     ]
 
 
@@ -129,6 +130,7 @@ def all_capped_claims() -> list[Claim]:
             "all samples capped: W = 0 and b is kept",
             f"‖W‖ = {size:.0e}, b {'kept' if kept else 'moved'}",
             size <= 1e-10 and kept,
+            ours=True,
         ),
         Claim(
             "there the closed form is finite (as printed)",

@@ -5,7 +5,7 @@ Both inequalities of its proof at every step, and what follows from them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -33,6 +33,8 @@ STATEMENTS = {
     "shortfall": "J_δ falls by ≥ γ‖W⁺ − W‖²",
     "sandwich": "J ≤ J_δ ≤ J + nδ^(p/2)",
 }
+
+OURS = ("shortfall", "sandwich")
 
 
 def measure_descent(run: Run) -> Descent:
@@ -63,10 +65,11 @@ def step(model: Model, x: Array, new: Array) -> list[float]:
 
 def descent_claims(name: str, found: list[Descent]) -> list[Claim]:
     """Every statement about its worst run."""
-    return [
-        at_most(f"{name}: {text}", max(0.0, *(getattr(one, field) for one in found)), ROUNDING)
+    claims = {
+        field: at_most(f"{name}: {text}", max(0.0, *(getattr(d, field) for d in found)), ROUNDING)
         for field, text in STATEMENTS.items()
-    ]
+    }
+    return [replace(claim, ours=field in OURS) for field, claim in claims.items()]
 
 
 def equality_claim() -> Claim:

@@ -12,7 +12,7 @@ import numpy as np
 from examples.capped_svm.gap import WeightedProblem
 from examples.capped_svm.model import Array, Model
 from examples.capped_svm.runs import DELTA, GAP, PASSES, POWERS, Run, blobs, descend
-from examples.common.claims import Claim
+from examples.common.claims import Claim, own
 from examples.common.tables import steps_until
 
 STALLED = f"single, δ={DELTA:g}"
@@ -74,8 +74,7 @@ def pass_claims(rows: list[Judged]) -> list[Claim]:
         stall_claim(rows, 0.5),
         stall_claim(rows, 1.0),
         agreement_claim(rows),
-        cure_claim(rows, 1.0, cured=True),
-        cure_claim(rows, 0.5, cured=False),
+        *own([cure_claim(rows)]),
     ]
 
 
@@ -104,36 +103,47 @@ def agreement_claim(rows: list[Judged]) -> Claim:
     )
 
 
-def cure_claim(rows: list[Judged], p: float, cured: bool) -> Claim:
-    """What a larger δ does to the stall."""
-    means = [np.mean(excess(rows, p, f"single, δ={delta:g}")) for delta in (1e-4, 1e-3, 1e-2)]
+def cure_claim(rows: list[Judged]) -> Claim:
+    """A larger δ ends the stall for p = 1."""
+    deltas = (1e-4, 1e-3, 1e-2)
+    one, half = (
+        [float(np.mean(excess(rows, p, f"single, δ={delta:g}"))) for delta in deltas]
+        for p in (1.0, 0.5)
+    )
+    shown = [", ".join(f"{mean:+.1%}" for mean in means) for means in (one, half)]
     return Claim(
-        f"p={p:g}: with δ = 1e-4, 1e-3, 1e-2 it ends within 5%",
-        "mean J " + ", ".join(f"{mean:+.1%}" for mean in means),
-        bool(max(means) <= 0.05),
-        expected=cured,
+        "p=1: with δ = 1e-4, 1e-3, 1e-2 the single pass ends within 5%",
+        f"mean J {shown[0]}; p=0.5 {shown[1]}",
+        bool(max(one) <= 0.05),
+        turns=f"a mean J {0.05 - max(one):+.1%} higher",
     )
 
 
 def speed_claims(runs: list[Run], rows: list[Judged]) -> list[Claim]:
-    """How many steps to within 1e-4 of the end."""
+    """Algorithm 2, usually within 20 iterations: of how many runs, to within 1e-4 of the end.
+
+    "Usually" holds if it is so of nine in ten runs, is refuted if it is so of less than half.
+    """
     exact = runs + [row.run for row in rows if row.label == "exact"]
     groups = {
         "exact, p ≥ 1.5": [run for run in exact if run.model.p >= 1.5],
         "exact, p ≤ 1": [run for run in exact if run.model.p <= 1],
-        "single pass": [row.run for row in rows if row.label == STALLED],
+        "single pass, as published": [row.run for row in rows if row.label == STALLED],
     }
+    expected = dict(zip(groups, (True, None, False), strict=True))
     claims = []
     for name, members in groups.items():
         steps = np.array([steps_until(run.values, 1e-4) for run in members])
-        share = np.mean(steps <= 20)
+        share = float(np.mean(steps <= 20))
+        limit = min((0.9, 0.5), key=lambda level: abs(level - share))
         claims.append(
             Claim(
-                f"{name}: in 90% of runs J_δ is within 1e-4 after 20 steps",
-                f"{share:.0%} of {steps.size} runs; median {np.median(steps):.0f}, "
+                f"{name}: J_δ is usually within 1e-4 of its end after 20 iterations",
+                f"in {share:.0%} of {steps.size} runs; median {np.median(steps):.0f}, "
                 f"at most {steps.max()}",
-                bool(share >= 0.9),
-                expected=name == "exact, p ≥ 1.5",
+                True if share >= 0.9 else (False if share < 0.5 else None),
+                expected[name],
+                turns=f"{limit:.0%} of the runs",
             )
         )
     return claims

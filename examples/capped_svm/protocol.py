@@ -1,8 +1,8 @@
 """The cross-validation of table 2 of the capped SVM paper, and the methods it compares.
 
 Every feature is scaled to [0, 1], five folds, each method at the parameter of 0.001, 0.01, …, 100
-that is best on those same folds: optimistic, for every method. Beside it stands nested
-cross-validation, where each fold's parameter is chosen inside its training part.
+that is best on those same folds: optimistic, for every method. Nested cross-validation, where each
+fold's parameter is chosen inside its training part, can be asked for.
 
 Where there are more features than training samples, the linear methods get the samples in the
 coordinates of their own principal axes, as many as samples: penalties that are sums of squares and
@@ -101,13 +101,20 @@ def folds_of(y: Array, share: float, repeat: int) -> list[Fold]:
 
 def pipeline(method: Method, n: int, d: int) -> Pipeline:
     """From raw features to the method, on n training samples."""
-    linear = method.parameter is not None
-    axes = [PCA(n, svd_solver="full")] if linear and d > n else []
-    return make_pipeline(MinMaxScaler(), *axes, clone(method.estimator))
+    features = [MinMaxScaler()] if method.parameter is None else axes_of(n, d)
+    return make_pipeline(*features, clone(method.estimator))
 
 
-def evaluate(method: Method, X: Array, y: Array, fold: Fold) -> Array:
-    """Test accuracy at every parameter, and last that at the one chosen in the training part."""
+def axes_of(n: int, d: int) -> list[Any]:
+    """Features of [0, 1], in the coordinates of their principal axes if there are more than n."""
+    return [MinMaxScaler(), *([PCA(n, svd_solver="full")] if d > n else [])]
+
+
+def evaluate(method: Method, X: Array, y: Array, fold: Fold, nested: bool) -> Array:
+    """Test accuracy at every parameter, and last that at the one chosen in the training part.
+
+    The last one is NaN where it is not asked for.
+    """
     train, test, labels = fold
     model = pipeline(method, train.size, X.shape[1])
     if method.parameter is None:
@@ -119,16 +126,21 @@ def evaluate(method: Method, X: Array, y: Array, fold: Fold) -> Array:
         for category in (ConvergenceWarning, dc.TrivialSolutionWarning):
             warnings.simplefilter("ignore", category)
         fits = [clone(model).set_params(**{name: v}).fit(X[train], labels) for v in GRID]
+        scores = np.array([fit.score(X[test], y[test]) for fit in fits])
+        if not nested:
+            return np.append(scores, np.nan)
         inner = StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=0)
         search = GridSearchCV(inside, {name: list(GRID)}, cv=inner, refit=False)
         search.fit(X[train], labels)
-    scores = np.array([fit.score(X[test], y[test]) for fit in fits])
     return np.append(scores, scores[int(search.best_index_)])
 
 
 @dataclass(frozen=True)
 class Score:
-    """Percent: at every parameter of the grid, (repeats, parameters), and nested, (repeats,)."""
+    """Percent: at every parameter of the grid, (repeats, parameters), and nested, (repeats,).
+
+    The nested ones are NaN where they were not asked for.
+    """
 
     grid: Array
     nested: Array
@@ -140,12 +152,12 @@ class Score:
 
 
 def cross_validate(
-    title: str, X: Array, y: Array, share: float, repeats: int, jobs: int
+    title: str, X: Array, y: Array, share: float, repeats: int, jobs: int, nested: bool
 ) -> dict[str, Score]:
     """All methods on the same folds; what is done is kept."""
     folds = [fold for repeat in range(repeats) for fold in folds_of(y, share, repeat)]
     calls = [
-        joblib.delayed(known)(f"{title}-{share:g}-{k}", name, X, y, fold)
+        joblib.delayed(known)(f"{title}-{share:g}-{k}", name, X, y, fold, nested)
         for name in METHODS
         for k, fold in enumerate(folds)
     ]
@@ -159,11 +171,11 @@ def cross_validate(
     return scores
 
 
-def known(part: str, name: str, X: Array, y: Array, fold: Fold) -> Array:
+def known(part: str, name: str, X: Array, y: Array, fold: Fold, nested: bool) -> Array:
     """A fold of a method, kept between runs."""
-    depends = (Path(__file__), X, y, *fold, f"{GRID}")
+    depends = (Path(__file__), X, y, *fold, f"{GRID}, {nested}")
     label = f"capped_svm-{part}-{name}".replace(" ", "_")
-    return kept(label, lambda: evaluate(METHODS[name], X, y, fold), *depends)
+    return kept(label, lambda: evaluate(METHODS[name], X, y, fold, nested), *depends)
 
 
 def load(wanted: Sequence[str], folder: Path) -> dict[str, tuple[Array, Array]]:

@@ -128,7 +128,10 @@ def stationarity_claims(runs: list[Run], ends: list[Stationarity]) -> list[Claim
     nearest, gradient = min(end.to_cap for end in ends), max(end.gradient for end in ends)
     return [
         Claim(
-            "theorem 2: every run ends off the cap", f"nearest {nearest:.1e} of ε", nearest > TIE
+            "theorem 2: every run ends off the cap",
+            f"nearest {nearest:.1e} of ε",
+            nearest > TIE,
+            ours=True,
         ),
         at_most("theorem 2: ∇J_δ = 0 there, relative to its terms", gradient, GRADIENT),
         at_most("theorem 2: criticality residual of J = 0, p ≠ 1.5", max(residuals), RESIDUAL),
@@ -137,6 +140,7 @@ def stationarity_claims(runs: list[Run], ends: list[Stationarity]) -> list[Claim
             "theorem 2: it is not 0 where a run starts",
             f"least {min(moved):.1e}",
             min(moved) > RESIDUAL,
+            ours=True,
         ),
         at_most("theorem 2: the limit is a local minimum if p ≥ 1", max(0.0, *convex), ROUNDING),
     ]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from scipy.stats import t
 
 # Where print_claims leaves the claims as rows of docs/claims.md; set by examples.reproduce.
 ROWS = "CLAIMS_FILE"
@@ -90,32 +92,78 @@ class Difference:
         low, high = self.ends
         return True if low > margin else (False if high < margin else None)
 
-    def turn(self, verdict: Callable[[Difference], bool | None], *bounds: float) -> str:
-        """The least shift of the mean that gives another verdict."""
-        shifts = [bound - end for bound in bounds for end in self.ends]
-        beyond = [shift + np.copysign(1e-9, shift) for shift in sorted(shifts, key=abs)]
-        moved = [s for s in beyond if verdict(replace(self, mean=self.mean + s)) != verdict(self)]
-        return f"a shift by {moved[0]:+.2f}".replace("-", "−")
-
     def __str__(self) -> str:
         return f"{self.mean:+.2f} ± {self.error:.2f}".replace("-", "−")
 
 
+def paired(values: npt.ArrayLike) -> Difference:
+    """The mean of repeated differences, with Student's 95% interval."""
+    found = np.asarray(values, dtype=float)
+    error = float(np.std(found, ddof=1) / np.sqrt(found.size))
+    return Difference(float(found.mean()), error, float(t.ppf(0.975, found.size - 1)))
+
+
+def together(verdicts: Iterable[bool | None]) -> bool | None:
+    """False if one is, True if all are."""
+    found = list(verdicts)
+    return False if False in found else (None if None in found else True)
+
+
+def shift(
+    apart: Sequence[Difference],
+    verdict: Callable[[Sequence[Difference]], bool | None],
+    *bounds: float,
+) -> str:
+    """The least common shift of the means that gives another verdict."""
+    ends = [bound - end for one in apart for bound in bounds for end in one.ends]
+    for step in sorted(ends, key=abs):
+        beyond = step + np.copysign(1e-9, step)
+        if verdict([replace(one, mean=one.mean + beyond) for one in apart]) != verdict(apart):
+            return f"a shift by {step:+.2f}".replace("-", "−")
+    return "no common shift"
+
+
 def same(
-    text: str, apart: Difference, margin: float, expected: bool | None = True, measured: str = ""
+    text: str,
+    apart: Difference | Sequence[Difference],
+    margin: float,
+    expected: bool | None = True,
+    measured: str = "",
 ) -> Claim:
-    """A claim of equality up to a margin, open if the interval is too wide to tell."""
-    shown = f"{measured or apart}; margin {margin:g}"
-    turns = apart.turn(lambda other: other.within(margin), -margin, margin)
-    return Claim(text, shown, apart.within(margin), expected, turns=turns)
+    """A claim that differences are 0 up to a margin, each as its interval shows it.
+
+    It holds if all intervals are inside ± margin, is refuted if one is outside, and is open
+    otherwise.
+    """
+    apart = [apart] if isinstance(apart, Difference) else apart
+    verdicts = [one.within(margin) for one in apart]
+    n, inside, beyond = len(apart), verdicts.count(True), verdicts.count(False)
+    counts = f"{inside} of {n} within ±{margin:g}, {beyond} beyond"
+    shown = f"{apart[0]}, margin {margin:g}" if n == 1 else counts
+    turns = shift(apart, lambda of: together(one.within(margin) for one in of), -margin, margin)
+    measured = "; ".join(filter(None, (measured, shown)))
+    return Claim(text, measured, together(verdicts), expected, turns=turns)
 
 
 def greater(
-    text: str, apart: Difference, margin: float, expected: bool | None = True, measured: str = ""
+    text: str,
+    apart: Difference | Sequence[Difference],
+    margin: float = 0.0,
+    expected: bool | None = True,
+    measured: str = "",
 ) -> Claim:
-    """A claim that a difference exceeds a margin, open if the interval holds the margin."""
-    turns = apart.turn(lambda other: other.above(margin), margin)
-    return Claim(text, measured or str(apart), apart.above(margin), expected, turns=turns)
+    """A claim that differences exceed a margin, each as its interval shows it.
+
+    It holds if all intervals are above the margin, is refuted if one is below, and is open
+    otherwise.
+    """
+    apart = [apart] if isinstance(apart, Difference) else apart
+    verdicts = [one.above(margin) for one in apart]
+    n, more, less = len(apart), verdicts.count(True), verdicts.count(False)
+    shown = f"{apart[0]}" if n == 1 else f"{more} of {n} above {margin:g}, {less} below"
+    turns = shift(apart, lambda of: together(one.above(margin) for one in of), margin)
+    measured = "; ".join(filter(None, (measured, shown)))
+    return Claim(text, measured, together(verdicts), expected, turns=turns)
 
 
 def left_out(text: str, why: str, item: str = "") -> Claim:

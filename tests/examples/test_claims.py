@@ -75,8 +75,8 @@ def test_an_interval_decides_or_leaves_open(
     mean: float, error: float, equal: bool | None, more: bool | None
 ) -> None:
     apart = claims.Difference(mean, error)
-    assert claims.same("", apart, 1.5).holds is equal
-    assert claims.greater("", apart, 0.0).holds is more
+    assert claims.same("", [apart], 1.5).holds is equal
+    assert claims.greater("", [apart]).holds is more
 
 
 @pytest.mark.parametrize("mean", [-7.0, -0.2, 0.0, 0.3, 1.2, 4.0])
@@ -84,13 +84,29 @@ def test_an_interval_decides_or_leaves_open(
 def test_the_shift_that_turns_a_verdict_is_the_least_one(mean: float, error: float) -> None:
     apart = claims.Difference(mean, error)
     for claim in (claims.same, claims.greater):
-        found = claim("", apart, 1.5)
+        found = claim("", [apart], 1.5)
         least = float(found.turns.split("by ")[1].replace("−", "-"))
         shifts = np.linspace(-abs(least) + 0.006, abs(least) - 0.006, 101)
-        others = {claim("", replace(apart, mean=mean + s), 1.5).holds for s in shifts}
+        others = {claim("", [replace(apart, mean=mean + s)], 1.5).holds for s in shifts}
         assert others <= {found.holds}
         beyond = least + np.copysign(0.006, least)
-        assert claim("", replace(apart, mean=mean + beyond), 1.5).holds is not found.holds
+        assert claim("", [replace(apart, mean=mean + beyond)], 1.5).holds is not found.holds
+
+
+def test_several_differences_are_judged_one_by_one() -> None:
+    inside, between, outside = (claims.Difference(mean, 0.1) for mean in (0.0, 1.5, 3.0))
+    assert claims.same("", [inside, inside], 1.5).holds is True
+    assert claims.same("", [inside, between], 1.5).holds is None
+    assert claims.same("", [inside, between, outside], 1.5).holds is False
+    assert claims.greater("", [between, outside]).holds is True
+    assert claims.greater("", [inside, outside]).holds is None
+    assert claims.same("", [inside, outside], 1.5).turns == "a shift by −1.30"
+    assert claims.same("", [claims.Difference(9.0, 0.1), inside], 1.5).turns == "no common shift"
+
+
+def test_an_interval_is_student_s() -> None:
+    low, high = claims.paired([1.0, 2.0, 3.0]).ends
+    assert (low, high) == pytest.approx((2 - 4.3027 / 3**0.5, 2 + 4.3027 / 3**0.5), rel=1e-4)
 
 
 def test_claims_of_our_own_are_marked() -> None:

@@ -279,6 +279,24 @@ def test_cap_is_the_quantile_of_the_fifth_tightening() -> None:
         assert model.fit(X, y).eps_ == pytest.approx(losses[10], rel=1e-9)
 
 
+def test_the_cap_is_set_in_five_rounds_and_kept() -> None:
+    """On data whose heuristic cap rises from point to point, through a whole run."""
+    X, y = _data(n=95, noise=0.3, seed=1)
+    spec = CappedSVC(p=1.0, gamma=1.0, cap_floor=0.0).spec(X, y)
+    points: list[Array] = []
+    result = dc.solve(
+        spec,
+        start="convex",
+        n_starts=1,
+        escape=False,
+        callback=lambda progress: points.append(progress.x),
+    )
+    caps = np.array([spec.fixed(point).transform.c for point in points])
+    assert np.all(np.abs(np.diff(caps[:6])) > 1e-6)
+    assert result.spec is not None
+    assert result.spec.transform.c == pytest.approx(caps[4], rel=1e-12)
+
+
 def test_the_cap_is_no_lower_than_its_floor() -> None:
     X, y = _data(n=50, noise=0.3)
     low, high = (CappedSVC(p=1.0, cap_floor=floor).fit(X, y).eps_ for floor in (0.0, 100.0))

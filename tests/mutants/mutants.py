@@ -17,14 +17,20 @@ class Mutant:
     text, replacement : str
         The text occurs exactly once in the sources.
     tests : tuple of str
-        Files or folders; at least one of their tests must fail.
+        Files, folders or tests; at least one test must fail.
+    script : str
+        A module of the examples; at least one of its claims must come out otherwise than expected.
     """
 
     name: str
     text: str
     replacement: str
     tests: tuple[str, ...]
+    script: str = ""
 
+
+CAPPED = ("tests/models/test_capped_svm.py",)
+ANGLE = ("tests/models/test_angle_svm.py",)
 
 MUTANTS = [
     # losses
@@ -301,5 +307,104 @@ MUTANTS = [
         "ratios = np.where(over > 0, over / gain, 0.0)",
         "ratios = np.where(over > 0, 2 * over / gain, 0.0)",
         ("tests/estimators/test_penalty_path.py",),
+    ),
+    # models: a test and a claim of the paper's script must notice each
+    Mutant(
+        "capped svm: ε is kept after one round",
+        "        rounds: int = 5,",
+        "        rounds: int = 1,",
+        CAPPED,
+        "examples.capped_svm.verify_model",
+    ),
+    Mutant(
+        "capped svm: ε is kept after four rounds",
+        "        rounds: int = 5,",
+        "        rounds: int = 4,",
+        CAPPED,
+        "examples.capped_svm.verify_model",
+    ),
+    Mutant(
+        "capped svm: ε is set once more than the rounds",
+        "if self._tightenings < rounds or self._tightenings == 0:",
+        "if self._tightenings <= rounds or self._tightenings == 0:",
+        CAPPED,
+        "examples.capped_svm.verify_model",
+    ),
+    Mutant(
+        "capped svm: one sample more than the share is capped",
+        "place = t.size - 1 - share_of(self.fraction, t.size)",
+        "place = t.size - 2 - share_of(self.fraction, t.size)",
+        CAPPED,
+        "examples.capped_svm.verify_model",
+    ),
+    Mutant(
+        "capped svm: half the penalty",
+        "transform=cap, penalty=l2(2 * self.gamma)",
+        "transform=cap, penalty=l2(self.gamma)",
+        CAPPED,
+        "examples.capped_svm.verify_model",
+    ),
+    Mutant(
+        "capped svm: the power p of the squares",
+        "power = power_of(self.p / 2, delta)",
+        "power = power_of(min(self.p, 1.0), delta)",
+        CAPPED,
+        "examples.capped_svm.verify_model",
+    ),
+    Mutant(
+        "angle svm: truncation at −1/k",
+        "            return -1 / (k - 1)",
+        "            return -1 / k",
+        ANGLE,
+        "examples.angle_svm.verify_dca",
+    ),
+    Mutant(
+        "angle path: the higher of two runs is kept",
+        "return min(runs, key=lambda run: run[0].value)",
+        "return max(runs, key=lambda run: run[0].value)",
+        ("tests/models/test_angle_path.py",),
+        "examples.angle_svm.verify_dca",
+    ),
+    Mutant(
+        "alternating linearisation: d₁ = +d₂",
+        "d1 = sign * d2 - (z1 - mean)",
+        "d1 = d2 - (z1 - mean)",
+        ("tests/examples/test_angle_svm.py::test_alternating_linearisation_reaches_the_minimum",),
+        "examples.angle_svm.verify_dca",
+    ),
+    Mutant(
+        "angle svm: the cap on the wrong side",
+        "loss = cap(loss, 1 - s) if",
+        "loss = cap(loss, 1 + s) if",
+        ANGLE,
+        "examples.angle_svm.verify_dca",
+    ),
+    Mutant(
+        "angle svm: the tangents of another hinge",
+        "else loss - hinge(s)",
+        "else loss - hinge(2 * s)",
+        ANGLE,
+        "examples.angle_svm.verify_dca",
+    ),
+    Mutant(
+        "angle svm: γ of the own class without k − 1",
+        "np.where(rows.own, self.gamma * rows.n_scores, 1 - self.gamma)",
+        "np.where(rows.own, self.gamma, 1 - self.gamma)",
+        ANGLE,
+        "examples.angle_svm.verify_dca",
+    ),
+    Mutant(
+        "angle svm: loss 2 adds its rivals",
+        'return risk_of(rows, loss, penalty, None, penalized, "max")',
+        'return risk_of(rows, loss, penalty, None, penalized, "sum")',
+        ANGLE,
+        "examples.angle_svm.verify_dca",
+    ),
+    Mutant(
+        "simplex: vertices that are too short",
+        "vertices[1:] += np.sqrt(k / (k - 1)) * np.eye(k - 1)",
+        "vertices[1:] += np.sqrt((k - 1) / k) * np.eye(k - 1)",
+        ANGLE,
+        "examples.angle_svm.verify_dca",
     ),
 ]

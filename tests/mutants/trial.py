@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import json
 import multiprocessing
 import os
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -24,7 +27,9 @@ SHARED = ("cvxpy", "hypothesis", "numba", "pytest", "scipy.stats", "sklearn.util
 def place(mutant: Mutant, folder: Path = COPY) -> Path:
     """The one file that holds the mutant's text."""
     link = folder / "dcprog" / "models"  # to models/
-    files = [*(folder / "dcprog").rglob("*.py"), *(folder / "models").rglob("*.py")]
+    files = [
+        path for name in ("dcprog", "models", "examples") for path in (folder / name).rglob("*.py")
+    ]
     counts = {p: p.read_text().count(mutant.text) for p in files if link not in p.parents}
     found = [path for path, count in counts.items() for _ in range(count)]
     if len(found) != 1:
@@ -44,21 +49,41 @@ def run_tests(tests: tuple[str, ...]) -> None:
     os._exit(int(status) if COPY in imported.parents else os.EX_SOFTWARE)
 
 
-def outcome(mutant: Mutant) -> int | None:
-    """The exit status of the mutant's tests; None if they do not end."""
+def outcome(mutant: Mutant) -> str:
+    """Whether a test, and a claim of the mutant's script, has noticed the mutant."""
     path = place(mutant)
     right = path.read_text()
     path.write_text(right.replace(mutant.text, mutant.replacement))
-    process = multiprocessing.get_context("fork").Process(target=run_tests, args=(mutant.tests,))
     try:
-        process.start()
-        process.join(SLOWEST)
-        if process.is_alive():
-            process.kill()
-            return None
-        return process.exitcode
+        status = tested(mutant.tests)
+        said = OUTCOMES.get(status, f"ERROR (pytest: {status})")
+        if said == "caught" and mutant.script and not is_claimed_otherwise(mutant.script):
+            return "SURVIVED the claims"
+        return said
     finally:
         path.write_text(right)
+
+
+def tested(tests: tuple[str, ...]) -> int | None:
+    """The exit status of tests; None if they do not end."""
+    process = multiprocessing.get_context("fork").Process(target=run_tests, args=(tests,))
+    process.start()
+    process.join(SLOWEST)
+    if process.is_alive():
+        process.kill()
+        return None
+    return process.exitcode
+
+
+def is_claimed_otherwise(script: str) -> bool:
+    """True if a claim of a script of the examples comes out otherwise than expected."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows = Path(folder, "rows")
+        given = os.environ | {"CLAIMS_FILE": str(rows), "PYTHONPATH": str(COPY)}
+        call = [sys.executable, "-B", "-m", script]
+        subprocess.run(call, cwd=COPY, env=given, capture_output=True, check=False, timeout=SLOWEST)
+        found = json.loads(rows.read_text(encoding="utf-8")) if rows.is_file() else []
+    return not all(row["as_expected"] for row in found)
 
 
 def main(words: list[str]) -> int:
@@ -72,11 +97,9 @@ def main(words: list[str]) -> int:
     for mutant in chosen:
         begun = time.perf_counter()
         try:
-            status = outcome(mutant)
+            said = outcome(mutant)
         except LookupError as error:
             said = f"ERROR {error}"
-        else:
-            said = OUTCOMES.get(status, f"ERROR (pytest: {status})")
         missed += said != "caught"
         print(f"{mutant.name:<62}{time.perf_counter() - begun:>6.0f} s  {said}", flush=True)
     print(f"{len(chosen) - missed} of {len(chosen)} mutants caught")
