@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted
 
+from dcprog.estimators.base import Doubt
 from dcprog.estimators.covariances import (
     active_coefficients,
     curvature_matrix,
@@ -40,6 +42,9 @@ SCALES = ("mad", "s")
 LEAST = 1e-3
 # With fewer samples per coefficient, a subset's fit predicts the other samples poorly.
 SAMPLES_A_COEFFICIENT = 3
+# With fewer, half of the samples determine a fit. With 10% outliers the median test error of five
+# draws was 2 to 8 times that under l2(d/4) below two, 0.7 to 3.3 times from two on (d = 20, 50).
+FREE = 2
 
 
 def residual_unit(
@@ -302,8 +307,9 @@ class RobustRegressor(Regressor, RobustEstimator):
         with 95% of the efficiency of least squares for normal errors; a name is one of
         :func:`~dcprog.losses.named_loss`. A trimmed loss requires equal weights.
     penalty : str or Penalty, optional
-        By default ``l2(1e-8)``, which determines coefficients that the samples leave free, and
-        ``l2(1.0)`` for a kernel. Scale the columns to about the same size for large penalties.
+        By default ``l2(1e-8)``, which determines coefficients that the samples leave free, with a
+        warning if there are fewer than two samples per coefficient; ``l2(1.0)`` for a kernel. Scale
+        the columns to about the same size for large penalties.
     scale : {"mad", "s"}, float or None, default "mad"
         The scale σ̂. ``"mad"`` is the normalised median absolute residual of an S-estimate, which
         tolerates outliers among almost half of the samples, and ``"s"`` the scale that the
@@ -409,6 +415,18 @@ class RobustRegressor(Regressor, RobustEstimator):
 
     def _default_penalty(self) -> Penalty:
         return l2(RIDGE) if self.kernel is None else super()._default_penalty()
+
+    def _doubts(self, solution: Solution) -> Iterator[Doubt]:
+        yield from super()._doubts(solution)
+        n, p = self.spec_.n_groups, self.spec_.rows.shape[1]
+        if self.penalty is None and self.kernel is None and n < FREE * p:
+            advice = (
+                f"pass one, such as dc.l2({self.n_features_in_ / 4:g}) of standardised features"
+            )
+            told = (
+                f"{n} samples for {p} coefficients: without a penalty outliers are learnt by heart"
+            )
+            yield f"{told}; {advice}", UserWarning
 
     def _in_unit(self, X: Any, y: Any, weights: Array | None) -> tuple[Any, Unit]:
         if self.scale is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
@@ -245,6 +244,8 @@ class DaskMatrix(BlockedMatrix):
         return found
 
     def _run(self, f: Callable[..., T], chunks: Any, arguments: list[list[Array]]) -> list[T]:
+        from asyncio import CancelledError  # late, for it takes a tenth of our import
+
         import dask
 
         if self._connection.lost:

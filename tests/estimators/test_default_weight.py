@@ -1,7 +1,8 @@
-"""The default weight of RobustClassifier's penalty."""
+"""The default penalties of RobustClassifier and RobustRegressor."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -96,3 +97,15 @@ def test_auto_does_not_go_with_a_given_penalty() -> None:
     with pytest.raises(ValueError, match="'auto' goes with penalty=None, not 'l2'"):
         dc.RobustClassifier(penalty="l2").set_params(penalty__lam="auto")
     assert dc.RobustClassifier("ramp", "l2").set_params(penalty=None, penalty__lam="auto")
+
+
+def test_a_regressor_with_few_samples_and_no_penalty_says_what_to_pass() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 20)), rng.normal(size=30)
+    with pytest.warns(UserWarning, match=r"30 samples for 21 coefficients.*dc\.l2\(5\)"):
+        dc.RobustRegressor().fit(X, y)
+    for model, d in ((dc.RobustRegressor(penalty=dc.l2(5.0)), 20), (dc.RobustRegressor(), 10)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            warnings.simplefilter("ignore", dc.TrivialSolutionWarning)
+            model.fit(X[:, :d], y)
