@@ -8,8 +8,9 @@ A case is three weighted subproblems, each begun at the last solution, as a run 
 meets them: all weights 1, then 10% and 12% of them 0. The time is CPU time, solver construction
 included, the better of two; the values are recomputed in NumPy from the margins. A cell holds
 the time over that of the fastest accurate solver; ``*`` marks the automatic choice, ``–`` a solver
-that failed or missed the least value by more than 1e-6 of it, ``>`` one that was stopped at the
-time limit. A solver earns its place if it is 1.5 times ahead of all others on some case.
+that failed or missed the least value by more than 1e-6 of it, ``>`` one whose subproblem took more
+than the limit of CPU time: solvers go by the clock, so they are given more of that. A solver earns
+its place if it is 1.5 times ahead of all others on some case.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ __all__ = ["CLASSES", "sizes"]
 
 TOLERANCE = 1e-8
 AGREE = 1e-6
-LIMIT = 10.0  # seconds a subproblem
+LIMIT = 10.0  # CPU seconds a subproblem
+BUSY = 4.0  # times the limit by the clock: other jobs may be on the machine
 EARNS = 1.5
 
 Build = Callable[[int, int], dc.Risk]
@@ -259,16 +261,18 @@ class Outcome:
 
 def measured(name: str, case: Case, risk: dc.Risk) -> Outcome:
     """One solver on one case."""
-    begin, wall, total = time.process_time(), time.perf_counter(), 0.0
-    theta = np.zeros(risk.rows.shape[1])
+    begin = last = time.process_time()
+    theta, total = np.zeros(risk.rows.shape[1]), 0.0
     try:
         solver = make(name, risk)
         for part in weights(risk.n_groups):
-            problem = WeightedRisk(risk, part)
-            theta = solver.minimise(problem, theta, TOLERANCE, LIMIT).coefficients
+            problem, last = WeightedRisk(risk, part), time.process_time()
+            theta = solver.minimise(problem, theta, TOLERANCE, BUSY * LIMIT).coefficients
             total += case.value(problem, theta)
+            if time.process_time() - last > LIMIT:
+                return Outcome(time.process_time() - begin, np.inf, ">")
     except dc.SubproblemError:
-        late = time.perf_counter() - wall > LIMIT
+        late = time.process_time() - last > LIMIT
         return Outcome(time.process_time() - begin, np.inf, ">" if late else "–")
     return Outcome(time.process_time() - begin, total)
 

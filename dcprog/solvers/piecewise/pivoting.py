@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
 
+_LAST = np.array([-1.0])
+
+
+def _largest(values: Array) -> float:
+    """The largest absolute value of an array that is not empty."""
+    return float(np.abs(values).max())
+
+
 class KinkBasis:
     r"""The inverse of  K = [[H, Bᵀ], [B, 0]]  with H = diag(h) ≥ 0 and one row of B per held kink.
 
@@ -57,7 +65,7 @@ class KinkBasis:
     @property
     def size(self) -> float:
         """The largest absolute entry of the inverse, which amplifies rounding errors."""
-        return float(np.max(np.abs(self._inverse)))
+        return _largest(self._inverse)
 
     def step(self, slope: Array) -> tuple[Array, Array]:
         """The minimiser d of ½d'Hd + slope·d with B d = 0, and the multipliers of the kinks."""
@@ -83,19 +91,19 @@ class KinkBasis:
         """Add a kink at the end."""
         size = len(self._inverse)
         image = self._inverse[:, : self._q] @ row
-        image_and_one = np.append(image, -1.0)
+        image_and_one = np.concatenate([image, _LAST])
         corner = float(row @ image[: self._q])
         larger = np.zeros((size + 1,) * 2)
         larger[:size, :size] = self._inverse
-        larger -= np.outer(image_and_one, image_and_one / corner)
+        larger -= image_and_one[:, None] * (image_and_one / corner)
         self._inverse = larger
 
     def drop(self, j: int) -> None:
         """Remove kink j; later kinks move up by one."""
         column = self._inverse[:, self._q + j]
-        inverse = self._inverse - np.outer(column, column / column[self._q + j])
+        inverse = self._inverse - column[:, None] * (column / column[self._q + j])
         keep = np.arange(len(column)) != self._q + j
-        self._inverse = np.ascontiguousarray(inverse[np.ix_(keep, keep)])
+        self._inverse = np.ascontiguousarray(inverse[keep][:, keep])
 
     def exchange(self, j: int, change: Array) -> None:
         """Change the row of kink j by `change`, also if dropping j would make K singular."""
@@ -105,7 +113,7 @@ class KinkBasis:
         scale = own * corner - across * across
         left = (corner * one - across * other) / scale
         right = (own * other - across * one) / scale
-        self._inverse = M - np.outer(one, left) - np.outer(other, right)
+        self._inverse = M - one[:, None] * left - other[:, None] * right
 
 
 # ----------------------------------------------------------------------------------------------
@@ -130,7 +138,8 @@ class Kinks:
     ----------
     A : array of shape (n, q)
     owner : int array of shape (m,)
-        The row of A of each kink; n + j for θ_j itself.
+        The row of A of each kink; n + j for θ_j itself. Of as many kinks as rows and coefficients
+        it counts from 0 on.
     place, jump : arrays of shape (m,)
         The places c and the jumps J ≥ 0.
     linear, h : arrays of shape (q,)
@@ -152,7 +161,8 @@ class Kinks:
 
     def scores(self, x: Array) -> Array:
         """The scores [Ax; x] at the owners of the kinks."""
-        return np.concatenate([self.A @ x, x])[self.owner]
+        values = np.concatenate([self.A @ x, x])
+        return values if self.owner.size == values.size else values[self.owner]
 
     def rows(self, which: Index) -> Array:
         """The rows of [A; I] that own the given kinks."""
@@ -204,7 +214,7 @@ class Pivots:
         self.taken = 0
         self._standing = 0
         self._bends = kinks.jump > 0
-        self._longest = max(float(np.max(np.abs(kinks.A))), 1.0)
+        self._longest = max(_largest(kinks.A), 1.0)
         self._wrong_by = KNOWN_DIGITS * float(np.mean(kinks.jump))
         self._refresh(kinks.scores(x) > kinks.place)
 
@@ -279,28 +289,27 @@ class Pivots:
 
     def _descends(self, step: Array, rate: Array) -> bool:
         """True if a step decreases the function by more than rounding errors."""
-        size = float(np.max(np.abs(step)))
-        noise = ROUNDING * size * float(np.max(np.abs(self._slope)))
+        size = _largest(step)
+        noise = ROUNDING * size * _largest(self._slope)
         if size <= self._least_step or float(self._slope @ step) >= -noise:
             return False
-        off = np.max(np.abs(rate[self.held]), initial=0.0)
-        return bool(off <= STRAY * np.max(np.abs(rate)))
+        return self.held.size == 0 or _largest(rate[self.held]) <= STRAY * _largest(rate)
 
     @property
     def _blur(self) -> float:
         """The rounding error of a score along the step to the minimum on the held kinks."""
-        size = self._basis.size * float(np.max(np.abs(self._slope)))
+        size = self._basis.size * _largest(self._slope)
         return ROUNDING * self._longest * size
 
     @property
     def _least_step(self) -> float:
-        return STILL * (1.0 + float(np.max(np.abs(self.x))))
+        return STILL * (1.0 + _largest(self.x))
 
     def _wrong(self) -> int | None:
         """The held kink to drop for the steepest descent; None if all multipliers are right."""
         mu, jump = self._mu, self.kinks.jump[self.held]
         off = np.maximum(-mu, mu - jump)
-        wrong = np.flatnonzero(off > self._wrong_by)
+        wrong = (off > self._wrong_by).nonzero()[0]
         if not wrong.size:
             return None
         if self._standing:  # Bland's rule prevents cycling
@@ -314,7 +323,7 @@ class Pivots:
             rate[np.abs(rate) <= self._blur] = 0.0
         farthest = 1.0 if dropped is None else np.inf
         length, crossed, turn = self._least(direction, rate, farthest)
-        moved = length * float(np.max(np.abs(direction))) > self._least_step
+        moved = length * _largest(direction) > self._least_step
         self._standing = 0 if moved else self._standing + 1
         self.x = self.x + length * direction
         self._v += length * rate
@@ -336,7 +345,7 @@ class Pivots:
         row = self.kinks.row(kink)
         if dropped is None:
             self._basis.hold(row)
-            self.held = np.append(self.held, kink)
+            self.held = np.concatenate([self.held, [kink]])
         else:
             self._basis.exchange(dropped, row - self.kinks.row(self.held[dropped]))
             self.held = self.held.copy()
@@ -367,18 +376,18 @@ class Pivots:
         falls = float(self._slope @ direction)
         speed = np.abs(rate)
         moves = speed > ROUNDING * speed.max()
-        meets = np.flatnonzero(moves & ((rate > 0) != self._above) & self._bends)
+        meets = (moves & ((rate > 0) != self._above) & self._bends).nonzero()[0]
         when = np.maximum((kinks.place[meets] - self._v[meets]) / rate[meets], 0.0)
         if curvature > 0:  # kinks can only shorten the step
             farthest = min(farthest, -falls / curvature)
             near = when <= farthest
             meets, when = meets[near], when[near]
-        order = np.argsort(when)
+        order = when.argsort()
         meets, when = meets[order], when[order]
         jumps = kinks.jump[meets] * speed[meets]
-        rises = np.cumsum(jumps)
+        rises = jumps.cumsum()
         behind = falls + curvature * when + rises  # the slope just beyond each kink
-        k = int(np.searchsorted(behind, -EVEN * abs(falls)))
+        k = int(behind.searchsorted(-EVEN * abs(falls)))
         if k < meets.size and behind[k] - jumps[k] < 0:
             return float(when[k]), meets[:k], int(meets[k])
         falls += float(rises[k - 1]) if k else 0.0

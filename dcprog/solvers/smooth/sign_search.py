@@ -49,24 +49,29 @@ class SignSearch:
         self.H, self.l = H, l
         self.scale = unit_scale(H)
 
-    def minimise(self, g: Array, start: Array) -> Array:
+    def minimise(self, g: Array, start: Array, most: int | None = None) -> Array:
         """The minimiser.
 
         Parameters
         ----------
         g, start : arrays of shape (p,)
             The slope g and the point x₀.
+        most : int, optional
+            The most systems that are solved once x has moved; by default as many as the minimiser
+            takes.
 
         Returns
         -------
         array of shape (p,)
-            The minimiser, or the last point if rounding errors end the search earlier.
+            The minimiser, or the last point if rounding errors or `most` end the search earlier.
         """
         self.x, self.slope = start.copy(), g.copy()
         self.signs = np.where(self.l > 0, np.sign(start), 0.0)
         active = (self.l == 0) | (start != 0)
         fresh = np.zeros(active.size, dtype=bool)
-        for _ in range(active.size + SOLVES):
+        for solved in range(active.size + SOLVES):
+            if most is not None and solved >= most and not np.array_equal(self.x, start):
+                break
             if np.any(active) and not self._step(active, fresh):
                 continue
             fresh = self._violated(active)

@@ -285,6 +285,24 @@ def test_sign_search_meets_the_optimality_conditions(seed: int) -> None:
     assert np.max(missing / unit) <= 1e-9 * (np.max(np.abs(g) / unit) + np.max(unit * np.abs(x0)))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_far_from_the_end_are_not_exact(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Huber's loss with a light l1 penalty: exact steps took some 1000 systems, of up to 2n."""
+    rng, solved = np.random.default_rng(seed), list[int]()
+    direction = SignSearch._direction
+
+    def counted(search: SignSearch, places: Any) -> Array:
+        solved.append(len(places))
+        return direction(search, places)
+
+    monkeypatch.setattr(SignSearch, "_direction", counted)
+    X = rng.standard_normal((150, 375))
+    rows = residual_rows(X, X[:, :3].sum(axis=1) + rng.standard_normal(150))
+    parts = Risk(rows, huber(0.5), penalty=l1(1.0)), np.ones(150), None, None
+    _minimise(parts, ProximalNewtonSolver, 1e-8)
+    assert 0 < len(solved) < 600
+
+
 @pytest.mark.parametrize("build", [angle_margins, angle_differences, class_margins, None])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("intercept", [False, True])
