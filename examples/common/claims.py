@@ -138,7 +138,7 @@ def same(
     apart = [apart] if isinstance(apart, Difference) else apart
     verdicts = [one.within(margin) for one in apart]
     n, inside, beyond = len(apart), verdicts.count(True), verdicts.count(False)
-    counts = f"{inside} of {n} within ±{margin:g}, {beyond} beyond"
+    counts = f"{inside} of {n} within ±{margin:.3g}, {beyond} beyond"
     shown = f"{apart[0]}, margin {margin:g}" if n == 1 else counts
     turns = shift(apart, lambda of: together(one.within(margin) for one in of), -margin, margin)
     measured = "; ".join(filter(None, (measured, shown)))
