@@ -137,6 +137,10 @@ class Values:
             self._memo[key] = self._evaluate(node)
         return self._memo[key]
 
+    def assume(self, node: cp.Expression, value: Array) -> None:
+        """Let `node`, and all that is evaluated after this, have another value."""
+        self._memo[id(node)] = value
+
     def array(self, node: cp.Expression) -> Array:
         """Value of `node` as a dense float array of its shape."""
         return dense(self(node)).reshape(node.shape, order="F")

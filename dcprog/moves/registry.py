@@ -9,6 +9,7 @@ from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import Array
 from dcprog.moves.activate import Activate
 from dcprog.moves.exchange import Exchange
+from dcprog.moves.swap import Swap
 from dcprog.starts.protocol import Budget
 from dcprog.starts.registry import check_strategy
 
@@ -27,7 +28,7 @@ class Move(Protocol):
         """Points near x; a run begins at the first one whose F is lower."""
 
 
-MOVES: dict[str, type[Move]] = {"exchange": Exchange, "activated": Activate}
+MOVES: dict[str, type[Move]] = {"exchange": Exchange, "activated": Activate, "swapped": Swap}
 OWN = frozenset(MOVES)
 
 

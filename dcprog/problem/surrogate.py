@@ -233,7 +233,7 @@ class ProblemSurrogate:
         return _ProblemDomain(self)
 
     @property
-    def nearby(self) -> Nearby:
+    def nearby(self) -> _ProblemNearby:
         """Points near x that may be lower."""
         return _ProblemNearby(self)
 
@@ -578,6 +578,27 @@ class _ProblemNearby(Nearby):
         problem = self._problem
         with self._back_at(x):
             self._made.centre_at(centre)
+            return problem.minimise(problem.mode, tolerance, solver, time_limit)
+
+    def otherwise(
+        self,
+        x: Array,
+        assumed: Mapping[cp.Expression, Array],
+        tolerance: float,
+        solver: str,
+        time_limit: float | None = None,
+    ) -> Array:
+        """Minimiser of the majorant whose tangents are taken where nodes have other values.
+
+        The objective's majorant is then known up to a constant only: no bound rests on it.
+        """
+        problem = self._problem
+        with self._back_at(x):
+            problem.points.load(x)
+            values = problem.context.values(problem.edge)
+            for node, value in assumed.items():
+                values.assume(node, value)
+            problem.update(values)
             return problem.minimise(problem.mode, tolerance, solver, time_limit)
 
     def proposals(

@@ -5,8 +5,8 @@ Bertsimas, Copenhaver, Mazumder (2017), The trimmed lasso, arXiv 1708.04527:
 selection with k features. ‖y‖·maxⱼ‖xⱼ‖ is such a λ (a bound of ours): a nonzero penalised
 coefficient of a minimiser would need |xⱼ'(y − Xβ)| = λ, and ‖y − Xβ‖ ≤ ‖y‖.
 
-At such a λ every choice of k features has a local minimum, and the default of dc.solve often ends
-at another than the best.
+At such a λ every choice of k features has a local minimum; the default of dc.solve swaps features
+until no swap is lower.
 
 Run ``python -m examples.later_papers.trimmed_lasso --output folder`` for the figure too.
 """

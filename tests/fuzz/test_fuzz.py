@@ -115,6 +115,17 @@ def ring() -> tuple[Any, Any]:
     )
 
 
+def test_rises_beside_an_infinite_slope_count_against_what_f_varies_by() -> None:
+    assert not judged("problems:52016").failures
+
+
+def test_a_rise_is_caught() -> None:
+    x = cp.Variable(2, name="x")
+    made, result = solved(cp.sum(cp.minimum(cp.square(x - 1), 0.5)), [], {x: [0.9, 0.8]})
+    rise = np.append(result.history.rise[:-1], 1e-4)
+    assert "a rise" in failures(made, replace(result, history=replace(result.history, rise=rise)))
+
+
 def test_a_right_result_passes(ring: tuple[Any, Any]) -> None:
     made, result = ring
     assert result.status == "converged"

@@ -1,0 +1,113 @@
+"""Swaps: another choice of the largest or the least terms, where its majorant leads lower."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import dcprog as dc
+from dcprog.engine.protocol import centre
+from dcprog.foundation.deadline import Deadline
+from dcprog.moves.swap import Swap, _others
+from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.starts.protocol import Budget
+from examples.later_papers.trimmed_lasso import best_subset, declare, drawn, exact_from
+
+
+def trimmed_lasso(seed: int, strength: float) -> cp.Problem:
+    return declare(*drawn(seed, n=12, p=4), strength, 2)
+
+
+def nearest_centre(seed: int, strength: float) -> cp.Problem:
+    points = np.random.default_rng(seed).normal(size=(5, 2))
+    centres = [cp.Variable(2) for _ in range(2)]
+    terms = [cp.minimum(*(cp.sum_squares(c - p) for c in centres)) for p in points]
+    return cp.Problem(cp.Minimize(strength * sum(terms)))
+
+
+def least_of_entries(seed: int, strength: float) -> cp.Problem:
+    rng = np.random.default_rng(seed)
+    x = cp.Variable(2)
+    costs = cp.square(rng.normal(size=(4, 2)) @ x - rng.normal(size=4))
+    return cp.Problem(cp.Minimize(strength * cp.min(costs) + cp.sum_squares(x)))
+
+
+@pytest.mark.parametrize("make", [trimmed_lasso, nearest_centre, least_of_entries])
+def test_majorants_of_other_choices_are_nowhere_below(make: Any) -> None:
+    surrogate = ProblemSurrogate(make(0, 2.0))
+    rng = np.random.default_rng(0)
+    x = surrogate.starts.inside(rng.normal(size=surrogate.points.size))
+    centre(surrogate, x)
+    problem, others = surrogate.majorised, list(_others(surrogate, x))
+    assert len(others) > 1
+    for other in others:
+        problem.points.load(x)
+        values = problem.context.values(problem.edge)
+        for node, value in other.values.items():
+            values.assume(node, value)
+        problem.update(values)
+        assert problem.majorant(x) - problem.exact(x) >= 2.0 * other.cost - 1e-9
+        for z in rng.normal(size=(10, x.size)):
+            assert problem.majorant(z) >= problem.exact(z) - 1e-9 * (1 + abs(problem.exact(z)))
+
+
+def test_minimisers_of_other_choices_meet_constraints_and_are_best_for_them() -> None:
+    x, a = cp.Variable(4), np.array([1.0, -2.0, 3.0, -4.0])
+    sparse = cp.norm1(x) - cp.sum_largest(cp.abs(x), 1) <= 0
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x - a)), [sparse])
+    surrogate = ProblemSurrogate(problem)
+    begun = np.array([1.0, 0.0, 0.0, 0.0])
+    centre(surrogate, begun)
+    found = []
+    for other in _others(surrogate, begun):
+        point = surrogate.nearby.otherwise(begun, other.values, 1e-8, surrogate.solvers[0])
+        assert surrogate.domain.violation(point) <= 1e-5
+        found.append(float(np.sum((point - a) ** 2)))
+    assert min(found) == pytest.approx(1 + 4 + 9, abs=1e-3)
+    (point,) = Swap().points(surrogate, begun, Budget())
+    assert point == pytest.approx([0, 0, 0, -4], abs=1e-3)
+
+
+def test_outliers_are_exchanged_until_the_others_fit() -> None:
+    t = np.arange(8.0)
+    y = np.where(np.isin(t, [1.0, 6.0]), 20.0, 2 * t)
+    x = cp.Variable()
+    u = y - t * x
+    misfit = cp.norm1(u) - cp.sum_largest(cp.abs(u), 2)
+    surrogate = ProblemSurrogate(cp.Problem(cp.Minimize(misfit), [cp.abs(x) <= 9]))
+    (point,) = Swap().points(surrogate, np.array([5.0]), Budget())
+    assert point == pytest.approx([2.0], abs=1e-3)
+
+
+@pytest.mark.parametrize("seed", [11, 13])
+def test_the_best_subset_is_found(seed: int) -> None:
+    X, y = drawn(seed)
+    best = best_subset(X, y, 2)
+    result = dc.solve(declare(X, y, 1.01 * exact_from(X, y), 2), random_state=0)
+    assert result.value == pytest.approx(best, rel=1e-5)
+
+
+def test_an_empty_cluster_takes_the_farthest_point() -> None:
+    points = np.array([0.0, 1.0, 10.0, 11.0])
+    a, b = cp.Variable(), cp.Variable()
+    terms = [cp.minimum(cp.square(a - p), cp.square(b - p)) for p in points]
+    surrogate = ProblemSurrogate(cp.Problem(cp.Minimize(sum(terms))))
+    (point,) = Swap().points(surrogate, np.array([5.5, 1e3]), Budget())
+    assert np.sort(point) == pytest.approx([0.5, 10.5], abs=1e-3)
+
+
+def test_none_without_choices_time_or_gain() -> None:
+    x = cp.Variable(2)
+    smooth = cp.Problem(cp.Minimize(cp.sum(cp.square(cp.square(x) - 1))))
+    assert Swap().takes(ProblemSurrogate(smooth)) is not None
+    convex = cp.Problem(cp.Minimize(cp.sum_largest(cp.abs(x), 1)))
+    assert Swap().takes(ProblemSurrogate(convex)) is not None
+    problem = trimmed_lasso(0, 1.0)
+    surrogate = ProblemSurrogate(problem)
+    assert Swap().takes(surrogate) is None
+    assert not list(Swap().points(surrogate, np.ones(4), Budget(deadline=Deadline(0.0))))
+    best = dc.solve(problem, random_state=0).x
+    assert not list(Swap().points(surrogate, best, Budget()))
