@@ -110,4 +110,5 @@ def test_none_without_choices_time_or_gain() -> None:
     assert Swap().takes(surrogate) is None
     assert not list(Swap().points(surrogate, np.ones(4), Budget(deadline=Deadline(0.0))))
     best = dc.solve(problem, random_state=0).x
+    assert best is not None
     assert not list(Swap().points(surrogate, best, Budget()))
