@@ -118,7 +118,7 @@ def _is_agreed(
 def _begins(surrogate: ProblemSurrogate, smooth: SmoothProblem, budget: Budget) -> Iterator[Array]:
     """Random points of several sizes that meet the convex constraints, in a box often uniform."""
     unit, points = surrogate.sizes.natural.unit, surrogate.points
-    low, high = smooth.low, smooth.high
+    low, high = implied_bounds(surrogate)
     boxed = np.isfinite(low) & np.isfinite(high)
     middle, half = (np.where(boxed, t, 0.0) for t in ((low + high) / 2, (high - low) / 2))
     for k in range(budget.effort.local * (TIMES if smooth.is_few else 1)):
@@ -130,6 +130,14 @@ def _begins(surrogate: ProblemSurrogate, smooth: SmoothProblem, budget: Budget) 
         x = np.where(boxed, inside, size * normal)
         with suppress(SubproblemError):
             yield surrogate.starts.inside(points.projected(x))
+
+
+def implied_bounds(surrogate: ProblemSurrogate) -> tuple[Array, Array]:
+    """Bounds of the entries, declared or by affine inequalities in one variable."""
+    signs = surrogate.majorised.context.signs
+    columns = [cp.vec(v, order="F") for v in surrogate.points.variables]
+    low, above = (np.concatenate([signs.least(s * c) for c in columns]) for s in (1, -1))
+    return low, -above
 
 
 class SmoothProblem:

@@ -11,7 +11,8 @@ import pytest
 import dcprog as dc
 from dcprog.engine.protocol import centre
 from dcprog.foundation.deadline import Deadline
-from dcprog.moves.swap import Swap, _others
+from dcprog.moves.swap import Swap
+from dcprog.problem.choices import other_choices
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.starts.protocol import Budget
 from examples.later_papers.trimmed_lasso import best_subset, declare, drawn, exact_from
@@ -41,7 +42,8 @@ def test_majorants_of_other_choices_are_nowhere_below(make: Any) -> None:
     rng = np.random.default_rng(0)
     x = surrogate.starts.inside(rng.normal(size=surrogate.points.size))
     centre(surrogate, x)
-    problem, others = surrogate.majorised, list(_others(surrogate, x))
+    problem = surrogate.majorised
+    others = list(other_choices(problem, x))
     assert len(others) > 1
     for other in others:
         problem.points.load(x)
@@ -62,7 +64,7 @@ def test_minimisers_of_other_choices_meet_constraints_and_are_best_for_them() ->
     begun = np.array([1.0, 0.0, 0.0, 0.0])
     centre(surrogate, begun)
     found = []
-    for other in _others(surrogate, begun):
+    for other in other_choices(surrogate.majorised, begun):
         point = surrogate.nearby.otherwise(begun, other.values, 1e-8, surrogate.solvers[0])
         assert surrogate.domain.violation(point) <= 1e-5
         found.append(float(np.sum((point - a) ** 2)))

@@ -1,0 +1,99 @@
+"""The choices of the largest or least terms that a majorant makes at its centre, and others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.atoms.elementwise.elementwise import Elementwise
+
+from dcprog.foundation.arrays import Array
+from dcprog.majorants.rules.frame import Piece
+from dcprog.majorants.tree import Values
+from dcprog.problem.majorised_problem import MajorisedProblem
+
+MOST = 1000  # entries of a choice; of more, too few of the pairs could be tried
+OF_ONE = cp.sum_largest, cp.max, cp.min  # choices among the entries of one argument
+OF_MANY = cp.maximum, cp.minimum  # choices among arguments, entry by entry
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Values of nodes with which a choice is made, and what that adds to the atom at x."""
+
+    values: Mapping[cp.Expression, Array]
+    cost: float
+
+
+def choices(problem: MajorisedProblem) -> list[cp.Expression]:
+    """The atoms that choose, and that the majorant replaces by the choice made at its centre."""
+    found = dict[int, cp.Expression]()
+    waiting = [f.piece for f in (problem.frame, *problem.constraints, *problem.context.frames)]
+    while waiting:
+        piece: Piece = waiting.pop()
+        waiting += piece.children
+        if piece.rule.endswith("tangent") and isinstance(piece.node, OF_ONE + OF_MANY):
+            found[id(piece.node)] = piece.node
+    return list(found.values())
+
+
+def other_choices(problem: MajorisedProblem, x: Array) -> Iterator[Choice]:
+    """The choice at x, and those that differ from it in a pair."""
+    yield Choice({}, 0.0)
+    values = problem.at(x)
+    for node in choices(problem):
+        yield from (_of_one if isinstance(node, OF_ONE) else _of_many)(node, values)
+
+
+def _of_one(node: cp.Expression, values: Values) -> Iterator[Choice]:
+    """A chosen entry and another one change their places."""
+    (arg,) = node.args
+    if not node.is_scalar() or not 1 < arg.size <= MOST:
+        return
+    sizes = values.array(arg).ravel(order="F")
+    sizes = -sizes if isinstance(node, cp.min) else sizes
+    count = int(np.ceil(node.k)) if isinstance(node, cp.sum_largest) else 1
+    order = np.argsort(-sizes, kind="stable")
+    inner = _inner(arg)
+    u = values.array(inner).ravel(order="F")
+    for i in order[:count]:
+        for j in order[count:]:
+            for pair in {(u[j], u[i])} if inner is arg else _signed(u[i], u[j]):
+                moved = u.copy()
+                moved[[i, j]] = pair
+                swapped = {inner: moved.reshape(inner.shape, order="F")}
+                yield Choice(swapped, float(sizes[i] - sizes[j]))
+
+
+def _signed(one: float, other: float) -> Iterator[tuple[float, float]]:
+    """The pair with sizes exchanged: a function of the size hides which sign is better."""
+    yield from ((np.copysign(other, one), sign * abs(one)) for sign in (1.0, -1.0))
+
+
+def _inner(arg: cp.Expression) -> cp.Expression:
+    """The affine u of f(u), where f is a chain of functions of single entries."""
+    node = arg
+    while isinstance(node, Elementwise) and len(node.args) == 1:
+        (node,) = node.args
+    return node if node.is_affine() and node.shape == arg.shape else arg
+
+
+def _of_many(node: cp.Expression, values: Values) -> Iterator[Choice]:
+    """At one entry the chosen argument and another one exchange their values."""
+    if node.size > MOST or any(arg.shape != node.shape for arg in node.args):
+        return
+    stack = np.array([values.array(arg).ravel(order="F") for arg in node.args])
+    sign = -1.0 if isinstance(node, cp.minimum) else 1.0
+    chosen = np.argmax(sign * stack, axis=0)
+    for place, here in enumerate(chosen):
+        for there in range(len(stack)):
+            if there == here:
+                continue
+            moved = stack.copy()
+            moved[[here, there], place] = stack[[there, here], place]
+            exchanged = {
+                node.args[k]: moved[k].reshape(node.shape, order="F") for k in (here, there)
+            }
+            yield Choice(exchanged, float(abs(stack[here, place] - stack[there, place])))
