@@ -343,8 +343,9 @@ class LoopEstimator(CallbackSupportMixin, RiskEstimator):
         """Warnings of a run that has not converged, and of a trivial solution."""
         judged = solution.judged or solution.result
         if judged.status not in ("converged", "interrupted"):
-            message = f"{judged.message}; increase max_iter or tol, or scale the data"
-            yield message, ConvergenceWarning
+            timed_out = judged.status == "time_limit"
+            what = "time_limit" if timed_out else "max_iter or tol, or scale the data"
+            yield f"{judged.message}; increase {what}", ConvergenceWarning
         with suppress(DataLost):
             trivial = self._trivial(solution)
             if trivial is not None:

@@ -33,7 +33,8 @@ def triviality(risk: Risk, x: Array) -> str | None:
     """A message if a solution of a nonconvex risk is trivial, with what to try; else None.
 
     All coefficients are 0 though residuals are left, all samples are predicted as of one class, or
-    more than a quarter of them is given up (beyond what a trimmed loss is told to drop).
+    more than a quarter of those with a positive weight is given up (beyond what a trimmed loss is
+    told to drop).
     """
     if risk.has_convex_losses and risk.penalty.is_convex:
         return None
@@ -43,7 +44,7 @@ def triviality(risk: Risk, x: Array) -> str | None:
     elif _is_of_one_class(risk, x):
         found.append("all samples are predicted as of one class")
     given_up = sum(np.count_nonzero(_given_up(part, x)) for _, part in risk.parts(x))
-    share = given_up / risk.n_groups
+    share = given_up / max(np.count_nonzero(risk.shares), 1)
     if share - _declared_share(risk) > MANY:
         found.append(f"{share:.0%} of the samples are given up, their losses count no more")
     return f"{' and '.join(found)}: {ADVICE}" if found else None
@@ -77,12 +78,13 @@ def _is_of_one_class(risk: Risk, x: Array) -> bool:
 
 
 def _given_up(risk: Risk, x: Array) -> npt.NDArray[np.bool_]:
-    """Mask of the groups whose loss is flat."""
+    """Mask of the groups of positive weight whose loss is flat."""
     losses = risk.aggregates(x)
     rise = risk.transform(losses) - risk.transform(np.zeros(losses.shape))
     flat = (losses > 0) & (risk.transform.slope(losses) * losses < FLAT * rise)
     if risk.transform.is_joint:
         flat = (losses > 0) & (risk.transform.slope(losses) == 0)
+    flat &= risk.shares > 0
     tilts = risk.tilts(x)
     if tilts is None:
         return flat

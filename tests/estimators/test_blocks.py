@@ -128,6 +128,33 @@ def test_labels_may_come_in_chunks() -> None:
     np.testing.assert_allclose(there, model.fit(X, TARGETS).coef_, rtol=1e-9)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", ["X", "y", "sample_weight"])
+def test_an_array_with_a_bad_number_in_one_chunk_is_named(name: str, bad: float) -> None:
+    da = pytest.importorskip("dask.array", reason="dask is not there")
+    arrays = {"X": X.copy(), "y": TARGETS.copy(), "sample_weight": np.ones(N)}
+    arrays[name][-1] = bad
+    given = {key: da.from_array(array, chunks=100) for key, array in arrays.items()}
+    with pytest.raises(ValueError, match=rf"\b{name} (holds|contains) (NaN|infinity)"):
+        dc.RobustRegressor().fit(**given)
+
+
+def test_chunks_that_cannot_be_computed_say_why() -> None:
+    """A file that is not there, say: the error at the first reading is the chunk's own."""
+    da = pytest.importorskip("dask.array", reason="dask is not there")
+
+    def read(block: Array, block_id: tuple[int, int] | None = None) -> Array:
+        if block_id == (1, 0):
+            raise OSError("part-1.npy is not there")
+        return block
+
+    lost = da.from_array(X, chunks=(100, D)).map_blocks(read, dtype=float, meta=np.zeros((0, 0)))
+    for model in (dc.RobustRegressor(), dc.RobustClassifier()):
+        y = LABELS if isinstance(model, dc.RobustClassifier) else TARGETS
+        with pytest.raises(OSError, match=r"part-1\.npy is not there"):
+            model.fit(lost, y)
+
+
 def test_grids_run_on_a_cluster() -> None:
     distributed = pytest.importorskip("distributed", reason="distributed is not there")
     grid = {"penalty__lam": [0.1, 10.0]}

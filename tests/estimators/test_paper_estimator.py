@@ -163,7 +163,7 @@ def test_callbacks_see_every_step(model: Any) -> None:
 
 def test_a_time_limit_is_kept_and_warned_of() -> None:
     X, y = load_iris(return_X_y=True)
-    with pytest.warns(ConvergenceWarning, match="time limit"):
+    with pytest.warns(ConvergenceWarning, match="time limit.*; increase time_limit$"):
         model = AngleSVC(2, kernel="rbf", time_limit=1e-3, n_starts=5).fit(X, y)
     assert model.result_.status == "time_limit"
 

@@ -197,6 +197,27 @@ def test_a_lost_worker_costs_nothing_but_its_part() -> None:
     np.testing.assert_allclose(result.x, whole.x, rtol=1e-8)
 
 
+def test_a_cluster_that_is_closed_leaves_the_best_point() -> None:
+    loss, penalty = CASES["capped squared hinge"][1:]
+    values: list[float] = []
+    with cluster(processes=False) as client:
+
+        def close(progress: Progress) -> None:
+            values.append(progress.value)
+            if progress.n_iter == 2:
+                client.cluster.close()
+
+        risk = dc.Risk.from_loss(MARGINS(chunked().persist()), loss, penalty)
+        with pytest.warns(RuntimeWarning, match="X can no longer be read"):
+            result = dc.solve(risk, start="convex", n_starts=1, tol=1e-12, callback=close)
+    assert result.status == "interrupted"
+    assert "X can no longer be read" in result.message
+    assert result.x is not None
+    assert result.value == min(values)
+    whole = dc.Risk.from_loss(MARGINS(X), loss, penalty)
+    assert result.value == pytest.approx(whole(result.x), rel=1e-9)
+
+
 def test_starts_run_on_a_cluster() -> None:
     loss, penalty = CASES["Tukey"][1:]
     options: dict[str, Any] = {"start": "random", "n_starts": 3, "max_iter": 20}

@@ -399,6 +399,21 @@ def test_trivial_ends_are_named_with_their_share() -> None:
     assert [w.filename for w in caught] == [__file__]
 
 
+def test_samples_of_weight_0_are_not_given_up() -> None:
+    """Half of the samples, far out and of weight 0, are no share of the data."""
+    X, y = turned(60, 2, 0, 0.0)
+    far = np.r_[np.zeros(60), np.full(60, 1e3)]
+    X, y, weight = np.vstack([X, X]), np.r_[y, y] + far, np.repeat([1.0, 0.0], 60)
+    loss = dc.cap(dc.square(), 100.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", dc.TrivialSolutionWarning)
+        dc.solve(dc.Risk.from_loss(dc.residual_rows(X, y), loss, dc.l2(1.0), weight))
+    few = np.repeat([1.0, 0.0], [2, 118])
+    few[60:62] = 1.0  # of four that count two are given up
+    with pytest.warns(dc.TrivialSolutionWarning, match="50% of the samples are given up"):
+        dc.solve(dc.Risk.from_loss(dc.residual_rows(X, y), loss, dc.l2(1.0), few))
+
+
 @pytest.mark.parametrize("level", [0.0, 0.1, 1e6])
 @pytest.mark.parametrize("loss", ["tukey", dc.cap(dc.absolute(), 1.0)])
 def test_a_constant_has_no_coefficients_to_be_warned_of(level: float, loss: Any) -> None:
