@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.foundation.arrays import BLOCK, Array, blocks
+from dcprog.foundation.arrays import BLOCK, PRODUCTS, Array, blocks
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.losses import ConvexLoss, Loss
 from dcprog.penalties import Penalty
@@ -193,7 +193,7 @@ class RiskValues:
             parts = self._parts(theta, lambda rows: u[rows] + change[..., rows])
             return sum(np.sum(part.loss_values(theta), axis=-1) for _, part in parts)
 
-        changes = (np.asarray(self.rows @ way).ravel() for way in ways)
+        changes = self._changes(ways)
         if len(ways) and u.size <= BLOCK and self._is_entrywise:
             change = np.array(list(changes))
             values = losses(np.stack([change, -change], axis=1))
@@ -201,6 +201,12 @@ class RiskValues:
             values = np.array([[losses(c), losses(-c)] for c in changes]).reshape(-1, 2)
         paid = [[self.penalty_value(theta + s * way) for s in (1, -1)] for way in ways]
         return values + np.array(paid).reshape(-1, 2)
+
+    def _changes(self, ways: Array) -> Iterator[Array]:
+        """The products A·way for every row of `ways`, several by one product with X."""
+        step = max(1, PRODUCTS // self.rows.shape[0])
+        for some in blocks(len(ways), step):
+            yield from np.ascontiguousarray(np.transpose(self.rows @ ways[some].T))
 
     @property
     def has_convex_losses(self) -> bool:

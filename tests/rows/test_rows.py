@@ -30,6 +30,18 @@ def test_margins_are_the_kronecker_rows(sparse: bool, intercept: bool) -> None:
     assert rows.penalized.sum() == 9
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "build", [class_margins, angle_margins, lambda X, y: binary_margins(X, y == y[0])]
+)
+def test_products_with_a_matrix_are_those_with_its_columns(build: Any, sparse: bool) -> None:
+    X, y = class_data()
+    rows = build(sp.csr_array(X) if sparse else X, y)
+    thetas = np.random.default_rng(4).standard_normal((rows.shape[1], 5))
+    slow = np.column_stack([rows @ theta for theta in thetas.T])
+    np.testing.assert_allclose(rows @ thetas, slow, rtol=1e-12, atol=1e-12)
+
+
 def test_rows_name_a_strange_label() -> None:
     with pytest.raises(ValueError, match="'z'"):
         class_margins(np.eye(2), ["a", "z"], classes=["a", "b"])

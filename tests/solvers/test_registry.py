@@ -34,7 +34,7 @@ from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_margins
 from dcprog.rows.kernel import expansion_margins, kernel_margins
-from dcprog.rows.linear import binary_margins, class_margins, residual_rows
+from dcprog.rows.linear import Samples, binary_margins, class_margins, residual_rows
 from dcprog.solvers import registry
 from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.solvers.registry import SOLVERS, choose, explain_choice, make, refusal
@@ -277,6 +277,25 @@ def test_what_is_no_solver_is_refused(
 def test_the_size_decides(n: int, p: int, penalty: dc.Penalty, expected: str) -> None:
     rows = binary_margins(np.ones((n, p)), np.arange(n) % 2)
     assert choose(Risk(rows, hinge(), penalty=penalty))[0] == expected
+
+
+@pytest.mark.parametrize("factor", [1.0, 100.0])
+@pytest.mark.parametrize("margin", [1.0, 5.0])
+def test_dual_coordinates_lead_where_their_steps_end_at_bounds(
+    factor: float, margin: float
+) -> None:
+    """In any units of the loss, the margin and the samples: factor·‖x‖²/λ against the margin."""
+    X = np.ones((10_000, 25)) * np.sqrt(margin)  # ‖x‖² = 25·margin
+    loss = factor * hinge(margin)
+    for rows in (binary_margins(X, np.arange(10_000) % 2), Samples(sp.csr_array(X))):
+        for lam, expected in ((30.0, "dual_coordinate"), (20.0, "multipliers")):
+            risk = Risk.from_loss(rows, dc.cap(loss, 1.0), l2(factor * lam))
+            assert choose(risk)[0] == expected
+            weighted = Risk.from_loss(rows, loss, l2(factor * lam), np.full(10_000, 0.5))
+            assert choose(weighted)[0] == "dual_coordinate"
+    # a residual's knot is at 0: no step ends before it
+    absolute = Risk.from_loss(dc.residual_rows(X, np.ones(10_000)), dc.absolute(), l2(1e9))
+    assert choose(absolute)[0] == "multipliers"
 
 
 def test_cvxpy_is_no_fallback_on_large_rows() -> None:
