@@ -44,7 +44,7 @@ def triviality(risk: Risk, x: Array) -> str | None:
     elif _is_of_one_class(risk, x):
         found.append("all samples are predicted as of one class")
     given_up = sum(np.count_nonzero(_given_up(part, x)) for _, part in risk.parts(x))
-    share = given_up / max(np.count_nonzero(risk.shares), 1)
+    share = given_up / max(int(np.count_nonzero(risk.shares)), 1)
     if share - _declared_share(risk) > MANY:
         found.append(f"{share:.0%} of the samples are given up, their losses count no more")
     return f"{' and '.join(found)}: {ADVICE}" if found else None
