@@ -113,9 +113,10 @@ def escape_bars(app, what, name, obj, options, lines):
 
 
 def say_what_is_current(app, page, text):
-    """The page of claims says which of its rows are of the sources at hand."""
-    if page == "claims":
-        text[0] = with_standing(text[0], json.loads(RECORD.read_text(encoding="utf-8")))
+    """The pages of claims say which of their rows are of the sources at hand."""
+    if page.startswith("claims/"):
+        runs = json.loads(RECORD.read_text(encoding="utf-8"))
+        text[0] = with_standing(text[0], runs, page.removeprefix("claims/"))
 
 
 def setup(app):

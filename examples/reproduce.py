@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from examples.claims_page import PAGE, RECORD, ROOT, missing, page, standing
+from examples.claims_page import PAGE, RECORD, ROOT, missing, pages, standing
 from examples.common.claims import ROWS
 from examples.common.sources import Sources, differing, imported, source, sources_of
 
@@ -83,10 +83,13 @@ def record(known: dict[str, dict[str, Any]]) -> str:
 
 
 def write(runs: dict[str, Run]) -> None:
-    """The record and the page; nothing in them says when they were written."""
+    """The record and the pages; nothing in them says when they were written."""
     known = {module: asdict(run) for module, run in sorted(runs.items())}
     RECORD.write_text(record(known), encoding="utf-8")
-    PAGE.write_text(page(known), encoding="utf-8")
+    for name, text in pages(known).items():
+        path = PAGE.parent / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 # ---- running -------------------------------------------------------------------------------------
@@ -228,7 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--hours", type=float, default=float("inf"), help="what may be spent")
     parser.add_argument("--full", action="store_true", help="the long versions")
     parser.add_argument("--force", action="store_true", help="run what has not changed, too")
-    parser.add_argument("--page", action="store_true", help="write the page from the last rows")
+    parser.add_argument("--page", action="store_true", help="write the pages from the last rows")
     parser.add_argument("--keep", action="store_true", help="leave docs/ as it is")
     parser.add_argument("--status", action="store_true", help="say which rows are current")
     options = parser.parse_args(arguments)

@@ -135,8 +135,61 @@ def test_a_missing_item_is_named() -> None:
     )
 
 
-def test_the_page_is_that_of_the_record() -> None:
-    assert pages.PAGE.read_text(encoding="utf-8") == pages.page(RECORD)
+@pytest.mark.parametrize("name", pages.pages(RECORD))
+def test_the_pages_are_those_of_the_record(name: str) -> None:
+    """After a conflict, or a change of the record: python -m examples.reproduce --page."""
+    written = (pages.PAGE.parent / name).read_text(encoding="utf-8")
+    assert written == pages.pages(RECORD)[name]
+
+
+def test_every_page_of_a_paper_has_a_verdict_an_item_and_every_row() -> None:
+    for folder, paper in pages.papers().items():
+        page = pages.paper_page(RECORD, folder)
+        assert all(f"| **{item}** |" in page for item in paper["items"])
+        rows = list(pages.rows_of(RECORD, folder))
+        assert sum(line.count(f"`{folder}.") for line in page.splitlines()) >= len(rows)
+        assert all(pages.row_of(pages.escaped(row["text"]))[:-2] in page for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        ([0, 0], "**holds as printed** (2 checks)"),
+        ([0, 1], "**holds as corrected** (1 of 2 checks as printed)"),
+        ([2, 1, 0], "**refuted in part**, holds as corrected (by 1 of 3 checks)"),
+        ([2], "**refuted** (by 1 of 1 checks)"),
+        ([3, 0], "**open** (1 of 2 checks, the others hold)"),
+        ([3], "**open** (1 of 1 checks)"),
+        ([], "not checked by itself"),
+    ],
+)
+def test_the_verdict_of_an_item_follows_from_its_checks(found: list[int], says: str) -> None:
+    assert pages.verdict([{"verdict": claims.VERDICTS[k]} for k in found]) == says
+
+
+def test_claims_of_our_own_stand_apart() -> None:
+    script = "examples.rescaled_hinge.reproduce"
+    row = {**RECORD[script]["rows"][0], "text": "a claim of ours", "item": "table 4", "ours": True}
+    page = pages.paper_page({script: {**RECORD[script], "rows": [row]}}, "rescaled_hinge")
+    before, after = page.split("## What only this library asserts")
+    assert "a claim of ours" in after
+    assert "a claim of ours" not in before
+
+
+def test_every_long_script_has_a_shorter_command_that_its_options_allow() -> None:
+    long = {script for script, run in RECORD.items() if run["seconds"] >= 60}
+    assert long <= set(pages.checks()) <= set(runner.scripts())
+    for script, check in pages.checks().items():
+        words = check["command"].split()
+        assert words[:2] == ["python", "-m"]
+        assert 0 < check["seconds"] < 60, script
+        assert check["cut"] or words == ["python", "-m", script]
+        if words[2] == "pytest":
+            assert (pages.ROOT / words[4]).is_file()
+            continue
+        assert words[2] == script
+        text = source(script).read_text("utf-8")
+        assert [w for w in words[3:] if w.startswith("--") and f'"{w}"' not in text] == []
 
 
 def test_all_committed_verdicts_are_the_expected_ones() -> None:
@@ -213,7 +266,8 @@ def test_runs_are_kept_until_a_script_changes(
 ) -> None:
     assert runner.main([]) == 0
     assert "[2 of 2]" in capsys.readouterr().out
-    assert "1 of 1 as expected | | `toy.verify_a`" in runner.PAGE.read_text("utf-8")
+    page = (runner.PAGE.parent / "claims" / "toy.md").read_text("utf-8")
+    assert "| one | 1 | holds as printed | `toy.verify_a` |" in page
     assert runner.main([]) == 0
     printed = capsys.readouterr().out
     assert printed.count("nothing has changed since") == 2
