@@ -18,7 +18,9 @@ from dcprog.rows.scores import Scores
 
 __all__ = ["MMRegressor"]
 
-EXACT = 1e-9  # a scale below this share of the targets' size is a rounding error
+# A scale below this share of the targets' size counts as 0. Rounded residuals, 1e-15 of y,
+# are 1e-9 in its units, and their losses, 1e-18, within the tolerance of the sum.
+EXACT = 1e-6
 
 
 class MMRegressor(PaperRegressor):
@@ -69,7 +71,7 @@ class MMRegressor(PaperRegressor):
     Notes
     -----
     Tuning constants, corrections, results and standard errors are those of R's ``lmrob``. If more
-    than half of the samples are fitted exactly, σ̂ is 1e-9 of the targets' size, and all others have
+    than half of the samples are fitted exactly, σ̂ is 1e-6 of the targets' size, and all others have
     weight 0.
 
     References

@@ -101,6 +101,13 @@ def test_an_exact_fit_gives_up_the_rest() -> None:
     np.testing.assert_array_equal(np.flatnonzero(model.outlier_weight_ < 0.5), np.arange(30))
 
 
+def test_targets_without_noise_end_converged() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    model = MMRegressor().fit(X, 2 * X[:, 0])
+    assert model.result_.status == "converged"
+    np.testing.assert_allclose(model.coef_, [2.0], rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     "options", [{"c": 0.0}, {"tol": -1.0}, {"n_starts": "many"}, {"covariance": "hc3"}]
 )
