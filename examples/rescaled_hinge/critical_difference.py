@@ -51,10 +51,17 @@ class Ranking:
         return f"no two methods differ{few}"
 
 
-def friedman_claim(title: str, found: Ranking, expected: bool | None) -> Claim:
-    """Are the methods told apart? Few sets that do not tell them apart leave it open."""
-    text = f"{title}: Friedman's test finds the methods different"
-    return Claim(text, str(found), found.p < LEVEL or None, expected, "Friedman's test")
+def nemenyi_claim(title: str, found: Ranking, better: int, worse: int) -> Claim:
+    """Has one method a significantly better mean rank than another, by Nemenyi's test?"""
+    ahead = float(found.means[worse] - found.means[better])
+    holds = True if ahead > found.width else (False if ahead < -found.width else None)
+    text = f"{title}: η by CV is significantly better than the SVM (Nemenyi)"
+    shown = f"{ahead:+.2f} mean ranks ahead; {found}".replace("-", "−")
+    room = abs(found.width - ahead)
+    turns = f"{room:.2f} ranks {'less' if holds else 'more'}"
+    return Claim(
+        text, shown, holds, None if holds is None else True, "Friedman's test", turns=turns
+    )
 
 
 def critical_difference(methods: int, cases: int, level: float = LEVEL) -> float:

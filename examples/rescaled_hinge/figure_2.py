@@ -5,12 +5,13 @@ The remotest three turn the plain SVM's line away from Bayes'; three at random h
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from examples.common.claims import Claim
+from examples.common.claims import Claim, Difference, greater
 from examples.common.plots import BLUE, GREEN, ORANGE, RED
 from examples.common.tables import spread
 from examples.rescaled_hinge.machines import fit
@@ -80,21 +81,23 @@ def angle_claim(found: dict[str, Array], far: bool) -> Claim:
     """The rescaled hinge is nearer to Bayes than each machine of the paper's figure."""
     others = [name for name in ANGLES if name != "rescaled"]
     rival = min(others, key=lambda name: float(found[name].mean()))
-    nearer = found[rival] - found["rescaled"]
-    gain, error = float(nearer.mean()), float(nearer.std(ddof=1) / np.sqrt(nearer.size))
     text = f"figure 2, {FLIPS[far]}: rescaled is nearest to Bayes"
-    shown = f"{gain:+.1f} ± {error:.1f}° nearer than {rival}, the best of the others"
-    return Claim(text, shown.replace("-", "−"), gain > 2 * error, far)
+    nearer = mean_of(found[rival] - found["rescaled"])
+    shown = f"{nearer}° nearer than {rival}, the best of the others"
+    return greater(text, nearer, 0, far, shown)
+
+
+def mean_of(values: Array) -> Difference:
+    """The mean over draws."""
+    return Difference(float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size)))
 
 
 def start_claim(found: dict[str, Array], far: bool) -> Claim:
     """Weights by class centre as start (section 4.3) bring the line nearer to Bayes'."""
-    nearer = found["rescaled"] - found["rescaled, centre"]
-    gain, error = float(nearer.mean()), float(nearer.std(ddof=1) / np.sqrt(nearer.size))
-    holds = None if abs(gain) <= 2 * error else gain > 0
     text = f"figure 2, {FLIPS[far]}: nearer to Bayes from class-centre weights"
-    shown = f"{gain:+.1f} ± {error:.1f}°".replace("-", "−")
-    return Claim(text, shown, holds, None if holds is None else True)
+    nearer = mean_of(found["rescaled"] - found["rescaled, centre"])
+    claim = greater(text, nearer, 0, measured=f"{nearer}°")
+    return replace(claim, expected=None if claim.holds is None else True)
 
 
 def draw_toy(path: Path) -> None:

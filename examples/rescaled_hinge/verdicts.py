@@ -5,18 +5,23 @@ errors above zero, is refuted beyond two below, and is open between. The paper's
 over the same sets, those of which both cells are at hand, and so is ours; where none is at hand,
 ours is over all sets.
 
-Our counterpart of the paper's ramp machine is the path from the SVM to s = 0, whose stations the
-validation set chooses among.
+A share of support vectors is the same up to five points, the most that the paper calls hardly
+sparser. A printed accuracy comes out if the difference is within 1.5 points by two joint standard
+errors.
+
+Our counterpart of the paper's ramp machine are three stations on the path from the SVM to s = 0,
+which the validation set chooses among. The outlier path has more, so that what is said of the ramp
+machine stays open.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from examples.common.claims import Claim, left_out, under
+from examples.common.claims import Claim, Difference, greater, left_out, own, same, under
 from examples.rescaled_hinge.folds import (
     ACCURACY,
     BY_CV,
@@ -37,8 +42,9 @@ NOISE = (0, 15, 30)  # % of the training labels changed
 KERNELS = {"linear": "Linear", "rbf": "Gaussian"}
 ITEM = {"linear": "table 4", "rbf": "table 5"}
 NOT_RUN = "not all the noise levels it is about"
-# What does not hold on the sets at hand; the others hold or are open.
-REFUTED = {"Linear, 30 %: η by CV has fewer support vectors than ramp path"}
+AS_PRINTED = 1.5  # points of accuracy
+HARDLY = 5.0  # points of the share of support vectors
+STATIONS = "three stations stand for the path"
 
 
 @dataclass(frozen=True)
@@ -72,9 +78,8 @@ def judged(text: str, gain: float, error: float, shown: str) -> Claim:
     """It holds if the gain exceeds two standard errors; within them it is open."""
     if np.isnan(gain):
         return left_out(text, NOT_RUN)
-    holds = None if abs(gain) <= 2 * error else gain > 0
-    expected = None if holds is None else text not in REFUTED
-    return Claim(text, shown.replace("-", "−"), holds, expected)
+    claim = greater(text, Difference(gain, error), 0, measured=shown.replace("-", "−"))
+    return replace(claim, expected=None if claim.holds is None else True)
 
 
 def gain_claim(text: str, better: Array, worse: Array, paper: str) -> Claim:
@@ -85,16 +90,24 @@ def gain_claim(text: str, better: Array, worse: Array, paper: str) -> Claim:
     return judged(text, gain, error, f"{shown} (paper {paper})")
 
 
+def undecided(claim: Claim) -> Claim:
+    """A claim on the ramp machine, for which another one stands."""
+    if not claim.ran:
+        return claim
+    shown = f"{claim.measured}; {STATIONS}"
+    return replace(claim, holds=None, expected=None, measured=shown, turns="the path itself")
+
+
 def compared(table: Table, noise: int, better: str, worse: str, text: str = "") -> Claim:
     """A gain in accuracy, ours and the paper's over the same sets."""
     text = text or f"{KERNELS[table.kind]}, {noise} %: {better} is more accurate than {worse}"
     printed = table.printed(noise, better) - table.printed(noise, worse)
-    same = np.isfinite(printed) if np.any(np.isfinite(printed)) else np.ones(printed.size, bool)
-    paper = (
-        f"{printed[same].mean():+.2f} over the same" if np.all(np.isfinite(printed[same])) else "–"
-    )
-    ours, theirs = (table.of(noise, method)[same] for method in (better, worse))
-    return gain_claim(text, ours, theirs, paper)
+    known_ones = np.isfinite(printed)
+    shared = known_ones if np.any(known_ones) else np.ones(printed.size, bool)
+    paper = f"{printed[shared].mean():+.2f} over the same" if np.any(known_ones) else "–"
+    ours, theirs = (table.of(noise, method)[shared] for method in (better, worse))
+    claim = gain_claim(text, ours, theirs, paper)
+    return undecided(claim) if PATH in (better, worse) else claim
 
 
 # ---- table by table ------------------------------------------------------------------------------
@@ -128,32 +141,34 @@ def set_claim(table: Table, j: int) -> Claim:
 
 
 def cells_claim(table: Table, noise: int) -> Claim:
-    """Nine in ten within three joint standard errors, and the mean distance at most a point.
+    """Nine in ten within 1.5 points by two joint standard errors; refuted if one in ten is not.
 
     Folds and flips are others than the paper's.
     """
     text = f"{KERNELS[table.kind]}, {noise} %: nine in ten printed cells come out"
     if np.any(np.isnan(table.of(noise, "SVM"))):
         return left_out(text, NOT_RUN)
-    (near, apart), part = (cells(table, noise, what) for what in (ACCURACY, ON_PART))
-    shown = (
-        f"{near.sum()} of {near.size}, on average {apart.mean():.2f} points off; fitted to 70 % "
-    )
-    shown += f"alone {part[0].sum()}, {part[1].mean():.2f}"
-    return Claim(text, shown, bool(near.mean() >= 0.9 and apart.mean() <= 1), text not in REFUTED)
+    found, part = (cells(table, noise, what) for what in (ACCURACY, ON_PART))
+    near = [apart.within(AS_PRINTED) for apart in found]
+    off, off_part = (float(np.mean([abs(apart.mean) for apart in each])) for each in (found, part))
+    yes, no = near.count(True), near.count(False)
+    shown = f"{yes} of {len(near)} do, {no} do not, the others are open; {off:.2f} points off on "
+    shown += f"average; fitted to 70 % alone {off_part:.2f}"
+    holds = True if yes >= 0.9 * len(near) else (False if no > 0.1 * len(near) else None)
+    need = int(np.ceil(0.9 * len(near))) - yes
+    turns = f"{need} more that do" if need > 0 else f"{1 - need} fewer that do"
+    return Claim(text, shown, holds, None if holds is None else True, turns=turns)
 
 
-def cells(table: Table, noise: int, what: int) -> tuple[Array, Array]:
-    """Which printed cells are near, and how far each is off."""
-    near, apart = [], []
+def cells(table: Table, noise: int, what: int) -> list[Difference]:
+    """How far each printed cell is off; its folds are taken to scatter like ours."""
+    found = []
     for method in filter(known, METHODS):
         ours, printed = table.of(noise, method, what), table.printed(noise, method)
-        here = np.isfinite(printed)
-        off = np.abs(ours.mean(axis=1) - printed)[here]
-        joint = np.sqrt(2 / ours.shape[1]) * ours.std(axis=1, ddof=1)[here]
-        near.append(off <= 3 * joint)
-        apart.append(off)
-    return np.concatenate(near), np.concatenate(apart)
+        joint = np.sqrt(2 / ours.shape[1]) * ours.std(axis=1, ddof=1)
+        rows = zip(ours.mean(axis=1) - printed, joint, strict=True)
+        found += [Difference(float(off), float(error)) for off, error in rows if np.isfinite(off)]
+    return found
 
 
 def noise_claims(table: Table) -> list[Claim]:
@@ -169,10 +184,9 @@ def noise_claims(table: Table) -> list[Claim]:
     return under(
         "section 4.3.1",
         [
-            gain_claim(text, noisy, clean, "–"),
             compared(table, 0, "η = 0.5", high),
             compared(table, 30, high, "η = 0.5"),
-            judged(rises, more, error, shown),
+            *own([gain_claim(text, noisy, clean, "–"), judged(rises, more, error, shown)]),
         ],
     )
 
@@ -194,8 +208,22 @@ def support_claims(table: Table) -> list[Claim]:
         cells = [row[COLUMNS.index("ramp" if m == PATH else m)] for m in (more, fewer)]
         text = f"{KERNELS[table.kind]}, 30 %: {fewer} has fewer support vectors than {more}"
         high, low = (table.of(30, method, SUPPORT) for method in (more, fewer))
-        claims.append(gain_claim(text, high, low, f"{cells[0] - cells[1]:+.2f} over its ten sets"))
-    return under("table 6", [*claims, falling_claim(table)])
+        claim = gain_claim(text, high, low, f"{cells[0] - cells[1]:+.2f} over its ten sets")
+        claims.append(undecided(claim) if more == PATH else claim)
+    return under("table 6", [*claims, hardly_claim(table), falling_claim(table)])
+
+
+def hardly_claim(table: Table) -> Claim:
+    """The weighted SVM (19) is hardly sparser than the SVM."""
+    text = f"{KERNELS[table.kind]}, 30 %: WSVM 19 is hardly sparser than the SVM, by 5 points"
+    gain, error = mean_gain(*(table.of(30, method, SUPPORT) for method in ("SVM", "WSVM 19")))
+    if np.isnan(gain):
+        return left_out(text, NOT_RUN)
+    row = PRINTED_SUPPORT[table.kind, 30]
+    paper = row[COLUMNS.index("SVM")] - row[COLUMNS.index("WSVM 19")]
+    apart = Difference(gain, error)
+    claim = same(text, apart, HARDLY, measured=f"{apart} points (paper {paper:+.2f})")
+    return replace(claim, expected=None if claim.holds is None else True)
 
 
 def falling_claim(table: Table) -> Claim:
@@ -208,7 +236,7 @@ def falling_claim(table: Table) -> Claim:
     if np.any(np.isnan(ours)):
         return left_out(text, NOT_RUN)
     shown = f"{down} of {ours[:, 1:].size}, the paper {theirs}"
-    return Claim(text, shown, down >= theirs, text not in REFUTED)
+    return Claim(text, shown, down >= theirs, turns=f"{down - theirs + 1} fewer")
 
 
 def all_claims(table: Table) -> list[Claim]:

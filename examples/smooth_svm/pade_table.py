@@ -1,10 +1,10 @@
 """The Padé table of √(1 − v), in rational numbers, part of verify_pade.py, not run by itself.
 
-The series of |x| with v = 1 − η²x² is f(v) = √(1 − v) = Σ c_i vⁱ. Definition 3.1: the formal
-orthogonal polynomial q of degree n has L(xⁱq(x)) = 0 for i < n, with the functional
-L(xⁱ) = c_{m−n+1+i}. Definition 3.2: the entry [m/n] of the table is a quotient p/q̃ with
-f·q̃ − p = O(v^{m+n+1}). Theorem 3.3: q̃(v) = vⁿq(1/v) with q as a determinant, and p is the part of
-f·q̃ up to the degree m.
+The series of |x| with v = 1 − η²x² is f(v) = √(1 − v) = Σ c_i vⁱ. Definition 3.1: the entry [m/n]
+of the table is a quotient p/q̃ with f·q̃ − p = O(v^{m+n+1}); q has degree n and p degree m, which
+is printed the other way round. Definition 3.2: the formal orthogonal polynomial q of degree n has
+L(xⁱq(x)) = 0 for i < n, with the functional L(xⁱ) = c_{m−n+1+i}. Theorem 3.3: q̃(v) = vⁿq(1/v) with
+q as a determinant, and p is the part of f·q̃ up to the degree m.
 """
 
 from __future__ import annotations
@@ -60,10 +60,16 @@ def entry(c: Poly, m: int, n: int) -> tuple[Poly, Poly]:
     return times(c[: m + 1], denominator)[: m + 1], denominator
 
 
+def swapped(c: Poly, m: int, n: int) -> tuple[Poly, Poly]:
+    """As definition 3.1 is printed: q of degree m by the same functional, p up to the degree n."""
+    denominator = orthogonal(c, 2 * m - n, m)[::-1]
+    return times(c[: n + 1], denominator)[: n + 1], denominator
+
+
 def order(c: Poly, p: Poly, q: Poly) -> int:
     """The first power of v at which f·q and p differ."""
     rest = times(c, q)[: len(c)]
-    return next(i for i, x in enumerate(rest) if x != (p[i] if i < len(p) else 0))
+    return next((i for i, x in enumerate(rest) if x != (p[i] if i < len(p) else 0)), len(rest))
 
 
 def in_z(p: Poly) -> Poly:
@@ -91,7 +97,7 @@ def _same(a: tuple[Poly, Poly], b: tuple[Poly, Poly]) -> bool:
 
 
 def table_claims(size: int = 4, coefficients: Sequence[int] = (5, 10, 1)) -> list[Claim]:
-    c = series(2 * size + 6)
+    c = series(3 * size + 6)
     square = times(c, c)[: len(c)]
     entries = {(m, n): entry(c, m, n) for m, n in product(range(size + 1), repeat=2)}
     moments = [
@@ -100,6 +106,8 @@ def table_claims(size: int = 4, coefficients: Sequence[int] = (5, 10, 1)) -> lis
         for i in range(n)
     ]
     orders = {(m, n): order(c, p, q) - m - n for (m, n), (p, q) in entries.items()}
+    misprinted = {key: swapped(c, *key) for key in entries}
+    kept = [key for key, (p, q) in misprinted.items() if any(q) and order(c, p, q) > sum(key)]
     diagonal = {n: tuple(map(in_z, entries[n, n])) for n in range(1, size + 1)}
     binomials = [_same((p, q), binomial(n)) for n, (p, q) in diagonal.items()]
     tops = ", ".join(f"[{n}/{n}] {p[0] / q[0] / 2}" for n, (p, q) in diagonal.items())
@@ -116,20 +124,28 @@ def table_claims(size: int = 4, coefficients: Sequence[int] = (5, 10, 1)) -> lis
                     "the series is that of √(1 − v), v = 1 − η²x²",
                     f"its square is 1 − v up to v^{len(c) - 1}",
                     square[:2] == [1, -1] and not any(square[2:]),
+                    turns="another sign of one of its terms",
                 ),
                 Claim(
-                    "P is built from the entry [2/2]", shown, _same((p, q), ours), corrected=True
+                    "P is built from the entry [2/2]",
+                    shown,
+                    _same((p, q), ours),
+                    corrected=True,
+                    turns="11 for 10",
                 ),
                 Claim(
                     "the entry has 11 in its denominator (as printed)",
                     f"then it differs from the series at v^{misses}, not first at v⁵",
                     misses >= 5,
                     expected=False,
+                    turns="10 for 11",
                 ),
                 Claim(
                     "[n/n] is the even by the odd terms of (1 + w)^{2n+1}, w = η|x|; 0.1/η at 0",
                     f"n ≤ {size}; gaps·η at 0: {tops}",
                     all(binomials) and p[0] / q[0] == Fraction(1, 5),
+                    ours=True,
+                    turns="another coefficient in one of the entries",
                 ),
             ],
         ),
@@ -137,20 +153,29 @@ def table_claims(size: int = 4, coefficients: Sequence[int] = (5, 10, 1)) -> lis
             "definition 3.1",
             [
                 Claim(
-                    "the determinant has degree n, and is orthogonal to 1, x, …, x^{n−1}",
-                    f"{len(moments)} moments, all 0, of {len(entries)} polynomials",
-                    not any(moments) and all(q[0] != 0 for _, q in entries.values()),
+                    "f·q̃ − p = O(v^{m+n+1}), and no better, for q of degree n and p of degree m",
+                    f"first apart at v^{{m+n+a}}, a = {_range(orders.values())}, m, n ≤ {size}",
+                    set(orders.values()) == {1},
                     corrected=True,
-                )
+                    turns="moments that begin at another c",
+                ),
+                Claim(
+                    "the same for q of degree m and p of degree n (as printed)",
+                    f"in {len(kept)} of {len(entries)} entries, {size + 1} with m = n among them",
+                    len(kept) == len(entries),
+                    expected=False,
+                    turns="m and n exchanged",
+                ),
             ],
         ),
         *under(
             "definition 3.2",
             [
                 Claim(
-                    "f·q̃ − p = O(v^{m+n+1}), and no better",
-                    f"first apart at v^{{m+n+a}}, a = {_range(orders.values())}, m, n ≤ {size}",
-                    set(orders.values()) == {1},
+                    "the determinant has degree n, and is orthogonal to 1, x, …, x^{n−1}",
+                    f"{len(moments)} moments, all 0, of {len(entries)} polynomials",
+                    not any(moments) and all(q[0] != 0 for _, q in entries.values()),
+                    turns="moments that begin at another c",
                 )
             ],
         ),
@@ -162,6 +187,7 @@ def table_claims(size: int = 4, coefficients: Sequence[int] = (5, 10, 1)) -> lis
                     f"{sum(x == 1 for x in orders.values())} of {len(entries)}",
                     set(orders.values()) == {1},
                     corrected=True,
+                    turns="moments that begin at another c",
                 )
             ],
         ),

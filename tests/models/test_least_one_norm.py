@@ -21,6 +21,7 @@ from dcprog.models import LeastOneNormSVC
 from dcprog.models.least_one_norm import DUAL, optimality
 from dcprog.rows.kernel import kernel_margins
 from examples.common.baselines import baseline
+from examples.least_one_norm import smo_steps
 
 
 def _data(n: int = 60, seed: int = 0, apart: float = 1.0) -> tuple[Array, Array]:
@@ -178,6 +179,19 @@ def test_first_order_smo_counts_its_pairs() -> None:
     model = LeastOneNormSVC(C=1.0, solver="smo").fit(X, y)
     assert model.n_iter_ == model.result_.solver_steps > 10
     assert LeastOneNormSVC(C=1.0, solver="qp").fit(X, y).n_iter_ == 1
+
+
+def test_smo_by_name_moves_the_most_violating_pairs() -> None:
+    """The published loop, in NumPy, is where the model is after as many pairs."""
+    X, y = _data()
+    K = rbf_kernel(X, gamma=0.3)
+    apart = {}
+    for solver in ("smo", "auto"):
+        model = LeastOneNormSVC(C=3.0, kernel="precomputed", solver=solver).fit(K, y)
+        published = smo_steps.published(K, y, 3.0, model.n_iter_)
+        apart[solver] = float(np.max(np.abs(_coefficients(model, 60) - published)))
+    assert apart["smo"] < 1e-3
+    assert apart["auto"] > 0.1  # pairs of the second order are fewer
 
 
 def test_optimality_of_a_point_that_is_not() -> None:
