@@ -71,9 +71,11 @@ def table_1(sets: Sets) -> list[Claim]:
         open_ = right and bool(stand_in)  # the number of samples is our choice
         holds, expected = (None, None) if open_ else (right, True)
         shown = f"{shape[0]} × {shape[1]}{stand_in}"
-        claims.append(Claim(text, shown, holds, expected, "table 1"))
+        turns = "another number of samples or of features"
+        claims.append(Claim(text, shown, holds, expected, "table 1", turns=turns))
     far = [f"{name} {100 * share:.0f} %" for name, share in balance.items() if share < 0.4]
     odd = f"{', '.join(far) or 'none'}; the paper's own table has Musk at 1 : {MUSK}"
     text = "section 4: class distributions are balanced (40 to 60 % positive)"
-    claims.append(Claim(text, f"not so: {odd}", not far, False, "table 1"))
+    turns = "40 % positive samples in each of these"
+    claims.append(Claim(text, f"not so: {odd}", not far, False, "table 1", turns=turns))
     return claims

@@ -173,7 +173,8 @@ def accuracy_claim(points: int) -> Claim:
     x = np.linspace(0, 1, points, endpoint=False)  # η|t|; P − t₊ = 0 beyond, and both are even
     sigmoid = smoothed_gap(x, 1.0, "sigmoid")
     share = float(np.max(smoothed_gap(x, 1.0, "pade") / sigmoid))
-    least = max(factor for factor in np.arange(1.0, 8.0, 0.01) if _below(factor, points))
+    factors = np.arange(1.0, 8.0, 0.01)
+    least = max((factor for factor in factors if _below(factor, points)), default=1.0)
     return Claim(
         "P is more accurate than the integral of the sigmoid, at every t",
         f"gap at most {share:.1%} of its gap",

@@ -13,8 +13,8 @@ from examples.rescaled_hinge.critical_difference import (
     cliques,
     critical_difference,
     draw,
-    friedman_claim,
     friedman_statistic,
+    nemenyi_claim,
     ranking,
 )
 
@@ -126,9 +126,11 @@ def test_no_label_of_the_diagram_meets_a_line_or_another_label(means: np.ndarray
         assert box.x1 <= figure.bbox.x1
 
 
-def test_friedman_decides_or_leaves_it_open() -> None:
-    apart = np.tile([3.0, 2.0, 1.0], (12, 1))
-    alike = np.random.default_rng(0).normal(size=(5, 3))
-    assert friedman_claim("", ranking(apart, 200), True).verdict == "holds as printed"
-    assert friedman_claim("", ranking(alike, 200), None).verdict == "open"
-    assert not friedman_claim("", ranking(apart, 200), None).as_expected
+def test_nemenyi_holds_refutes_or_leaves_it_open() -> None:
+    apart = ranking(np.tile(np.arange(5.0), (12, 1)), 200)  # the last one is the best in every set
+    assert nemenyi_claim("", apart, 4, 0).verdict == "holds as printed"
+    refuted = nemenyi_claim("", apart, 0, 4)
+    assert (refuted.verdict, refuted.as_expected) == ("refuted", False)
+    near = nemenyi_claim("", apart, 4, 3)
+    assert (near.verdict, near.as_expected) == ("open", True)
+    assert near.turns.endswith("ranks more")

@@ -18,7 +18,16 @@ def test_half_quadratic_claims_come_out_as_expected() -> None:
     claims = [*script.loss_claims(), *script.conjugacy_claims()]
     claims += [*script.loop_claims(1, 3), *script.end_claims(1)]
     assert unexpected(claims) == []
-    assert sum(not claim.expected for claim in claims) == 2
+    assert sum(not claim.expected for claim in claims) == 1
+
+
+def test_other_first_weights_and_another_loss_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert unexpected([*script.shape_claims(), *script.start_claims(2)]) == []
+    weights = script.class_centre_weights
+    monkeypatch.setattr(script, "class_centre_weights", lambda *given: weights(*given) ** 2)
+    assert len(unexpected(script.start_claims(1))) == 1
+    monkeypatch.setattr(script.dc, "rescale", lambda base, eta: 1.1 * base)
+    assert len(unexpected(script.shape_claims())) == 2
 
 
 def test_table_2_of_a_set_at_hand_and_of_none(tmp_path: Path, capsys: Any) -> None:
@@ -28,7 +37,7 @@ def test_table_2_of_a_set_at_hand_and_of_none(tmp_path: Path, capsys: Any) -> No
     y = np.where(rng.random(80) < 0.5, 1, -1)
     np.savez(tmp_path / "pima.npz", X=rng.standard_normal((80, 3)) + y[:, None], y=y)
     claims, curves = script.table_2(tmp_path, False)
-    assert len(claims) == 4
+    assert len(claims) == 4  # two of Pima's row, two of shares
     assert all(np.all(np.diff(values) <= 1e-9) for values in curves["pima"].values())
     assert script.draw(tmp_path, curves).stat().st_size > 10_000
 

@@ -71,6 +71,19 @@ def test_a_solver_by_the_papers_name_that_takes_other_steps_is_noticed(
     assert not smo_steps.named_claim(problems).as_expected
 
 
+def test_the_bias_is_in_the_middle_of_its_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert theory.middle_claim().as_expected
+    fit = theory.LeastOneNormSVC.fit
+
+    def at_an_end(self: Any, X: Any, y: Any) -> Any:
+        fit(self, X, y)
+        self.intercept_ = np.array([self.optimality(X, y).intercepts[0]])
+        return self
+
+    monkeypatch.setattr(theory.LeastOneNormSVC, "fit", at_an_end)
+    assert not theory.middle_claim().as_expected
+
+
 def test_labels_that_do_matter_and_unbounded_coefficients_are_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -113,6 +113,10 @@ def test_another_smoothing_is_noticed(
     assert [text for text in texts if not any(text in one for one in missed)] == []
 
 
+def test_the_library_minimises_what_is_written() -> None:
+    assert unexpected(pade.objective_claims()) == []
+
+
 def test_a_sigmoid_as_near_to_the_hinge_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     claim = pade.accuracy_claim(200)
     assert claim.holds

@@ -337,6 +337,12 @@ def test_one_step_is_a_fit_a_filter_and_a_refit(variant: dict[str, Any]) -> None
     np.testing.assert_allclose(model.intercept_, second.intercept_, atol=1e-8)
 
 
+@pytest.mark.parametrize("filtering", ["one_step", "trimmed"])
+def test_a_share_of_the_samples_is_rounded_up(filtering: str) -> None:
+    X, y = _data(n=90, noise=0.3)
+    assert SmoothSVC(outlier_ratio=0.05, filtering=filtering).fit(X, y).outlier_.sum() == 5
+
+
 def test_one_step_leaves_out_no_more_than_a_tenth() -> None:
     X, y = _data(n=100, noise=0.3)
     assert SmoothSVC(outlier_ratio=0.3).fit(X, y).outlier_.sum() == 10

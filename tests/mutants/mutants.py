@@ -31,6 +31,10 @@ class Mutant:
 
 CAPPED = ("tests/models/test_capped_svm.py",)
 ANGLE = ("tests/models/test_angle_svm.py",)
+SMOOTH, PADE = "tests/models/test_smooth_svm.py", "examples.smooth_svm.verify_pade"
+LEAST, THEORY = "tests/models/test_least_one_norm.py", "examples.least_one_norm.verify_theory"
+RESCALED = "tests/models/test_rescaled_hinge.py"
+HALF_QUADRATIC = "examples.rescaled_hinge.verify_half_quadratic"
 
 MUTANTS = [
     # losses
@@ -406,5 +410,124 @@ MUTANTS = [
         "vertices[1:] += np.sqrt((k - 1) / k) * np.eye(k - 1)",
         ANGLE,
         "examples.angle_svm.verify_dca",
+    ),
+    Mutant(
+        "smooth svm: the share of outliers is rounded down",
+        "dropped = ceil(self.outlier_ratio * m - 1e-9)",
+        "dropped = int(self.outlier_ratio * m + 1e-9)",
+        (f"{SMOOTH}::test_a_share_of_the_samples_is_rounded_up",),
+        PADE,
+    ),
+    Mutant(
+        "smooth svm: outliers from the median on",
+        "PERCENTILE = 90.0",
+        "PERCENTILE = 50.0",
+        (f"{SMOOTH}::test_one_step_leaves_out_no_more_than_a_tenth",),
+        PADE,
+    ),
+    Mutant(
+        "smooth svm: filtering fifty times",
+        "step = self._run(spec, start, max_iter=1,",
+        "step = self._run(spec, start, max_iter=50,",
+        (f"{SMOOTH}::test_one_step_is_a_fit_a_filter_and_a_refit",),
+        PADE,
+    ),
+    Mutant(
+        "smooth svm: samples beyond their margin are outliers",
+        "slack = np.maximum(1 - margins, 0).sum(axis=1)",
+        "slack = np.abs(1 - margins).sum(axis=1)",
+        (f"{SMOOTH}::test_one_step_is_a_fit_a_filter_and_a_refit",),
+        PADE,
+    ),
+    Mutant(
+        "smooth svm: squared slacks without their half",
+        "weights=np.full(rows.shape[0], self.C / self.slack_norm)",
+        "weights=np.full(rows.shape[0], self.C)",
+        (f"{SMOOTH}::test_agrees_with_lbfgs",),
+        PADE,
+    ),
+    Mutant(
+        "smooth svm: the intercept is not penalised",
+        "penalized=np.ones(rows.shape[1])",
+        "penalized=np.append(np.ones(rows.shape[1] - 1), 0.0)",
+        (f"{SMOOTH}::test_agrees_with_lbfgs",),
+        PADE,
+    ),
+    Mutant(
+        "armijo: every step is accepted",
+        "if line.rise(t) <= ARMIJO * t * slope + spare:",
+        "if True:",
+        (f"{SMOOTH}::test_every_newton_step_lowers_f",),
+        PADE,
+    ),
+    Mutant(
+        "least 1-norm svm: the published SMO takes pairs of the second order",
+        '"smo": "smo_first_order", "libsvm"',
+        '"smo": "smo", "libsvm"',
+        (f"{LEAST}::test_smo_by_name_moves_the_most_violating_pairs",),
+        THEORY,
+    ),
+    Mutant(
+        "smo: the bias at an end of its interval",
+        "return float(kinks[first] + kinks[last]) / 2",
+        "return float(kinks[first])",
+        (f"{LEAST}::test_intercept_is_the_mean_over_free_samples_or_the_middle",),
+        THEORY,
+    ),
+    Mutant(
+        "smo: steps of half the length",
+        "step = (g[j] - least) / (curvature if curvature > flat else flat)",
+        "step = 0.5 * (g[j] - least) / (curvature if curvature > flat else flat)",
+        (f"{LEAST}::test_smo_by_name_moves_the_most_violating_pairs",),
+        THEORY,
+    ),
+    Mutant(
+        "least squares svm: without its half",
+        '"lssvm": 0.5 * square(at=1.0)',
+        '"lssvm": square(at=1.0)',
+        (f"{LEAST}::test_least_squares_machine_solves_its_linear_system",),
+        THEORY,
+    ),
+    Mutant(
+        "least 1-norm svm: margins of 2",
+        "return absolute(at=1.0)",
+        "return absolute(at=2.0)",
+        (f"{LEAST}::test_objective_is_that_of_primal_dual_and_regression",),
+        THEORY,
+    ),
+    Mutant(
+        "rescaled hinge svm: the first machine has the cost C",
+        "weights = risk.transform.steepest * self._first_weights(X, machine.signs)",
+        "weights = self._first_weights(X, machine.signs)",
+        (f"{RESCALED}::test_first_round_is_a_plain_machine_with_cost_c_beta_eta",),
+        HALF_QUADRATIC,
+    ),
+    Mutant(
+        "rescaled hinge svm: a round too many",
+        "max_iter=self.max_iter - 1, **options)",
+        "max_iter=self.max_iter, **options)",
+        (f"{RESCALED}::test_outer_loop_is_the_half_quadratic_algorithm",),
+        HALF_QUADRATIC,
+    ),
+    Mutant(
+        "rescaled hinge svm: weights by the squared distance to the centre",
+        "distance = np.sqrt(np.maximum(squared, 0))",
+        "distance = np.maximum(squared, 0)",
+        (f"{RESCALED}::test_class_centre_weights_by_hand_and_by_kernel",),
+        HALF_QUADRATIC,
+    ),
+    Mutant(
+        "rescaled hinge svm: one centre for both classes",
+        "own = np.flatnonzero(signs == sign)",
+        "own = np.flatnonzero(signs == signs)",
+        (f"{RESCALED}::test_class_centre_weights_by_hand_and_by_kernel",),
+        HALF_QUADRATIC,
+    ),
+    Mutant(
+        "rescale: not 1 at a margin of 0",
+        "return np.expm1(-self.eta * np.asarray(t, dtype=float)) / np.expm1(-self.eta)",
+        "return -np.expm1(-self.eta * np.asarray(t, dtype=float))",
+        ("tests/transforms", RESCALED),
+        HALF_QUADRATIC,
     ),
 ]
