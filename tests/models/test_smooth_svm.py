@@ -30,6 +30,7 @@ from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.registry import explain_choice
 from dcprog.solvers.smooth.newton import NewtonScore, Weighted
 from dcprog.solvers.smooth.per_score import Separable
+from examples.smooth_svm.outlier_filter import noisy
 
 ETAS = [0.5, 1.0, 10.0, 1e4]
 VARIANTS: list[dict[str, Any]] = [
@@ -341,6 +342,15 @@ def test_one_step_is_a_fit_a_filter_and_a_refit(variant: dict[str, Any]) -> None
 def test_a_share_of_the_samples_is_rounded_up(filtering: str) -> None:
     X, y = _data(n=90, noise=0.3)
     assert SmoothSVC(outlier_ratio=0.05, filtering=filtering).fit(X, y).outlier_.sum() == 5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_rest_is_fitted_once(seed: int) -> None:
+    """Also where another filter would leave out other samples."""
+    X, y = noisy(seed)
+    model = SmoothSVC(outlier_ratio=0.15).fit(X, y)
+    rest = SmoothSVC().fit(X[~model.outlier_], y[~model.outlier_])
+    np.testing.assert_allclose(model.coef_, rest.coef_, atol=1e-6)
 
 
 def test_one_step_leaves_out_no_more_than_a_tenth() -> None:

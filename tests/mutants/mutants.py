@@ -429,14 +429,7 @@ MUTANTS = [
         "smooth svm: filtering fifty times",
         "step = self._run(spec, start, max_iter=1,",
         "step = self._run(spec, start, max_iter=50,",
-        (f"{SMOOTH}::test_one_step_is_a_fit_a_filter_and_a_refit",),
-        PADE,
-    ),
-    Mutant(
-        "smooth svm: samples beyond their margin are outliers",
-        "slack = np.maximum(1 - margins, 0).sum(axis=1)",
-        "slack = np.abs(1 - margins).sum(axis=1)",
-        (f"{SMOOTH}::test_one_step_is_a_fit_a_filter_and_a_refit",),
+        (f"{SMOOTH}::test_the_rest_is_fitted_once",),
         PADE,
     ),
     Mutant(
@@ -472,13 +465,6 @@ MUTANTS = [
         "return float(kinks[first] + kinks[last]) / 2",
         "return float(kinks[first])",
         (f"{LEAST}::test_intercept_is_the_mean_over_free_samples_or_the_middle",),
-        THEORY,
-    ),
-    Mutant(
-        "smo: steps of half the length",
-        "step = (g[j] - least) / (curvature if curvature > flat else flat)",
-        "step = 0.5 * (g[j] - least) / (curvature if curvature > flat else flat)",
-        (f"{LEAST}::test_smo_by_name_moves_the_most_violating_pairs",),
         THEORY,
     ),
     Mutant(
