@@ -77,8 +77,8 @@ from dcprog.rows.linear import binary_margins, class_margins, residual_rows
 from dcprog.solvers.registry import explain_choice, register_solver
 from dcprog.solving.doors import Compiled, compile
 from dcprog.solving.driver import solve
+from dcprog.solving.examiner import which_theorem
 from dcprog.solving.explained import explain, is_majorizable
-from dcprog.solving.theorems import which_theorem
 from dcprog.starts.registry import register_start
 from dcprog.transforms import (
     Transform,

@@ -17,9 +17,8 @@ from sklearn.utils.metaestimators import _safe_split
 
 from dcprog.engine.result import Result
 from dcprog.estimators import one_of, parameter
-from dcprog.estimators.base import Doubt
+from dcprog.estimators.base import Declaration, Doubt
 from dcprog.estimators.cross_validated import PathSearch, Place
-from dcprog.estimators.declaration import Declaration
 from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.loop import Solution
 from dcprog.foundation.arrays import Array

@@ -12,8 +12,7 @@ from sklearn.utils._param_validation import Interval, Options
 
 from dcprog.engine.result import Result
 from dcprog.estimators import NONNEGATIVE, POSITIVE, PaperClassifier, one_of, parameter
-from dcprog.estimators.base import Doubt
-from dcprog.estimators.declaration import Declaration
+from dcprog.estimators.base import Declaration, Doubt
 from dcprog.estimators.kernels import Kernel, KernelOption
 from dcprog.estimators.loop import Solution
 from dcprog.estimators.parameters import WIDTH

@@ -13,8 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from dcprog.engine.certificate import criticality_gap
 from dcprog.estimators import COUNT, NONNEGATIVE, POSITIVE, PaperClassifier, one_of, parameter
-from dcprog.estimators.base import Doubt
-from dcprog.estimators.declaration import Declaration
+from dcprog.estimators.base import Declaration, Doubt
 from dcprog.estimators.loop import Callback, Solution
 from dcprog.losses import squared_hinge
 from dcprog.penalties import l2

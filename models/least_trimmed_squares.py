@@ -11,8 +11,8 @@ from scipy.stats import norm
 from sklearn.utils._param_validation import Interval
 
 from dcprog.estimators import POSITIVE, PaperRegressor, parameter
+from dcprog.estimators.base import Declaration
 from dcprog.estimators.covariances import Slope
-from dcprog.estimators.declaration import Declaration
 from dcprog.estimators.high_breakdown import Criterion, TrimmedSquares
 from dcprog.foundation.arrays import Array, dense
 from dcprog.losses import square, trim

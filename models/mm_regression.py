@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY
 import numpy as np
 
 from dcprog.estimators import COUNT, POSITIVE, PaperRegressor, one_of, parameter
-from dcprog.estimators.declaration import Declaration
+from dcprog.estimators.base import Declaration
 from dcprog.estimators.high_breakdown import Criterion
 from dcprog.estimators.robust_scales import mad
 from dcprog.foundation.arrays import Array

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dcprog.engine.result import Result
-from dcprog.estimators.declaration import weights_of_samples
+from dcprog.estimators.base import weights_of_samples
 from dcprog.estimators.kernel_machine import KernelMachine, Machine
 from dcprog.estimators.kernels import KERNELS
 from dcprog.estimators.parameters import COUNT, POSITIVE, WIDTH, one_of, parameter

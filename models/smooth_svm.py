@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from dcprog.estimators import POSITIVE, PaperClassifier, one_of, parameter
-from dcprog.estimators.declaration import Declaration
+from dcprog.estimators.base import Declaration
 from dcprog.estimators.loop import Callback, Solution
 from dcprog.losses import pade_hinge, sigmoid_hinge, squared
 from dcprog.penalties import l2

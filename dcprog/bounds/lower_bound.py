@@ -19,8 +19,7 @@ from dcprog.factorable.problem import FactorableProblem
 from dcprog.factorable.search import STARTING, GlobalSearch
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable
-from dcprog.foundation.names import names_nearest
-from dcprog.foundation.parameters import check_flag, check_number
+from dcprog.foundation.parameters import check_flag, check_number, names_nearest
 from dcprog.foundation.progress_log import visible
 from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.reductions.complex import RealForm, real_form

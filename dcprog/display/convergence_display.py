@@ -9,7 +9,7 @@ import numpy as np
 
 from dcprog.display.canvas import BLUE, RED, axes, legend
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.names import check_choice
+from dcprog.foundation.parameters import check_choice
 
 SMALLEST_GAP = 1e-16  # a gap of 0 cannot be drawn on a logarithmic axis
 HORIZONTAL = {"iteration": "outer iteration", "time": "time (s)"}

@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcprog.display.canvas import BLUE, ORANGE, RED, axes, legend
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.names import check_choice
-from dcprog.foundation.parameters import check_number
+from dcprog.foundation.parameters import check_choice, check_number
 
 ORDERS = {"sorted": "samples, by weight", "index": "sample"}
 

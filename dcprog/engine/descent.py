@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
@@ -17,9 +16,8 @@ from dcprog.engine.track import ROUNDING, Attempt, History, Progress, Run, Setti
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver, UnfitStart
+from dcprog.foundation.progress_log import logger
 from dcprog.foundation.tolerances import STILL
-
-logger = logging.getLogger("dcprog")
 
 # Subproblems are solved to tol·SUBPROBLEM, not finer than FINEST, which rounding lets a solver
 # reach. A point may miss descent by ACCEPT times that before it is refused, whatever it was solved

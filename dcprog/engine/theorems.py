@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dcprog.foundation.names import meant
+from dcprog.foundation.parameters import meant
 
 NOT_SHOWN = "not shown"
 

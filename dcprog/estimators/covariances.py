@@ -12,8 +12,8 @@ from scipy.special import ndtri
 
 from dcprog.estimators.robust_scales import CHI, NORMAL_MAD, ROUNDING, m_scale, mad
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.sums import gram_with_constant
 from dcprog.foundation.tolerances import DIFFERENCE
-from dcprog.foundation.weighted_gram import gram_with_constant
 from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform, cap_at, trim_of
 

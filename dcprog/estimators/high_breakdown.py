@@ -7,13 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dcprog.estimators.robust_scales import (
-    ROUNDING,
-    m_scale,
-    tukey_weights,
-    weighted_quantile,
-)
+from dcprog.estimators.robust_scales import m_scale, tukey_weights
 from dcprog.foundation.arrays import PRODUCTS, Array, blocks
+from dcprog.foundation.sums import weighted_quantile
+from dcprog.foundation.tolerances import ROUNDING
 
 LEAST_SUBSETS, MOST_SUBSETS = 500, 2000  # as usual; more cost more than they find
 BAD, SURE = 0.3, 0.99  # share of bad samples; probability that some subset has none of them

@@ -17,13 +17,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dcprog.engine.result import Result
 from dcprog.engine.track import History, Progress
-from dcprog.estimators.base import Doubt, RiskEstimator, unusable
-from dcprog.estimators.declaration import Declaration, weights_of_samples
+from dcprog.estimators.base import Declaration, Doubt, RiskEstimator, unusable, weights_of_samples
 from dcprog.estimators.parameters import COUNT, JOBS, POSITIVE, one_of, parameter
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
-from dcprog.foundation.columns import all_finite
 from dcprog.foundation.errors import DataLost, TrivialSolutionWarning
+from dcprog.foundation.sums import all_finite
 from dcprog.foundation.tolerances import MAX_ITER, TOL
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk

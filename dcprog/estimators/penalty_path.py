@@ -13,13 +13,18 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 
 from dcprog.engine.result import Result
-from dcprog.estimators.declaration import ONE, Unit
-from dcprog.estimators.named_parts import AUTO, part_of
+from dcprog.estimators.base import ONE, Unit
+from dcprog.estimators.parameters import AUTO, part_of
 from dcprog.estimators.regressor import SCALES, unit_of
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
-from dcprog.foundation.names import check_choice, meant, names_nearest
-from dcprog.foundation.parameters import check_count, check_number
+from dcprog.foundation.parameters import (
+    check_choice,
+    check_count,
+    check_number,
+    meant,
+    names_nearest,
+)
 from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.losses import Loss, square
 from dcprog.penalties import Penalty, l1, l2

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted
 
-from dcprog.estimators.base import Doubt
+from dcprog.estimators.base import ONE, Declaration, Doubt, Unit
 from dcprog.estimators.covariances import (
     active_coefficients,
     curvature_matrix,
@@ -21,15 +21,16 @@ from dcprog.estimators.covariances import (
     loss_slope,
     ridge_of,
 )
-from dcprog.estimators.declaration import ONE, Declaration, Unit
 from dcprog.estimators.formulas import designed
 from dcprog.estimators.high_breakdown import SEEN, Criterion, SScale, robust_start
 from dcprog.estimators.inference import LinearInference
 from dcprog.estimators.loop import Callback, LoopEstimator, Solution
 from dcprog.estimators.parameters import POSITIVE, one_of, parameter
 from dcprog.estimators.robust import RobustEstimator
-from dcprog.estimators.robust_scales import ROUNDING, mad, weighted_quantile
+from dcprog.estimators.robust_scales import mad
 from dcprog.foundation.arrays import COPIED, Array, dense
+from dcprog.foundation.sums import weighted_quantile
+from dcprog.foundation.tolerances import ROUNDING
 from dcprog.losses import Loss, square, tukey
 from dcprog.losses.compositions import BIWEIGHT
 from dcprog.penalties import Penalty, l2

@@ -13,11 +13,10 @@ import numpy.typing as npt
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from dcprog.engine.track import Progress
-from dcprog.estimators.declaration import ONE, Declaration, Unit, distinct, whole
+from dcprog.estimators.base import ONE, Declaration, Unit, distinct, whole
 from dcprog.estimators.kernels import KernelOption, rows_of
 from dcprog.estimators.loop import Callback, LoopEstimator, Solution
-from dcprog.estimators.named_parts import NamedParts
-from dcprog.estimators.parameters import WIDTH, one_of, parameter
+from dcprog.estimators.parameters import WIDTH, NamedParts, one_of, parameter
 from dcprog.estimators.robust_scales import ROUNDING
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix

@@ -7,12 +7,13 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.sums import weighted_quantile
+from dcprog.foundation.tolerances import ROUNDING
 
 # Tukey's ρ(u) = 1 − (1 − (u/c)²)³ has E ρ(u) = ½ for standard normal u and this c.
 CHI = 1.547645
 NORMAL_MAD = float(ndtri(0.75))
 NEWTON = 50  # most steps; about ten suffice
-ROUNDING = 1e-13  # relative error of a sum over the samples
 FAR = 1e100  # larger quotients would overflow when squared
 
 
@@ -28,7 +29,7 @@ def m_scale(R: Array, weights: Array, level: float = 0.5, tolerance: float = ROU
         The number s_i of times each column counts.
     level : float, default 0.5
         0 < level < 1.
-    tolerance : float, default 1e-13
+    tolerance : float, default 1e-12
         The relative tolerance of σ.
 
     Returns
@@ -94,19 +95,6 @@ def mad(residuals: npt.ArrayLike, weights: Array | None = None, fitted: int = 0)
     weights = np.ones(size.size) if weights is None else weights
     share = 0.5 * (1 + min(fitted / size.size, 1.0))
     return float(weighted_quantile(size, weights, share)[0]) / NORMAL_MAD
-
-
-def weighted_quantile(values: Array, weights: Array, share: float = 0.5) -> Array:
-    """A weighted quantile of each row of `values`, (K, n), with one weight per column."""
-    if share == 0.5 and np.all(weights == weights[0]):
-        return np.median(values, axis=1)
-    order = np.argsort(values, axis=1)
-    total = np.cumsum(weights[order], axis=1)
-    mass = share * total[:, -1:]
-    slack = ROUNDING * total[:, -1:]
-    ends = np.sum(total < mass - slack, axis=1), np.sum(total <= mass + slack, axis=1)
-    sides = [np.take_along_axis(order, np.minimum(e, len(weights) - 1)[:, None], 1) for e in ends]
-    return np.mean([np.take_along_axis(values, side, 1)[:, 0] for side in sides], axis=0)
 
 
 def _over(R: Array, scale: Array) -> Array:

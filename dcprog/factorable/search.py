@@ -19,8 +19,8 @@ from dcprog.factorable.problem import (
 )
 from dcprog.factorable.terms import AWAY, ZERO, Operation, Ranges, Row, Sin, Written, XLogX, scip
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import interrupts_held
 from dcprog.foundation.errors import NotBoundable, WrongBound
-from dcprog.foundation.interrupts import interrupts_held
 from dcprog.foundation.progress_log import logger
 from dcprog.foundation.tolerances import FEASIBLE, ROUNDING
 from dcprog.majorants.feasibility import LEAST_SIZE

@@ -82,7 +82,7 @@ class Near:
         return self.u + self.step
 
     def parts(self) -> Iterator[tuple[slice, Near]]:
-        """Parts of some rows at a time; see :meth:`RiskValues.parts`."""
+        """Parts of some rows at a time; see :meth:`Risk.parts`."""
         for rows, risk in self.risk.parts(self.theta):
             part = copy(self)
             part.risk, part.u = risk, risk.margins(self.theta)

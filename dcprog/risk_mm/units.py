@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
-from dcprog.foundation.columns import largest_sizes, means
+from dcprog.foundation.sums import largest_sizes, means
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.scores import Scores, column_sizes
 from dcprog.solvers.protocol import Solution

@@ -14,9 +14,9 @@ from scipy.sparse.linalg import LinearOperator
 
 from dcprog.foundation.arrays import BLOCK, Array, dense
 from dcprog.foundation.blocked_matrix import BlockedMatrix, blocked
-from dcprog.foundation.columns import all_finite, mean_sizes
 from dcprog.foundation.kernel_matrix import Gram
 from dcprog.foundation.parameters import check_flag
+from dcprog.foundation.sums import all_finite, mean_sizes
 from dcprog.penalties import Penalty, l2
 from dcprog.rows.kernel_factor import KernelFactor
 

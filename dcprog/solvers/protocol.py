@@ -52,6 +52,8 @@ class Takes:
         be read by blocks.
     numbers : float
         The most numbers in the matrix of the rows.
+    unknowns : float
+        The most unknowns of the system of a step: the smaller side of the matrix of the rows.
     """
 
     loss: str
@@ -61,6 +63,7 @@ class Takes:
     penalty: str = "l1 and l2"
     blocks: bool = False
     numbers: float = np.inf
+    unknowns: float = np.inf
 
     @property
     def words(self) -> tuple[str, ...]:

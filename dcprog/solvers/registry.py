@@ -89,8 +89,11 @@ def refusal(solver: type[SubproblemSolver], risk: Risk) -> str | None:
                 penalty=repr(risk.penalty),
                 undeclared=undeclared if risk.base.pieces is None else "",
             )
-        if risk.rows.shape[0] * risk.rows.shape[1] > takes.numbers:
+        n, p = risk.rows.shape
+        if n * p > takes.numbers:
             return "its matrix takes too much memory"
+        if min(n, p) > takes.unknowns:
+            return f"its systems have {min(n, p)} unknowns, more than {takes.unknowns}"
     own = getattr(solver, "refusal", None)
     return None if own is None else own(risk)
 

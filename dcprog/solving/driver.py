@@ -19,9 +19,9 @@ from dcprog.engine.descent import HEAD
 from dcprog.engine.result import Result, result_of
 from dcprog.engine.track import Progress, Settings
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import second_press_raises
 from dcprog.foundation.errors import DataLost, TrivialSolutionWarning
-from dcprog.foundation.interrupts import second_press_raises
-from dcprog.foundation.names import check_choice, names_nearest
+from dcprog.foundation.parameters import check_choice, names_nearest
 from dcprog.foundation.progress_log import visible
 from dcprog.foundation.tolerances import FEASIBLE, MAX_ITER, TOL
 from dcprog.reductions.chain import AUTOMATIC, chain

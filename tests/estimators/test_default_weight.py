@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 import dcprog as dc
-from dcprog.estimators.default_weight import typical_square
+from dcprog.estimators.classifier import typical_square
 
 X = np.random.default_rng(0).normal(size=(60, 4))
 Y = (X[:, 0] + 0.5 * np.random.default_rng(1).normal(size=60) > 0).astype(int)

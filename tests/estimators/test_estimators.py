@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler, scale
 
 import dcprog as dc
 from dcprog.estimators import RobustClassifier, RobustRegressor
-from dcprog.estimators.declaration import distinct
+from dcprog.estimators.base import distinct
 from dcprog.foundation.arrays import Array
 from dcprog.losses import (
     Loss,

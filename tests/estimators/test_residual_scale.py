@@ -11,9 +11,10 @@ from sklearn.base import clone
 
 import dcprog as dc
 from dcprog.estimators.high_breakdown import SScale, high_breakdown_fit
-from dcprog.estimators.robust_scales import m_scale, mad, weighted_quantile
+from dcprog.estimators.robust_scales import m_scale, mad
 from dcprog.foundation import blocked_matrix
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.sums import weighted_quantile
 
 LOSSES: dict[str, Any] = {
     "default": lambda: None,

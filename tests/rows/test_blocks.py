@@ -14,14 +14,14 @@ import dcprog as dc
 from dcprog.foundation import blocked_matrix
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix, StoredMatrix, blocked
-from dcprog.foundation.columns import (
+from dcprog.foundation.sums import (
     all_finite,
     largest_sizes,
     mean_sizes,
     mean_squares,
     means,
+    weighted_gram,
 )
-from dcprog.foundation.weighted_gram import weighted_gram
 from dcprog.rows.scores import data_matrix, with_ones
 
 RNG = np.random.default_rng(0)

@@ -19,8 +19,8 @@ from scipy.linalg import qr, solve_triangular
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.sums import weighted_gram
 from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING
-from dcprog.foundation.weighted_gram import weighted_gram
 from dcprog.solvers.conic.compiled import CompiledProblem, data_solver, problem_class, same_matrix
 from dcprog.solvers.conic.scaling import Evidence, Scaler, minimise_in_units
 from dcprog.solvers.conic.standard_form import StandardForm

@@ -29,7 +29,7 @@ from cvxpy.reductions.solvers.utilities import extract_dual_value, get_dual_valu
 
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
-from dcprog.foundation.names import meant
+from dcprog.foundation.parameters import meant
 from dcprog.solvers.conic.scaling import Evidence, Scaler, Scaling, minimise_in_units
 from dcprog.solvers.conic.standard_form import StandardForm, solver_data, standard_form
 from dcprog.solvers.faults import failures, refusals, valueless

@@ -12,7 +12,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import LAST_PLACES
-from dcprog.risk.expressions import aggregate_expression, margin_expression, penalised_part
+from dcprog.risk.risk import aggregate_expression, margin_expression, penalised_part
 from dcprog.solvers.conic.portfolio import Portfolio
 from dcprog.solvers.protocol import ACCEPT, ExactSolver, Solution, Takes, refuse
 

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.columns import coefficient_units
-from dcprog.foundation.weighted_gram import gram_with_constant, weighted_gram
+from dcprog.foundation.sums import coefficient_units, gram_with_constant, weighted_gram
 from dcprog.solvers.linalg.cholesky import Cholesky
 
 if TYPE_CHECKING:

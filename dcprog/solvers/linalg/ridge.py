@@ -12,9 +12,8 @@ import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.blocked_matrix import BlockedMatrix
-from dcprog.foundation.columns import weighted_squares
 from dcprog.foundation.deadline import Deadline
-from dcprog.foundation.weighted_gram import weighted_gram, weighted_sum
+from dcprog.foundation.sums import weighted_gram, weighted_squares, weighted_sum
 from dcprog.solvers.linalg.cholesky import Cholesky
 from dcprog.solvers.linalg.conjugate_gradients import truncated_minimiser
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +21,7 @@ from dcprog.solvers.piecewise.polyhedral import (
     Subproblem,
     row_sums,
 )
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-
+from dcprog.solvers.protocol import Takes
 
 MOST_UNKNOWNS = 6000  # most unknowns of a step's linear system
 STEPS = 20  # of the interior point method, before whose end its points are of no use
@@ -63,14 +60,7 @@ class InteriorSolver(PolyhedralSolver):
     """
 
     name = "interior"
-
-    @staticmethod
-    def refusal(risk: Risk) -> str | None:
-        """The reason why the system of a step is too large, None if it is not."""
-        unknowns = min(risk.rows.shape)
-        if unknowns > MOST_UNKNOWNS:
-            return f"{unknowns} unknowns a step are more than {MOST_UNKNOWNS}"
-        return None
+    takes = Takes("piecewise linear", groups="samples", unknowns=MOST_UNKNOWNS)
 
     def candidate(
         self, problem: Subproblem, start: Array, tolerance: float, deadline: Deadline

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.columns import coefficient_units
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.sums import coefficient_units
 from dcprog.foundation.tolerances import LAST_PLACES, RADIUS
 from dcprog.losses import Pieces
 from dcprog.solvers.linalg.kronecker import Curvature
-from dcprog.solvers.protocol import ExactSolver, Solution, Takes
+from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.solvers.warm_starts import WarmStarts
 
 if TYPE_CHECKING:
@@ -345,11 +345,10 @@ class Subproblem:
 class PolyhedralSolver(ExactSolver):
     """The base class of solvers of a :class:`Subproblem`.
 
-    A subclass sets `name` and defines :meth:`candidate`.
+    A subclass sets `name` and `takes`, and defines :meth:`candidate`.
     """
 
     name: ClassVar[str]
-    takes = Takes("piecewise linear", groups="samples")
 
     def __init__(self, risk: Risk) -> None:
         self.risk = risk

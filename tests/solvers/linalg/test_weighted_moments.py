@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.weighted_gram import weighted_gram
+from dcprog.foundation.sums import weighted_gram
 from dcprog.solvers.linalg import ridge
 from dcprog.solvers.linalg.ridge import Moments, WeightedMoments
 

@@ -1,0 +1,226 @@
+"""Sums over samples: means and sizes of columns, weighted Gram matrices, weighted quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from dcprog.foundation.arrays import Array, blocks
+from dcprog.foundation.blocked_matrix import BlockedMatrix
+from dcprog.foundation.tolerances import ROUNDING
+
+BLOCK = 2**17  # numbers, 1 MB, of samples that a sum works on at a time
+
+
+def row_blocks(X: Array) -> Iterator[slice]:
+    """Slices of the rows of an array, of at most 2¹⁷ numbers unless a single row has more."""
+    step = max(1, BLOCK // max(X.shape[1], 1))
+    return blocks(len(X), step)
+
+
+def all_finite(X: Any) -> bool:
+    """True if an array, a sparse matrix or a BlockedMatrix holds no NaN or infinity."""
+    if _is_sparse(X):
+        return bool(np.all(np.isfinite(X.data)))
+    if isinstance(X, BlockedMatrix):
+        return all(X.map(all_finite))
+    return all(bool(np.all(np.isfinite(X[rows]))) for rows in row_blocks(X))
+
+
+def means(X: Any) -> Array:
+    """The mean Σ_i x_ij / n of each column."""
+    if isinstance(X, BlockedMatrix):
+        return np.asarray(X.total(_sums)) / len(X)
+    return np.asarray(X.mean(axis=0)).ravel()
+
+
+def mean_squares(X: Any) -> Array:
+    """The mean square Σ_i x_ij² / n of each column."""
+    if _is_sparse(X):
+        return np.asarray(X.multiply(X).mean(axis=0)).ravel()
+    total = X.total(_squares) if isinstance(X, BlockedMatrix) else _squares(X)
+    return np.asarray(total / max(len(X), 1))
+
+
+def weighted_squares(X: Any, weights: Array) -> Array:
+    """The sum Σ_i d_i x_ij² of each column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.foundation.sums import weighted_squares
+    >>> weighted_squares(np.array([[1.0, 0.0], [-3.0, 2.0]]), np.array([1.0, 2.0]))
+    array([19.,  8.])
+    """
+    if _is_sparse(X):
+        return np.asarray(X.power(2).T @ weights)
+    if isinstance(X, BlockedMatrix):
+        return np.asarray(X.total(weighted_squares, weights))
+    parts = (weights[rows] @ X[rows] ** 2 for rows in row_blocks(X))
+    return sum(parts, np.zeros(X.shape[1]))
+
+
+def mean_sizes(X: Any) -> Array:
+    """The mean absolute value Σ_i |x_ij| / n of each column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.foundation.sums import mean_sizes
+    >>> mean_sizes(np.array([[1.0, 0.0], [-3.0, 2.0]]))
+    array([2., 1.])
+    """
+    if _is_sparse(X):
+        return np.asarray(abs(X).mean(axis=0)).ravel()
+    total = X.total(_sizes) if isinstance(X, BlockedMatrix) else _sizes(X)
+    return np.asarray(total / max(len(X), 1))
+
+
+def coefficient_units(X: Any, constants: Array) -> Array:
+    """For each column, the coefficient whose effect has the size of the constants."""
+    sizes = np.sqrt(mean_squares(X))
+    return (1 + float(np.max(np.abs(constants)))) / np.where(sizes > 0, sizes, np.inf)
+
+
+def largest_sizes(X: Any) -> Array:
+    """The largest absolute value max_i |x_ij| of each column; 0 if there are no rows."""
+    if _is_sparse(X):
+        return np.ravel(abs(X).max(axis=0).toarray())
+    if isinstance(X, BlockedMatrix):
+        return np.max(list(X.map(largest_sizes)), axis=0)
+    largest = np.zeros(X.shape[1])
+    for rows in row_blocks(X):
+        np.maximum(largest, np.abs(X[rows]).max(axis=0), out=largest)
+    return largest
+
+
+def _sums(X: Array) -> Array:
+    return X.sum(axis=0)
+
+
+def _sizes(X: Array) -> Array:
+    return sum((np.abs(X[rows]).sum(axis=0) for rows in row_blocks(X)), np.zeros(X.shape[1]))
+
+
+def _squares(X: Array) -> Array:
+    parts = (np.einsum("ij,ij->j", X[rows], X[rows]) for rows in row_blocks(X))
+    return sum(parts, np.zeros(X.shape[1]))
+
+
+def _is_sparse(X: Any) -> bool:  # issparse narrows to a type without operations
+    return bool(sp.issparse(X))
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+FEW = 0.5  # of the weights are not 0: only these samples are gathered
+
+Index = npt.NDArray[np.intp]
+
+
+def weighted_gram(
+    X: Any, weights: Array, mean: Array | None = None, rows: Index | None = None
+) -> Array:
+    """XᵀDX = Σ_i d_i x_i x_iᵀ, or Σ_i d_i (x_i − x̄)(x_i − x̄)ᵀ around a point x̄.
+
+    Parameters
+    ----------
+    X : array, CSR array or BlockedMatrix of shape (n, d)
+    weights : array of shape (n,)
+        d; if no weight is negative, the product costs half as much.
+    mean : array of shape (d,), optional
+        x̄, such as the weighted mean Σ d_i x_i / Σ d_i.
+    rows : int array, optional
+        The samples that the weights belong to; all by default.
+
+    Returns
+    -------
+    array of shape (d, d)
+        For dense samples as accurate as sums of squares are, however far from 0 x̄ is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.foundation.sums import weighted_gram
+    >>> weighted_gram(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, -1.0]))
+    array([[ -8., -10.],
+           [-10., -12.]])
+    """
+    if isinstance(X, BlockedMatrix):
+        return np.asarray(X.total(partial(_by_blocks, mean=mean), weights))
+    if isinstance(X, np.ndarray):
+        return _by_blocks(X, weights, mean, rows)
+    X = X if rows is None else X[rows]
+    live = np.flatnonzero(weights)
+    if live.size < FEW * weights.size:
+        X, weights = X[live], weights[live]
+    entries = X.data * np.repeat(weights, np.diff(X.indptr))
+    gram: Array = (X.T @ sp.csr_array((entries, X.indices, X.indptr), shape=X.shape)).toarray()
+    if mean is None:
+        return gram
+    across = np.outer(X.T @ weights, mean)
+    return gram - across - across.T + np.sum(weights) * np.outer(mean, mean)
+
+
+def gram_with_constant(X: Any, weights: Array, constant: bool) -> Array:
+    """X̃ᵀDX̃, where X̃ is X with a column of ones appended if `constant`."""
+    if isinstance(X, BlockedMatrix):  # in one reading of the blocks
+        return np.asarray(X.total(partial(gram_with_constant, constant=constant), weights))
+    gram = weighted_gram(X, weights)
+    if not constant:
+        return gram
+    pull = X.T @ weights
+    return np.block([[gram, pull[:, None]], [pull, np.sum(weights)]])
+
+
+def weighted_sum(X: Any, weights: Array, rows: Index) -> Array:
+    """Σ_i d_i x_i over some of the samples, of shape (d,)."""
+    if not isinstance(X, np.ndarray):
+        return np.asarray(X[rows].T @ weights)
+    total = np.zeros(X.shape[1])
+    for part in _parts(X, rows.size):
+        total += X[rows[part]].T @ weights[part]
+    return total
+
+
+def _parts(X: Array, size: int) -> Iterator[slice]:
+    step = max(X.shape[1], BLOCK // max(X.shape[1], 1))
+    return blocks(size, step)
+
+
+def _by_blocks(
+    X: Array, weights: Array, mean: Array | None = None, places: Index | None = None
+) -> Array:
+    live = np.flatnonzero(weights)
+    if live.size < FEW * weights.size:
+        weights, places = weights[live], live if places is None else places[live]
+    d = X.shape[1]
+    gram = np.zeros((d, d))
+    definite = bool(np.all(weights >= 0))
+    factors = np.sqrt(weights) if definite else weights
+    for part in _parts(X, weights.size):
+        rows = X[part] if places is None else X[places[part]]
+        rows = rows if mean is None else rows - mean
+        scaled = rows * factors[part, None]
+        # NumPy sees one array twice and computes half of a symmetric product (dsyrk)
+        gram += scaled.T @ (scaled if definite else rows)
+    return gram
+
+
+def weighted_quantile(values: Array, weights: Array, share: float = 0.5) -> Array:
+    """A weighted quantile of each row of `values`, (K, n), with one weight per column."""
+    if share == 0.5 and np.all(weights == weights[0]):
+        return np.median(values, axis=1)
+    order = np.argsort(values, axis=1)
+    total = np.cumsum(weights[order], axis=1)
+    mass = share * total[:, -1:]
+    slack = ROUNDING * total[:, -1:]
+    ends = np.sum(total < mass - slack, axis=1), np.sum(total <= mass + slack, axis=1)
+    sides = [np.take_along_axis(order, np.minimum(e, len(weights) - 1)[:, None], 1) for e in ends]
+    return np.mean([np.take_along_axis(values, side, 1)[:, 0] for side in sides], axis=0)
