@@ -444,9 +444,9 @@ def test_capped_logistic_loss_with_a_concave_penalty_is_quick() -> None:
     X = rng.standard_normal((60, 5))
     y = X[:, 0] + 0.5 * rng.standard_normal(60) > 0
     model = RobustClassifier(cap(logistic(), 1.0), mcp(1.0, 3.0))
-    begun = time.perf_counter()
+    begun = time.process_time()
     model.fit(X, y)
-    assert time.perf_counter() - begun < 1
+    assert time.process_time() - begun < 1
     assert model.result_.status == "converged"
     assert np.any(model.coef_ == 0)
 
