@@ -17,7 +17,7 @@ from dcprog.bounds.search import Boxes, Found, Incumbent
 from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import KNOWN_DIGITS
+from dcprog.foundation.tolerances import DECADES, KNOWN_DIGITS
 from dcprog.risk.risk import Risk
 from dcprog.solving.driver import solve
 from dcprog.solving.task import numbers
@@ -236,8 +236,6 @@ POLISHING = 20
 # A scale is at least this multiple of the rounding error: the default gap is then ten times that
 # error.
 ROUNDINGS = 1e4
-# Distances from the best point, in units of the rows, of the points whose values identify a risk.
-APART = (0.1, 1.0, 10.0)
 
 
 class RiskSpace:
@@ -336,7 +334,7 @@ class RiskSpace:
         unit = self.parts.sizes.max(axis=0)
         unit = np.where(unit > 0, unit, 1.0)
         found: list[float] = []
-        for apart in APART:
+        for apart in DECADES:
             there = theta + apart * rng.normal(size=theta.size) / unit
             u, losses = self.risk.margins(there), self.risk.loss_values(there)
             found += [float(rng.uniform(1, 2, part.size) @ part) for part in (np.abs(u), losses)]

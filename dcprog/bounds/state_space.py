@@ -12,15 +12,13 @@ from dcprog.bounds.minorant import Minorant, View, bounded, contract, lines_of_s
 from dcprog.bounds.risk_space import RiskSpace
 from dcprog.bounds.search import Boxes, Found, Incumbent
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING
+from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING, TO_BOUNDARY
 from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform, cap_at
 from dcprog.transforms.transform import chain_of
 
 # Steps of the interior point method, at most; a poorer solution gives a poorer bound.
 HINGE_STEPS = 25
-# The share of the way to the edge that a step takes, as usual in Mehrotra's method.
-STEP_SHARE = 0.995
 # The method ends where the mean of the products of slacks and multipliers, for data of about 1, is
 # below this.
 SOLVED = 1e-10
@@ -147,7 +145,7 @@ def _step(
         second = direction(
             [aim - x * y - dx * dy for (x, y), (dx, dy) in zip(pairs, moves, strict=True)]
         )
-        a, b = (STEP_SHARE * length for length in lengths(second))
+        a, b = (TO_BOUNDARY * length for length in lengths(second))
         sides = [a, a, a, b, b, b, b]
         moved = [x + t * dx for x, t, dx in zip(state, sides, second, strict=True)]
         done = sum((x * y).sum(axis=1) for x, y in _pairs(moved)) / count

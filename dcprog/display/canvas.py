@@ -21,7 +21,7 @@ def axes(ax: Any) -> Any:
     except ImportError as error:
         raise ImportError('plots need matplotlib: pip install "dcprog[plots]"') from error
     if ax is None:
-        ax = plt.subplots(figsize=(6, 4), layout="constrained")[1]
+        ax = plt.subplots(layout="constrained")[1]
     if not isinstance(ax, plt.Axes):
         raise TypeError(f"ax={ax!r}: matplotlib Axes are needed, or None for a new figure's")
     ax.spines[["top", "right"]].set_visible(False)
@@ -32,7 +32,7 @@ def axes(ax: Any) -> Any:
 
 def legend(ax: Any, **options: Any) -> Any:
     """A legend inside the axes: long labels are wrapped, the font shrinks until the legend fits."""
-    found = ax.legend(**{"loc": "best", "framealpha": 0.8, "fontsize": 9.0} | options)
+    found = ax.legend(**{"loc": "best", "fontsize": 9.0} | options)
     for text in found.get_texts():
         text.set_text("\n".join(wrap(text.get_text(), LABEL)))
     figure = ax.figure

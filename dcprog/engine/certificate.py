@@ -12,6 +12,7 @@ from dcprog.engine.stationarity import Stationarity
 from dcprog.engine.theorems import Check, Theorems
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
+from dcprog.foundation.tolerances import KNOWN_DIGITS
 
 
 @dataclass(frozen=True)
@@ -161,9 +162,6 @@ class Certificate:
     __repr__ = __str__
 
 
-ACCURACY = 1e-9  # of the solve that measures a gap, relative to the scale of F
-
-
 def criticality_gap(surrogate: Surrogate, x: Array, time_limit: float | None = None) -> float:
     """M(x; x) − min M(·; x), measured by one solve; afterwards the majorant is centred at x.
 
@@ -185,7 +183,7 @@ def criticality_gap(surrogate: Surrogate, x: Array, time_limit: float | None = N
         return np.nan
     for solver in surrogate.solvers:
         try:
-            best = surrogate.minimise(x, ACCURACY, solver, time_limit)
+            best = surrogate.minimise(x, KNOWN_DIGITS, solver, time_limit)
         except (SubproblemError, UnfitSolver):
             continue
         return max(0.0, surrogate.value(x) - surrogate.majorant_value(best))

@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dcprog.engine.certificate import Certificate
+from dcprog.engine.descent import SUBPROBLEM, WORTH
 from dcprog.engine.rate import CLEAR, Rate
 from dcprog.engine.theorems import Check, Theorems
 from dcprog.engine.track import History
-
-# Steps are solved to that share of tol, or of the last decrease where the loop is far from its end.
-ACCURACY = 1e-2
-LOOSE = 0.1
 
 Seen = tuple[bool | None, str]
 
@@ -64,7 +61,7 @@ def _decrease(theorems: Theorems, history: History, scale: float, tol: float) ->
     falls = -history.rise[first + 1 :]
     least = theorems.modulus / 2 * history.step[first + 1 :] ** 2
     before = np.maximum(-history.rise[first : len(history) - 1], 0.0)
-    error = np.maximum(ACCURACY * tol * scale, LOOSE * before) + CLEAR * scale
+    error = np.maximum(SUBPROBLEM * tol * scale, WORTH * before) + CLEAR * scale
     held = int(np.count_nonzero(falls >= least - 2 * np.sqrt(error * least) - error))
     words = f"at {held} of {len(falls)} steps"
     if held == len(falls):

@@ -12,31 +12,26 @@ import numpy as np
 
 from dcprog.engine.acceleration import ACCELERATIONS, LineSearch, Squarem
 from dcprog.engine.protocol import Surrogate, guarded, value_within
-from dcprog.engine.track import ROUNDING, Attempt, History, Progress, Run, Settings
+from dcprog.engine.track import NOISE, Attempt, History, Progress, Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver, UnfitStart
 from dcprog.foundation.progress_log import logger
-from dcprog.foundation.tolerances import STILL
+from dcprog.foundation.tolerances import ACCEPT, KNOWN_DIGITS, ROUNDING, STILL
 
-# Subproblems are solved to tol·SUBPROBLEM, not finer than FINEST, which rounding lets a solver
-# reach. A point may miss descent by ACCEPT times that before it is refused, whatever it was solved
-# to. A refused subproblem is solved again to TIGHTER times that.
+# Subproblems are solved to tol·SUBPROBLEM, not finer than ROUNDING, which a solver may not reach. A
+# point may miss descent by ACCEPT times that before it is refused, whatever it was solved to. A
+# refused subproblem is solved again to TIGHTER times that.
 SUBPROBLEM = TIGHTER = 1e-2
-FINEST = 1e-12
-ACCEPT = 10.0
 WORTH = 0.1  # of the last decrease, that a step may leave to the next ones
 
-# A dual bound may lie that many tolerances under the majorant's minimum and still be evidence for
-# it; one that lies DENIAL of F's scale under it says that the solver missed the minimum.
-EVIDENCE = 10.0
+# A dual bound may lie ACCEPT tolerances under the majorant's minimum and still be evidence for it;
+# one that lies DENIAL of F's scale under it says that the solver missed the minimum.
 DENIAL = 1e-2
 # A function that is lower by so many times its scale far out falls for ever, and an objective that
 # has fallen by so many times its first size is unbounded.
 FALLEN = 1e4
 BOTTOMLESS = 1e25
-# A step shorter than NO_STEP units is none.
-NO_STEP = 1e-9
 # Steps whose gaps were too small to be resolved before a failure is one of resolution alone.
 VANISHED = 2
 # Steps are slow where each lowers F by more than SLOW times the fall of the step before, LONG
@@ -352,7 +347,7 @@ class _Descent:
     @property
     def accuracy(self) -> float:
         """Of the subproblems, relative to the scale of F."""
-        return max(self.settings.tol * SUBPROBLEM, FINEST)
+        return max(self.settings.tol * SUBPROBLEM, ROUNDING)
 
     @property
     def loose(self) -> float:
@@ -386,7 +381,7 @@ class _Descent:
     @property
     def noise(self) -> float:
         """The size of rounding in F."""
-        return ROUNDING * abs(self.value) if np.isfinite(self.value) else 0.0
+        return NOISE * abs(self.value) if np.isfinite(self.value) else 0.0
 
     def _check_time(self, reason: str = "the time limit is reached") -> None:
         if self.deadline.left == 0:
@@ -452,7 +447,7 @@ class _Descent:
         attempts = [
             (first, self.loose),
             (first, tolerance),
-            (first, max(tolerance * TIGHTER, FINEST)),
+            (first, max(tolerance * TIGHTER, ROUNDING)),
             *((solver, tolerance) for solver in others),
             *((solver, max(self.settings.tol, tolerance)) for solver in self.solvers),
         ]
@@ -534,7 +529,7 @@ class _Descent:
 
     def _check_settled(self) -> Point | None:
         """Stop where a bound says that x minimises M already; a lower point if one is near."""
-        if self._gap() > EVIDENCE * self.slack:
+        if self._gap() > ACCEPT * self.slack:
             return None  # the next step solves it again
         self.last.gap = 0.0
         lower = self._lower()
@@ -544,15 +539,15 @@ class _Descent:
 
     def _lower(self) -> Point | None:
         """A point around x where F is lower beyond doubt: x was a saddle, or a tie hid a slope."""
-        if self.surrogate.facts.is_convex and self._gap() <= EVIDENCE * self.slack:
+        if self.surrogate.facts.is_convex and self._gap() <= ACCEPT * self.slack:
             return None  # F is its own majorant, and no point of that is lower by more
-        below = self.value - EVIDENCE * self.slack
+        below = self.value - ACCEPT * self.slack
         if self.best is not None:  # a run that pays for violations may pass a better one
             value = guarded(self.surrogate.value, self.best.x)
             if value < below:
                 return self.best.x, value
         longest = max(entry.step for entry in self.entries)
-        unmoved = longest <= NO_STEP * float(np.max(self.surrogate.units(self.x), initial=0.0))
+        unmoved = longest <= KNOWN_DIGITS * float(np.max(self.surrogate.units(self.x), initial=0.0))
         return self._look_around(below, wide=unmoved)
 
     def _aside(self) -> Point | None:
@@ -578,9 +573,9 @@ class _Descent:
 
     def _bounded(self, by: str = "") -> str | None:
         """The words in which a dual bound confirms the gap; None if it does not."""
-        if self._gap() <= EVIDENCE * self.slack:
+        if self._gap() <= ACCEPT * self.slack:
             return f"by a dual bound{by}"
-        if self._gap() <= EVIDENCE * self.coarse:
+        if self._gap() <= ACCEPT * self.coarse:
             return f"by a dual bound{by}, as far as {'it' if by else 'the solver'} resolves"
         return None
 
@@ -597,7 +592,7 @@ class _Descent:
         first, plain = self.solvers[0], self.accuracy
         others = [name for name in self.surrogate.facts.verifiers if name != first]
         denied, witness = self._is_denied(), None
-        tight = max(plain * TIGHTER, FINEST)
+        tight = max(plain * TIGHTER, ROUNDING)
         for solver, tolerance in [*((s, plain) for s in others), (first, tight), (first, plain)]:
             self._check_time()
             try:
@@ -651,7 +646,7 @@ class _Descent:
         near = [missed for missed in shortfalls.values() if missed <= self.coarse]
         if not near or not np.isfinite(self.value):
             return None
-        certain = self._gap() <= EVIDENCE * self.coarse
+        certain = self._gap() <= ACCEPT * self.coarse
         if not certain and len(near) < min(2, len(self.solvers)):
             return None
         reason = "no solver finds a lower point; the gap is their accuracy"
@@ -810,8 +805,6 @@ def log_step(label: str, progress: Progress) -> None:
 NEAR = (1e-2, 1e-3, 1e-4)
 WIDE = (1.0, 1e-2, 10.0, 1e-4, 100.0)
 DIRECTIONS = 6
-# A point may be no further outside a constraint than x itself, or than that.
-TOUCHING = 1e-9
 # So few coordinates are tried one by one as well.
 FEW = 4
 # With more coordinates at kinks than that a step off all of them leads nowhere.
@@ -849,7 +842,7 @@ def downhill(
     (array, float) or None
         Of the points at the first distance at which there is one, the lowest.
     """
-    leeway = max(guarded(surrogate.domain.outside, x), TOUCHING)
+    leeway = max(guarded(surrogate.domain.outside, x), KNOWN_DIGITS)
     units, inside, tried = surrogate.units(x), 0, 0
     crowded = int(np.count_nonzero(surrogate.nearby.kinks(x))) > CROWDED
     for size in WIDE if wide else NEAR:

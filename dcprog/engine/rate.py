@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-from dcprog.engine.track import ROUNDING, History
+from dcprog.engine.track import NOISE, History
 from dcprog.foundation.arrays import Array
 
 FEWEST = (
     8  # decreases in a window: three parameters are fitted, and five must be left to judge them
 )
 LEVEL = 0.975  # two-sided 95%
-CLEAR = 100 * ROUNDING  # a decrease of so many times F's scale is known to 1% and better
+CLEAR = 100 * NOISE  # a decrease of so many times F's scale is known to 1% and better
 # A decrease above the root of the rounding is no limit of smaller and smaller ones.
 MARKED = float(np.sqrt(np.finfo(float).eps))
 EXACT = 1e-3  # log-decreases are never trusted beyond that: solvers leave errors of their own

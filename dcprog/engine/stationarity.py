@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.tolerances import STILL
 
 # Lengths of steps down a slope, in units.
-STEPS = np.geomspace(1.0, 1e-6, 19)
+STEPS = np.geomspace(1.0, STILL, 19)
+STEEP = 1e-4  # slopes no steeper than this, relative to F's scale and in units of x, lead nowhere
 
 
 @dataclass(frozen=True)

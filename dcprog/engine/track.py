@@ -12,8 +12,6 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.tolerances import MAX_ITER, TOL
 
-SAME = 1e-6  # changes of F and of the user's value that differ by less, relatively, are the same
-
 
 @dataclass(frozen=True)
 class Attempt:
@@ -109,7 +107,7 @@ class History:
         """The first entry from which on F was one function: its change is that of the values."""
         with np.errstate(invalid="ignore"):
             change = np.abs(np.diff(self.value))
-            same = np.abs(change - np.abs(self.rise[1:])) <= rounding + SAME * change
+            same = np.abs(change - np.abs(self.rise[1:])) <= rounding + TOL * change
         moved = np.flatnonzero(~same)
         return int(moved[-1]) + 1 if moved.size else 0
 
@@ -188,7 +186,7 @@ class Settings:
 
 
 # Values of F that differ by less, relative to the sum of its terms, differ by rounding.
-ROUNDING = 16 * float(np.finfo(float).eps)
+NOISE = 16 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +252,7 @@ class Run:
         The value counts with its rounding error: far from 0 it is a difference of large terms.
         """
         unbounded = self.status == "unbounded"
-        value = -np.inf if unbounded else self.sign * self.value + ROUNDING * self.scale
+        value = -np.inf if unbounded else self.sign * self.value + NOISE * self.scale
         return (
             self.x is None and not unbounded,
             0.0 if self.feasible else self.violation,

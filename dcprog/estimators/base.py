@@ -29,6 +29,8 @@ from dcprog.foundation.blocked_matrix import BlockedMatrix, blocked
 from dcprog.foundation.sums import largest_sizes, row_blocks
 from dcprog.risk.risk import Risk
 
+LOW_WEIGHT = 0.1  # of a sample that hardly counts
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -216,6 +218,11 @@ class Declaration:
         if self.kernel is not None:
             coef = rows.coordinates(coef[:, self.samples.first])
         return rows.pack(coef, intercept)
+
+
+def hardly_counting(weights: Array) -> str:
+    """How many samples have hardly any weight, as told below a table of coefficients."""
+    return f"{int(np.sum(weights < LOW_WEIGHT))} of weight below {LOW_WEIGHT}"
 
 
 def weights_of_samples(risk: Risk, theta: Array) -> Array:

@@ -16,7 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from dcprog.estimators.base import Declaration, feature_names
+from dcprog.estimators.base import Declaration, feature_names, hardly_counting
 from dcprog.estimators.covariances import NO_ERRORS, loss_slope, transform_of
 from dcprog.estimators.inference import CoefficientInference
 from dcprog.estimators.kernels import Kernel, rows_of
@@ -29,6 +29,7 @@ from dcprog.estimators.probabilities import (
     probabilities,
 )
 from dcprog.estimators.robust import RobustEstimator
+from dcprog.estimators.robust_scales import SEEN
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.sums import row_blocks, weighted_quantile
 from dcprog.foundation.table import Table
@@ -428,7 +429,7 @@ class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
         weight = self.outlier_weight_
         return (
             f"{type(self).__name__}, log odds of {self.classes_[1]!s}, {weight.size} samples, "
-            f"{int(np.sum(weight < 0.1))} of weight below 0.1, {self.result_.status}"
+            f"{hardly_counting(weight)}, {self.result_.status}"
         )
 
     def _estimating(self) -> tuple[Risk, Array, float]:
@@ -625,7 +626,6 @@ class PaperClassifier(LinearClassifier):
 # ----------------------------------------------------------------------------------------------
 
 
-SEEN = 5000  # samples, evenly spaced in the data; their median is known to two percent
 STEPS = 2  # concentration steps; the first may start from a mean that outliers have moved
 
 

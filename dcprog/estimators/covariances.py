@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from dcprog.estimators.robust_scales import CHI, NORMAL_MAD, ROUNDING, m_scale, mad
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.sums import gram_with_constant
-from dcprog.foundation.tolerances import DIFFERENCE
+from dcprog.foundation.tolerances import DIFFERENCE, RANK, TOL
 from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform, cap_at, trim_of
 
@@ -21,8 +21,6 @@ GRID = 2001  # points at which jumps are searched
 FAR = 50.0  # jumps of the slopes are searched up to this many robust scales
 # Hall and Sheather's bandwidth for the density at the median is n^(−1/3) times this.
 WIDTH = 0.971
-EQUAL = 1e-6  # error of a mean of ρ that a solved equation may have
-SINGULAR = 1e-10  # eigenvalues that are 0 but for rounding, in units of the diagonal
 HALF = 0.5  # the level of the scales' equations
 WIDEST = 0.45  # of the bandwidth, which stays below ½ for few samples
 Slope = Callable[[Array], Array]
@@ -149,7 +147,7 @@ def s_scale_error(risk: Risk, start: Array, repeats: float = 1.0) -> ScaleError 
     n = max(repeats * total, len(v))
     found = _s_influence(v, shares)
     mean = float(shares @ _rho(v)) / total
-    if found is None or abs(mean - HALF * max(1 - start.size / n, 1 / n)) > EQUAL:
+    if found is None or abs(mean - HALF * max(1 - start.size / n, 1 / n)) > TOL:
         return None
     h, stretch = found
     excess = total * (mean**2 - HALF**2) / stretch**2
@@ -220,9 +218,9 @@ def _least_solution(H: Array, pull: Array) -> Array | None:
     """The solution z of Hz = pull in the range of H; None if H has a negative eigenvalue."""
     unit = _unit(H)
     sizes, ways = np.linalg.eigh(H / np.outer(unit, unit))
-    if sizes[0] < -SINGULAR:
+    if sizes[0] < -RANK:
         return None
-    ways, sizes = ways[:, sizes > SINGULAR], sizes[sizes > SINGULAR]
+    ways, sizes = ways[:, sizes > RANK], sizes[sizes > RANK]
     return np.asarray(ways @ (ways.T @ (pull / unit) / sizes) / unit)
 
 

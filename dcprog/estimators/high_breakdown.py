@@ -14,11 +14,10 @@ from dcprog.foundation.tolerances import ROUNDING
 
 LEAST_SUBSETS, MOST_SUBSETS = 500, 2000  # as usual; more cost more than they find
 BAD, SURE = 0.3, 0.99  # share of bad samples; probability that some subset has none of them
-EXPLORED, SEEN = 400, 5000  # most samples that rank the subsets' fits, and that refine the best
+EXPLORED = 400  # most samples that rank the subsets' fits; at most SEEN refine the best
 # fits refined on all samples, their first steps, and the most steps of the best two
 FINALISTS, BRIEF, STEPS = 8, 3, 200
 MOST_COEFFICIENTS = 50  # with more no subset is clean: only the least squares fit is improved
-JITTER = 1e-12  # ridge of the normal equations, relative to their diagonal
 
 
 class Criterion(Protocol):
@@ -254,7 +253,8 @@ def _regular_solve(G: Array, pulls: Array) -> Array:
     """Solve many systems with a tiny ridge; steps in undetermined directions stay about 0."""
     p = G.shape[1]
     diagonal = np.einsum("kjj->kj", G)
-    least = JITTER * np.maximum(diagonal, diagonal.max(axis=1, keepdims=True, initial=0.0) * JITTER)
+    largest = diagonal.max(axis=1, keepdims=True, initial=0.0)
+    least = ROUNDING * np.maximum(diagonal, ROUNDING * largest)
     ridge = np.where(least > 0, least, 1.0)
     steps: Any = np.linalg.solve(G + ridge[:, :, None] * np.eye(p), pulls[:, :, None])
     return steps[:, :, 0]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.special import chdtrc, ndtr, ndtri, stdtr, stdtrit
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from dcprog.estimators.base import feature_names
+from dcprog.estimators.base import feature_names, hardly_counting
 from dcprog.estimators.covariances import (
     SCALE_ERRORS,
     ScaleError,
@@ -24,6 +24,7 @@ from dcprog.estimators.covariances import (
 from dcprog.estimators.parameters import DeclaredEstimator
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.table import Table
+from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.risk.risk import Risk
 
 INTERCEPT = "intercept"
@@ -314,7 +315,6 @@ def _places(names: list[str], zeros: Sequence[Any]) -> list[int]:
 # A grid of the standard normal, on which expectations are sums; 0 is between two points.
 NORMAL = np.linspace(-8, 8, 16_000)
 DENSITY = np.exp(-0.5 * NORMAL**2)
-NEAR = 1e-9  # residuals below this share of their scale are as this large
 MOST_WEIGHT = 10.0  # times the weight a hundredth of a scale away: ψ(u)/u is not bounded at 0
 
 
@@ -356,10 +356,10 @@ def robust_r_squared(
     """
 
     def weight(u: Array) -> Array:
-        u = np.where(np.abs(u) > NEAR * spread, u, NEAR * spread)
+        u = np.where(np.abs(u) > KNOWN_DIGITS * spread, u, KNOWN_DIGITS * spread)
         return psi(u) / u
 
-    close, away = np.abs(weight(np.array([NEAR, 1e-2]) * spread))
+    close, away = np.abs(weight(np.array([KNOWN_DIGITS, 1e-2]) * spread))
     if close > MOST_WEIGHT * away:
         return np.nan
     usual = DENSITY * weight(spread * NORMAL)
@@ -452,7 +452,7 @@ class LinearInference(CoefficientInference):
         risk, theta, unit = self._estimating()
         root = _root(self.covariance_)
         psi, u = self._psi(risk, theta), self._spread() * NORMAL
-        if kind == "prediction" and not np.allclose(psi(u), -psi(-u), atol=1e-9):
+        if kind == "prediction" and not np.allclose(psi(u), -psi(-u), atol=KNOWN_DIGITS):
             raise ValueError(
                 "the loss is not symmetric, so that predictions are not the centre of the targets: "
                 'kind="confidence" tells the error of the predictions'
@@ -516,7 +516,7 @@ class LinearInference(CoefficientInference):
         told = "" if np.isnan(found) else f", robust R² {found:.4g}"
         return (
             f"{type(self).__name__}, {weight.size} samples, scale {fitted.scale_:.4g}, "
-            f"{int(np.sum(weight < 0.1))} of weight below 0.1, {fitted.result_.status}\n"
+            f"{hardly_counting(weight)}, {fitted.result_.status}\n"
             f"{kind} covariance, t with {self._degrees_of_freedom():g} degrees of freedom{told}"
         )
 

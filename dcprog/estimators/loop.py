@@ -23,7 +23,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.errors import DataLost, TrivialSolutionWarning
 from dcprog.foundation.sums import all_finite
-from dcprog.foundation.tolerances import MAX_ITER, TOL
+from dcprog.foundation.tolerances import KNOWN_DIGITS, MAX_ITER, TOL
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.solving.driver import solve
@@ -70,7 +70,6 @@ def cleared(risk: Risk, theta: Array, tolerance: float) -> Array:
 # ----------------------------------------------------------------------------------------------
 
 ROUNDS = 10  # most continuations of a run
-SPECK = 1e-9  # of the largest coefficient
 CLOCKS = ("time", "solve_time")  # cumulative columns of a history
 
 
@@ -126,7 +125,7 @@ def refined(
         if more.x is None or not risk(more.x) <= value + slack:
             # the resumed run ends higher: the certificate holds at x and, for mere specks, at θ too
             largest = float(np.max(np.abs(x), initial=0.0))
-            specks = np.max(np.abs(theta - x), initial=0.0) <= SPECK * largest
+            specks = np.max(np.abs(theta - x), initial=0.0) <= KNOWN_DIGITS * largest
             return moved if specks else replace(result, value=risk(x))
         result = _joined(result, more, float(np.linalg.norm(theta - x)))
         x = more.x

@@ -25,7 +25,7 @@ from dcprog.foundation.parameters import (
     meant,
     names_nearest,
 )
-from dcprog.foundation.tolerances import KNOWN_DIGITS
+from dcprog.foundation.tolerances import FEASIBLE, KNOWN_DIGITS
 from dcprog.losses import Loss, square
 from dcprog.penalties import Penalty, l1, l2
 from dcprog.penalties.weight import PenaltyWeight
@@ -149,7 +149,6 @@ def _unit(risk: Risk, fit_intercept: bool, scale: str | float | None) -> Unit:
 # ----------------------------------------------------------------------------------------------
 
 TOL = 1e-10  # tolerance of the fit of the intercepts
-AT_KNOT = 1e-6  # margins this close to a knot, relative to their size, count as at the knot
 BALANCED = 1e-7  # slack of the intercepts' stationarity, relative to the slopes
 
 
@@ -296,7 +295,7 @@ def _slopes(risk: Risk, theta: Array) -> tuple[Array, npt.NDArray[np.intp], Arra
     if pieces is None:
         raise ValueError(f"the kinks of {risk.base!r} are not known")
     knots = np.asarray(pieces.knots)
-    near = AT_KNOT * (float(np.median(np.abs(u))) + float(np.max(np.abs(knots))) or 1.0)
+    near = FEASIBLE * (float(np.median(np.abs(u))) + float(np.max(np.abs(knots))) or 1.0)
     place = np.argmin(np.abs(u[:, None] - knots), axis=1)
     kinks = np.flatnonzero((np.abs(u - knots[place]) <= near) & (weights > 0))
     ends = [weights[kinks] * pieces.slope(knots[place[kinks]] + s * near) for s in (-2.0, 2.0)]

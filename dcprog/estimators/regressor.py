@@ -22,15 +22,15 @@ from dcprog.estimators.covariances import (
     ridge_of,
 )
 from dcprog.estimators.formulas import designed
-from dcprog.estimators.high_breakdown import SEEN, Criterion, SScale, robust_start
+from dcprog.estimators.high_breakdown import Criterion, SScale, robust_start
 from dcprog.estimators.inference import LinearInference
 from dcprog.estimators.loop import Callback, LoopEstimator, Solution
 from dcprog.estimators.parameters import POSITIVE, one_of, parameter
 from dcprog.estimators.robust import RobustEstimator
-from dcprog.estimators.robust_scales import mad
+from dcprog.estimators.robust_scales import SEEN, mad
 from dcprog.foundation.arrays import COPIED, Array, dense
 from dcprog.foundation.sums import weighted_quantile
-from dcprog.foundation.tolerances import ROUNDING
+from dcprog.foundation.tolerances import FEW_COEFFICIENTS, ROUNDING
 from dcprog.losses import Loss, square, tukey
 from dcprog.losses.compositions import BIWEIGHT
 from dcprog.penalties import Penalty, l2
@@ -129,7 +129,6 @@ def unit_of(
 # ----------------------------------------------------------------------------------------------
 
 ROUNDS = 4  # Newton steps; each doubles the digits
-MOST_COEFFICIENTS = 200  # of a system that is solved densely
 
 
 def polished(risk: Risk, theta: Array) -> Array:
@@ -161,9 +160,7 @@ def polished(risk: Risk, theta: Array) -> Array:
     """
     smooth = risk.base.is_smooth and risk.subtracted is None and not risk.transform.is_joint
     ridge_alone = risk.penalty.parts().ridge_alone is not None
-    plain = (
-        risk.no_matrix is None and risk.scores.kernel is None and theta.size <= MOST_COEFFICIENTS
-    )
+    plain = risk.no_matrix is None and risk.scores.kernel is None and theta.size <= FEW_COEFFICIENTS
     if not (smooth and ridge_alone and plain):
         return theta
     risk = risk.remembering()

@@ -13,6 +13,7 @@ from dcprog.foundation.tolerances import ROUNDING
 # Tukey's ρ(u) = 1 − (1 − (u/c)²)³ has E ρ(u) = ½ for standard normal u and this c.
 CHI = 1.547645
 NORMAL_MAD = float(ndtri(0.75))
+SEEN = 5000  # samples: their median is that of all to two percent
 NEWTON = 50  # most steps; about ten suffice
 FAR = 1e100  # larger quotients would overflow when squared
 

@@ -15,7 +15,7 @@ from dcprog.factorable.terms import Ranges, Row
 from dcprog.factorable.translation import Translation
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotBoundable
-from dcprog.foundation.tolerances import FEASIBLE, KNOWN_DIGITS, LAST_PLACES, ROUNDING
+from dcprog.foundation.tolerances import DIFFERENCE, FEASIBLE, KNOWN_DIGITS, LAST_PLACES, ROUNDING
 from dcprog.majorants.affine import declared_bounds
 from dcprog.majorants.feasibility import LEAST_SIZE, Feasibility
 from dcprog.majorants.tree import Values, short
@@ -536,10 +536,6 @@ def _parameter_values(problem: cp.Problem) -> dict[int, Array]:
 
 # ----------------------------------------------------------------------------------------------
 # points moved to the constraints
-
-
-# Step of central differences, relative to a coordinate's size: the cube root of the precision.
-DIFFERENCE = 6e-6
 
 
 def restored(problem: FactorableProblem, x: Array) -> Array:

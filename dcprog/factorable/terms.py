@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import xlogy
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.tolerances import KNOWN_DIGITS, LAST_PLACES
+from dcprog.foundation.tolerances import FEASIBLE, KNOWN_DIGITS, LAST_PLACES
 
 Range = tuple[Array, Array]
 
@@ -238,7 +238,6 @@ class Terms:
 
 # Arguments below this count as near 0: SCIP keeps those of logarithms and of negative powers 1e-9
 # away from 0, inside their domain.
-NEAR = 1e-6
 # What SCIP takes for 0, in the unit of an expression.
 ZERO = 1e-9
 # Entropies are taken this far from 0, in units of their argument.
@@ -335,7 +334,7 @@ class Power(Unary):
 
     def has_pole(self, arg: Written) -> bool:
         """True if g may be near 0 and p < 1: the slope is infinite there, and rounding matters."""
-        return self.p < 1 and arg.lo <= NEAR * arg.factor and arg.hi >= -NEAR * arg.factor
+        return self.p < 1 and arg.lo <= FEASIBLE * arg.factor and arg.hi >= -FEASIBLE * arg.factor
 
     def expression(self, arg: Written) -> tuple[Any, float]:
         """(g/ρ)^p · ρ^p."""
@@ -368,7 +367,7 @@ class Log(Unary):
 
     def has_pole(self, arg: Written) -> bool:
         """True if the argument may be near 0."""
-        return arg.lo <= NEAR
+        return arg.lo <= FEASIBLE
 
     def expression(self, arg: Written) -> tuple[Any, float]:
         """The logarithm of the whole argument."""

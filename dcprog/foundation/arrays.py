@@ -18,6 +18,7 @@ EDGE = 1e-10
 # start, what is 0 in the convex start could never leave.
 NEAR_EDGE, EDGE_DECAY = 1e-6, 0.1
 COPIED = 2**24  # numbers, 128 MB: no larger matrix is copied or formed where there is another way
+FORMED = 2**27  # numbers, 1 GB: no larger matrix is in memory beside the samples
 PRODUCTS = 2**22  # numbers, 32 MB: no larger tables of products, or parts of them, are in memory
 BLOCK = 2**15  # numbers at a time, where arrays as long as the data would take too much memory
 

@@ -33,3 +33,23 @@ STILL = 1e-6
 ONE_PLACE = 1e-2
 # Graduated starts soften concave functions to this share of their first slope.
 SOFT = 0.1
+# Eigenvalues and singular values below this share of the largest are 0 but for rounding.
+RANK = 1e-10
+# Runs and solves that only say where others begin, or which to drop, end within this share of F's
+# scale.
+LOOSE = 1e-4
+# A value this many tolerances above another one counts as no higher: at a minimiser no solver gets
+# below it.
+ACCEPT = 10.0
+# Decimal steps around a size that is known to a factor of ten.
+DECADES = (1.0, 0.1, 10.0)
+# A point beside another one, in units: near enough for the same slopes, too far to be rounding.
+BESIDE = 0.1
+HALVINGS = 30  # of an interval, of which a billionth is left
+# A step of a search along a line has to lower the function by this share of what its first slope
+# promises: Armijo's rule, with the usual constant.
+ARMIJO = 1e-4
+# The share of the way to the boundary that a step of an interior point method takes, as usual.
+TO_BOUNDARY = 0.995
+# Coefficients up to which dense systems cost less than what is computed from the samples.
+FEW_COEFFICIENTS = 200

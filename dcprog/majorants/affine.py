@@ -19,12 +19,12 @@ from cvxpy.constraints.zero import Equality
 from scipy.optimize import linprog
 
 from dcprog.foundation.arrays import Array, dense, unvec, vec
+from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.majorants.tree import Values, evaluate, nodes, variables
 
 ENTRYWISE = AddExpression, NegExpression, multiply, DivExpression
 # A linear program takes a millisecond; of denominators with more entries no sign is looked for.
 MOST_PROGRAMS = 100
-ROUNDING = 1e-9  # of a linear program's value
 
 
 def jacobian(affine: cp.Expression) -> dict[int, sp.csr_array]:
@@ -297,7 +297,7 @@ class Box:
             return False
         rows = self._polytope.rows(node).toarray()
         return all(
-            self._polytope.least(row) + offset >= -ROUNDING * (abs(offset) or 1.0)
+            self._polytope.least(row) + offset >= -KNOWN_DIGITS * (abs(offset) or 1.0)
             for row, offset in zip(rows, offset_of(node), strict=True)
         )
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.tolerances import TOL
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.risk_mm.units import usual_coefficients
@@ -19,7 +20,6 @@ MOST = 10  # coefficients that are moved, one after the other
 TRIED = 2  # coefficients that are looked at for each
 # Sizes at which a coefficient is tried, in what usually moves the margins by their unit.
 SIZES = np.geomspace(1e-3, 3.0, 12)
-LEAST = 1e-6  # of what F's terms add up to: less is no gain
 
 
 class Activate(OfRisk):
@@ -70,7 +70,7 @@ def _lower_along_one(
     zeros = np.flatnonzero(risk.penalized & (x == 0))
     gradient = np.asarray(risk.rows.T @ risk.row_slopes(x)).ravel()
     steepness = (np.abs(gradient) * usual)[zeros]
-    best, least = None, value - LEAST * risk.magnitude(x)
+    best, least = None, value - TOL * risk.magnitude(x)
     for j in zeros[np.argsort(-steepness, kind="stable")[:TRIED]]:
         unit = np.zeros(x.size)
         unit[j] = 1.0

@@ -9,6 +9,7 @@ import numpy as np
 from dcprog.engine.protocol import Surrogate, centre
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import FEW_COEFFICIENTS, TOL
 from dcprog.risk_mm.stationarity import Flip, Near, Ties, ties
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.starts.batch import is_dear
@@ -19,11 +20,6 @@ from dcprog.starts.protocol import Budget, OfRisk
 REACH, WIDTH = 0.5, 0.1
 # A slope that is no larger than that share of another one is flat.
 FLAT = 0.1
-# Of more coefficients the curvature is taken for 1 in their units.
-MOST_COEFFICIENTS = 300
-# Relative to F's scale: the least fall, the tolerance of solves, and of the curvature's trace the
-# least curvature.
-TINY = 1e-6
 
 
 class Exchange(OfRisk):
@@ -60,12 +56,12 @@ class Exchange(OfRisk):
             return []
         near = Near(surrogate.problem, x, surrogate.units(x), scale, REACH)
         tied, solve = ties(near), surrogate.solver(budget.deadline)
-        best, lowest = list[Array](), risk(x) - TINY * scale
+        best, lowest = list[Array](), risk(x) - TOL * scale
         for flip in _cheapest(tied, near.within(WIDTH))[: budget.effort.flips]:
             if budget.deadline.left == 0:
                 break
             try:
-                point = solve(tied.with_flips((flip,)), x, TINY * scale)
+                point = solve(tied.with_flips((flip,)), x, TOL * scale)
             except SubproblemError:
                 continue
             value = risk(point)
@@ -94,7 +90,7 @@ def _changes_sides(tied: Ties, flip: Flip) -> bool:
 def _newton(near: Near, pulls: Array) -> Array:
     """H⁻¹g for every pull g, H being the curvature of the smoothed majorant, in units."""
     risk, p = near.risk, near.theta.size
-    if p > MOST_COEFFICIENTS or risk.aggregate == "max":
+    if p > FEW_COEFFICIENTS or risk.aggregate == "max":
         return pulls
     curvature = near.problem.row_weights.copy()
     for rows, part in near.parts():
@@ -103,5 +99,5 @@ def _newton(near: Near, pulls: Array) -> Array:
     gram = near.gram(curvature)
     held = np.flatnonzero(risk.penalized)
     gram[held, held] += risk.penalty.parts().ridge * near.units[held] ** 2 / near.scale
-    gram[np.diag_indices(p)] += TINY * (float(np.trace(gram)) / p or 1.0)
+    gram[np.diag_indices(p)] += TOL * (float(np.trace(gram)) / p or 1.0)
     return np.asarray(np.linalg.solve(gram, pulls.T).T, dtype=float)

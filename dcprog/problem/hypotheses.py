@@ -16,7 +16,7 @@ from cvxpy.constraints import PSD, SOC, Equality, Inequality, NonNeg, NonPos, Ze
 from dcprog.engine.theorems import Fact, Hypotheses
 from dcprog.foundation.arrays import Array, unvec
 from dcprog.foundation.regularity import KINKED, SMOOTH, STEEP, UNKNOWN, Regularity
-from dcprog.foundation.tolerances import ROUNDING
+from dcprog.foundation.tolerances import RANK, ROUNDING
 from dcprog.majorants.affine import Box
 from dcprog.majorants.rules.frame import CONVEX, Piece
 from dcprog.majorants.tree import nodes, short
@@ -34,7 +34,6 @@ PASSED = "affine atom", "both signs", "convex atom: of majorised"
 TANGENT = "concave atom: tangent", "convex atom under a minus: tangent"
 SEMIALGEBRAIC = Inequality, Equality, Zero, NonPos, NonNeg, SOC, PSD
 LARGEST = 100  # variables whose Hessian is computed
-RANK = 1e-10  # an eigenvalue counts as positive above that share of the largest
 
 
 def hypotheses_of_problem(surrogate: ProblemSurrogate) -> Hypotheses:

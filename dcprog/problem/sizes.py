@@ -11,6 +11,7 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.tolerances import BESIDE, STILL
 from dcprog.majorants.tree import Values
 from dcprog.problem.majorised_problem import MajorisedProblem
 
@@ -18,10 +19,8 @@ DECADE = 10.0  # units are looked for a decade at a time, and forgotten by one a
 DECADES = 15  # either way from 1
 RESPONSE = 0.5  # share of a term by which a step of one unit changes it
 MANY = 20  # problems with more variables than this have one unit for all of them
-SHAKEN = 0.1  # units to a point beside
 WILD = 1e3  # a start this many times larger than the next point is no measure of sizes
 SMALL = 1e-3  # points below that may be 0 but for rounding
-NEGLIGIBLE = 1e-6  # beside the natural unit, such a point is 0
 ENTRY = 1e-8  # an entry so much smaller than the largest of its variable counts as 0
 
 
@@ -272,7 +271,7 @@ class Sizes:
         # without a penalty, a coordinate that is not small has a size and is no rounding error
         if self._problem.penalised or np.any(of_variable < SMALL):
             unit = self.natural.unit
-            tiny = of_variable < NEGLIGIBLE * unit
+            tiny = of_variable < STILL * unit
             entries, of_variable = np.where(tiny, 0.0, entries), np.where(tiny, unit, of_variable)
         return np.where(entries > ENTRY * of_variable, entries, of_variable)
 
@@ -280,7 +279,7 @@ class Sizes:
         """The point x with entries at rounding level set to 0."""
         return np.where(np.abs(x) <= ENTRY * self.units(x), 0.0, x)
 
-    def beside(self, x: Array, rng: np.random.Generator, size: float = SHAKEN) -> Array:
+    def beside(self, x: Array, rng: np.random.Generator, size: float = BESIDE) -> Array:
         """A random point some units from x."""
         return x + size * self.units(x) * rng.standard_normal(x.size)
 
@@ -291,7 +290,7 @@ class Sizes:
         yield at(x)
         yield at(projected(self.beside(x, rng)))
         if widely:
-            yield at(projected(x + SHAKEN * self.natural.unit * rng.standard_normal(x.size)))
+            yield at(projected(x + BESIDE * self.natural.unit * rng.standard_normal(x.size)))
 
     # ------------------------------------------------------------------------------------------
 

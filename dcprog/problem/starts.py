@@ -9,18 +9,16 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import ROUNDING, SOFT
+from dcprog.foundation.tolerances import BESIDE, FEASIBLE, HALVINGS, LOOSE, ROUNDING, SOFT
 from dcprog.majorants.tree import Values
 from dcprog.problem.majorised_problem import MajorisedProblem
-from dcprog.problem.sizes import SHAKEN, Sizes
+from dcprog.problem.sizes import Sizes
 
 START_TOLERANCE = 1e-8
 # Levels of graduation, as powers of two, each solved to that tolerance.
 LEVELS = 3, 2, 1.5, 1, 0.5
-GRADUATED_TOLERANCE = 1e-4
 FAR_OFF = 1e2  # units, from where a solution of a flat problem is not used
-MARGINS = (SHAKEN, 1e-3, 1e-6, 0.0)  # units by which a start is moved inside its domain
-HALVINGS = 30  # of the way back from there
+MARGINS = (BESIDE, 1e-3, FEASIBLE, 0.0)  # units by which a start is moved inside its domain
 
 
 class Starts:
@@ -103,7 +101,7 @@ class Starts:
         x = size * self._sizes.natural.unit * rng.standard_normal(self._points.size)
         return self.inside(self._points.projected(x))
 
-    def shaken(self, x: Array, rng: np.random.Generator, size: float = SHAKEN) -> Array:
+    def shaken(self, x: Array, rng: np.random.Generator, size: float = BESIDE) -> Array:
         """A point beside x that meets the convex constraints."""
         return self.inside(self._points.projected(self._sizes.beside(x, rng, size)))
 
@@ -179,7 +177,7 @@ class Starts:
             self._points.load(x)
             problem.update(problem.context.values(level=2.0**level))
             try:
-                x = self._first_solved(mode, GRADUATED_TOLERANCE)
+                x = self._first_solved(mode, LOOSE)
             except SubproblemError:
                 break
         return x

@@ -11,12 +11,12 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.engine.protocol import FAR, Domain, Nearby, Record
-from dcprog.engine.stationarity import Stationarity, downhill_slope
+from dcprog.engine.stationarity import STEEP, Stationarity, downhill_slope
 from dcprog.engine.track import Attempt
 from dcprog.foundation.arrays import EDGE, NEAR_EDGE, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
-from dcprog.foundation.tolerances import DIFFERENCE, JUMP, STILL
+from dcprog.foundation.tolerances import DIFFERENCE, FEASIBLE, JUMP, STILL, TOL
 from dcprog.majorants.feasibility import Miss
 from dcprog.majorants.tree import Values, falls_at, nodes, short, starts_at_edge
 from dcprog.problem.majorised_problem import MajorisedProblem
@@ -36,6 +36,9 @@ SAMPLES = 10
 # vary against each other around the start, and grows by GROWTH while a constraint is missed, faster
 # where x does not move by more than STILL units.
 GROWTH = 1.5
+# Factors of the first price: the usual one, one for short runs, which would only begin to meet the
+# constraints, one for runs that have to meet them, and one above any multiplier of a sane problem.
+FIRMNESS = (1.0, 30.0, 1e3, 1e5)
 RANGE = 1e6
 # A violation that falls below that share of the last one needs no higher price, nor does one of
 # so many squares of the last step's length: a step along a curved constraint leaves it by that. One
@@ -172,7 +175,7 @@ class ProblemSurrogate:
         self,
         problem: cp.Problem,
         solver: str | None = None,
-        feasibility: float = 1e-6,
+        feasibility: float = FEASIBLE,
         options: Mapping[str, Any] | None = None,
     ) -> None:
         self._declared = ref(problem)  # compiled problems must not keep the user's problem alive
@@ -521,7 +524,6 @@ class _ProblemDomain(Domain):
 # Distances from x, in units, at which the majorant is centred to look for a lower point: a tie has
 # two sides.
 ASIDE = (1e-2, -1e-2, 1.0)
-PROPOSAL_TOLERANCE = 1e-6
 
 # So many directions in which to stand beside the point, either way.
 SIDES = 3
@@ -532,8 +534,6 @@ ROUNDING = 1e-10
 # Most solvers that are tried for a proximal step, or while `hasty`: the third is a first-order
 # method, which takes seconds and does not reach this accuracy.
 ASKED = 2
-# A proximal step shorter than that, in units, leads nowhere.
-STEEP = 1e-4
 
 
 class _ProblemNearby(Nearby):
@@ -612,9 +612,9 @@ class _ProblemNearby(Nearby):
             if left == 0:
                 return
             try:
-                yield self.ahead(beside, x, PROPOSAL_TOLERANCE, solver, left)
+                yield self.ahead(beside, x, TOL, solver, left)
             except (SubproblemError, ValueError, ArithmeticError) as error:
-                self._problem.note(solver, PROPOSAL_TOLERANCE, f"beside x: {error}")
+                self._problem.note(solver, TOL, f"beside x: {error}")
 
     def far(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
         """Minimisers of the majorant in growing boxes around x."""
@@ -628,10 +628,10 @@ class _ProblemNearby(Nearby):
                     return
                 try:
                     self._made.forget_solution()
-                    yield problem.minimise(mode, PROPOSAL_TOLERANCE, solver, deadline.left)
+                    yield problem.minimise(mode, TOL, solver, deadline.left)
                     break
                 except SubproblemError as error:
-                    problem.note(solver, PROPOSAL_TOLERANCE, f"in a box: {error}")
+                    problem.note(solver, TOL, f"in a box: {error}")
 
     def stationarity(self, x: Array, time_limit: float | None = None) -> Stationarity:
         """The residual of the majorant at x, and the descent of other majorants beside a tie.

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from dcprog.engine.track import Progress
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError
+from dcprog.foundation.tolerances import FEASIBLE, ROUNDING
 from dcprog.majorants.affine import jacobian
 from dcprog.majorants.rules.frame import is_affine_atom
 from dcprog.majorants.tree import Values, nodes, rebuilt
@@ -24,8 +25,6 @@ from dcprog.problem.surrogate import ProblemSurrogate
 
 # An affine argument is far from 0 if the sum of its terms' sizes is this many times its value.
 FAR = 100.0
-ROUNDING = 1e-13  # a difference of equal terms, relative to them
-INACCURATE = 1e-6  # a difference of equal terms at a solver's point
 
 Callback = Callable[[Progress], object]
 
@@ -151,7 +150,7 @@ def recentred(
         return None
     frozen = freeze(problem)
     try:
-        rough = Recentred(frozen, points, x, INACCURATE)
+        rough = Recentred(frozen, points, x, FEASIBLE)
         measured = ProblemSurrogate(rough.problem)
         units = rough.step(measured.points.unpack(measured.sizes.natural.unit))
         if not np.any(points.largest(np.abs(x)) > FAR * points.largest(units)):

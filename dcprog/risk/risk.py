@@ -22,17 +22,16 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from dcprog.foundation.arrays import BLOCK, PRODUCTS, EDGE, Array, blocks
+from dcprog.foundation.arrays import BLOCK, EDGE, FORMED, PRODUCTS, Array, blocks
 from dcprog.foundation.blocked_matrix import BlockedMatrix, blocked
 from dcprog.foundation.parameters import advice, check_choice
+from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.losses import ConvexLoss, Loss
 from dcprog.losses.loss import combination
 from dcprog.penalties import Penalty, l2
 from dcprog.rows.linear import Samples
 from dcprog.rows.scores import Scores
 from dcprog.transforms import Transform, identity
-
-LARGEST_FORMED = 2**27  # numbers of an operator's matrix
 
 
 def check_kind(name: str, value: Any, kind: type, example: str) -> Any:
@@ -93,7 +92,7 @@ def checked_rows(rows: Any) -> Any:
         n, p = rows.shape
         if np.issubdtype(rows.dtype, np.complexfloating):
             raise TypeError("rows is complex: real numbers are needed")
-        rows = rows @ np.eye(p) if n * p <= LARGEST_FORMED else rows
+        rows = rows @ np.eye(p) if n * p <= FORMED else rows
     elif not isinstance(rows, LinearOperator):
         rows = real("rows", rows)
     if np.iscomplexobj(rows):
@@ -109,7 +108,6 @@ def checked_rows(rows: Any) -> Any:
 # ----------------------------------------------------------------------------------------------
 
 AGGREGATES = ("sum", "max")
-TIE = 1e-9
 REMEMBERED = 2  # points with known margins: a loop's current and next one; one if by blocks
 
 
@@ -623,7 +621,7 @@ class Risk:
         largest = values.max(axis=1, keepdims=True)
         # a vertex solution ties rows exactly, rounding must not choose between them
         sizes = np.abs(largest) + np.abs(slopes * u)[self.members].max(axis=1, keepdims=True)
-        place = np.argmax(values >= largest - TIE * sizes, axis=1)
+        place = np.argmax(values >= largest - KNOWN_DIGITS * sizes, axis=1)
         first = self.members[np.arange(self.n_groups), place]
         tilts = np.zeros(u.size)
         tilts[first] = slopes[first]

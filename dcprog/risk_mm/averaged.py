@@ -9,6 +9,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.tolerances import FEW_COEFFICIENTS
 from dcprog.risk_mm.units import Units
 from dcprog.rows.scores import Scores
 from dcprog.solvers.linalg.kronecker import RowHessian
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
 
 # Samples of a tall risk, and of each of its coefficients: a step of the loop takes seconds then,
 # and a window of the margins holds enough of them to tell how the slope changes.
-TALL, OF_EACH, MOST_COEFFICIENTS = 100_000, 500, 200
+TALL, OF_EACH = 100_000, 500
 # Of more than MANY samples the curvature of MOST, equally spaced, stands for that of all: they are
 # copied, and it takes that many to tell an average.
 MANY, MOST = 2**19, 2**17
 # Halves of the windows' widths, times n^(-1/5) spreads of the margins, as of a density estimate.
 WIDTHS = (0.5, 0.1, 0.02)
-STEPS, SHARES = 5, (0.5, 0.2)  # for each width, and of a step that is not lower
+STEPS, SHARES = 5, (0.5, 0.2, 0.05)  # for each width, and of a step that is not lower
 # Newton's steps end at one that lowers F by less than that, relative to its terms.
 LEAST = 1e-7
 # Eigenvalues of the scaled Hessian are taken without their sign, and for no less than that.
@@ -38,7 +39,7 @@ def is_tall(risk: Risk) -> bool:
         isinstance(rows, Scores)
         and rows.kernel is None
         and risk._is_entrywise
-        and rows.shape[1] <= MOST_COEFFICIENTS
+        and rows.shape[1] <= FEW_COEFFICIENTS
         and rows.X.shape[0] >= max(TALL, OF_EACH * rows.shape[1])
     )
 

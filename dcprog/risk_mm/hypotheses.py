@@ -7,13 +7,12 @@ import numpy as np
 from dcprog.engine.theorems import Fact, Hypotheses
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.regularity import UNKNOWN, Regularity
-from dcprog.foundation.tolerances import ROUNDING
+from dcprog.foundation.tolerances import RANK, ROUNDING
 from dcprog.penalties import Penalty
 from dcprog.penalties.kernel import kernel_norm
 from dcprog.risk.risk import Risk
 
 LARGEST = 10**7, 1000  # numbers of a matrix, and its columns, whose eigenvalues are computed
-RANK = 1e-10  # an eigenvalue counts as positive above that share of the largest
 
 
 def hypotheses_of_risk(risk: Risk) -> Hypotheses:

@@ -8,6 +8,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import SOFT
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.risk_mm.units import usual_coefficient
@@ -96,8 +97,6 @@ def spread(risk: Risk, losses: Array) -> float:
 
 LEVELS, STEPS_A_LEVEL = 5, 2
 LOOSE = 1e-3  # relative to the sum of the absolute values of F's terms
-# An infinite slope at 0 is replaced by the slope at this share of the arguments' size.
-EDGE = 0.1
 
 
 def graduated_start(risk: Risk, x: Array, solve: Solve) -> Array:
@@ -126,7 +125,7 @@ def graduated_start(risk: Risk, x: Array, solve: Solve) -> Array:
     return x
 
 
-def stepped(risk: Risk, x: Array, solve: Solve, steps: int, edge: float = EDGE) -> Array:
+def stepped(risk: Risk, x: Array, solve: Solve, steps: int, edge: float = SOFT) -> Array:
     """The point after a few loose steps of the loop, or before the first that fails.
 
     An infinite slope at 0 is replaced by the slope at the share `edge` of the arguments' size.

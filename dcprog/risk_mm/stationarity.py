@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dcprog.engine.stationarity import Stationarity, downhill_slope
+from dcprog.engine.stationarity import STEEP, Stationarity, downhill_slope
 from dcprog.foundation.arrays import PRODUCTS, Array
 from dcprog.foundation.deadline import Deadline
-from dcprog.foundation.tolerances import JUMP
+from dcprog.foundation.tolerances import JUMP, KNOWN_DIGITS
 from dcprog.penalties import kernel_norm
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.risk_mm.units import margin_unit
@@ -376,8 +376,6 @@ def _into(free: _Free, places: Indices, entries: Array) -> Any:
 FEW, MOST = 6, 24
 # So many are considered, and of losses that are dropped so many with as many that are kept.
 NEAREST, PAIRED = 64, 8
-# Slopes that change the relative gradient by less than this count as equal.
-IDLE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -492,7 +490,7 @@ def ties(near: Near) -> Ties:
     flips = [*losses(near), *_subtracted(near), *_shrunk(near)]
     sub = near.risk.subtracted  # its kinks are seen row by row
     rowwise = sub is None or not (sub.is_joint or near.risk.aggregate == "max")
-    strongest = sorted((f for f in flips if f.force > IDLE), key=lambda f: -f.force)
+    strongest = sorted((f for f in flips if f.force > KNOWN_DIGITS), key=lambda f: -f.force)
     return Ties(near.problem, strongest, rowwise and len(flips) <= FEW)
 
 
@@ -620,10 +618,8 @@ def _shrunk(near: Near) -> Iterable[Flip]:
 # ---- all choices ---------------------------------------------------------------------------------
 
 # Within those distances kinks count as met, in units; ties of the concave part at the second.
-REACHES = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
+REACHES = np.geomspace(1e-8, 1e-4, 5)
 TIED = 1e-5
-# Slopes less steep than that, relative, lead nowhere.
-STEEP = 1e-4
 
 
 def stationarity(

@@ -18,6 +18,7 @@ from dcprog.foundation.arrays import EDGE, EDGE_DECAY, NEAR_EDGE, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.progress_log import logger
+from dcprog.foundation.tolerances import ACCEPT, LOOSE, TOL
 from dcprog.risk.duality import above_least, duality_gap
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
@@ -31,10 +32,10 @@ from dcprog.risk_mm.starts import (
 )
 from dcprog.risk_mm.stationarity import descents, stationarity
 from dcprog.risk_mm.units import Units, usual_coefficient, usual_coefficients
-from dcprog.solvers.protocol import ACCEPT, LOOSEST, ExactSolver, Solution, SubproblemSolver
+from dcprog.solvers.protocol import LOOSEST, ExactSolver, Solution, SubproblemSolver
 from dcprog.solvers.registry import choose, is_exact, loosest, make, witnesses
 
-START = (1e-8, 1e-6, 1e-4)  # tolerances of the convex problem that gives the start, tried in turn
+START = (1e-8, TOL, LOOSE)  # tolerances of the convex problem that gives the start, tried in turn
 FINEST, COARSEST = 1e-14, 0.5  # range of the tolerances that are passed to solvers
 OUT_OF_SIZE = 30.0  # largest change of the objective's size, as a factor, with the same units
 # A loose start that a solver has left unfinished will do if no more than this share of the value at

@@ -30,8 +30,7 @@ USUAL = 1e-3, 1e3
 FAR = 30.0
 ONE_SIGN = 0.98
 VANISHING = 1e-150  # columns of smaller entries count as columns of zeros
-MANY = 2**20  # most constants of margins, and
-SEEN = 2**16  # most samples, from which a median is computed; of more, equally spaced ones
+SEEN = 2**16  # most samples from which a median is computed; of more, equally spaced ones
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ def margin_unit(risk: Risk) -> float:
     """The spread of the margins' constants, or else their size; 1 if there are none."""
     if risk.offset is None:
         return 1.0
-    offset = risk.offset[:: 1 + risk.offset.size // MANY]
+    offset = risk.offset[:: 1 + risk.offset.size // SEEN]
     apart = np.abs(offset / 2 - np.median(offset) / 2)  # halves: their difference may overflow
     for size in (2 * np.median(apart), 2 * np.mean(apart), np.max(np.abs(offset))):
         if 0 < size < np.inf:

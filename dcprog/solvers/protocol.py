@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from dcprog.risk.weighted import WeightedRisk
 
 
-# A point no higher than the centre, up to this many tolerances, is accepted: if the centre is a
-# minimiser, no solver gets below it.
-ACCEPT = 10.0
 # Tolerance of steps far from the end, of solvers to which a loose one is cheaper.
 LOOSEST = 1e-2
 

@@ -16,11 +16,11 @@ from dcprog.engine.result import Result
 from dcprog.foundation.arrays import Array, unvec, vec
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
-from dcprog.foundation.tolerances import FEASIBLE
+from dcprog.foundation.tolerances import FEASIBLE, KNOWN_DIGITS
 from dcprog.majorants.rewrites import is_narrowed
 from dcprog.majorants.tree import Values, nodes, short
 from dcprog.problem.split_constraints import Origin
-from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.problem.surrogate import FIRMNESS, ProblemSurrogate
 
 
 def negative_bases(problem: cp.Problem, surrogate: ProblemSurrogate, x: Array | None) -> str | None:
@@ -73,10 +73,7 @@ def _is_negative(power: cp.Expression, base: Array, size: Array) -> bool:
 
 # ----------------------------------------------------------------------------------------------
 
-TOLERANCE = 1e-9
-# Prices of violations, over the usual: a multiplier that is that share of its price asks for more.
-FIRMNESS = 1.0, 30.0, 1e3, 1e5
-SPENT = 0.99
+SPENT = 0.99  # a multiplier that is this share of its price asks for a higher one
 
 
 def multipliers(
@@ -124,7 +121,7 @@ def multipliers(
 def _found(surrogate: ProblemSurrogate, deadline: Deadline) -> dict[int, Any] | None:
     """Of the user's constraints; None where a price is too low to tell."""
     problem = surrogate.majorised
-    duals = problem.modes.portfolio(problem.mode).duals(TOLERANCE, deadline.left)
+    duals = problem.modes.portfolio(problem.mode).duals(KNOWN_DIGITS, deadline.left)
     majorised = [duals[c.id] for c in problem.modes.majorised(problem.mode)]
     if problem.penalised and any(
         np.max(dual) > SPENT * price

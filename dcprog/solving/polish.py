@@ -13,7 +13,7 @@ from scipy.linalg import null_space
 
 from dcprog.engine.track import Run
 from dcprog.foundation.arrays import Array, vec
-from dcprog.foundation.tolerances import DIFFERENCE, ROUNDING
+from dcprog.foundation.tolerances import DIFFERENCE, RANK, ROUNDING
 from dcprog.majorants.gradients import Tape
 from dcprog.majorants.tree import Values, rebuilt, spread_to
 from dcprog.majorants.user_problem import compared
@@ -130,7 +130,6 @@ REACHES = 1e-5, 1e-4, 1e-6, 1e-3
 FLAT = 1e-7  # gradients of the Lagrangian over a unit step, and multipliers of the wrong sign
 CURVED = 1e-6  # curvatures: differences of gradients tell no less
 SADDLE = 1e-4  # curvatures in a direction that is worth a run
-RANK = 1e-9  # singular values
 MOST_COORDINATES = 400  # and twice as many rows
 # Coordinates, at most, at the end of a run that has converged, and of one whose solvers failed: a
 # Hessian by differences walks the tree twice for each.

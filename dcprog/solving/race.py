@@ -14,15 +14,15 @@ import numpy as np
 from dcprog.engine.descent import descend
 from dcprog.engine.protocol import Surrogate
 from dcprog.engine.result import Optimum
-from dcprog.engine.track import ROUNDING, Run, Settings
+from dcprog.engine.track import NOISE, Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import DataLost, UnfitStart
 from dcprog.foundation.parameters import check_choice, meant
 from dcprog.foundation.progress_log import logger
-from dcprog.foundation.tolerances import ONE_PLACE
+from dcprog.foundation.tolerances import BESIDE, LOOSE, ONE_PLACE
 from dcprog.moves.registry import MOVES, Move
-from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.problem.surrogate import FIRMNESS, ProblemSurrogate
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.averaged import is_tall
 from dcprog.risk_mm.starts import stepped
@@ -176,7 +176,7 @@ def _candidates(task: Task[Any], budget: Budget) -> list[Candidate]:
 
 def _told(surrogate: Surrogate, one: Candidate) -> float:
     """The candidate's objective without its sign, and rounding that it may hide."""
-    return one.value + surrogate.facts.constant + ROUNDING * surrogate.scale(one.x)
+    return one.value + surrogate.facts.constant + NOISE * surrogate.scale(one.x)
 
 
 def _moved(
@@ -279,9 +279,7 @@ def _interrupted(run: Run, stop: KeyboardInterrupt) -> Run:
 # drafts: ends of a race on a sample of very many samples
 
 DRAWN, OF_EACH = 20_000, 100  # samples of a draft, and for each coefficient
-ROUGH = 1e-4  # tolerance of its runs
 SHARE = 0.25  # of the time left that drafts may take
-BESIDE = 0.1  # drafts as near as that, by their sizes, and no lower lead to one end
 
 
 def _takes_drafts(task: Task[Any], plan: Plan) -> bool:
@@ -307,7 +305,7 @@ def _drafts(
     left = task.left()
     rough = replace(
         task.settings,
-        tol=max(task.settings.tol, ROUGH),
+        tol=max(task.settings.tol, LOOSE),
         time_limit=None if left is None else SHARE * left,
         callback=None,
         verbose=False,
@@ -502,10 +500,6 @@ def _optimum(group: list[Run], best: Run) -> Optimum:
 
 
 STEPS = 2  # loose steps of the loop from a start of a risk before it is valued
-LOOSE = 1e-4  # tolerance of a cvxpy problem's heats
-# Factor of the first price of violations in heats: their runs are short, and at the usual price
-# they would all go to the minimum of F and only begin to meet the constraints.
-FIRM = 30.0
 
 
 def pool(surrogate: Surrogate, budget: Budget) -> list[Candidate]:
@@ -588,7 +582,7 @@ def _stepped(surrogate: RiskSurrogate, runner: _Runner, budget: Budget) -> Candi
 
 def _heats(surrogate: ProblemSurrogate, runners: list[_Runner], budget: Budget) -> list[Candidate]:
     """The points that the last heat has reached, best first, none near a run's end."""
-    surrogate.firmness, surrogate.hasty = FIRM, True
+    surrogate.firmness, surrogate.hasty = FIRMNESS[1], True
     try:
         for count, steps in budget.effort.heats:
             runners = _distinct(surrogate, runners)[:count]

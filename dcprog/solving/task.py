@@ -15,18 +15,19 @@ import cvxpy as cp
 import numpy as np
 from cvxpy.lin_ops import lin_utils
 
-from dcprog.engine.descent import EVIDENCE, descend
+from dcprog.engine.descent import descend
 from dcprog.engine.protocol import Surrogate
 from dcprog.engine.result import Result
 from dcprog.engine.track import History, Run, Settings
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import DataLost, NotMajorizable, SubproblemError, UnfitStart
+from dcprog.foundation.tolerances import ACCEPT, BESIDE, DECADES
 from dcprog.majorants.atoms import add, added
 from dcprog.majorants.user_problem import check_data
 from dcprog.moves.registry import MOVES, registered_moves
 from dcprog.problem.starts import START_TOLERANCE
-from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.problem.surrogate import FIRMNESS, ProblemSurrogate
 from dcprog.reductions.chain import AUTOMATIC, recognised_risk
 from dcprog.reductions.recentred import recentred
 from dcprog.reductions.recognised.recognise import Recognised
@@ -456,12 +457,6 @@ class RecognisedTask(Task[RecognisedSurrogate]):
 _KEPT: WeakKeyDictionary[cp.Problem, dict[tuple[str | None, str], ProblemSurrogate]]
 _KEPT = WeakKeyDictionary()
 
-# The price of violations, over the usual: a start should meet all constraints that its given part
-# allows it to.
-FIRM = 1e3
-# Of a step from a saddle along its negative curvature, in units of the coordinates.
-SADDLE_STEP = 0.1
-
 
 class ProblemTask(Task[ProblemSurrogate]):
     """A cvxpy problem as it is written, in real variables.
@@ -631,7 +626,7 @@ class ProblemTask(Task[ProblemSurrogate]):
             run, downhill = self._judged_here(surrogate, self.restored(surrogate, run, rng))
             if downhill is None or not saddles_left or not self.settings.escape:
                 return run
-            lower = self._beyond(surrogate, run, SADDLE_STEP * downhill)
+            lower = self._beyond(surrogate, run, BESIDE * downhill)
             if lower is None:
                 return run
             run = lower
@@ -823,7 +818,7 @@ class ProblemTask(Task[ProblemSurrogate]):
         self, surrogate: ProblemSurrogate, start: Array, **changes: Any
     ) -> Run | None:
         """A run from a feasible point that ends at one."""
-        for firmness in FIRMNESS:
+        for firmness in FIRMNESS[1:3]:
             surrogate.firmness = firmness
             try:
                 run = self.descend(surrogate, start, **changes)
@@ -834,12 +829,6 @@ class ProblemTask(Task[ProblemSurrogate]):
             if surrogate.domain.mode == "feasible":
                 return None
         return None
-
-
-# Where the library itself looks for a feasible point: random points that many units from 0.
-RANDOM_SIZES = (1.0, 0.1, 10.0)
-# A run from a restored point under equations begins with a price that many times the usual one.
-FIRMNESS = (10.0, 1000.0)
 
 
 # Steps of the loop before a smooth method goes on: most runs that end well are shorter.
@@ -879,7 +868,7 @@ def _origins(surrogate: ProblemSurrogate, run: Run, rng: np.random.Generator) ->
     if run.x is not None:
         yield run.x
         yield surrogate.starts.shaken(run.x, rng, size=1.0)
-    for size in RANDOM_SIZES:
+    for size in DECADES:
         yield surrogate.starts.random(rng, size)
 
 
@@ -890,7 +879,7 @@ def _solved_once(surrogate: ProblemSurrogate, x: Array, tol: float) -> Run | Non
         return None
     surrogate.begin(x)
     scale = surrogate.scale(x)
-    if not surrogate.value(x) - bound <= EVIDENCE * tol * scale:
+    if not surrogate.value(x) - bound <= ACCEPT * tol * scale:
         return None
     value, violation = surrogate.objective(x), surrogate.domain.violation(x)
     run = Run(
@@ -911,7 +900,7 @@ def _solved_once(surrogate: ProblemSurrogate, x: Array, tol: float) -> Run | Non
 def _fitted(surrogate: ProblemSurrogate, x: Array, known: Mapping[int, Array]) -> Array:
     """The variables that are not given, moved to where the majorant at x is least."""
     problem = surrogate.majorised
-    surrogate.paying, surrogate.firmness = True, FIRM
+    surrogate.paying, surrogate.firmness = True, FIRMNESS[2]
     try:
         surrogate.begin(x)
         surrogate.tighten(x)

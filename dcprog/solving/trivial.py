@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.risk_mm.units import margin_unit, usual_coefficients
 from dcprog.rows.scores import Scores
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 # Coefficients below that share of what moves the margins by their unit are 0.
 NOTHING = 1e-3
-# Residuals of that share of the data's are rounding.
-ROUNDED = 1e-9
 # A sample is given up where a per cent more of its loss costs less than that, in per cent.
 FLAT = 1e-2
 # More than that share of the samples is too much to be outliers only.
@@ -60,7 +59,7 @@ def _is_exact(risk: Risk, x: Array) -> bool:
     """True if all residuals are 0: y is a constant, and so are its predictions."""
     if risk.base.is_joint:
         return False
-    unit = ROUNDED * margin_unit(risk)
+    unit = KNOWN_DIGITS * margin_unit(risk)
     zero, *near = risk.base(np.array([0.0, unit, -unit]))
     return bool(zero == 0 and max(np.max(p.aggregates(x)) for _, p in risk.parts(x)) <= max(near))
 

@@ -11,6 +11,7 @@ from dcprog.foundation.arrays import COPIED, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.tolerances import ONE_PLACE
 from dcprog.risk.risk import Risk
+from dcprog.risk_mm.averaged import TALL
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.starts.effort import Effort
 from dcprog.starts.many_points import Index, ManyPoints, Points
@@ -42,9 +43,9 @@ BEYOND, NOISE = 1.5, 0.05
 # Recombination ends after PATIENCE rounds without a lower point, or if all parents are nearer to
 # the best one than the share ONE of its size, so that children would lie there too.
 PATIENCE, ONE = 5, 1e-3
-# From DEAR samples on a run takes so long that the default effort begins one only at a point that
-# is lower by the share WORTH of F.
-DEAR, WORTH = 100_000, 1e-3
+# From TALL samples on a run takes so long that the default effort begins one only at a point that
+# is lower by this share of F.
+WORTH = 1e-3
 
 
 class Batch(OfRisk):
@@ -77,7 +78,7 @@ class Batch(OfRisk):
 
 def is_dear(risk: Risk, effort: Effort) -> bool:
     """True if there are so many samples that only far better points are worth a run."""
-    return effort.name == "default" and risk.n_groups >= DEAR
+    return effort.name == "default" and risk.n_groups >= TALL
 
 
 def _searched(many: ManyPoints, budget: Budget) -> Points:

@@ -13,6 +13,7 @@ from dcprog.factorable.problem import FactorableProblem
 from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotBoundable
+from dcprog.foundation.tolerances import FEASIBLE, RADIUS
 from dcprog.majorants.tree import nodes
 from dcprog.majorants.user_problem import Points
 from dcprog.problem.surrogate import ProblemSurrogate
@@ -21,9 +22,9 @@ from dcprog.starts.protocol import Budget, Candidate, OfProblem
 # More entries of variables, and more columns of the search, take more work than a start has.
 MOST_ENTRIES, MOST_COLUMNS = 40, 100
 # Variables without bounds are searched within this many units of the plain run's end.
-REACH, EVERYWHERE = 10.0, np.inf
+REACH, EVERYWHERE = RADIUS, np.inf
 SHARE = 0.5  # of the time that is left, so that other starts have some
-INSIDE = 1 - 1e-6  # at the edge of such a box lower points may lie beyond
+INSIDE = 1 - FEASIBLE  # at the edge of such a box lower points may lie beyond
 # The gap, relative to the scale of F, at which the best point counts as the optimum.
 GAP = 1e-5
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import COPIED, Array, dense
+from dcprog.foundation.tolerances import DECADES, HALVINGS, TOL
 from dcprog.penalties import ConcavePenalty
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.surrogate import RiskSurrogate
@@ -21,14 +22,12 @@ from dcprog.starts.protocol import Budget, Candidate, OfRisk
 MOST_COEFFICIENTS = 1000
 MOST_NUMBERS = COPIED // 2  # of the samples
 # Ridge fits to start from, relative to the columns' size: their largest coefficients.
-RIDGES, LARGE = (1e-1, 1.0, 10.0), 30
+LARGE = 30
 # Copies of the best points that are pushed in each round.
 COPIES, PARENTS = 20, 4
 LOST, FOUND = 3, 5  # coefficients that a push sets to 0, or draws, at most
 SWEEP = 80  # coordinates that are moved, one after the other
 INWARD = 4  # steps to the minimum along a coordinate
-HALVINGS = 30  # of an interval in which the barrier is looked for
-LEAST = 1e-5  # of what F's terms add up to: less is no gain
 
 
 class CoordinateSearch(OfRisk):
@@ -84,9 +83,9 @@ def _is_sparse_problem(risk: Risk) -> bool:
 
 def _searched(risk: Risk, budget: Budget) -> Array:
     x = budget.ended[0]
-    fit = profiled(risk, x, LEAST * risk.magnitude(x))
+    fit = profiled(risk, x, TOL * risk.magnitude(x))
     ends, values = fit.descended(np.vstack([fit.given(x), np.zeros(fit.size.size), fit.ridges()]))
-    for _ in range(budget.effort.pushes):
+    for _ in range(budget.effort.recombined):
         if budget.deadline.left == 0:
             break
         order = _distinct(values, fit.least)[:PARENTS]
@@ -137,7 +136,7 @@ class _Fit:
     def ridges(self) -> Array:
         """Ridge fits without their small coefficients, one a row."""
         identity = np.eye(self.size.size)
-        fits = np.array([np.linalg.solve(self.gram + c * identity, self.pull) for c in RIDGES])
+        fits = np.array([np.linalg.solve(self.gram + c * identity, self.pull) for c in DECADES])
         order = np.argsort(-np.abs(fits), axis=1, kind="stable")
         np.put_along_axis(fits, order[:, LARGE:], 0.0, axis=1)
         return fits

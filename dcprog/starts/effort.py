@@ -21,9 +21,8 @@ class Effort:
     points : int
         Graduated paths of a batch; its other kinds of points are multiples.
     recombined : int
-        Rounds in which a batch recombines its best points, at most.
-    pushes : int
-        Rounds of the coordinate search.
+        Rounds in which a batch recombines its best points, at most, and in which the coordinate
+        search pushes its own.
     lighter : tuple of float
         Shares of a concave penalty's slope at 0.
     halves, beside, random : int
@@ -45,7 +44,6 @@ class Effort:
     flips: int
     points: int
     recombined: int
-    pushes: int
     lighter: tuple[float, ...]
     halves: int
     beside: int
@@ -66,7 +64,6 @@ EFFORTS = {
         flips=2,
         points=10,
         recombined=8,
-        pushes=7,
         lighter=(0.5, 0.25),
         halves=0,
         beside=1,
@@ -82,7 +79,6 @@ EFFORTS = {
         flips=24,
         points=40,
         recombined=40,
-        pushes=40,
         lighter=(0.5, 0.25, 0.1, 0.05),
         halves=6,
         beside=6,

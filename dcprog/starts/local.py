@@ -15,7 +15,7 @@ from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import EDGE, Array, unvec, vec
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import RADIUS, STILL
+from dcprog.foundation.tolerances import DECADES, RADIUS, ROUNDING, STILL, TOL
 from dcprog.majorants.gradients import Tape
 from dcprog.majorants.tree import Values, nodes, spread_to
 from dcprog.majorants.user_problem import compared
@@ -24,12 +24,8 @@ from dcprog.starts.protocol import Budget, Candidate, OfProblem
 
 MOST_ENTRIES = 400  # of variables
 MOST_ATOMS = 30_000  # evaluations of atoms and their slopes from one point: about a second
-# Distances of random points from 0, in units, or from the middle of a box, in shares of it; far
-# points are projected to near vertices of the convex constraints, and in boxes lie near 0.
-SIZES = 1.0, 10.0, 0.3
 NEARLY = 1e-3  # violations, relative to their terms, from which a run may still be feasible
 KEPT = 2  # of the minima, for the heats
-SAME = 1e-6  # values, relative to the scale of F, that count as one
 OUTSIDE = 1e20  # in place of F outside its domain, and of violations
 # Steps stall at kinks: a ramp loss of 200 samples cost four times the race, for no lower point.
 KINKED = cp.abs, cp.max, cp.maximum, cp.min, cp.minimum, cp.norm1, cp.norm_inf, cp.sum_largest
@@ -49,7 +45,7 @@ PRICE, DEARER, DEAREST = 1.0, 10.0, 1e5  # of squared violations in scales, grow
 MET = 1e-7  # violations, relative to their scales, that count as none
 SLOWLY = 0.25  # violations that fall by less in a round are priced higher
 # Slopes over a unit step and decreases, relative to the scale, at which a method ends.
-FLAT, FINE = 1e-8, 1e-12
+FLAT = 1e-8
 
 
 class Local(OfProblem):
@@ -111,7 +107,7 @@ def _is_agreed(
     if values.size < budget.effort.local:
         return False
     lowest = np.min(values)
-    slack = SAME * max(abs(lowest), surrogate.scale(found[-1][2]))
+    slack = TOL * max(abs(lowest), surrogate.scale(found[-1][2]))
     return int(np.count_nonzero(values <= lowest + slack)) >= budget.effort.local
 
 
@@ -124,7 +120,7 @@ def _begins(surrogate: ProblemSurrogate, smooth: SmoothProblem, budget: Budget) 
     for k in range(budget.effort.local * (TIMES if smooth.is_few else 1)):
         if budget.deadline.left == 0:
             return
-        size, uniform = SIZES[k % len(SIZES)], budget.rng.uniform(-1, 1, points.size)
+        size, uniform = DECADES[k % len(DECADES)], budget.rng.uniform(-1, 1, points.size)
         normal = unit * budget.rng.standard_normal(points.size)
         inside = middle + size * half * uniform if size <= 1 else np.clip(normal, low, high)
         x = np.where(boxed, inside, size * normal)
@@ -302,7 +298,7 @@ class SmoothProblem:
                     "maxfun": left,
                     "maxcor": 20,
                     "gtol": FLAT,
-                    "ftol": FINE,
+                    "ftol": ROUNDING,
                 },
             )
             left -= found.nfev

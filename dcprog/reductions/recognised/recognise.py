@@ -22,7 +22,7 @@ from cvxpy.atoms.quad_form import QuadForm
 from cvxpy.atoms.quad_over_lin import quad_over_lin
 
 from dcprog.foundation.arrays import Array, dense, vec
-from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING
+from dcprog.foundation.tolerances import DECADES, KNOWN_DIGITS, ROUNDING
 from dcprog.losses import Loss, absolute, cap, log, power, square
 from dcprog.majorants.affine import Adjoint, atom_jacobian
 from dcprog.majorants.rules.frame import is_affine_atom
@@ -630,8 +630,6 @@ def _concave(loss: Loss, weight: float) -> Penalty | None:
 
 # ----------------------------------------------------------------------------------------------
 
-SIZES = (0.1, 1.0, 1.0, 10.0)  # of the points, in units of the coefficients
-
 
 def agreed_constant(objective: cp.Expression, sign: float, risk: Risk, points: Points) -> float:
     """The constant sign·objective − risk, compared at 0 and at random points of several sizes.
@@ -656,7 +654,7 @@ def agreed_constant(objective: cp.Expression, sign: float, risk: Risk, points: P
         constant = here - known
         if abs(constant) <= ROUNDING * max(abs(here), risk.magnitude(origin)):
             constant = 0.0
-        for size in SIZES:
+        for size in DECADES:  # in units of the coefficients
             theta = size * unit * rng.standard_normal(points.size)
             apart = abs(value(theta) - risk(theta) - constant)
             if not apart <= KNOWN_DIGITS * risk.magnitude(theta) + ROUNDING * abs(constant):

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import qr, solve_triangular
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import FORMED, Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.sums import weighted_gram
 from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING
@@ -38,7 +38,6 @@ Mask = npt.NDArray[np.bool_]
 
 LARGEST_GROUP = 64  # most rows of one local variable, as their products are formed
 MOST_DENSE = 500  # most shared variables
-MOST_NUMBERS = 2**27  # most numbers in rows that are stored dense: 1 GB
 PAYS = 10_000  # with fewer stored numbers sparse solvers are as fast
 DENSE = 0.15  # share of nonzeros from which a row is stored dense
 
@@ -520,7 +519,7 @@ def _check(n_dense: int, F: sp.csr_array) -> None:
         raise NotArrow(f"{n_dense} variables are shared by several terms, more than {MOST_DENSE}")
     if n_dense > m:
         raise NotArrow(f"{n_dense} variables are shared by several terms, more than {m} rows")
-    if int(np.sum(dense_rows(F))) * n_dense > MOST_NUMBERS:
+    if int(np.sum(dense_rows(F))) * n_dense > FORMED:
         raise NotArrow("its dense rows take too much memory")
 
 

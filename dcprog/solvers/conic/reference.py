@@ -11,10 +11,10 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import LAST_PLACES
+from dcprog.foundation.tolerances import ACCEPT, LAST_PLACES
 from dcprog.risk.risk import aggregate_expression, margin_expression, penalised_part
 from dcprog.solvers.conic.portfolio import Portfolio
-from dcprog.solvers.protocol import ACCEPT, ExactSolver, Solution, Takes, refuse
+from dcprog.solvers.protocol import ExactSolver, Solution, Takes, refuse
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk

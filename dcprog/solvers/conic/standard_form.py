@@ -16,16 +16,13 @@ import scipy.sparse as sp
 from cvxpy import settings as s
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.tolerances import FEASIBLE, LAST_PLACES
+from dcprog.foundation.tolerances import FEASIBLE, KNOWN_DIGITS, LAST_PLACES, LOOSE, RADIUS
 
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 
 LARGEST = 700.0  # largest exponent for which exp does not overflow
-REACH = 10.0  # solutions are assumed to be at most this many times as far from 0 as the solver's
 RESIDUAL = 1e-5  # residuals of dual equations below this share of their terms are rounding
-NOTHING = 1e-9  # residuals below this share of the largest dual equation's terms are negligible
-NEARLY = 1e-4  # tolerance of an inaccurate point's constraints, relative to their terms
 
 
 @dataclass(frozen=True)
@@ -279,7 +276,7 @@ class StandardForm:
         residual, size = self._stationarity(x, z)
         curve = 0.0 if self.P is None else 0.5 * float(x @ (self.P @ x))
         reach = np.where(self._is_rounding(residual, size, x), np.abs(x) + 1, np.inf)
-        least = float(np.sum(self._least(residual, REACH * reach)))
+        least = float(np.sum(self._least(residual, RADIUS * reach)))
         return self.offset - curve - float(self.b @ z) + least
 
     def _is_rounding(self, residual: Array, size: Array, x: Array) -> Mask:
@@ -289,7 +286,7 @@ class StandardForm:
         """
         curvature = np.zeros(1) if self.P is None else self.P.diagonal()
         terms = np.concatenate([size * (np.abs(x) + 1), np.abs(self.q), curvature])
-        hardly = np.abs(residual) * (np.abs(x) + 1) <= NOTHING * np.max(terms)
+        hardly = np.abs(residual) * (np.abs(x) + 1) <= KNOWN_DIGITS * np.max(terms)
         balanced = 2 * np.abs(residual - self.q) >= np.abs(self.q)
         return np.asarray((np.abs(residual) <= RESIDUAL * size) | (hardly & balanced))
 
@@ -349,12 +346,12 @@ class StandardForm:
         """True if x is feasible up to 1e-4 of the terms in each constraint."""
         with np.errstate(all="ignore"):
             size = np.abs(self.b) + abs(self.A) @ np.abs(x)
-            held = self._holds(self.b - self.A @ x, size, NEARLY)
+            held = self._holds(self.b - self.A @ x, size, LOOSE)
             if self.lower is not None:
-                edge = NEARLY * (np.abs(x) + np.abs(self.lower))
+                edge = LOOSE * (np.abs(x) + np.abs(self.lower))
                 held &= bool(np.all(x >= self.lower - edge))
             if self.upper is not None:
-                edge = NEARLY * (np.abs(x) + np.abs(self.upper))
+                edge = LOOSE * (np.abs(x) + np.abs(self.upper))
                 held &= bool(np.all(x <= self.upper + edge))
             return held
 

@@ -11,10 +11,9 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import SUMMED
+from dcprog.foundation.tolerances import SUMMED, TO_BOUNDARY
 
 MAX_ITER = 100
-TO_BOUNDARY = 0.995  # least share of the step to the boundary that is taken
 SHORT = 1e-9  # shorter steps, of 1, are a failure
 ENOUGH = 0.1  # complementarity is reduced to this share of the allowed gap, and no further
 HUGE = 1e13  # iterates with larger entries diverge

@@ -9,13 +9,12 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import ROUNDING, SUMMED
+from dcprog.foundation.tolerances import ARMIJO, ROUNDING, SUMMED
 
 # A step length is accepted where the slope is at most this share of the initial one; a secant step
 # leaves at least this share of its bracket on either side.
 FLAT = 0.1
 LONGEST = 1e30  # a function that falls for longer is unbounded
-ARMIJO = 1e-4  # least decrease, as a share of the one that the initial slope predicts
 HALVINGS = 100  # most step lengths that are tried
 
 

@@ -14,15 +14,15 @@ from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.sums import weighted_gram, weighted_squares, weighted_sum
-from dcprog.solvers.linalg.cholesky import Cholesky
+from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS, Cholesky
 from dcprog.solvers.linalg.conjugate_gradients import truncated_minimiser
 
 # An update costs twice as much per sample as a new sum.
 WORTH = 0.4  # most changed weights of an update, as a share of the nonzero weights
 UPDATES = 10  # most updates in a row, as they accumulate rounding errors
-# The most unknowns of a system that is factored: a second of work. Products with sparse samples are
-# so cheap that conjugate gradients are 3 to 50 times as fast from some hundred unknowns on.
-MOST_FACTORED, MOST_OF_SPARSE = 3500, 500
+# Products with sparse samples are so cheap that from this many unknowns on conjugate gradients, or
+# steps of single columns, are 3 to 50 times as fast as systems that are factored.
+MOST_OF_SPARSE = 500
 SMALL = 1e-3  # moments that have shrunk below this share may consist of rounding errors
 
 
@@ -278,7 +278,7 @@ def is_truncated(X: Any) -> bool:
 
 
 def _most_factored(X: Any) -> int:
-    return MOST_OF_SPARSE if sp.issparse(X) else MOST_FACTORED
+    return MOST_OF_SPARSE if sp.issparse(X) else MOST_UNKNOWNS
 
 
 def _intercept(delta: Array, h: Array, total: float, mean: Array | None) -> Array:

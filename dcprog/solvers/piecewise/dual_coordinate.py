@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import RADIUS
+from dcprog.foundation.tolerances import ARMIJO, RADIUS
 from dcprog.losses import Pieces
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.protocol import LOOSEST, Takes
@@ -247,7 +247,6 @@ LEGS = 5  # most joint steps in a row, each without those that met a bound in th
 # Conjugate gradients end after FEW iterations or at the share SMALL of the first residual, for the
 # precision 1; it doubles up to FINEST while joint steps meet no bound.
 FEW, SMALL, FINEST = 20, 1e-2, 64
-ARMIJO = 1e-4  # the least decrease of the dual, relative to its slope along the step
 
 
 class DualSteps:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import PRODUCTS, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING
@@ -421,7 +421,7 @@ class PivotingSolver(ExactSolver):
     (2006), Numerical Optimization, §16.5.
     """
 
-    takes = Takes("piecewise linear", rows="one score", numbers=2**22)
+    takes = Takes("piecewise linear", rows="one score", numbers=PRODUCTS)
 
     def __init__(self, risk: Risk) -> None:
         n, q = risk.rows.shape

@@ -8,7 +8,7 @@ import highspy
 import numpy as np
 import scipy.sparse as sp
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import COPIED, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.solvers.piecewise.active_set import Guess, crossover
@@ -50,7 +50,7 @@ class SimplexSolver(PolyhedralSolver):
     """
 
     name = "simplex"
-    takes = Takes("piecewise linear", groups="samples", penalty="linear", numbers=2**25)
+    takes = Takes("piecewise linear", groups="samples", penalty="linear", numbers=2 * COPIED)
 
     def __init__(self, risk: Risk) -> None:
         super().__init__(risk)

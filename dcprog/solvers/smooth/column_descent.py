@@ -13,6 +13,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.rows.scores import with_ones
 from dcprog.solvers.jit import compiled
+from dcprog.solvers.linalg.conjugate_gradients import FORCING
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 Index = npt.NDArray[np.intp]
 
 EPOCHS = 20  # most passes over the entries that are not 0
-# They end at this share of the first pass's fall: new curvatures then gain more than the rest.
-FORCING = 0.1
 
 
 @compiled

@@ -12,6 +12,8 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.solvers.protocol import LOOSEST, ExactSolver, Solution, Takes
 from dcprog.solvers.smooth.augmented_lagrangian import (
+    GROWTH,
+    ROUNDS,
     AugmentedLagrangianSolver,
     Envelopes,
     envelope_unit,
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 
 
 FIRST = 4.0  # the first σ, in units of the mean weight over the size of the margins
-GROWTH = 4.0  # of σ, after a round that leaves most of the gap to the envelopes
-ROUNDS = 40  # most rounds
 SHARE = 0.3  # of the last gap, to which a round minimises
 SLOW = 0.5  # a round that leaves more than this share of the gap is slow
 

@@ -15,6 +15,7 @@ from dcprog.foundation.tolerances import LAST_PLACES
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
+from dcprog.solvers.linalg.ridge import MOST_OF_SPARSE
 from dcprog.solvers.protocol import LOOSEST, ExactSolver, Solution, Takes
 from dcprog.solvers.smooth.column_descent import ColumnDescent
 from dcprog.solvers.smooth.newton import LOOSE, STALLS, softer_first
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 
 SMALL = 200  # up to this many entries all are in the model, otherwise a working set
-# The most entries in the model whose Hessian is formed; of sparse samples single columns are cheap.
-MOST_OF_SPARSE = 500
 MAX_STEPS = 500  # most Newton steps, each with a factorisation
 SAFETY = 1e-2  # the search ends at a gap of this share of the tolerance
 BOTTOMLESS = 1e15  # the function is unbounded below this multiple of its initial size

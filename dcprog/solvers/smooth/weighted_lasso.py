@@ -12,10 +12,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.arrays import COPIED, Array, dense
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import SUMMED
+from dcprog.foundation.tolerances import DIFFERENCE, LOOSE, SUMMED
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 Index = npt.NDArray[np.intp]
 
 # ---- Gram matrices of columns --------------------------------------------------------------------
-
-KEPT = 2**24  # most numbers of gathered columns that are kept
 
 
 class ColumnGram:
@@ -139,7 +137,7 @@ class ColumnGram:
     def _old(self, new: Index, B: Any) -> Any:
         """The earlier columns; the new ones are stored beside them if memory allows."""
         k, n = self._columns.size, self._X.shape[0]
-        if not isinstance(B, np.ndarray) or n * (k + new.size) > KEPT:
+        if not isinstance(B, np.ndarray) or n * (k + new.size) > COPIED:
             self._gathered = None
             return self._X[:, self._columns]
         if self._gathered is None:
@@ -290,7 +288,6 @@ class Profiled:
 STEPS = 200  # most reweightings, and most epochs of a step in a working set
 LONGEST = 16  # most steps between attempts of Newton's method
 REWEIGHTING_EPOCHS = 2  # epochs of descent with the same weights
-APART = 1e-6  # relative step of the difference quotient of the penalty's slopes
 
 
 @dataclass(frozen=True)
@@ -369,9 +366,9 @@ class Reweighting:
             return here
         x, H = here.x[live], self.problem.H
         nearby = here.x.copy()
-        nearby[live] = x * (1 + APART)
+        nearby[live] = x * (1 + DIFFERENCE)
         pull = self.weights(here.x)[live]
-        curvature = (self.weights(nearby)[live] - pull) / (APART * np.abs(x))
+        curvature = (self.weights(nearby)[live] - pull) / (DIFFERENCE * np.abs(x))
         S = H[np.ix_(live, live)]
         S[np.diag_indices_from(S)] += curvature
         try:
@@ -393,7 +390,6 @@ STALLS = 3  # rounds in a row that do not halve the gap, after which the method 
 ENOUGH = 0.5  # the search ends at a gap of this share of the tolerance
 SHARE = 0.1  # epochs end at a decrease of this share of the allowed gap
 SAME = 1.2  # a working set that grows by less than this factor is solved exactly
-LOOSE = 1e-4  # from this tolerance on epochs may suffice
 GOES_ON = 0.3  # tolerance of steps from which runs go on with a concave penalty
 
 
