@@ -10,7 +10,7 @@ from cvxpy import settings as s
 
 from dcprog.engine.result import Result
 from dcprog.foundation.errors import UnfitSolver
-from dcprog.foundation.names import nearest
+from dcprog.foundation.parameters import nearest
 from dcprog.reductions.chain import chain
 from dcprog.solving.driver import solve
 from dcprog.solving.task import task_of
