@@ -38,10 +38,11 @@ class SmoothSVC(PaperClassifier):
     :math:`\tfrac{C}{2} \sum_i \rho(t_i, \eta)^2`.
 
     F is strongly convex. Its unique minimiser θ_η tends to the support vector machine θ* with a
-    penalised intercept: ‖θ_η − θ*‖² ≤ C·m·max(ρ − [t]_+), which is 0.1·C·m/η for Padé and m samples
-    (the publication has twice that). A far smaller bound from the slacks t_i of the fit is
-    ‖θ_η − θ*‖² ≤ C Σ_i ([t_i]_+ − t_i ρ'(t_i)), the duality gap at α_i = Cρ'(t_i). Newton's method
-    with Armijo's rule finds θ_η; for Padé ρ is curved in the band |t| < 1/η only.
+    penalised intercept: by strong convexity ‖θ_η − θ*‖² ≤ C·m·max(ρ − [t]_+), which is 0.1·C·m/η
+    for Padé and m samples. A far smaller bound from the slacks t_i of the fit is
+    ‖θ_η − θ*‖² ≤ C Σ_i ([t_i]_+ − t_i ρ'(t_i)), the duality gap at α_i = Cρ'(t_i). The publication
+    bounds ρ − [t]_+, not the distance of the minimisers. Newton's method with Armijo's rule finds
+    θ_η; for Padé ρ is curved in the band |t| < 1/η only.
 
     More than two classes are fitted one against the rest, each with its own F.
 
