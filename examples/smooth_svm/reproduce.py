@@ -86,8 +86,31 @@ READINGS = {
     "75 per coordinate, 0.025 of the positives": (75.0, SHARE / 2),
     "a length of 75": (75.0 / 2**0.5, SHARE),
 }
-# What is decided, by the claims' texts; the others are open.
-COMES_OUT: dict[str, bool] = {}
+# What does not come out, by reading and table; the other claims hold or are open.
+REFUTED = {
+    *(
+        f"{where}: Padé SSVM1 is ahead of the sigmoid SSVM1 by as much as printed"
+        for where in (
+            "75 per coordinate, table I",
+            "75 per coordinate, table II",
+            "75 per coordinate, 0.025 of the positives, table I",
+            "a length of 75, table I",
+            "a length of 75, table II",
+        )
+    ),
+    "75 per coordinate, table II: sigmoid SSVM1 as printed",
+    "75 per coordinate, 0.025 of the positives, table I: sigmoid SSVM2 as printed",
+    "75 per coordinate, 0.025 of the positives, table I: sigmoid SSVM1 as printed",
+    "75 per coordinate, 0.025 of the positives, table I: Padé SSVM1 as printed",
+    "75 per coordinate, 0.025 of the positives, table I: "
+    "Padé SSVM1 is ahead of the sigmoid SSVM2 by as much as printed",
+    "a length of 75, table I: sigmoid SSVM2 as printed",
+    "a length of 75, table I: sigmoid SSVM1 as printed",
+    "a length of 75, table I: Padé SSVM1 is ahead of the sigmoid SSVM2 by as much as printed",
+    "a length of 75, table II: sigmoid SSVM1 as printed",
+    "sigmoid SSVM2, filter: outliers found at D = 75",
+    "sigmoid SSVM2, filter: then 99% of the rest is right",
+}
 # Samples behind the printed percentages, to train and to test, of all ten splits.
 COUNTED = {"I": (4755, 250), "II": (4750, 250)}
 ONE_NORM = ("sigmoid SSVM1", "Padé SSVM1", "exact SVM")
@@ -299,8 +322,8 @@ def reading_claims(found: dict[str, Scores]) -> list[Claim]:
 
 
 def judged(claim: Claim) -> Claim:
-    """The verdict expected of this claim: open where none is noted."""
-    return replace(claim, expected=COMES_OUT.get(claim.text))
+    """A claim that may be open; a refutation may be the expected end."""
+    return replace(claim, expected=None if claim.holds is None else claim.text not in REFUTED)
 
 
 def printed_claims(reading: str, scores: Scores, table: str) -> list[Claim]:
@@ -420,7 +443,7 @@ def filter_claims(name: str, found: list[Filtered]) -> list[Claim]:
     if "starts" in name:
         text = f"{name}: and beyond the break-down, at D = 150"
         claims.append(Claim(text, f"{late} of {moved}", late == moved, turns=one_less))
-    return own(under("outlier filter", claims))
+    return own(under("outlier filter", [judged(claim) for claim in claims]))
 
 
 # ---- output --------------------------------------------------------------------------------------
