@@ -17,7 +17,7 @@ from dcprog.solvers.smooth.weighted_lasso import ColumnGram
 def test_blocks(
     kept: int, sparse: bool, centred: bool, plain: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weighted_lasso, "KEPT", kept)
+    monkeypatch.setattr(weighted_lasso, "COPIED", kept)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20, 200)) * (rng.random((20, 200)) < 0.5)
     weights = np.ones(20) if plain else rng.random(20)
