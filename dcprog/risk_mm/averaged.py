@@ -25,7 +25,7 @@ TALL, OF_EACH = 100_000, 500
 MANY, MOST = 2**19, 2**17
 # Halves of the windows' widths, times n^(-1/5) spreads of the margins, as of a density estimate.
 WIDTHS = (0.5, 0.1, 0.02)
-STEPS, SHARES = 5, (0.5, 0.2, 0.05)  # for each width, and of a step that is not lower
+STEPS, SHARES = 5, (0.5, 0.2)  # for each width, and of a step that is not lower
 # Newton's steps end at one that lowers F by less than that, relative to its terms.
 LEAST = 1e-7
 # Eigenvalues of the scaled Hessian are taken without their sign, and for no less than that.

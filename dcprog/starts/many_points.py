@@ -209,7 +209,7 @@ class ManyPoints:
         begun = self.values(points.theta, points.margins, h) if smoothly else points.values
         theta, margins, values = points.theta.copy(), points.margins.copy(), begun.copy()
         left = np.arange(len(points))  # the points that have not fallen as far as their models
-        for share in (1.0, *SHARES):
+        for share in (1.0, *SHARES, 0.05):
             there = points.theta[left] + share * move[left]
             its_margins = points.margins[left] + share * along[left]
             found = self.values(there, its_margins, judged, left)
