@@ -22,7 +22,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from dcprog.foundation.arrays import BLOCK, EDGE, FORMED, PRODUCTS, Array, blocks
+from dcprog.foundation.arrays import BLOCK, EDGE, FORMED, Array, blocks
 from dcprog.foundation.blocked_matrix import BlockedMatrix, blocked
 from dcprog.foundation.parameters import advice, check_choice
 from dcprog.foundation.tolerances import KNOWN_DIGITS
@@ -533,20 +533,14 @@ class Risk:
             parts = self._parts(theta, lambda rows: u[rows] + change[..., rows])
             return sum(np.sum(part.loss_values(theta), axis=-1) for _, part in parts)
 
-        changes = self._changes(ways)
         if len(ways) and u.size <= BLOCK and self._is_entrywise:
-            change = np.array(list(changes))
+            change = np.ascontiguousarray(np.transpose(self.rows @ ways.T))  # one product with X
             values = losses(np.stack([change, -change], axis=1))
         else:
+            changes = (np.asarray(self.rows @ way).ravel() for way in ways)
             values = np.array([[losses(c), losses(-c)] for c in changes]).reshape(-1, 2)
         paid = [[self.penalty_value(theta + s * way) for s in (1, -1)] for way in ways]
         return values + np.array(paid).reshape(-1, 2)
-
-    def _changes(self, ways: Array) -> Iterator[Array]:
-        """The products A·way for every row of `ways`, several by one product with X."""
-        step = max(1, PRODUCTS // self.rows.shape[0])
-        for some in blocks(len(ways), step):
-            yield from np.ascontiguousarray(np.transpose(self.rows @ ways[some].T))
 
     @property
     def has_convex_losses(self) -> bool:
