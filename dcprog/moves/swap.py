@@ -9,13 +9,12 @@ import numpy as np
 from dcprog.engine.protocol import Surrogate, centre
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import TOL
 from dcprog.problem.choices import choices, other_choices
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.starts.protocol import Budget, OfProblem
 
 SOLVES = 20  # majorants that are minimised, for each of the effort's flips
-# Relative to F's scale: the least fall, and the tolerance of the solves.
-TINY = 1e-6
 
 
 class Swap(OfProblem):
@@ -58,14 +57,14 @@ def _lower(
     """The number of choices that were tried, and the first point that is lower than x."""
     centre(surrogate, x)
     scale = surrogate.scale(x)
-    aim, solver = surrogate.value(x) - TINY * scale, surrogate.solvers[0]
+    aim, solver = surrogate.value(x) - TOL * scale, surrogate.solvers[0]
     others = list(other_choices(surrogate.majorised, x))
     shuffled = [others[k] for k in budget.rng.permutation(len(others))]
     for tried, other in enumerate(sorted(shuffled, key=lambda other: other.cost)[:most]):
         if budget.deadline.left == 0:
             break
         try:
-            point = surrogate.nearby.otherwise(x, other.values, TINY, solver, budget.deadline.left)
+            point = surrogate.nearby.otherwise(x, other.values, TOL, solver, budget.deadline.left)
         except (SubproblemError, ValueError, ArithmeticError):
             continue
         if surrogate.value(point) < aim:

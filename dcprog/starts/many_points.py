@@ -12,7 +12,6 @@ from dcprog.foundation.arrays import COPIED, PRODUCTS, Array, dense
 from dcprog.foundation.tolerances import ROUNDING
 from dcprog.losses import ConvexLoss
 from dcprog.risk.risk import Risk
-from dcprog.risk_mm.averaged import SHARES
 from dcprog.risk_mm.units import margin_unit
 from dcprog.rows.scores import Scores
 from dcprog.transforms import Transform, trim_of
@@ -22,6 +21,7 @@ Index = npt.NDArray[np.intp]
 # Risks with more coefficients are taken by no batch: its systems are dense.
 MOST_COEFFICIENTS = 100
 # Shares of a Newton step that are tried, until every point is lower.
+SHARES = (1.0, 0.5, 0.2, 0.05)
 # Of the largest diagonal entry of a Newton matrix, and of the largest coefficient.
 JITTER, SMALL = 1e-9, 1e-3
 
@@ -209,7 +209,7 @@ class ManyPoints:
         begun = self.values(points.theta, points.margins, h) if smoothly else points.values
         theta, margins, values = points.theta.copy(), points.margins.copy(), begun.copy()
         left = np.arange(len(points))  # the points that have not fallen as far as their models
-        for share in (1.0, *SHARES, 0.05):
+        for share in SHARES:
             there = points.theta[left] + share * move[left]
             its_margins = points.margins[left] + share * along[left]
             found = self.values(there, its_margins, judged, left)

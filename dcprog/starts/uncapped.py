@@ -13,13 +13,11 @@ from dcprog.engine.protocol import Surrogate
 from dcprog.engine.track import Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitStart
-from dcprog.foundation.tolerances import MAX_ITER
+from dcprog.foundation.tolerances import LOOSE, MAX_ITER
 from dcprog.majorants.rules.frame import slope_sign
 from dcprog.majorants.tree import rebuilt, spread_to
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.starts.protocol import Budget, OfProblem
-
-LOOSE = 1e-4  # tolerance of the run: its end is where another run begins
 
 
 class Uncapped(OfProblem):

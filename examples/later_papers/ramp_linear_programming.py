@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import cvxpy as cp
@@ -17,12 +18,14 @@ import numpy as np
 
 import dcprog as dc
 from examples.common.claims import Claim, greater
-from examples.common.plots import BLACK, BLUE, ORANGE, RED, plotted
+from examples.common.plots import BLACK, plotted
+from examples.later_papers.circle import boundary, drawn, gram, scene, score
 from examples.later_papers.script import mean_of, run
 
 Array = np.ndarray
 MU = 0.003
 SEEDS = range(10, 22)
+N = 50  # samples of a draw
 
 
 def declare(K: Array, y: Array, mu: float = MU, cap: float = 1.0) -> cp.Problem:
@@ -39,19 +42,6 @@ def reference(K: Array, y: Array, mu: float, alpha: Array, b: float) -> float:
     scores = [float(k @ (alpha * y)) + b for k in K]
     losses = [min(max(1 - label * f, 0), 1) for label, f in zip(y, scores, strict=True)]
     return float(mu * sum(alpha) + np.mean(losses))
-
-
-def gram(X: Array, Z: Array) -> Array:
-    """exp(−‖x − z‖²)."""
-    return np.exp(-np.sum((X[:, None] - Z) ** 2, axis=-1))
-
-
-def drawn(seed: int, n: int = 50, noise: float = 0.1) -> tuple[Array, Array, Array]:
-    """Samples, the labels of the inside and outside of a circle, and those with a share turned."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, 2))
-    truth = np.where(np.sum(X**2, axis=1) > 2 * np.log(2), 1.0, -1.0)  # half of them
-    return X, truth, np.where(rng.random(n) < noise, -truth, truth)
 
 
 def fitted(X: Array, y: Array, cap: float = 1.0) -> tuple[Array, float]:
@@ -74,15 +64,15 @@ def ramp_svm(X: Array, y: Array) -> int:
 
 def one_draw(seed: int) -> tuple[float, float, int, int]:
     """Accuracies with the ramp and with the hinge, sizes of the expansions of both ramps."""
-    X, _, y = drawn(seed)
+    X, _, y = drawn(seed, N)
     fresh, truth, _ = drawn(seed + 1000, n=1000)
     fits = [fitted(X, y, cap) for cap in (1.0, np.inf)]
-    right = [np.mean(np.sign(gram(fresh, X) @ (y * a) + b) == truth) for a, b in fits]
+    right = [np.mean(np.sign(score(X, y * a, b, fresh)) == truth) for a, b in fits]
     return float(right[0]), float(right[1]), int(np.sum(fits[0][0] > 1e-6)), ramp_svm(X, y)
 
 
 def check() -> list[Claim]:
-    X, _, y = drawn(0)
+    X, _, y = drawn(0, N)
     problem = declare(gram(X, X), y)
     for variable in problem.variables():
         variable.value = np.ones(variable.shape)
@@ -104,23 +94,14 @@ def check() -> list[Claim]:
 
 
 def draw(folder: Path) -> None:
-    X, _, y = drawn(0)
-    grid = np.stack(np.meshgrid(np.linspace(-3, 3, 120), np.linspace(-3, 3, 120)), axis=-1)
-    K = gram(grid.reshape(-1, 2), X)
+    X, _, y = drawn(0, N)
     with plotted(folder, "ramp_linear_programming") as axes:
-        for label, colour in ((1, BLUE), (-1, ORANGE)):
-            axes.plot(*X[y == label].T, "o", color=colour, alpha=0.6, markersize=4)
-        turn = np.linspace(0, 2 * np.pi, 200)
-        radius = np.sqrt(2 * np.log(2))
-        axes.plot(radius * np.cos(turn), radius * np.sin(turn), color=BLACK, label="true rule")
+        scene(axes, X, y)
         for cap, style, name in ((np.inf, "dotted", "hinge"), (1.0, "dashed", "ramp")):
             alpha, b = fitted(X, y, cap)
-            scores = (K @ (y * alpha) + b).reshape(grid.shape[:2])
-            axes.contour(grid[..., 0], grid[..., 1], scores, [0], colors=RED, linestyles=style)
-            axes.plot([], [], color=RED, linestyle=style, label=name)
+            boundary(axes, partial(score, X, y * alpha, b), style, name)
         kept = X[alpha > 1e-6]
         axes.plot(*kept.T, "o", color=BLACK, fillstyle="none", markersize=9, label="α > 0 (ramp)")
-        axes.set(xlabel="x₁", ylabel="x₂", aspect="equal")
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
 
 

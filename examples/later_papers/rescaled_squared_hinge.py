@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 import dcprog as dc
 from examples.common.claims import Claim, at_most, greater, own
-from examples.common.plots import BLACK, BLUE, ORANGE, RED, plotted
+from examples.common.plots import plotted
+from examples.later_papers.circle import boundary, drawn, gram, scene, score
 from examples.later_papers.script import mean_of, run
 
 Array = np.ndarray
 ETA = 0.5
 SEEDS = range(10, 50)
+N = 120  # samples of a draw
 
 
 def declare(K: Array, y: Array, loss: dc.Loss, strength: float = 1.0) -> dc.Risk:
@@ -38,19 +41,6 @@ def reference(K: Array, y: Array, eta: float, a: Array, b: float, strength: floa
     return float(sum(losses) + strength / 2 * a @ K @ a)
 
 
-def drawn(seed: int, n: int = 120, noise: float = 0.1) -> tuple[Array, Array, Array]:
-    """Samples, the labels inside and outside a circle, and those with a share turned."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, 2))
-    truth = np.where(np.sum(X**2, axis=1) > 2 * np.log(2), 1.0, -1.0)  # half of them
-    return X, truth, np.where(rng.random(n) < noise, -truth, truth)
-
-
-def gram(X: Array, Z: Array) -> Array:
-    """exp(−‖x − z‖²)."""
-    return np.exp(-np.sum((X[:, None] - Z) ** 2, axis=-1))
-
-
 def fitted(X: Array, y: Array, loss: dc.Loss) -> tuple[Array, float]:
     """a and b."""
     risk = declare(gram(X, X), y, loss)
@@ -61,10 +51,10 @@ def fitted(X: Array, y: Array, loss: dc.Loss) -> tuple[Array, float]:
 
 def accuracy(seed: int, loss: dc.Loss) -> float:
     """Share of fresh samples with the right label, after a fit to turned labels."""
-    X, _, turned = drawn(seed)
+    X, _, turned = drawn(seed, N)
     fresh, truth, _ = drawn(seed + 1000, n=1000)
     a, b = fitted(X, turned, loss)
-    return float(np.mean(np.sign(gram(fresh, X) @ a + b) == truth))
+    return float(np.mean(np.sign(score(X, a, b, fresh)) == truth))
 
 
 def check() -> list[Claim]:
@@ -97,24 +87,12 @@ def check() -> list[Claim]:
 
 
 def draw(folder: Path) -> None:
-    X, _, y = drawn(0)
-    grid = np.stack(np.meshgrid(np.linspace(-3, 3, 120), np.linspace(-3, 3, 120)), axis=-1)
-    K = gram(grid.reshape(-1, 2), X)
+    X, _, y = drawn(0, N)
+    losses = {"squared hinge": dc.squared_hinge(), "rescaled": dc.rescale(dc.squared_hinge(), ETA)}
     with plotted(folder, "rescaled_squared_hinge") as axes:
-        for label, colour in ((1, BLUE), (-1, ORANGE)):
-            axes.plot(*X[y == label].T, "o", color=colour, alpha=0.6, markersize=4)
-        turn = np.linspace(0, 2 * np.pi, 200)
-        radius = np.sqrt(2 * np.log(2))
-        axes.plot(radius * np.cos(turn), radius * np.sin(turn), color=BLACK, label="true rule")
-        for loss, style, name in (
-            (dc.squared_hinge(), "dotted", "squared hinge"),
-            (dc.rescale(dc.squared_hinge(), ETA), "dashed", "rescaled"),
-        ):
-            a, b = fitted(X, y, loss)
-            scores = (K @ a + b).reshape(grid.shape[:2])
-            axes.contour(grid[..., 0], grid[..., 1], scores, [0], colors=RED, linestyles=style)
-            axes.plot([], [], color=RED, linestyle=style, label=name)
-        axes.set(xlabel="x₁", ylabel="x₂", aspect="equal")
+        scene(axes, X, y)
+        for (name, loss), style in zip(losses.items(), ("dotted", "dashed"), strict=True):
+            boundary(axes, partial(score, X, *fitted(X, y, loss)), style, name)
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from examples.common.claims import Claim, Difference, print_claims
+from examples.common.claims import Claim, Difference, paired, print_claims
 from examples.common.plots import parser_of
 
 
 def mean_of(values: Sequence[float] | np.ndarray, unit: float = 100.0) -> Difference:
     """The mean over draws with its standard error, in points unless another unit is given."""
-    scaled = unit * np.asarray(values)
-    return Difference(float(scaled.mean()), float(scaled.std(ddof=1) / np.sqrt(scaled.size)))
+    return replace(paired(unit * np.asarray(values)), width=2.0)
 
 
 def run(

@@ -13,6 +13,7 @@ import dcprog as dc
 from examples.later_papers import (
     NAMES,
     capped_twin,
+    circle,
     extended_robust,
     general_robust_loss,
     generalized_cross_entropy,
@@ -126,8 +127,8 @@ def test_losses(name: str) -> None:
 
 
 def test_rescaled_squared_hinge() -> None:
-    X, _, y = rescaled_squared_hinge.drawn(0, n=25)
-    K = rescaled_squared_hinge.gram(X, X)
+    X, _, y = circle.drawn(0, n=25)
+    K = circle.gram(X, X)
     risk = rescaled_squared_hinge.declare(K, y, dc.rescale(dc.squared_hinge(), 0.5))
 
     def formula(theta: Array) -> float:
@@ -146,8 +147,8 @@ Case = tuple[Any, Function, Callable[[Array], Array]]
 
 
 def ramp() -> Case:
-    X, _, y = ramp_linear_programming.drawn(0, n=20)
-    K = ramp_linear_programming.gram(X, X)
+    X, _, y = circle.drawn(0, n=20)
+    K = circle.gram(X, X)
     problem = ramp_linear_programming.declare(K, y, 0.02)
     formula = lambda x: ramp_linear_programming.reference(K, y, 0.02, x[:-1], x[-1])  # noqa: E731
     return problem, formula, lambda x: np.append(np.maximum(x[:-1], 0), x[-1])
