@@ -11,7 +11,7 @@ from cvxpy.atoms.elementwise.elementwise import Elementwise
 
 from dcprog.foundation.arrays import Array
 from dcprog.majorants.rules.frame import Piece
-from dcprog.majorants.tree import Values
+from dcprog.majorants.tree import Values, nodes
 from dcprog.problem.majorised_problem import MajorisedProblem
 
 MOST = 1000  # entries of a choice; of more, too few of the pairs could be tried
@@ -28,13 +28,19 @@ class Choice:
 
 
 def choices(problem: MajorisedProblem) -> list[cp.Expression]:
-    """The atoms that choose, and that the majorant replaces by the choice made at its centre."""
+    """The problem's atoms that choose, of which the majorant has the choice made at its centre.
+
+    The parts max(x, 0) and min(x, 0) of which the rules make an odd power are none of them.
+    """
+    roots = [problem.problem.objective, *problem.problem.constraints]
+    declared = {id(node) for root in roots for arg in root.args for node in nodes(arg)}
     found = dict[int, cp.Expression]()
     waiting = [f.piece for f in (problem.frame, *problem.constraints, *problem.context.frames)]
     while waiting:
         piece: Piece = waiting.pop()
         waiting += piece.children
-        if piece.rule.endswith("tangent") and isinstance(piece.node, OF_ONE + OF_MANY):
+        chooses = isinstance(piece.node, OF_ONE + OF_MANY) and id(piece.node) in declared
+        if chooses and piece.rule.endswith("tangent"):
             found[id(piece.node)] = piece.node
     return list(found.values())
 

@@ -102,8 +102,8 @@ class Light(_Loose):
                 yield _eased(risk, 1.0, share, solve)
 
 
-# A risk's convex problem has better starts than these. Where a smooth method has found minima, the
-# loop would take longer to find the same from points beside and far away.
+# A risk's convex problem has better starts than these. Where a smooth method has ended as low as
+# the plain run, the loop would take longer to find the same from points beside and far away.
 
 
 class Half(OfProblem):
@@ -120,7 +120,7 @@ class Beside(OfProblem):
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
         """As many as the effort says."""
         assert isinstance(surrogate, ProblemSurrogate)
-        for _ in range(0 if _is_smooth(budget) else budget.effort.beside):
+        for _ in range(0 if _is_smooth(surrogate, budget) else budget.effort.beside):
             if budget.deadline.left == 0:
                 return
             size = float(budget.rng.uniform(NEAREST, FARTHEST))
@@ -133,13 +133,21 @@ class Random(OfProblem):
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
         """As many as the effort says."""
-        count = 0 if _is_smooth(budget) else budget.effort.random
+        count = 0 if _is_smooth(surrogate, budget) else budget.effort.random
         return _made(surrogate, "random", count, budget)
 
 
-def _is_smooth(budget: Budget) -> bool:
-    """True if a smooth method has found minima that meet the constraints."""
-    return any(one.kind == "local" for one in budget.found)
+def _is_smooth(surrogate: Surrogate, budget: Budget) -> bool:
+    """True if a smooth method has found a feasible point as low as the plain run's end."""
+    values = [one.value for one in budget.found if one.kind == "local"]
+    if not values:
+        return False
+    end = budget.ended[0]
+    if not surrogate.domain.is_feasible(end):
+        return True
+    assert isinstance(surrogate, ProblemSurrogate)
+    value = surrogate.majorised.exact(end)
+    return min(values) <= value + LOOSE * surrogate.scale(end)
 
 
 def _made(surrogate: Surrogate, kind: str, count: int, budget: Budget) -> Iterator[Array]:

@@ -114,3 +114,10 @@ def test_none_without_choices_time_or_gain() -> None:
     best = dc.solve(problem, random_state=0).x
     assert best is not None
     assert not list(Swap().points(surrogate, best, Budget()))
+
+
+def test_parts_of_odd_powers_are_no_choices() -> None:
+    """A cubic equation took 40 majorants of other signs: half the time of HS 80."""
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [x[0] ** 3 + x[1] ** 3 == -1])
+    assert "no largest" in (Swap().takes(ProblemSurrogate(problem)) or "")
