@@ -61,14 +61,16 @@ bench-all: $(VENV)/.dev
 
 # What the papers claim, verified and reproduced; docs/claims.md is written. It runs what has
 # changed since the last run here, says what that is, and goes on where it was stopped.
-# make reproduce HOURS=2 keeps the last rows of what does not fit; FULL=--full takes days.
+# make reproduce HOURS=2 keeps the last rows of what does not fit; FULL=--full takes days; with
+# JOBS=2 two scripts run at a time.
 # pytest exits with 5 when no test is marked slow, which is no failure here.
 HOURS ?= inf
 FULL ?=
+JOBS ?= 1
 
 reproduce: $(VENV)/.dev
-	$(BIN)/python -m pytest -m slow || [ $$? -eq 5 ]
-	$(ONE_THREAD) $(BIN)/python -m examples.reproduce --hours $(HOURS) $(FULL)
+	$(ONE_THREAD) $(BIN)/python -m pytest -m slow -n $(JOBS) || [ $$? -eq 5 ]
+	$(ONE_THREAD) $(BIN)/python -m examples.reproduce --hours $(HOURS) --jobs $(JOBS) $(FULL)
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build

@@ -4,7 +4,8 @@ The scripts are ``examples/*/verify_*.py`` and ``examples/*/reproduce*.py``, the
 A script is run again only if its arguments or what its rows rest on have changed since its last run
 here (kept in ``.reproduce``, with its output), and what has changed is printed: see
 ``examples/common/sources.py``. Stopped half way, the next call goes on. What does not fit into
-``--hours`` keeps its last rows, and the end of the output says so.
+``--hours`` keeps its last rows, and the end of the output says so. With ``--jobs 2`` two scripts
+run at a time.
 
 Run ``python -m examples.reproduce``; with ``--status`` it runs nothing, and says which rows of the
 page are current. The exit status is 0 if every verdict is the expected one (a
@@ -23,6 +24,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
+from multiprocessing.pool import ThreadPool
 from typing import Any
 
 from examples.claims_page import PAGE, RECORD, ROOT, missing, pages, standing
@@ -169,55 +171,95 @@ def reason(last: Run | None, arguments: list[str], sources: Sources) -> str:
     return f"changed since {last.date}: {', '.join(changed)}" if changed else ""
 
 
-def run_all(chosen: Sequence[str], options: argparse.Namespace) -> tuple[dict[str, Run], list[str]]:
-    """The runs of all scripts, and what went otherwise than expected."""
-    runs = recorded()
-    runs = {module: run for module, run in runs.items() if module in scripts()}
-    trouble: list[str] = []
+@dataclass(frozen=True)
+class Job:
+    """A script that is to be run, and why."""
+
+    module: str
+    arguments: list[str]
+    sources: Sources
+    why: str
+    guess: float
+
+
+def waiting(chosen: Sequence[str], runs: dict[str, Run], options: argparse.Namespace) -> list[Job]:
+    """The scripts to run again, the quick ones first; of the others the last run here is taken."""
     todo = []
     for module in chosen:
         arguments = arguments_of(module, options.full)
         sources, last = sources_of(module), cached(module)
         why = reason(last, arguments, sources)
+        guess = runs[module].seconds if module in runs else UNKNOWN
         if last is not None and not why and not options.force:
             runs[module] = with_last(last, runs.get(module))
             print(f"{module}: as of {last.date}, nothing has changed since")
         else:
-            todo.append((module, arguments, sources, why or "asked for"))
-    guess = {module: runs[module].seconds if module in runs else UNKNOWN for module, *_ in todo}
-    todo.sort(key=lambda job: guess[job[0]])
+            todo.append(Job(module, arguments, sources, why or "asked for", guess))
+    return sorted(todo, key=lambda job: job.guess)
+
+
+def run_all(chosen: Sequence[str], options: argparse.Namespace) -> tuple[dict[str, Run], list[str]]:
+    """The runs of all scripts, and what went otherwise than expected."""
+    runs = {module: run for module, run in recorded().items() if module in scripts()}
+    trouble: list[str] = []
+    todo = waiting(chosen, runs, options)
     end = time.monotonic() + 3600 * options.hours
-    for i, (module, arguments, sources, why) in enumerate(todo):
-        left = sum(guess[job[0]] for job in todo[i:])
-        room = end - time.monotonic()
-        kept = "its last rows are kept" if module in runs else "it has no rows yet"
-        print(f"[{i + 1} of {len(todo)}] {module}: {shown(guess[module])}", end="")
-        print(f", all that is left about {shown(left)}\n    {why}", flush=True)
-        if guess[module] > room:
-            print(f"    does not fit into {options.hours:g} hours: {kept}")
-            continue
+    told(f"{len(todo)} scripts to run, about {shown(sum(job.guess for job in todo))} in all")
+
+    def ended(job: Job) -> tuple[Job, Run | None, int | None]:
+        """The job's run and its exit status; no status if the time was too short."""
+        room, over = end - time.monotonic(), f"{options.hours:g} hours"
+        if job.guess > room:
+            told(f"{job.module}: does not fit into {over}: {kept(job)}")
+            return job, None, None
+        told(f"{job.module}: {shown(job.guess)}\n    {job.why}")
         try:
-            run, status = execute(module, arguments, None if room == float("inf") else room)
+            limit = None if room == float("inf") else room
+            return job, *execute(job.module, job.arguments, limit)
         except subprocess.TimeoutExpired:
-            print(f"    stopped, the {options.hours:g} hours are over: {kept}")
-            continue
-        if run is None:
-            print(f"    left no claims, exit status {status}: {kept}")
-            trouble += [f"{module}: exit status {status}"] if status else []
-            continue
-        wrong = [row["text"] for row in run.rows if not row["as_expected"]]
-        trouble += [f"{module}: {text}" for text in turned(run, runs.get(module))]
-        print(f"    {len(run.rows) - len(wrong)} of {len(run.rows)} as expected, {run.seconds:g} s")
-        run = Run(run.arguments, whole(module, run, runs.get(module)), run.date, run.rows, sources)
-        runs[module] = with_last(run, runs.get(module))
-        if not status and not wrong:  # what failed is run again
-            record = json.dumps(asdict(run), ensure_ascii=False)
-            (CACHE / f"{module}.json").write_text(record, encoding="utf-8")
-        trouble += [f"{module}: {text}" for text in wrong]
-        trouble += [f"{module}: exit status {status}"] if status and not wrong else []
-        if not options.keep:
-            write(runs)
+            told(f"{job.module}: stopped, the {over} are over: {kept(job)}")
+            return job, None, None
+
+    def kept(job: Job) -> str:
+        return "its last rows are kept" if job.module in runs else "it has no rows yet"
+
+    # Of several at a time the long ones begin first, so that none is left to run alone.
+    order = todo if options.jobs == 1 else todo[::-1]
+    with ThreadPool(options.jobs) as workers:
+        for done, (job, run, status) in enumerate(workers.imap_unordered(ended, order), 1):
+            if run is not None:
+                told(f"[{done} of {len(todo)}] {job.module}: {counted(run)}")
+                trouble += taken(runs, job, run, status or 0)
+                if not options.keep:
+                    write(runs)
+            elif status is not None:
+                told(f"{job.module}: left no claims, exit status {status}: {kept(job)}")
+                trouble += [f"{job.module}: exit status {status}"] if status else []
     return runs, trouble
+
+
+def counted(run: Run) -> str:
+    right = sum(row["as_expected"] for row in run.rows)
+    return f"{right} of {len(run.rows)} as expected, {run.seconds:g} s"
+
+
+def taken(runs: dict[str, Run], job: Job, run: Run, status: int) -> list[str]:
+    """Take a run among the others and, if nothing failed, keep it here; what went otherwise."""
+    module, last = job.module, runs.get(job.module)
+    wrong = [row["text"] for row in run.rows if not row["as_expected"]]
+    trouble = [f"{module}: {text}" for text in [*turned(run, last), *wrong]]
+    run = replace(run, seconds=whole(module, run, last), sources=job.sources)
+    runs[module] = with_last(run, last)
+    if not status and not wrong:  # what failed is run again
+        record = json.dumps(asdict(run), ensure_ascii=False)
+        (CACHE / f"{module}.json").write_text(record, encoding="utf-8")
+    return trouble + ([f"{module}: exit status {status}"] if status and not wrong else [])
+
+
+def told(line: str) -> None:
+    """Print a line whole, whatever else prints at the same time."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 def said(title: str, lines: Iterable[str]) -> None:
@@ -229,6 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("only", nargs="*", help="parts of the modules' names; all scripts if none")
     parser.add_argument("--hours", type=float, default=float("inf"), help="what may be spent")
+    parser.add_argument("--jobs", type=int, default=1, help="scripts that run at the same time")
     parser.add_argument("--full", action="store_true", help="the long versions")
     parser.add_argument("--force", action="store_true", help="run what has not changed, too")
     parser.add_argument("--page", action="store_true", help="write the pages from the last rows")

@@ -279,6 +279,14 @@ def test_runs_are_kept_until_a_script_changes(
     assert runner.main([]) == 1  # what has failed is run again
 
 
+def test_two_at_a_time_leave_the_same_record(room: Path) -> None:
+    assert runner.main([]) == 0
+    one = runner.RECORD.read_text("utf-8")
+    assert runner.main(["--force", "--jobs", "2"]) == 0
+    times = re.compile(r'"seconds": [0-9.]+')
+    assert times.sub("", runner.RECORD.read_text("utf-8")) == times.sub("", one)
+
+
 def test_seconds_are_those_from_nothing(room: Path) -> None:
     """A script that keeps parts is quick the second time, and its estimate is of the first."""
     (room.parent / "common" / "parts.py").touch()
