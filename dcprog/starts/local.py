@@ -179,8 +179,13 @@ class SmoothProblem:
 
     @property
     def is_few(self) -> bool:
-        """True for problems of sequential quadratic programming."""
-        return self._units.size <= FEW_ENTRIES and 0 < self._equal.size <= FEW_ROWS
+        """True for problems of sequential quadratic programming.
+
+        Not of more equations than entries, with which SciPy's writes past its arrays: the process
+        ends (scipy/scipy issue 25665).
+        """
+        entries, rows, equations = self._units.size, self._equal.size, np.sum(self._equal)
+        return entries <= FEW_ENTRIES and 0 < rows <= FEW_ROWS and bool(equations <= entries)
 
     def minimised(self, x: Array, deadline: Deadline, share: float = 1.0) -> Array:
         """The end of a method, by a share of the usual work; it may miss constraints."""

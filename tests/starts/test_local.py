@@ -135,3 +135,15 @@ def test_random_points_join_where_the_smooth_method_ends_above_the_plain_run(see
     ends = [x[0] == 0, x[-1] == 10, lengths <= 1.2 * np.sqrt(200) / 40]
     problem = cp.Problem(cp.Minimize(cp.sum(lengths)), ends + outside)
     assert dc.solve(problem, random_state=seed).value < 14.75
+
+
+def test_more_equations_than_entries_are_left_to_the_method_of_multipliers() -> None:
+    """SciPy's sequential quadratic programming ends the process there."""
+    rng = np.random.default_rng(0)
+    truth, A = rng.normal(size=8), rng.normal(size=(40, 8))
+    z = cp.Variable(8)
+    problem = cp.Problem(cp.Minimize(0), [cp.square(A @ z) == (A @ truth) ** 2])
+    assert not SmoothProblem(ProblemSurrogate(problem)).is_few
+    result = dc.solve(problem)
+    assert result.status == "converged"
+    assert min(np.abs(z.value - truth).max(), np.abs(z.value + truth).max()) < 1e-6
