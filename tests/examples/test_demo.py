@@ -42,8 +42,10 @@ def test_mcp_finds_the_support_without_shrinking() -> None:
 
 @pytest.mark.slow
 def test_packing_is_the_best_known() -> None:
-    measured = packing.measure(2)
-    assert np.all(measured.ours > 0.999)
+    """At most of the seeds; the best of the other local optima is at .9981 of it."""
+    measured = packing.measure(4)
+    assert np.median(measured.ours) > 0.9999
+    assert np.all(measured.ours > 0.998)
     apart = measured.centres[packing.FIRST] - measured.centres[packing.SECOND]
     assert np.linalg.norm(apart, axis=1).min() >= 2 * measured.radius * (1 - 1e-5)
     assert np.all(np.abs(measured.centres - 0.5) <= 0.5 - measured.radius * (1 - 1e-5))
