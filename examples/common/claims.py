@@ -97,8 +97,10 @@ class Difference:
 
 
 def paired(values: npt.ArrayLike) -> Difference:
-    """The mean of repeated differences, with Student's 95% interval."""
+    """The mean of repeated differences, with Student's 95% interval, infinite of a single one."""
     found = np.asarray(values, dtype=float)
+    if found.size == 1:
+        return Difference(float(found[0]), np.inf)
     error = float(np.std(found, ddof=1) / np.sqrt(found.size))
     return Difference(float(found.mean()), error, float(t.ppf(0.975, found.size - 1)))
 
@@ -116,7 +118,7 @@ def shift(
 ) -> str:
     """The least common shift of the means that gives another verdict."""
     ends = [bound - end for one in apart for bound in bounds for end in one.ends]
-    for step in sorted(ends, key=abs):
+    for step in sorted(filter(np.isfinite, ends), key=abs):
         beyond = step + np.copysign(1e-9, step)
         if verdict([replace(one, mean=one.mean + beyond) for one in apart]) != verdict(apart):
             return f"a shift by {step:+.2f}".replace("-", "−")
