@@ -300,13 +300,9 @@ class Search:
                 return "time_limit"
             if now - said > PAUSE:
                 said = now
-                logger.info(
-                    "bound %.6g of %.6g, %d boxes, %d open",
-                    self.lower,
-                    self.best.value,
-                    self.nodes,
-                    len(self.open),
-                )
+                told = "%-11.11s %22.9g  a lower bound, %d boxes, %d open; %.9g is found"
+                counts = self.nodes, len(self.open)
+                logger.info(told, "boxes", self.lower, *counts, self.best.value)
                 if report is not None and report():
                     return "stopped"
             boxes = self.open.pop(self.space.lot)

@@ -390,8 +390,9 @@ class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
 
         For two classes and a loss of the logistic base these are those of the second class, with
         standard errors, z, p-values and intervals; otherwise one column for each class, as
-        :meth:`LinearClassifier.summary` describes it. Intervals are those of coefficients shrunk by
-        the penalty, the default one too: with ``l2(0.0)`` they are those of textbooks.
+        :meth:`LinearClassifier.summary` describes it. The heading says whether the scores are log
+        odds: those of a truncated loss grow beyond them. Intervals are those of coefficients shrunk
+        by the penalty, the default one too: with ``l2(0.0)`` they are those of textbooks.
 
         Returns
         -------
@@ -427,8 +428,10 @@ class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
 
     def _title(self) -> str:
         weight = self.outlier_weight_
+        exact = self._no_probabilities() is None and self._multiplier() == 1
+        kind = "log odds" if exact else "scores (not log odds)"
         return (
-            f"{type(self).__name__}, log odds of {self.classes_[1]!s}, {weight.size} samples, "
+            f"{type(self).__name__}, {kind} of {self.classes_[1]!s}, {weight.size} samples, "
             f"{hardly_counting(weight)}, {self.result_.status}"
         )
 

@@ -806,7 +806,8 @@ class GlobalSearch:
         now = time.perf_counter()
         if now - self._said > PAUSE:
             self._said = now
-            logger.info("bound %.6g of %.6g, %d nodes", self.lower, self.objective, self.nodes)
+            told = "%-11.11s %22.9g  a lower bound of the minimisation, %d nodes; %.9g is found"
+            logger.info(told, "global", self.lower, self.nodes, self.objective)
             if self.report is not None and self.report():
                 model.interruptSolve()
         if self.is_closed or self._interrupted or self._is_spent(model):

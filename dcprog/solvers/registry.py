@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from dcprog.losses import ConvexLoss
 from dcprog.solvers.conic.compiled import check_solver
 from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.kernel.smo import SmoSolver
@@ -302,13 +303,23 @@ def choose(risk: Risk, solver: str | None = None) -> tuple[str, ...]:
 def _nobody(risk: Risk) -> str:
     """The message that no solver can solve a risk, with reasons."""
     if not risk.by_blocks:
-        return f"no solver takes this risk:\n{explain_choice(risk)}"
+        return f"no solver takes this risk{_undeclared(risk.base)}:\n{explain_choice(risk)}"
     able = [name for name, solver in SOLVERS.items() if _takes_blocks(solver)]
     reasons = "\n".join(f"{name}: not chosen: {_verdict(name, risk)}" for name in able)
     return (
         "X is read by blocks, and no solver that works so takes this risk: have a loss with a "
         "continuous slope, such as squared_hinge() or huber(), or margins and residuals with an "
         f"l2 penalty, or read all of X into memory by np.asarray(X)\n{reasons}"
+    )
+
+
+def _undeclared(loss: ConvexLoss) -> str:
+    """What a loss of value and slope alone may lack, for a message."""
+    if loss.is_smooth or loss.has_expression or loss.pieces is not None or loss.made_of:
+        return ""
+    return (
+        f"; if the slope of {loss!r} is continuous, set is_smooth = True in its class, and "
+        "otherwise define expression(u) for cvxpy"
     )
 
 

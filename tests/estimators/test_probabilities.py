@@ -44,6 +44,11 @@ def test_the_errors_of_logistic_regression_are_those_of_statsmodels() -> None:
     assert model.standard_errors_.shape == (2,)
 
 
+def test_the_heading_says_that_scores_of_a_truncated_loss_are_no_log_odds() -> None:
+    table = _fitted(dc.cap(dc.logistic(), 3.0)).summary()
+    assert repr(table).startswith("RobustClassifier, scores (not log odds) of 1, 400 samples")
+
+
 @pytest.mark.parametrize("loss", [dc.cap(dc.logistic(), 3.0), dc.welsch(dc.logistic(), 2.0)])
 def test_the_errors_of_truncated_losses_are_how_the_fits_vary(loss: Any) -> None:
     fits = [_fitted(loss, seed=seed) for seed in range(25)]

@@ -6,6 +6,7 @@ import pickle
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
@@ -331,3 +332,20 @@ def test_few_rows_of_many_sparse_columns_go_to_the_simplex_method() -> None:
 
     assert first(registry.SPARSE_SHORT) == "simplex"
     assert first(registry.SPARSE_SHORT + 1) == "multipliers"
+
+
+def test_a_smooth_loss_that_does_not_say_so_is_told_how() -> None:
+    class Softened(dc.ConvexLoss):
+        def __call__(self, u: npt.ArrayLike) -> Array:
+            return np.hypot(1.0, u) - 1
+
+        def slope(self, u: npt.ArrayLike) -> Array:
+            return np.asarray(u) / np.hypot(1.0, u)
+
+    class Declared(Softened):
+        is_smooth = True
+
+    X, y = np.eye(4), np.arange(4.0)
+    with pytest.raises(ValueError, match="set is_smooth = True in its class"):
+        dc.RobustRegressor(dc.cap(Softened(), 2.0)).fit(X, y)
+    dc.RobustRegressor(dc.cap(Declared(), 2.0), dc.l2(1.0)).fit(X, y)
