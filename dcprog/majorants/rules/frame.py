@@ -292,7 +292,21 @@ class Gradient:
         """Give the Parameter the sum of the terms."""
         shape = self._parameter.shape
         entries = slice(None) if self._entries is None else self._entries
-        self._parameter.value = unvec(self._sum[entries], shape)
+        assign(self._parameter, unvec(self._sum[entries], shape))
+
+
+def assign(parameter: cp.Parameter, value: Any) -> None:
+    """Give a Parameter a value without cvxpy's check of its sign, which takes most of an update.
+
+    Raises
+    ------
+    ValueError
+        The value is NaN.
+    """
+    array = np.asarray(value, dtype=float).reshape(parameter.shape)
+    if np.any(np.isnan(array)):
+        raise ValueError("a Parameter of the majorant is NaN at the current point")
+    parameter.save_value(array)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -408,7 +422,7 @@ class Frame:
             # the tangent of a norm has none: its rounding errors would set a cone program's units
             terms = self.constant(np.abs(weight) * values.magnitude(self.node))
             offset = np.where(np.abs(offset) <= SUMMED * terms, 0.0, offset)
-            self._offset.value = offset.reshape(self._offset.shape)
+            assign(self._offset, offset)
 
     def total(self, expression: cp.Expression) -> cp.Expression:
         """The expression itself in an entrywise frame, its sum in a total one."""

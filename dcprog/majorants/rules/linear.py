@@ -21,6 +21,7 @@ from dcprog.majorants.rules.frame import (
     Piece,
     Use,
     Weight,
+    assign,
     is_affine_atom,
     majorise,
     plus,
@@ -138,7 +139,7 @@ def weighted_leaf(
     expression = frame.total(product if sign >= 0 else -product)
 
     def update(w: Array, values: Values) -> Any:
-        parameter.value = w if sign == 0 else np.maximum(sign * w, 0.0)
+        assign(parameter, w if sign == 0 else np.maximum(sign * w, 0.0))
         return frame.constant(np.zeros(node.shape))
 
     return Piece(node, rule, expression, update)

@@ -21,7 +21,16 @@ from cvxpy.atoms.quad_form import QuadForm
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.majorants.affine import Box
-from dcprog.majorants.rules.frame import Context, Frame, Piece, Weight, majorise, plus, rewrite
+from dcprog.majorants.rules.frame import (
+    Context,
+    Frame,
+    Piece,
+    Weight,
+    assign,
+    majorise,
+    plus,
+    rewrite,
+)
 from dcprog.majorants.tree import Values, by_pairs, nodes, rebuilt, short, spread_to
 
 # A remembered size of a factor shrinks to this share per step, at least.
@@ -95,7 +104,8 @@ class _Balance:
         if not self._scales:
             return
         ratio = 1.0 if values.level == np.inf else self._ratio(values)
-        self._scales[0].value, self._scales[1].value = ratio, 1 / ratio
+        assign(self._scales[0], ratio)
+        assign(self._scales[1], 1 / ratio)
 
     def _ratio(self, values: Values) -> float:
         a, b = self._context.remember(self._node, values, FORGETTING)
@@ -455,8 +465,9 @@ def _tangent_under_root(node: cp.Expression, weight: Weight, frame: Frame) -> Pi
         least = LEAST_NUMERATOR * (frame.context.remember(node, values)[0] or 1.0)
         moved = np.maximum(numerator, least)
         share = _share(node, np.sqrt(moved), values.array(b), values)
-        slope.value = (w * share) ** 2
-        shift.value = slope.value * (moved - numerator)
+        squared = (w * share) ** 2
+        assign(slope, squared)
+        assign(shift, squared * (moved - numerator))
         left = below.update(-w * share**2, values)
         return left + inverse.update(-w * (moved - numerator), values)
 
