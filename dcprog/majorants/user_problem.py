@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import cvxpy as cp
@@ -302,7 +303,11 @@ class Points:
     def __init__(self, variables: Sequence[cp.Variable]) -> None:
         self.variables = list(variables)
         self._sizes = [v.size for v in variables]
-        self.size = sum(self._sizes)
+        ends = np.cumsum([0, *self._sizes]).tolist()
+        self._parts = [
+            (slice(*at), v.shape) for at, v in zip(pairwise(ends), variables, strict=True)
+        ]
+        self.size = ends[-1]
 
     def pack(self, arrays: Mapping[int, Any]) -> Array:
         """The flat point of a mapping from variable id to array."""
@@ -310,8 +315,7 @@ class Points:
 
     def split(self, x: Array) -> list[Array]:
         """The arrays of the variables at a flat point."""
-        pieces = np.split(x, np.cumsum(self._sizes))[:-1]
-        return [unvec(p, v.shape) for v, p in zip(self.variables, pieces, strict=True)]
+        return [unvec(x[part], shape) for part, shape in self._parts]
 
     def unpack(self, x: Array) -> list[tuple[cp.Variable, Array]]:
         """Variables and their arrays at a flat point."""
