@@ -144,6 +144,7 @@ class Near:
 LARGEST = 1e4
 # The solver works on numbers of about size 1.
 TOLERANCE = 1e-10
+UNLIMITED = Deadline(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +174,7 @@ class Pull:
         return self.length / (1 + self.curvature)
 
 
-def shortest(near: Near) -> Pull | None:
+def shortest(near: Near, deadline: Deadline = UNLIMITED) -> Pull | None:
     r"""The shortest element of the subdifferential of P near θ: dist(0, ∂_r P(θ)).
 
     Every kink within reach r counts as met, of losses, of maxima and of coefficients at 0: so it
@@ -183,11 +184,13 @@ def shortest(near: Near) -> Pull | None:
     Parameters
     ----------
     near : Near
+    deadline : Deadline, optional
+        The solver of that problem ends at it; the sum is then a subgradient, but not the shortest.
 
     Returns
     -------
     Pull or None
-        None where the penalty has no known form, or too much is tied.
+        None where the penalty has no known form, too much is tied, or the deadline has passed.
 
     References
     ----------
@@ -205,7 +208,9 @@ def shortest(near: Near) -> Pull | None:
         return None
     slope, ridge = penalty
     fixed[held] += slope
-    vector = free.least(fixed)
+    if free.parts and deadline.left == 0:
+        return None
+    vector = free.least(fixed, deadline)
     way = vector / (float(np.linalg.norm(vector)) or 1.0)
     return Pull(vector, near.bend(free.curvature, ridge, way))
 
@@ -226,8 +231,8 @@ class _Free:
         self.returns.append((variable, into))
         return variable
 
-    def least(self, fixed: Array) -> Array:
-        """The shortest sum found; it is a subgradient also if the solver was inaccurate.
+    def least(self, fixed: Array, deadline: Deadline) -> Array:
+        """The shortest sum found; it is a subgradient also if the solver did not come to its end.
 
         What it chose is moved into its constraints, so that no length is too short.
         """
@@ -239,7 +244,11 @@ class _Free:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
             try:
-                problem.solve(solver=cp.CLARABEL, tol_gap_abs=TOLERANCE, tol_gap_rel=TOLERANCE)
+                problem.get_problem_data(cp.CLARABEL)  # compiled once, within the deadline
+                limit = {} if deadline.left is None else {"time_limit": deadline.left}
+                problem.solve(
+                    solver=cp.CLARABEL, tol_gap_abs=TOLERANCE, tol_gap_rel=TOLERANCE, **limit
+                )
             except cp.error.SolverError:
                 return fixed
         if total.value is None:
@@ -646,15 +655,20 @@ def stationarity(
     if not 0 < scale < np.inf:
         return Stationarity()
     near, residual, deadline = Near(problem, x, units, scale, TIED), np.inf, Deadline(time_limit)
+    is_steep = True
     for reach in REACHES:
-        pull = shortest(near.within(reach))
+        pull = shortest(near.within(reach), deadline)
         if pull is None:
             return Stationarity()
         residual = min(residual, max(pull.residual, reach))
+        is_steep &= reach > TIED or pull.length > STEEP
         if residual <= reach:
             break
+        if deadline.left == 0:
+            return Stationarity()  # the residual may be that of a solver that was stopped
     tied = ties(near)
-    choices = chain([problem], tied.choices(_least(near)))
+    others = tied.choices(_least(near, deadline)) if tied.flips else iter(())
+    choices = chain([problem], others) if is_steep else others
     slope = min((s for _, s in _walked(choices, near, deadline)), default=0.0)
     return Stationarity(residual, slope, tied.all_tried and deadline.left != 0)
 
@@ -674,13 +688,14 @@ def descents(
     near = Near(problem, x, units, scale, TIED)
     tied = ties(near)
     if tied.flips:
-        for point, _ in _walked(tied.choices(_least(near)), near, Deadline(time_limit)):
+        deadline = Deadline(time_limit)
+        for point, _ in _walked(tied.choices(_least(near, deadline)), near, deadline):
             yield point
 
 
-def _least(near: Near) -> float:
+def _least(near: Near, deadline: Deadline) -> float:
     """The least change of the gradient by flips that can make any slope a steep one."""
-    pull = shortest(near)
+    pull = shortest(near, deadline)
     return -np.inf if pull is None else STEEP - pull.length
 
 
@@ -691,7 +706,7 @@ def _walked(
     for choice in choices:
         if deadline.left == 0:
             return
-        pull = shortest(near.under(choice))
+        pull = shortest(near.under(choice), deadline)
         if pull is None or pull.length <= STEEP:
             continue
         way = -near.units * pull.vector / pull.length

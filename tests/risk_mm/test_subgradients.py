@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import dcprog as dc
-from dcprog.risk_mm.stationarity import Near, shortest
+from dcprog.foundation.deadline import Deadline
+from dcprog.risk_mm.stationarity import Near, shortest, stationarity
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(6, 3))
@@ -63,3 +64,41 @@ def test_an_inaccurate_solver_shortens_nothing(name: str, monkeypatch: pytest.Mo
     for direction in RNG.normal(size=(50, 3)):  # of a convex F: slope at 0 ≥ g·d
         slope = (F(1e-6 * direction) - F(np.zeros(3))) / 1e-6
         assert slope >= found.vector @ direction - 1e-4
+
+
+def limits_of(calls: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Note the time limit of every least-norm problem that is solved."""
+    solve = cp.Problem.solve
+
+    def noted(problem: cp.Problem, **options: Any) -> Any:
+        calls.append(options.get("time_limit"))
+        return solve(problem, **options)
+
+    monkeypatch.setattr(cp.Problem, "solve", noted)
+
+
+@pytest.mark.parametrize("name", SORTS)
+def test_the_solver_has_the_time_that_is_left(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    limits_of(calls, monkeypatch)
+    near = at_zero(name)
+    assert shortest(near) is not None
+    assert shortest(near, Deadline(60.0)) is not None
+    assert shortest(near, Deadline(0.0)) is None
+    assert len(calls) == 2
+    assert calls[0] is None
+    assert 0 < calls[1] <= 60
+
+
+def test_a_point_without_other_choices_needs_one_subgradient(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[Any] = []
+    limits_of(calls, monkeypatch)
+    problem = at_zero("losses").problem
+    found = stationarity(problem, np.zeros(3), np.ones(3), 1.0)
+    assert found.residual <= 1e-6
+    assert found.complete
+    assert len(calls) == 1
+    assert np.isnan(stationarity(problem, np.zeros(3), np.ones(3), 1.0, time_limit=0.0).residual)
+    assert len(calls) == 1
