@@ -89,10 +89,10 @@ def solve(
         problem. A list of starts enters the race: from each of them a run goes all the way.
     solver : str, optional
         Subproblem solver to try first, a name cvxpy knows or ``"ARROW"``, our own for quadratic
-        programs in few shared variables. By default (or ``"auto"``) a cvxpy problem that is a
-        :class:`~dcprog.Risk` is solved as one, with its intercept as the last entry of ``x``; of
-        all others, and with ``"cvxpy"``, ARROW or PIQP take quadratic programs, HiGHS linear ones,
-        Clarabel the rest, and the others are fallbacks.
+        programs in few shared variables, with balls on them. By default (or ``"auto"``) a cvxpy
+        problem that is a :class:`~dcprog.Risk` is solved as one, with its intercept as the last
+        entry of ``x``; of all others, and with ``"cvxpy"``, ARROW or PIQP take quadratic programs,
+        HiGHS linear ones, Clarabel the rest, and the others are fallbacks.
     solver_options : mapping, optional
         For the solver of cvxpy's that is named, in its own words, such as
         ``solver="CLARABEL", solver_options={"max_iter": 50}``. They go before ours.

@@ -214,8 +214,8 @@ MUTANTS = [
     ),
     Mutant(
         "interior point: multipliers in the wrong unit",
-        "return Optimum(self.t, self.x, self.s, self.dual * self.unit, self)",
-        "return Optimum(self.t, self.x, self.s, self.dual, self)",
+        "multipliers = self.dual * self.unit",
+        "multipliers = self.dual",
         ("tests/solvers/linalg",),
     ),
     Mutant(

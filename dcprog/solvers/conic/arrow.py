@@ -1,6 +1,7 @@
 """ARROW: an interior point method for linear and quadratic programs in few shared variables.
 
-The variables of  min ½z'Pz + q'z  s.t.  Az = b, Fz ≤ g  are told apart by their roles: those that
+Constraints of second order on shared variables, as balls, are taken too. The variables of
+min ½z'Pz + q'z  s.t.  Az = b, Fz ≤ g  are told apart by their roles: those that
 an equation defines, local ones of which a row has at most one, and shared ones. The first two are
 eliminated, so that a step factors one matrix of the size of the shared variables.
 """
@@ -15,6 +16,8 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from cvxpy.constraints import SOC, NonNeg, NonPos, Zero
+from cvxpy.problems.problem_form import ProblemForm
 from scipy.linalg import qr, solve_triangular
 
 from dcprog.foundation.arrays import FORMED, Array
@@ -37,7 +40,7 @@ Index = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
 LARGEST_GROUP = 64  # most rows of one local variable, as their products are formed
-MOST_DENSE = 500  # most shared variables
+MOST_DENSE = 500  # most shared variables, and rows of cones on them
 PAYS = 10_000  # with fewer stored numbers sparse solvers are as fast
 DENSE = 0.15  # share of nonzeros from which a row is stored dense
 
@@ -56,13 +59,13 @@ class Layout:
     Attributes
     ----------
     defined, by : arrays
-        z[defined[i]] occurs only in equation by[i], in no inequality and no product: the equation
-        defines it, and it is eliminated.
+        z[defined[i]] occurs only in equation by[i], in no inequality, cone and product: the
+        equation defines it, and it is eliminated.
     kept : array
         The other equations, which contain no local variables.
     local : array
         The local variables: no two share a row (an inequality or a definition), and none occurs in
-        a kept equation or a product.
+        a kept equation, a cone or a product.
     dense : array
         The other variables.
     """
@@ -74,9 +77,12 @@ class Layout:
     dense: Index
 
 
-def layout(P: sp.csr_array, A: sp.csr_array, F: sp.csr_array) -> Layout:
-    """Partition the variables greedily: those with few rows become local first."""
-    single = ~_in_products(P)
+def layout(P: sp.csr_array, A: sp.csr_array, F: sp.csr_array, C: sp.csr_array) -> Layout:
+    """Partition the variables greedily: those with few rows become local first.
+
+    C has the rows of the cones.
+    """
+    single = ~_in_products(P) & (_counts(C) == 0)
     defined, by = _defining(A, single & (_counts(F) == 0))
     kept = np.setdiff1d(np.arange(A.shape[0]), by)
     free = np.ones(F.shape[1], dtype=bool)
@@ -398,7 +404,9 @@ class Equations:
 
 
 class Arrow:
-    """The arrow structure of  min ½z'Pz + q'z  s.t.  Az = b, Fz ≤ g, for any q, b and g.
+    """The arrow structure of  min ½z'Pz + q'z  s.t.  Az = b, Fz ≤ g, d − Cz ∈ K.
+
+    It is that for any q, b, g and d; K has second-order cones of the sizes `cones`.
 
     Variables that an equation defines, z_d = b/a + Dz, become squares of rows; the other equations
     are solved as x = x₀ + Zv. The result is a :class:`Program` in the local variables and v.
@@ -409,11 +417,18 @@ class Arrow:
         The program has no arrow structure that pays.
     """
 
-    def __init__(self, P: sp.csc_array, A: sp.csc_array, F: sp.csc_array) -> None:
-        self._P, self._A, self._F = P, A, F
+    def __init__(
+        self,
+        P: sp.csc_array,
+        A: sp.csc_array,
+        F: sp.csc_array,
+        C: sp.csc_array,
+        cones: tuple[int, ...] = (),
+    ) -> None:
+        self._P, self._A, self._F, self._C = P, A, F, C
         equations, inequalities = _clean(A), _clean(F)
         self._m, n = inequalities.shape
-        self._parts = parts = layout(sp.csr_array(P), equations, inequalities)
+        self._parts = parts = layout(sp.csr_array(P), equations, inequalities, _clean(C))
         _check(parts.dense.size, inequalities)
         self._pivots = equations[parts.by][:, parts.defined].diagonal()
         self._definitions = _definitions(equations, parts, self._pivots)
@@ -426,6 +441,7 @@ class Arrow:
         if self._equations is not None:
             self._shift = X
             X = sp.csr_array(X @ self._equations.Z)
+        self._balls, self._ends = C[:, parts.dense].toarray(), np.cumsum(cones)[:-1]
         self.size = X.nnz
         # squares of dense variables alone are a constant part of the quadratic form
         squares = np.arange(self._m, self._m + len(parts.by))
@@ -435,14 +451,15 @@ class Arrow:
         self._rows = Arrowhead(sp.csr_array(L[kept_rows]), sp.csr_array(X[kept_rows]))
         self._new_form(self._P)
 
-    def fits(self, P: sp.csc_array, A: sp.csc_array, F: sp.csc_array) -> bool:
-        """True if the program differs only in q, b, g and the values of P."""
+    def fits(self, P: sp.csc_array, A: sp.csc_array, F: sp.csc_array, C: sp.csc_array) -> bool:
+        """True if the program differs only in q, b, g, d and the values of P."""
         same = np.array_equal
         return (
             same(self._P.indptr, P.indptr)
             and same(self._P.indices, P.indices)
             and same_matrix(self._A, A)
             and same_matrix(self._F, F)
+            and same_matrix(self._C, C)
         )
 
     def _new_form(self, P: sp.csc_array) -> None:
@@ -457,19 +474,20 @@ class Arrow:
             form = self._equations.Z.T @ form @ self._equations.Z
         self._form = form + self._fixed.gram(self._weights[~self._mixed])
 
-    def program(self, P: sp.csc_array, q: Array, b: Array, g: Array) -> Program:
+    def program(self, P: sp.csc_array, q: Array, b: Array, g: Array, d: Array) -> Program:
         """The program in the local variables t and the dense variables v."""
         if not np.array_equal(P.data, self._P.data):
             self._new_form(P)
         parts, k = self._parts, len(self._parts.by)
         self._constant = constant = b[parts.by] / self._pivots
         tilt = q + self._definitions.T @ q[parts.defined]
-        linear = tilt[parts.dense]
+        linear, balls = tilt[parts.dense], self._balls
         if self._equations is not None:
             self._origin = self._equations.origin(b[parts.kept])
             shift = self._shift @ self._origin
             g, constant = g - shift[: self._m], constant + shift[self._m : self._m + k]
             linear = (linear + self._Q @ self._origin) @ self._equations.Z
+            d, balls = d - balls @ self._origin, balls @ self._equations.Z
         mixed = self._mixed
         pulled = self._weights * constant
         return Program(
@@ -480,6 +498,9 @@ class Arrow:
             p=np.concatenate([self._weights[mixed], self._bends]),
             h=np.concatenate([constant[mixed], np.zeros(len(self._curved))]),
             g=g,
+            cones=tuple(zip(np.split(balls, self._ends), np.split(d, self._ends), strict=True))
+            if len(d)
+            else (),
         )
 
     def recover(self, t: Array, v: Array) -> Array:
@@ -492,9 +513,10 @@ class Arrow:
         z[self._parts.defined] = self._constant + self._definitions @ z
         return z
 
-    def multipliers(self, z: Array, q: Array, inequalities: Array) -> Array:
-        """The multipliers y of the equations, from  Pz + q + A'y + F'λ = 0."""
-        parts, pull = self._parts, -(self._P @ z + q + self._F.T @ inequalities)
+    def multipliers(self, z: Array, q: Array, inequalities: Array, polars: Array) -> Array:
+        """The multipliers y of the equations, from  Pz + q + A'y + F'λ + C'ν = 0."""
+        parts = self._parts
+        pull = -(self._P @ z + q + self._F.T @ inequalities + self._C.T @ polars)
         y = np.zeros(self._A.shape[0])
         y[parts.by] = pull[parts.defined] / self._pivots
         if self._equations is not None:
@@ -567,10 +589,10 @@ class ArrowProblem:
         self._arrow: Arrow | None = None
         self._scaler = Scaler()
         self._evidence: Evidence | None = None
-        self._split: tuple[sp.csc_array, sp.csc_array, sp.csc_array] | None = None
+        self._split: tuple[sp.csc_array, ...] | None = None
         kind = problem_class(problem)
-        if kind == "conic":
-            self.refusal = "it is not a linear or quadratic program"
+        if kind == "conic" and not _is_second_order(problem):
+            self.refusal = "it is not a linear, quadratic or second-order program"
             return
         for parameter in problem.parameters():
             if parameter.value is None:
@@ -596,7 +618,7 @@ class ArrowProblem:
         return form, inverse
 
     def _take_apart(self, form: StandardForm) -> tuple[Arrow, Array]:
-        """The arrow structure, recomputed if more than q, b, g and values of P have changed.
+        """The arrow structure, recomputed if more than q, b, g, d and values of P have changed.
 
         Returns
         -------
@@ -606,13 +628,16 @@ class ArrowProblem:
         """
         P = _form_of(form)
         if self._split is None or self._split[0] is not form.A:
-            zero = form.cones.zero
-            self._split = (form.A, sp.csc_array(form.A[:zero]), sp.csc_array(form.A[zero:]))
-        _, A, F = self._split
+            zero, linear = form.cones.zero, form.cones.zero + form.cones.nonneg
+            parts = form.A[:zero], form.A[zero:linear], form.A[linear:]
+            self._split = (form.A, *map(sp.csc_array, parts))
+        _, A, F, C = self._split
+        if C.shape[0] > MOST_DENSE:
+            raise NotArrow(f"its cones have {C.shape[0]} rows, more than {MOST_DENSE}")
         F, g = _bounded(F, form)
-        if self._arrow is None or not self._arrow.fits(P, A, F):
+        if self._arrow is None or not self._arrow.fits(P, A, F, C):
             begin = time.perf_counter()
-            self._arrow = Arrow(P, A, F)
+            self._arrow = Arrow(P, A, F, C, form.cones.soc)
             self.pays = self._arrow.size >= PAYS
             self.compile_time += time.perf_counter() - begin
         return self._arrow, g
@@ -652,13 +677,14 @@ class ArrowProblem:
             with failures("ARROW"):
                 scaled, scaling = self._scaler.scale(form)
                 arrow, g = self._take_apart(scaled)
-                zero = form.cones.zero
-                program = arrow.program(_form_of(scaled), scaled.q, scaled.b[:zero], g)
+                zero, linear = form.cones.zero, form.cones.zero + form.cones.nonneg
+                b, d = scaled.b[:zero], scaled.b[linear:]
+                program = arrow.program(_form_of(scaled), scaled.q, b, g, d)
                 optimum = _optimum(program, tolerance, time_limit)
                 z = arrow.recover(optimum.t, optimum.x)
-                inequalities = optimum.multipliers[: len(form.b) - zero]
-                dual = arrow.multipliers(z, scaled.q, optimum.multipliers)
-                multipliers = np.concatenate([dual, inequalities])
+                polars, inequalities = optimum.polars, optimum.multipliers
+                dual = arrow.multipliers(z, scaled.q, inequalities, polars)
+                multipliers = np.concatenate([dual, inequalities[: linear - zero], polars])
         finally:
             self.solve_time += time.perf_counter() - begin
         self._evidence = Evidence(scaling.primal(z), multipliers, scaling)
@@ -669,6 +695,11 @@ class ArrowProblem:
         if self._evidence is None or self.general is None:
             return -np.inf
         return self._evidence.bound(self.general.form())
+
+
+def _is_second_order(problem: cp.Problem) -> bool:
+    """True if all cones besides the linear ones are second-order cones."""
+    return bool(ProblemForm(problem).cones(quad_obj=True) <= {Zero, NonNeg, NonPos, SOC})
 
 
 def _optimum(program: Program, tolerance: float, time_limit: float | None) -> Optimum:
@@ -683,7 +714,7 @@ def _optimum(program: Program, tolerance: float, time_limit: float | None) -> Op
 
 def _bounded(F: sp.csc_array, form: StandardForm) -> tuple[sp.csc_array, Array]:
     """The inequalities F and g of a form, with the bounds on the unknowns as further rows."""
-    g = form.b[form.cones.zero :]
+    g = form.b[form.cones.zero :][: form.cones.nonneg]
     for bound, sign in ((form.upper, 1.0), (form.lower, -1.0)):
         if bound is not None:
             finite = np.flatnonzero(np.isfinite(bound))

@@ -226,7 +226,7 @@ def solver_order(kind: str, solver: str | None) -> tuple[str, ...]:
 
 
 def data_solver(kind: str) -> str:
-    """The cvxpy solver whose compiled linear or quadratic programs our own solver uses."""
+    """The cvxpy solver whose compiled programs our own solver uses."""
     first, *_ = (*solver_order(kind, None), "CLARABEL")
     return first
 

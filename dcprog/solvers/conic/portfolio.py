@@ -19,9 +19,9 @@ class Portfolio:
     """A DPP problem, compiled for every solver that is tried on it.
 
     Our own solver comes first if it was requested, or if no solver was requested and the problem is
-    a large linear or quadratic program with arrow structure. Other linear programs start with
-    HiGHS, because an interior point is near a vertex, not at one, and has entries of 1e-9 in place
-    of zeros; our own moves on to the vertex.
+    a large program with arrow structure: linear, quadratic, or with few rows of second order. Other
+    linear programs start with HiGHS, because an interior point is near a vertex, not at one, and
+    has entries of 1e-9 in place of zeros; our own moves on to the vertex.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Portfolio:
             refusal = self._arrow().refusal
             if refusal is not None:
                 raise ValueError(f"solver ARROW cannot take this subproblem: {refusal}")
-        elif self._solver is None and kind != "conic" and self._arrow().pays:
+        elif self._solver is None and self._arrow().pays:
             order = ("ARROW", *order)
         return order
 

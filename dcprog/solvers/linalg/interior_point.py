@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +12,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import SUMMED, TO_BOUNDARY
+from dcprog.solvers.linalg.second_order import SecondOrder
 
 MAX_ITER = 100
 SHORT = 1e-9  # shorter steps, of 1, are a failure
@@ -44,7 +45,8 @@ class Program:
     """The program  min ½x'Qx + a't + b'x + ½Σ_r p_r (R_r(t,x) + h_r)²  s.t.  R_i (t, x) ≤ g_i.
 
     The inequalities are the first rows i of R, the squares r the others. Q is a matrix, or the
-    vector of a diagonal one.
+    vector of a diagonal one; with `cones`, pairs (C, d) of the constraints  d − Cx ∈ {s₀ ≥ ‖s₁‖},
+    it is a matrix.
     """
 
     rows: Rows
@@ -55,21 +57,23 @@ class Program:
     h: Array
     g: Array
     start: tuple[Array, Array, Array] | None = None
+    cones: tuple[tuple[Array, Array], ...] = ()
 
     @property
     def is_linear(self) -> bool:
-        """True if the objective has no quadratic term."""
-        return not np.any(self.p) and not np.any(self.Q)
+        """True if the objective has no quadratic term, and there are no cones."""
+        return not (self.cones or np.any(self.p) or np.any(self.Q))
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """A minimiser with the slacks g − R(t, x) and the multipliers of the inequalities."""
+    """A minimiser with the slacks g − R(t, x) and the multipliers of the inequalities and cones."""
 
     t: Array
     x: Array
     slacks: Array
     multipliers: Array
+    polars: Array
     iterate: _Iterate = field(repr=False, compare=False)
 
 
@@ -131,6 +135,8 @@ class _Iterate:
         self.p, self.Q = program.p / self.unit, program.Q / self.unit
         self.a, self.b = program.a / self.unit, program.b / self.unit
         self.equal_steps = not program.is_linear
+        self.cones = [SecondOrder(C, d) for C, d in program.cones]
+        self.degree = self.m + len(self.cones)
         self._start()
         self._measure()
 
@@ -146,11 +152,16 @@ class _Iterate:
     def _make_start(self) -> None:
         """Minimise f + ½‖s‖² on R(t, x) + s = g, then shift s and λ = −s inside (Mehrotra)."""
         rows, g = self.program.rows, self.program.g
-        factor = rows.factor(np.concatenate([np.ones(self.m), self.p]), self.Q)
+        Q, b = self.Q, self.b
+        for cone in self.cones:
+            Q, b = Q + cone.C.T @ cone.C, b - cone.d @ cone.C
+        factor = rows.factor(np.concatenate([np.ones(self.m), self.p]), Q)
         u = np.concatenate([-g, self.p * self.program.h])
-        self.t, self.x, moved = rows.solve(factor, self.a, self.b, u)
+        self.t, self.x, moved = rows.solve(factor, self.a, b, u)
         s = g - moved[: self.m]
         self.s, self.dual = _inside(s), _inside(-s)
+        for cone in self.cones:
+            cone.begin(self.x)
 
     def _measure(self) -> None:
         """Compute the residuals and objective values at the iterate."""
@@ -167,8 +178,14 @@ class _Iterate:
         self.primal = linear + 0.5 * float(self.x @ Qx + squares @ pulls)
         # f(v) − v'∇f(v) − g'λ
         along = float(self.x @ Qx + values[self.m :] @ pulls + program.g @ self.dual)
+        product = float(self.s @ self.dual)
+        for cone in self.cones:
+            cone.measure(self.x)
+            self.rx = self.rx + cone.z @ cone.C
+            along += float(cone.d @ cone.z)
+            product += cone.product
         self.dual_value = self.primal - linear - along
-        self.mu = float(self.s @ self.dual) / self.m
+        self.mu = product / self.degree
         self.scale_p = 1 + max(_norm(program.g), _norm(values[: self.m]))
         self.scale_d = 1 + max(_norm(Qx), _norm(pulls))
 
@@ -181,12 +198,14 @@ class _Iterate:
             The iterates diverge.
         """
         allowed = self._allowed(tolerance)
-        gap = max(abs(self.primal - self.dual_value), self.mu * self.m)
-        if not np.isfinite(gap) or max(_norm(self.x), _norm(self.dual), _norm(self.s)) > HUGE:
+        gap = max(abs(self.primal - self.dual_value), self.mu * self.degree)
+        vectors = [self.x, self.dual, self.s, *(v for cone in self.cones for v in (cone.z, cone.s))]
+        if not np.isfinite(gap) or max(map(_norm, vectors)) > HUGE:
             raise SubproblemError("failed", "interior point: the iterates diverge")
         return bool(
             gap <= allowed
             and _norm(self.rp) <= tolerance * self.scale_p
+            and all(_norm(c.residual) <= tolerance * (1 + _norm(c.d)) for c in self.cones)
             and max(_norm(self.rt), _norm(self.rx)) <= tolerance * self.scale_d
         )
 
@@ -196,30 +215,41 @@ class _Iterate:
 
     def optimum(self) -> Optimum:
         """The iterate as an optimum in the units of the program."""
-        return Optimum(self.t, self.x, self.s, self.dual * self.unit, self)
+        polars = np.concatenate([np.zeros(0), *(cone.z for cone in self.cones)])
+        multipliers = self.dual * self.unit
+        return Optimum(self.t, self.x, self.s, multipliers, polars * self.unit, self)
 
     def step(self, tolerance: float) -> None:
         """Take a predictor-corrector step; the gap is not reduced far below the tolerance."""
         rows, m, s, dual = self.program.rows, self.m, self.s, self.dual
-        w = dual / s
-        factor = rows.factor(np.concatenate([w, self.p]), self.Q)
+        w, cones = dual / s, self.cones
+        grams = [cone.scale() for cone in cones]
+        factor = rows.factor(np.concatenate([w, self.p]), sum(grams, start=self.Q))
         u = np.zeros(rows.n_rows)
 
         def direction(target: Array) -> tuple[Array, Array, Array, Array]:
             u[:m] = w * self.rp - target / s
-            dt, dx, moved = rows.solve(factor, self.rt, self.rx, u)
+            rx = sum((cone.pull() for cone in cones), start=self.rx)
+            dt, dx, moved = rows.solve(factor, self.rt, rx, u)
+            for cone in cones:
+                cone.move(dx)
             ds = -self.rp - moved[:m]
             return dt, dx, ds, -target / s - w * ds
 
         product = s * dual
         *_, ds, dl = direction(product)
         along, along_dual = self._lengths(ds, dl)
-        after = float((s + along * ds) @ (dual + along_dual * dl)) / m
-        centring = min(1.0, max(after / self.mu, 0.0)) ** 3
-        target = max(centring * self.mu, min(self.mu, ENOUGH * self._allowed(tolerance) / m))
+        after = float((s + along * ds) @ (dual + along_dual * dl))
+        after += sum(cone.after(along, along_dual) for cone in cones)
+        centring = min(1.0, max(after / (self.degree * self.mu), 0.0)) ** 3
+        enough = min(self.mu, ENOUGH * self._allowed(tolerance) / self.degree)
+        target = max(centring * self.mu, enough)
+        for cone in cones:
+            cone.correct(target)
         dt, dx, ds, dl = direction(product + ds * dl - target)
         along, along_dual = self._lengths(ds, dl)
-        keep = min(max(TO_BOUNDARY, 1 - self.mu), 1 - 1e-6)
+        # beside a curved boundary iterates that come closer are so far off the path that they jam
+        keep = TO_BOUNDARY if cones else min(max(TO_BOUNDARY, 1 - self.mu), 1 - 1e-6)
         along, along_dual = min(1.0, keep * along), min(1.0, keep * along_dual)
         if max(along, along_dual) < SHORT:
             raise SubproblemError("failed", "interior point: the steps became too short")
@@ -227,11 +257,16 @@ class _Iterate:
         self.x = self.x + along * dx
         self.s = s + along * ds
         self.dual = dual + along_dual * dl
+        for cone in cones:
+            cone.step(along, along_dual)
         self._measure()
 
     def _lengths(self, ds: Array, dl: Array) -> tuple[float, float]:
-        """The longest steps that keep s and λ nonnegative; equal unless f is linear."""
+        """The longest steps that keep s and λ inside; equal unless the program is linear."""
         along, along_dual = _longest(self.s, ds), _longest(self.dual, dl)
+        for cone in self.cones:
+            reach, reach_dual = cone.reach()
+            along, along_dual = min(along, reach), min(along_dual, reach_dual)
         if self.equal_steps:
             along = along_dual = min(along, along_dual)
         return along, along_dual
@@ -276,7 +311,7 @@ def onto_active_face(program: Program, optimum: Optimum) -> Optimum:
         size = np.abs(program.a) @ np.abs(t) + np.abs(program.b) @ np.abs(x)
     inside = np.all(slacks >= -SUMMED * (_norm(g) + _norm(slacks)))
     better = inside and rise <= SUMMED * size
-    return Optimum(t, x, slacks, dual, optimum.iterate) if better else optimum
+    return replace(optimum, t=t, x=x, slacks=slacks) if better else optimum
 
 
 def _norm(vector: Array) -> float:

@@ -252,11 +252,13 @@ def test_refusals() -> None:
     w = cp.Variable(3)
     wide, chain = cp.Variable(600), cp.Variable(3000)
     several = {
-        "linear or quadratic": cp.norm(X @ w - y),
+        "second-order program": cp.sum(cp.exp(X @ w - y)),
+        "its cones have 601 rows": cp.norm(np.ones((600, 3)) @ w - 1),
         "600 variables are shared": cp.norm1(np.ones((700, 600)) @ wide),
         "variables are shared": cp.norm1(cp.diff(chain)) + cp.sum_squares(chain - 1),
         "no variable is shared": cp.sum_squares(cp.Variable(3, nonneg=True) - 1),
         "more than 0 rows": cp.sum_squares(X @ w - y),
+        "4 variables are shared by several terms, more than 0 rows": cp.norm(X @ w - y),
     }
     for reason, objective in several.items():
         arrow = ArrowProblem(cp.Problem(cp.Minimize(objective)))
@@ -311,8 +313,8 @@ def test_asked_for_or_not() -> None:
     for other in ("PIQP", "OSQP", None):
         assert "ARROW" not in ProblemSurrogate(small, other).solvers
     w = cp.Variable(3)
-    conic = cp.Problem(cp.Minimize(cp.minimum(cp.norm(w - 1), 2)))
-    with pytest.raises(ValueError, match="not a linear or quadratic program"):
+    conic = cp.Problem(cp.Minimize(cp.minimum(cp.max(cp.exp(w - 1)), 2)))
+    with pytest.raises(ValueError, match="not a linear, quadratic or second-order program"):
         dc.solve(conic, solver="ARROW")
 
 
@@ -380,3 +382,99 @@ def test_leads_where_constraints_make_a_risk_a_linear_program() -> None:
     result = dc.solve(cp.Problem(cp.Minimize(loss), [cp.norm1(x) <= 1]), n_starts=1)
     assert result.solver == "ARROW"
     assert result.status == "converged"
+
+
+def rounded(shape: str, seed: int = 0, n: int = 300, p: int = 20) -> cp.Problem:
+    """Absolute residuals with constraints or penalties of second order on x."""
+    rng = np.random.default_rng(seed)
+    A, x, known = rng.normal(size=(n, p)), cp.Variable(p), rng.normal(size=p)
+    loss = cp.norm1(A @ x - A @ known - rng.normal(size=n))
+    size = float(np.linalg.norm(known))
+    half = p // 2
+    groups = cp.norm(x[:half]) + cp.norm(x[half:])
+    penalty: Any = {
+        "penalty": n * cp.norm(x) / 10,
+        "penalty that keeps 0": 10 * n * cp.norm(x),
+        "groups": n * groups / 4,
+        "square": cp.sum_squares(x),
+    }.get(shape, 0)
+    constraints: dict[str, list[Any]] = {
+        "ball": [cp.norm(x) <= 0.6 * size],
+        "small ball": [cp.norm(x) <= 1e-3 * size],
+        "no ball at all": [cp.norm(x) <= 10 * size],
+        "centred elsewhere": [cp.norm(x - 1) <= 0.5],
+        "two balls": [cp.norm(x) <= 0.6 * size, cp.norm(x - 1) <= 0.9 * np.sqrt(p)],
+        "groups in a ball": [groups <= 0.8 * size],
+        "ellipsoid": [cp.norm(A[: n // 10] @ x) <= size],
+        "on a plane": [cp.norm(x) <= 0.6 * size, cp.sum(x) == 1, x[0] == x[1]],
+        "square": [cp.norm(x) <= 0.6 * size],
+    }
+    return cp.Problem(cp.Minimize(loss + penalty), constraints.get(shape, []))
+
+
+ROUNDED = (
+    "ball",
+    "small ball",
+    "no ball at all",
+    "centred elsewhere",
+    "two balls",
+    "groups in a ball",
+    "ellipsoid",
+    "on a plane",
+    "square",
+    "penalty",
+    "penalty that keeps 0",
+    "groups",
+)
+
+
+@pytest.mark.parametrize("shape", ROUNDED)
+def test_constraints_of_second_order(shape: str) -> None:
+    for seed in range(3):
+        agree(rounded(shape, seed, 60, 4), 1e-9)
+    round_one = rounded(shape)
+    arrow = ArrowProblem(round_one)
+    duals = arrow.duals(1e-9)
+    value = float(round_one.objective.value)
+    assert arrow.bound() == pytest.approx(value, rel=1e-7)
+    assert arrow.bound() <= value + 1e-9 * abs(value)
+    round_one.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    for limit in round_one.constraints:
+        np.testing.assert_allclose(duals[limit.id], limit.dual_value, atol=1e-4)
+
+
+def test_the_radius_of_a_ball_moves() -> None:
+    rng = np.random.default_rng(5)
+    A, b, x, c = rng.normal(size=(80, 5)), rng.normal(size=80), cp.Variable(5), cp.Parameter()
+    ball = cp.Problem(cp.Minimize(cp.norm1(A @ x - b)), [cp.norm(x) <= c])
+    arrow = ArrowProblem(ball)
+    for radius in (0.01, 0.1, 0.02, 10.0):
+        c.value = radius
+        arrow.minimise(1e-9)
+        found = float(ball.objective.value)
+        assert found == pytest.approx(optimum(ball), rel=1e-7)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_balls_have_no_units(factor: float) -> None:
+    rng = np.random.default_rng(6)
+    A, b, x = rng.normal(size=(80, 5)), rng.normal(size=80), cp.Variable(5)
+    agree(cp.Problem(cp.Minimize(cp.norm1(A / factor @ x - b)), [cp.norm(x) <= 0.05 * factor]))
+
+
+def test_a_ball_that_nothing_is_in() -> None:
+    y = cp.Variable(3)
+    none = cp.Problem(cp.Minimize(cp.sum(cp.pos(y))), [cp.norm(y) <= 1, cp.sum(y) >= 2])
+    with pytest.raises(SubproblemError):
+        ArrowProblem(none).minimise(1e-8)
+
+
+def test_leads_where_a_ball_constrains_a_risk() -> None:
+    rng = np.random.default_rng(0)
+    A, x = rng.normal(size=(300, 20)), cp.Variable(20)
+    loss = cp.sum(cp.minimum(cp.abs(A @ x - rng.normal(size=300)), 1))
+    capped = cp.Problem(cp.Minimize(loss), [cp.norm(x) <= 0.1])
+    ours, theirs = (dc.solve(capped, solver=s, n_starts=1) for s in (None, "CLARABEL"))
+    assert ours.solver == "ARROW"
+    assert ours.status == "converged"
+    assert ours.value <= theirs.value + 1e-6 * theirs.scale

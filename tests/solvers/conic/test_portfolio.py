@@ -33,12 +33,16 @@ def quadratic() -> cp.Problem:
     return hinge(lambda w: 0.5 * cp.sum_squares(w))
 
 
-def conic() -> cp.Problem:
+def second_order() -> cp.Problem:
     return hinge(lambda w: 5 * cp.norm(w))
 
 
+def conic() -> cp.Problem:
+    return hinge(lambda w: 5 * cp.log_sum_exp(w))
+
+
 @pytest.mark.parametrize("missing", ["PIQP", "HIGHS", "CLARABEL", "OSQP", "ECOS", "SCS"])
-@pytest.mark.parametrize("make", [linear, quadratic, conic])
+@pytest.mark.parametrize("make", [linear, quadratic, second_order, conic])
 def test_any_one_solver_may_be_missing(
     missing: str, make: Callable[[], cp.Problem], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,7 +61,8 @@ def test_any_one_solver_may_be_missing(
 
 
 def test_cones_decide_who_is_asked() -> None:
-    assert "ECOS" in Portfolio(conic()).order or "ECOS" not in installed_solvers()
+    for make in (second_order, conic):
+        assert "ECOS" in Portfolio(make()).order or "ECOS" not in installed_solvers()
     S = cp.Variable((2, 2), symmetric=True)
     semidefinite = cp.Problem(cp.Minimize(cp.norm(S - np.eye(2), "fro")), [S >> 0])
     assert "ECOS" not in Portfolio(semidefinite).order
