@@ -13,7 +13,8 @@ from tests.fuzz.report import Report
 
 __all__ = ["reports"]
 
-PATIENCE = 2 * ALARM  # an alarm that no Python code hears, then the process is ended
+# Seconds by the clock until a process is ended, whose alarm no Python code hears, or which waits.
+PATIENCE = 10 * ALARM
 
 
 class _Worker:
