@@ -314,7 +314,7 @@ def _nobody(risk: Risk) -> str:
 
 
 def _undeclared(loss: ConvexLoss) -> str:
-    """What a loss of value and slope alone may lack, for a message."""
+    """The end of a message on a loss of value and slope alone: the declaration it may lack."""
     if loss.is_smooth or loss.has_expression or loss.pieces is not None or loss.made_of:
         return ""
     return (

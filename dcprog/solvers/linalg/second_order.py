@@ -62,7 +62,7 @@ class SecondOrder:
         return _rotated(_mirrored(self._w), v) / self._stretch
 
     def pull(self) -> Array:
-        """What the constraint adds to the gradient of Newton's system, for the present aim."""
+        """The constraint's part of the gradient of Newton's system, for the present aim."""
         self._offset = self._back(self._back(self.residual) - _divided(self.aim, self._lam))
         return np.asarray(self._offset @ self.C, dtype=float)
 
